@@ -1,0 +1,121 @@
+package durable
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	tempSuffix = ".tmp"
+	tempAge    = time.Hour // no write takes that long: an older temp has no writer
+
+	// A name may have 255 bytes. The dots, the pid, the random part and the suffix take 34 of them.
+	maxTempBase = 128
+	maxTempHost = 64
+)
+
+// Sweep removes the temps of writers that didn't live to remove them: our temps whose process on this host is dead, and
+// any file *.tmp that was last written more than an hour before now. Everything else stays. A directory that doesn't
+// exist is clean. The error joins what couldn't be removed; the rest is removed all the same.
+func Sweep(dir string, now time.Time) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var errs []error
+	if err != nil {
+		errs = append(errs, named("sweep", dir, err))
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !abandoned(e, now) {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, named("sweep", path, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func abandoned(e fs.DirEntry, now time.Time) bool {
+	if !strings.HasSuffix(e.Name(), tempSuffix) {
+		return false
+	}
+	if host, pid, ok := parseTemp(e.Name()); ok && host == thisHost() && !exists(pid) {
+		return true
+	}
+	info, err := e.Info()
+	return err == nil && now.Sub(info.ModTime()) > tempAge
+}
+
+// createTemp makes a new file beside path that only this call has.
+func createTemp(path string, perm fs.FileMode) (*os.File, error) {
+	dir, base := filepath.Split(path)
+	for range 10 {
+		name := tempName(base, thisHost(), os.Getpid(), rand.Uint64())
+		f, err := os.OpenFile(dir+name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
+	return nil, errors.New("no free name for a temporary file")
+}
+
+// tempName is .{base}.{host}.{pid}.{random}.tmp. The host has no dots, so that the name can be read from its end.
+func tempName(base, host string, pid int, random uint64) string {
+	if len(base) > maxTempBase {
+		base = strings.ToValidUTF8(base[:maxTempBase], "") // APFS refuses half a character
+	}
+	return fmt.Sprintf(".%s.%s.%d.%016x%s", base, host, pid, random, tempSuffix)
+}
+
+// parseTemp reads whose temp it is from its name; ok is false for names that tempName doesn't make.
+func parseTemp(name string) (host string, pid int, ok bool) {
+	parts := strings.Split(name, ".")
+	n := len(parts)
+	if n < 6 || parts[0] != "" || "."+parts[n-1] != tempSuffix {
+		return "", 0, false
+	}
+	host, random := parts[n-4], parts[n-2]
+	id, err := strconv.ParseUint(parts[n-3], 10, 31)
+	if err != nil || id == 0 || host != plainHost(host) {
+		return "", 0, false
+	}
+	if x, err := strconv.ParseUint(random, 16, 64); err != nil || random != fmt.Sprintf("%016x", x) {
+		return "", 0, false
+	}
+	return host, int(id), true
+}
+
+var thisHost = sync.OnceValue(func() string {
+	name, err := os.Hostname()
+	if err != nil {
+		name = ""
+	}
+	return plainHost(name)
+})
+
+// plainHost makes a host's name fit for a file's: letters, digits and hyphens stay, the rest becomes underscores.
+func plainHost(name string) string {
+	if name == "" {
+		return "unknown"
+	}
+	plain := []byte(name[:min(len(name), maxTempHost)])
+	for i, c := range plain {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-':
+		default:
+			plain[i] = '_'
+		}
+	}
+	return string(plain)
+}

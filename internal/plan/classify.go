@@ -1,0 +1,58 @@
+package plan
+
+import "strings"
+
+// Class is what a status means for scheduling. Statuses are free text in the wild; there are only these classes.
+type Class string
+
+const (
+	Done      Class = "done"
+	Available Class = "available" // ready once its dependencies are done
+	Active    Class = "active"    // somebody works on it
+	Failed    Class = "failed"
+	Stalled   Class = "stalled" // an attempt ended without completing it, and nothing has changed since
+	Waiting   Class = "waiting" // for a person
+	Unknown   Class = "unknown" // a status that nobody knows; never launched
+	Corrupt   Class = "corrupt" // its file can't be read; never launched, never done
+)
+
+// Classify gives the class of a raw status. Case doesn't count; '-', '_' and space are the same. Stalled and Corrupt
+// are never the answer: no status says them.
+func Classify(status string) Class {
+	switch normal(status) {
+	case "complete", "completed", "done":
+		return Done
+	case "", "pending", "ready":
+		return Available
+	case "in_progress", "tests", "implementing", "security", "fixing", "verifying":
+		return Active
+	case "paused":
+		return Waiting
+	case "failed":
+		return Failed
+	}
+	return Unknown
+}
+
+// StepReached says whether a step's name means that work has begun.
+func StepReached(step string) bool {
+	switch normal(step) {
+	case "", "none", "pending":
+		return false
+	}
+	return true
+}
+
+// IsStep says whether a status is itself a step of the TDD loop, and so says more than "in progress".
+func IsStep(status string) bool {
+	return Classify(status) == Active && normal(status) != "in_progress"
+}
+
+func normal(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '-' || r == ' ' {
+			return '_'
+		}
+		return r
+	}, strings.ToLower(strings.TrimSpace(s)))
+}

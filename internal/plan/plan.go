@@ -1,0 +1,243 @@
+package plan
+
+import (
+	"sort"
+	"time"
+)
+
+// Options narrow a plan and give it its limits.
+type Options struct {
+	Milestone  string        // only items of this milestone are in scope; "" for all
+	IDs        []string      // only these items are in scope; nil for all
+	StaleAfter time.Duration // a claim of somebody else is stale when its file hasn't changed for so long
+}
+
+// A State is an item and what it means.
+type State struct {
+	Item
+	Class   Class
+	InScope bool
+	Stale   bool     // Active by somebody else, and silent for Options.StaleAfter
+	Needs   []string // dependencies that aren't done, in the item's order
+	Chain   int      // length of the longest chain of unfinished items that ends up waiting for this one
+	Root    string   // a blocked item: the one item (or unknown id) most to blame, through all its needs
+	Attempt *Attempt // the last one, where it is known
+
+	inCycle bool
+}
+
+// A Plan is what a Snapshot means. All lists hold ids of items in scope.
+type Plan struct {
+	Snapshot *Snapshot
+	States   []State // all items, in the tracker's order, in scope or not
+
+	Ready   []string // available with all dependencies done, in launch order
+	Running []string // active: ours, and those of others
+	Blocked []string // available, but a dependency isn't done
+	Failed  []string
+	Stalled []string
+	Waiting []string
+	Unknown []string // unknown status, or a corrupt file
+	Done    int
+	Total   int
+
+	Tests, Security, Failing int
+
+	Taken    int        // slots in use: live attempts, and fresh claims of others; scope doesn't count here
+	Cycles   [][]string // each a path a → b → … that closes; only among unfinished items
+	Hold     *Hold      // nil when there is none or it is over
+	Warnings []Warning
+
+	index map[string]int
+}
+
+// New makes the plan of a snapshot. It doesn't change the snapshot.
+func New(s *Snapshot, now time.Time, o Options) *Plan {
+	p := &Plan{Snapshot: s, States: make([]State, len(s.Items)), index: make(map[string]int, len(s.Items))}
+	p.Warnings = append(p.Warnings, s.Warnings...)
+	scope := newScope(o)
+	for i, it := range s.Items {
+		p.index[it.ID] = i
+		p.States[i] = State{Item: it, InScope: scope.has(it), Attempt: s.Attempts[it.ID]}
+		p.States[i].classify(now, o.StaleAfter)
+	}
+	p.needs()
+	p.findCycles()
+	p.chains()
+	p.blame()
+	p.list()
+	if s.Hold != nil && now.Before(s.Hold.Until) {
+		p.Hold = s.Hold
+	}
+	return p
+}
+
+// State returns the state of an item, nil for an id that is none.
+func (p *Plan) State(id string) *State {
+	i, ok := p.index[id]
+	if !ok {
+		return nil
+	}
+	return &p.States[i]
+}
+
+// IDs returns all ids in the tracker's order.
+func (p *Plan) IDs() []string {
+	ids := make([]string, len(p.States))
+	for i := range p.States {
+		ids[i] = p.States[i].ID
+	}
+	return ids
+}
+
+type scope struct {
+	milestone string
+	ids       map[string]bool
+}
+
+func newScope(o Options) scope {
+	s := scope{milestone: o.Milestone}
+	if o.IDs != nil {
+		s.ids = make(map[string]bool, len(o.IDs))
+		for _, id := range o.IDs {
+			s.ids[id] = true
+		}
+	}
+	return s
+}
+
+func (s scope) has(it Item) bool {
+	if s.ids != nil && !s.ids[it.ID] {
+		return false
+	}
+	return s.milestone == "" || s.milestone == it.Milestone
+}
+
+// classify decides the class. A live attempt beats whatever the file says: only settling makes an item done, so
+// that its dependants never start beside an agent that still writes.
+func (st *State) classify(now time.Time, staleAfter time.Duration) {
+	c := Classify(st.Status)
+	switch {
+	case st.Attempt.Live():
+		c = Active
+	case st.Attempt.Open():
+		c = Stalled
+	case st.Corrupt != "":
+		c = Corrupt
+	case c == Done:
+	case st.WaitingFor != "" || st.Paused:
+		c = Waiting
+	case st.abandoned(c):
+		c = Stalled
+	case c == Active:
+		st.Stale = staleAfter > 0 && now.Sub(st.Changed) > staleAfter
+	}
+	st.Class = c
+}
+
+// abandoned says whether the last attempt left the item half-way and nobody has touched it since. An agent that ends
+// by itself may have left any status behind, also "pending": launching that again would burn money in a loop.
+func (st *State) abandoned(c Class) bool {
+	a := st.Attempt
+	if a == nil || a.Phase != Settled || a.Retried {
+		return false
+	}
+	if a.Outcome != Complete && (a.After != Mark{st.Status, st.Step, st.Session}) {
+		return false
+	}
+	switch a.Outcome {
+	case StalledOut, Crashed:
+		return c == Active || c == Available
+	case Interrupted, WaitingOut:
+		return c == Active
+	case Complete: // a reset or a stash took the file back: built again only when somebody says so
+		return c == Available
+	}
+	return false
+}
+
+// needs fills in the dependencies that aren't done, and warns of ids that nothing has.
+func (p *Plan) needs() {
+	for i := range p.States {
+		st := &p.States[i]
+		if st.Class == Done {
+			continue
+		}
+		for _, dep := range st.Deps {
+			if d := p.State(dep); d != nil {
+				if d.Class != Done {
+					st.Needs = append(st.Needs, dep)
+				}
+				continue
+			}
+			if raw, ok := p.Snapshot.Evidence[dep]; ok && Classify(raw) == Done {
+				continue
+			}
+			st.Needs = append(st.Needs, dep)
+			p.Warnings = append(p.Warnings, Warning{Path: st.File, Message: st.ID + " depends on " + dep + ", an unknown slice"})
+		}
+	}
+}
+
+// list sorts the items in scope into the plan's lists.
+func (p *Plan) list() {
+	for i := range p.States {
+		st := &p.States[i]
+		if st.Attempt.Open() || st.Class == Active && !st.Stale {
+			p.Taken++
+		}
+		if !st.InScope {
+			continue
+		}
+		p.Total++
+		p.Tests += st.Tests
+		p.Security += st.SecurityTests
+		p.Failing += st.Failing
+		p.add(st)
+	}
+	for id, a := range p.Snapshot.Attempts {
+		if a.Open() && p.State(id) == nil {
+			p.Taken++ // its slice was taken out of the project, its agent still runs
+		}
+	}
+	sort.SliceStable(p.Ready, func(i, j int) bool { return p.before(p.State(p.Ready[i]), p.State(p.Ready[j])) })
+}
+
+func (p *Plan) add(st *State) {
+	switch st.Class {
+	case Done:
+		p.Done++
+	case Available:
+		if len(st.Needs) == 0 {
+			p.Ready = append(p.Ready, st.ID)
+		} else {
+			p.Blocked = append(p.Blocked, st.ID)
+		}
+	case Active:
+		p.Running = append(p.Running, st.ID)
+	case Failed:
+		p.Failed = append(p.Failed, st.ID)
+	case Stalled:
+		p.Stalled = append(p.Stalled, st.ID)
+	case Waiting:
+		p.Waiting = append(p.Waiting, st.ID)
+	default:
+		p.Unknown = append(p.Unknown, st.ID)
+	}
+}
+
+// before is the launch order: what people said first (wave, priority), then what shortens the run (the longest chain
+// of work behind it), then the order of the graph file.
+func (p *Plan) before(a, b *State) bool {
+	switch {
+	case a.Wave != b.Wave:
+		return a.Wave < b.Wave
+	case a.Priority != b.Priority:
+		return a.Priority < b.Priority
+	case a.Chain != b.Chain:
+		return a.Chain > b.Chain
+	case a.Position != b.Position:
+		return a.Position < b.Position
+	}
+	return NaturalLess(a.ID, b.ID)
+}

@@ -1,0 +1,298 @@
+package plan
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func item(id, status string, deps ...string) Item {
+	return Item{ID: id, Name: id, Status: status, Deps: deps, Wave: None, Priority: None, Position: None, Changed: now}
+}
+
+func planOf(items ...Item) *Plan {
+	return New(&Snapshot{Items: items}, now, Options{StaleAfter: 2 * time.Hour})
+}
+
+func TestClassify(t *testing.T) {
+	for raw, want := range map[string]Class{
+		"complete": Done, "Completed": Done, "done": Done,
+		"pending": Available, "ready": Available, "": Available, " Pending ": Available,
+		"in_progress": Active, "in-progress": Active, "In Progress": Active, "verifying": Active,
+		"paused": Waiting, "failed": Failed, "blocked": Unknown, "done!": Unknown,
+	} {
+		if got := Classify(raw); got != want {
+			t.Errorf("Classify(%q) = %s, want %s", raw, got, want)
+		}
+	}
+}
+
+func TestNaturalLess(t *testing.T) {
+	ids := []string{"S-10", "S-2", "S-01", "S-1", "S-2.10", "S-2.9", "A", "S-", "S-99999999999999999999999", "S-100"}
+	sort.Slice(ids, func(i, j int) bool { return NaturalLess(ids[i], ids[j]) })
+	want := []string{"A", "S-", "S-01", "S-1", "S-2", "S-2.9", "S-2.10", "S-10", "S-100", "S-99999999999999999999999"}
+	if d := cmp.Diff(want, ids); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestNaturalLessIsAnOrder(t *testing.T) {
+	id := rapid.StringMatching(`[S0-9.-]{0,6}`)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b, c := id.Draw(t, "a"), id.Draw(t, "b"), id.Draw(t, "c")
+		if NaturalLess(a, b) && NaturalLess(b, a) {
+			t.Fatalf("%q and %q are each less than the other", a, b)
+		}
+		if a != b && !NaturalLess(a, b) && !NaturalLess(b, a) {
+			t.Fatalf("%q and %q are neither less nor equal", a, b)
+		}
+		if NaturalLess(a, b) && NaturalLess(b, c) && !NaturalLess(a, c) {
+			t.Fatalf("%q < %q < %q, but not %q < %q", a, b, c, a, c)
+		}
+	})
+}
+
+func TestReadyOrder(t *testing.T) {
+	wave := func(it Item, w int) Item { it.Wave = w; return it }
+	priority := func(it Item, n int) Item { it.Priority = n; return it }
+	p := planOf(
+		item("S-1", "pending"), item("S-10", "pending"), item("S-9", "pending"),
+		wave(item("S-20", "pending"), 2), wave(item("S-21", "pending"), 1),
+		priority(item("S-30", "pending"), 1),
+		item("S-40", "pending"), item("S-41", "pending", "S-40"), item("S-42", "pending", "S-41"),
+	)
+	want := []string{"S-21", "S-20", "S-30", "S-40", "S-1", "S-9", "S-10"}
+	if d := cmp.Diff(want, p.Ready); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestDependencies(t *testing.T) {
+	s := &Snapshot{
+		Items: []Item{
+			item("S-1", "complete"), item("S-2", "pending", "S-1"), item("S-3", "ready", "S-2"),
+			item("S-4", "pending", "S-0"), item("S-5", "pending", "S-99"),
+		},
+		Evidence: map[string]string{"S-0": "complete", "S-98": "pending"},
+	}
+	p := New(s, now, Options{})
+	if d := cmp.Diff([]string{"S-2", "S-4"}, p.Ready); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"S-3", "S-5"}, p.Blocked); d != "" {
+		t.Error(d)
+	}
+	if got := p.Because("S-5"); got != "unknown slice S-99" {
+		t.Errorf("Because(S-5) = %q", got)
+	}
+	if len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0].Message, "S-99") {
+		t.Errorf("want one warning that names S-99, got %v", p.Warnings)
+	}
+}
+
+// A slice whose file says complete while its agent still runs doesn't free its dependants or its slot.
+func TestLiveAttemptBeatsTheFile(t *testing.T) {
+	s := &Snapshot{
+		Items:    []Item{item("S-1", "complete"), item("S-2", "pending", "S-1")},
+		Attempts: map[string]*Attempt{"S-1": {N: 1, Phase: Started}},
+	}
+	p := New(s, now, Options{})
+	if p.State("S-1").Class != Active || len(p.Ready) != 0 || p.Taken != 1 {
+		t.Errorf("class %s, ready %v, taken %d", p.State("S-1").Class, p.Ready, p.Taken)
+	}
+	s.Attempts["S-1"].Dead = true // an orphan may still write: the same for everybody else
+	if p = New(s, now, Options{}); p.State("S-1").Class != Stalled || len(p.Ready) != 0 || p.Taken != 1 {
+		t.Errorf("dead: class %s, ready %v, taken %d", p.State("S-1").Class, p.Ready, p.Taken)
+	}
+	s.Attempts["S-1"] = &Attempt{N: 1, Phase: Settled, Outcome: Complete, After: Mark{Status: "complete"}}
+	p = New(s, now, Options{})
+	if p.Done != 1 || len(p.Ready) != 1 || p.Taken != 0 {
+		t.Errorf("done %d, ready %v, taken %d", p.Done, p.Ready, p.Taken)
+	}
+}
+
+func TestStalledUntilTouched(t *testing.T) {
+	it := item("S-1", "in_progress")
+	it.Step = "tests"
+	s := &Snapshot{Items: []Item{it}, Attempts: map[string]*Attempt{
+		"S-1": {N: 1, Phase: Settled, Outcome: StalledOut, Detail: "turn limit", After: Mark{"in_progress", "tests", ""}}}}
+	p := New(s, now, Options{})
+	if got := p.Why("S-1", now); got.State != "stalled" || got.Cause != "turn limit" {
+		t.Errorf("got %v", got)
+	}
+	s.Items[0].Step = "implementing" // somebody goes on with it
+	if p = New(s, now, Options{}); p.State("S-1").Class != Active {
+		t.Errorf("class %s after a change of the step", p.State("S-1").Class)
+	}
+}
+
+// An agent that writes "pending" and ends must not be launched again and again; nor is finished work redone because
+// a reset of the checkout took the file back.
+func TestPendingAgainIsNotReady(t *testing.T) {
+	for _, a := range []Attempt{
+		{Phase: Settled, Outcome: StalledOut, After: Mark{Status: "pending"}},
+		{Phase: Settled, Outcome: Crashed, After: Mark{Status: "pending"}},
+		{Phase: Settled, Outcome: Complete, After: Mark{Status: "complete"}},
+	} {
+		s := &Snapshot{Items: []Item{item("S-1", "pending")}, Attempts: map[string]*Attempt{"S-1": &a}}
+		if p := New(s, now, Options{}); p.State("S-1").Class != Stalled {
+			t.Errorf("after %s: class %s", a.Outcome, p.State("S-1").Class)
+		}
+		a.Retried = true
+		if p := New(s, now, Options{}); len(p.Ready) != 1 {
+			t.Errorf("after %s and a retry: ready %v", a.Outcome, p.Ready)
+		}
+	}
+}
+
+func TestForeignClaims(t *testing.T) {
+	fresh, stale := item("S-1", "in_progress"), item("S-2", "implementing")
+	stale.Changed = now.Add(-3 * time.Hour)
+	p := planOf(fresh, stale)
+	if p.Taken != 1 || !p.State("S-2").Stale || p.State("S-1").Stale {
+		t.Errorf("taken %d, stale %v %v", p.Taken, p.State("S-1").Stale, p.State("S-2").Stale)
+	}
+}
+
+func TestBlame(t *testing.T) {
+	p := planOf(
+		item("S-1", "failed"), item("S-2", "pending"), item("S-3", "pending", "S-2", "S-1"),
+		item("S-4", "pending", "S-3"), item("S-5", "pending", "S-2"),
+	)
+	if got := p.State("S-4").Root; got != "S-1" {
+		t.Errorf("root of S-4 is %q", got)
+	}
+	if got := p.Because("S-4"); got != "S-1 failed" {
+		t.Errorf("because %q", got)
+	}
+	if d := cmp.Diff([]string{"S-4", "S-3", "S-1"}, p.WayOut("S-4")); d != "" {
+		t.Error(d)
+	}
+	if root, n := p.BlockedOn(); root != "S-1" || n != 2 {
+		t.Errorf("blocked on %s: %d", root, n)
+	}
+}
+
+func TestCycles(t *testing.T) {
+	p := planOf(
+		item("S-1", "pending", "S-3"), item("S-2", "pending", "S-1"), item("S-3", "pending", "S-2"),
+		item("S-4", "pending", "S-2"), item("S-5", "pending"),
+		item("S-6", "complete", "S-7"), item("S-7", "complete", "S-6"), // done: no longer anybody's problem
+	)
+	if d := cmp.Diff([][]string{{"S-1", "S-3", "S-2"}}, p.Cycles); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]string{"S-5"}, p.Ready); d != "" {
+		t.Error(d)
+	}
+	if got := p.Because("S-4"); !strings.Contains(got, "cycle") {
+		t.Errorf("S-4 because %q", got)
+	}
+	if len(p.Warnings) != 1 || p.Warnings[0].Message != "dependency cycle: S-1 → S-3 → S-2 → S-1" {
+		t.Errorf("warnings %v", p.Warnings)
+	}
+}
+
+func TestScope(t *testing.T) {
+	a, b := item("S-1", "pending"), item("S-2", "pending", "S-1")
+	a.Milestone, b.Milestone = "one", "two"
+	p := New(&Snapshot{Items: []Item{a, b}}, now, Options{Milestone: "two"})
+	if p.Total != 1 || len(p.Ready) != 0 || len(p.Blocked) != 1 {
+		t.Errorf("total %d, ready %v, blocked %v", p.Total, p.Ready, p.Blocked)
+	}
+}
+
+// On any graph: every item is in exactly one list, nothing with an unfinished need is ready, everything blocked has a
+// root that isn't itself, and a path to it that starts at the item.
+func TestPlanOfAnyGraph(t *testing.T) {
+	statuses := []string{"pending", "ready", "complete", "in_progress", "failed", "paused", "odd"}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 30).Draw(t, "n")
+		items := make([]Item, n)
+		for i := range items {
+			items[i] = item(fmt.Sprintf("S-%d", i), rapid.SampledFrom(statuses).Draw(t, "status"))
+			for _, d := range rapid.SliceOfN(rapid.IntRange(0, 31), 0, 3).Draw(t, "deps") {
+				if d != i {
+					items[i].Deps = append(items[i].Deps, fmt.Sprintf("S-%d", d))
+				}
+			}
+		}
+		p := planOf(items...)
+		lists := len(p.Ready) + len(p.Running) + len(p.Blocked) + len(p.Failed) + len(p.Stalled) + len(p.Waiting) + len(p.Unknown) + p.Done
+		if lists != n || p.Total != n {
+			t.Fatalf("%d items in the lists, total %d, want %d", lists, p.Total, n)
+		}
+		for _, id := range p.Ready {
+			for _, d := range p.State(id).Deps {
+				if s := p.State(d); s == nil || s.Class != Done {
+					t.Fatalf("%s is ready, but needs %s", id, d)
+				}
+			}
+		}
+		for _, id := range p.Blocked {
+			st := p.State(id)
+			if st.Root == "" || p.Because(id) == "" {
+				t.Fatalf("%s is blocked without a reason", id)
+			}
+			if way := p.WayOut(id); way[0] != id || len(way) < 2 && st.Root != id {
+				t.Fatalf("way out of %s to %s is %v", id, st.Root, way)
+			}
+		}
+		for _, c := range p.Cycles {
+			for i, id := range c {
+				next := c[(i+1)%len(c)]
+				if !contains(p.State(id).Needs, next) {
+					t.Fatalf("cycle %v: %s doesn't need %s", c, id, next)
+				}
+			}
+		}
+	})
+}
+
+// The chain of an item is what a naive recursion over unfinished dependants gives.
+func TestChain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 20).Draw(t, "n")
+		items := make([]Item, n)
+		for i := range items {
+			items[i] = item(fmt.Sprintf("S-%d", i), rapid.SampledFrom([]string{"pending", "complete"}).Draw(t, "status"))
+			for d := range i {
+				if rapid.IntRange(0, 4).Draw(t, "edge") == 0 {
+					items[i].Deps = append(items[i].Deps, fmt.Sprintf("S-%d", d))
+				}
+			}
+		}
+		p := planOf(items...)
+		var chain func(id string) int
+		chain = func(id string) int {
+			longest := 0
+			for i := range p.States {
+				if contains(p.States[i].Needs, id) {
+					longest = max(longest, 1+chain(p.States[i].ID))
+				}
+			}
+			return longest
+		}
+		for i := range p.States {
+			if want := chain(p.States[i].ID); p.States[i].Chain != want {
+				t.Fatalf("chain of %s is %d, want %d", p.States[i].ID, p.States[i].Chain, want)
+			}
+		}
+	})
+}
+
+func contains(list []string, s string) bool {
+	for _, e := range list {
+		if e == s {
+			return true
+		}
+	}
+	return false
+}

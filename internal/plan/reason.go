@@ -1,0 +1,252 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Reason says why an item is where it is, as data; its methods are the words that all commands share.
+type Reason struct {
+	ID    string
+	State string   // "done", "ready", "blocked", "running", "claimed", "failed", "stalled", "waiting", "unknown", "corrupt"
+	Cause string   // why, in a few words without the id: "needs S-4", "exit 7", …; "" where State says it all
+	Needs []string // a blocked item's unfinished dependencies
+	Root  string   // a blocked item: whom to look at first
+	Next  []string // commands that help, in order
+}
+
+// String is the whole reason in one line, with the commands that help.
+func (r Reason) String() string {
+	s := r.ID + " is " + r.State
+	if r.State == "failed" {
+		s = r.ID + " failed"
+	}
+	if r.Cause != "" {
+		s += ": " + r.Cause
+	}
+	if len(r.Next) > 0 {
+		s += ". Run " + strings.Join(r.Next, ", then ")
+	}
+	return s
+}
+
+// Brief is the item with its cause, for a list: "S-5 (needs S-4)".
+func (r Reason) Brief() string {
+	if r.Cause == "" {
+		return r.ID
+	}
+	return r.ID + " (" + r.Cause + ")"
+}
+
+// Why gives the reason for an item's state; the zero Reason for an id that is none.
+func (p *Plan) Why(id string, now time.Time) Reason {
+	st := p.State(id)
+	if st == nil {
+		return Reason{}
+	}
+	r := Reason{ID: id}
+	switch st.Class {
+	case Done:
+		r.State, r.Cause = "done", Count(st.Tests, "test")
+	case Available:
+		p.whyAvailable(st, &r)
+	case Active:
+		whyActive(st, now, &r)
+	case Failed:
+		r.State, r.Cause = "failed", st.lastDetail()
+		r.Next = []string{"gl logs " + id, "gl retry " + id}
+	case Stalled:
+		r.State, r.Cause = "stalled", st.lastDetail()
+		r.Next = []string{"gl logs " + id, "gl retry " + id}
+	case Waiting:
+		r.State, r.Cause = "waiting", "for "+st.WaitingFor
+		r.Next = []string{"gl state show " + id}
+		if st.WaitingFor == "" {
+			r.Cause = "paused"
+		}
+	case Corrupt:
+		r.State, r.Cause = "corrupt", st.File+": "+st.Corrupt
+	default:
+		r.State, r.Cause = "unknown", fmt.Sprintf("status %q is none that gl knows", st.Status)
+		r.Next = []string{"gl state set " + id + " status=pending"}
+	}
+	return r
+}
+
+func (p *Plan) whyAvailable(st *State, r *Reason) {
+	if len(st.Needs) == 0 {
+		r.State = "ready"
+		r.Next = []string{"gl slice " + st.ID}
+		return
+	}
+	r.State, r.Needs, r.Root = "blocked", st.Needs, st.Root
+	r.Cause = "needs " + strings.Join(st.Needs, ", ")
+	if st.inCycle {
+		r.Cause += ", in a cycle"
+		return
+	}
+	if p.State(st.Root) == nil && slices.Contains(st.Needs, st.Root) {
+		r.Cause += ", an unknown slice"
+	}
+}
+
+// Because says in a few words what the root of a blocked item is: "S-4 failed"; "" for an item that isn't blocked.
+func (p *Plan) Because(id string) string {
+	st := p.State(id)
+	if st == nil || st.Root == "" {
+		return ""
+	}
+	root := p.State(st.Root)
+	switch {
+	case root == nil:
+		return "unknown slice " + st.Root
+	case root.inCycle:
+		return root.ID + " is in a dependency cycle"
+	}
+	switch root.Class {
+	case Failed:
+		return root.ID + " failed"
+	case Active:
+		return root.ID + " is running"
+	case Available:
+		return root.ID + " isn't built yet"
+	}
+	return root.ID + " is " + string(root.Class)
+}
+
+// WayOut lists the hops from a blocked item to its root, the item itself first: each needs the next.
+func (p *Plan) WayOut(id string) []string {
+	path := []string{id}
+	seen := map[string]bool{id: true}
+	for st := p.State(id); st != nil && st.Root != "" && st.ID != st.Root; {
+		next := ""
+		for _, need := range st.Needs {
+			d := p.State(need)
+			if need == st.Root || d != nil && d.Root == st.Root && !seen[need] {
+				next = need
+				break
+			}
+		}
+		if next == "" {
+			break
+		}
+		seen[next] = true
+		path = append(path, next)
+		if next == st.Root {
+			break
+		}
+		st = p.State(next)
+	}
+	return path
+}
+
+// Hops tells the way out in words, one need after the other, and at last what is with the root: "S-5 needs S-4",
+// "S-4 needs S-1", "S-1 failed: exit 7". nil for an item that isn't blocked.
+func (p *Plan) Hops(id string, now time.Time) []string {
+	if p.Why(id, now).State != "blocked" {
+		return nil
+	}
+	way := p.WayOut(id)
+	hops := make([]string, 0, len(way))
+	for i, need := range way[1:] {
+		hops = append(hops, way[i]+" needs "+need)
+	}
+	return append(hops, p.rootText(way[len(way)-1], now))
+}
+
+func (p *Plan) rootText(id string, now time.Time) string {
+	st := p.State(id)
+	if st == nil {
+		return id + " is an unknown slice"
+	}
+	if st.inCycle {
+		for _, c := range p.Cycles {
+			if slices.Contains(c, id) {
+				return id + " is in the dependency cycle " + strings.Join(append(slices.Clip(c), c[0]), " → ")
+			}
+		}
+		return id + " is in a dependency cycle" // a part of a knot that its one path doesn't touch
+	}
+	r := p.Why(id, now)
+	r.Next = nil
+	return r.String()
+}
+
+func whyActive(st *State, now time.Time, r *Reason) {
+	r.Cause = st.Progress()
+	if st.Attempt.Live() {
+		r.State = "running"
+		a := st.Attempt
+		r.Cause += fmt.Sprintf(", attempt %d with %s", a.N, a.Agent)
+		if !a.Started.IsZero() {
+			r.Cause += ", for " + Age(now.Sub(a.Started))
+		}
+		if !a.Heard.IsZero() {
+			r.Cause += ", last heard " + Age(now.Sub(a.Heard)) + " ago"
+		}
+		r.Next = []string{"gl logs -f " + st.ID, "gl stop " + st.ID}
+		return
+	}
+	r.State = "claimed"
+	holder := "unknown"
+	if st.Session != "" {
+		holder = "session " + st.Session
+	}
+	r.Cause += " by " + holder
+	if !st.Changed.IsZero() {
+		r.Cause += ", last change " + Age(now.Sub(st.Changed)) + " ago"
+	}
+	if st.Stale {
+		r.Cause += ", stale"
+		r.Next = []string{"gl state release " + st.ID}
+	}
+}
+
+// Progress is the word for how far an active item is: its step where that says more than its status.
+func (st *State) Progress() string {
+	switch {
+	case IsStep(st.Status):
+		return st.Status
+	case StepReached(st.Step):
+		return st.Step
+	case st.Attempt.Live():
+		return "starting"
+	}
+	return st.Status
+}
+
+func (st *State) lastDetail() string {
+	a := st.Attempt
+	switch {
+	case a == nil:
+		return ""
+	case a.Open():
+		return "its gl process vanished, the next gl slice settles it"
+	case a.Outcome == Complete:
+		return fmt.Sprintf("was complete in attempt %d, its file says %q now", a.N, st.Status)
+	}
+	return a.Detail
+}
+
+// Count is a number with its noun: "1 test", "42 tests".
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// Age is a duration as people say it, in one or two units: "4s", "12m", "3h05m", "2d".
+func Age(d time.Duration) string {
+	switch d = max(d, 0).Round(time.Second); {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", d/time.Minute)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%dh%02dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%dd", d/(24*time.Hour))
+}

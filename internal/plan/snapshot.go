@@ -1,0 +1,122 @@
+// Package plan turns what is (a Snapshot) into what that means (a Plan): which items are ready and in which order,
+// which run, which are blocked and why. It is pure: it reads no file, starts no process and has no clock; now is
+// passed in. It doesn't decide how many to launch, and it doesn't launch.
+package plan
+
+import (
+	"math"
+	"time"
+)
+
+// None is the Wave, Priority or Position of an item that has none: it sorts behind all that have one.
+const None = math.MaxInt32
+
+// An Item is one unit of work as its tracker read it: a Greenlight slice, a Specwright unit, a GSD phase.
+type Item struct {
+	ID        string
+	Name      string // what people read; the id where nothing better is known
+	Status    string // verbatim, as the file has it; Classify gives its meaning
+	Step      string // verbatim; where in the TDD loop the work stands
+	Milestone string
+	Deps      []string // canonical ids; an id that no item has stays as it was written
+
+	Wave     int // lower goes first; None
+	Priority int // lower goes first; None
+	Position int // place in the graph file; None
+
+	Session    string    // token of the claim; empty: unclaimed, or claimed by unknown
+	WaitingFor string    // non-empty: a person is needed, and for what
+	Paused     bool      // set aside by gl pause
+	Started    string    // verbatim, "" for unknown
+	Updated    string    // verbatim, "" for unknown
+	Changed    time.Time // when the item's file last changed; zero without a file
+
+	Tests, SecurityTests, Failing int
+
+	File    string // relative to the project's root, with forward slashes; "" for an item without a file of its own
+	Corrupt string // non-empty: the file can't be read, and why
+}
+
+// A Warning is something wrong in the project's files that stops nothing else.
+type Warning struct {
+	Path    string `json:"path"` // relative to the root; "" where no single file is to blame
+	Message string `json:"message"`
+}
+
+// Phase says how far an unsettled attempt is.
+type Phase string
+
+const (
+	Claimed Phase = "claimed" // the slice is taken, the wrapper hasn't reported yet
+	Started Phase = "started" // the wrapper runs, its agent with it
+	Ended   Phase = "ended"   // judged; the slice's file is about to say so
+	Settled Phase = "settled" // over
+)
+
+// Outcome is what an attempt came to; the table is in attempt.Judge.
+type Outcome string
+
+const (
+	Complete    Outcome = "done"
+	StalledOut  Outcome = "stalled"     // ended by itself without completing the slice
+	WaitingOut  Outcome = "waiting"     // parked: a person is needed
+	HeldOut     Outcome = "held"        // rate limit, quota, login: nobody's fault, no attempt used up
+	FailedOut   Outcome = "failed"      // ended with an error
+	Interrupted Outcome = "interrupted" // ended by gl stop or Ctrl-C
+	Crashed     Outcome = "crashed"     // the wrapper or the agent vanished without a record
+	Hung        Outcome = "hung"        // silent for too long, ended by its wrapper
+)
+
+// Mark is the part of an item whose change says that somebody has worked on it since.
+type Mark struct {
+	Status  string `json:"status"`
+	Step    string `json:"step"`
+	Session string `json:"session"`
+}
+
+// An Attempt is the last attempt at an item.
+type Attempt struct {
+	N       int    // 1 for the first; counts all, also held ones
+	Token   string // the claim's session token
+	Phase   Phase
+	Dead    bool // not settled, and proven that nobody moves it on: the next drain settles it
+	Outcome Outcome
+	Detail  string // why, in a few words: "exit 7", "turn limit (200)"
+	After   Mark   // the item as settling left it
+	Retried bool   // gl retry has put the item back since
+	Agent   string // name of the agent
+	Started time.Time
+	Ended   time.Time
+	Heard   time.Time // last event of its stream, zero for none yet
+	Cost    *float64  // US dollars; nil for unknown
+}
+
+// Open says whether the attempt still holds its item and a slot. A dead one does too, until it is settled: its agent
+// may be an orphan that still writes.
+func (a *Attempt) Open() bool { return a != nil && a.Phase != Settled }
+
+// Live says whether the attempt is open and not proven dead.
+func (a *Attempt) Live() bool { return a.Open() && !a.Dead }
+
+// A Hold stops all launches of a project until a time.
+type Hold struct {
+	Until  time.Time `json:"until"`
+	Since  time.Time `json:"since"`
+	Kind   string    `json:"kind"`   // "rate limit", "quota", "login"
+	Reason string    `json:"reason"` // the agent's own words
+	By     string    `json:"by"`     // the item whose attempt met it
+	Count  int       `json:"count"`  // holds in a row; the next one without a reset time doubles
+}
+
+// A Snapshot is all that a plan is made from.
+type Snapshot struct {
+	Format   string // name of the tracker's format
+	Root     string
+	Items    []Item              // one per id, in the tracker's order
+	Unsure   string              // non-empty: the dependency graph can't be read just now, and why
+	Evidence map[string]string   // raw status of ids that are no items but are known to have been (rows of STATE.md)
+	Attempts map[string]*Attempt // the last of each item that isn't done
+	Used     map[string]int      // attempts used up, of items that have any
+	Hold     *Hold
+	Warnings []Warning
+}

@@ -1,0 +1,55 @@
+package proc
+
+import (
+	"encoding/hex"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+)
+
+// bootNamesHost: the boot's UUID is this machine's alone, while its host name changes with the network it is in.
+const bootNamesHost = true
+
+// boot falls back to the time of the boot, which moves when the clock is set: better than nothing, on systems that
+// don't have the UUID.
+var boot = sync.OnceValue(func() string {
+	if uuid, err := syscall.Sysctl("kern.bootsessionuuid"); err == nil && uuid != "" {
+		return uuid
+	}
+	timeval, err := syscall.Sysctl("kern.boottime")
+	if err != nil {
+		return ""
+	}
+	return hex.EncodeToString([]byte(timeval))
+})
+
+// inspect asks ps: the kernel's own answer is a struct that only C headers describe.
+func inspect(pid int) (glimpse, error) {
+	line, err := ps("-o", "state=", "-o", "lstart=", "-p", strconv.Itoa(pid))
+	if err != nil {
+		return glimpse{}, err
+	}
+	return parsePS(line)
+}
+
+func anyLives(group int) (bool, error) {
+	table, err := ps("-A", "-o", "pgid=", "-o", "state=")
+	if err != nil {
+		return false, err
+	}
+	return parseGroups(table, group), nil
+}
+
+// ps runs without the user's locale and time zone: it prints times in both, and the same process must have the same
+// start in every shell and on either side of a clock change.
+func ps(args ...string) (string, error) {
+	cmd := exec.Command("/bin/ps", args...)
+	cmd.Env = []string{"LC_ALL=C", "TZ=UTC"}
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("ps: %w", err)
+	}
+	return string(out), nil
+}

@@ -1,0 +1,56 @@
+package proc
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// bootNamesHost: containers share the boot id of their machine, but not its pids.
+const bootNamesHost = false
+
+var boot = sync.OnceValue(func() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+})
+
+// inspect reads when the process started, in clock ticks since the boot, and how it is.
+func inspect(pid int) (glimpse, error) {
+	g, _, err := readStat(strconv.Itoa(pid))
+	return g, err
+}
+
+func readStat(pid string) (glimpse, int, error) {
+	b, err := os.ReadFile("/proc/" + pid + "/stat")
+	if err != nil {
+		return glimpse{}, 0, err
+	}
+	return parseStat(string(b))
+}
+
+// anyLives looks through all processes, since the kernel has no list of a group's for us.
+func anyLives(group int) (bool, error) {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return false, err
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return false, err
+	}
+	for _, name := range names {
+		if name[0] < '0' || name[0] > '9' {
+			continue
+		}
+		g, of, err := readStat(name)
+		if err == nil && of == group && !g.zombie {
+			return true, nil
+		}
+	}
+	return false, nil
+}
