@@ -1,0 +1,197 @@
+// Package agent knows the coding agents that gl runs: how each is called, what its output means, and the words that
+// tell a person what it does. It is pure: it starts no process, reads no file and keeps no state but a Decoder's.
+// Starting, logging and judging an attempt is package attempt's business; the built-in agent's own work is package
+// rehearsal's.
+package agent
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The streams that a Decoder knows.
+const (
+	StreamClaude   = "claude"   // Claude Code's stream-json: one JSON object a line
+	StreamCodex    = "codex"    // codex exec --json
+	StreamGemini   = "gemini"   // gemini -o stream-json
+	StreamOpencode = "opencode" // opencode run --format json
+	StreamCursor   = "cursor"   // cursor-agent --output-format stream-json
+	StreamText     = "text"     // lines for people
+	StreamAuto     = "auto"     // the first line that isn't blank decides between claude and text
+)
+
+// An Agent is one way to have work done. Find makes it; its fields are for reading.
+type Agent struct {
+	Name    string     // as the user gave it: "claude", "rehearsal:crash=5%", a custom name
+	Program string     // what to start: a name to look up on PATH, or a path; argv[0] is only the name it goes by
+	Stream  string     // what it writes to stdout: StreamClaude, …
+	Prompts PromptKind // which of a Job's prompts it is given
+	Install string     // command line that installs it; "" for unknown
+	Login   string     // command line that logs in; "" for unknown
+
+	argv func(Job) []string
+}
+
+// A Job is what one attempt asks of an agent.
+type Job struct {
+	Prompt       string // the slash command
+	Instructions string // the command's Markdown, or what Instructions made of it; "" has Prompt stand in for it
+	Dir          string // absolute directory it works in
+	SessionID    string // a fresh uuid; "" lets the agent choose
+	PluginDir    string // directory of the plugin to load; "" for none
+	Slice        string // id of the slice
+}
+
+// A Config is what the project's configuration says about agents.
+type Config struct {
+	ClaudeFlags []string            // further arguments for claude
+	Custom      map[string][]string // command lines by name; their elements may hold {prompt}, {instructions}, {slice} and {dir}
+	Self        string              // path of gl itself, which is also the rehearsal's program
+}
+
+const (
+	claudeName    = "claude"
+	rehearsalName = "rehearsal"
+)
+
+// Command is the command line of one job, argv[0] first. It never passes through a shell. A prompt is one of its
+// elements, so that Linux allows it 128 KB.
+func (a Agent) Command(j Job) []string { return a.argv(j) }
+
+// Find returns the agent called name: "claude", "codex", "gemini", "opencode", "cursor-agent", "rehearsal",
+// "rehearsal:SPEC", or a custom one. A custom agent may take any place but the rehearsal's, which promises to cost
+// nothing. SPEC isn't looked into: rehearsal.ParseSpec checks it. The error names the agents there are.
+func Find(name string, cfg Config) (Agent, error) {
+	if name == rehearsalName || strings.HasPrefix(name, rehearsalName+":") {
+		return rehearsal(name, cfg), nil
+	}
+	if command, ok := cfg.Custom[name]; ok {
+		return custom(name, command)
+	}
+	if name == claudeName {
+		return claude(cfg), nil
+	}
+	if a, ok := other(name); ok && a.Name == name {
+		return a, nil
+	}
+	known := []string{claudeName, rehearsalName}
+	for _, a := range others() {
+		known = append(known, a.Name)
+	}
+	for n := range cfg.Custom {
+		if !slices.Contains(known, n) {
+			known = append(known, n)
+		}
+	}
+	slices.Sort(known)
+	hint := ""
+	if n := nearest(name, known); n != "" {
+		hint = fmt.Sprintf(", did you mean %q?", n)
+	}
+	return Agent{}, fmt.Errorf("no agent is called %q%s (known: %s; parallel.agents in config.json adds more)",
+		name, hint, strings.Join(known, ", "))
+}
+
+func claude(cfg Config) Agent {
+	flags := slices.Clone(cfg.ClaudeFlags)
+	return Agent{
+		Name:    claudeName,
+		Program: claudeName,
+		Stream:  StreamClaude,
+		Prompts: SlashCommand,
+		Install: "npm install -g @anthropic-ai/claude-code",
+		Login:   "claude /login",
+		argv: func(j Job) []string {
+			// A slash command counts only at the very start of the prompt, and stream-json asks for --verbose.
+			argv := []string{claudeName, "-p", j.Prompt, "--output-format", "stream-json", "--verbose"}
+			if j.SessionID != "" {
+				argv = append(argv, "--session-id", j.SessionID)
+			}
+			if j.PluginDir != "" {
+				argv = append(argv, "--plugin-dir", j.PluginDir)
+			}
+			return append(argv, flags...)
+		},
+	}
+}
+
+func rehearsal(name string, cfg Config) Agent {
+	_, spec, _ := strings.Cut(name, ":")
+	return Agent{
+		Name:    name,
+		Program: cfg.Self,
+		Stream:  StreamClaude,
+		Prompts: SlashCommand,
+		argv: func(j Job) []string {
+			return []string{"gl", "rehearse", "--spec", spec, j.Slice}
+		},
+	}
+}
+
+// custom makes an agent of a command line. One that calls a program we know is known by its stream, whatever its name:
+// it is the same agent with other options.
+func custom(name string, command []string) (Agent, error) {
+	if len(command) == 0 || command[0] == "" {
+		return Agent{}, fmt.Errorf("agent %q has no program: give parallel.agents.%s a command in config.json", name, name)
+	}
+	command = slices.Clone(command)
+	a := Agent{Name: name, Program: command[0], Stream: StreamAuto, Prompts: SlashCommand}
+	if known, ok := other(command[0]); ok {
+		a.Stream, a.Install, a.Login = known.Stream, known.Install, known.Login
+	}
+	if slices.ContainsFunc(command[1:], func(w string) bool { return strings.Contains(w, "{instructions}") }) {
+		a.Prompts = MethodText
+	}
+	a.argv = func(j Job) []string {
+		// One pass: what a prompt or a path holds in braces stays as it is.
+		fill := strings.NewReplacer("{prompt}", j.Prompt, "{instructions}", j.instructions(),
+			"{slice}", j.Slice, "{dir}", j.Dir)
+		argv := []string{command[0]}
+		for _, word := range command[1:] {
+			argv = append(argv, fill.Replace(word))
+		}
+		return argv
+	}
+	return a, nil
+}
+
+// nearest returns the name that s may have been meant to be: one that s begins, or one within two edits and with fewer
+// edits than half its letters, or "".
+func nearest(s string, names []string) string {
+	if len(s) > 3 {
+		for _, n := range names {
+			if strings.HasPrefix(n, s) {
+				return n
+			}
+		}
+	}
+	best, least := "", 3
+	for _, n := range names {
+		if d := edits(s, n); d < least && 2*d < len(n) {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// edits is the Levenshtein distance of two short names, in bytes.
+func edits(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

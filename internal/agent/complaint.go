@@ -1,0 +1,205 @@
+package agent
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A complaint is what an agent other than claude says went wrong. On the wire it is an object, or a string in its
+// place.
+type complaint struct {
+	text   string
+	name   string        // of the error's class: "APIError", "TerminalQuotaError"; "" for none
+	status int           // HTTP status, 0 for unknown
+	kind   string        // of the Limit it is, where the class says so; "" leaves it to status and words
+	wait   time.Duration // until it is over, 0 for unknown
+	at     time.Time     // when it was said, by the agent's clock; zero for unknown
+}
+
+// UnmarshalJSON never fails: what it doesn't know is an empty complaint.
+func (c *complaint) UnmarshalJSON(data []byte) error {
+	*c = complaint{}
+	if json.Unmarshal(data, &c.text) == nil {
+		return nil
+	}
+	var w struct {
+		Name    string `json:"name"`
+		Type    string `json:"type"`
+		Message string `json:"message"`
+		Status  int    `json:"status"`
+		Data    struct {
+			Message    string            `json:"message"`
+			StatusCode int               `json:"statusCode"`
+			Headers    map[string]string `json:"responseHeaders"`
+		} `json:"data"`
+	}
+	unmarshal(data, &w)
+	c.name, c.text, c.status = firstText(w.Name, w.Type), firstText(w.Message, w.Data.Message), w.Status
+	if c.status == 0 {
+		c.status = w.Data.StatusCode
+	}
+	if n, err := strconv.ParseFloat(w.Data.Headers["retry-after"], 64); err == nil {
+		c.wait = seconds(n)
+	}
+	return nil
+}
+
+func firstText(list ...string) string {
+	for _, s := range list {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// seconds is a wait that somebody may be asked for: up to forty days, else 0.
+func seconds(n float64) time.Duration {
+	if !(n > 0 && n <= 40*24*3600) {
+		return 0
+	}
+	return time.Duration(n * float64(time.Second))
+}
+
+func (c complaint) empty() bool { return c.text == "" && c.name == "" && c.status == 0 }
+
+// words is what a person is told, one line, never blank.
+func (c complaint) words(limit int) string {
+	for _, s := range []string{c.text, c.name} {
+		if s = oneLine(s, limit); s != "" {
+			return s
+		}
+	}
+	if c.status != 0 {
+		return "status " + strconv.Itoa(c.status)
+	}
+	return "unknown error"
+}
+
+// limit is the Limit that the complaint is about, nil for none.
+func (c complaint) limit() *Limit {
+	kind := c.kind
+	if kind == "" {
+		kind = kindOfComplaint(c.status, c.text)
+	}
+	if kind == "" {
+		return nil
+	}
+	l := &Limit{Kind: kind, Reason: c.words(reasonRunes)}
+	wait := c.wait
+	if wait == 0 {
+		wait = waitOfWords(c.text)
+	}
+	if kind == RateLimit && wait > 0 && !c.at.IsZero() {
+		at := c.at.UTC().Add(wait)
+		l.Reset = &at
+	}
+	return l
+}
+
+// kindOfComplaint reads what a client says of a failed request. Money comes first: it is refused with 401, 402 and 429
+// alike. Only the text's start counts: further on it may quote anything.
+func kindOfComplaint(status int, text string) string {
+	text = strings.ToLower(cutBytes(text, reasonRunes))
+	if has(text, "out of credits", "insufficient credit", "insufficient balance", "insufficient_quota", "spend cap",
+		"spending limit", "spend limit", "credit balance", "payment required", "add credits", "upgrade to plus: ") {
+		return Quota
+	}
+	if kind := kindOfStatus(status); kind != "" {
+		return kind
+	}
+	if kind := kindOfStatus(statusOfWords(text)); kind != "" {
+		return kind
+	}
+	switch {
+	case has(text, "too many requests", "rate limit", "rate_limit", "ratelimit", "usage limit", "usage_limit",
+		"request limit", "resource_exhausted", "resource has been exhausted", "exhausted your", "current quota",
+		"quota will reset", "overloaded", "at capacity"):
+		return RateLimit
+	case has(text, "quota", "billing"):
+		return Quota
+	case has(text, "unauthorized", "unauthenticated", "not logged in", "not authenticated", "not signed in",
+		"authentication required", "authentication failed", "authentication error", "authentication_error",
+		"log in again", "sign in again", "please log in", "please run /login", "codex login", "agent login",
+		"auth login", "login required", "set an auth method", "invalid api key", "invalid_api_key",
+		"incorrect api key", "api key not valid", "api key is missing", "no api key", "missing api key"):
+		return Login
+	}
+	return ""
+}
+
+func has(text string, words ...string) bool {
+	for _, w := range words {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// statusOfWords is the HTTP status in words such as "last status: 429 Too Many Requests", "HTTP 401" or
+// `"code": 403`; 0 for none. A number that nothing announces is none: it may be a line of a file.
+func statusOfWords(text string) int {
+	for _, word := range []string{"status", "code", "http", "error"} {
+		for rest := text; ; {
+			var ok bool
+			if _, rest, ok = strings.Cut(rest, word); !ok {
+				break
+			}
+			if n := threeDigits(rest); n >= 400 && n < 600 {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// threeDigits reads a number of three digits after at most four characters that are neither letters nor digits.
+func threeDigits(s string) int {
+	i := 0
+	for i < len(s) && i < 4 && !isWord(s[i]) {
+		i++
+	}
+	if i+3 > len(s) || i+3 < len(s) && isWord(s[i+3]) {
+		return 0
+	}
+	n, err := strconv.ParseUint(s[i:i+3], 10, 16)
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
+func isWord(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= 0x80
+}
+
+// waitOfWords reads "… will reset after 5h3m12s", "retry in 34.07s" and the like; 0 for none.
+func waitOfWords(text string) time.Duration {
+	text = strings.ToLower(cutBytes(text, 4*reasonRunes))
+	for _, before := range []string{"reset after ", "retry after ", "retry in ", "try again in "} {
+		_, after, ok := strings.Cut(text, before)
+		if !ok {
+			continue
+		}
+		word, _, _ := strings.Cut(strings.TrimSpace(after), " ")
+		word, _, _ = strings.Cut(word, "\n")
+		if d, err := time.ParseDuration(strings.TrimRight(word, ".,;:)]")); err == nil {
+			return seconds(d.Seconds())
+		}
+	}
+	return 0
+}
+
+// StderrLimit is the Limit that the last line of an agent's stderr tells of, nil for none. It is for an agent that
+// ended with an error and without a result event: cursor-agent says what went wrong there alone, gemini and codex do
+// when nobody is logged in. Claude says it in events, and of text nobody knows whose words they are: nil for these.
+func StderrLimit(stream, line string) *Limit {
+	switch stream {
+	case StreamCodex, StreamGemini, StreamOpencode, StreamCursor:
+		return complaint{text: line}.limit()
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package agent
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Kind says what an Event is about.
+type Kind string
+
+const (
+	KindInit      Kind = "init"       // the agent is up
+	KindSay       Kind = "say"        // what it says
+	KindTool      Kind = "tool"       // a tool call: name and main argument
+	KindToolError Kind = "tool error" // a tool call that went wrong
+	KindRetry     Kind = "retry"      // a request is tried again
+	KindLimit     Kind = "limit"      // rate limit, quota or login
+	KindResult    Kind = "result"     // the result event
+	KindPlain     Kind = "plain"      // a line that is no event, or a warning
+)
+
+// An Event is something a person may want to see. Text has passed Clean; only what an agent says and plain
+// text have more than one line.
+type Event struct {
+	Kind Kind
+	Text string
+}
+
+// A Summary is what a stream has shown so far.
+type Summary struct {
+	Version     string   // of the client
+	Commands    []string // slash commands of the (last) init event, without the slash
+	SawInit     bool     // an init event of claude's has listed the commands
+	Result      *Result  // the last result event, nil for none yet
+	ToolRunning bool     // a tool was called and hasn't returned; of opencode also: it may be
+	Limit       *Limit   // what stands in the way, see Limit
+	Denials     int      // tool calls that were denied, as the agent counts them
+	Trouble     string   // the last error that no answer of the model followed, one clean line; "" for claude
+}
+
+// A Result is a result event; it is stored in the attempt's record.
+type Result struct {
+	Subtype        string   `json:"subtype"`                   // "success", "error_max_turns", …
+	IsError        bool     `json:"is_error"`                  // as the event says; true too for any subtype error…
+	APIStatus      int      `json:"api_status,omitempty"`      // HTTP status of a failed request, 0 for none
+	TerminalReason string   `json:"terminal_reason,omitempty"` // "completed", "max_turns", "api_error", …
+	Turns          int      `json:"turns"`                     // the model's answers; 0: it was never asked
+	CostUSD        *float64 `json:"cost_usd,omitempty"`        // nil for unknown
+	Tokens         int64    `json:"tokens,omitempty"`          // as the agent counts them, 0 for unknown and for claude
+	DurationMS     int64    `json:"duration_ms"`               // by the agent's own clock, 0 for unknown
+	SessionID      string   `json:"session_id,omitempty"`      //
+	Text           string   `json:"text,omitempty"`            // the first 500 bytes, whole runes; not passed through Clean
+	Errors         []string `json:"errors,omitempty"`          // the first 5, cut like Text
+}
+
+// A Decoder follows one agent's stdout. It never fails: what it doesn't understand is a Plain event. It isn't safe for
+// several goroutines.
+type Decoder struct {
+	stream  string
+	foreign bool // decided by its first line, so it may be another agent's JSON
+	sum     Summary
+	open    map[string]struct{} // ids of tool calls that haven't returned
+	limits  limits              // of claude
+	work    work                // of the others
+}
+
+// NewDecoder returns a Decoder for one of the streams; what is none of them counts as StreamAuto.
+func NewDecoder(stream string) *Decoder {
+	return &Decoder{stream: stream, open: map[string]struct{}{}}
+}
+
+// Line decodes one line, with or without its line ending, of any length. It keeps no part of line. A line often holds
+// no event that a person wants to see, and may hold several.
+func (d *Decoder) Line(line []byte) []Event {
+	line = bytes.TrimRight(line, "\r\n")
+	if len(bytes.TrimSpace(line)) == 0 {
+		return nil
+	}
+	switch d.stream {
+	case StreamText:
+		return []Event{{KindPlain, Clean(string(line))}}
+	case StreamCodex, StreamGemini, StreamOpencode, StreamCursor:
+		return d.otherLine(line)
+	}
+	w, ok := decode(line)
+	if d.stream != StreamClaude {
+		d.stream, d.foreign = StreamText, true
+		if ok {
+			d.stream = StreamClaude
+		}
+		return d.Line(line)
+	}
+	if !ok {
+		return []Event{{KindPlain, plainText(line)}}
+	}
+	return d.event(w, line)
+}
+
+func (d *Decoder) event(w *wire, line []byte) []Event {
+	switch {
+	case w.Type == "system" && w.Subtype == "init":
+		return d.init(w)
+	case w.Type == "system" && w.Subtype == "api_retry":
+		d.limits.retried(w)
+		return []Event{{KindRetry, retryText(w)}}
+	case w.Type == "assistant" && w.Message != nil:
+		return d.assistant(w)
+	case w.Type == "user" && w.Message != nil:
+		return d.user(w)
+	case w.Type == "rate_limit_event" && w.RateLimit != nil:
+		return d.rateLimit(w.RateLimit)
+	case w.Type == "result" && (w.Subtype != "" || w.IsError != nil):
+		return d.result(w)
+	case d.foreign && !d.sum.SawInit:
+		return []Event{{KindPlain, oneLine(string(line), argumentRunes)}}
+	}
+	return nil // progress, hooks, what later clients add
+}
+
+// plainText shows a line that is no event. What began as JSON is an event cut short: a hint of it is enough.
+func plainText(line []byte) string {
+	if line[0] == '{' {
+		return oneLine(string(line), argumentRunes)
+	}
+	return Clean(string(line))
+}
+
+func (d *Decoder) init(w *wire) []Event {
+	d.sum.SawInit = true
+	d.sum.Commands = w.SlashCommands
+	d.sum.Version = w.Version
+	return []Event{{KindInit, initText(w)}}
+}
+
+func (d *Decoder) assistant(w *wire) []Event {
+	d.limits.answered(w)
+	kind := KindSay
+	if kindOfError(w.Error) != "" {
+		kind = KindLimit
+	}
+	var events []Event
+	for _, b := range w.Message.Content {
+		switch b.Type {
+		case "text":
+			if text := Clean(b.Text); text != "" {
+				events = append(events, Event{kind, text})
+			}
+		case "tool_use":
+			d.open[b.ID] = struct{}{}
+			events = append(events, Event{KindTool, toolText(b)})
+		}
+	}
+	return events
+}
+
+func (d *Decoder) user(w *wire) []Event {
+	var events []Event
+	for _, b := range w.Message.Content {
+		if b.Type != "tool_result" {
+			continue
+		}
+		delete(d.open, b.ToolUseID)
+		if b.IsError {
+			events = append(events, Event{KindToolError, toolErrorText(b)})
+		}
+	}
+	return events
+}
+
+func (d *Decoder) rateLimit(info *rateLimitInfo) []Event {
+	d.limits.limited(info)
+	switch info.Status {
+	case "rejected":
+		return []Event{{KindLimit, rateLimitText("rate limit", info)}}
+	case "allowed_warning":
+		return []Event{{KindPlain, rateLimitText("close to the rate limit", info)}}
+	}
+	return nil
+}
+
+func (d *Decoder) result(w *wire) []Event {
+	clear(d.open)
+	d.sum.Result = newResult(w)
+	d.sum.Denials = max(d.sum.Denials, len(w.Denials))
+	d.sum.Limit = d.limits.of(d.sum.Result, w.text())
+	return []Event{{KindResult, resultText(d.sum.Result, len(w.Denials))}}
+}
+
+// Summary says what is known so far. Later lines don't change what it returned.
+func (d *Decoder) Summary() Summary {
+	s := d.sum
+	s.ToolRunning = len(d.open) > 0
+	s.Commands = slices.Clone(s.Commands)
+	if !d.work.trouble.empty() {
+		s.Trouble = d.work.trouble.words(reasonRunes)
+	}
+	if s.Result == nil {
+		s.Denials = d.work.denials
+		s.Limit = d.limits.last
+		if s.Limit == nil {
+			s.Limit = d.work.limit
+		}
+	} else {
+		r := *s.Result
+		r.Errors = slices.Clone(r.Errors)
+		s.Result = &r
+	}
+	if s.Limit != nil {
+		t := *s.Limit
+		s.Limit = &t
+	}
+	return s
+}

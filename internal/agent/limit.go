@@ -1,0 +1,225 @@
+package agent
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The kinds of a Limit.
+const (
+	RateLimit = "rate limit" // too many requests, or a usage limit that resets by itself
+	Quota     = "quota"      // the money is used up
+	Login     = "login"      // nobody is logged in, or not for this
+)
+
+// A Limit is what keeps any agent of this kind from working, through no fault of the slice.
+//
+// A Summary has one in two cases. The last result event is an error, and a limit is what it ended with: the last
+// assistant message carries such an error, or the result's api_error_status is 401, 403 (login), 402 (quota), 429 or
+// 529 (rate limit), or it has no status and a limit was met that no answer of the model followed, or its text has one
+// of the known wordings. Or there is no result event, and a limit was met that neither an answer of the model nor a
+// retry for another reason followed. A limit that was met and survived is none; nor is a run's own turn or budget limit.
+type Limit struct {
+	Kind   string     `json:"kind"`            // RateLimit, Quota or Login
+	Reason string     `json:"reason"`          // the agent's own words, one line, passed through Clean
+	Reset  *time.Time `json:"reset,omitempty"` // when it is over (UTC), as the agent said last; nil for unknown
+}
+
+// Limits follows the signs of limits through a stream.
+type limits struct {
+	last     *Limit     // the last one met, nil after an answer of the model
+	inAnswer bool       // last is what an assistant message said, the agent's own verdict
+	reset    *time.Time // of the last rejection; an "allowed" ends it
+}
+
+// limited notes a rate_limit_event.
+func (l *limits) limited(info *rateLimitInfo) {
+	switch info.Status {
+	case "rejected":
+		l.reset = info.ResetsAt.at
+		l.meet(RateLimit, rateLimitText(RateLimit, info), false)
+	case "allowed", "allowed_warning":
+		l.reset = nil
+	}
+}
+
+// retried notes an api_retry. A retry for another reason is the newer truth.
+func (l *limits) retried(w *wire) {
+	kind := kindOfError(w.Error)
+	if kind == "" {
+		kind = kindOfStatus(w.ErrorStatus)
+	}
+	if kind == "" {
+		l.last, l.inAnswer = nil, false
+		return
+	}
+	l.meet(kind, retryText(w), false)
+}
+
+// answered notes an assistant message: an error that the client made up into one, or an answer of the model.
+func (l *limits) answered(w *wire) {
+	if kind := kindOfError(w.Error); kind != "" {
+		l.meet(kind, w.text(), true)
+		return
+	}
+	synthetic := w.Error != "" || w.APIError || w.Message.Model == "<synthetic>"
+	if !synthetic {
+		l.last, l.inAnswer = nil, false
+	}
+}
+
+func (l *limits) meet(kind, reason string, inAnswer bool) {
+	l.last, l.inAnswer = l.limit(kind, reason), inAnswer
+}
+
+func (l *limits) limit(kind, reason string) *Limit {
+	limit := &Limit{Kind: kind, Reason: oneLine(reason, reasonRunes)}
+	if limit.Reason == "" {
+		limit.Reason = kind
+	}
+	if kind == RateLimit {
+		limit.Reset = l.reset
+	}
+	return limit
+}
+
+const reasonRunes = 300
+
+// of is the Limit that a result ended with, nil for none; text is what the result says.
+func (l *limits) of(r *Result, text string) *Limit {
+	if !r.IsError {
+		return nil
+	}
+	if l.inAnswer {
+		return l.last
+	}
+	if kind := kindOfStatus(r.APIStatus); kind != "" {
+		return l.worded(kind, text)
+	}
+	if strings.HasPrefix(r.Subtype, "error_max_") {
+		return nil
+	}
+	if l.last != nil && r.APIStatus == 0 {
+		return l.last
+	}
+	if kind := kindOfWords(text); kind != "" {
+		return l.worded(kind, text)
+	}
+	return nil
+}
+
+func (l *limits) worded(kind, text string) *Limit {
+	limit := l.limit(kind, text)
+	if at := resetOfWords(text); at != nil && kind == RateLimit {
+		limit.Reset = at
+	}
+	return limit
+}
+
+func kindOfStatus(status int) string {
+	switch status {
+	case 429, 529:
+		return RateLimit
+	case 401, 403:
+		return Login
+	case 402:
+		return Quota
+	}
+	return ""
+}
+
+// kindOfError reads the error field of assistant messages and retries.
+func kindOfError(name string) string {
+	switch {
+	case strings.HasPrefix(name, "rate_limit"), strings.HasPrefix(name, "overloaded"):
+		return RateLimit
+	case name == "billing_error":
+		return Quota
+	case strings.HasPrefix(name, "authentication"), strings.HasPrefix(name, "oauth"):
+		return Login
+	}
+	return ""
+}
+
+// kindOfWords reads what older clients say in the text of a result that is an error. Only its start counts: further
+// on it may quote anything.
+func kindOfWords(text string) string {
+	text = strings.ToLower(cutBytes(text, reasonRunes))
+	if code, ok := strings.CutPrefix(text, "api error: "); ok {
+		digits, _, _ := strings.Cut(code, " ")
+		status, _ := strconv.Atoi(digits) // no number is no status
+		if kind := kindOfStatus(status); kind != "" {
+			return kind
+		}
+	}
+	for _, w := range []struct{ kind, words string }{
+		{Quota, "credit balance is too low"},
+		{Login, "invalid api key"},
+		{Login, "please run /login"},
+		{Login, "oauth token"},
+		{Login, "authentication_error"},
+		{RateLimit, "usage limit"},
+		{RateLimit, "out of extra usage"},
+		{RateLimit, "rate_limit_error"},
+		{RateLimit, "overloaded_error"},
+	} {
+		if strings.Contains(text, w.words) {
+			return w.kind
+		}
+	}
+	if _, after, ok := strings.Cut(text, "hit your"); ok && strings.Contains(after, "limit") {
+		return RateLimit
+	}
+	return ""
+}
+
+// resetOfWords reads the time after the bar in "usage limit reached|1712345678".
+func resetOfWords(text string) *time.Time {
+	_, after, ok := strings.Cut(cutBytes(text, reasonRunes), "limit reached|")
+	if !ok {
+		return nil
+	}
+	end := 0
+	for end < len(after) && after[end] >= '0' && after[end] <= '9' {
+		end++
+	}
+	n, err := strconv.ParseFloat(after[:end], 64)
+	if err != nil {
+		return nil
+	}
+	return epoch(n)
+}
+
+// An instant is a time as an event may give it: seconds or milliseconds since 1970, as a number or a string, or
+// RFC 3339. Anything else is unknown, never an error.
+type instant struct{ at *time.Time }
+
+func (i *instant) UnmarshalJSON(data []byte) error {
+	i.at = nil
+	var text string
+	if json.Unmarshal(data, &text) != nil {
+		text = string(data)
+	}
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		i.at = epoch(n)
+	} else if t, err := time.Parse(time.RFC3339, text); err == nil {
+		t = t.UTC()
+		i.at = &t
+	}
+	return nil
+}
+
+// epoch reads seconds or milliseconds since 1970; nil for what no clock shows.
+func epoch(n float64) *time.Time {
+	const secondsEnd, millisEnd = 1e11, 2.5e14 // the year 5138 in seconds, 9892 in milliseconds
+	if !(n >= 1) || n >= millisEnd {
+		return nil
+	}
+	if n < secondsEnd {
+		n *= 1000
+	}
+	t := time.UnixMilli(int64(n)).UTC()
+	return &t
+}

@@ -1,0 +1,114 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// SplitWords splits s into words as a POSIX shell does: at blanks, tabs and newlines, with single quotes, double quotes
+// and backslashes. Nothing is expanded, nothing is a comment, and no character is an operator: $, *, # and | stand for
+// themselves. The error names the quote that isn't closed by its byte, counted from 1.
+func SplitWords(s string) ([]string, error) {
+	if strings.IndexByte(s, 0) >= 0 {
+		return nil, errors.New("a NUL byte can't be part of a command line")
+	}
+	w := splitter{in: s}
+	for w.pos < len(s) {
+		if err := w.step(); err != nil {
+			return nil, err
+		}
+	}
+	w.end()
+	return w.words, nil
+}
+
+// A splitter is in the middle of SplitWords, between two quoted parts.
+type splitter struct {
+	in     string
+	pos    int
+	words  []string
+	word   strings.Builder
+	inWord bool // a word has begun; it may still be empty, as in ''
+}
+
+func (w *splitter) step() error {
+	c := w.in[w.pos]
+	switch c {
+	case ' ', '\t', '\n':
+		w.pos++
+		w.end()
+		return nil
+	case '\'':
+		return w.single()
+	case '"':
+		return w.double()
+	case '\\':
+		return w.escape()
+	}
+	w.inWord = true
+	w.word.WriteByte(c)
+	w.pos++
+	return nil
+}
+
+func (w *splitter) end() {
+	if w.inWord {
+		w.words = append(w.words, w.word.String())
+	}
+	w.word.Reset()
+	w.inWord = false
+}
+
+func (w *splitter) single() error {
+	body, _, closed := strings.Cut(w.in[w.pos+1:], "'")
+	if !closed {
+		return w.unbalanced("single", w.pos)
+	}
+	w.inWord = true
+	w.word.WriteString(body)
+	w.pos += len(body) + 2
+	return nil
+}
+
+func (w *splitter) double() error {
+	start := w.pos
+	w.inWord = true
+	for w.pos++; w.pos < len(w.in); w.pos++ {
+		c := w.in[w.pos]
+		if c == '"' {
+			w.pos++
+			return nil
+		}
+		if c == '\\' && w.pos+1 < len(w.in) {
+			next := w.in[w.pos+1]
+			// Inside double quotes a backslash escapes these alone; before a newline both vanish.
+			if strings.IndexByte("$`\"\\\n", next) >= 0 {
+				w.pos++
+				if next != '\n' {
+					w.word.WriteByte(next)
+				}
+				continue
+			}
+		}
+		w.word.WriteByte(c)
+	}
+	return w.unbalanced("double", start)
+}
+
+func (w *splitter) escape() error {
+	if w.pos+1 == len(w.in) {
+		return fmt.Errorf("nothing follows the backslash at the end of %q", w.in)
+	}
+	next := w.in[w.pos+1]
+	w.pos += 2
+	if next != '\n' { // a backslash before a newline joins two lines
+		w.inWord = true
+		w.word.WriteByte(next)
+	}
+	return nil
+}
+
+func (w *splitter) unbalanced(kind string, at int) error {
+	return fmt.Errorf("the %s quote at byte %d of %q isn't closed", kind, at+1, w.in)
+}

@@ -1,0 +1,222 @@
+package agent
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"time"
+)
+
+// Work is what a Decoder counts along for the agents whose result events don't tell, or that have none.
+type work struct {
+	turns   int       // answers of the model, each with the tool calls in it
+	inTurn  bool      // the last of them goes on
+	said    string    // the last thing the agent said, cut like Result.Text
+	trouble complaint // the last one, empty after an answer of the model
+	limit   *Limit    // what trouble is about
+	session string
+	tokens  int64
+	cost    float64
+	priced  bool // a cost was told
+	denials int
+	stopped bool // somebody ended the agent: the result says nothing about its work
+	text    strings.Builder
+}
+
+// textBytes is how much text is held back for the end of its line.
+const textBytes = 8 << 10
+
+// otherLine decodes a line of one of the other agents.
+func (d *Decoder) otherLine(line []byte) []Event {
+	var events []Event
+	var ok bool
+	switch d.stream {
+	case StreamCodex:
+		events, ok = d.codex(line)
+	case StreamGemini:
+		events, ok = d.gemini(line)
+	case StreamOpencode:
+		events, ok = d.opencode(line)
+	case StreamCursor:
+		events, ok = d.cursor(line)
+	}
+	if !ok {
+		return append(d.flush(), Event{KindPlain, plainText(line)})
+	}
+	return events
+}
+
+// began is an init event.
+func (d *Decoder) began(session, model string) []Event {
+	if session != "" {
+		d.work.session = session
+	}
+	return []Event{{KindInit, initText(&wire{Model: model})}}
+}
+
+// answered notes that the model works: whatever stood in the way doesn't any more.
+func (d *Decoder) answered() {
+	w := &d.work
+	if !w.inTurn {
+		w.turns++
+		w.inTurn = true
+	}
+	w.trouble, w.limit = complaint{}, nil
+}
+
+// said is a message of the model.
+func (d *Decoder) said(text string) []Event {
+	d.answered()
+	clean := Clean(text)
+	if strings.TrimSpace(clean) == "" {
+		return nil
+	}
+	d.work.said = cutBytes(text, resultBytes)
+	return []Event{{KindSay, clean}}
+}
+
+// piece is a part of a message, which may end within a word. Whole lines are told at once.
+func (d *Decoder) piece(text string) []Event {
+	d.answered()
+	b := &d.work.text
+	b.WriteString(text)
+	held := b.String()
+	end := strings.LastIndexByte(held, '\n')
+	if end < 0 && len(held) < textBytes {
+		return nil
+	}
+	if end < 0 {
+		end = len(held)
+	}
+	b.Reset()
+	b.WriteString(strings.TrimPrefix(held[end:], "\n"))
+	return d.said(held[:end])
+}
+
+// flush tells what is held back, before anything else is told.
+func (d *Decoder) flush() []Event {
+	held := d.work.text.String()
+	d.work.text.Reset()
+	if strings.TrimSpace(held) == "" {
+		return nil
+	}
+	return d.said(held)
+}
+
+// called is a tool call of the model; input is JSON.
+func (d *Decoder) called(id, name string, input json.RawMessage) []Event {
+	return d.calling(id, toolText(block{Name: name, Input: input}))
+}
+
+func (d *Decoder) calling(id, text string) []Event {
+	d.answered()
+	d.open[id] = struct{}{}
+	return []Event{{KindTool, text}}
+}
+
+// returned is the end of a tool call.
+func (d *Decoder) returned(id string) {
+	delete(d.open, id)
+	d.work.inTurn = false
+}
+
+// toolFailed is what is told of a tool call that went wrong.
+func toolFailed(text string) []Event {
+	if text = oneLine(text, argumentRunes); text == "" {
+		text = "the tool failed"
+	}
+	return []Event{{KindToolError, text}}
+}
+
+// troubled notes a complaint that the agent may yet survive.
+func (d *Decoder) troubled(c complaint) []Event {
+	d.work.trouble, d.work.limit = c, c.limit()
+	if d.work.limit != nil {
+		return []Event{{KindLimit, d.work.limit.Reason}}
+	}
+	return []Event{{KindPlain, "error: " + c.words(argumentRunes)}}
+}
+
+// retried is a request that is tried again. A retry for another reason is the newer truth.
+func (d *Decoder) retried(c complaint) []Event {
+	d.work.trouble, d.work.limit = c, c.limit()
+	return []Event{{KindRetry, c.words(argumentRunes)}}
+}
+
+// ended is a result event. What r doesn't say of turns, text, session, tokens and cost is what was counted; c is what
+// went wrong where r is an error, else the last thing that did.
+func (d *Decoder) ended(r Result, c complaint) []Event {
+	events := d.flush()
+	clear(d.open)
+	if d.work.stopped {
+		return events
+	}
+	if c.empty() {
+		c = d.work.trouble
+	}
+	d.fill(&r)
+	d.sum.Limit = nil
+	if r.IsError {
+		r.APIStatus = c.status
+		r.Errors = []string{cutBytes(c.words(resultBytes), resultBytes)}
+		if r.Subtype != maxTurns {
+			d.sum.Limit = c.limit()
+		}
+		if d.sum.Limit == nil && r.Subtype != maxTurns {
+			d.sum.Limit = d.work.limit
+		}
+	}
+	d.sum.Denials = d.work.denials
+	d.sum.Result = &r
+	return append(events, Event{KindResult, resultText(&r, d.work.denials)})
+}
+
+const maxTurns = "error_max_turns"
+
+func (d *Decoder) fill(r *Result) {
+	w := &d.work
+	if r.Text == "" {
+		r.Text = w.said
+	}
+	r.Text = cutBytes(r.Text, resultBytes)
+	r.SessionID = firstText(r.SessionID, w.session)
+	r.Tokens = max(r.Tokens, w.tokens)
+	r.Turns = w.turns
+	if r.Turns == 0 && (r.Text != "" || r.Tokens > 0 && !r.IsError) {
+		r.Turns = 1 // an answer that had no event of its own
+	}
+	r.DurationMS = max(r.DurationMS, 0)
+	if w.priced {
+		cost := w.cost
+		r.CostUSD = &cost
+	}
+}
+
+func subtype(isError bool) string {
+	if isError {
+		return "error"
+	}
+	return "success"
+}
+
+// spend adds what a step of the model cost.
+func (w *work) spend(dollars float64) {
+	w.cost = min(w.cost+max(dollars, 0), 1e9) // bounded, for an infinite number can't be written as JSON
+	w.priced = true
+}
+
+// whole is a count that came as some number, 0 for none.
+func whole(n float64) int64 {
+	if !(n > 0) {
+		return 0
+	}
+	return int64(math.Min(n, 1e15))
+}
+
+// clock reads a time in milliseconds since 1970, zero for none.
+func clock(ms float64) time.Time {
+	if at := epoch(ms); at != nil {
+		return *at
+	}
+	return time.Time{}
+}

@@ -1,0 +1,239 @@
+package rehearsal
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+)
+
+// The steps of a slice before it is complete.
+var walk = [...]string{"tests", "implementing", "security", "verifying"}
+
+// Command is the hidden command of gl that is this agent.
+const Command = "rehearse"
+
+const (
+	exitFailed     = 1
+	exitUsage      = 2
+	exitFail       = 7 // of the fault "fail", an exit code like none of gl's own
+	exitTerminated = 143
+)
+
+// Main is the agent: args is [--spec SPEC] [SLICE], what follows "gl rehearse". The environment gives GREENLIGHT_ROOT
+// (needed), GL_SLICE (the argument where it is empty), GL_ATTEMPT (1) and GL_SESSION. It writes its stream to stdout
+// and returns the exit code; the fault "crash" doesn't return. When ctx ends or SIGTERM comes it returns 143 at once,
+// without a result event.
+func Main(ctx context.Context, args []string, env func(string) string, stdout, stderr io.Writer) int {
+	start := time.Now()
+	j, err := readJob(args, env, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "gl rehearse: %v\n", err)
+		return exitUsage
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
+	defer stop()
+	p := player{
+		job:    j,
+		fate:   j.spec.Fate(j.slice, j.attempt),
+		start:  start,
+		write:  writeSlice(j.root),
+		out:    &stream{w: stdout, session: j.session, start: start},
+		stderr: stderr,
+	}
+	return p.play(ctx)
+}
+
+// A job is what the command line and the environment ask for.
+type job struct {
+	spec    Spec
+	root    string
+	slice   string
+	session string
+	attempt int
+}
+
+func readJob(args []string, env func(string) string, stderr io.Writer) (job, error) {
+	flags := flag.NewFlagSet("gl rehearse", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // the caller says what went wrong, once
+	text := flags.String("spec", "", "what happens, such as seed=1,step=200ms,crash=5%")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(stderr, "usage: gl rehearse [--spec SPEC] [SLICE]")
+		}
+		return job{}, err
+	}
+	spec, err := ParseSpec(*text)
+	if err != nil {
+		return job{}, err
+	}
+	j := job{spec: spec, root: env("GREENLIGHT_ROOT"), slice: env("GL_SLICE"), session: env("GL_SESSION"), attempt: 1}
+	if j.slice == "" {
+		j.slice = flags.Arg(0)
+	}
+	if flags.NArg() > 1 || j.slice == "" {
+		return job{}, errors.New("which slice? give one id, or set GL_SLICE")
+	}
+	if j.root == "" {
+		return job{}, errors.New("GREENLIGHT_ROOT isn't set: run gl slice --agent rehearsal, which sets it")
+	}
+	if n := env("GL_ATTEMPT"); n != "" {
+		if j.attempt, err = strconv.Atoi(n); err != nil || j.attempt < 1 {
+			return job{}, fmt.Errorf("GL_ATTEMPT is %q, not a number from 1", n)
+		}
+	}
+	return j, nil
+}
+
+// A player is one attempt under way.
+type player struct {
+	job    job
+	fate   Fate
+	start  time.Time
+	write  writer
+	out    *stream
+	stderr io.Writer
+}
+
+func (p *player) play(ctx context.Context) int {
+	p.out.init(p.job.root, p.commands())
+	for i, step := range walk {
+		// Each step begins at its own distance from the start, so what writing state costs isn't added up.
+		if !p.waitUntil(ctx, p.fate.Step*time.Duration(i)) {
+			return exitTerminated
+		}
+		if err := p.enter(ctx, step); err != nil {
+			return p.broken(ctx, err)
+		}
+		if i == p.fate.AtStep {
+			break
+		}
+	}
+	if !p.waitUntil(ctx, p.fate.Duration) {
+		return exitTerminated
+	}
+	code, err := p.end(ctx)
+	if err != nil {
+		return p.broken(ctx, err)
+	}
+	return code
+}
+
+func (p *player) commands() []string {
+	if p.fate.Kind == NoCommand {
+		return []string{"clear", "compact"}
+	}
+	return []string{"gl:slice", "gl:quick", "clear", "compact"}
+}
+
+// waitUntil waits until the attempt is as old as age; false when it is to end now.
+func (p *player) waitUntil(ctx context.Context, age time.Duration) bool {
+	timer := time.NewTimer(age - time.Since(p.start))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return ctx.Err() == nil
+	}
+}
+
+// enter begins a step: words, and a tool call that writes the state.
+func (p *player) enter(ctx context.Context, step string) error {
+	if p.fate.Kind == NoCommand { // nothing told it that there is state to write
+		p.out.say("I don't know what /gl:slice means.")
+		return p.out.err
+	}
+	p.out.say(fmt.Sprintf("%s: %s", p.job.slice, step))
+	return p.set(ctx, []field{{"status", step}, {"step", step}})
+}
+
+// set writes state the way an agent does: through a tool call.
+func (p *player) set(ctx context.Context, fields []field) error {
+	command := "gl state set " + p.job.slice
+	for _, f := range fields {
+		command += " " + f.key + "=" + f.value
+	}
+	id := p.out.call(command)
+	if err := p.write(ctx, p.job.slice, fields); err != nil {
+		p.out.answer(id, err.Error(), true)
+		return fmt.Errorf("write the state of %s: %w", p.job.slice, err)
+	}
+	p.out.answer(id, "ok", false)
+	return p.out.err
+}
+
+// end is what the fate comes to, after all its steps.
+func (p *player) end(ctx context.Context) (code int, err error) {
+	switch p.fate.Kind {
+	case Complete:
+		err = p.complete(ctx)
+	case Crash:
+		err = kill()
+	case Hang:
+		<-ctx.Done()
+		code = exitTerminated
+	case Fail:
+		fmt.Fprintf(p.stderr, "rehearsal: %s fails in attempt %d, as asked\n", p.job.slice, p.job.attempt)
+		code = exitFail
+	case Turns:
+		p.out.turnLimit()
+		code = exitFailed
+	case Limit:
+		reset := p.job.spec.Reset
+		p.out.rateLimit(time.Now().Add(reset), reset%time.Second == 0)
+		code = exitFailed
+	case Park:
+		err = p.park(ctx)
+	case Refuse:
+		p.out.denied("go test ./...")
+	default: // Quit, NoCommand
+		p.out.result(object{"result": "That is all for now."})
+	}
+	return code, errors.Join(err, p.out.err)
+}
+
+func (p *player) complete(ctx context.Context) error {
+	err := p.set(ctx, []field{
+		{"status", "complete"}, {"step", "complete"},
+		{"tests", strconv.Itoa(p.fate.Tests)}, {"security_tests", strconv.Itoa(p.fate.SecurityTests)},
+	})
+	if err == nil {
+		p.out.result(object{"result": p.job.slice + " is complete"})
+	}
+	return err
+}
+
+func (p *player) park(ctx context.Context) error {
+	err := p.set(ctx, []field{{"waiting_for", "a person to look at it (rehearsal)"}})
+	if err == nil {
+		p.out.result(object{"result": p.job.slice + " waits for a person"})
+	}
+	return err
+}
+
+// kill ends this process as the kernel does when memory is short.
+func kill() error {
+	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+		return fmt.Errorf("kill: %w", err)
+	}
+	select {} // the signal is on its way
+}
+
+// broken is the exit code after an error that no spec asked for.
+func (p *player) broken(ctx context.Context, err error) int {
+	if ctx.Err() != nil {
+		return exitTerminated
+	}
+	fmt.Fprintf(p.stderr, "gl rehearse: %v\n", err)
+	return exitFailed
+}

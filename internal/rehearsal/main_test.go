@@ -1,0 +1,285 @@
+package rehearsal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"greenlight/internal/agent"
+)
+
+// With this variable set the test binary is the agent.
+const playEnv = "REHEARSAL_TEST_PLAY"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(playEnv) != "" {
+		os.Exit(Main(context.Background(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// project makes a project with the slice S-3 and returns its root and the slice's file.
+func project(t *testing.T) (root, file string) {
+	t.Helper()
+	root = t.TempDir()
+	file = filepath.Join(root, ".greenlight", "slices", "S-3.md")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const text = "---\nid: S-3\nstatus: in_progress\nstep: none\nmilestone: m\nsession: tok\nkept: as it is # yes\n---\n\n# S-3: Three\n"
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return root, file
+}
+
+// command is the agent as a process of its own, at work on S-3.
+func command(ctx context.Context, root, spec string, env ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], "--spec", spec, "S-3")
+	cmd.Env = append(os.Environ(), playEnv+"=1", "GREENLIGHT_ROOT="+root, "GL_SLICE=", "GL_ATTEMPT=", "GL_SESSION=tok")
+	cmd.Env = append(cmd.Env, env...)
+	return cmd
+}
+
+func decode(t *testing.T, stdout []byte) agent.Summary {
+	t.Helper()
+	d := agent.NewDecoder(agent.StreamClaude)
+	for line := range bytes.Lines(stdout) {
+		for _, e := range d.Line(line) {
+			if e.Kind == agent.KindPlain {
+				t.Errorf("no event: %q", e.Text)
+			}
+		}
+	}
+	return d.Summary()
+}
+
+func TestProcess(t *testing.T) {
+	for _, tt := range []struct {
+		kind Kind
+		exit int
+		file []string // lines of the slice file afterwards
+		ok   func(agent.Summary) bool
+	}{
+		{Complete, 0, []string{"status: complete", "step: complete"}, func(s agent.Summary) bool {
+			return !s.Result.IsError && s.Result.Subtype == "success" && s.Result.Turns > 4 && *s.Result.CostUSD == 0
+		}},
+		{Fail, 7, nil, func(s agent.Summary) bool { return s.Result == nil }},
+		{Turns, 1, nil, func(s agent.Summary) bool {
+			return s.Result.Subtype == "error_max_turns" && s.Result.IsError && len(s.Result.Errors) == 1 && s.Limit == nil
+		}},
+		{Limit, 1, nil, func(s agent.Summary) bool {
+			return s.Result.APIStatus == 429 && s.Limit != nil && s.Limit.Kind == agent.RateLimit && s.Limit.Reset != nil
+		}},
+		{Park, 0, []string{"waiting_for: "}, func(s agent.Summary) bool { return !s.Result.IsError }},
+		{Quit, 0, nil, func(s agent.Summary) bool { return !s.Result.IsError && s.Denials == 0 }},
+		{Refuse, 0, nil, func(s agent.Summary) bool { return !s.Result.IsError && s.Denials == 1 }},
+		{NoCommand, 0, []string{"status: in_progress", "step: none", "milestone: m\nsession: tok"}, func(s agent.Summary) bool {
+			return !slices.Contains(s.Commands, "gl:slice") && !s.Result.IsError
+		}},
+	} {
+		t.Run(string(tt.kind), func(t *testing.T) {
+			t.Parallel()
+			root, file := project(t)
+			spec := "rehearsal:step=1ms"
+			if tt.kind != Complete {
+				spec += "," + string(tt.kind) + "=S-3"
+			}
+			cmd := command(t.Context(), root, spec)
+			var stdout, stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &stdout, &stderr
+			err := cmd.Run()
+			var exit *exec.ExitError
+			if err != nil && !errors.As(err, &exit) {
+				t.Fatal(err)
+			}
+			if got := cmd.ProcessState.ExitCode(); got != tt.exit {
+				t.Fatalf("exit %d, want %d; stderr %s", got, tt.exit, &stderr)
+			}
+			if (stderr.Len() > 0) != (tt.kind == Fail) {
+				t.Errorf("stderr: %q", &stderr)
+			}
+			s := decode(t, stdout.Bytes())
+			if !s.SawInit || s.ToolRunning || tt.kind != Fail && (s.Result == nil || s.Result.SessionID != "tok") {
+				t.Fatalf("%+v", s)
+			}
+			if tt.kind != NoCommand && !slices.Contains(s.Commands, "gl:slice") || !tt.ok(s) {
+				t.Errorf("%+v, result %+v", s, s.Result)
+			}
+			if tt.kind != NoCommand {
+				tt.file = append(tt.file, "updated: 2")
+			}
+			checkFile(t, file, append(tt.file, "session: tok", "kept: as it is # yes", "# S-3: Three"))
+		})
+	}
+}
+
+func checkFile(t *testing.T, file string, want []string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range want {
+		if !strings.Contains(string(text), "\n"+line) {
+			t.Errorf("no line %q in\n%s", line, text)
+		}
+	}
+}
+
+func TestCrashIsASIGKILL(t *testing.T) {
+	root, file := project(t)
+	stdout, err := command(t.Context(), root, "step=1ms,crash=S-3#2", "GL_ATTEMPT=2").Output()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("ended with %v", err)
+	}
+	if s := decode(t, stdout); s.Result != nil || !s.SawInit {
+		t.Errorf("%+v", s)
+	}
+	step := walk[parse(t, "step=1ms,crash=S-3#2").Fate("S-3", 2).AtStep]
+	checkFile(t, file, []string{"status: " + step, "step: " + step})
+	if err := command(t.Context(), root, "step=1ms,crash=S-3#2", "GL_ATTEMPT=3").Run(); err != nil {
+		t.Errorf("the next attempt: %v", err)
+	}
+}
+
+// A hanging agent and a working one both end by TERM, at once and without a result.
+func TestTerminated(t *testing.T) {
+	for _, spec := range []string{"step=1ms,hang=S-3", "step=1h"} {
+		root, _ := project(t)
+		cmd := command(t.Context(), root, spec)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// The first byte is written after the signal is caught.
+		first := make([]byte, 1)
+		if _, err := io.ReadFull(out, first); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		rest, err := io.ReadAll(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = cmd.Wait() // the exit code is looked at below
+		if got := cmd.ProcessState.ExitCode(); got != 143 {
+			t.Errorf("%s: exit %d", spec, got)
+		}
+		if s := decode(t, append(first, rest...)); s.Result != nil {
+			t.Errorf("%s: result %+v", spec, s.Result)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	env := func(pairs ...string) func(string) string {
+		return func(key string) string {
+			for i := 0; i < len(pairs); i += 2 {
+				if pairs[i] == key {
+					return pairs[i+1]
+				}
+			}
+			return ""
+		}
+	}
+	for _, tt := range []struct {
+		args []string
+		env  func(string) string
+		want string
+	}{
+		{[]string{"--spec", "crahs=1%", "S-1"}, env("GREENLIGHT_ROOT", "/x"), `did you mean "crash"`},
+		{[]string{"--sepc", "", "S-1"}, env("GREENLIGHT_ROOT", "/x"), "sepc"},
+		{nil, env("GREENLIGHT_ROOT", "/x"), "which slice?"},
+		{[]string{"S-1", "S-2"}, env("GREENLIGHT_ROOT", "/x"), "which slice?"},
+		{[]string{"S-1"}, env(), "GREENLIGHT_ROOT isn't set"},
+		{[]string{"S-1"}, env("GREENLIGHT_ROOT", "/x", "GL_ATTEMPT", "two"), `GL_ATTEMPT is "two"`},
+	} {
+		var stdout, stderr bytes.Buffer
+		code := Main(t.Context(), tt.args, tt.env, &stdout, &stderr)
+		if code != 2 || !strings.Contains(stderr.String(), tt.want) || stdout.Len() > 0 {
+			t.Errorf("%q: exit %d, stderr %q, want %q", tt.args, code, &stderr, tt.want)
+		}
+	}
+}
+
+func TestResetIsNotTooEarly(t *testing.T) {
+	reset := time.UnixMilli(1767225600_001)
+	for seconds, want := range map[bool]string{true: `"resetsAt":1767225601,`, false: `"resetsAt":1767225600001,`} {
+		var out bytes.Buffer
+		s := stream{w: &out, start: time.Now()}
+		s.rateLimit(reset, seconds)
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %s in %s", want, &out)
+		}
+		if at := decode(t, out.Bytes()).Limit.Reset; at == nil || at.Before(reset) {
+			t.Errorf("seconds %v: over at %v, before %v", seconds, at, reset)
+		}
+	}
+}
+
+// fake plays an attempt with a writer of the test's own.
+func fake(t *testing.T, spec string, stdout io.Writer, stderr io.Writer, write writer) *player {
+	s := parse(t, spec)
+	start := time.Now()
+	return &player{
+		job:    job{spec: s, root: "/nowhere", slice: "S-3", attempt: 1},
+		fate:   s.Fate("S-3", 1),
+		start:  start,
+		write:  write,
+		out:    &stream{w: stdout, start: start},
+		stderr: stderr,
+	}
+}
+
+func TestStateThatCannotBeWritten(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	p := fake(t, "step=1ms", &stdout, &stderr, func(context.Context, string, []field) error {
+		return errors.New("disk full")
+	})
+	if code := p.play(t.Context()); code != 1 || !strings.Contains(stderr.String(), "write the state of S-3: disk full") {
+		t.Errorf("exit %d, stderr %q", code, &stderr)
+	}
+	if s := decode(t, stdout.Bytes()); s.Result != nil || s.ToolRunning {
+		t.Errorf("%+v", s)
+	}
+}
+
+type closedPipe struct{}
+
+func (closedPipe) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func TestNobodyListens(t *testing.T) {
+	var stderr bytes.Buffer
+	writes := 0
+	p := fake(t, "step=1h", closedPipe{}, &stderr, func(context.Context, string, []field) error { writes++; return nil })
+	if code := p.play(t.Context()); code != 1 || writes > 1 {
+		t.Errorf("exit %d after %d writes", code, writes)
+	}
+}
+
+func TestCancelledWhileWriting(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	p := fake(t, "step=1h", io.Discard, io.Discard, func(ctx context.Context, _ string, _ []field) error {
+		cancel()
+		return ctx.Err()
+	})
+	if code := p.play(ctx); code != 143 {
+		t.Errorf("exit %d", code)
+	}
+}

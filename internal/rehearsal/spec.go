@@ -1,0 +1,263 @@
+// Package rehearsal is the built-in agent: a real process that behaves like Claude Code at its interfaces (its stream,
+// the state it writes, its exit codes, its faults) without a model and without cost. What happens to a slice follows
+// from the spec, the slice's id and the attempt's number alone, so a rehearsal can be repeated. The package owns what
+// the agent does; how gl starts it and judges it is the same as for any agent, and isn't known here.
+package rehearsal
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Spec says how a rehearsal goes. The zero Spec isn't valid: ParseSpec("") gives the defaults.
+type Spec struct {
+	Seed     uint64
+	Step     time.Duration // length of one of the four steps; 200 ms unless Min and Max are given
+	Jitter   float64       // a slice is up to this part shorter or longer; 0 to 1
+	Min, Max time.Duration // bounds of a whole slice's length, in place of Step; both zero for unused
+	Reset    time.Duration // how long a rate limit lasts; 2 s
+
+	chances map[Kind]float64
+	targets []target
+}
+
+// A target is one slice that meets one fate for certain.
+type target struct {
+	kind    Kind
+	slice   string
+	attempt int // 0 for every attempt
+}
+
+const (
+	defaultStep  = 200 * time.Millisecond
+	defaultReset = 2 * time.Second
+	longest      = 24 * time.Hour
+)
+
+// ParseSpec reads a spec such as "seed=1,step=200ms,crash=5%,hang=S-3#1", with or without "rehearsal:" before it. All
+// parts are optional, in any order:
+//
+//	seed=N        a number; other numbers give other fates
+//	step=200ms    length of each of the four steps of a slice      jitter=50%   how much shorter or longer at most
+//	min=50ms,max=500ms   in place of step and jitter: bounds of a whole slice's length
+//	reset=2s      how long a rate limit lasts
+//	KIND=5%       chance of a fault in each attempt (0.05 is the same); KIND is one of Faults
+//	KIND=S-3      the slice that meets it in every attempt; S-3#1 in its first one alone; S-3+S-7 several
+//	KIND@3        the same for an id that could be a number
+//
+// The error names the part that can't be read.
+func ParseSpec(s string) (Spec, error) {
+	spec := Spec{Reset: defaultReset, chances: map[Kind]float64{}}
+	s = strings.TrimSpace(s)
+	if s == "rehearsal" {
+		s = ""
+	}
+	s = strings.TrimPrefix(s, "rehearsal:")
+	seen := map[string]bool{}
+	for part := range strings.SplitSeq(s, ",") {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		if err := spec.add(part, seen); err != nil {
+			return Spec{}, fmt.Errorf("rehearsal: %w", err)
+		}
+	}
+	if err := spec.check(seen); err != nil {
+		return Spec{}, fmt.Errorf("rehearsal: %w", err)
+	}
+	return spec, nil
+}
+
+// add reads one part; seen holds the keys that were given a value that may stand once only.
+func (s *Spec) add(part string, seen map[string]bool) error {
+	key, value, sign := cut(part)
+	isFault := slices.Contains(Faults(), Kind(key))
+	if !isFault && !slices.Contains(settings(), key) {
+		return unknownKey(key)
+	}
+	if value == "" {
+		return fmt.Errorf("%s needs a value, such as %s", key, example(key))
+	}
+	if isFault {
+		chance, err := percentage(value)
+		if sign == '@' || err == errNoNumber {
+			return s.aim(Kind(key), value)
+		}
+		if err != nil {
+			return fmt.Errorf("%s=%s: %w", key, value, err)
+		}
+		s.chances[Kind(key)] = chance
+	} else if err := s.set(key, value); err != nil || sign == '@' {
+		return fmt.Errorf("%s can't be read: write for example %s", part, example(key))
+	}
+	if seen[key] {
+		return fmt.Errorf("%s is given twice", key)
+	}
+	seen[key] = true
+	return nil
+}
+
+func cut(part string) (key, value string, sign byte) {
+	i := strings.IndexAny(part, "=@")
+	if i < 0 {
+		return part, "", 0
+	}
+	return strings.TrimSpace(part[:i]), strings.TrimSpace(part[i+1:]), part[i]
+}
+
+func (s *Spec) set(key, value string) (err error) {
+	switch key {
+	case "seed":
+		s.Seed, err = strconv.ParseUint(value, 10, 64)
+	case "jitter":
+		s.Jitter, err = percentage(value)
+	case "step":
+		s.Step, err = duration(value)
+	case "min":
+		s.Min, err = duration(value)
+	case "max":
+		s.Max, err = duration(value)
+	case "reset":
+		s.Reset, err = duration(value)
+	}
+	return err
+}
+
+func (s *Spec) check(seen map[string]bool) error {
+	switch {
+	case seen["min"] != seen["max"]:
+		return fmt.Errorf("min and max go together, such as %s", example("min"))
+	case seen["min"] && (seen["step"] || seen["jitter"]):
+		return errors.New("min and max stand in place of step and jitter: give one or the other")
+	case s.Min > s.Max:
+		return fmt.Errorf("min=%v is more than max=%v", s.Min, s.Max)
+	case !seen["step"] && !seen["min"]:
+		s.Step = defaultStep
+	}
+	sum := 0.0
+	for _, kind := range slices.Sorted(maps.Keys(s.chances)) { // sorted, so that the sum is always the same
+		sum += s.chances[kind]
+	}
+	if sum > 1+1e-9 {
+		return fmt.Errorf("the faults' chances add up to %.4g%%, which is more than 100%%", sum*100)
+	}
+	return nil
+}
+
+var (
+	errNoNumber = errors.New("no number")
+	errRange    = errors.New("a chance is 0% to 100%, or 0 to 1")
+	idPattern   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+)
+
+// aim reads "S-3", "S-3#1", "S-3+S-7#2".
+func (s *Spec) aim(kind Kind, value string) error {
+	for word := range strings.SplitSeq(value, "+") {
+		id, number, numbered := strings.Cut(word, "#")
+		t := target{kind: kind, slice: id}
+		if numbered {
+			n, err := strconv.Atoi(number)
+			if err != nil || n < 1 {
+				return fmt.Errorf("%s=%s: what follows # is the number of an attempt, from 1", kind, word)
+			}
+			t.attempt = n
+		}
+		if !idPattern.MatchString(id) {
+			return fmt.Errorf("%s=%s is neither a chance nor the id of a slice: write for example %s", kind, word, example(string(kind)))
+		}
+		s.targets = append(s.targets, t)
+	}
+	return nil
+}
+
+func percentage(value string) (float64, error) {
+	digits, percent := strings.CutSuffix(value, "%")
+	n, err := strconv.ParseFloat(digits, 64)
+	if err != nil && !percent {
+		return 0, errNoNumber
+	}
+	if percent {
+		n /= 100
+	}
+	if err != nil || !(n >= 0 && n <= 1) {
+		return 0, errRange
+	}
+	return n, nil
+}
+
+func duration(value string) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if err == nil && (d < 0 || d > longest) {
+		return 0, fmt.Errorf("%v is out of range", d)
+	}
+	return d, err
+}
+
+func settings() []string { return []string{"seed", "step", "jitter", "min", "max", "reset"} }
+
+func example(key string) string {
+	switch key {
+	case "seed":
+		return "seed=1"
+	case "jitter":
+		return "jitter=50%"
+	case "min", "max":
+		return "min=50ms,max=500ms"
+	case "step", "reset":
+		return key + "=200ms (24h at most)"
+	}
+	return fmt.Sprintf("%s=5%% or %s=S-3", key, key)
+}
+
+func unknownKey(key string) error {
+	keys := settings()
+	for _, kind := range Faults() {
+		keys = append(keys, string(kind))
+	}
+	hint := ""
+	if n := nearest(key, keys); n != "" {
+		hint = fmt.Sprintf(", did you mean %q?", n)
+	}
+	return fmt.Errorf("unknown key %q%s (known: %s)", key, hint, strings.Join(keys, ", "))
+}
+
+// nearest returns the key that is s with one letter missing, too many, wrong, or changed with its neighbour; or "".
+func nearest(s string, keys []string) string {
+	for _, key := range keys {
+		if strings.EqualFold(s, key) || lacksOne(s, key) || lacksOne(key, s) || differsOnce(s, key) {
+			return key
+		}
+	}
+	return ""
+}
+
+func lacksOne(short, long string) bool {
+	if len(short)+1 != len(long) {
+		return false
+	}
+	i := 0
+	for i < len(short) && short[i] == long[i] {
+		i++
+	}
+	return short[i:] == long[i+1:]
+}
+
+func differsOnce(a, b string) bool {
+	if len(a) != len(b) || a == b {
+		return false
+	}
+	i := 0
+	for a[i] == b[i] {
+		i++
+	}
+	if a[i+1:] == b[i+1:] {
+		return true
+	}
+	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
+}

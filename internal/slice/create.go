@@ -1,0 +1,91 @@
+package slice
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/plan"
+)
+
+// template is a slice file before anything is known of the slice.
+const template = `---
+id:
+status:
+step:
+milestone:
+started:
+updated:
+tests:
+security_tests:
+session:
+deps:
+---
+
+`
+
+// newFile makes the file of a slice that is only in the graph, in the state that its row in STATE.md gives it. The
+// caller holds s.mu.
+func (v *view) newFile(id, now string) (*File, error) {
+	it := v.item(id)
+	f, err := ParseFile([]byte(template))
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range [][2]string{
+		{"id", id}, {"status", it.Status}, {"step", it.Step}, {"milestone", oneLine(it.Milestone)}, {"updated", now},
+		{"tests", strconv.Itoa(it.Tests)}, {"security_tests", strconv.Itoa(it.SecurityTests)},
+	} {
+		if err := f.Set(set[0], set[1]); err != nil {
+			return nil, err
+		}
+	}
+	it.Deps = slices.DeleteFunc(slices.Clone(it.Deps), func(d string) bool { return ValidID(d) != nil })
+	if err := f.SetList("deps", it.Deps); err != nil {
+		return nil, err
+	}
+	f.rest += v.body(it)
+	return f, nil
+}
+
+// body is the Markdown of a new slice file.
+func (v *view) body(it plan.Item) string {
+	var b strings.Builder
+	b.WriteString("# " + it.ID)
+	if it.Name != it.ID {
+		b.WriteString(": " + it.Name)
+	}
+	b.WriteString("\n")
+	var what string
+	var contracts []string
+	if e := v.ix.entry[it.ID]; e != nil {
+		what, contracts = prose(e.description), e.contracts
+	}
+	section := func(name, text string, list []string) {
+		b.WriteString("\n## " + name + "\n")
+		if text != "" {
+			b.WriteString(text + "\n")
+		}
+		for _, item := range list {
+			b.WriteString("- " + oneLine(item) + "\n")
+		}
+	}
+	section("Why", "", nil)
+	section("What", what, nil)
+	section("Dependencies", "", it.Deps)
+	section("Contracts", "", contracts)
+	section("Decisions", "", nil)
+	section("Files", "", nil)
+	return b.String()
+}
+
+// prose makes one line of text that Markdown, and the next reading of the file, takes for nothing else.
+func prose(text string) string {
+	text = oneLine(text)
+	for _, mark := range []string{"#", "---", "```", "~~~", "<<<<<<<"} {
+		if strings.HasPrefix(text, mark) {
+			return `\` + text
+		}
+	}
+	return text
+}

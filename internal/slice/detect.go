@@ -1,0 +1,49 @@
+package slice
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// ErrNoState: the directory is no Greenlight project, or one that has no state yet.
+var ErrNoState = errors.New("no Greenlight state")
+
+// The formats that Detect tells apart.
+const (
+	slicesFormat = "slices"
+	legacyFormat = "legacy"
+)
+
+// Detect says how the project under root keeps its state: "slices" where .greenlight/slices is a directory, else
+// "legacy" where there is a STATE.md, else ErrNoState. Something else in the place of either is an error that names it.
+func Detect(root string) (format string, err error) {
+	dir := filepath.Join(root, ".greenlight", "slices")
+	info, err := os.Stat(dir)
+	switch {
+	case err == nil && info.IsDir():
+		return slicesFormat, nil
+	case err == nil:
+		return "", fmt.Errorf("%s is not a directory: slice files belong into it", dir)
+	case !missing(err):
+		return "", fmt.Errorf("find the state: %w", err)
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		return "", fmt.Errorf("%s is a link to nothing: slice files belong into it", dir)
+	}
+	state := filepath.Join(root, ".greenlight", "STATE.md")
+	info, err = os.Stat(state)
+	switch {
+	case err == nil && info.IsDir():
+		return "", fmt.Errorf("%s is a directory, not a file", state)
+	case err == nil:
+		return legacyFormat, nil
+	case !missing(err):
+		return "", fmt.Errorf("find the state: %w", err)
+	}
+	return "", fmt.Errorf("%w in %s: run gl init", ErrNoState, root)
+}
+
+func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,199 @@
+package slice
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"greenlight/internal/tracker"
+)
+
+// maxID is the longest id in bytes; with its suffixes a file name stays far below the 255 of common file systems.
+const maxID = 64
+
+// ValidID says whether id can name a slice; the error says what is allowed. An id becomes a file name, a part of a
+// command line and a cell of a table, so the grammar leaves out whatever is special in one of them.
+func ValidID(id string) error {
+	switch {
+	case id == "":
+		return fmt.Errorf("the slice id is empty: use something like S-1 or S-4.1")
+	case len(id) > maxID:
+		return fmt.Errorf("slice id %.20q… has %d characters: at most %d are allowed", id, len(id), maxID)
+	case !alnum(id[0]):
+		return fmt.Errorf("slice id %q must begin with a letter or a digit", id)
+	}
+	for i := range len(id) {
+		if c := id[i]; !alnum(c) && c != '.' && c != '_' && c != '-' {
+			return fmt.Errorf("slice id %q: only letters, digits, '.', '_' and '-' are allowed", id)
+		}
+	}
+	lower := strings.ToLower(id)
+	switch {
+	case strings.Contains(id, ".."):
+		return fmt.Errorf("slice id %q must not contain '..'", id)
+	case strings.HasSuffix(id, "."), strings.HasSuffix(lower, ".md"), strings.HasSuffix(lower, ".tmp"):
+		return fmt.Errorf("slice id %q must not end in '.', '.md' or '.tmp'", id)
+	case deviceName(lower):
+		return fmt.Errorf("slice id %q is the name of a device on Windows: choose another", id)
+	}
+	return nil
+}
+
+// deviceName knows the names that Windows keeps to itself, with any extension; a repository may be checked out there.
+func deviceName(lower string) bool {
+	base, _, _ := strings.Cut(lower, ".")
+	switch base {
+	case "con", "prn", "aux", "nul":
+		return true
+	}
+	return len(base) == 4 && (base[:3] == "com" || base[:3] == "lpt") && base[3] >= '1' && base[3] <= '9'
+}
+
+func digit(c byte) bool  { return c >= '0' && c <= '9' }
+func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+func alnum(c byte) bool  { return digit(c) || letter(c) }
+
+// normalise maps ids that read the same to one key: lower case, no separator between a letter and a digit, no
+// leading zeros. S4.1, S-4.1 and s-04.1 are one.
+func normalise(id string) string {
+	out := make([]byte, 0, len(id))
+	for i := 0; i < len(id); i++ {
+		c := id[i]
+		switch {
+		case (c == '-' || c == '_') && i > 0 && letter(id[i-1]) && i+1 < len(id) && digit(id[i+1]):
+		case c == '0' && (i == 0 || !digit(id[i-1])):
+			for i+1 < len(id) && id[i] == '0' && digit(id[i+1]) {
+				i++
+			}
+			out = append(out, id[i])
+		case c >= 'A' && c <= 'Z':
+			out = append(out, c+'a'-'A')
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+// NaturalLess orders ids as people do: S-2 before S-10. It is a strict total order.
+func NaturalLess(a, b string) bool {
+	i, j := 0, 0
+	for i < len(a) && j < len(b) {
+		if digit(a[i]) && digit(b[j]) {
+			x, ni := number(a, i)
+			y, nj := number(b, j)
+			if len(x) != len(y) {
+				return len(x) < len(y)
+			}
+			if x != y {
+				return x < y
+			}
+			i, j = ni, nj
+			continue
+		}
+		if a[i] != b[j] {
+			return a[i] < b[j]
+		}
+		i, j = i+1, j+1
+	}
+	if ra, rb := len(a)-i, len(b)-j; ra != rb {
+		return ra < rb
+	}
+	return a < b
+}
+
+// number returns the run of digits at i without leading zeros, and where it ends. As text, since ids may carry more
+// digits than an integer.
+func number(s string, i int) (string, int) {
+	j := i
+	for j < len(s) && digit(s[j]) {
+		j++
+	}
+	for i < j-1 && s[i] == '0' {
+		i++
+	}
+	return s[i:j], j
+}
+
+// Resolve finds which of ids is meant by id: the same, else the only one that differs in case, else the only one that
+// reads the same (S4.1 for S-4.1, S-1 for S-01). note is for the user and non-empty when the match isn't exact. The
+// error names the candidates of an ambiguous id; for an unknown one it is tracker.ErrNotFound, with near ids.
+func Resolve(id string, ids []string) (match, note string, err error) {
+	var folded, normal []string
+	key := normalise(id)
+	for _, have := range ids {
+		if have == id {
+			return id, "", nil
+		}
+		if strings.EqualFold(have, id) {
+			folded = append(folded, have)
+		}
+		if normalise(have) == key {
+			normal = append(normal, have)
+		}
+	}
+	for _, found := range [][]string{folded, normal} {
+		switch len(found) {
+		case 0:
+		case 1:
+			return found[0], fmt.Sprintf("%s is %s here", id, found[0]), nil
+		default:
+			return "", "", fmt.Errorf("slice id %q is ambiguous: it could be %s", id, strings.Join(found, " or "))
+		}
+	}
+	return "", "", notFound(id, ids)
+}
+
+func notFound(id string, ids []string) error {
+	if near := nearest(id, ids); len(near) > 0 {
+		return fmt.Errorf("%w: %q, did you mean %s?", tracker.ErrNotFound, id, strings.Join(near, ", "))
+	}
+	return fmt.Errorf("%w: %q", tracker.ErrNotFound, id)
+}
+
+// nearest returns at most three ids that one typing error or two could have turned into id.
+func nearest(id string, ids []string) []string {
+	type candidate struct {
+		id   string
+		dist int
+	}
+	var found []candidate
+	key := normalise(id)
+	limit := min(2, len(key)/2)
+	for _, have := range ids {
+		if d := distance(key, normalise(have)); d <= limit {
+			found = append(found, candidate{have, d})
+		}
+	}
+	sort.Slice(found, func(i, j int) bool {
+		if found[i].dist != found[j].dist {
+			return found[i].dist < found[j].dist
+		}
+		return NaturalLess(found[i].id, found[j].id)
+	})
+	var near []string
+	for _, c := range found[:min(3, len(found))] {
+		near = append(near, c.id)
+	}
+	return near
+}
+
+// distance is Levenshtein's, over bytes.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost = 1 + min(diagonal, row[j], row[j-1])
+			}
+			diagonal, row[j] = row[j], cost
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,375 @@
+package slice
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"sort"
+	"strings"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/tracker"
+)
+
+// A view is one look at a project. It is used with s.mu held.
+type view struct {
+	s        *Store
+	format   string
+	stems    []string
+	files    map[string]*sliceFile // nil: each is read when it is needed
+	graph    graphFile
+	ix       *index
+	paused   map[string]bool
+	rowOf    map[string]row // nil until it is needed
+	rowIDs   map[string][]string
+	warnings []plan.Warning
+}
+
+// Load reads everything: the union of slice files and graph entries. What is wrong with single files is in the
+// warnings; the error is for a project without state, or whose directory can't be read.
+func (s *Store) Load() (*tracker.Contents, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, err := s.look()
+	if err != nil {
+		return nil, err
+	}
+	if v.format == slicesFormat {
+		v.files = s.readFiles(v.stems)
+		v.dropVanished()
+	}
+	v.warnGraph()
+	c := &tracker.Contents{Items: make([]plan.Item, 0, len(v.ix.ids))}
+	if v.graph.err != nil {
+		c.Unsure = fmt.Sprintf("%s can't be read: %v", stateRel("GRAPH.json"), bareError(v.graph.err))
+	}
+	unknown := false
+	for _, id := range v.ix.ids {
+		it := v.item(id)
+		for _, d := range it.Deps {
+			unknown = unknown || !v.ix.known(d)
+		}
+		c.Items = append(c.Items, it)
+	}
+	if unknown {
+		v.evidence(c)
+	}
+	c.Warnings = v.warnings
+	return c, nil
+}
+
+// look finds out what there is, without reading the slice files.
+func (s *Store) look() (*view, error) {
+	format, err := Detect(s.root)
+	if err != nil {
+		return nil, err
+	}
+	v := &view{s: s, format: format, graph: s.readGraph()}
+	if format == legacyFormat {
+		v.lookLegacy()
+	} else if v.stems, v.warnings, err = s.listSlices(); err != nil {
+		return nil, err
+	}
+	v.ix = newIndex(v.stems, v.graph.graph)
+	project := s.readProject()
+	if project.err != nil {
+		v.warn(stateRel("project-state.json"), "ignored: %v", bareError(project.err))
+	}
+	v.paused = map[string]bool{}
+	for _, id := range project.paused {
+		v.paused[v.ix.canonical(id)] = true
+	}
+	return v, nil
+}
+
+// dropVanished forgets the files that were listed but gone when they were to be read.
+func (v *view) dropVanished() {
+	if len(v.files) == len(v.stems) {
+		return
+	}
+	kept := make([]string, 0, len(v.files))
+	for _, stem := range v.stems {
+		if v.files[stem] != nil {
+			kept = append(kept, stem)
+		}
+	}
+	v.stems = kept
+	v.ix = newIndex(kept, v.graph.graph)
+}
+
+func (v *view) warn(path, format string, args ...any) {
+	v.warnings = append(v.warnings, plan.Warning{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// bareError leaves out the path, which a warning has already.
+func bareError(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
+}
+
+func (v *view) warnGraph() {
+	if v.graph.err != nil {
+		v.warn(stateRel("GRAPH.json"), "can't be read: %v; the slices' own deps are used", bareError(v.graph.err))
+	}
+	for _, w := range v.graph.warnings {
+		v.warn(stateRel("GRAPH.json"), "%s", w)
+	}
+	if v.format != slicesFormat {
+		return
+	}
+	same := byNormal(v.stems)
+	for _, stem := range v.stems {
+		if twins := same[normalise(stem)]; len(twins) > 1 && twins[0] == stem {
+			v.warn(sliceRel(stem+".md"), "reads the same as %s: they are different slices", strings.Join(twins[1:], ", "))
+		}
+	}
+}
+
+// file returns what is kept of the slice's file or, for one without, of its row; nil for neither.
+func (v *view) file(id string) *sliceFile {
+	if f, ok := v.files[id]; ok {
+		return f
+	}
+	if v.files == nil && v.ix.file[id] {
+		if f := v.s.readFile(id); f != nil {
+			return f
+		}
+	}
+	ids := []string{id}
+	if e := v.ix.entry[id]; e != nil {
+		ids = append(ids, e.id)
+	}
+	for _, id := range ids {
+		if r, ok := v.row(id); ok {
+			return fromRow(r)
+		}
+	}
+	return nil
+}
+
+// item puts one slice together from all its sources.
+func (v *view) item(id string) plan.Item {
+	it := plan.Item{ID: id, Wave: plan.None, Priority: plan.None, Position: plan.None, Paused: v.paused[id]}
+	e, f := v.ix.entry[id], v.file(id)
+	if e != nil {
+		it.Position, it.Wave, it.Priority, it.Milestone = v.ix.place[id], e.wave, e.priority, e.milestone
+	}
+	if f == nil {
+		f = &sliceFile{status: "pending", wave: plan.None, priority: plan.None, row: true}
+	}
+	if !f.row {
+		it.File = sliceRel(id + ".md")
+		v.warnFile(&it, f)
+	}
+	it.Name = nameOf(id, e, f)
+	it.Corrupt, it.Changed = f.corrupt, f.changed
+	it.Deps = v.deps(id, e, f)
+	if f.corrupt != "" {
+		return it
+	}
+	it.Status, it.Step, it.Session = f.status, f.step, f.session
+	if f.row {
+		it.Step = stepOf(f.status)
+	}
+	it.Started, it.Updated, it.WaitingFor = f.started, f.updated, f.waiting
+	it.Tests, it.SecurityTests, it.Failing = f.tests, f.security, f.failing
+	it.Paused = it.Paused || plan.Classify(f.status) == plan.Waiting
+	if f.milestone != "" {
+		it.Milestone = f.milestone
+	}
+	if f.wave != plan.None {
+		it.Wave = f.wave
+	}
+	if f.priority != plan.None {
+		it.Priority = f.priority
+	}
+	return it
+}
+
+// stepOf is the step of a slice without a file, and the one that its file begins with.
+func stepOf(status string) string {
+	if plan.Classify(status) == plan.Done {
+		return "complete"
+	}
+	return "none"
+}
+
+func (v *view) warnFile(it *plan.Item, f *sliceFile) {
+	if f.corrupt != "" {
+		v.warn(it.File, "%s", f.corrupt)
+	}
+	for _, w := range f.warnings {
+		v.warn(it.File, "%s", w)
+	}
+	if f.id != "" && f.id != it.ID {
+		v.warn(it.File, "says id %s; the file's name counts", f.id)
+	}
+}
+
+// deps returns the slice's dependencies: the graph's where its entry has a list, else the file's own, else the edges.
+func (v *view) deps(id string, e *entry, f *sliceFile) []string {
+	path := stateRel("GRAPH.json")
+	own, ownSelf := v.ix.deps(id, f.deps)
+	list := own
+	switch {
+	case e != nil && e.hasDeps:
+		var self bool
+		list, self = v.ix.deps(id, e.deps)
+		if self {
+			v.warn(path, "%s depends on itself; ignored", id)
+		}
+		if !f.row && f.corrupt == "" && f.hasDeps && !sameSet(list, own) {
+			v.warn(sliceRel(id+".md"), "deps (%s) differ from GRAPH.json (%s); the graph counts", orNone(own), orNone(list))
+		}
+	case len(f.deps) > 0:
+		if ownSelf && !f.row {
+			v.warn(sliceRel(id+".md"), "%s depends on itself; ignored", id)
+		}
+	default:
+		var self bool
+		list, self = v.ix.deps(id, v.ix.edges[id])
+		if self {
+			v.warn(path, "%s depends on itself; ignored", id)
+		}
+	}
+	return list
+}
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	return strings.Join(list, ", ")
+}
+
+func sameSet(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, x := range a {
+		if !has(b, x) {
+			return false
+		}
+	}
+	return true
+}
+
+// nameOf gives what people call the slice.
+func nameOf(id string, e *entry, f *sliceFile) string {
+	names := []string{f.name}
+	if !f.row {
+		names = append(names, withoutID(f.heading, id))
+	}
+	if e != nil {
+		names = append(names, e.name)
+	}
+	if f.row {
+		names = append(names, f.heading)
+	}
+	for _, n := range names {
+		if n = oneLine(n); n != "" {
+			return n
+		}
+	}
+	return id
+}
+
+// withoutID cuts the id and what divides it from the name off a heading.
+func withoutID(title, id string) string {
+	end := strings.IndexFunc(title, func(r rune) bool { return r > 127 || !alnum(byte(r)) && !strings.ContainsRune("._-", r) })
+	if end < 0 {
+		end = len(title)
+	}
+	word := strings.TrimRight(title[:end], "._-")
+	if word == "" || normalise(word) != normalise(id) {
+		return title
+	}
+	rest := strings.TrimLeft(title[len(word):], " \t")
+	for _, mark := range []string{":", "—", "–", "-"} {
+		if name, ok := strings.CutPrefix(rest, mark); ok {
+			return strings.TrimLeft(name, " \t")
+		}
+	}
+	if rest == "" {
+		return ""
+	}
+	return title
+}
+
+// row finds the row of a slice in STATE.md, else in its backup: the same id, else the only one that reads the same.
+func (v *view) row(id string) (row, bool) {
+	if v.rowOf == nil {
+		v.readRows()
+	}
+	if r, ok := v.rowOf[id]; ok {
+		return r, true
+	}
+	if same := v.rowIDs[normalise(id)]; len(same) == 1 {
+		return v.rowOf[same[0]], true
+	}
+	return row{}, false
+}
+
+// readRows joins the rows of STATE.md and, of ids that it doesn't have, those of the backup.
+func (v *view) readRows() {
+	v.rowOf, v.rowIDs = map[string]row{}, map[string][]string{}
+	current, backup := v.s.readState(&v.s.state, "STATE.md"), v.s.readState(&v.s.backup, "STATE.md.backup")
+	add := func(r row) {
+		key := normalise(r.id)
+		v.rowOf[r.id] = r
+		v.rowIDs[key] = append(v.rowIDs[key], r.id)
+	}
+	for _, r := range current.rows {
+		add(r)
+	}
+	for _, r := range backup.rows {
+		if len(v.rowIDs[normalise(r.id)]) == 0 {
+			add(r)
+		}
+	}
+}
+
+// evidence fills in what the rows say of ids that are no slices any more, and gives the dependencies their spelling.
+func (v *view) evidence(c *tracker.Contents) {
+	if v.rowOf == nil {
+		v.readRows()
+	}
+	c.Evidence = map[string]string{}
+	for id, r := range v.rowOf {
+		if !v.ix.known(v.ix.canonical(id)) {
+			c.Evidence[id] = r.status
+		}
+	}
+	for i := range c.Items {
+		for k, d := range c.Items[i].Deps {
+			if v.ix.known(d) {
+				continue
+			}
+			if r, ok := v.row(d); ok && !v.ix.known(v.ix.canonical(r.id)) {
+				c.Items[i].Deps[k] = r.id
+			}
+		}
+	}
+}
+
+// lookLegacy takes the rows of STATE.md for the slices.
+func (v *view) lookLegacy() {
+	state := v.s.readState(&v.s.state, "STATE.md")
+	v.files = map[string]*sliceFile{}
+	for _, r := range state.rows {
+		f := fromRow(r)
+		f.name = r.name
+		v.files[r.id] = f
+		v.stems = append(v.stems, r.id)
+	}
+	sort.Strings(v.stems)
+	switch {
+	case state.err != nil:
+		v.warn(stateRel("STATE.md"), "can't be read: %v", bareError(state.err))
+	case !state.table:
+		v.warn(stateRel("STATE.md"), "no slice table: gl found no table with the columns ID and Status")
+	}
+}

@@ -1,0 +1,328 @@
+package slice
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"greenlight/internal/plan"
+)
+
+// A sliceFile is what is kept of one slice file, or of the row that stands for a slice without one.
+type sliceFile struct {
+	id, name, heading string
+
+	status, step, milestone, session, started, updated, waiting string
+
+	tests, security, failing int
+	wave, priority           int // plan.None
+
+	deps     []string
+	hasDeps  bool // the key is there, even if it is empty
+	row      bool
+	changed  time.Time
+	corrupt  string
+	warnings []string
+}
+
+func readSlice(data []byte, info fs.FileInfo) *sliceFile {
+	f, err := ParseFile(data)
+	if err != nil {
+		return &sliceFile{corrupt: reason(err), changed: info.ModTime()}
+	}
+	get := func(key string) string {
+		v, _ := f.Get(key)
+		return v
+	}
+	s := &sliceFile{
+		id: get("id"), name: get("name"), heading: f.Heading(),
+		status: get("status"), step: get("step"), milestone: get("milestone"), session: get("session"),
+		started: get("started"), updated: get("updated"), waiting: get("waiting_for"),
+		tests: count(get("tests")), security: count(get("security_tests")),
+		wave: rank(get("wave")), priority: rank(get("priority")),
+		deps: f.List("deps"), hasDeps: f.find("deps") != nil,
+		changed: info.ModTime(), warnings: f.Warnings(),
+	}
+	s.failing = count(get("failing"))
+	if f.find("failing") == nil {
+		s.failing = count(get("tests_failing"))
+	}
+	if len(appendItem(nil, s.waiting)) == 0 {
+		s.waiting = ""
+	}
+	return s
+}
+
+func reason(err error) string {
+	var corrupt *CorruptError
+	if errors.As(err, &corrupt) {
+		return corrupt.Reason
+	}
+	return err.Error()
+}
+
+func fromRow(r row) *sliceFile {
+	return &sliceFile{
+		id: r.id, heading: r.name, status: r.status, tests: r.tests, security: r.security,
+		wave: plan.None, priority: plan.None, deps: r.deps, hasDeps: len(r.deps) > 0, row: true,
+	}
+}
+
+// readFiles reads the slice files of the stems, those that changed since the last time. A file that is gone by now is
+// missing from the answer. The caller holds s.mu.
+func (s *Store) readFiles(stems []string) map[string]*sliceFile {
+	read := make([]*cached[*sliceFile], len(stems))
+	var next atomic.Int64
+	const chunk = 32
+	dir := s.path("slices") + string(os.PathSeparator)
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(stems)/chunk+1) {
+		workers.Add(1)
+		go func() {
+			defer workers.Done()
+			for {
+				from := int(next.Add(chunk)) - chunk
+				if from >= len(stems) {
+					return
+				}
+				for i := from; i < min(from+chunk, len(stems)); i++ {
+					read[i] = refresh(s.files[stems[i]], dir+stems[i]+".md", readSlice)
+				}
+			}
+		}()
+	}
+	workers.Wait()
+	files := make(map[string]*sliceFile, len(stems))
+	s.files = make(map[string]*cached[*sliceFile], len(stems))
+	for i, c := range read {
+		s.files[stems[i]] = c
+		if f := s.sliceOf(stems[i], c); f != nil {
+			files[stems[i]] = f
+		}
+	}
+	return files
+}
+
+// readFile reads one slice file, unless it is as it was. The caller holds s.mu.
+func (s *Store) readFile(stem string) *sliceFile {
+	c := refresh(s.files[stem], s.slicePath(stem), readSlice)
+	if s.files == nil {
+		s.files = map[string]*cached[*sliceFile]{}
+	}
+	s.files[stem] = c
+	return s.sliceOf(stem, c)
+}
+
+// sliceOf is the file as it was read; one that can't be read is corrupt, one that isn't there is nil.
+func (s *Store) sliceOf(stem string, c *cached[*sliceFile]) *sliceFile {
+	var path *fs.PathError
+	switch {
+	case errors.As(c.err, &path):
+		return &sliceFile{corrupt: "can't be read: " + path.Err.Error()}
+	case c.err != nil:
+		return &sliceFile{corrupt: "can't be read: " + c.err.Error()}
+	case c.value != nil:
+		return c.value
+	}
+	if _, err := os.Lstat(s.slicePath(stem)); err == nil {
+		return &sliceFile{corrupt: "is a link to nothing"}
+	}
+	return nil
+}
+
+// listSlices returns the names of the slice files without .md, sorted, and notes on those that a person may have meant
+// as slice files.
+func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
+	list, err := os.ReadDir(s.path("slices"))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the slice files: %w", err)
+	}
+	stems = make([]string, 0, len(list))
+	for _, d := range list {
+		name := d.Name()
+		stem, ok := strings.CutSuffix(name, ".md")
+		lower := strings.ToLower(name)
+		why := ""
+		switch {
+		case name[0] == '.' || strings.HasSuffix(lower, ".tmp") || lower == "readme.md":
+			continue
+		case !ok && !strings.HasSuffix(lower, ".md") && !strings.HasSuffix(lower, ".markdown"):
+			continue
+		case d.IsDir():
+			why = "is a directory"
+		case !ok:
+			why = "a slice file's name ends in .md"
+		default:
+			if err := ValidID(stem); err != nil {
+				why = err.Error()
+			}
+		}
+		if why == "" {
+			stems = append(stems, stem)
+			continue
+		}
+		notes = append(notes, plan.Warning{Path: sliceRel(name), Message: "ignored: " + why})
+	}
+	return stems, notes, nil
+}
+
+// A graphFile is GRAPH.json as it was read.
+type graphFile struct {
+	*graph
+	err error
+}
+
+// readGraph returns the graph, an empty one where there is none. The caller holds s.mu.
+func (s *Store) readGraph() graphFile {
+	s.graph = refresh(s.graph, s.path("GRAPH.json"), func(data []byte, _ fs.FileInfo) graphFile {
+		g, err := parseGraph(data)
+		return graphFile{g, err}
+	})
+	switch {
+	case s.graph.err != nil:
+		return graphFile{&graph{}, s.graph.err}
+	case s.graph.value.graph == nil:
+		return graphFile{&graph{}, nil}
+	}
+	return s.graph.value
+}
+
+// A stateFile is STATE.md, or a backup of it, as it was read.
+type stateFile struct {
+	there bool
+	text  string
+	rows  []row
+	table bool
+	err   error
+}
+
+// readState reads STATE.md or its backup. The caller holds s.mu.
+func (s *Store) readState(old **cached[stateFile], name string) stateFile {
+	*old = refresh(*old, s.path(name), func(data []byte, _ fs.FileInfo) stateFile {
+		f := stateFile{there: true, text: string(data)}
+		f.rows, f.table = parseRows(strings.TrimPrefix(f.text, bom))
+		return f
+	})
+	if err := (*old).err; err != nil {
+		return stateFile{err: err}
+	}
+	return (*old).value
+}
+
+// A projectState is what project-state.json says.
+type projectState struct {
+	value, stack, mode  string
+	lastSession, resume string
+	blockers            []string
+	paused              []string
+	err                 error
+}
+
+// readProject reads project-state.json, and the mode from config.json, which wins. The caller holds s.mu.
+func (s *Store) readProject() projectState {
+	s.project = refresh(s.project, s.path("project-state.json"), parseProject)
+	p := s.project.value
+	if s.project.err != nil {
+		p.err = s.project.err
+	}
+	s.config = refresh(s.config, s.path("config.json"), func(data []byte, _ fs.FileInfo) string {
+		var c struct{ Mode json.RawMessage }
+		_ = json.Unmarshal(data, &c) // a bad config is for those who need it to complain about
+		return text(c.Mode)
+	})
+	if s.config.value != "" {
+		p.mode = s.config.value
+	}
+	return p
+}
+
+func parseProject(data []byte, _ fs.FileInfo) projectState {
+	var p projectState
+	data = []byte(strings.TrimPrefix(string(data), bom))
+	var top struct {
+		Overview, Session, Blockers, Paused json.RawMessage
+	}
+	if p.err = json.Unmarshal(data, &top); p.err != nil {
+		s := &scanner{b: data}
+		s.skip()
+		s.end()
+		if line := conflict(string(data)); line > 0 {
+			p.err = fmt.Errorf("merge conflict in line %d", line)
+		} else if s.err != nil {
+			p.err = s.err
+		}
+		return p
+	}
+	if o, ok := object(top.Overview); ok {
+		p.value, p.stack, p.mode = text(o["value_prop"]), text(o["stack"]), text(o["mode"])
+	} else {
+		p.value = text(top.Overview)
+	}
+	if o, ok := object(top.Session); ok {
+		p.lastSession, p.resume = text(o["last_session"]), text(o["resume_file"])
+	} else {
+		p.lastSession = text(top.Session)
+	}
+	p.blockers = texts(top.Blockers)
+	paused, _ := object(top.Paused)
+	for id := range paused {
+		p.paused = append(p.paused, id)
+	}
+	return p
+}
+
+func object(raw json.RawMessage) (map[string]json.RawMessage, bool) {
+	var o map[string]json.RawMessage
+	return o, json.Unmarshal(raw, &o) == nil && o != nil
+}
+
+// text returns a JSON value on one line: a string as it is, null as "", anything else as its JSON.
+func text(raw json.RawMessage) string {
+	var s string
+	if len(raw) == 0 || string(raw) == "null" {
+		return ""
+	}
+	if json.Unmarshal(raw, &s) != nil {
+		s = string(raw)
+	}
+	return oneLine(s)
+}
+
+// texts returns a list of values, each on one line; a lone string is a list of one, a word for none is an empty one.
+func texts(raw json.RawMessage) []string {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		list = []json.RawMessage{raw}
+	}
+	var all []string
+	for _, r := range list {
+		t := text(r)
+		if o, ok := object(r); ok {
+			for _, key := range []string{"description", "text", "title", "reason"} {
+				if v := text(o[key]); v != "" {
+					t = v
+					break
+				}
+			}
+		}
+		if len(appendItem(nil, t)) > 0 {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// oneLine makes any text fit for one line: line ends and other control characters become single spaces.
+func oneLine(s string) string {
+	if !hasControl(s) {
+		return strings.TrimSpace(s)
+	}
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }), " ")
+}

@@ -1,0 +1,96 @@
+package slice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/tracker"
+)
+
+// Refresh regenerates STATE.md from the slice files, under the lock. A STATE.md that isn't generated is saved first. In
+// a legacy project there is nothing to regenerate.
+func (s *Store) Refresh(ctx context.Context) error { return s.locked(ctx, s.refreshView) }
+
+// refreshView writes STATE.md, and again if a slice changed meanwhile: an agent that takes no lock may have written one
+// after it was read here, and nobody else would notice. The caller holds the project's lock.
+func (s *Store) refreshView() error {
+	var err error
+	for range tries + 1 {
+		var done bool
+		if done, err = s.refreshOnce(); done || err != nil && !errors.Is(err, durable.ErrChanged) {
+			return err
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", stateRel("STATE.md"), tracker.ErrChanged)
+	}
+	return nil // it was right when it was written; who changes slices that fast refreshes, too
+}
+
+// refreshOnce writes STATE.md where it isn't as it should be; done says that there was nothing to write.
+func (s *Store) refreshOnce() (done bool, err error) {
+	s.mu.Lock()
+	old, text, format, err := s.render()
+	s.mu.Unlock()
+	if err != nil || format == legacyFormat || old.there && old.text == text {
+		return true, err
+	}
+	var before []byte
+	if old.there {
+		before = append([]byte{}, old.text...)
+		if err := s.saveHandWritten(old.text); err != nil {
+			return false, err
+		}
+	}
+	if err := durable.Replace(s.path("STATE.md"), before, []byte(text)); err != nil {
+		return false, fmt.Errorf("write %s: %w", stateRel("STATE.md"), err)
+	}
+	return false, nil
+}
+
+// render returns STATE.md as it is and as it should be. The caller holds s.mu.
+func (s *Store) render() (old stateFile, text, format string, err error) {
+	v, err := s.look()
+	if err != nil || v.format == legacyFormat {
+		return stateFile{}, "", legacyFormat, err
+	}
+	v.files = s.readFiles(v.stems)
+	v.dropVanished()
+	old = s.readState(&s.state, "STATE.md")
+	if old.err != nil {
+		return old, "", v.format, fmt.Errorf("read %s: %w", stateRel("STATE.md"), bareError(old.err))
+	}
+	return old, v.stateMD(old, s.readProject()), v.format, nil
+}
+
+// saveHandWritten keeps a STATE.md that somebody wrote as STATE.md.backup, or .backup.1 and so on: the first name that
+// is free or has this very text.
+func (s *Store) saveHandWritten(text string) error {
+	if generated(text) || blank(text) {
+		return nil
+	}
+	for n := 0; ; n++ {
+		name := "STATE.md.backup"
+		if n > 0 {
+			name = fmt.Sprintf("%s.%d", name, n)
+		}
+		err := durable.Replace(s.path(name), nil, []byte(text))
+		if !errors.Is(err, durable.ErrChanged) {
+			if err != nil {
+				return fmt.Errorf("save %s as %s: %w", stateRel("STATE.md"), name, err)
+			}
+			return nil
+		}
+		var taken *cached[stateFile]
+		if s.sameText(&taken, name, text) {
+			return nil
+		}
+	}
+}
+
+func (s *Store) sameText(c **cached[stateFile], name, text string) bool {
+	f := s.readState(c, name)
+	return f.there && f.text == text
+}
