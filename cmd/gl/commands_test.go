@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// commands are the script commands that gl's promises need beyond testscript's own.
+var commands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	"within":  within,
+	"signal":  signalPID,
+	"nobody":  nobody,
+	"crlf":    crlf,
+	"rewrite": rewrite,
+}
+
+// patience is how long a script waits for what must happen: a machine may be slow, a promise isn't about that.
+const patience = 60 * time.Second
+
+// within DURATION command…: runs the command again and again until it succeeds (with "!", until it fails), at the
+// longest for the time. For what other processes do in their own time.
+func within(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: within DURATION command…")
+	}
+	limit, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	deadline := time.Now().Add(limit)
+	for {
+		out, err := output(ts, args[1:])
+		if (err == nil) != neg {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("%v for %s: %v\n%s", args[1:], limit, err, out)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// output runs a program, or one of a few built-in checks: "exists FILE…", "grep REGEXP FILE".
+func output(ts *testscript.TestScript, args []string) (string, error) {
+	switch args[0] {
+	case "exists":
+		for _, f := range args[1:] {
+			if _, err := os.Stat(ts.MkAbs(f)); err != nil {
+				return "", err
+			}
+		}
+		return "", nil
+	case "grep":
+		data, err := os.ReadFile(ts.MkAbs(args[2]))
+		if err != nil {
+			return "", err
+		}
+		re, err := regexp.Compile("(?m)" + args[1])
+		ts.Check(err)
+		if !re.Match(data) {
+			return string(data), os.ErrNotExist
+		}
+		return "", nil
+	}
+	cmd := exec.Command(lookPath(ts, args[0]), args[1:]...)
+	cmd.Dir = ts.MkAbs(".")
+	cmd.Env = environ(ts)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// environ is the script's environment as far as programs of the tests need it.
+func environ(ts *testscript.TestScript) []string {
+	var env []string
+	for _, key := range []string{"PATH", "HOME", "TMPDIR", "WORK", "GREENLIGHT_ROOT", "GL_SESSION", "GL_SLICE", "TERM",
+		"FAKE_DIR", "FAKE_CLAUDE", "CLAUDECODE", "CLAUDE_CODE"} {
+		if value := ts.Getenv(key); value != "" {
+			env = append(env, key+"="+value)
+		}
+	}
+	return env
+}
+
+func lookPath(ts *testscript.TestScript, name string) string {
+	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
+			return path
+		}
+	}
+	ts.Fatalf("%s is not on PATH", name)
+	return ""
+}
+
+// signal SIG FILE: signals the process whose pid the file holds; in a JSON file, the first "pid" in it after the word
+// that may follow ("signal KILL FILE process").
+func signalPID(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: signal SIG FILE [KEY]")
+	}
+	text := ts.ReadFile(args[1])
+	if len(args) > 2 {
+		_, after, ok := strings.Cut(text, `"`+args[2]+`"`)
+		if !ok {
+			ts.Fatalf("%s says nothing of %s", args[1], args[2])
+		}
+		_, text, _ = strings.Cut(after, `"pid":`)
+	}
+	pid, err := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(text))
+	ts.Check(err)
+	sig := map[string]syscall.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT,
+		"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT, "HUP": syscall.SIGHUP}[args[0]]
+	if err := syscall.Kill(pid, sig); (err != nil) != neg {
+		ts.Fatalf("signal %s to %d: %v", args[0], pid, err)
+	}
+}
+
+// nobody WORD: no process on this machine has the word in its command line or its environment. With $WORK it says that
+// nothing a script started is left.
+func nobody(ts *testscript.TestScript, neg bool, args []string) {
+	all := []string{"axeww", "-o", "pid,command"}
+	if runtime.GOOS == "darwin" {
+		all = []string{"-axEww", "-o", "pid,command"}
+	}
+	deadline := time.Now().Add(patience)
+	for {
+		cmd := exec.Command("ps", all...)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+		out, err := cmd.Output()
+		ts.Check(err)
+		var left []string
+		for _, line := range bytes.Split(out, []byte("\n")) {
+			if bytes.Contains(line, []byte(args[0])) {
+				left = append(left, string(line[:min(len(line), 300)]))
+			}
+		}
+		if (len(left) == 0) != neg {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("processes with %q: %s", args[0], left)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// crlf FILE…: gives the files Windows line endings.
+func crlf(ts *testscript.TestScript, _ bool, args []string) {
+	for _, f := range args {
+		text := strings.ReplaceAll(ts.ReadFile(f), "\n", "\r\n")
+		ts.Check(os.WriteFile(ts.MkAbs(f), []byte(text), 0o644))
+	}
+}
+
+// rewrite FILE OLD NEW: replaces the one place where OLD stands; \e stands for the escape character.
+func rewrite(ts *testscript.TestScript, _ bool, args []string) {
+	text := ts.ReadFile(args[0])
+	if strings.Count(text, args[1]) != 1 {
+		ts.Fatalf("%q stands %d times in %s", args[1], strings.Count(text, args[1]), args[0])
+	}
+	text = strings.Replace(text, args[1], strings.ReplaceAll(args[2], `\e`, "\x1b"), 1)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o644))
+}

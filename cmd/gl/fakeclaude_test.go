@@ -1,0 +1,295 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// fakeClaude is the program "claude" of the scripts. It writes what the real client writes and behaves as a line of
+// fake.txt in the project says, "S-1 exit7", "S-1#2 complete" for one attempt alone, "* wait+complete" for all; the
+// first line that fits counts. Without one it does what FAKE_CLAUDE says, and by default it completes its slice. Parts
+// joined by + come one after the other.
+//
+// In FAKE_DIR it leaves ID.N.argv, ID.N.env and ID.N.proc, and appends "begin ID" and "end ID" to the ledger.
+func fakeClaude() {
+	f := &fake{
+		slice: os.Getenv("GL_SLICE"), attempt: os.Getenv("GL_ATTEMPT"), root: os.Getenv("GREENLIGHT_ROOT"),
+		dir: os.Getenv("FAKE_DIR"), session: "11111111-2222-4333-8444-555555555555", start: time.Now(),
+	}
+	if i := slices.Index(os.Args, "--session-id"); i > 0 && i+1 < len(os.Args) {
+		f.session = os.Args[i+1]
+	}
+	f.record()
+	parts := strings.Split(f.behaviour(), "+")
+	if parts[0] != "nocommand" {
+		f.init("gl:slice", "compact")
+	}
+	code := 0
+	for _, p := range parts {
+		code = f.play(p)
+	}
+	f.ledger("end")
+	os.Exit(code)
+}
+
+type fake struct {
+	slice, attempt, root, dir, session string
+	start                              time.Time
+	turns                              int
+}
+
+type object = map[string]any
+
+// record leaves what a script may want to know of this run.
+func (f *fake) record() {
+	env := os.Environ()
+	slices.Sort(env)
+	stdin := "something"
+	in, err1 := os.Stdin.Stat()
+	null, err2 := os.Stat(os.DevNull)
+	if err1 == nil && err2 == nil && os.SameFile(in, null) {
+		stdin = os.DevNull
+	}
+	leads := syscall.Getpgrp() == os.Getpid()
+	f.leave("proc", fmt.Sprintf("%d\nstdin %s\nleads its group %v\n", os.Getpid(), stdin, leads))
+	f.leave("env", strings.Join(env, "\n")+"\n")
+	f.leave("argv", strings.Join(os.Args, "\n")+"\n")
+	f.ledger("begin")
+}
+
+func (f *fake) leave(what, text string) {
+	path := filepath.Join(f.dir, f.slice+"."+f.attempt+"."+what)
+	check(os.WriteFile(path+".tmp", []byte(text), 0o644))
+	check(os.Rename(path+".tmp", path))
+}
+
+func (f *fake) ledger(word string) {
+	l, err := os.OpenFile(filepath.Join(f.dir, "ledger"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	check(err)
+	_, err = fmt.Fprintf(l, "%s %s\n", word, f.slice)
+	check(err)
+	check(l.Close())
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "fake claude:", err)
+		os.Exit(99)
+	}
+}
+
+func (f *fake) behaviour() string {
+	text, _ := os.ReadFile(filepath.Join(f.root, "fake.txt"))
+	for _, line := range strings.Split(string(text), "\n") {
+		who, what, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if who == f.slice || who == f.slice+"#"+f.attempt || who == "*" {
+			return what
+		}
+	}
+	if s := os.Getenv("FAKE_CLAUDE"); s != "" {
+		return s
+	}
+	return "complete"
+}
+
+// play does one part and returns the exit code that follows if it is the last.
+func (f *fake) play(part string) int {
+	switch part {
+	case "wait": // until the script says go
+		f.await("go", "go-"+f.slice)
+	case "begun":
+		f.set("status=implementing", "step=implementing")
+	case "complete":
+		f.set("status=complete", "step=complete", "tests=3", "security_tests=1")
+		f.result(object{"result": f.slice + " is green."})
+	case "exit0":
+		f.say("I have had a look around.")
+		f.result(object{"result": "Looks fine to me."})
+	case "pending":
+		f.set("status=pending")
+		f.result(object{"result": "I put it back."})
+	case "waiting":
+		f.set("status=verifying", "waiting_for=a look at the colours")
+		f.result(object{"result": "Over to you."})
+	case "corrupt":
+		path := filepath.Join(f.root, ".greenlight", "slices", f.slice+".md")
+		check(os.WriteFile(path, []byte("<<<<<<< ours\n---\nid: x\n=======\n---\n>>>>>>> theirs\n"), 0o644))
+		f.result(object{"result": "Merged."})
+	case "denied":
+		f.denied()
+	case "bigline":
+		f.say(strings.Repeat("all work and no play ", 150_000))
+	case "stderr":
+		fmt.Fprintln(os.Stderr, "a warning of the client")
+	case "grandchild":
+		f.leaveChild()
+	default:
+		return f.misbehave(part)
+	}
+	return 0
+}
+
+// misbehave is play for what ends badly.
+func (f *fake) misbehave(part string) int {
+	switch part {
+	case "turns":
+		f.result(object{"subtype": "error_max_turns", "is_error": true, "terminal_reason": "max_turns",
+			"errors": []string{"Reached maximum number of turns (200)"}})
+		return 1
+	case "limit":
+		f.apiError(429, "rate_limit", "API Error: Request rejected (429): slow down")
+		return 1
+	case "limit-success":
+		f.apiError(429, "rate_limit", "API Error: Request rejected (429): slow down")
+	case "event-limit":
+		f.eventLimit()
+		return 1
+	case "auth":
+		f.retry(401, "authentication_failed")
+		f.apiError(401, "authentication_failed", "API Error: 401, the key is not valid")
+		return 1
+	case "quota":
+		f.apiError(400, "billing_error", "Credit balance is too low")
+		return 1
+	case "nocommand":
+		f.init("compact")
+		f.say("I don't know that command, but I can try.")
+		f.hang()
+	case "cut":
+		f.set("status=complete", "step=complete", "tests=3")
+		fmt.Print(`{"type":"result","subtype":"succ`)
+	case "hang-after-result":
+		f.result(object{"result": "Done, I think."})
+		f.hang()
+	case "silent", "hang":
+		f.hang()
+	case "deaf":
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+		f.leave("deaf", "")
+		f.hang()
+	case "exit7":
+		fmt.Fprintln(os.Stderr, "fatal: the disk of the client is on fire")
+		return 7
+	case "kill9":
+		check(syscall.Kill(os.Getpid(), syscall.SIGKILL))
+		f.hang()
+	default:
+		check(fmt.Errorf("no behaviour is called %q", part))
+	}
+	return 0
+}
+
+// hang waits for a signal, for as long as no script lasts.
+func (f *fake) hang() { time.Sleep(10 * time.Minute) }
+
+func (f *fake) await(files ...string) {
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		for _, name := range files {
+			if _, err := os.Stat(filepath.Join(f.dir, name)); err == nil {
+				return
+			}
+		}
+	}
+	check(fmt.Errorf("the script never said go"))
+}
+
+// leaveChild starts a process that stays in the group and holds stdout.
+func (f *fake) leaveChild() {
+	cmd := exec.Command("sleep", "300")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	check(cmd.Start())
+	f.leave("child", fmt.Sprintln(cmd.Process.Pid))
+}
+
+// set writes state as the real agent does: it runs gl.
+func (f *fake) set(fields ...string) {
+	command := append([]string{"state", "set", f.slice}, fields...)
+	id := f.call("gl " + strings.Join(command, " "))
+	out, err := exec.Command("gl", command...).CombinedOutput()
+	f.answer(id, string(out), err != nil)
+	check(err)
+}
+
+func (f *fake) emit(event object) {
+	event["session_id"] = f.session
+	event["uuid"] = "99999999-8888-4777-8666-555555555555"
+	line, err := json.Marshal(event)
+	check(err)
+	_, err = os.Stdout.Write(append(line, '\n'))
+	check(err)
+}
+
+func (f *fake) init(commands ...string) {
+	f.emit(object{"type": "system", "subtype": "init", "cwd": f.root, "model": "claude-fake", "permissionMode": "bypassPermissions",
+		"claude_code_version": "2.1.328", "slash_commands": commands, "tools": []string{"Bash", "Edit"}, "mcp_servers": []string{}})
+}
+
+func (f *fake) message(block, extra object) {
+	event := object{"type": "assistant", "parent_tool_use_id": nil, "message": object{"role": "assistant", "type": "message",
+		"model": "claude-fake", "content": []object{block}, "usage": object{"input_tokens": 10, "output_tokens": 5}}}
+	for k, v := range extra {
+		event[k] = v
+	}
+	f.emit(event)
+}
+
+func (f *fake) say(text string) {
+	f.turns++
+	f.message(object{"type": "text", "text": text}, nil)
+}
+
+func (f *fake) call(command string) string {
+	f.turns++
+	id := fmt.Sprintf("toolu_%02d", f.turns)
+	f.message(object{"type": "tool_use", "id": id, "name": "Bash", "input": object{"command": command}}, nil)
+	return id
+}
+
+func (f *fake) answer(id, text string, isError bool) {
+	f.emit(object{"type": "user", "parent_tool_use_id": nil, "message": object{"role": "user", "content": []object{
+		{"type": "tool_result", "tool_use_id": id, "content": text, "is_error": isError},
+	}}})
+}
+
+func (f *fake) result(extra object) {
+	event := object{"type": "result", "subtype": "success", "is_error": false, "num_turns": f.turns + 1, "total_cost_usd": 0.25,
+		"duration_ms": 1500, "api_error_status": nil, "terminal_reason": "completed", "permission_denials": []object{}}
+	for k, v := range extra {
+		event[k] = v
+	}
+	f.emit(event)
+}
+
+func (f *fake) retry(status int, word string) {
+	f.emit(object{"type": "system", "subtype": "api_retry", "attempt": 1, "max_retries": 10, "retry_delay_ms": 600,
+		"error_status": status, "error": word})
+}
+
+// apiError is what the client makes of a request that failed for good: a message of its own, and a "success".
+func (f *fake) apiError(status int, word, text string) {
+	f.message(object{"type": "text", "text": text}, object{"error": word, "is_api_error_message": true, "api_error_status": status})
+	f.result(object{"is_error": true, "terminal_reason": "api_error", "api_error_status": status, "result": text})
+}
+
+// eventLimit is a subscription's limit, which says when it is over: in two seconds.
+func (f *fake) eventLimit() {
+	reset := time.Now().Add(2 * time.Second).Unix()
+	f.emit(object{"type": "rate_limit_event", "rate_limit_info": object{
+		"status": "rejected", "resetsAt": reset, "rateLimitType": "five_hour", "isUsingOverage": false}})
+	f.apiError(429, "rate_limit", "You have used up your limit")
+}
+
+func (f *fake) denied() {
+	id := f.call("go test ./...")
+	f.answer(id, "This command requires approval", true)
+	f.result(object{"result": "I couldn't run the tests.", "permission_denials": []object{
+		{"tool_name": "Bash", "tool_use_id": id, "tool_input": object{"command": "go test ./..."}}}})
+}

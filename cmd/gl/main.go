@@ -1,0 +1,13 @@
+// Gl keeps the state of agent-driven software work and runs coding agents over a dependency graph until all is done.
+package main
+
+import (
+	"context"
+	"os"
+
+	"greenlight/internal/cli"
+)
+
+func main() {
+	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+}

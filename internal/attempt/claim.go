@@ -1,0 +1,198 @@
+package attempt
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+	"greenlight/internal/tracker"
+)
+
+// An AdmitError says why a slice can't be attempted now.
+type AdmitError struct {
+	Reason plan.Reason
+	Taken  bool // somebody holds a fresh claim, or an attempt runs
+}
+
+func (e *AdmitError) Error() string { return e.Reason.String() }
+
+// A Request is who wants to attempt what.
+type Request struct {
+	ID     string
+	Named  bool // a person named it: failed and stalled slices may be attempted again
+	Force  bool // also over unmet dependencies, a claim, and completeness; never over an open attempt
+	Agent  agent.Agent
+	Job    agent.Job // Slice, SessionID and Prompt are filled in
+	Runner string
+	Within map[string]bool // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
+}
+
+// Admit says whether a slice may be attempted; nil for yes.
+func Admit(p *plan.Plan, req Request, now time.Time) error {
+	st := p.State(req.ID)
+	if st == nil {
+		return fmt.Errorf("%s: %w", req.ID, tracker.ErrNotFound)
+	}
+	refuse := &AdmitError{Reason: p.Why(req.ID, now)}
+	switch {
+	case st.Attempt.Open():
+		refuse.Taken = true
+		return refuse
+	case st.Class == plan.Corrupt:
+		return refuse
+	case req.Force:
+		return nil
+	}
+	switch st.Class {
+	case plan.Available, plan.Failed, plan.Stalled:
+		if st.Class != plan.Available && !req.Named {
+			return refuse
+		}
+		for _, need := range st.Needs {
+			if !req.Within[need] {
+				refuse.Reason = toBlame(p, refuse.Reason, now)
+				return refuse
+			}
+		}
+		return nil
+	case plan.Active:
+		refuse.Taken = true
+	}
+	if req.Named && (st.Class == plan.Active || st.Class == plan.Done) {
+		refuse.Reason.Next = append(refuse.Reason.Next, "gl slice "+req.ID+" --force")
+	}
+	return refuse
+}
+
+// toBlame adds to the reason of a blocked slice what is with the one that holds it up, and what helps there.
+func toBlame(p *plan.Plan, r plan.Reason, now time.Time) plan.Reason {
+	root := p.Why(r.Root, now)
+	if root.ID == "" || root.State == "blocked" { // an unknown slice, or one of a cycle
+		return r
+	}
+	if slices.Contains(r.Needs, r.Root) {
+		words := slices.Clone(r.Needs)
+		words[slices.Index(words, r.Root)] += " (" + root.State + ")"
+		r.Cause = "needs " + strings.Join(words, ", ")
+	} else {
+		r.Cause += "; " + p.Because(r.ID)
+	}
+	r.Next = root.Next
+	return r
+}
+
+// Claim takes the slice for one attempt: the record first, the slice's file second, both under the caller's lock. The
+// caller has admitted the request with a plan that was made under this same lock.
+func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error) {
+	it, err := tx.Item(req.ID)
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.next(it.ID)
+	if err != nil {
+		return nil, err
+	}
+	job := req.Job
+	job.Slice, job.SessionID = it.ID, newUUID()
+	r := &Record{
+		SchemaVersion: schemaVersion, Slice: it.ID, Title: it.Name, N: n, Token: NewToken(now), Phase: plan.Claimed,
+		Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner,
+		Before:   tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started},
+		Launcher: proc.Self(), ClaimedAt: now.UTC(),
+	}
+	if err := s.putLive(r); err != nil {
+		return nil, err
+	}
+	if err := tx.Claim(it.ID, r.Token); err != nil {
+		return nil, errors.Join(err, s.dropLive(r))
+	}
+	return r, nil
+}
+
+// next is the number of the slice's next attempt.
+func (s *Store) next(slice string) (int, error) {
+	all, err := s.Index()
+	if err != nil {
+		return 0, err
+	}
+	n := 1
+	for _, e := range all[slice] {
+		n = max(n, e.N+1)
+	}
+	return n, nil
+}
+
+// giveBack undoes a claim that never started an agent. Where the slice isn't as the claim left it, somebody works on
+// it, and only a token of ours is cleared. The lock must be held.
+func (s *Store) giveBack(tx tracker.Tx, r *Record) error {
+	it, err := tx.Item(r.Slice)
+	if err != nil && !errors.Is(err, tracker.ErrNotFound) {
+		return err
+	}
+	if err == nil && it.Session == r.Token {
+		effect := tracker.Restore
+		if plan.Classify(it.Status) != plan.Active || plan.IsStep(it.Status) {
+			effect = tracker.Release
+		}
+		if _, err := tx.Settle(r.Slice, effect, r.Before); err != nil {
+			return err
+		}
+	}
+	return s.dropLive(r)
+}
+
+// NewToken makes a session token: the time in UTC, to the second, and six characters of [0-9a-z].
+func NewToken(now time.Time) string {
+	const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+	var b [6]byte
+	rand.Read(b[:])
+	for i := range b {
+		b[i] = digits[int(b[i])%len(digits)]
+	}
+	return now.UTC().Format("2006-01-02T15:04:05Z-") + string(b[:])
+}
+
+// newUUID makes a random (version 4) UUID, which Claude Code asks for as a session id.
+func newUUID() string {
+	var b [16]byte
+	rand.Read(b[:])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// ClaimHolder is who made a claim outside an attempt: kept beside the claim, so that claiming again is idempotent.
+type ClaimHolder struct {
+	Token  string `json:"token"`  // valid only while the slice has this session
+	Holder string `json:"holder"` // CLAUDE_CODE_SESSION_ID
+}
+
+func (s *Store) holderPath(slice string) string {
+	return filepath.Join(s.dir, "claims", slice+".json")
+}
+
+// Holder returns the holder of the slice's claim, "" for unknown.
+func (s *Store) Holder(slice, session string) string {
+	var h ClaimHolder
+	if session == "" || !readJSON(s.holderPath(slice), &h) || h.Token != session {
+		return ""
+	}
+	return h.Holder
+}
+
+// PutHolder remembers the holder of a claim.
+func (s *Store) PutHolder(slice string, h ClaimHolder) error {
+	if strings.TrimSpace(h.Holder) == "" {
+		return nil
+	}
+	if err := mkdir(filepath.Dir(s.holderPath(slice))); err != nil {
+		return err
+	}
+	return writeJSON(s.holderPath(slice), h)
+}

@@ -1,0 +1,86 @@
+// Package attempt owns what happens to one slice in one agent's hands: the record on disk, the claim, the wrapper's
+// work, the outcome table, settling, and the hold that a rate limit puts on everybody. It doesn't decide which slice
+// is attempted, and it doesn't know how a wrapper is started (package runner) or how many run (package drain).
+//
+// docs/design.md shows the steps of an attempt and what a kill leaves behind after each.
+package attempt
+
+import (
+	"fmt"
+	"time"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+	"greenlight/internal/tracker"
+)
+
+// A Record is one attempt as it stands in .greenlight/runs; it is the only truth about it. Times are UTC.
+type Record struct {
+	SchemaVersion int      `json:"schema_version"` // 1
+	Slice         string   `json:"slice"`
+	Title         string   `json:"title"`   // the slice's name when it was claimed
+	N             int      `json:"n"`       // 1 for the slice's first attempt
+	Token         string   `json:"token"`   // the claim's session token
+	Agent         string   `json:"agent"`   // as named on the command line or in the config
+	Program       string   `json:"program"` // what Argv starts: a name to look up on PATH, or a path
+	Argv          []string `json:"argv"`
+	Stream        string   `json:"stream"` // how to decode its output: agent.NewDecoder
+	Dir           string   `json:"dir"`    // absolute working directory of the agent
+	Runner        string   `json:"runner"`
+
+	Phase        plan.Phase     `json:"phase"`
+	Before       tracker.Before `json:"before"` // the slice before the claim, to go back to
+	Launcher     proc.ID        `json:"launcher"`
+	Ending       string         `json:"ending,omitempty"` // why gl is ending it; written before the first signal
+	EndingDetail string         `json:"ending_detail,omitempty"`
+	Wrapper      *proc.ID       `json:"wrapper,omitempty"`
+	Process      *proc.ID       `json:"process,omitempty"` // the agent; its pid is also its process group
+
+	ClaimedAt time.Time  `json:"claimed_at"`
+	StartedAt *time.Time `json:"started_at,omitempty"` // the agent was let go
+	EndedAt   *time.Time `json:"ended_at,omitempty"`   // the agent was gone
+	SettledAt *time.Time `json:"settled_at,omitempty"`
+
+	// From phase ended on.
+	Evidence *Evidence      `json:"evidence,omitempty"` // none for a crash
+	Outcome  plan.Outcome   `json:"outcome,omitempty"`
+	Detail   string         `json:"detail,omitempty"`
+	Effect   tracker.Effect `json:"effect,omitempty"`
+	Seen     *plan.Mark     `json:"seen,omitempty"`  // the slice when it was judged
+	After    *plan.Mark     `json:"after,omitempty"` // the slice as settling leaves it
+	Tests    int            `json:"tests,omitempty"` // the slice's tests then
+	Retried  bool           `json:"retried,omitempty"`
+}
+
+// Name is the record's file name without its ending: "S-01.3".
+func (r *Record) Name() string { return fmt.Sprintf("%s.%d", r.Slice, r.N) }
+
+// Cost is what the agent says it cost, in US dollars; nil for unknown.
+func (r *Record) Cost() *float64 {
+	if r.Evidence == nil || r.Evidence.Result == nil {
+		return nil
+	}
+	return r.Evidence.Result.CostUSD
+}
+
+// Why gl ended the agent itself: Record.Ending.
+const (
+	EndStop    = "stop"    // gl stop, Ctrl-C
+	EndSilence = "silence" // no event for the silent limit
+	EndGrace   = "grace"   // still there long after its result
+	EndCommand = "command" // the slash command isn't installed
+)
+
+// Evidence is what the wrapper saw of the agent's end, before anybody judges it.
+type Evidence struct {
+	ExitCode *int          `json:"exit_code"` // nil when a signal ended it or it never ran
+	Signal   string        `json:"signal,omitempty"`
+	Missing  string        `json:"missing,omitempty"` // the program that isn't on PATH
+	Exec     string        `json:"exec,omitempty"`    // why the program couldn't be started
+	Result   *agent.Result `json:"result,omitempty"`
+	Limit    *agent.Limit  `json:"limit,omitempty"`
+	Denials  int           `json:"denials,omitempty"`
+	Version  string        `json:"version,omitempty"` // the client's
+	Stderr   string        `json:"stderr,omitempty"`  // its last line there
+}

@@ -1,0 +1,210 @@
+package attempt
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+	"greenlight/internal/tracker"
+)
+
+// A Settler settles attempts: their own, or those of wrappers that died.
+type Settler struct {
+	Store   *Store
+	Tracker tracker.Tracker
+	Hold    time.Duration // the first hold where the limit doesn't say when it ends
+	Now     func() time.Time
+}
+
+// Settle ends an attempt by the outcome table and returns its final record. mine is the record as the caller knows
+// it, with what the caller saw; on disk it may be gone (somebody cleaned the directory) or settled already, by
+// somebody who took the wrapper for dead. Then the settled record is returned and nothing is changed.
+func (s *Settler) Settle(ctx context.Context, mine *Record) (*Record, error) {
+	var final *Record
+	err := s.Tracker.Do(ctx, func(tx tracker.Tx) (err error) {
+		final, err = s.settle(tx, mine)
+		return err
+	})
+	return final, err
+}
+
+func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
+	if err := s.Store.Prepare(); err != nil { // git clean -x takes the directories too
+		return nil, err
+	}
+	r := *mine
+	switch disk, err := s.Store.Get(r.Slice, r.N); {
+	case err == nil && disk.Token != r.Token: // the directory was cleaned, and the slice claimed anew
+		return disk, nil
+	case err == nil && disk.Phase == plan.Settled:
+		return disk, s.Store.dropLive(&r)
+	case err == nil && disk.Phase == plan.Ended: // judged; whoever judged it died before it was settled
+		r = *disk
+	case err == nil:
+		r.Ending, r.EndingDetail = disk.Ending, disk.EndingDetail
+	}
+	it, err := tx.Item(r.Slice)
+	if err != nil || it.Corrupt != "" {
+		return s.recordOnly(&r, it, err)
+	}
+	// A judgement whose effect isn't in the slice's file yet (the claim is) may be older than what the file says.
+	if r.Phase != plan.Ended || it.Session == r.Token {
+		if err := s.judge(&r, it); err != nil {
+			return nil, err
+		}
+	}
+	return s.apply(tx, &r, it)
+}
+
+// judge decides the outcome and makes the decision durable before the slice's file follows it. The hold comes first:
+// a slice that is available again must find everybody holding.
+func (s *Settler) judge(r *Record, it plan.Item) error {
+	now := s.Now().UTC()
+	v := Judge(r, it)
+	r.Phase, r.Outcome, r.Detail, r.Effect, r.Tests = plan.Ended, v.Outcome, v.Detail, v.Effect, it.Tests
+	r.Seen = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
+	if r.EndedAt == nil {
+		r.EndedAt = &now
+	}
+	var err error
+	if v.Limit != nil {
+		err = s.Store.putHold(r, v.Limit, now, s.Hold)
+	} else {
+		err = s.Store.endHold(r, now)
+	}
+	return errors.Join(err, s.Store.putLive(r))
+}
+
+// apply writes the decision into the slice's file, if the claim is still ours or nobody's and nobody has touched the
+// slice since the decision, and settles the record.
+func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error) {
+	mark := plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
+	if mark == *r.Seen && (it.Session == r.Token || it.Session == "") {
+		after, err := tx.Settle(r.Slice, r.Effect, r.Before)
+		if errors.Is(err, tracker.ErrChanged) {
+			return s.recordOnly(r, it, err)
+		}
+		if err != nil {
+			return nil, err
+		}
+		mark = after
+	}
+	r.After = &mark
+	return s.done(r)
+}
+
+// recordOnly settles an attempt whose slice file can't be read or written: it must not hold up the others.
+func (s *Settler) recordOnly(r *Record, it plan.Item, err error) (*Record, error) {
+	switch {
+	case err != nil && !errors.Is(err, tracker.ErrNotFound) && !errors.Is(err, tracker.ErrChanged):
+		return nil, err
+	case err == nil:
+		err = fmt.Errorf("%s: %s", it.File, it.Corrupt)
+	}
+	if r.Phase != plan.Ended {
+		it.Status = ""
+		if err := s.judge(r, it); err != nil {
+			return nil, err
+		}
+	}
+	r.Detail += "; its slice file was left alone: " + err.Error()
+	r.After = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
+	return s.done(r)
+}
+
+func (s *Settler) done(r *Record) (*Record, error) {
+	now := s.Now().UTC()
+	r.SettledAt = &now
+	if r.EndedAt == nil {
+		r.EndedAt = &now
+	}
+	return r, s.Store.finish(r)
+}
+
+// State says who must move an open attempt on, and whether that process is there.
+func (r *Record) State() proc.State {
+	if r.Phase == plan.Claimed || r.Wrapper == nil {
+		return r.Launcher.State()
+	}
+	return r.Wrapper.State()
+}
+
+// Recover settles an attempt whose launcher or wrapper is proven dead, after ending what is left of its agent. It
+// returns the settled record; nil for a claim that was given back, and for an attempt that isn't dead. It may take
+// seconds, and holds the lock only for its writes.
+func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
+	if r.Phase == plan.Settled || r.State() != proc.Dead {
+		return nil, nil
+	}
+	if r.Phase == plan.Claimed {
+		return nil, s.GiveBack(ctx, r)
+	}
+	return s.settleOrphan(ctx, r)
+}
+
+// settleOrphan ends what is left of the agent of a wrapper that is gone, and settles the attempt by what the log says.
+func (s *Settler) settleOrphan(ctx context.Context, r *Record) (*Record, error) {
+	if r.Process != nil {
+		if err := proc.EndGroup(*r.Process, endGrace); err != nil {
+			return nil, fmt.Errorf("%s: its agent (pid %d) outlived it and can't be ended: %w", r.Name(), r.Process.PID, err)
+		}
+	}
+	mine := *r
+	if mine.Evidence == nil {
+		mine.Evidence = s.replay(r)
+	}
+	return s.Settle(ctx, &mine)
+}
+
+// GiveBack undoes a claim that hasn't started, whoever made it; one that has started meanwhile is left alone.
+func (s *Settler) GiveBack(ctx context.Context, r *Record) error {
+	return s.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		disk, err := s.Store.Get(r.Slice, r.N)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case disk.Phase != plan.Claimed || disk.Token != r.Token:
+			return nil
+		}
+		return s.Store.giveBack(tx, disk)
+	})
+}
+
+// replay finds out from the log how an agent ended that nobody watched to the end: its result event, or the limit it
+// met. nil where the log says neither.
+func (s *Settler) replay(r *Record) *Evidence {
+	f, err := os.Open(s.Store.LogPath(r.Slice, r.N))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	d := agent.NewDecoder(r.Stream)
+	in := bufio.NewReaderSize(f, 64<<10)
+	for {
+		line, err := in.ReadBytes('\n')
+		if _, ours := ParseNote(line); !ours && len(line) > 0 {
+			d.Line(line)
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil
+		}
+	}
+	sum := d.Summary()
+	if sum.Result == nil && sum.Limit == nil {
+		return nil
+	}
+	return &Evidence{Result: sum.Result, Limit: sum.Limit, Denials: sum.Denials, Version: sum.Version}
+}

@@ -1,0 +1,111 @@
+package attempt
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+	"greenlight/internal/tracker"
+)
+
+// MarkEnding writes down why an attempt is being ended, before anybody sends a signal.
+func (s *Store) MarkEnding(ctx context.Context, t tracker.Tracker, r *Record, why, detail string) error {
+	return t.Do(ctx, func(tracker.Tx) error {
+		disk, err := s.Get(r.Slice, r.N)
+		if err != nil || disk.Phase != plan.Started || disk.Token != r.Token {
+			return nil // settled, or on its way to it
+		}
+		disk.Ending, disk.EndingDetail = why, detail
+		return s.putLive(disk)
+	})
+}
+
+// Stop ends an open attempt and returns its settled record. One that hasn't started is taken back, as interrupted. A
+// wrapper that doesn't settle within the grace (it may be stopped itself) has its agent ended and settled for it.
+func (s *Settler) Stop(ctx context.Context, r *Record) (*Record, error) {
+	final, err := s.stopClaimed(ctx, r)
+	if final != nil || err != nil {
+		return final, err
+	}
+	if err := s.Store.MarkEnding(ctx, s.Tracker, r, EndStop, ""); err != nil {
+		return nil, err
+	}
+	r, err = s.Store.Get(r.Slice, r.N)
+	switch {
+	case err != nil || r.Phase == plan.Settled:
+		return r, err
+	case r.Wrapper == nil: // it was being stopped before it had one
+		return s.Settle(ctx, r)
+	}
+	if err := r.Wrapper.Signal(syscall.SIGTERM); err == nil {
+		r.Wrapper.Signal(syscall.SIGCONT) // a stopped process hears nothing else
+		if final := s.await(ctx, r, endGrace+5*time.Second); final != nil {
+			return final, nil
+		}
+		r.Wrapper.Signal(syscall.SIGKILL)
+	} else if !errors.Is(err, proc.ErrDead) {
+		return nil, err
+	}
+	return s.settleOrphan(ctx, r)
+}
+
+// stopClaimed settles an attempt that has no agent yet, nil for one that has. A wrapper that comes late finds its
+// claim gone.
+func (s *Settler) stopClaimed(ctx context.Context, r *Record) (final *Record, err error) {
+	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		disk, err := s.Store.Get(r.Slice, r.N)
+		if err != nil || disk.Phase != plan.Claimed || disk.Token != r.Token {
+			return err
+		}
+		disk.Ending = EndStop
+		if err := s.Store.putLive(disk); err != nil {
+			return err
+		}
+		final, err = s.settle(tx, disk)
+		return err
+	})
+	return final, err
+}
+
+// await polls for the settled record; nil when the wrapper is dead or the time is over.
+func (s *Settler) await(ctx context.Context, r *Record, limit time.Duration) *Record {
+	deadline := time.Now().Add(limit)
+	for pause := 2 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		disk, err := s.Store.Get(r.Slice, r.N)
+		if err == nil && disk.Phase == plan.Settled {
+			return disk
+		}
+		if ctx.Err() != nil || time.Now().After(deadline) || r.Wrapper.State() == proc.Dead {
+			return nil
+		}
+		time.Sleep(pause)
+	}
+}
+
+// A StopMark is the word of gl stop --all: drains that began before it end.
+type StopMark struct {
+	Nonce string    `json:"nonce"` // compared by content, so that a clock that was set back does no harm
+	At    time.Time `json:"at"`
+}
+
+func (s *Store) stopPath() string { return filepath.Join(s.dir, "stop.json") }
+
+// StopMark returns the nonce of the last gl stop --all, "" for never.
+func (s *Store) StopMark() string {
+	var m StopMark
+	readJSON(s.stopPath(), &m)
+	return m.Nonce
+}
+
+// PutStopMark ends all drains of the project that have begun. The lock must be held: a claim looks at the mark under
+// the same lock, so nothing is launched after it.
+func (s *Store) PutStopMark(now time.Time) error {
+	return writeJSON(s.stopPath(), StopMark{Nonce: newUUID(), At: now.UTC()})
+}
+
+// LeaderLock is the file whose kernel lock makes one gl slice --watch the project's drain.
+func (s *Store) LeaderLock() string { return filepath.Join(s.dir, "drain.lock") }

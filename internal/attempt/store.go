@@ -1,0 +1,308 @@
+package attempt
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/plan"
+)
+
+// A Store is the directory of a project's attempts, .greenlight/runs.
+type Store struct{ dir string }
+
+const schemaVersion = 1
+
+// outcomes are all there are; a settled record's file name ends in one.
+var outcomes = []plan.Outcome{plan.Complete, plan.FailedOut, plan.StalledOut, plan.WaitingOut,
+	plan.HeldOut, plan.Interrupted, plan.Crashed, plan.Hung}
+
+// OpenStore returns the store in dir, which needn't exist yet.
+func OpenStore(dir string) *Store { return &Store{dir: dir} }
+
+// Dir is the store's directory; hold.json, stop.json and the drain's lock are in it.
+func (s *Store) Dir() string { return s.dir }
+
+// LiveDir is the directory whose file events tell of claims and settled attempts.
+func (s *Store) LiveDir() string { return filepath.Join(s.dir, "live") }
+
+// LogPath is the file that holds everything the agent of the attempt wrote.
+func (s *Store) LogPath(slice string, n int) string {
+	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.log", slice, n))
+}
+
+// Prepare makes the directories.
+func (s *Store) Prepare() error {
+	for _, d := range []string{s.LiveDir(), s.doneDir(), filepath.Join(s.dir, "log")} {
+		if err := mkdir(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func mkdir(dir string) error { return os.MkdirAll(dir, 0o755) }
+
+// A BadRecord is a record that can't be read. It is left alone and named.
+type BadRecord struct {
+	Path string
+	Err  error
+}
+
+func (e *BadRecord) Error() string { return fmt.Sprintf("attempt record %s: %v", e.Path, e.Err) }
+
+// Live returns the unsettled attempts by name, and what couldn't be read.
+func (s *Store) Live() ([]*Record, []*BadRecord, error) {
+	entries, err := list(s.LiveDir())
+	if err != nil {
+		return nil, nil, err
+	}
+	sort.Slice(entries, func(i, j int) bool { return plan.NaturalLess(entries[i].Slice, entries[j].Slice) })
+	var recs []*Record
+	var bad []*BadRecord
+	for _, e := range entries {
+		path := s.livePath(e.Slice, e.N)
+		r, err := s.read(path, e.Slice, e.N)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // settled this instant
+		case err != nil:
+			bad = append(bad, &BadRecord{Path: path, Err: err})
+		default:
+			recs = append(recs, r)
+		}
+	}
+	return recs, bad, nil
+}
+
+// Get returns the record of one attempt, settled or not; fs.ErrNotExist for none. A settled record wins.
+func (s *Store) Get(slice string, n int) (*Record, error) {
+	for _, o := range outcomes {
+		r, err := s.read(s.donePath(slice, n, o), slice, n)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return r, err
+		}
+	}
+	return s.read(s.livePath(slice, n), slice, n)
+}
+
+// An Entry is what the name of a record tells: no file needs to be read for it.
+type Entry struct {
+	Slice   string
+	N       int
+	Outcome plan.Outcome // "" for an attempt that isn't settled
+}
+
+// Index returns the attempts of every slice, oldest first, from two directory reads.
+func (s *Store) Index() (map[string][]Entry, error) {
+	all := make(map[string][]Entry)
+	for _, dir := range []string{s.doneDir(), s.LiveDir()} {
+		entries, err := list(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			all[e.Slice] = append(all[e.Slice], e)
+		}
+	}
+	for _, l := range all {
+		sort.Slice(l, func(i, j int) bool { return l[i].N < l[j].N })
+	}
+	return all, nil
+}
+
+// Used counts the attempts that were used up: a rate limit uses none.
+func Used(entries []Entry) int {
+	n := 0
+	for _, e := range entries {
+		if e.Outcome != plan.HeldOut {
+			n++
+		}
+	}
+	return n
+}
+
+// History returns all readable records of one slice, oldest first.
+func (s *Store) History(slice string) ([]*Record, error) {
+	all, err := s.Index()
+	if err != nil {
+		return nil, err
+	}
+	var recs []*Record
+	for _, e := range all[slice] {
+		if r, err := s.Get(e.Slice, e.N); err == nil {
+			recs = append(recs, r)
+		}
+	}
+	return recs, nil
+}
+
+func (s *Store) doneDir() string { return filepath.Join(s.dir, "done") }
+
+func (s *Store) livePath(slice string, n int) string {
+	return filepath.Join(s.LiveDir(), fmt.Sprintf("%s.%d.json", slice, n))
+}
+
+func (s *Store) donePath(slice string, n int, o plan.Outcome) string {
+	return filepath.Join(s.doneDir(), fmt.Sprintf("%s.%d.%s.json", slice, n, o))
+}
+
+func (s *Store) read(path, slice string, n int) (*Record, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := new(Record)
+	if err := json.Unmarshal(data, r); err != nil {
+		return nil, err
+	}
+	if r.Slice != slice || r.N != n {
+		return nil, fmt.Errorf("says it is %s", r.Name())
+	}
+	if r.SchemaVersion != schemaVersion {
+		return nil, fmt.Errorf("schema version %d is none that this gl knows; a newer gl wrote it", r.SchemaVersion)
+	}
+	return r, nil
+}
+
+// putLive writes a record that isn't settled.
+func (s *Store) putLive(r *Record) error { return writeJSON(s.livePath(r.Slice, r.N), r) }
+
+// finish makes a judged record a settled one. For an instant there are two files; the settled one wins (sweep).
+func (s *Store) finish(r *Record) error {
+	r.Phase = plan.Settled
+	if err := s.putDone(r); err != nil {
+		return err
+	}
+	return s.dropLive(r)
+}
+
+func (s *Store) putDone(r *Record) error {
+	return writeJSON(s.donePath(r.Slice, r.N, r.Outcome), r)
+}
+
+// MarkRetried notes in the slice's last settled record that somebody has put the slice back since, so that it counts as
+// pending and is launched again. A slice without a settled record needs no note.
+func (s *Store) MarkRetried(slice string) error {
+	all, err := s.Index()
+	if err != nil {
+		return err
+	}
+	entries := all[slice]
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := entries[i]
+		if e.Outcome == "" {
+			continue
+		}
+		path := s.donePath(e.Slice, e.N, e.Outcome)
+		r, err := s.read(path, e.Slice, e.N)
+		if err != nil {
+			return &BadRecord{Path: path, Err: err}
+		}
+		if r.Retried {
+			return nil
+		}
+		r.Retried = true
+		return s.putDone(r)
+	}
+	return nil
+}
+
+func (s *Store) dropLive(r *Record) error {
+	os.Remove(s.envPath(r))
+	return durable.Remove(s.livePath(r.Slice, r.N))
+}
+
+// IsOpen says whether the attempt of that name ("S-01.3") isn't settled yet.
+func (s *Store) IsOpen(name string) bool {
+	_, err := os.Stat(filepath.Join(s.LiveDir(), name+".json"))
+	return err == nil
+}
+
+func (s *Store) envPath(r *Record) string { return filepath.Join(s.dir, "env", r.Name()) }
+
+// PutEnv keeps an environment for the attempt's wrapper, for nobody else's eyes.
+func (s *Store) PutEnv(r *Record, env []string) error {
+	path := s.envPath(r)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(strings.Join(env, "\x00")), 0o600)
+}
+
+// TakeEnv returns the environment that was kept, and forgets it.
+func (s *Store) TakeEnv(r *Record) ([]string, error) {
+	data, err := os.ReadFile(s.envPath(r))
+	if err != nil {
+		return nil, err
+	}
+	return strings.Split(string(data), "\x00"), os.Remove(s.envPath(r))
+}
+
+// list reads the names in a directory of records, in no order.
+func list(dir string) ([]Entry, error) {
+	d, err := os.Open(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	files, err := d.Readdirnames(-1)
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, 0, len(files))
+	for _, f := range files {
+		if e, ok := parseName(f); ok {
+			entries = append(entries, e)
+		}
+	}
+	return entries, nil
+}
+
+// parseName takes ID.N.json or ID.N.OUTCOME.json apart. Ids may hold dots, so it goes from the right.
+func parseName(file string) (Entry, bool) {
+	base, ok := strings.CutSuffix(file, ".json")
+	if !ok {
+		return Entry{}, false
+	}
+	var e Entry
+	dot := strings.LastIndexByte(base, '.')
+	if dot > 0 && slices.Contains(outcomes, plan.Outcome(base[dot+1:])) {
+		e.Outcome = plan.Outcome(base[dot+1:])
+		base = base[:dot]
+		dot = strings.LastIndexByte(base, '.')
+	}
+	if dot <= 0 {
+		return Entry{}, false
+	}
+	n, err := strconv.Atoi(base[dot+1:])
+	if err != nil || n < 1 {
+		return Entry{}, false
+	}
+	e.Slice, e.N = base[:dot], n
+	return e, true
+}
+
+func writeJSON(path string, v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(path, append(data, '\n'), 0o644)
+}
+
+// readJSON reads a small file of ours into v; false for a missing or unreadable one, which then counts as absent.
+func readJSON(path string, v any) bool {
+	data, err := os.ReadFile(path)
+	return err == nil && json.Unmarshal(data, v) == nil
+}

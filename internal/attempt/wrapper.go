@@ -1,0 +1,391 @@
+package attempt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+	"greenlight/internal/tracker"
+)
+
+const (
+	endGrace   = 10 * time.Second       // between TERM and KILL
+	pipeGrace  = 500 * time.Millisecond // for output that is still in the pipes when the whole group is gone
+	giveUpNote = "gl can't write its state, and tries again: "
+)
+
+// ErrLate says that the claim isn't the wrapper's any more: it was given back, or somebody else has it.
+var ErrLate = errors.New("the claim was given back before the agent started")
+
+// Limits are how long a wrapper waits for its agent.
+type Limits struct {
+	Silent time.Duration // without any event
+	Tool   time.Duration // without any event while a tool runs
+	Result time.Duration // between its result and its exit
+}
+
+// A Wrapper runs the agent of one claimed attempt to its end and settles it. It is the whole work of its process.
+type Wrapper struct {
+	Settler
+	Root   string
+	Self   string // path of gl
+	Env    []string
+	Limits Limits
+	Print  func(agent.Event)
+	Stop   <-chan os.Signal // each ends the agent; the second one at once
+
+	rec   *Record
+	log   *logFile
+	cmd   *exec.Cmd
+	dec   *agent.Decoder
+	lines chan chunk
+	last  string // last line of stderr
+
+	kill     chan struct{} // closed to end the agent without grace
+	killOnce sync.Once
+}
+
+// Run takes the record of the attempt over from its launcher, runs the agent, and returns the settled record. The
+// error is ErrLate where there is nothing to do.
+func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
+	w.rec, w.kill = rec, make(chan struct{})
+	w.dec = agent.NewDecoder(rec.Stream)
+	var err error
+	if w.log, err = openLog(w.Store.LogPath(rec.Slice, rec.N)); err != nil {
+		return nil, err
+	}
+	defer w.log.close()
+	ev, err := w.attend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := w.Now().UTC()
+	w.rec.Evidence, w.rec.EndedAt = ev, &now
+	return w.settleForSure(ctx)
+}
+
+// attend runs the agent from its start to its end and tells what it saw.
+func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
+	program, err := w.lookPath()
+	if err != nil {
+		return w.unusable(err), w.begin(ctx, proc.ID{})
+	}
+	exited, failed, err := w.start(ctx, program)
+	if err != nil {
+		return nil, err
+	}
+	ev := w.watch(ctx, exited, failed)
+	sum := w.dec.Summary()
+	ev.Result, ev.Limit, ev.Denials, ev.Version, ev.Stderr = sum.Result, sum.Limit, sum.Denials, sum.Version, w.last
+	return ev, nil
+}
+
+func (w *Wrapper) lookPath() (string, error) {
+	name := w.rec.Program
+	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
+		name = filepath.Join(w.rec.Dir, name)
+	}
+	return exec.LookPath(name)
+}
+
+// unusable is the evidence of a program that can't be run: it isn't there, or it is no program.
+func (w *Wrapper) unusable(err error) *Evidence {
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		return &Evidence{Missing: w.rec.Program}
+	}
+	return &Evidence{Exec: err.Error()}
+}
+
+// start puts the gate in place, records that the attempt has started, and lets the agent go.
+func (w *Wrapper) start(ctx context.Context, program string) (exited <-chan error, failed <-chan string, err error) {
+	p, err := newPipes()
+	if err != nil {
+		return nil, nil, err
+	}
+	w.cmd = gated(w.Self, program, w.rec, w.rec.Env(w.Env, w.Root), p.goRead, p.errWrite)
+	w.cmd.Stdout, w.cmd.Stderr = p.outWrite, p.stderrWrite
+	err = w.cmd.Start()
+	p.closeChildEnds()
+	if err != nil {
+		p.closeOurEnds()
+		return nil, nil, fmt.Errorf("start %s in %s: %w", w.rec.Program, w.rec.Dir, err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- w.cmd.Wait() }()
+	id, err := proc.Of(w.cmd.Process.Pid)
+	if err == nil {
+		err = w.begin(ctx, id)
+	}
+	if err != nil {
+		p.closeOurEnds()
+		<-done
+		return nil, nil, err
+	}
+	p.goWrite.Write([]byte{1})
+	p.goWrite.Close()
+	w.lines = make(chan chunk, 64)
+	go w.readBoth(p)
+	return done, p.execError(), nil
+}
+
+// begin writes phase started, if the claim is still this wrapper's. Only after that may the agent run.
+func (w *Wrapper) begin(ctx context.Context, id proc.ID) error {
+	return w.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		disk, err := w.Store.Get(w.rec.Slice, w.rec.N)
+		if err != nil || disk.Phase != plan.Claimed || disk.Token != w.rec.Token {
+			return ErrLate
+		}
+		it, err := tx.Item(w.rec.Slice)
+		if err != nil {
+			return err
+		}
+		if it.Session != w.rec.Token {
+			return ErrLate
+		}
+		self, now := proc.Self(), w.Now().UTC()
+		w.rec.Phase, w.rec.Wrapper, w.rec.StartedAt = plan.Started, &self, &now
+		if id.PID != 0 {
+			w.rec.Process = &id
+		}
+		return w.Store.putLive(w.rec)
+	})
+}
+
+func (w *Wrapper) readBoth(p *pipes) {
+	var wg sync.WaitGroup
+	wg.Add(2)
+	go func() { readLines(p.outRead, false, w.lines); wg.Done() }()
+	go func() { readLines(p.stderrRead, true, w.lines); wg.Done() }()
+	wg.Wait()
+	close(w.lines)
+}
+
+// watch follows the agent until it and its whole process group are gone. Time is monotonic, so a machine that slept
+// has not been silent.
+func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan string) *Evidence {
+	ev := &Evidence{}
+	silence := time.NewTimer(w.silent())
+	grace := time.NewTimer(time.Hour)
+	grace.Stop()
+	lines := w.lines
+	for {
+		select {
+		case c, ok := <-lines:
+			if !ok {
+				lines = nil
+				continue
+			}
+			had := w.dec.Summary().Result != nil
+			w.take(ctx, c)
+			silence.Reset(w.silent())
+			if !had && w.dec.Summary().Result != nil {
+				grace.Reset(w.Limits.Result)
+			}
+		case ev.Exec = <-failed:
+			failed = nil
+		case <-silence.C:
+			w.end(ctx, EndSilence, "silent for "+w.silent().String())
+		case <-grace.C:
+			w.end(ctx, EndGrace, "still running "+w.Limits.Result.String()+" after its result")
+		case <-w.Stop:
+			w.end(ctx, EndStop, "")
+		case err := <-exited:
+			w.leftovers(ctx, lines)
+			if ev.Exec == "" && failed != nil {
+				ev.Exec = <-failed
+			}
+			ev.exit(w.cmd.ProcessState, err)
+			return ev
+		}
+	}
+}
+
+func (w *Wrapper) silent() time.Duration {
+	if w.dec.Summary().ToolRunning {
+		return w.Limits.Tool
+	}
+	return w.Limits.Silent
+}
+
+// leftovers ends what the agent left running in its process group (a server, say): it would go on writing into the
+// checkout of the next. Then it takes what is still in the pipes; somebody who left the group may hold them open, so
+// not for long.
+func (w *Wrapper) leftovers(ctx context.Context, lines <-chan chunk) {
+	if err := proc.EndGroup(*w.rec.Process, time.Second); err != nil && !errors.Is(err, proc.ErrDead) {
+		w.log.note("note", "what the agent left running can't be ended: "+err.Error())
+	}
+	timeout := time.After(pipeGrace)
+	for lines != nil {
+		select {
+		case c, ok := <-lines:
+			if !ok {
+				return
+			}
+			w.take(ctx, c)
+		case <-timeout:
+			return
+		}
+	}
+}
+
+// take handles one line of output.
+func (w *Wrapper) take(ctx context.Context, c chunk) {
+	if c.stderr {
+		text := strings.TrimRight(string(c.line), "\r\n")
+		w.log.note("stderr", text)
+		w.Print(agent.Event{Kind: agent.KindPlain, Text: agent.Clean(text)})
+		if text = strings.TrimSpace(text); text != "" {
+			w.last = agent.Clean(text[:min(len(text), 300)])
+		}
+		return
+	}
+	w.log.stdout(c.line)
+	for _, e := range w.dec.Line(c.line) {
+		w.Print(e)
+		if e.Kind == agent.KindInit {
+			w.checkCommand(ctx)
+		}
+	}
+}
+
+// checkCommand ends an agent that doesn't know the slash command it was given: the text would go to the model as it
+// is, at the user's cost, and to no purpose.
+func (w *Wrapper) checkCommand(ctx context.Context) {
+	sum := w.dec.Summary()
+	i := slices.IndexFunc(w.rec.Argv, func(a string) bool { return strings.HasPrefix(a, "/gl:") })
+	if i < 0 || !sum.SawInit {
+		return
+	}
+	command, _, _ := strings.Cut(w.rec.Argv[i][1:], " ")
+	if !slices.Contains(sum.Commands, command) {
+		w.end(ctx, EndCommand, "the agent doesn't know the command /"+command+": run gl install, then gl check")
+	}
+}
+
+// end ends the agent's process group, TERM then KILL. Why is written down before the first signal, so that the
+// verdict is right even if this process doesn't live to give it. A second call doesn't wait for the grace to pass.
+func (w *Wrapper) end(ctx context.Context, why, detail string) {
+	if w.rec.Ending != "" {
+		w.killOnce.Do(func() { close(w.kill) })
+		return
+	}
+	w.rec.Ending, w.rec.EndingDetail = why, detail
+	if err := w.Store.MarkEnding(ctx, w.Tracker, w.rec, why, detail); err != nil {
+		w.log.note("note", giveUpNote+err.Error())
+	}
+	id := *w.rec.Process
+	ended := make(chan struct{})
+	go func() {
+		proc.EndGroup(id, endGrace)
+		close(ended)
+	}()
+	go func() {
+		select {
+		case <-ended:
+		case <-w.kill:
+			id.SignalGroup(syscall.SIGKILL)
+		}
+	}()
+}
+
+// settleForSure settles, and goes on trying where the disk is full or the lock is held by a stopped process: this
+// process is the only one that knows how its agent ended.
+func (w *Wrapper) settleForSure(ctx context.Context) (*Record, error) {
+	wait := 100 * time.Millisecond
+	for {
+		final, err := w.Settle(ctx, w.rec)
+		if err == nil {
+			return final, nil
+		}
+		if _, gone := os.Stat(w.Root); errors.Is(gone, fs.ErrNotExist) {
+			return nil, err // with the project everything is gone that could be settled
+		}
+		w.log.note("note", giveUpNote+err.Error())
+		select {
+		case <-time.After(wait):
+			wait = min(2*wait, 5*time.Second)
+		case <-w.Stop:
+			return nil, err
+		}
+	}
+}
+
+func (e *Evidence) exit(st *os.ProcessState, err error) {
+	if st == nil {
+		e.Exec = bytesOr(e.Exec, err)
+		return
+	}
+	if ws, ok := st.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		e.Signal = ws.Signal().String()
+		return
+	}
+	code := st.ExitCode()
+	e.ExitCode = &code
+}
+
+func bytesOr(s string, err error) string {
+	if s == "" && err != nil {
+		return err.Error()
+	}
+	return s
+}
+
+// pipes are the five ends between a wrapper, its gate and its agent that need closing in the right places.
+type pipes struct {
+	outRead, outWrite       *os.File
+	stderrRead, stderrWrite *os.File
+	goRead, goWrite         *os.File
+	errRead, errWrite       *os.File
+}
+
+func newPipes() (*pipes, error) {
+	p := &pipes{}
+	for _, e := range []struct{ r, w **os.File }{
+		{&p.outRead, &p.outWrite}, {&p.stderrRead, &p.stderrWrite}, {&p.goRead, &p.goWrite}, {&p.errRead, &p.errWrite},
+	} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			p.closeChildEnds()
+			p.closeOurEnds()
+			return nil, err
+		}
+		*e.r, *e.w = r, w
+	}
+	return p, nil
+}
+
+func (p *pipes) closeChildEnds() { closeAll(p.outWrite, p.stderrWrite, p.goRead, p.errWrite) }
+func (p *pipes) closeOurEnds()   { closeAll(p.outRead, p.stderrRead, p.goWrite, p.errRead) }
+
+func closeAll(files ...*os.File) {
+	for _, f := range files {
+		if f != nil {
+			f.Close()
+		}
+	}
+}
+
+// execError sends why the gate couldn't become the agent, "" once it has.
+func (p *pipes) execError() <-chan string {
+	c := make(chan string, 1)
+	go func() {
+		defer p.errRead.Close()
+		var b bytes.Buffer
+		b.ReadFrom(p.errRead)
+		c <- b.String()
+	}()
+	return c
+}

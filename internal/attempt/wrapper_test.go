@@ -1,0 +1,489 @@
+package attempt_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/cli"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+	"greenlight/internal/project"
+	"greenlight/internal/runner"
+	"greenlight/internal/tracker"
+)
+
+// The test binary is gl when it is called so: wrappers and gates are real processes.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "gl" {
+		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+	}
+	os.Exit(m.Run())
+}
+
+// A site is a project with slices S-1 to S-9, all pending, whose agent is a shell script.
+type site struct {
+	*project.Project
+	t     testing.TB
+	agent agent.Agent
+}
+
+// prelude gives the scripts words: "set KEY VALUE" writes the slice's file as an agent with an editor would, "ran" leaves
+// a trace that the agent ran.
+const prelude = `
+dir=$GREENLIGHT_ROOT/.greenlight
+set_() { sed "s/^$1:.*/$1: $2/" "$dir/slices/$GL_SLICE.md" > "$dir/slices/.$$.tmp" && mv "$dir/slices/.$$.tmp" "$dir/slices/$GL_SLICE.md"; }
+ran() { : > "$GREENLIGHT_ROOT/ran.$GL_SLICE.$GL_ATTEMPT"; }
+result() { echo '{"type":"result","subtype":"success","is_error":false,"num_turns":3,"total_cost_usd":0.25,"session_id":"abc"}'; }
+`
+
+func newSite(t testing.TB, config, script string) *site {
+	t.Helper()
+	root := t.TempDir()
+	path := filepath.Join(root, "agent.sh")
+	check(t, os.WriteFile(path, []byte(prelude+script), 0o755))
+	return newSiteFor(t, root, config, []string{"sh", path, "{slice}"})
+}
+
+func newSiteFor(t testing.TB, root, config string, command []string) *site {
+	t.Helper()
+	dir := filepath.Join(root, ".greenlight")
+	check(t, os.MkdirAll(filepath.Join(dir, "slices"), 0o755))
+	for n := 1; n <= 9; n++ {
+		text := fmt.Sprintf("---\nid: S-%d\nstatus: pending\nstep: none\nwaiting_for:\nsession:\ntests: 0\n---\n\n# Slice %d\n", n, n)
+		check(t, os.WriteFile(filepath.Join(dir, "slices", fmt.Sprintf("S-%d.md", n)), []byte(text), 0o644))
+	}
+	check(t, os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"parallel": {`+config+`}}`), 0o644))
+	pr, err := project.Open(root)
+	check(t, err)
+	check(t, pr.ConfigErr)
+	check(t, pr.Runs.Prepare())
+	a, err := agent.Find("script", agent.Config{Custom: map[string][]string{"script": command}})
+	check(t, err)
+	return &site{pr, t, a}
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *site) claim(id string) (r *attempt.Record) {
+	s.t.Helper()
+	req := attempt.Request{ID: id, Agent: s.agent, Job: agent.Job{Dir: s.Root}, Runner: "process"}
+	check(s.t, s.Tracker.Do(context.Background(), func(tx tracker.Tx) (err error) {
+		r, err = s.Runs.Claim(tx, req, time.Now())
+		return err
+	}))
+	return r
+}
+
+// A wrap is a wrapper's process.
+type wrap struct {
+	*exec.Cmd
+	gone chan struct{}
+	out  *strings.Builder
+}
+
+func (s *site) start(r *attempt.Record) *wrap {
+	s.t.Helper()
+	self, err := os.Executable()
+	check(s.t, err)
+	w := &wrap{exec.Command(self, runner.WrapperArgs(s.Root, r)...), make(chan struct{}), new(strings.Builder)}
+	w.Args[0] = "gl"
+	w.Stdout, w.Stderr = w.out, w.out
+	w.WaitDelay = time.Second // grandchildren may hold the pipe
+	w.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	check(s.t, w.Start())
+	go func() {
+		w.Wait()
+		close(w.gone)
+	}()
+	s.t.Cleanup(func() {
+		w.Process.Kill()
+		<-w.gone
+	})
+	return w
+}
+
+// await waits for the wrapper's end.
+func (w *wrap) await(t testing.TB) {
+	t.Helper()
+	select {
+	case <-w.gone:
+	case <-time.After(time.Minute):
+		t.Fatalf("the wrapper is still there; it said %s", w.out)
+	}
+}
+
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no sign of it in a minute: %s", what)
+		}
+	}
+}
+
+func (s *site) ran(r *attempt.Record) bool {
+	_, err := os.Stat(filepath.Join(s.Root, "ran."+r.Name()))
+	return err == nil
+}
+
+// awaitRun waits until the agent has left its trace.
+func (s *site) awaitRun(r *attempt.Record) {
+	s.t.Helper()
+	until(s.t, "the agent runs", func() bool { return s.ran(r) })
+}
+
+func (s *site) get(r *attempt.Record) *attempt.Record {
+	s.t.Helper()
+	disk, err := s.Runs.Get(r.Slice, r.N)
+	check(s.t, err)
+	return disk
+}
+
+func (s *site) mark(id string) plan.Mark {
+	s.t.Helper()
+	c, err := s.Tracker.Load()
+	check(s.t, err)
+	for _, it := range c.Items {
+		if it.ID == id {
+			return plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
+		}
+	}
+	s.t.Fatalf("no slice %s", id)
+	return plan.Mark{}
+}
+
+// run runs one attempt at S-1 to its end.
+func (s *site) run() *attempt.Record {
+	s.t.Helper()
+	r := s.claim("S-1")
+	w := s.start(r)
+	w.await(s.t)
+	final := s.get(r)
+	if final.Phase != plan.Settled {
+		s.t.Fatalf("phase %s; the wrapper said %s", final.Phase, w.out)
+	}
+	return final
+}
+
+func (s *site) log(r *attempt.Record) string {
+	s.t.Helper()
+	data, err := os.ReadFile(s.Runs.LogPath(r.Slice, r.N))
+	check(s.t, err)
+	return string(data)
+}
+
+// bearers are the processes that have the attempt's token in their environment: its agent and what that has started.
+func bearers(t testing.TB, token string) (pids []string) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		return nil // elsewhere only the group is looked at
+	}
+	all, err := filepath.Glob("/proc/[0-9]*")
+	check(t, err)
+	for _, p := range all {
+		env, err := os.ReadFile(filepath.Join(p, "environ"))
+		if err == nil && strings.Contains(string(env), "GL_SESSION="+token+"\x00") {
+			pids = append(pids, filepath.Base(p))
+		}
+	}
+	return pids
+}
+
+func nobodyLeft(t testing.TB, r *attempt.Record) {
+	t.Helper()
+	until(t, "all processes of "+r.Name()+" are gone", func() bool { return len(bearers(t, r.Token)) == 0 })
+	if r.Process != nil && r.Process.State() != proc.Dead {
+		t.Errorf("the agent of %s lives", r.Name())
+	}
+}
+
+func TestWrapper(t *testing.T) {
+	const quick = `"result_grace_seconds": 0.2, "silent_minutes": 0.01, "tool_minutes": 0.02`
+	tests := []struct {
+		name, config, script string
+		want                 plan.Outcome
+		detail               string
+		mark                 plan.Mark
+		log                  string
+	}{
+		{"complete", "", "set_ tests 7; set_ status complete; result", plan.Complete, "7 tests", plan.Mark{Status: "complete", Step: "none"}, `"num_turns":3`},
+		{"exit 7", "", "set_ step tests; echo working; echo went wrong >&2; exit 7", plan.FailedOut, "exit 7: went wrong", plan.Mark{Status: "failed", Step: "tests"}, `{"gl":"stderr","text":"went wrong"}`},
+		{"half way", "", "set_ status tests; result", plan.StalledOut, "without completing", plan.Mark{Status: "tests", Step: "none"}, ""},
+		{"kills itself", "", "kill -9 $$", plan.FailedOut, "signal 9", plan.Mark{Status: "failed", Step: "none"}, ""},
+		{"cut last line", "", `printf '{"type":"resu'`, plan.StalledOut, "", plan.Mark{Status: "in_progress", Step: "none"}, `{"type":"resu`},
+		{"result without a line's end", "", `printf '{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":9}'; exit 1`, plan.StalledOut, "turn limit, 9 turns", plan.Mark{Status: "in_progress", Step: "none"}, ""},
+		{"rate limit with exit 0", "", `echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"num_turns":1,"result":"no"}'`, plan.HeldOut, "rate limit", plan.Mark{Status: "pending", Step: "none"}, ""},
+		{"waits for a person", "", "set_ status verifying; set_ waiting_for word; result", plan.WaitingOut, "waiting for word", plan.Mark{Status: "verifying", Step: "none"}, ""},
+		{"hangs after its result", quick, "set_ status complete; result; exec sleep 600", plan.Complete, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"hangs half way after its result", quick, "result; exec sleep 600", plan.StalledOut, "without completing", plan.Mark{Status: "in_progress", Step: "none"}, ""},
+		{"silent", quick, "set_ step tests; echo hello; exec sleep 600", plan.Hung, "silent for 600ms", plan.Mark{Status: "failed", Step: "tests"}, ""},
+		{"silent, with a child", quick, "sleep 600 & wait", plan.Hung, "silent for 600ms", plan.Mark{Status: "failed", Step: "none"}, ""},
+		{"leaves a server behind", "", "sleep 600 & set_ status complete; result", plan.Complete, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"a child outside its group holds its output", "", "setsid sleep 5 & set_ status complete; result", plan.Complete, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := exec.LookPath("setsid"); err != nil && strings.Contains(tt.script, "setsid ") {
+				t.Skip("no setsid here")
+			}
+			t.Parallel()
+			s := newSite(t, tt.config, tt.script)
+			began := time.Now()
+			r := s.run()
+			if r.Outcome != tt.want || !strings.Contains(r.Detail, tt.detail) || s.mark("S-1") != tt.mark {
+				t.Errorf("%s, %q, %+v; want %s, %q, %+v", r.Outcome, r.Detail, s.mark("S-1"), tt.want, tt.detail, tt.mark)
+			}
+			if log := s.log(r); !strings.Contains(log, tt.log) {
+				t.Errorf("log: %s", log)
+			}
+			if r.Wrapper == nil || r.Process == nil || r.StartedAt.Before(r.ClaimedAt) || r.EndedAt.Before(*r.StartedAt) || r.SettledAt.Before(*r.EndedAt) || r.StartedAt.Before(began) {
+				t.Errorf("record: %+v", r)
+			}
+			if !strings.Contains(tt.script, "setsid ") {
+				nobodyLeft(t, r)
+			}
+		})
+	}
+}
+
+// What the agent is given: its place, its identity, no input, and no mark of a session it could be nested in.
+func TestWrapperEnvironment(t *testing.T) {
+	t.Setenv("CLAUDECODE", "1")
+	t.Setenv("GL_SESSION", "the caller's")
+	t.Setenv("KEPT", "yes")
+	s := newSite(t, "", `pwd; env; cat; echo "input over, argument $1"`)
+	r := s.run()
+	log := s.log(r)
+	root, err := filepath.EvalSymlinks(s.Root)
+	check(t, err)
+	for _, want := range []string{root, "GL_SLICE=S-1", "GL_SESSION=" + r.Token, "GL_ATTEMPT=1", "GREENLIGHT_ROOT=" + s.Root, "KEPT=yes", "input over, argument S-1"} {
+		if !strings.Contains(log, want+"\n") {
+			t.Errorf("no %q in %s", want, log)
+		}
+	}
+	if strings.Contains(log, "CLAUDECODE") || strings.Contains(log, "the caller's") {
+		t.Errorf("marks of another session in %s", log)
+	}
+}
+
+func TestWrapperLongLines(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", `result; head -c 5000000 /dev/zero | tr '\0' x; echo; head -c 5000000 /dev/zero | tr '\0' y >&2`)
+	r := s.run()
+	log := s.log(r)
+	for _, c := range []string{"x", "y"} {
+		if n := strings.Count(log, c); n < 5000000 || n > 5000100 {
+			t.Errorf("%d of %s in the log", n, c)
+		}
+	}
+	if r.Outcome != plan.StalledOut || r.Evidence.Result == nil || len(r.Evidence.Stderr) > 1000 {
+		t.Errorf("%s, %d bytes of stderr", r.Outcome, len(r.Evidence.Stderr))
+	}
+}
+
+// An agent that can't even begin: the attempt fails with the reason, and nothing has run.
+func TestWrapperCantStart(t *testing.T) {
+	for _, tt := range []struct {
+		name, content string
+		mode          os.FileMode
+		program       string
+		missing       bool
+		detail        string
+	}{
+		{"missing program", "", 0, "no-such-agent-anywhere", true, "no-such-agent-anywhere is not on PATH"},
+		{"missing path", "", 0, "./none", true, "./none"},
+		{"not executable", "#!/bin/sh\n", 0o644, "./agent", false, "permission denied"},
+		{"bad interpreter", "#!/no/such/interpreter\n", 0o755, "./agent", false, "no such file"},
+		{"no program at all", "\x00\x01\x02", 0o755, "./agent", false, "exec format error"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			if tt.content != "" {
+				check(t, os.WriteFile(filepath.Join(root, "agent"), []byte(tt.content), tt.mode))
+			}
+			s := newSiteFor(t, root, "", []string{tt.program})
+			r := s.run()
+			if r.Outcome != plan.FailedOut || !strings.Contains(r.Detail, tt.detail) || (r.Evidence.Missing != "") != tt.missing {
+				t.Errorf("%s, %q, %+v", r.Outcome, r.Detail, r.Evidence)
+			}
+			if m := s.mark("S-1"); m != (plan.Mark{Status: "failed", Step: "none"}) {
+				t.Errorf("%+v", m)
+			}
+		})
+	}
+}
+
+// An agent that ignores TERM is killed: after the grace, or at once when it is asked a second time.
+func TestWrapperIgnoresTerm(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", `trap '' TERM; set_ step tests; ran; while :; do sleep 0.05; done`)
+	patient, hasty := s.claim("S-1"), s.claim("S-2")
+	slow, fast := s.start(patient), s.start(hasty)
+	s.awaitRun(patient)
+	s.awaitRun(hasty)
+	check(t, slow.Process.Signal(syscall.SIGTERM))
+	check(t, fast.Process.Signal(syscall.SIGINT))
+	until(t, "why it ends is written down", func() bool { return s.get(hasty).Ending == attempt.EndStop })
+	check(t, fast.Process.Signal(syscall.SIGINT))
+	fast.await(t)
+	if s.get(patient).Phase == plan.Settled {
+		t.Error("the first one had no grace")
+	}
+	if !testing.Short() {
+		slow.await(t)
+	} else {
+		check(t, slow.Process.Signal(syscall.SIGTERM))
+		slow.await(t)
+	}
+	for _, r := range []*attempt.Record{patient, hasty} {
+		r = s.get(r)
+		if r.Outcome != plan.Interrupted || s.mark(r.Slice) != (plan.Mark{Status: "in_progress", Step: "tests"}) {
+			t.Errorf("%s: %s, %+v", r.Name(), r.Outcome, s.mark(r.Slice))
+		}
+		nobodyLeft(t, r)
+	}
+}
+
+// A claim that was given back, or is another's by now: the wrapper comes late, and no agent runs.
+func TestWrapperLate(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", "ran")
+	settler := s.Settler()
+	given, taken := s.claim("S-1"), s.claim("S-2")
+	check(t, settler.GiveBack(t.Context(), given))
+	check(t, settler.GiveBack(t.Context(), taken))
+	theirs := s.claim("S-2")
+	for _, r := range []*attempt.Record{given, taken} {
+		w := s.start(r)
+		w.await(t)
+		if w.ProcessState.ExitCode() != 1 || !strings.Contains(w.out.String(), attempt.ErrLate.Error()) {
+			t.Errorf("exit %d: %s", w.ProcessState.ExitCode(), w.out)
+		}
+		if s.ran(r) {
+			t.Errorf("the agent of %s ran", r.Name())
+		}
+	}
+	if s.mark("S-1").Status != "pending" || s.mark("S-2").Session != theirs.Token {
+		t.Errorf("%+v, %+v", s.mark("S-1"), s.mark("S-2"))
+	}
+}
+
+// The claim is lost between the wrapper's first look and its start: the gate is all that there ever was.
+func TestWrapperLosesTheRace(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", "ran")
+	r := s.claim("S-1")
+	self, err := os.Executable()
+	check(t, err)
+	w := &attempt.Wrapper{Settler: s.Settler(), Root: s.Root, Self: self, Env: os.Environ(), Print: func(agent.Event) {}}
+	check(t, w.GiveBack(t.Context(), r))
+	if _, err := w.Run(t.Context(), r); !errors.Is(err, attempt.ErrLate) {
+		t.Errorf("error %v", err)
+	}
+	nobodyLeft(t, r)
+	if s.ran(r) {
+		t.Error("the agent ran")
+	}
+}
+
+func TestStop(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		freeze bool
+	}{{"working", false}, {"wrapper stopped", true}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, "", "ran; exec sleep 600")
+			r := s.claim("S-1")
+			w := s.start(r)
+			s.awaitRun(r)
+			if tt.freeze {
+				check(t, w.Process.Signal(syscall.SIGSTOP))
+			}
+			settler := s.Settler()
+			final, err := settler.Stop(t.Context(), r)
+			check(t, err)
+			if final.Outcome != plan.Interrupted || s.mark("S-1") != (plan.Mark{Status: "pending", Step: "none"}) {
+				t.Errorf("%s, %+v", final.Outcome, s.mark("S-1"))
+			}
+			w.await(t)
+			nobodyLeft(t, s.get(r))
+		})
+	}
+}
+
+// A wrapper that can't be reached any more is not waited for without end: its agent is ended and it is settled by the
+// one who stops it.
+func TestStopDeafWrapper(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes the whole grace")
+	}
+	t.Parallel()
+	s := newSite(t, "", "ran; exec sleep 600")
+	r := s.claim("S-1")
+	w := s.start(r)
+	s.awaitRun(r)
+	check(t, w.Process.Kill())
+	w.await(t)
+	deaf := exec.Command("sh", "-c", "trap '' TERM; echo; while :; do sleep 0.1; done")
+	out, err := deaf.StdoutPipe()
+	check(t, err)
+	check(t, deaf.Start())
+	out.Read(make([]byte, 1)) // it is deaf now
+	t.Cleanup(func() { deaf.Process.Kill(); deaf.Wait() })
+	id, err := proc.Of(deaf.Process.Pid)
+	check(t, err)
+	rewrite(t, s, s.get(r), func(r *attempt.Record) { r.Wrapper = &id })
+	settler := s.Settler()
+	final, err := settler.Stop(t.Context(), r)
+	check(t, err)
+	if final.Outcome != plan.Interrupted || id.Alive() {
+		t.Errorf("%s; the wrapper lives: %v", final.Outcome, id.Alive())
+	}
+	nobodyLeft(t, final)
+}
+
+// The directory of runs is cleaned away while the agent works.
+func TestWrapperAfterClean(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", `ran; while ! [ -e "$GREENLIGHT_ROOT/go" ]; do sleep 0.01; done; set_ status complete; result`)
+	r := s.claim("S-1")
+	w := s.start(r)
+	s.awaitRun(r)
+	check(t, os.RemoveAll(s.Runs.Dir()))
+	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
+	w.await(t)
+	final := s.get(r)
+	if final.Outcome != plan.Complete || final.Evidence.Result == nil || s.mark("S-1").Session != "" {
+		t.Errorf("%s, %+v", final.Outcome, s.mark("S-1"))
+	}
+}
+
+// A project that is removed under the agent's feet leaves no process behind.
+func TestWrapperAfterRemoval(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "", `ran; while [ -d "$GREENLIGHT_ROOT" ]; do sleep 0.01; done`)
+	r := s.claim("S-1")
+	w := s.start(r)
+	s.awaitRun(r)
+	check(t, os.RemoveAll(s.Root))
+	w.await(t)
+	nobodyLeft(t, r)
+}

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/project"
+	"greenlight/internal/tmux"
+)
+
+func newAttach(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "attach [id]",
+		Short: "Attach to the tmux session of running agents, or to one slice's pane",
+		Long: `Attach this terminal to the project's tmux session; detach with tmux's own key (C-b d). Where there is no terminal, and
+inside another tmux, the command that attaches is printed instead.` + "\n" + exitHelp,
+		Example:           "  gl attach\n  gl attach S-07",
+		Args:              args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: e.completeIDs,
+		RunE: func(c *cobra.Command, ids []string) error {
+			pr, err := e.project()
+			if err != nil {
+				return err
+			}
+			s := openSession(e, pr)
+			panes, err := s.Panes(c.Context())
+			if err != nil {
+				return err
+			}
+			if len(panes) == 0 {
+				return errors.New("no tmux session of this project runs: gl slice --watch starts one, gl logs ID shows what an agent did")
+			}
+			if len(ids) > 0 {
+				if err := selectPane(c.Context(), e, pr, s, panes, ids[0]); err != nil {
+					return err
+				}
+			}
+			return e.attach(c.Context(), s)
+		},
+	}
+}
+
+// openSession is the project's tmux session, with the server's environment free of the marks of an agent's session.
+func openSession(e *env, pr *project.Project) *tmux.Session {
+	return tmux.Open(pr.Root, pr.Config.Prefix, e.environ)
+}
+
+// selectPane brings the pane of a slice's latest attempt to the front.
+func selectPane(ctx context.Context, e *env, pr *project.Project, s *tmux.Session, panes []tmux.Pane, id string) error {
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return err
+	}
+	if id, err = e.resolve(p, id); err != nil {
+		return err
+	}
+	var best *tmux.Pane
+	for i := range panes {
+		if dot := strings.LastIndexByte(panes[i].Tag, '.'); dot > 0 && panes[i].Tag[:dot] == id {
+			if best == nil || best.Dead {
+				best = &panes[i]
+			}
+		}
+	}
+	if best == nil {
+		return fmt.Errorf("%s has no pane: gl logs %s shows what its agent did", id, id)
+	}
+	return s.Select(ctx, *best)
+}
+
+// canAttach says whether this gl can hand its terminal to tmux: it has one, and isn't in a tmux already.
+func (e *env) canAttach() bool {
+	return isTerminal(e.in) && isTerminal(e.out) && e.getenv("TMUX") == ""
+}
+
+// attach gives the terminal to tmux until the person detaches, or prints how.
+func (e *env) attach(ctx context.Context, s *tmux.Session) error {
+	argv := s.AttachArgv()
+	if !e.canAttach() {
+		e.print("%s\n", commandLine(argv))
+		return nil
+	}
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Env = s.Env()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.in, e.out, e.err
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s: %w", commandLine(argv), err)
+	}
+	return nil
+}

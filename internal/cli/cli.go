@@ -1,0 +1,163 @@
+// Package cli is the command line: the commands, one file each, their flags, their words and their exit codes. It
+// alone prints. What a command does is in the packages below.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/rehearsal"
+	"greenlight/internal/runner"
+)
+
+// The exit codes; each command's help names those it can give.
+const (
+	exitOK      = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitClaimed = 3
+	exitMissing = 127
+	exitSignal  = 128 // plus the signal's number
+)
+
+const exitHelp = `
+Exit codes: 0 done; 1 it failed, or slices are left that aren't done; 2 wrong usage; 3 claimed by another session;
+127 the agent's program is not on PATH; 130, 143 interrupted.`
+
+// Main runs one command line and returns its exit code. Standard input, output and error needn't be terminals or
+// even files.
+func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
+	e := &env{in: stdin, out: stdout, err: stderr, environ: environ}
+	if len(args) > 0 {
+		switch args[0] { // the processes of an attempt: a slot waits for them, so they need no command tree
+		case attempt.GateArg:
+			return attempt.Gate(args[1:])
+		case runner.WrapperCommand:
+			return e.exit(runAttempt(ctx, e, args[1:]))
+		case rehearsal.Command:
+			return rehearsal.Main(ctx, args[1:], e.getenv, stdout, stderr)
+		}
+	}
+	root := newRoot(e)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	return e.exit(err)
+}
+
+// An exitError carries an exit code; a nil err has been told already.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit %d", e.code)
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func usage(format string, a ...any) error { return &exitError{exitUsage, fmt.Errorf(format, a...)} }
+
+// exit prints what is left to say and maps an error to its code, here and nowhere else.
+func (e *env) exit(err error) int {
+	var exit *exitError
+	var admit *attempt.AdmitError
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &exit) && exit.err == nil:
+		return exit.code
+	}
+	fmt.Fprintf(e.err, "gl: %s\n", agent.Clean(strings.TrimSpace(err.Error())))
+	switch {
+	case exit != nil:
+		return exit.code
+	case errors.As(err, &admit) && admit.Taken:
+		return exitClaimed
+	case strings.HasPrefix(err.Error(), "unknown command"):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+const (
+	groupBuild = "build"
+	groupState = "state"
+	groupRun   = "run"
+	groupFiles = "files"
+	groupAdmin = "admin"
+)
+
+func newRoot(e *env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "gl",
+		Short: "Keep the state of agent-driven work, and run agents over its dependency graph",
+		Long: `Greenlight keeps the state of agent-driven software work where no session can corrupt it, and runs coding
+agents in parallel over a dependency graph until everything is green.` + "\n" + exitHelp,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+		PersistentPreRunE: func(*cobra.Command, []string) error { return e.prepare() },
+	}
+	root.SetOut(e.out)
+	root.SetErr(e.err)
+	root.SetIn(e.in)
+	root.SetFlagErrorFunc(flagError)
+	f := root.PersistentFlags()
+	f.StringVarP(&e.dirFlag, "directory", "C", "", "run as if started in `DIR`")
+	f.StringVar(&e.contextFlag, "context", "", "behave as in a `shell` or inside claude (default: by the environment)")
+	f.BoolVar(&e.noColor, "no-color", false, "no colour and no bars")
+	f.BoolVarP(&e.verbose, "verbose", "v", false, "tell each decision and command line on stderr")
+	root.AddGroup(
+		&cobra.Group{ID: groupBuild, Title: "Building:"},
+		&cobra.Group{ID: groupState, Title: "State and progress:"},
+		&cobra.Group{ID: groupRun, Title: "Running sessions:"},
+		&cobra.Group{ID: groupFiles, Title: "State, for slash commands and scripts:"},
+		&cobra.Group{ID: groupAdmin, Title: "Admin:"},
+	)
+	add := func(group string, commands ...*cobra.Command) {
+		for _, c := range commands {
+			c.GroupID = group
+			root.AddCommand(c)
+		}
+	}
+	add(groupBuild, newSlice(e), newRetry(e))
+	add(groupState, newStatus(e), newWhy(e), newLogs(e))
+	add(groupRun, newAttach(e), newStop(e))
+	add(groupFiles, newState(e))
+	add(groupAdmin, newDemo(e), newVersion(e))
+	root.SetHelpCommandGroupID(groupAdmin)
+	root.SetCompletionCommandGroupID(groupAdmin)
+	return root
+}
+
+// flagError makes a bad flag a usage error, with the flag that was meant.
+func flagError(c *cobra.Command, err error) error {
+	msg, _, _ := strings.Cut(err.Error(), ": strconv.") // whose words are for programmers
+	if bad, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
+		if near := nearFlag(c, bad); near != "" {
+			msg += fmt.Sprintf(", did you mean --%s?", near)
+		}
+	}
+	return usage("%s (gl %s --help)", msg, strings.TrimPrefix(c.CommandPath(), "gl "))
+}
+
+// args wraps an argument check so that its error is a usage error.
+func args(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, a []string) error {
+		if err := check(c, a); err != nil {
+			return usage("%s (usage: %s)", err, c.UseLine())
+		}
+		return nil
+	}
+}

@@ -1,0 +1,218 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/slice"
+)
+
+// An env is all of the outside world that a command sees.
+type env struct {
+	in      io.Reader
+	out     io.Writer
+	err     io.Writer
+	environ []string
+
+	dirFlag     string
+	contextFlag string
+	noColor     bool
+	verbose     bool
+}
+
+// prepare checks the global flags.
+func (e *env) prepare() error {
+	switch e.contextFlag {
+	case "", "shell", "claude":
+	default:
+		return usage("--context must be shell or claude, not %q", e.contextFlag)
+	}
+	if e.dirFlag != "" {
+		if info, err := os.Stat(e.dirFlag); err != nil || !info.IsDir() {
+			return usage("-C %s: no such directory", e.dirFlag)
+		}
+	}
+	return nil
+}
+
+// getenv returns a variable of the environment; the last of several counts.
+func (e *env) getenv(key string) string {
+	value := ""
+	for _, kv := range e.environ {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == key {
+			value = v
+		}
+	}
+	return value
+}
+
+// dir is the directory to work from.
+func (e *env) dir() (string, error) {
+	if e.dirFlag != "" {
+		return filepath.Abs(e.dirFlag)
+	}
+	return os.Getwd()
+}
+
+// inside says whether gl was called by an agent: Claude Code marks its children, gl marks its agents.
+func (e *env) inside() bool {
+	switch e.contextFlag {
+	case "shell":
+		return false
+	case "claude":
+		return true
+	}
+	return e.getenv("CLAUDECODE") != "" || e.getenv("CLAUDE_CODE") != "" || e.getenv("GL_SESSION") != ""
+}
+
+// project opens the project that gl was called in.
+func (e *env) project() (*project.Project, error) {
+	dir, err := e.dir()
+	if err != nil {
+		return nil, err
+	}
+	root, err := project.Find(dir, e.getenv)
+	if err != nil {
+		return nil, err
+	}
+	return project.Open(root)
+}
+
+// resolve finds the slice that a person means, and says so where it isn't what was typed.
+func (e *env) resolve(p *plan.Plan, id string) (string, error) {
+	match, note, err := slice.Resolve(id, p.IDs())
+	if err != nil {
+		return "", err
+	}
+	if note != "" {
+		e.message("%s", note)
+	}
+	return match, nil
+}
+
+// print writes data to stdout. Text that comes from files has passed agent.Clean.
+func (e *env) print(format string, a ...any) { fmt.Fprintf(e.out, format, a...) }
+
+// message tells the person something, on stderr.
+func (e *env) message(format string, a ...any) {
+	fmt.Fprintln(e.err, agent.Clean(fmt.Sprintf(format, a...)))
+}
+
+// detail is a message for --verbose, with its time.
+func (e *env) detail(format string, a ...any) {
+	if e.verbose {
+		e.message(time.Now().Format("15:04:05.000")+" "+format, a...)
+	}
+}
+
+// warn tells the warnings of a plan, one line each.
+func (e *env) warn(p *plan.Plan) {
+	for _, w := range p.Warnings {
+		e.message("warning: %s", warningText(w))
+	}
+}
+
+func warningText(w plan.Warning) string {
+	if w.Path == "" || strings.Contains(w.Message, w.Path) {
+		return w.Message
+	}
+	return w.Path + ": " + w.Message
+}
+
+// json prints one document.
+func (e *env) json(v any) error {
+	enc := json.NewEncoder(e.out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}
+
+// terminal returns stdout when it is a terminal that takes escape sequences, else nil.
+func (e *env) terminal() *os.File {
+	f, ok := e.out.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) || e.getenv("TERM") == "dumb" || e.getenv("NO_COLOR") != "" || e.noColor {
+		return nil
+	}
+	return f
+}
+
+// completeIDs completes slice ids with their names.
+func (e *env) completeIDs(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+	pr, err := e.project()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	taken := make(map[string]bool)
+	for _, id := range have {
+		taken[id] = true
+	}
+	var ids []string
+	for i := range p.States {
+		if st := &p.States[i]; !taken[st.ID] {
+			ids = append(ids, cobra.CompletionWithDesc(st.ID, agent.Clean(st.Name)))
+		}
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// nearFlag is the command's flag that was probably meant.
+func nearFlag(c *cobra.Command, bad string) string {
+	best, bestDistance := "", 3
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := distance(bad, f.Name); d < bestDistance {
+			best, bestDistance = f.Name, d
+		}
+	})
+	return best
+}
+
+// distance is how many letters must be changed, put in or left out to make b of a.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diagonal = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// self is the path of this program, for starting wrappers and agents with. On Linux it is a name for the very file
+// that runs, which stays right when gl is replaced in the middle of a drain.
+func self() (string, error) {
+	if _, err := os.Stat("/proc/self/exe"); err == nil {
+		return "/proc/self/exe", nil
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return "", errors.Join(errors.New("gl can't find its own program"), err)
+	}
+	return path, nil
+}

@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+	"greenlight/internal/project"
+)
+
+type logsOptions struct {
+	follow bool
+	n      int
+	raw    bool
+}
+
+func newLogs(e *env) *cobra.Command {
+	var o logsOptions
+	c := &cobra.Command{
+		Use:   "logs ID",
+		Short: "Show what the agent did and said",
+		Long: `Show what the agent of a slice's last attempt did and said, one line for each thing:
+
+  - it started    > it called a tool    ! the tool failed    ~ a limit, or a request that is tried again    = the end
+
+What has no mark is what it said, or what it wrote outside its stream.
+
+Exit codes: 0 shown; 1 there is no such attempt; 2 wrong usage; 130, 143 interrupted.`,
+		Example: `  gl logs S-07
+  gl logs -f S-07              follow it until the attempt ends
+  gl logs S-07 --attempt 2
+  gl logs S-07 --raw | jq .    the agent's stream as it came`,
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: e.completeFirstID,
+		RunE: func(c *cobra.Command, a []string) error {
+			if c.Flags().Changed("attempt") && o.n < 1 {
+				return usage("--attempt must be 1 or more, not %d", o.n)
+			}
+			return runLogs(c.Context(), e, a[0], o)
+		},
+	}
+	f := c.Flags()
+	f.BoolVarP(&o.follow, "follow", "f", false, "go on as it is written, until the attempt ends")
+	f.IntVar(&o.n, "attempt", 0, "attempt `N` (default: the last one)")
+	f.BoolVar(&o.raw, "raw", false, "the bytes of the log, as they are")
+	return c
+}
+
+func runLogs(ctx context.Context, e *env, id string, o logsOptions) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	rec, err := findAttempt(e, pr, id, o.n)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(e.out)
+	l := &logView{pr: pr, rec: rec, raw: o.raw, out: out, dec: agent.NewDecoder(rec.Stream),
+		tail: tail{path: pr.Runs.LogPath(rec.Slice, rec.N)}}
+	defer l.tail.close()
+	defer out.Flush()
+	l.head()
+	if o.follow {
+		return l.follow(ctx, e)
+	}
+	return l.once()
+}
+
+// findAttempt returns the record of attempt n of the slice, of the last one for n 0.
+func findAttempt(e *env, pr *project.Project, id string, n int) (*attempt.Record, error) {
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return nil, err
+	}
+	all, err := pr.Runs.Index()
+	if err != nil {
+		return nil, err
+	}
+	if len(all[id]) == 0 { // else its slice may be gone, and what its agent did is there all the same
+		if id, err = e.resolve(p, id); err != nil {
+			return nil, err
+		}
+	}
+	entries := all[id]
+	if len(entries) == 0 {
+		return nil, fmt.Errorf("%s has had no attempt yet. %s", id, p.Why(id, time.Now()))
+	}
+	last := entries[len(entries)-1].N
+	if n == 0 {
+		n = last
+	}
+	rec, err := getAttempt(pr.Runs, id, n)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s has no attempt %d: the last one is %d", id, n, last)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the record of attempt %d of %s: %w", n, id, err)
+	}
+	return rec, nil
+}
+
+// getAttempt reads a record. One that is settled between the look among the settled and the look among the open ones
+// shows in neither, so a missing one is looked for twice.
+func getAttempt(s *attempt.Store, id string, n int) (*attempt.Record, error) {
+	rec, err := s.Get(id, n)
+	if errors.Is(err, fs.ErrNotExist) {
+		rec, err = s.Get(id, n)
+	}
+	return rec, err
+}
+
+// A logView shows the log of one attempt.
+type logView struct {
+	pr   *project.Project
+	rec  *attempt.Record
+	raw  bool
+	out  *bufio.Writer
+	dec  *agent.Decoder
+	tail tail
+}
+
+// head is the line before the log.
+func (l *logView) head() {
+	if l.raw {
+		return
+	}
+	started := "not started yet"
+	if l.rec.StartedAt != nil {
+		started = "started " + l.rec.StartedAt.Local().Format(time.DateTime)
+	}
+	l.line(fmt.Sprintf("attempt %d of %s with %s, %s", l.rec.N, l.rec.Slice, l.rec.Agent, started))
+}
+
+// once shows what is there.
+func (l *logView) once() error {
+	over := l.rec.Phase == plan.Settled
+	if err := l.more(over); err != nil {
+		return err
+	}
+	if over {
+		l.end()
+	}
+	return nil
+}
+
+// follow shows what comes until the attempt is over.
+func (l *logView) follow(ctx context.Context, e *env) error {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	news, stop := watchLog(l.pr.Runs, l.rec)
+	defer stop()
+	for {
+		over, word := l.over() // before reading: then what is read is all there is
+		if err := errors.Join(l.more(over), l.out.Flush()); err != nil {
+			return err
+		}
+		if over {
+			if word != "" {
+				e.message("%s", word)
+				return nil
+			}
+			l.end()
+			return nil
+		}
+		select {
+		case <-news:
+		case sig := <-signals:
+			return &exitError{code: exitSignal + int(sig.(syscall.Signal))}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// over says whether the log will not grow any more; word is what to say where the attempt isn't settled.
+func (l *logView) over() (over bool, word string) {
+	rec, err := getAttempt(l.pr.Runs, l.rec.Slice, l.rec.N)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && l.rec.Phase == plan.Claimed:
+		return true, fmt.Sprintf("attempt %d of %s was taken back before its agent started", l.rec.N, l.rec.Slice)
+	case err != nil: // being written anew, or cleaned away: the wrapper writes it again when it settles
+		rec = l.rec
+	}
+	l.rec = rec
+	if rec.Phase != plan.Settled && rec.State() == proc.Dead {
+		if again, err := getAttempt(l.pr.Runs, rec.Slice, rec.N); err == nil && again.Phase == plan.Settled {
+			l.rec = again
+			return true, ""
+		}
+		return true, fmt.Sprintf("attempt %d of %s isn't settled, but its gl process is gone: gl retry %s settles it",
+			rec.N, rec.Slice, rec.Slice)
+	}
+	return rec.Phase == plan.Settled, ""
+}
+
+// more shows what was written since the last time; a cut last line only when nothing follows it.
+func (l *logView) more(over bool) error {
+	if l.raw {
+		return l.tail.copy(l.out)
+	}
+	return l.tail.lines(over, func(line []byte) {
+		if note, ok := attempt.ParseNote(line); ok {
+			l.note(note)
+			return
+		}
+		for _, ev := range l.dec.Line(line) {
+			l.line(eventText(ev))
+		}
+	})
+}
+
+func (l *logView) note(n attempt.Note) {
+	text := agent.Clean(n.Text)
+	if n.From == "note" {
+		text = "gl: " + text
+	}
+	l.line(eventText(agent.Event{Kind: agent.KindPlain, Text: text}))
+}
+
+func (l *logView) line(text string) {
+	l.out.WriteString(agent.Clean(text))
+	l.out.WriteByte('\n')
+}
+
+// end is the line after the log of a settled attempt: "failed: exit 7, after 12s, 3 turns, $0.42".
+func (l *logView) end() {
+	if l.raw {
+		return
+	}
+	r := l.rec
+	parts := []string{outcomeText(r)}
+	if r.StartedAt != nil && r.EndedAt != nil {
+		parts = append(parts, "after "+plan.Age(r.EndedAt.Sub(*r.StartedAt)))
+	}
+	if r.Evidence != nil && r.Evidence.Result != nil {
+		parts = append(parts, plan.Count(r.Evidence.Result.Turns, "turn"))
+	}
+	if cost := r.Cost(); cost != nil {
+		parts = append(parts, fmt.Sprintf("$%.2f", *cost))
+	}
+	l.line(strings.Join(parts, ", "))
+}
+
+// outcomeText is how an attempt ended, in a few words: "failed: exit 7", "interrupted in tests".
+func outcomeText(r *attempt.Record) string {
+	word := string(r.Outcome)
+	switch {
+	case r.Detail == "":
+		return word
+	case strings.HasPrefix(r.Detail, word):
+		return r.Detail
+	}
+	return word + ": " + r.Detail
+}

@@ -1,0 +1,286 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/drain"
+	"greenlight/internal/plan"
+	"greenlight/internal/tmux"
+)
+
+// A teller turns a drain's reports into lines: one for each event, and on a terminal a last line that lives.
+type teller struct {
+	e        *env
+	cfg      drain.Config
+	live     *os.File      // nil: no live line
+	session  *tmux.Session // nil: not in tmux
+	shown    bool
+	plan     *plan.Plan
+	greeted  bool
+	spent    time.Duration // by attempts that completed
+	complete int
+}
+
+func newTeller(e *env, cfg drain.Config) *teller {
+	t := &teller{e: e, cfg: cfg}
+	if !cfg.Foreground { // there the agent's own lines come, and theirs is the last one
+		t.live = e.terminal()
+	}
+	return t
+}
+
+// report tells one pass.
+func (t *teller) report(r drain.Report) {
+	lines := t.lines(r)
+	if len(lines) > 0 {
+		t.clear()
+		for _, l := range lines {
+			t.e.print("%s\n", agent.Clean(l))
+		}
+	}
+	if r.Plan.Total > 0 {
+		t.plan = r.Plan
+	}
+	t.draw()
+}
+
+func (t *teller) lines(r drain.Report) []string {
+	var lines []string
+	if r.Leader != "" {
+		lines = append(lines, "another gl slice --watch drains this project: "+r.Leader+"; watching, and taking over when it ends")
+	}
+	if r.TookOver {
+		lines = append(lines, "the other gl slice --watch is gone: taking over")
+	}
+	for _, rec := range r.Adopted {
+		lines = append(lines, fmt.Sprintf("adopted %s (attempt %d, running for %s)", rec.Slice, rec.N, plan.Age(time.Since(rec.ClaimedAt))))
+	}
+	lines = append(lines, t.turnover(r)...)
+	for _, w := range r.Warnings {
+		lines = append(lines, "warning: "+w)
+	}
+	if h := r.Hold; h != nil {
+		lines = append(lines, t.holdText(h))
+	}
+	return lines
+}
+
+func (t *teller) holdText(h *plan.Hold) string {
+	s := fmt.Sprintf("held until %s: %s met by %s", clock(h.Until), h.Kind, h.By)
+	if h.Reason != "" {
+		s += " (" + h.Reason + ")"
+	}
+	if h.Kind == agent.Login && t.cfg.Agent.Login != "" {
+		s += "; log in with: " + t.cfg.Agent.Login
+	}
+	return s
+}
+
+// turnover pairs what ended with what took its place.
+func (t *teller) turnover(r drain.Report) []string {
+	launched := r.Launched
+	if !t.greeted && len(launched) > 0 {
+		t.greeted = true
+		lines := t.greeting(r)
+		for _, rec := range r.Ended {
+			lines = append(lines, t.ended(rec))
+		}
+		return lines
+	}
+	var lines []string
+	for _, rec := range r.Ended {
+		line := t.ended(rec)
+		if len(launched) > 0 {
+			line += " -> launched " + launched[0].Slice
+			launched = launched[1:]
+		}
+		lines = append(lines, line)
+	}
+	for _, rec := range launched {
+		lines = append(lines, "launched "+rec.Slice+name(r.Plan, rec.Slice))
+	}
+	return lines
+}
+
+// greeting is the first launch: how many, and with which command line.
+func (t *teller) greeting(r drain.Report) []string {
+	n := len(r.Launched)
+	queued := len(r.Plan.Ready) // as the plan under which they were claimed counts them, they are among these
+	head := fmt.Sprintf("-> %s ready, launching %d", plan.Count(max(queued, n), "slice"), n)
+	if n == 1 && max(queued, n) == 1 {
+		head = "-> launching " + r.Launched[0].Slice + name(r.Plan, r.Launched[0].Slice)
+	}
+	if rest := queued - n; rest > 0 && t.cfg.Refill {
+		head += fmt.Sprintf("... (%d queued)", rest)
+	}
+	if t.session != nil {
+		head += fmt.Sprintf(" in tmux session %q", t.session.Name)
+	}
+	ids := make([]string, n)
+	for i, rec := range r.Launched {
+		ids[i] = rec.Slice
+	}
+	lines := []string{head}
+	if n > 1 {
+		lines = append(lines, "launched "+strings.Join(ids, ", "))
+	}
+	lines = append(lines, "   "+commandLine(r.Launched[0].Argv))
+	switch {
+	case t.session != nil:
+		lines = append(lines, "   attach with: "+commandLine(t.session.AttachArgv())+"  (or: gl attach)")
+	case !t.cfg.Foreground:
+		lines = append(lines, "   watch one with: gl logs -f "+ids[0])
+	}
+	return lines
+}
+
+func name(p *plan.Plan, id string) string {
+	if st := p.State(id); st != nil && st.Name != id {
+		return " (" + st.Name + ")"
+	}
+	return ""
+}
+
+func (t *teller) ended(rec *attempt.Record) string {
+	if rec.Outcome == plan.Complete && rec.StartedAt != nil && rec.EndedAt != nil {
+		t.spent += rec.EndedAt.Sub(*rec.StartedAt)
+		t.complete++
+	}
+	return endedText(rec)
+}
+
+// endedText is the line of a settled attempt: "S-4 complete (42 tests)".
+func endedText(rec *attempt.Record) string {
+	switch rec.Outcome {
+	case plan.Complete:
+		return fmt.Sprintf("%s complete (%s)", rec.Slice, rec.Detail)
+	case plan.FailedOut, plan.Hung, plan.StalledOut, plan.Crashed:
+		return fmt.Sprintf("%s %s (%s, gl logs %s)", rec.Slice, rec.Outcome, rec.Detail, rec.Slice)
+	case plan.WaitingOut:
+		return fmt.Sprintf("%s is %s", rec.Slice, rec.Detail)
+	}
+	return fmt.Sprintf("%s %s (%s)", rec.Slice, rec.Outcome, rec.Detail)
+}
+
+// summary is the end of a run: the seeds' line, and the reason of each slice left.
+func (t *teller) summary(res *drain.Result) {
+	p := res.Plan
+	if p == nil {
+		return
+	}
+	e := t.e
+	switch {
+	case res.Signal != nil:
+		e.print("Interrupted.\n")
+	case res.Stopped:
+		e.print("Stopped by gl stop --all.\n")
+	case p.Done == p.Total:
+		e.print("All slices complete.\n")
+	case len(p.Ready) == 0 && len(p.Running) == 0:
+		e.print("All slices complete or blocked.\n")
+	default:
+		e.print("Nothing of this run is left to do.\n")
+	}
+	leftOver(e, p)
+	if len(res.Open) > 0 && res.Signal != nil {
+		ids := make([]string, len(res.Open))
+		for i, rec := range res.Open {
+			ids[i] = rec.Slice
+		}
+		show := "gl logs -f " + ids[0]
+		if t.session != nil {
+			show = "gl attach or " + show
+		}
+		e.print("  Going on without this gl: %s. %s shows it, gl stop --all ends it, gl slice --watch takes over\n",
+			strings.Join(ids, ", "), show)
+	}
+	e.print("  %s\n", totals(p))
+}
+
+// totals is the seeds' summary line: "28/36 done | 1,847 tests | 8 blocked on S6.1".
+func totals(p *plan.Plan) string {
+	s := fmt.Sprintf("%d/%d done | %s tests", p.Done, p.Total, thousands(p.Tests))
+	if root, n := p.BlockedOn(); n > 0 {
+		s += fmt.Sprintf(" | %d blocked on %s", n, agent.Clean(root))
+	}
+	return s
+}
+
+// leftOver gives the reason for each slice that isn't done, the ones that hold up others first.
+func leftOver(e *env, p *plan.Plan) {
+	now := time.Now()
+	for _, ids := range [][]string{p.Failed, p.Stalled, p.Waiting, p.Unknown, p.Running, p.Ready, p.Blocked} {
+		for _, id := range ids {
+			e.print("  %s\n", agent.Clean(p.Why(id, now).String()))
+		}
+	}
+}
+
+// draw renews the live line.
+func (t *teller) draw() {
+	if t.live == nil || t.plan == nil {
+		return
+	}
+	line := []rune(agent.Clean(t.liveText(time.Now())))
+	if width, _, err := term.GetSize(int(t.live.Fd())); err == nil && len(line) >= width && width > 1 {
+		line = append(line[:width-2], '…')
+	}
+	t.shown = true
+	fmt.Fprintf(t.live, "\r\x1b[K%s", string(line))
+}
+
+// clear takes the live line away, for lines that stay.
+func (t *teller) clear() {
+	if t.shown {
+		t.shown = false
+		fmt.Fprint(t.live, "\r\x1b[K")
+	}
+}
+
+func (t *teller) liveText(now time.Time) string {
+	p := t.plan
+	var running []string
+	for _, id := range p.Running {
+		st := p.State(id)
+		s := id + " " + st.Progress()
+		if st.Attempt.Live() && !st.Attempt.Started.IsZero() {
+			s += " " + plan.Age(now.Sub(st.Attempt.Started))
+		}
+		running = append(running, s)
+	}
+	s := fmt.Sprintf("%s %d/%d", bar(p.Done, p.Total), p.Done, p.Total)
+	if len(running) > 0 {
+		s += " | " + strings.Join(running, ", ")
+	}
+	s += fmt.Sprintf(" | %d of %d slots", p.Taken, t.cfg.Max)
+	if eta := t.eta(); eta > 0 {
+		s += " | about " + plan.Age(eta) + " left"
+	}
+	return s
+}
+
+// eta estimates the rest from the mean of what is complete: the work over the slots, but not less than the longest
+// chain. 0 for no idea.
+func (t *teller) eta() time.Duration {
+	if t.complete == 0 || t.cfg.Max == 0 {
+		return 0
+	}
+	mean := t.spent / time.Duration(t.complete)
+	left, chain := 0, 0
+	for i := range t.plan.States {
+		st := &t.plan.States[i]
+		if st.InScope && (st.Class == plan.Available || st.Class == plan.Active) {
+			left++
+			chain = max(chain, st.Chain+1)
+		}
+	}
+	rounds := max((left+t.cfg.Max-1)/t.cfg.Max, chain)
+	return mean * time.Duration(rounds)
+}

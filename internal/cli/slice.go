@@ -1,0 +1,369 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/drain"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/rehearsal"
+	"greenlight/internal/runner"
+	"greenlight/internal/tmux"
+)
+
+// sliceOptions are the flags of gl slice; the zero value of each means that the config decides.
+type sliceOptions struct {
+	max        int
+	watch      bool
+	dryRun     bool
+	sequential bool
+	runner     string
+	agent      string
+	milestone  string
+	interval   time.Duration
+	force      bool
+	json       bool
+}
+
+func newSlice(e *env) *cobra.Command {
+	var o sliceOptions
+	c := &cobra.Command{
+		Use:   "slice [id...]",
+		Short: "Build slices; in parallel when several are ready",
+		Long: `Build slices with an agent each: the named ones, or whatever is ready. With --watch it drains the graph: as soon as a
+slice ends, the next ready one is launched, until nothing runs and nothing is ready.
+
+Several run at a time, each in a pane of a private tmux session (gl attach). Without tmux they run one after the other,
+here; with --runner process side by side without panes (gl logs -f ID).
+
+Inside an agent it starts nothing: it prints which slice to build.` + "\n" + exitHelp,
+		Example: `  gl slice                           build what is ready
+  gl slice --watch                   drain the graph, several at a time
+  gl slice S-07                      build this one, here; also one that has failed before
+  gl slice --dry-run                 show what would happen
+  gl slice --watch --agent rehearsal:step=100ms,fail=10%   rehearse it at no cost`,
+		ValidArgsFunction: e.completeIDs,
+		RunE: func(c *cobra.Command, ids []string) error {
+			if c.Flags().Changed("max") && o.max < 1 {
+				return usage("--max must be 1 or more, not %d", o.max)
+			}
+			if c.Flags().Changed("interval") && o.interval <= 0 {
+				return usage("--interval must be above 0, not %s", o.interval)
+			}
+			return runSlice(c.Context(), e, o, ids)
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&o.max, "max", 0, "at most `N` attempts at a time in the project (default 4)")
+	f.BoolVar(&o.watch, "watch", false, "go on until nothing is ready: slots refill as slices end")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen, change nothing")
+	f.BoolVar(&o.sequential, "sequential", false, "one after the other")
+	f.StringVar(&o.runner, "runner", "", "how agents run in parallel: `tmux` or process (default tmux, where it is installed)")
+	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent: claude, rehearsal:SPEC, or one of parallel.agents in config.json")
+	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
+	f.DurationVar(&o.interval, "interval", 0, "look again after `D` even if no file has changed (default 30s)")
+	f.BoolVar(&o.force, "force", false, "also over unmet dependencies, claims of others and completeness")
+	f.BoolVar(&o.json, "json", false, "with --dry-run: print one JSON document")
+	return c
+}
+
+func runSlice(ctx context.Context, e *env, o sliceOptions, ids []string) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	if pr.ConfigErr != nil {
+		return pr.ConfigErr
+	}
+	switch {
+	case o.runner != "" && o.runner != "process" && o.runner != "tmux":
+		return usage("--runner must be tmux or process, not %q", o.runner)
+	case o.runner == "tmux" && !tmux.Installed():
+		return fmt.Errorf("tmux is not on PATH: %s, or use --runner process", tmuxHint)
+	}
+	p, err := pr.Plan(time.Now(), planOptions(pr, o.milestone, nil))
+	if err != nil {
+		return err
+	}
+	if err := knownMilestone(p, o.milestone); err != nil {
+		return err
+	}
+	for i := range ids {
+		if ids[i], err = e.resolve(p, ids[i]); err != nil {
+			return err
+		}
+	}
+	if e.inside() {
+		return sliceInside(e, pr, p, ids)
+	}
+	job, err := newJob(e, pr, o)
+	if err != nil {
+		return err
+	}
+	job.ids = ids
+	if o.dryRun {
+		return dryRun(e, pr, p, job, o)
+	}
+	return job.run(ctx)
+}
+
+// planOptions narrows the project's plan.
+func planOptions(pr *project.Project, milestone string, ids []string) plan.Options {
+	o := pr.Options()
+	o.Milestone, o.IDs = milestone, ids
+	return o
+}
+
+// knownMilestone refuses a milestone that no slice has, naming those there are.
+func knownMilestone(p *plan.Plan, m string) error {
+	if m == "" {
+		return nil
+	}
+	var known []string
+	seen := map[string]bool{"": true}
+	for i := range p.States {
+		name := p.States[i].Milestone
+		if name == m {
+			return nil
+		}
+		if !seen[name] {
+			seen[name] = true
+			known = append(known, name)
+		}
+	}
+	return fmt.Errorf("no slice belongs to milestone %q (there are: %s)", m, strings.Join(known, ", "))
+}
+
+// A job is one gl slice, its flags and the config brought together.
+type job struct {
+	e      *env
+	pr     *project.Project
+	o      sliceOptions
+	ids    []string
+	max    int
+	every  time.Duration
+	agent  agent.Agent
+	parent string // path of gl
+	plugin string
+}
+
+func newJob(e *env, pr *project.Project, o sliceOptions) (*job, error) {
+	j := &job{e: e, pr: pr, o: o, max: pr.Config.Max, every: pr.Config.Interval}
+	if o.max > 0 {
+		j.max = o.max
+	}
+	if o.interval > 0 {
+		j.every = o.interval
+	}
+	name := pr.Config.Agent
+	if o.agent != "" {
+		name = o.agent
+	}
+	var err error
+	if j.parent, err = self(); err != nil {
+		return nil, err
+	}
+	j.agent, err = agent.Find(name, agent.Config{ClaudeFlags: pr.Config.Flags, Custom: pr.Config.Agents, Self: j.parent})
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	if spec, ok := strings.CutPrefix(name, "rehearsal"); ok && j.agent.Program == j.parent {
+		if _, err := rehearsal.ParseSpec(strings.TrimPrefix(spec, ":")); err != nil {
+			return nil, &exitError{exitUsage, err}
+		}
+	}
+	return j, nil
+}
+
+// parallel says whether agents run beside each other: in tmux, unless it is missing or something else was asked for.
+func (j *job) parallel() bool { return j.runner() != "" && !j.o.sequential }
+
+func (j *job) runner() string {
+	if j.o.runner == "" && tmux.Installed() {
+		return "tmux"
+	}
+	return j.o.runner
+}
+
+const tmuxHint = "install it (apt install tmux, brew install tmux)"
+
+// run builds slices.
+func (j *job) run(ctx context.Context) error {
+	if err := j.present(); err != nil {
+		return err
+	}
+	settled, err := drain.Reconcile(ctx, j.pr.Settler())
+	for _, r := range settled {
+		j.e.message("warning: %s", endedText(r))
+	}
+	if err != nil {
+		return err
+	}
+	p, err := j.pr.Plan(time.Now(), planOptions(j.pr, j.o.milestone, j.scope()))
+	if err != nil {
+		return err
+	}
+	j.e.warn(p)
+	if err := j.admit(p); err != nil {
+		return err
+	}
+	cfg := j.config(p)
+	if !j.o.watch && len(j.ids) == 0 && len(p.Ready) == 0 {
+		return nothingReady(j.e, p)
+	}
+	if cfg.Serial && len(p.Ready) > 1 && j.o.runner == "" && !j.o.sequential {
+		j.e.message("tmux is not on PATH, so slices are built one after the other: %s, or use --runner process", tmuxHint)
+	}
+	return j.drain(ctx, cfg)
+}
+
+// present checks that the agent's program is there, before anything is claimed.
+func (j *job) present() error {
+	if _, err := exec.LookPath(j.agent.Program); err == nil {
+		var err error
+		j.plugin, err = pluginDir(j.e, j.pr, j.agent)
+		return err
+	}
+	msg := fmt.Sprintf("%s is not on PATH", j.agent.Program)
+	if j.agent.Install != "" {
+		msg += ": install it with " + j.agent.Install
+	}
+	return &exitError{exitMissing, errors.New(msg)}
+}
+
+func (j *job) scope() []string {
+	if len(j.ids) == 0 {
+		return nil
+	}
+	return j.ids
+}
+
+// admit refuses named slices that can't be built, with the reason.
+func (j *job) admit(p *plan.Plan) error {
+	within := make(map[string]bool, len(j.ids))
+	for _, id := range j.ids {
+		within[id] = true
+	}
+	for _, id := range j.ids {
+		req := attempt.Request{ID: id, Named: true, Force: j.o.force, Within: within}
+		if err := attempt.Admit(p, req, time.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// config decides the mode: one here, several one after the other here, or side by side.
+func (j *job) config(p *plan.Plan) drain.Config {
+	ready := len(p.Ready)
+	if len(j.ids) > 0 {
+		ready = len(j.ids)
+	}
+	here := !j.parallel() || !j.o.watch && ready == 1
+	return drain.Config{
+		Project: j.pr, Agent: j.agent, Job: agent.Job{Dir: j.pr.Root, PluginDir: j.plugin},
+		IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force,
+		Max: j.max, Serial: here, Foreground: here, Lead: j.o.watch,
+		Refill:   j.o.watch || len(j.ids) > 1 || here && ready > 1,
+		Interval: j.every, Stagger: j.pr.Config.Stagger,
+	}
+}
+
+func (j *job) drain(ctx context.Context, cfg drain.Config) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	if cfg.Lead {
+		signal.Ignore(syscall.SIGHUP) // the terminal may go away, the night's work goes on
+	}
+	var stdout *os.File
+	if cfg.Foreground {
+		stdout, _ = j.e.out.(*os.File)
+	}
+	cfg.Runner = runner.NewProcess(j.parent, j.pr.Root, j.e.environ, stdout, cfg.Max)
+	var session *tmux.Session
+	if !cfg.Foreground && j.runner() == "tmux" {
+		var err error
+		if cfg.Runner, session, err = j.tmux(); err != nil {
+			return err
+		}
+		defer session.CloseIdle(context.WithoutCancel(ctx))
+		cfg.Detach = !cfg.Refill && j.e.canAttach()
+	}
+	cfg.Signals = signals
+	t := newTeller(j.e, cfg)
+	t.session = session
+	cfg.Report = t.report
+	cfg.Trace = j.e.detail
+	res, err := drain.Run(ctx, cfg)
+	t.clear()
+	if err != nil {
+		return err
+	}
+	if cfg.Detach && len(res.Open) > 0 {
+		return j.e.attach(ctx, session)
+	}
+	return j.conclude(cfg, t, res)
+}
+
+// tmux makes the runner that puts agents into panes.
+func (j *job) tmux() (runner.Runner, *tmux.Session, error) {
+	// In a pane /proc/self/exe would be tmux.
+	program, err := os.Executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	s := openSession(j.e, j.pr)
+	return &runner.Tmux{Session: s, Self: program, Root: j.pr.Root, Env: j.e.environ, Runs: j.pr.Runs}, s, nil
+}
+
+// conclude prints what is to be known at the end and gives the exit code.
+func (j *job) conclude(cfg drain.Config, t *teller, res *drain.Result) error {
+	t.summary(res)
+	if sig, ok := res.Signal.(syscall.Signal); ok {
+		return &exitError{code: exitSignal + int(sig)}
+	}
+	for _, r := range res.Ended {
+		if r.Evidence != nil && r.Evidence.Missing != "" {
+			return &exitError{code: exitMissing}
+		}
+	}
+	done := res.Plan.Done == res.Plan.Total
+	if !cfg.Refill { // one round: what it launched counts, and what a hold stopped as it came out in the end
+		last := make(map[string]plan.Outcome)
+		for _, r := range res.Ended {
+			last[r.Slice] = r.Outcome
+		}
+		done = len(last) > 0
+		for _, o := range last {
+			done = done && o == plan.Complete
+		}
+	}
+	if !done {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+// nothingReady says why, and is no failure only where all is done.
+func nothingReady(e *env, p *plan.Plan) error {
+	if p.Done == p.Total {
+		e.print("All slices complete: %s\n", totals(p))
+		return nil
+	}
+	e.print("Nothing is ready: %s\n", totals(p))
+	leftOver(e, p)
+	return &exitError{code: exitFailed}
+}

@@ -1,0 +1,104 @@
+package cli
+
+import (
+	"strings"
+	"time"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+)
+
+// dryRun shows what a run would do. It writes nothing and starts nothing.
+func dryRun(e *env, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) error {
+	if err := j.admit(p); err != nil {
+		return err
+	}
+	launch := wouldLaunch(p, j)
+	command := j.agent.Command(agent.Job{Prompt: pr.Tracker.Prompt("ID"), Dir: pr.Root, SessionID: "UUID", Slice: "ID"})
+	if o.json {
+		return e.json(dryDoc(p, launch, command))
+	}
+	e.warn(p)
+	now := time.Now()
+	list := func(label string, ids []string, words string) {
+		if len(ids) > 0 || label == "Ready" {
+			e.print("%s (%d): %s\n", label, len(ids), words)
+		}
+	}
+	list("Ready", p.Ready, strings.Join(p.Ready, ", "))
+	list("Running", p.Running, strings.Join(p.Running, ", "))
+	list("Blocked", p.Blocked, briefs(p, p.Blocked, now))
+	list("Failed", p.Failed, troubleList(p, p.Failed, now))
+	list("Stalled", p.Stalled, troubleList(p, p.Stalled, now))
+	list("Waiting", p.Waiting, briefs(p, p.Waiting, now))
+	list("Unknown", p.Unknown, briefs(p, p.Unknown, now))
+	if p.Hold != nil {
+		e.print("Held until %s: %s\n", clock(p.Hold.Until), agent.Clean(p.Hold.Kind))
+	}
+	if len(launch) == 0 {
+		e.print("Would launch: nothing\n")
+		return nil
+	}
+	e.print("Would launch: %s\n", strings.Join(launch, ", "))
+	e.print("Command: %s\n", commandLine(command))
+	return nil
+}
+
+// wouldLaunch is what the first round would start.
+func wouldLaunch(p *plan.Plan, j *job) []string {
+	n := max(j.max-p.Taken, 0)
+	if !j.parallel() {
+		n = min(n, 1)
+	}
+	if p.Hold != nil {
+		n = 0
+	}
+	candidates := p.Ready
+	if len(j.ids) > 0 {
+		candidates = nil
+		for _, id := range j.ids {
+			if attempt.Admit(p, attempt.Request{ID: id, Named: true, Force: j.o.force}, time.Now()) == nil {
+				candidates = append(candidates, id)
+			}
+		}
+	}
+	return candidates[:min(n, len(candidates))]
+}
+
+type dryRunDoc struct {
+	SchemaVersion int      `json:"schema_version"`
+	Ready         []string `json:"ready"`
+	Running       []string `json:"running"`
+	Blocked       []string `json:"blocked"`
+	WouldLaunch   []string `json:"would_launch"`
+	Command       []string `json:"command"` // ID and UUID stand for the slice's
+}
+
+func dryDoc(p *plan.Plan, launch, command []string) dryRunDoc {
+	return dryRunDoc{SchemaVersion: 1, Ready: orEmpty(p.Ready), Running: orEmpty(p.Running), Blocked: orEmpty(p.Blocked),
+		WouldLaunch: orEmpty(launch), Command: orEmpty(command)}
+}
+
+// orEmpty makes a list that JSON shows as [] and not as null, which means unknown.
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// commandLine shows an argv as one could type it into a shell.
+func commandLine(argv []string) string {
+	words := make([]string, len(argv))
+	for i, a := range argv {
+		words[i] = a
+		if a == "" || strings.ContainsAny(a, " \t\n\"'`$&|;<>()*?[]{}~#!\\") {
+			words[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+		}
+	}
+	return agent.Clean(strings.Join(words, " "))
+}
+
+func clock(t time.Time) string { return t.Local().Format("15:04:05") }

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"strings"
+	"time"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+)
+
+// sliceInside is gl slice called by an agent: it claims nothing and starts nothing, it says which slice to build. The
+// first line is the id alone, then "key: value" lines; what else is ready is for the person and goes to stderr.
+func sliceInside(e *env, pr *project.Project, p *plan.Plan, ids []string) error {
+	own := e.getenv("GL_SLICE")
+	switch {
+	case len(ids) > 0:
+		return e.describe(p, ids[0])
+	case own != "" && p.State(own) != nil:
+		return e.describe(p, own)
+	case len(p.Ready) == 0:
+		return insideNothing(e, p)
+	}
+	if err := e.describe(p, p.Ready[0]); err != nil {
+		return err
+	}
+	if n := len(p.Ready) - 1; n > 0 {
+		noun := "slices"
+		if n == 1 {
+			noun = "slice"
+		}
+		e.message("%d more %s ready. Run in a new terminal:\n gl slice --max %d", n, noun, pr.Config.Max)
+	}
+	return nil
+}
+
+// describe prints a slice as an agent reads it.
+func (e *env) describe(p *plan.Plan, id string) error {
+	st := p.State(id)
+	e.print("%s\n", id)
+	line := func(key, value string) {
+		if value != "" {
+			e.print("%s: %s\n", key, strings.ReplaceAll(agent.Clean(value), "\n", " "))
+		}
+	}
+	line("name", st.Name)
+	line("status", st.Status)
+	line("step", st.Step)
+	line("milestone", st.Milestone)
+	line("deps", strings.Join(st.Deps, ","))
+	line("file", st.File)
+	line("session", st.Session)
+	if len(st.Needs) > 0 || st.Class != plan.Available && st.Class != plan.Active {
+		line("note", p.Why(id, time.Now()).String())
+	}
+	return nil
+}
+
+func insideNothing(e *env, p *plan.Plan) error {
+	if p.Done == p.Total {
+		e.print("All slices complete: %s\n", totals(p))
+		return nil
+	}
+	e.print("Nothing is ready: %s\n", totals(p))
+	leftOver(e, p)
+	return nil
+}

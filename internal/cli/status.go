@@ -1,0 +1,235 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+)
+
+type statusOptions struct {
+	compact   bool
+	json      bool
+	milestone string
+}
+
+func newStatus(e *env) *cobra.Command {
+	var o statusOptions
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show progress: what runs, what is ready, what is blocked",
+		Long: `Show how far the project is: progress, what runs, what is ready in the order in which it would be launched, what is
+blocked and by what, what failed, stalled or waits for a person, and the recorded tests. What is wrong with single files
+is told on stderr and stops nothing. STATE.md is brought up to date where it can be written.
+
+--compact is one line for a status bar: it never fails and never writes. Where nothing is known it says so with ?.
+
+Exit codes: 0 shown; 1 there is no project, or no such milestone; 2 wrong usage.`,
+		Example: `  gl status
+  gl status --milestone mvp
+  gl status --json | jq -r '.ready[]'
+  gl status --compact`,
+		Args: args(cobra.NoArgs),
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if o.compact {
+				return nil // it checks for itself, and doesn't fail
+			}
+			return e.prepare()
+		},
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case o.compact && o.json:
+				return usage("give --compact or --json, not both")
+			case o.compact:
+				return runCompact(e, o)
+			}
+			return runStatus(c.Context(), e, o)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.compact, "compact", false, "one line, for a status bar")
+	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
+	return c
+}
+
+func runStatus(ctx context.Context, e *env, o statusOptions) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	p, err := shownPlan(pr, now, o.milestone)
+	if err != nil {
+		return err
+	}
+	e.warn(p)
+	if o.json {
+		if err := e.json(newStatusDoc(p, o.milestone)); err != nil {
+			return err
+		}
+	} else {
+		width := e.width()
+		for _, l := range statusLines(p, now) {
+			e.print("%s\n", hang(l.label, l.text, width))
+		}
+	}
+	freshen(ctx, pr)
+	return nil
+}
+
+// runCompact prints the line for a status bar, whatever is the matter.
+func runCompact(e *env, o statusOptions) error {
+	p, err := compactPlan(e, o.milestone)
+	if err != nil {
+		e.print("? slices | ? running\n")
+		return nil
+	}
+	e.print("%d/%d done | %d running\n", p.Done, p.Total, len(p.Running))
+	return nil
+}
+
+func compactPlan(e *env, milestone string) (*plan.Plan, error) {
+	if err := e.prepare(); err != nil {
+		return nil, err
+	}
+	pr, err := e.project()
+	if err != nil {
+		return nil, err
+	}
+	return shownPlan(pr, time.Now(), milestone)
+}
+
+// shownPlan is the plan of a command that only shows: what is wrong with config.json is a warning among the others.
+func shownPlan(pr *project.Project, now time.Time, milestone string) (*plan.Plan, error) {
+	p, err := pr.Plan(now, planOptions(pr, milestone, nil))
+	if err != nil {
+		return nil, err
+	}
+	if err := knownMilestone(p, milestone); err != nil {
+		return nil, err
+	}
+	p.Warnings = append(p.Warnings, configWarnings(pr)...)
+	return p, nil
+}
+
+// configWarnings has a warning for each key of config.json that is wrong.
+func configWarnings(pr *project.Project) []plan.Warning {
+	if pr.ConfigErr == nil {
+		return nil
+	}
+	const path = ".greenlight/config.json"
+	text := strings.TrimPrefix(pr.ConfigErr.Error(), filepath.Join(pr.Root, path)+": ")
+	var list []plan.Warning
+	for _, line := range strings.Split(text, "\n") {
+		list = append(list, plan.Warning{Path: path, Message: line + "; the default counts"})
+	}
+	return list
+}
+
+// freshenLimit is how long a command that shows something may wait for others to bring STATE.md up to date.
+const freshenLimit = 2 * time.Second
+
+// freshen brings STATE.md up to date. That is a courtesy: a tree that can't be written, and somebody who keeps the
+// lock, are no reason to fail.
+func freshen(ctx context.Context, pr *project.Project) {
+	ctx, cancel := context.WithTimeout(ctx, freshenLimit)
+	defer cancel()
+	_ = pr.Tracker.Refresh(ctx)
+}
+
+type statusLine struct{ label, text string }
+
+func statusLines(p *plan.Plan, now time.Time) []statusLine {
+	lines := []statusLine{{"Progress:", fmt.Sprintf("%s %d/%d slices", bar(p.Done, p.Total), p.Done, p.Total)}}
+	add := func(label, text string) {
+		if text != "" {
+			lines = append(lines, statusLine{label, text})
+		}
+	}
+	if p.Hold != nil {
+		add("Held:", heldText(p.Hold, now))
+	}
+	add("Running:", progressList(p))
+	add("Ready:", strings.Join(p.Ready, ", "))
+	add("Blocked:", briefs(p, p.Blocked, now))
+	add("Failed:", troubleList(p, p.Failed, now))
+	add("Stalled:", troubleList(p, p.Stalled, now))
+	add("Waiting:", briefs(p, p.Waiting, now))
+	add("Unknown:", briefs(p, p.Unknown, now))
+	add("Tests:", fmt.Sprintf("%s passing, %s failing, %s security",
+		thousands(p.Tests), thousands(p.Failing), thousands(p.Security)))
+	return lines
+}
+
+// heldText says until when nothing is launched, and why: "until 14:05 (rate limit met by S-3: come back later)". The
+// time is local, with its date unless that is today's.
+func heldText(h *plan.Hold, now time.Time) string {
+	until, layout := h.Until.Local(), "15:04"
+	if until.Format(time.DateOnly) != now.Local().Format(time.DateOnly) {
+		layout = "2006-01-02 15:04"
+	}
+	why := h.Kind
+	if h.By != "" {
+		why += " met by " + h.By
+	}
+	if h.Reason != "" {
+		why += ": " + h.Reason
+	}
+	return fmt.Sprintf("until %s (%s)", until.Format(layout), oneLine(why))
+}
+
+// oneLine makes text from a file fit for one line of a terminal.
+func oneLine(s string) string { return agent.Clean(strings.Join(strings.Fields(s), " ")) }
+
+// width is how many columns stdout has; 0 for what is no terminal, where lines may be of any length.
+func (e *env) width() int {
+	f, ok := e.out.(*os.File)
+	if !ok || !isTerminal(f) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// labelWidth is the column in which the texts of gl status begin.
+const labelWidth = 10
+
+// hang puts the text behind its label and, where the width is known, breaks it between words, the lines that follow
+// indented like the first. A word that is too long for any line stays whole.
+func hang(label, text string, width int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-*s", labelWidth, label)
+	if width < 2*labelWidth {
+		return b.String() + text
+	}
+	column := labelWidth
+	for i, word := range strings.Split(text, " ") {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case column+1+n > width:
+			b.WriteString("\n" + strings.Repeat(" ", labelWidth))
+			column = labelWidth
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
+}

@@ -1,0 +1,104 @@
+package cli
+
+import "greenlight/internal/plan"
+
+// A statusDoc is what gl status --json prints; docs/schema/status.schema.json describes it. Lists are never null, and
+// what is unknown is null rather than empty or 0. Changes only add keys, or count schema_version up.
+type statusDoc struct {
+	SchemaVersion int             `json:"schema_version"`
+	Format        string          `json:"format"`
+	Root          string          `json:"root"`
+	Milestone     *string         `json:"milestone"` // of --milestone; null for all slices
+	Total         int             `json:"total"`
+	Done          int             `json:"done"`
+	Slices        []statusSlice   `json:"slices"`
+	Running       []string        `json:"running"`
+	Ready         []string        `json:"ready"` // in launch order
+	Blocked       []statusBlocked `json:"blocked"`
+	Failed        []string        `json:"failed"`
+	Stalled       []string        `json:"stalled"`
+	Waiting       []string        `json:"waiting"`
+	Unknown       []string        `json:"unknown"`
+	Tests         statusTests     `json:"tests"`
+	Hold          *plan.Hold      `json:"hold"`
+	Warnings      []statusWarning `json:"warnings"`
+}
+
+// A statusSlice is one slice; of one whose file can't be read little is known.
+type statusSlice struct {
+	ID            string     `json:"id"`
+	Name          string     `json:"name"`
+	Status        *string    `json:"status"` // verbatim
+	Class         plan.Class `json:"class"`
+	Step          *string    `json:"step"`
+	Milestone     *string    `json:"milestone"`
+	Deps          []string   `json:"deps"`
+	Needs         []string   `json:"needs"` // those of deps that aren't done
+	Session       *string    `json:"session"`
+	Tests         *int       `json:"tests"`
+	SecurityTests *int       `json:"security_tests"`
+	Updated       *string    `json:"updated"` // verbatim
+	Stale         bool       `json:"stale"`
+	Attempts      int        `json:"attempts"` // used up; a rate limit uses none
+}
+
+type statusBlocked struct {
+	ID      string   `json:"id"`
+	Needs   []string `json:"needs"`
+	Because string   `json:"because"`
+}
+
+type statusTests struct {
+	Passing  int `json:"passing"`
+	Failing  int `json:"failing"`
+	Security int `json:"security"`
+}
+
+type statusWarning struct {
+	Path    *string `json:"path"` // null where no single file is to blame
+	Message string  `json:"message"`
+}
+
+func newStatusDoc(p *plan.Plan, milestone string) statusDoc {
+	s := p.Snapshot
+	doc := statusDoc{
+		SchemaVersion: 1, Format: s.Format, Root: s.Root, Milestone: known(milestone),
+		Total: p.Total, Done: p.Done, Slices: []statusSlice{},
+		Running: orEmpty(p.Running), Ready: orEmpty(p.Ready), Blocked: []statusBlocked{},
+		Failed: orEmpty(p.Failed), Stalled: orEmpty(p.Stalled), Waiting: orEmpty(p.Waiting), Unknown: orEmpty(p.Unknown),
+		Tests: statusTests{Passing: p.Tests, Failing: p.Failing, Security: p.Security},
+		Hold:  p.Hold, Warnings: []statusWarning{},
+	}
+	for i := range p.States {
+		if st := &p.States[i]; st.InScope {
+			doc.Slices = append(doc.Slices, newStatusSlice(st, s.Used[st.ID]))
+		}
+	}
+	for _, id := range p.Blocked {
+		doc.Blocked = append(doc.Blocked, statusBlocked{id, orEmpty(p.State(id).Needs), p.Because(id)})
+	}
+	for _, w := range p.Warnings {
+		doc.Warnings = append(doc.Warnings, statusWarning{known(w.Path), w.Message})
+	}
+	return doc
+}
+
+func newStatusSlice(st *plan.State, attempts int) statusSlice {
+	s := statusSlice{
+		ID: st.ID, Name: st.Name, Status: known(st.Status), Class: st.Class, Step: known(st.Step),
+		Milestone: known(st.Milestone), Deps: orEmpty(st.Deps), Needs: orEmpty(st.Needs), Session: known(st.Session),
+		Updated: known(st.Updated), Stale: st.Stale, Attempts: attempts,
+	}
+	if st.Corrupt == "" {
+		s.Tests, s.SecurityTests = &st.Tests, &st.SecurityTests
+	}
+	return s
+}
+
+// known makes a text that JSON shows as null where there is none.
+func known(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

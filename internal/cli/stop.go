@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/drain"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/slice"
+	"greenlight/internal/tracker"
+)
+
+func newStop(e *env) *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:   "stop [ID...]",
+		Short: "End agents, keep their work",
+		Long: `End the agents of the named slices, or all. What they wrote stays. A slice on which no step was reached is pending
+again, another one is stalled until gl retry. A gl slice --watch that runs goes on with other slices; --all ends it, too.
+
+Exit codes: 0 they are ended; 1 one of them isn't running, or can't be ended; 2 wrong usage.`,
+		Example:           "  gl stop S-07\n  gl stop --all",
+		ValidArgsFunction: e.completeIDs,
+		RunE: func(c *cobra.Command, ids []string) error {
+			if all && len(ids) > 0 {
+				return usage("give ids or --all, not both")
+			}
+			return runStop(c.Context(), e, ids, all)
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "all that run, and every gl slice with them")
+	return c
+}
+
+func runStop(ctx context.Context, e *env, ids []string, all bool) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	if len(ids) == 0 && !all {
+		return nothingNamed(pr)
+	}
+	if all { // before anything else: while the dead are settled, a drain could launch
+		if err := putStopMark(ctx, pr); err != nil {
+			return err
+		}
+	}
+	dead, err := e.reconcile(ctx, pr)
+	if err != nil {
+		e.message("warning: %v", err) // a corpse that can't be cleared away mustn't keep the others alive
+	}
+	live, err := liveAttempts(pr)
+	if err != nil {
+		return err
+	}
+	recs, errs := chosen(e, pr, ids, live, dead)
+	if all {
+		recs = live
+	}
+	if all && len(recs)+len(dead) == 0 {
+		e.print("nothing is running\n")
+	}
+	errs = append(errs, stopAll(ctx, e, pr, recs)...)
+	return errors.Join(append(errs, pr.Tracker.Refresh(ctx))...)
+}
+
+// nothingNamed is the usage error that names what could be stopped.
+func nothingNamed(pr *project.Project) error {
+	live, err := liveAttempts(pr)
+	if err != nil {
+		return err
+	}
+	if len(live) == 0 {
+		return usage("which slice? none is running")
+	}
+	ids := make([]string, len(live))
+	for i, r := range live {
+		ids[i] = r.Slice
+	}
+	return usage("which slice? running: %s (gl stop --all ends all)", strings.Join(ids, ", "))
+}
+
+// putStopMark ends all drains. A claim looks at the mark under the same lock, so what runs after it is all there is.
+func putStopMark(ctx context.Context, pr *project.Project) error {
+	return pr.Tracker.Do(ctx, func(tracker.Tx) error {
+		if err := pr.Runs.Prepare(); err != nil {
+			return err
+		}
+		return pr.Runs.PutStopMark(time.Now())
+	})
+}
+
+// reconcile settles the attempts whose gl process is gone, and says so.
+func (e *env) reconcile(ctx context.Context, pr *project.Project) ([]*attempt.Record, error) {
+	settled, err := drain.Reconcile(ctx, pr.Settler())
+	for _, r := range settled {
+		e.message("%s %s (%s)", r.Slice, r.Outcome, r.Detail)
+	}
+	return settled, err
+}
+
+// liveAttempts are the open attempts; the leftover of one that is settled is none.
+func liveAttempts(pr *project.Project) ([]*attempt.Record, error) {
+	recs, _, err := pr.Runs.Live()
+	var live []*attempt.Record
+	for _, r := range recs {
+		if now, err := getAttempt(pr.Runs, r.Slice, r.N); err == nil && now.Phase != plan.Settled {
+			live = append(live, now)
+		}
+	}
+	return live, err
+}
+
+// chosen finds the attempts of the ids. One whose gl process was found dead just now is ended already.
+func chosen(e *env, pr *project.Project, ids []string, live, dead []*attempt.Record) ([]*attempt.Record, []error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return nil, []error{err}
+	}
+	var recs []*attempt.Record
+	var errs []error
+	for _, id := range ids {
+		id, err := resolveRunning(e, p, id, live)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case recordOf(recs, id) != nil || recordOf(dead, id) != nil:
+		case recordOf(live, id) == nil:
+			errs = append(errs, fmt.Errorf("%s isn't running. %s", id, p.Why(id, time.Now())))
+		default:
+			recs = append(recs, recordOf(live, id))
+		}
+	}
+	return recs, errs
+}
+
+// resolveRunning also knows the agents whose slice was taken out of the project.
+func resolveRunning(e *env, p *plan.Plan, id string, live []*attempt.Record) (string, error) {
+	ids := p.IDs()
+	for _, r := range live {
+		if p.State(r.Slice) == nil {
+			ids = append(ids, r.Slice)
+		}
+	}
+	match, note, err := slice.Resolve(id, ids)
+	if note != "" {
+		e.message("%s", note)
+	}
+	return match, err
+}
+
+// recordOf is the record of the slice among recs, nil for none.
+func recordOf(recs []*attempt.Record, id string) *attempt.Record {
+	for _, r := range recs {
+		if r.Slice == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// stopAll ends the attempts side by side and tells of each as it ends: every one may take its grace.
+func stopAll(ctx context.Context, e *env, pr *project.Project, recs []*attempt.Record) []error {
+	type result struct {
+		was, final *attempt.Record
+		err        error
+	}
+	results := make(chan result)
+	settler := pr.Settler()
+	for _, r := range recs {
+		go func() {
+			final, err := settler.Stop(ctx, r)
+			results <- result{r, final, err}
+		}()
+	}
+	var errs []error
+	for range recs {
+		r := <-results
+		switch {
+		case r.err != nil:
+			errs = append(errs, fmt.Errorf("stop %s: %w", r.was.Slice, r.err))
+		case r.final != nil:
+			e.print("%s\n", stoppedText(r.final))
+		}
+	}
+	return errs
+}
+
+// stoppedText is how the attempt ended, which may have been by itself.
+func stoppedText(r *attempt.Record) string {
+	switch r.Outcome {
+	case plan.Interrupted:
+		return fmt.Sprintf("%s stopped (%s)", r.Slice, r.Detail)
+	case plan.Complete:
+		return fmt.Sprintf("%s was done already (%s)", r.Slice, r.Detail)
+	}
+	return fmt.Sprintf("%s had ended already: %s", r.Slice, outcomeText(r))
+}

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// Version is set when a release is built (-ldflags "-X greenlight/internal/cli.Version=1.2.3").
+var Version = "dev"
+
+func newVersion(e *env) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  gl version\n  gl version --json",
+		Args:    args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			v := versionInfo()
+			if asJSON {
+				return e.json(v)
+			}
+			e.print("gl %s", v.Version)
+			if v.Commit != "" {
+				e.print(" (%s)", v.Commit)
+			}
+			e.print(" %s %s\n", v.Go, v.Platform)
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
+
+type versionDoc struct {
+	SchemaVersion int    `json:"schema_version"`
+	Version       string `json:"version"`
+	Commit        string `json:"commit"` // "" where the build doesn't say
+	Go            string `json:"go"`
+	Platform      string `json:"platform"`
+}
+
+func versionInfo() versionDoc {
+	v := versionDoc{SchemaVersion: 1, Version: Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+				v.Commit = s.Value[:12]
+			}
+		}
+	}
+	return v
+}

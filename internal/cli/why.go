@@ -1,0 +1,276 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+)
+
+func newWhy(e *env) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "why [id]",
+		Short: "Say why a slice isn't running or isn't done, and what to do",
+		Long: `Say why a slice is where it is: its reason, for a blocked one the chain of needs down to the slice that holds it up, its
+last attempts, and the commands that help. Without an id: the reason of each slice that isn't done.
+
+Exit codes: 0 told; 1 there is no such slice, or no project; 2 wrong usage.`,
+		Example: `  gl why
+  gl why S-07
+  gl why S-07 --json | jq -r '.slices[0].next[]'`,
+		Args:              args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: e.completeFirstID,
+		RunE: func(_ *cobra.Command, a []string) error {
+			return runWhy(e, append(a, "")[0], asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
+
+func runWhy(e *env, id string, asJSON bool) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	p, err := shownPlan(pr, now, "")
+	if err != nil {
+		return err
+	}
+	ids := unfinished(p)
+	if id != "" {
+		if id, err = e.resolve(p, id); err != nil {
+			return err
+		}
+		ids = []string{id}
+	} else {
+		e.warn(p)
+	}
+	switch {
+	case asJSON:
+		return whyJSON(e, pr, p, ids, now)
+	case id == "":
+		whyAll(e, p, ids, now)
+		return nil
+	}
+	return whyOne(e, pr, p, id, now)
+}
+
+// unfinished lists the slices that aren't done, those nearest to it first.
+func unfinished(p *plan.Plan) []string {
+	return slices.Concat(p.Running, p.Ready, p.Blocked, p.Failed, p.Stalled, p.Waiting, p.Unknown)
+}
+
+// whyAll gives a line for each slice.
+func whyAll(e *env, p *plan.Plan, ids []string, now time.Time) {
+	switch {
+	case p.Total == 0:
+		e.print("there are no slices yet\n")
+		return
+	case len(ids) == 0 && p.Total == 1:
+		e.print("the only slice is done\n")
+		return
+	case len(ids) == 0:
+		e.print("all %d slices are done\n", p.Total)
+		return
+	}
+	if p.Hold != nil {
+		e.print("held %s\n", heldText(p.Hold, now))
+	}
+	for _, id := range ids {
+		e.print("%s\n", oneLine(p.Why(id, now).String()))
+	}
+}
+
+// whyOne tells all about one slice.
+func whyOne(e *env, pr *project.Project, p *plan.Plan, id string, now time.Time) error {
+	recs, err := lastAttempts(pr.Runs, []string{id})
+	if err != nil {
+		return err
+	}
+	r := p.Why(id, now)
+	next := helpful(p, r, now)
+	r.Next = nil
+	e.print("%s\n", oneLine(r.String()))
+	if p.Hold != nil && r.State == "ready" {
+		e.print("held %s\n", heldText(p.Hold, now))
+	}
+	for i, hop := range p.Hops(id, now) {
+		e.print("%s%s\n", strings.Repeat("  ", i+1), oneLine(hop))
+	}
+	for _, rec := range recs[id] {
+		e.print("  %s\n", oneLine(attemptText(p.State(id), rec, now)))
+	}
+	for _, command := range next {
+		e.print("Run %s\n", agent.Clean(command))
+	}
+	return nil
+}
+
+// helpful is the commands that help: a blocked slice needs those of its root.
+func helpful(p *plan.Plan, r plan.Reason, now time.Time) []string {
+	if r.Root == "" {
+		return r.Next
+	}
+	return p.Why(r.Root, now).Next
+}
+
+// attemptsShown is how many of a slice's attempts gl why tells of.
+const attemptsShown = 5
+
+// lastAttempts reads the last attempts of the slices, newest first. A record that can't be read is left out.
+func lastAttempts(runs *attempt.Store, ids []string) (map[string][]*attempt.Record, error) {
+	index, err := runs.Index()
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string][]*attempt.Record)
+	for _, id := range ids {
+		last := 0 // an attempt that is being settled stands in the index twice
+		for _, entry := range slices.Backward(index[id]) {
+			if len(all[id]) == attemptsShown {
+				break
+			}
+			if entry.N == last {
+				continue
+			}
+			last = entry.N
+			if rec, err := getAttempt(runs, id, entry.N); err == nil {
+				all[id] = append(all[id], rec)
+			}
+		}
+	}
+	return all, nil
+}
+
+// attemptText is one attempt in a line: "attempt 2 with claude, 2026-03-01 14:05: failed: exit 7, after 12s, 3 turns,
+// $0.42". The time is local.
+func attemptText(st *plan.State, r *attempt.Record, now time.Time) string {
+	began := r.ClaimedAt
+	if r.StartedAt != nil {
+		began = *r.StartedAt
+	}
+	parts := []string{attemptState(st, r, now)}
+	if d := duration(r); d != nil {
+		parts = append(parts, "after "+plan.Age(*d))
+	}
+	if turns := turnsOf(r); turns != nil {
+		parts = append(parts, plan.Count(*turns, "turn"))
+	}
+	if cost := r.Cost(); cost != nil {
+		parts = append(parts, fmt.Sprintf("$%.2f", *cost))
+	}
+	return fmt.Sprintf("attempt %d with %s, %s: %s", r.N, r.Agent, began.Local().Format("2006-01-02 15:04"), strings.Join(parts, ", "))
+}
+
+func attemptState(st *plan.State, r *attempt.Record, now time.Time) string {
+	switch {
+	case r.Phase == plan.Settled:
+		return outcomeText(r)
+	case st.Attempt != nil && st.Attempt.N == r.N && st.Attempt.Dead:
+		return "its gl process vanished"
+	case r.StartedAt == nil:
+		return "starting"
+	case r.Phase == plan.Ended:
+		return "ended, being settled"
+	}
+	return "running for " + plan.Age(now.Sub(*r.StartedAt))
+}
+
+// duration is how long the agent was at work, nil where that isn't known (yet).
+func duration(r *attempt.Record) *time.Duration {
+	if r.StartedAt == nil || r.EndedAt == nil {
+		return nil
+	}
+	d := r.EndedAt.Sub(*r.StartedAt)
+	return &d
+}
+
+func turnsOf(r *attempt.Record) *int {
+	if r.Evidence == nil || r.Evidence.Result == nil {
+		return nil
+	}
+	return &r.Evidence.Result.Turns
+}
+
+type whyDoc struct {
+	SchemaVersion int        `json:"schema_version"`
+	Hold          *plan.Hold `json:"hold"`
+	Slices        []whySlice `json:"slices"`
+}
+
+type whySlice struct {
+	ID       string       `json:"id"`
+	State    string       `json:"state"` // plan.Reason's
+	Cause    string       `json:"cause"` // "" where the state says it all
+	Needs    []string     `json:"needs"`
+	Root     *string      `json:"root"`
+	Because  *string      `json:"because"`
+	Next     []string     `json:"next"`
+	Chain    []string     `json:"chain"` // from a blocked slice to its root
+	Attempts []whyAttempt `json:"attempts"`
+}
+
+type whyAttempt struct {
+	N       int           `json:"n"`
+	Agent   string        `json:"agent"`
+	Outcome *plan.Outcome `json:"outcome"` // null until it is settled
+	Detail  *string       `json:"detail"`
+	Started *time.Time    `json:"started"`
+	Ended   *time.Time    `json:"ended"`
+	Seconds *float64      `json:"seconds"`
+	Turns   *int          `json:"turns"`
+	CostUSD *float64      `json:"cost_usd"`
+}
+
+func whyJSON(e *env, pr *project.Project, p *plan.Plan, ids []string, now time.Time) error {
+	recs, err := lastAttempts(pr.Runs, ids)
+	if err != nil {
+		return err
+	}
+	doc := whyDoc{SchemaVersion: 1, Hold: p.Hold, Slices: []whySlice{}}
+	for _, id := range ids {
+		doc.Slices = append(doc.Slices, newWhySlice(p, id, recs[id], now))
+	}
+	return e.json(doc)
+}
+
+func newWhySlice(p *plan.Plan, id string, recs []*attempt.Record, now time.Time) whySlice {
+	r := p.Why(id, now)
+	s := whySlice{
+		ID: id, State: r.State, Cause: r.Cause, Needs: orEmpty(r.Needs), Root: known(r.Root),
+		Next: orEmpty(helpful(p, r, now)), Chain: []string{}, Attempts: []whyAttempt{},
+	}
+	if r.Root != "" {
+		s.Because, s.Chain = known(p.Because(id)), p.WayOut(id)
+	}
+	for _, rec := range recs {
+		s.Attempts = append(s.Attempts, newWhyAttempt(rec))
+	}
+	return s
+}
+
+func newWhyAttempt(r *attempt.Record) whyAttempt {
+	a := whyAttempt{
+		N: r.N, Agent: r.Agent, Detail: known(r.Detail), Started: r.StartedAt, Ended: r.EndedAt,
+		Turns: turnsOf(r), CostUSD: r.Cost(),
+	}
+	if r.Phase == plan.Settled {
+		a.Outcome = &r.Outcome
+	}
+	if d := duration(r); d != nil {
+		seconds := math.Round(d.Seconds()*1000) / 1000
+		a.Seconds = &seconds
+	}
+	return a
+}

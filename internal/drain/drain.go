@@ -1,0 +1,347 @@
+// Package drain is the run: it decides what to launch, launches it, notices what ended, and goes on until nothing is
+// left to do. It owns the goroutines, the tickers and the signals of that, and all decisions are made by one of them.
+// It doesn't run agents (package attempt does, in processes of their own), and it doesn't print.
+//
+// A drain may be killed at any instant: it keeps nothing that the next one can't read from the files.
+package drain
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/durable"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+	"greenlight/internal/project"
+	"greenlight/internal/runner"
+)
+
+// A Config says what to drain and how.
+type Config struct {
+	Project *project.Project
+	Runner  runner.Runner
+	Agent   agent.Agent
+	Job     agent.Job // Dir and PluginDir; the rest is filled in for each slice
+
+	IDs       []string // the named slices, in the order given; nil for whatever is ready
+	Milestone string
+	Force     bool
+
+	Max        int  // attempts at a time in the whole project
+	Serial     bool // of these, one at a time is ours
+	Refill     bool // launch again as slots free; else one round
+	Lead       bool // gl slice --watch: adopt what runs, and let one such drain decide for the project
+	Foreground bool // a signal ends the attempts; else they go on
+	Detach     bool // end as soon as the first round is launched
+
+	Interval time.Duration // the safety net
+	Stagger  time.Duration // between two launches
+	Signals  <-chan os.Signal
+	Report   func(Report)
+	Trace    func(format string, a ...any) // each decision and file event, for --verbose
+}
+
+// A Report is what one pass has to tell. Plan is always there.
+type Report struct {
+	Plan     *plan.Plan
+	Adopted  []*attempt.Record // found running, of an earlier gl
+	Ended    []*attempt.Record // settled
+	Launched []*attempt.Record
+	Warnings []string
+	Hold     *plan.Hold // launches stop until then; told once for each hold
+	Leader   string     // somebody else drains the project: who; told once
+	TookOver bool       // and now it is us
+}
+
+// A Result is how a drain ended.
+type Result struct {
+	Plan    *plan.Plan
+	Ended   []*attempt.Record // all that it saw end
+	Open    []*attempt.Record // what goes on without it
+	Signal  os.Signal         // what ended it
+	Stopped bool              // gl stop --all did
+}
+
+const (
+	tick         = time.Second      // how often the wrappers' lives are checked
+	settleTime   = 2 * time.Second  // a graph that can't be read is given this long: an editor may be writing it
+	startLimit   = 30 * time.Second // a wrapper that hasn't reported after this never will
+	misfireLimit = 3                // wrappers that died before they started, per slice
+	reapLimit    = 5 * time.Second
+)
+
+type drain struct {
+	Config
+	settler attempt.Settler
+	watch   *watcher
+
+	open     map[string]*attempt.Record // what this drain answers for, by name
+	tried    map[string]bool            // named slices that had their turn
+	excluded map[string]bool            // not to be launched again by this drain
+	misfires map[string]int
+	children int             // wrappers that the runner hasn't reported gone
+	round    bool            // one was launched
+	owed     map[string]bool // slices that a hold has cost their turn in this round
+
+	leads     bool
+	leaderErr <-chan error
+	lock      *durable.Held
+	stopMark  string
+
+	recovering map[string]bool
+	recovered  chan recovery
+
+	plan       *plan.Plan
+	dirty      bool // STATE.md is behind
+	unsure     time.Time
+	lastLaunch time.Time
+	lastHold   time.Time
+	stopping   bool
+	res        Result
+}
+
+type recovery struct {
+	name string
+	rec  *attempt.Record
+	err  error
+}
+
+// Run drains until nothing of its own runs and nothing can be launched, or a signal comes.
+func Run(ctx context.Context, cfg Config) (*Result, error) {
+	d := &drain{
+		Config: cfg, settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
+		excluded: map[string]bool{}, misfires: map[string]int{}, owed: map[string]bool{}, recovering: map[string]bool{},
+		recovered: make(chan recovery, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
+	}
+	if err := cfg.Project.Runs.Prepare(); err != nil {
+		return nil, err
+	}
+	d.watch = newWatcher(cfg.Project.Runs, cfg.Project.Tracker.Watch(), cfg.Trace)
+	defer d.watch.close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if cfg.Lead {
+		if err := d.standForLeader(ctx); err != nil {
+			return nil, err
+		}
+	}
+	err := d.loop(ctx)
+	d.finish(ctx)
+	return &d.res, err
+}
+
+// standForLeader takes the drain's lock, or waits for it beside the loop. The kernel gives it up when its holder dies.
+func (d *drain) standForLeader(ctx context.Context) error {
+	path := d.Project.Runs.LeaderLock()
+	lock, err := durable.TryLock(path)
+	if err == nil {
+		d.lock, d.leads = lock, true
+		return nil
+	}
+	var locked *durable.LockedError
+	if !errors.As(err, &locked) {
+		return err
+	}
+	d.report(Report{Leader: locked.Holder})
+	done := make(chan error, 1)
+	d.leaderErr = done
+	go func() {
+		lock, err := durable.Await(ctx, path)
+		d.lock = lock
+		done <- err
+	}()
+	return nil
+}
+
+func (d *drain) loop(ctx context.Context) error {
+	for {
+		if err := d.pass(ctx); err != nil {
+			return err
+		}
+		if d.finished() {
+			return nil
+		}
+		if stop, err := d.wait(ctx); stop || err != nil {
+			return err
+		}
+	}
+}
+
+// pass looks at everything, settles the dead, tells what changed, and launches.
+func (d *drain) pass(ctx context.Context) error {
+	var r Report
+	if err := d.observe(ctx, &r); err != nil {
+		return err
+	}
+	launched := d.mayLaunch() && len(d.candidates(d.plan)) > 0
+	if launched {
+		if err := d.launch(ctx, &r); err != nil {
+			return err
+		}
+	}
+	d.noteHold(&r)
+	d.report(r)
+	if d.dirty {
+		d.dirty = false
+		if err := d.Project.Tracker.Refresh(ctx); err != nil {
+			d.report(Report{Warnings: []string{err.Error()}})
+		}
+	}
+	return nil
+}
+
+func (d *drain) report(r Report) {
+	if r.Plan = d.plan; r.Plan == nil {
+		r.Plan = &plan.Plan{Snapshot: &plan.Snapshot{}}
+	}
+	d.Report(r)
+}
+
+// observe brings the drain's picture up to date: what ended, what else runs, what died.
+func (d *drain) observe(ctx context.Context, r *Report) error {
+	live, _, err := d.Project.Runs.Live()
+	if err != nil {
+		return err
+	}
+	now := make(map[string]*attempt.Record, len(live))
+	for _, rec := range live {
+		now[rec.Name()] = rec
+		d.meet(ctx, rec, r)
+	}
+	for name := range d.open {
+		if now[name] == nil {
+			d.part(ctx, name, r)
+		}
+	}
+	if d.Project.Runs.StopMark() != d.stopMark {
+		d.stopping, d.res.Stopped = true, true
+	}
+	d.plan, err = d.Project.Plan(time.Now(), d.options())
+	return err
+}
+
+// meet handles an open attempt: one of ours, one to adopt, or one whose wrapper is dead.
+func (d *drain) meet(ctx context.Context, rec *attempt.Record, r *Report) {
+	name := rec.Name()
+	if d.open[name] != nil {
+		d.open[name] = rec
+	} else if d.Lead {
+		d.open[name] = rec
+		if d.leads {
+			r.Adopted = append(r.Adopted, rec)
+		}
+	}
+	switch {
+	case !d.leads || d.recovering[name]:
+	case rec.Phase == plan.Claimed && rec.Launcher == proc.Self():
+		if time.Since(rec.ClaimedAt) > startLimit {
+			d.misfire(ctx, rec, r, "its wrapper hasn't started")
+		}
+	case rec.State() == proc.Dead:
+		d.recover(ctx, rec)
+	}
+}
+
+// recover settles a dead attempt beside the loop: ending its orphaned agent can take seconds.
+func (d *drain) recover(ctx context.Context, rec *attempt.Record) {
+	name := rec.Name()
+	d.recovering[name] = true
+	go func() {
+		final, err := d.settler.Recover(ctx, rec)
+		d.recovered <- recovery{name, final, err}
+	}()
+}
+
+// part handles one of ours that isn't open any more: settled, or given back.
+func (d *drain) part(ctx context.Context, name string, r *Report) {
+	rec, err := d.Project.Runs.Get(d.open[name].Slice, d.open[name].N)
+	if err != nil || rec.Phase != plan.Settled {
+		d.missing(ctx, name)
+		return
+	}
+	delete(d.open, name)
+	d.dirty = true
+	r.Ended = append(r.Ended, rec)
+	d.res.Ended = append(d.res.Ended, rec)
+	switch rec.Outcome {
+	case plan.Interrupted:
+		d.excluded[rec.Slice] = true
+	case plan.HeldOut:
+		delete(d.tried, rec.Slice)
+		d.owed[rec.Slice] = true
+	}
+}
+
+// missing handles an attempt of ours without a record: a claim that was given back, or somebody has cleaned the
+// directory. Then what we remember stands in for it, and its wrapper writes it anew when it settles.
+func (d *drain) missing(ctx context.Context, name string) {
+	rec := d.open[name]
+	switch {
+	case d.recovering[name]:
+	case rec.Phase == plan.Claimed:
+		delete(d.open, name)
+	case rec.State() == proc.Dead:
+		d.recover(ctx, rec)
+	}
+}
+
+func (d *drain) options() plan.Options {
+	o := d.Project.Options()
+	o.Milestone = d.Milestone
+	o.IDs = d.IDs
+	return o
+}
+
+// noteHold tells of a hold once.
+func (d *drain) noteHold(r *Report) {
+	if h := d.plan.Hold; h != nil && !h.Until.Equal(d.lastHold) {
+		d.lastHold, r.Hold = h.Until, h
+	}
+}
+
+// finished says whether nothing is left to wait for. Claims of others are never waited for, slots they take are.
+func (d *drain) finished() bool {
+	if d.Detach && d.round {
+		return true
+	}
+	if len(d.open) > 0 || len(d.recovering) > 0 {
+		return false
+	}
+	if d.stopping || d.leads && d.roundOver() {
+		return true
+	}
+	if d.plan.Snapshot.Unsure != "" && time.Since(d.unsureSince()) < settleTime {
+		return false
+	}
+	return len(d.candidates(d.plan)) == 0 || d.plan.Snapshot.Unsure != "" && d.distrust()
+}
+
+// finish waits for the wrappers to be through with STATE.md, and leaves it right.
+func (d *drain) finish(ctx context.Context) {
+	for _, rec := range d.open {
+		d.res.Open = append(d.res.Open, rec)
+	}
+	timeout := time.After(reapLimit)
+	for d.children > len(d.open) {
+		select {
+		case <-d.Runner.Exits():
+			d.children--
+		case <-timeout:
+			d.children = 0
+		}
+	}
+	if d.lock != nil && d.leads {
+		d.lock.Unlock()
+	}
+	d.res.Plan = d.plan
+	if d.plan == nil {
+		return
+	}
+	if err := d.Project.Tracker.Refresh(ctx); err != nil {
+		d.report(Report{Warnings: []string{err.Error()}})
+	}
+}

@@ -1,0 +1,157 @@
+package drain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+	"greenlight/internal/tracker"
+)
+
+// mayLaunch says whether this drain may launch anything just now.
+func (d *drain) mayLaunch() bool {
+	switch {
+	case !d.leads, d.stopping, d.plan.Hold != nil:
+		return false
+	case d.roundOver():
+		return false
+	case d.Stagger > 0 && time.Since(d.lastLaunch) < d.Stagger:
+		return false
+	case d.plan.Snapshot.Unsure != "":
+		return time.Since(d.unsureSince()) >= settleTime && !d.distrust()
+	}
+	d.unsure = time.Time{}
+	return d.free(d.plan) > 0
+}
+
+// roundOver says whether a drain that doesn't refill has had its round: what a hold stopped in it is still to come.
+func (d *drain) roundOver() bool { return !d.Refill && d.round && len(d.owed) == 0 }
+
+func (d *drain) unsureSince() time.Time {
+	if d.unsure.IsZero() {
+		d.unsure = time.Now()
+	}
+	return d.unsure
+}
+
+// distrust says whether the dependencies can't be trusted at all: the graph can't be read, not for a while now, and no
+// slice names its own.
+func (d *drain) distrust() bool {
+	if time.Since(d.unsureSince()) < settleTime {
+		return false
+	}
+	return !slices.ContainsFunc(d.plan.States, func(st plan.State) bool { return len(st.Deps) > 0 })
+}
+
+// free is how many more may be launched.
+func (d *drain) free(p *plan.Plan) int {
+	n := d.Max - p.Taken
+	if d.Serial {
+		n = min(n, 1-len(d.open))
+	}
+	return n
+}
+
+// candidates are the slices that may be launched, in order, slots or no slots.
+func (d *drain) candidates(p *plan.Plan) []string {
+	if d.IDs == nil {
+		secondRound := d.round && !d.Refill // it is for those alone whom a hold has stopped in the first
+		return slices.DeleteFunc(slices.Clone(p.Ready), func(id string) bool {
+			return d.excluded[id] || secondRound && !d.owed[id]
+		})
+	}
+	var ids []string
+	for _, id := range append(slices.Clone(p.Ready), d.IDs...) {
+		if d.tried[id] || d.excluded[id] || slices.Contains(ids, id) {
+			continue
+		}
+		if attempt.Admit(p, d.request(id), time.Now()) == nil {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (d *drain) request(id string) attempt.Request {
+	job := d.Job
+	job.Prompt = d.Project.Tracker.Prompt(id)
+	return attempt.Request{ID: id, Named: d.IDs != nil, Force: d.Force, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
+}
+
+// launch claims under the lock, against a plan made under the same lock, and starts the wrappers after it.
+func (d *drain) launch(ctx context.Context, r *Report) error {
+	var claimed []*attempt.Record
+	err := d.Project.Tracker.Do(ctx, func(tx tracker.Tx) (err error) {
+		claimed, err = d.claim(tx, r)
+		return err
+	})
+	for _, rec := range claimed {
+		d.open[rec.Name()] = rec
+		d.tried[rec.Slice] = true
+		delete(d.owed, rec.Slice)
+		d.dirty, d.round = true, true
+		d.lastLaunch = time.Now()
+		if err := d.Runner.Start(rec); err != nil {
+			d.misfire(ctx, rec, r, err.Error())
+			continue
+		}
+		if d.Runner.Exits() != nil {
+			d.children++
+		}
+		d.Trace("launched %s, attempt %d: %q", rec.Slice, rec.N, rec.Argv)
+		r.Launched = append(r.Launched, rec)
+	}
+	return err
+}
+
+func (d *drain) claim(tx tracker.Tx, r *Report) ([]*attempt.Record, error) {
+	runs := d.Project.Runs
+	if runs.StopMark() != d.stopMark {
+		d.stopping, d.res.Stopped = true, true
+		return nil, nil
+	}
+	s, err := d.Project.Snapshot(tx.Load)
+	if err != nil {
+		return nil, err
+	}
+	d.plan = plan.New(s, time.Now(), d.options())
+	if d.plan.Hold != nil {
+		return nil, nil
+	}
+	n := d.free(d.plan)
+	if d.Stagger > 0 {
+		n = min(n, 1)
+	}
+	var claimed []*attempt.Record
+	for _, id := range d.candidates(d.plan) {
+		if len(claimed) >= n {
+			break
+		}
+		rec, err := runs.Claim(tx, d.request(id), time.Now())
+		if err != nil {
+			// One slice whose file can't be written is no reason to stop the others.
+			d.excluded[id] = true
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s can't be claimed: %v", id, err))
+			continue
+		}
+		claimed = append(claimed, rec)
+	}
+	return claimed, nil
+}
+
+// misfire gives a claim back whose agent never ran. A slice that does this again and again is left alone.
+func (d *drain) misfire(ctx context.Context, rec *attempt.Record, r *Report, why string) {
+	if err := d.settler.GiveBack(ctx, rec); err != nil {
+		why += "; its claim can't be given back: " + err.Error()
+	}
+	delete(d.tried, rec.Slice)
+	d.misfires[rec.Slice]++
+	if d.misfires[rec.Slice] >= misfireLimit {
+		d.excluded[rec.Slice] = true
+		why += ", not tried again"
+	}
+	r.Warnings = append(r.Warnings, fmt.Sprintf("%s didn't start: %s", rec.Slice, why))
+}

@@ -1,0 +1,155 @@
+package drain
+
+import (
+	"context"
+	"errors"
+	"os"
+	"syscall"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+	"greenlight/internal/runner"
+)
+
+// wait sleeps until there may be something to do; stop says that the drain is to end at once.
+func (d *drain) wait(ctx context.Context) (stop bool, err error) {
+	interval := time.NewTimer(d.nextLook())
+	defer interval.Stop()
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-d.watch.news:
+			return false, nil
+		case e := <-d.Runner.Exits():
+			d.children--
+			d.exited(ctx, e)
+			return false, nil
+		case r := <-d.recovered:
+			d.afterRecovery(r)
+			return false, nil
+		case err := <-d.leaderErr:
+			return false, d.takeOver(err)
+		case sig := <-d.Signals:
+			return d.signalled(ctx, sig), nil
+		case <-ticker.C:
+			if d.someoneDied() || d.watch.blind {
+				return false, nil
+			}
+			d.report(Report{})
+		case <-interval.C:
+			return false, nil
+		case <-ctx.Done():
+			return true, ctx.Err()
+		}
+	}
+}
+
+// nextLook is the time until something is due by itself.
+func (d *drain) nextLook() time.Duration {
+	next := d.Interval
+	if h := d.plan.Hold; h != nil {
+		next = min(next, time.Until(h.Until))
+	}
+	if d.plan.Snapshot.Unsure != "" {
+		next = min(next, settleTime)
+	}
+	if d.Stagger > 0 {
+		if rest := d.Stagger - time.Since(d.lastLaunch); rest > 0 {
+			next = min(next, rest)
+		}
+	}
+	return max(next, time.Millisecond)
+}
+
+// someoneDied looks at the processes only. A wrapper that ends in its own time tells through the files; one that was
+// killed tells nobody.
+func (d *drain) someoneDied() bool {
+	for name, rec := range d.open {
+		if d.recovering[name] {
+			continue
+		}
+		if rec.State() == proc.Dead {
+			return true
+		}
+	}
+	return false
+}
+
+// exited handles a wrapper of ours that is gone. Almost always it has settled its attempt.
+func (d *drain) exited(ctx context.Context, e runner.Exit) {
+	rec, err := d.Project.Runs.Get(e.Slice, e.N)
+	if err != nil || rec.Phase != plan.Claimed || rec.Launcher != proc.Self() {
+		return
+	}
+	why := "its wrapper ended early"
+	if e.Err != nil {
+		why += ": " + e.Err.Error()
+	}
+	var r Report
+	d.misfire(ctx, rec, &r, why)
+	d.report(r)
+}
+
+func (d *drain) afterRecovery(r recovery) {
+	delete(d.recovering, r.name)
+	if r.err == nil {
+		return
+	}
+	// It stays open, and isn't tried again by this drain: its slot and its dependants stay safe.
+	delete(d.open, r.name)
+	d.recovering[r.name] = true
+	d.report(Report{Warnings: []string{r.err.Error()}})
+}
+
+func (d *drain) takeOver(err error) error {
+	d.leaderErr = nil
+	if err != nil {
+		return err
+	}
+	d.leads = true
+	d.report(Report{TookOver: true})
+	return nil
+}
+
+// signalled is the first Ctrl-C, or a later one: in the foreground it ends the attempts, the second at once; else the
+// agents go on without us.
+func (d *drain) signalled(ctx context.Context, sig os.Signal) (stop bool) {
+	first := d.res.Signal == nil
+	if first {
+		d.res.Signal = sig
+	}
+	d.stopping = true
+	if !d.Foreground {
+		return true
+	}
+	for _, rec := range d.open {
+		if first {
+			go d.settler.Stop(ctx, rec)
+		} else if rec.Wrapper != nil {
+			rec.Wrapper.Signal(syscall.SIGTERM)
+		}
+	}
+	return false
+}
+
+// Reconcile settles all attempts whose launcher or wrapper is dead, and returns them. Whoever is about to launch one
+// slice, or to put one back, does this first.
+func Reconcile(ctx context.Context, s attempt.Settler) ([]*attempt.Record, error) {
+	live, _, err := s.Store.Live()
+	if err != nil {
+		return nil, err
+	}
+	var settled []*attempt.Record
+	var errs []error
+	for _, rec := range live {
+		final, err := s.Recover(ctx, rec)
+		if final != nil {
+			settled = append(settled, final)
+		}
+		errs = append(errs, err)
+	}
+	return settled, errors.Join(errs...)
+}

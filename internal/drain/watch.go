@@ -1,0 +1,119 @@
+package drain
+
+import (
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"greenlight/internal/attempt"
+)
+
+// quiet is how long changes of slice files are gathered before the drain looks: agents write several at a time. The
+// end of an attempt isn't kept waiting.
+const quiet = 100 * time.Millisecond
+
+// A watcher turns file events into "there is news".
+type watcher struct {
+	news  chan struct{} // holds at most one
+	blind bool          // there are no events here: too many watches, or a file system without them
+
+	fs   *fsnotify.Watcher
+	done sync.WaitGroup
+}
+
+func newWatcher(runs *attempt.Store, state []string, trace func(string, ...any)) *watcher {
+	w := &watcher{news: make(chan struct{}, 1)}
+	fs, err := fsnotify.NewWatcher()
+	if err != nil {
+		w.blind = true
+		return w
+	}
+	w.fs = fs
+	for _, dir := range append([]string{runs.LiveDir(), runs.Dir()}, state...) {
+		if fs.Add(dir) != nil {
+			w.blind = true
+		}
+	}
+	w.done.Add(1)
+	go w.run(runs, trace)
+	return w
+}
+
+func (w *watcher) run(runs *attempt.Store, trace func(string, ...any)) {
+	defer w.done.Done()
+	soon := time.NewTimer(time.Hour)
+	soon.Stop()
+	pending := false
+	for {
+		select {
+		case e, ok := <-w.fs.Events:
+			if !ok {
+				return
+			}
+			urgent := urgency(runs, e)
+			if urgent != never {
+				trace("file event: %s %s", strings.ToLower(e.Op.String()), filepath.Base(e.Name))
+			}
+			switch urgent {
+			case now:
+				w.tell()
+			case later:
+				if !pending {
+					pending = true
+					soon.Reset(quiet)
+				}
+			}
+		case <-soon.C:
+			pending = false
+			w.tell()
+		case _, ok := <-w.fs.Errors: // events were lost
+			if !ok {
+				return
+			}
+			w.tell()
+		}
+	}
+}
+
+type when int
+
+const (
+	never when = iota
+	later
+	now
+)
+
+// urgency says how soon an event is worth a look. Temps and locks are never; the end of an attempt, a hold and a stop
+// are now. A new or rewritten record in live/ is a claim or a start: ours we know, others can wait a little.
+func urgency(runs *attempt.Store, e fsnotify.Event) when {
+	dir, name := filepath.Split(e.Name)
+	switch {
+	case strings.HasPrefix(name, "."), strings.HasSuffix(name, ".lock"), name == "STATE.md", e.Op == fsnotify.Chmod:
+		return never
+	case filepath.Clean(dir) == runs.LiveDir():
+		if e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename) {
+			return now
+		}
+		return later
+	case filepath.Clean(dir) == runs.Dir():
+		return now
+	}
+	return later
+}
+
+func (w *watcher) tell() {
+	select {
+	case w.news <- struct{}{}:
+	default:
+	}
+}
+
+func (w *watcher) close() {
+	if w.fs != nil {
+		w.fs.Close()
+		w.done.Wait()
+	}
+}

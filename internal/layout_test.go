@@ -1,0 +1,89 @@
+package internal
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// layers is the house from the top down; a package may import only what stands below it. docs/design.md says why.
+var layers = []string{
+	"greenlight/cmd/gl",
+	"greenlight/internal/cli",
+	"greenlight/content",
+	"greenlight/internal/drain",
+	"greenlight/internal/runner",
+	"greenlight/internal/project",
+	"greenlight/internal/attempt",
+	"greenlight/internal/rehearsal",
+	"greenlight/internal/slice",
+	"greenlight/internal/agent",
+	"greenlight/internal/tmux",
+	"greenlight/internal/tracker",
+	"greenlight/internal/plan",
+	"greenlight/internal/proc",
+	"greenlight/internal/durable",
+}
+
+// face are the packages that may use libraries; all others import the standard library and each other alone.
+var face = map[string]bool{
+	"greenlight/cmd/gl":         true,
+	"greenlight/internal/cli":   true,
+	"greenlight/internal/drain": true, // fsnotify, in the watch loop
+}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+}
+
+func list(t *testing.T) []pkg {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,Standard", "-deps", "greenlight/...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []pkg
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+func TestImportsPointDown(t *testing.T) {
+	height := make(map[string]int, len(layers))
+	for i, path := range layers {
+		height[path] = i
+	}
+	standard := make(map[string]bool)
+	all := list(t)
+	for _, p := range all {
+		standard[p.ImportPath] = p.Standard
+	}
+	for _, p := range all {
+		if !strings.HasPrefix(p.ImportPath, "greenlight") || p.ImportPath == "greenlight/internal" {
+			continue
+		}
+		own, ok := height[p.ImportPath]
+		if !ok {
+			t.Errorf("%s stands nowhere in the list of layers", p.ImportPath)
+		}
+		for _, imp := range p.Imports {
+			switch h, ours := height[imp]; {
+			case ours && h <= own:
+				t.Errorf("%s imports %s, which stands above it", p.ImportPath, imp)
+			case !ours && !standard[imp] && !face[p.ImportPath]:
+				t.Errorf("%s imports %s, and only the face may use libraries", p.ImportPath, imp)
+			}
+		}
+	}
+}

@@ -1,0 +1,160 @@
+// Package project finds a project, opens what tracks its state, reads its config, and joins items with their attempts
+// into one Snapshot. It decides nothing and changes nothing but its own directory of runs.
+package project
+
+import (
+	"os"
+	"path/filepath"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+	"greenlight/internal/slice"
+	"greenlight/internal/tracker"
+)
+
+// A Project is one checkout with state in it.
+type Project struct {
+	Root    string // absolute
+	Config  Config
+	Tracker tracker.Tracker
+	Slices  *slice.Store // the tracker, where gl state and its kind need more than a tracker has
+	Runs    *attempt.Store
+
+	// ConfigErr is what is wrong with config.json; the defaults stand for it. Commands that run agents refuse,
+	// commands that show say so and go on.
+	ConfigErr error
+}
+
+// Open opens the project at root. It fails where there is no state at all.
+func Open(root string) (*Project, error) {
+	if _, err := slice.Detect(root); err != nil {
+		return nil, err
+	}
+	s := slice.Open(root)
+	p := &Project{
+		Root: root, Tracker: s, Slices: s,
+		Runs: attempt.OpenStore(filepath.Join(root, stateDir, "runs")),
+	}
+	p.Config, p.ConfigErr = readConfig(filepath.Join(root, stateDir, "config.json"))
+	return p, nil
+}
+
+// Settler settles attempts of the project.
+func (p *Project) Settler() attempt.Settler {
+	return attempt.Settler{Store: p.Runs, Tracker: p.Tracker, Hold: p.Config.Hold, Now: time.Now}
+}
+
+// Options are the plan's limits as the config has them.
+func (p *Project) Options() plan.Options { return plan.Options{StaleAfter: p.Config.StaleAfter} }
+
+// Plan loads everything and makes the plan.
+func (p *Project) Plan(now time.Time, o plan.Options) (*plan.Plan, error) {
+	s, err := p.Snapshot(p.Tracker.Load)
+	if err != nil {
+		return nil, err
+	}
+	return plan.New(s, now, o), nil
+}
+
+// Snapshot joins what load finds (Tracker.Load, or a Tx's Load under the lock) with the attempts.
+func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapshot, error) {
+	// The attempts first: an attempt that is settled between the two readings then shows as open beside a slice that
+	// is done, which claims less than the truth. The other way round it would show as claimed by nobody.
+	live, bad, err := p.Runs.Live()
+	if err != nil {
+		return nil, err
+	}
+	index, err := p.Runs.Index()
+	if err != nil {
+		return nil, err
+	}
+	c, err := load()
+	if err != nil {
+		return nil, err
+	}
+	s := &plan.Snapshot{
+		Format: p.Tracker.Format(), Root: p.Root, Items: c.Items, Unsure: c.Unsure, Evidence: c.Evidence,
+		Warnings: c.Warnings, Hold: p.Runs.Hold(), Used: make(map[string]int, len(index)),
+		Attempts: make(map[string]*plan.Attempt, len(live)),
+	}
+	for _, b := range bad {
+		s.Warnings = append(s.Warnings, plan.Warning{Path: p.rel(b.Path), Message: b.Error()})
+	}
+	p.addSettled(s, index)
+	for _, r := range live {
+		if !settledIn(index, r) {
+			s.Attempts[r.Slice] = p.open(r)
+		}
+	}
+	return s, nil
+}
+
+// settledIn says whether a live record is only the leftover of a settled one.
+func settledIn(index map[string][]attempt.Entry, r *attempt.Record) bool {
+	for _, e := range index[r.Slice] {
+		if e.N == r.N && e.Outcome != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// addSettled adds the last settled attempt of each item that isn't done; a record is read only for those.
+func (p *Project) addSettled(s *plan.Snapshot, index map[string][]attempt.Entry) {
+	if len(index) == 0 {
+		return
+	}
+	for i := range s.Items {
+		it := &s.Items[i]
+		entries := index[it.ID]
+		if len(entries) == 0 {
+			continue
+		}
+		s.Used[it.ID] = attempt.Used(entries)
+		if plan.Classify(it.Status) == plan.Done && it.Corrupt == "" {
+			continue
+		}
+		last := entries[len(entries)-1]
+		if r, err := p.Runs.Get(last.Slice, last.N); err == nil && r.Phase == plan.Settled {
+			s.Attempts[it.ID] = settled(r)
+		}
+	}
+}
+
+func settled(r *attempt.Record) *plan.Attempt {
+	a := common(r)
+	a.Outcome, a.Detail, a.Retried = r.Outcome, r.Detail, r.Retried
+	if r.After != nil {
+		a.After = *r.After
+	}
+	if r.EndedAt != nil {
+		a.Ended = *r.EndedAt
+	}
+	return a
+}
+
+func (p *Project) open(r *attempt.Record) *plan.Attempt {
+	a := common(r)
+	a.Dead = r.State() == proc.Dead
+	if info, err := os.Stat(p.Runs.LogPath(r.Slice, r.N)); err == nil && info.Size() > 0 {
+		a.Heard = info.ModTime()
+	}
+	return a
+}
+
+func common(r *attempt.Record) *plan.Attempt {
+	a := &plan.Attempt{N: r.N, Token: r.Token, Phase: r.Phase, Agent: r.Agent, Cost: r.Cost()}
+	if r.StartedAt != nil {
+		a.Started = *r.StartedAt
+	}
+	return a
+}
+
+func (p *Project) rel(path string) string {
+	if r, err := filepath.Rel(p.Root, path); err == nil {
+		return filepath.ToSlash(r)
+	}
+	return path
+}

@@ -1,0 +1,79 @@
+// Package runner starts the wrappers of attempts and tells when one of its own has exited. It knows command line,
+// environment and directory, and nothing of state: the record on disk, not the runner, says how an attempt ended.
+package runner
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"greenlight/internal/attempt"
+)
+
+// An Exit says that a wrapper which the runner started is gone.
+type Exit struct {
+	Slice string
+	N     int
+	Err   error // how; the wrapper's word is in the record, this is for when there is none
+}
+
+// A Runner starts wrappers.
+type Runner interface {
+	// Name is the runner's name in records and on the command line.
+	Name() string
+	// Start starts the wrapper of a claimed attempt and returns at once.
+	Start(r *attempt.Record) error
+	// Exits tells of wrappers that are gone, where the runner can know.
+	Exits() <-chan Exit
+}
+
+// Process runs each wrapper as a process of its own session: it has no terminal, gets no signal that is meant for gl,
+// and outlives it.
+type Process struct {
+	Self   string   // path of gl
+	Root   string   // of the project
+	Env    []string // for the wrapper and, scrubbed, for its agent
+	Stdout *os.File // where the wrapper prints what the agent does; nil for nowhere
+
+	exits chan Exit
+}
+
+// NewProcess returns a runner; room is how many exits may wait to be read.
+func NewProcess(self, root string, env []string, stdout *os.File, room int) *Process {
+	return &Process{Self: self, Root: root, Env: env, Stdout: stdout, exits: make(chan Exit, room)}
+}
+
+// Name is "process".
+func (p *Process) Name() string { return "process" }
+
+// Exits is one word for each wrapper that Start started.
+func (p *Process) Exits() <-chan Exit { return p.exits }
+
+// Start starts the wrapper.
+func (p *Process) Start(r *attempt.Record) error {
+	cmd := exec.Command(p.Self, WrapperArgs(p.Root, r)...)
+	cmd.Args[0] = "gl"
+	cmd.Dir = p.Root
+	cmd.Env = p.Env
+	if p.Stdout != nil { // a nil *os.File would be taken for a writer
+		cmd.Stdout = p.Stdout
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start the wrapper of %s: %w", r.Name(), err)
+	}
+	go func() {
+		err := cmd.Wait()
+		p.exits <- Exit{Slice: r.Slice, N: r.N, Err: err}
+	}()
+	return nil
+}
+
+// WrapperCommand is the hidden command that is an attempt's wrapper.
+const WrapperCommand = "attempt"
+
+// WrapperArgs are the arguments of the wrapper of one attempt.
+func WrapperArgs(root string, r *attempt.Record) []string {
+	return []string{WrapperCommand, "--root", root, "--slice", r.Slice, "--n", fmt.Sprint(r.N), "--token", r.Token}
+}

@@ -1,0 +1,164 @@
+// Package tmux alone runs tmux. It gives a project a private server with one session, places commands into its panes,
+// and tells which panes there are. It knows no slices: a pane has a tag, and what the tag means is its caller's affair.
+//
+// tmux is a view and nothing else: its exit codes are no evidence (they are 0 when the server dies under a client), its
+// panes lose exits, and its server may be gone at any time. So nothing here says how a command ended.
+package tmux
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	deadline  = 10 * time.Second // for one call: a client of a dying server can hang
+	maxSocket = 100              // bytes; sun_path has 104 on some systems
+	maxArgv   = 12 << 10         // tmux refuses commands of about 16 KB
+)
+
+// ErrNone: there is no server, or it has no session of that name.
+var ErrNone = errors.New("no tmux session")
+
+// A Session is the one session on a project's private server. Nothing is started before the first Place.
+type Session struct {
+	Name string // as tmux has it: [A-Za-z0-9_-] only
+
+	program string
+	socket  []string // -L NAME, or -S PATH where the usual place is too long
+	env     []string
+}
+
+// Installed says whether there is a tmux to use.
+func Installed() bool {
+	_, err := exec.LookPath("tmux")
+	return err == nil
+}
+
+// Open names the session of the project at root: "{prefix}-{directory}" on a server of its own, whose socket carries a
+// hash of the root, for two checkouts may have one name. env is for the server: whatever TMUX we may be in ourselves is
+// left out of it.
+func Open(root, prefix string, env []string) *Session {
+	sum := sha256.Sum256([]byte(root))
+	socket := "gl-" + hex.EncodeToString(sum[:])[:12]
+	s := &Session{Name: sanitise(prefix + "-" + filepath.Base(root)), program: "tmux", socket: []string{"-L", socket}}
+	tmpdir := "/tmp"
+	for _, kv := range env {
+		if strings.HasPrefix(kv, "TMUX=") || strings.HasPrefix(kv, "TMUX_PANE=") {
+			continue
+		}
+		if dir, ok := strings.CutPrefix(kv, "TMUX_TMPDIR="); ok && dir != "" {
+			tmpdir = dir
+		}
+		s.env = append(s.env, kv)
+	}
+	if real, err := filepath.EvalSymlinks(tmpdir); err == nil {
+		tmpdir = real
+	}
+	uid := strconv.Itoa(os.Getuid())
+	if path := filepath.Join(tmpdir, "tmux-"+uid, socket); len(path) > maxSocket {
+		// tmux would fail with "File name too long".
+		s.socket = []string{"-S", filepath.Join("/tmp", socket+"-"+uid)}
+	}
+	return s
+}
+
+// sanitise keeps what tmux neither changes in a name nor takes for a target's syntax.
+func sanitise(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':
+			return r
+		}
+		return '_'
+	}, name)
+}
+
+// argv is a whole command line of tmux. -u: the panes are UTF-8 whatever the locale says.
+func (s *Session) argv(args ...string) []string {
+	return append(append([]string{s.program, "-u"}, s.socket...), args...)
+}
+
+// AttachArgv is the command line that attaches a terminal to the session.
+func (s *Session) AttachArgv() []string { return s.argv("attach-session", "-t", s.target()) }
+
+// Env is the environment in which AttachArgv is to run.
+func (s *Session) Env() []string { return s.env }
+
+// target matches the whole name and nothing that begins like it.
+func (s *Session) target() string { return "=" + s.Name }
+
+// run runs one tmux client and returns what it printed. The server that it may start lives in /, so that it never
+// keeps a directory busy, and outlives it.
+func (s *Session) run(ctx context.Context, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	argv := s.argv(args...)
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir = "/"
+	cmd.Env = s.env
+	cmd.WaitDelay = time.Second
+	var out, errOut strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	if err == nil {
+		return out.String(), nil
+	}
+	words := strings.TrimSpace(errOut.String())
+	switch {
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("tmux %s: no answer for %s", args[0], deadline)
+	case gone(words):
+		return "", fmt.Errorf("%w: %s", ErrNone, words)
+	case words == "":
+		return "", fmt.Errorf("tmux %s: %w", args[0], err)
+	}
+	return "", fmt.Errorf("tmux %s: %s", args[0], words)
+}
+
+// gone says whether tmux's words mean that there is nobody to talk to.
+func gone(words string) bool {
+	for _, w := range []string{"no server running", "error connecting", "server exited", "lost server", "can't find session",
+		"can't find pane", "can't find window", "session not found", "no current client", "no sessions"} {
+		if strings.Contains(words, w) {
+			return true
+		}
+	}
+	return false
+}
+
+// literal makes text mean itself where tmux expands formats.
+func literal(text string) string { return strings.ReplaceAll(text, "#", "##") }
+
+// closing keeps a ";" at the end of an argument from ending the command.
+func closing(arg string) string {
+	if strings.HasSuffix(arg, ";") {
+		return arg[:len(arg)-1] + `\;`
+	}
+	return arg
+}
+
+// command makes argv elements that tmux takes as they are: one that ends in ";" would end the command.
+func command(argv []string) ([]string, error) {
+	size := 0
+	out := make([]string, len(argv))
+	for i, a := range argv {
+		size += len(a) + 1
+		out[i] = closing(a)
+	}
+	if size > maxArgv {
+		return nil, fmt.Errorf("a command of %d bytes is too long for tmux", size)
+	}
+	if len(argv) < 2 {
+		return nil, fmt.Errorf("command %q: tmux would hand a single word to a shell", argv)
+	}
+	return out, nil
+}
