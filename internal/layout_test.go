@@ -21,6 +21,7 @@ var layers = []string{
 	"greenlight/internal/rehearsal",
 	"greenlight/internal/slice",
 	"greenlight/internal/agent",
+	"greenlight/internal/git",
 	"greenlight/internal/tmux",
 	"greenlight/internal/tracker",
 	"greenlight/internal/plan",

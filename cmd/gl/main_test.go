@@ -15,13 +15,8 @@ import (
 
 // The test binary is gl itself, so that scripts, wrappers and gates all run what is tested.
 func TestMain(m *testing.M) {
-	testscript.Main(asGL{m}, map[string]func(){"gl": run, "claude": fakeClaude})
+	testscript.Main(m, map[string]func(){"gl": run, "claude": fakeClaude})
 }
-
-// asGL is the test binary: wrappers and gates that gl starts are started as this very file, with gl's arguments.
-type asGL struct{ m *testing.M }
-
-func (a asGL) Run() int { return a.m.Run() }
 
 func run() {
 	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
@@ -40,15 +35,20 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// setup gives each script a directory for what the fake claude leaves, and the place of gl for scripts that have their
-// own PATH. testscript itself passes nothing of our environment on but PATH.
+// setup gives each script a directory for what the fake claude leaves, the place of gl for scripts that have their own
+// PATH, and the name of this host for records that they forge. testscript itself passes nothing of our environment on but PATH.
 func setup(env *testscript.Env) error {
 	gl, err := exec.LookPath("gl")
 	if err != nil {
 		return err
 	}
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
 	calls := filepath.Join(env.WorkDir, "calls")
 	env.Setenv("GLBIN", gl)
+	env.Setenv("HOST", host)
 	env.Setenv("FAKE_DIR", calls)
 	env.Values[startedKey{}] = map[string]*background{}
 	return os.Mkdir(calls, 0o755)

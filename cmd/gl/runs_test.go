@@ -21,6 +21,7 @@ var runs = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"code":    code,
 	"start":   start,
 	"finish":  finish,
+	"gone":    gone,
 	"is":      is,
 	"tree":    tree,
 	"order":   order,
@@ -99,6 +100,22 @@ func finish(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	if got := strconv.Itoa(b.cmd.ProcessState.ExitCode()); got != args[1] {
 		ts.Fatalf("exit code %s, not %s\n%s%s", got, args[1], ts.ReadFile(base+".out"), ts.ReadFile(base+".err"))
+	}
+}
+
+// gone FILE: the process whose pid the file begins with has ended, or ends soon. A zombie, which waits for whoever may
+// reap it, has ended.
+func gone(ts *testscript.TestScript, _ bool, args []string) {
+	pid, _, _ := strings.Cut(ts.ReadFile(args[0]), "\n")
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		out, _ := exec.Command("ps", "-o", "stat=", "-p", pid).Output() // an error is how it says that there is none
+		stat := strings.TrimSpace(string(out))
+		if stat == "" || stat[0] == 'Z' {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("process %s still runs (%s)", pid, stat)
+		}
 	}
 }
 

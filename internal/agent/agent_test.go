@@ -72,7 +72,12 @@ func TestFind(t *testing.T) {
 		t.Errorf("claude: %+v, %v", a, err)
 	}
 	for name, want := range map[string][]string{
-		"cluade":     {`"cluade"`, `did you mean "claude"?`, "known: claude, codex, none", "rehearsal"},
+		"cluade":     {`"cluade"`, `did you mean "claude"?`, "known: claude, codex, cursor-agent, gemini, none, opencode, rehearsal;"},
+		"codx":       {`did you mean "codex"?`},
+		"gemni":      {`did you mean "gemini"?`},
+		"open-code":  {`did you mean "opencode"?`},
+		"cursor":     {`did you mean "cursor-agent"?`},
+		"bin/codex":  {`no agent is called "bin/codex"`},
 		"rehersal":   {`did you mean "rehearsal"?`},
 		"":           {`no agent is called ""`},
 		"aider":      {"known: "},

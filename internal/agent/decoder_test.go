@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -325,6 +326,11 @@ func FuzzDecoder(f *testing.F) {
 			f.Add(stream, []byte(s))
 		}
 	}
+	for stream, runs := range otherRuns() {
+		for _, run := range runs {
+			f.Add(stream, []byte(strings.Join(run, "\n")))
+		}
+	}
 	f.Fuzz(func(t *testing.T, stream string, data []byte) {
 		d := NewDecoder(stream)
 		for line := range strings.SplitSeq(string(data), "\n") {
@@ -341,6 +347,15 @@ func FuzzDecoder(f *testing.F) {
 		s := d.Summary()
 		if s.Result != nil && (len(s.Result.Text) > resultBytes || !utf8.ValidString(s.Result.Text)) {
 			t.Errorf("text of the result: %q", s.Result.Text)
+		}
+		if r := s.Result; r != nil && (r.Turns < 0 && stream != StreamClaude && stream != StreamAuto || r.Tokens < 0) {
+			t.Errorf("result %+v", r)
+		}
+		if _, err := json.Marshal(s); err != nil {
+			t.Errorf("a summary that can't be stored: %v", err)
+		}
+		if dirty(s.Trouble) || strings.Contains(s.Trouble, "\n") {
+			t.Errorf("trouble: %q", s.Trouble)
 		}
 		if l := s.Limit; l != nil && (dirty(l.Reason) || l.Reason == "" || s.Result != nil && !s.Result.IsError) {
 			t.Errorf("limit %+v, result %+v", l, s.Result)

@@ -3,9 +3,9 @@ package agent
 import "path"
 
 // others are the agents besides claude and the rehearsal, told to do everything without asking. Their command lines
-// were compared with the sources of codex (codex-rs/exec/src/cli.rs, 2026), gemini-cli 0.56
-// (packages/cli/src/config/config.ts) and opencode 1.18 (packages/opencode/src/cli/cmd/run.ts), and with
-// cursor.com/docs/cli/reference/parameters.
+// were compared with the sources of codex (2026: codex-rs/exec/src/cli.rs, codex-rs/utils/cli/src/shared_options.rs),
+// gemini-cli 0.56 (packages/cli/src/config/config.ts) and opencode 1.18 (packages/opencode/src/cli/cmd/run.ts), and
+// with what is written about cursor-agent's flags, whose source is closed.
 func others() []Agent {
 	return []Agent{codex(), gemini(), opencode(), cursor()}
 }
@@ -20,8 +20,8 @@ func other(program string) (Agent, bool) {
 	return Agent{}, false
 }
 
-// codex may write in its directory only, and its sandbox may keep it from writing in .git; a custom agent can choose
-// another -s.
+// codex may write in its directory only, and not in a .git there (openai/codex#7071): its commits fail unless the user's
+// ~/.codex/config.toml makes .git a writable root, or a custom agent chooses another -s.
 func codex() Agent {
 	return Agent{
 		Name: "codex", Program: "codex", Stream: StreamCodex, Prompts: MethodText,

@@ -93,7 +93,7 @@ func (e *Evidence) turnLimit() string {
 	}
 	switch {
 	case e.Result.Subtype == "error_max_turns" || e.Result.TerminalReason == "max_turns":
-		return fmt.Sprintf("turn limit, %s", plan.Count(e.Result.Turns, "turn"))
+		return "turn limit after " + plan.Count(e.Result.Turns, "turn")
 	case e.Result.Subtype == "error_max_budget_usd":
 		return "budget limit"
 	}

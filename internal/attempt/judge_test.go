@@ -47,7 +47,7 @@ func TestJudge(t *testing.T) {
 	}{
 		// The rows of the table, one by one.
 		{"complete", exited(0).with(success), "", complete, plan.Complete, tracker.Release, "12 tests", false},
-		{"turn limit", exited(1).with(maxTurns), "", working, plan.StalledOut, tracker.Release, "turn limit, 200 turns", false},
+		{"turn limit", exited(1).with(maxTurns), "", working, plan.StalledOut, tracker.Release, "turn limit after 200 turns", false},
 		{"budget", exited(1).with(maxMoney), "", working, plan.StalledOut, tracker.Release, "budget", false},
 		{"exit 0, not complete", exited(0).with(success), "", working, plan.StalledOut, tracker.Release, "without completing", false},
 		{"exit 0 without a result", exited(0), "", working, plan.StalledOut, tracker.Release, "without completing", false},

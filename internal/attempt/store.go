@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"time"
 
 	"greenlight/internal/durable"
 	"greenlight/internal/plan"
@@ -47,6 +48,13 @@ func (s *Store) Prepare() error {
 		}
 	}
 	return nil
+}
+
+// Sweep removes the temps of writers that were killed. What can't be removed stays: it is only untidy.
+func (s *Store) Sweep(now time.Time) {
+	for _, d := range []string{s.dir, s.LiveDir(), s.doneDir()} {
+		_ = durable.Sweep(d, now)
+	}
 }
 
 func mkdir(dir string) error { return os.MkdirAll(dir, 0o755) }

@@ -227,7 +227,7 @@ func TestWrapper(t *testing.T) {
 		{"half way", "", "set_ status tests; result", plan.StalledOut, "without completing", plan.Mark{Status: "tests", Step: "none"}, ""},
 		{"kills itself", "", "kill -9 $$", plan.FailedOut, "signal 9", plan.Mark{Status: "failed", Step: "none"}, ""},
 		{"cut last line", "", `printf '{"type":"resu'`, plan.StalledOut, "", plan.Mark{Status: "in_progress", Step: "none"}, `{"type":"resu`},
-		{"result without a line's end", "", `printf '{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":9}'; exit 1`, plan.StalledOut, "turn limit, 9 turns", plan.Mark{Status: "in_progress", Step: "none"}, ""},
+		{"result without a line's end", "", `printf '{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":9}'; exit 1`, plan.StalledOut, "turn limit after 9 turns", plan.Mark{Status: "in_progress", Step: "none"}, ""},
 		{"rate limit with exit 0", "", `echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"num_turns":1,"result":"no"}'`, plan.HeldOut, "rate limit", plan.Mark{Status: "pending", Step: "none"}, ""},
 		{"waits for a person", "", "set_ status verifying; set_ waiting_for word; result", plan.WaitingOut, "waiting for word", plan.Mark{Status: "verifying", Step: "none"}, ""},
 		{"hangs after its result", quick, "set_ status complete; result; exec sleep 600", plan.Complete, "", plan.Mark{Status: "complete", Step: "none"}, ""},

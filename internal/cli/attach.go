@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/agent"
 	"greenlight/internal/project"
 	"greenlight/internal/tmux"
 )
@@ -48,7 +49,7 @@ inside another tmux, the command that attaches is printed instead.` + "\n" + exi
 
 // openSession is the project's tmux session, with the server's environment free of the marks of an agent's session.
 func openSession(e *env, pr *project.Project) *tmux.Session {
-	return tmux.Open(pr.Root, pr.Config.Prefix, e.environ)
+	return tmux.Open(pr.Root, pr.Config.Prefix, agent.ScrubEnv(e.environ))
 }
 
 // selectPane brings the pane of a slice's latest attempt to the front.
@@ -89,8 +90,12 @@ func (e *env) attach(ctx context.Context, s *tmux.Session) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = s.Env()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.in, e.out, e.err
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", commandLine(argv), err)
+	err := cmd.Run()
+	if err == nil {
+		return nil
 	}
-	return nil
+	if panes, lookErr := s.Panes(ctx); lookErr == nil && len(panes) == 0 {
+		return errors.New("the tmux session is gone; its agents go on without it: gl status, gl logs -f ID")
+	}
+	return fmt.Errorf("%s: %w", commandLine(argv), err)
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
@@ -34,9 +36,9 @@ func runAttempt(ctx context.Context, e *env, args []string) error {
 	}
 	// Notified and dropped rather than ignored: what is ignored, the agent would inherit.
 	deaf := make(chan os.Signal, 1)
-	signal.Notify(deaf, syscall.SIGHUP, syscall.SIGPIPE)
+	signal.Notify(deaf, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGTSTP) // C-z in a pane would stop it for ever
 	stop := make(chan os.Signal, 4)
-	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM)
+	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
 	go func() {
 		for range deaf {
 		}
@@ -49,10 +51,14 @@ func runAttempt(ctx context.Context, e *env, args []string) error {
 	if err != nil || rec.Token != token || rec.Phase != plan.Claimed {
 		return &exitError{exitFailed, attempt.ErrLate}
 	}
+	show := func(line string) { fmt.Fprintln(e.out, line) }
 	if pane {
 		if e.environ, err = pr.Runs.TakeEnv(rec); err != nil {
-			return err
+			return errors.Join(attempt.ErrLate, err)
 		}
+		v := newView(e.out)
+		defer v.close()
+		show = v.show
 	}
 	parent, err := self()
 	if err != nil {
@@ -61,18 +67,63 @@ func runAttempt(ctx context.Context, e *env, args []string) error {
 	w := &attempt.Wrapper{
 		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: agent.ScrubEnv(e.environ), Stop: stop,
 		Limits: attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
-		Print:  func(ev agent.Event) { fmt.Fprintln(e.out, eventText(ev)) },
+		Print:  func(ev agent.Event) { show(eventText(ev)) },
 	}
 	final, err := w.Run(ctx, rec)
 	if err != nil {
 		return err
 	}
 	if pane {
-		e.print("\n%s\n", agent.Clean(endedText(final)))
+		show("\n" + agent.Clean(endedText(final)))
 	}
 	err = pr.Tracker.Refresh(ctx)
 	if final.Outcome != plan.Complete {
 		return errors.Join(&exitError{code: exitFailed}, err)
 	}
 	return err
+}
+
+// A view shows lines in a pane without ever waiting for it: C-s, or a tmux server that is stopped, keeps a terminal from
+// taking more, and that must not keep an agent from its work. Lines that find no room are left out; the log has all.
+type view struct {
+	lines   chan string
+	done    chan struct{}
+	skipped int
+}
+
+const (
+	viewRoom = 1000            // lines that wait
+	viewWait = 2 * time.Second // for the last words
+)
+
+func newView(out io.Writer) *view {
+	v := &view{lines: make(chan string, viewRoom), done: make(chan struct{})}
+	go func() {
+		defer close(v.done)
+		for l := range v.lines {
+			fmt.Fprintln(out, l)
+		}
+	}()
+	return v
+}
+
+func (v *view) show(line string) {
+	if v.skipped > 0 && len(v.lines) < viewRoom/2 {
+		v.lines <- fmt.Sprintf("(%s left out here)", plan.Count(v.skipped, "line"))
+		v.skipped = 0
+	}
+	select {
+	case v.lines <- line:
+	default:
+		v.skipped++
+	}
+}
+
+// close waits for what is still to be shown, but not for ever.
+func (v *view) close() {
+	close(v.lines)
+	select {
+	case <-v.done:
+	case <-time.After(viewWait):
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,6 +46,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 			return rehearsal.Main(ctx, args[1:], e.getenv, stdout, stderr)
 		}
 	}
+	debug.SetGCPercent(400) // most commands are over before collecting pays; a drain takes it back
 	root := newRoot(e)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)

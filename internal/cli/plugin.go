@@ -14,6 +14,12 @@ import (
 	"greenlight/internal/project"
 )
 
+// methodText is what /gl:slice says, for agents that know no slash commands.
+func methodText() string {
+	text, _ := content.Plugin.ReadFile("plugin/commands/slice.md") // embedded: it is there
+	return string(text)
+}
+
 // pluginDir is the directory of the plugin that Claude Code is to load so that /gl:slice exists; "" where the content
 // is installed, and for other agents.
 func pluginDir(e *env, pr *project.Project, a agent.Agent) (string, error) {

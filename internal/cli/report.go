@@ -51,6 +51,12 @@ func (t *teller) report(r drain.Report) {
 	t.draw()
 }
 
+// warn tells something at once, in the middle of a pass.
+func (t *teller) warn(words string) {
+	t.clear()
+	t.e.print("warning: %s\n", agent.Clean(words))
+}
+
 func (t *teller) lines(r drain.Report) []string {
 	var lines []string
 	if r.Leader != "" {
@@ -131,7 +137,7 @@ func (t *teller) greeting(r drain.Report) []string {
 	if n > 1 {
 		lines = append(lines, "launched "+strings.Join(ids, ", "))
 	}
-	lines = append(lines, "   "+commandLine(r.Launched[0].Argv))
+	lines = append(lines, "   "+commandLine(shortened(r.Launched[0].Argv)))
 	switch {
 	case t.session != nil:
 		lines = append(lines, "   attach with: "+commandLine(t.session.AttachArgv())+"  (or: gl attach)")

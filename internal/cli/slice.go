@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -273,7 +274,7 @@ func (j *job) config(p *plan.Plan) drain.Config {
 	}
 	here := !j.parallel() || !j.o.watch && ready == 1
 	return drain.Config{
-		Project: j.pr, Agent: j.agent, Job: agent.Job{Dir: j.pr.Root, PluginDir: j.plugin},
+		Project: j.pr, Agent: j.agent, Job: agent.Job{Dir: j.pr.Root, PluginDir: j.plugin, Instructions: methodText()},
 		IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force,
 		Max: j.max, Serial: here, Foreground: here, Lead: j.o.watch,
 		Refill:   j.o.watch || len(j.ids) > 1 || here && ready > 1,
@@ -282,6 +283,7 @@ func (j *job) config(p *plan.Plan) drain.Config {
 }
 
 func (j *job) drain(ctx context.Context, cfg drain.Config) error {
+	debug.SetGCPercent(100) // this may run all night
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -292,19 +294,23 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 	if cfg.Foreground {
 		stdout, _ = j.e.out.(*os.File)
 	}
-	cfg.Runner = runner.NewProcess(j.parent, j.pr.Root, j.e.environ, stdout, cfg.Max)
-	var session *tmux.Session
+	process := runner.NewProcess(j.parent, j.pr.Root, j.e.environ, stdout, cfg.Max)
+	cfg.Runner = process
+	var panes *runner.Tmux
 	if !cfg.Foreground && j.runner() == "tmux" {
 		var err error
-		if cfg.Runner, session, err = j.tmux(); err != nil {
+		if panes, err = j.tmux(process); err != nil {
 			return err
 		}
-		defer session.CloseIdle(context.WithoutCancel(ctx))
+		defer panes.Session.CloseIdle(context.WithoutCancel(ctx), panes.Over)
+		cfg.Runner = panes
 		cfg.Detach = !cfg.Refill && j.e.canAttach()
 	}
 	cfg.Signals = signals
 	t := newTeller(j.e, cfg)
-	t.session = session
+	if panes != nil {
+		t.session, panes.Warn = panes.Session, t.warn
+	}
 	cfg.Report = t.report
 	cfg.Trace = j.e.detail
 	res, err := drain.Run(ctx, cfg)
@@ -313,20 +319,20 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 		return err
 	}
 	if cfg.Detach && len(res.Open) > 0 {
-		return j.e.attach(ctx, session)
+		return j.e.attach(ctx, panes.Session)
 	}
 	return j.conclude(cfg, t, res)
 }
 
-// tmux makes the runner that puts agents into panes.
-func (j *job) tmux() (runner.Runner, *tmux.Session, error) {
+// tmux makes the runner that puts agents into panes, and falls back on processes.
+func (j *job) tmux(process *runner.Process) (*runner.Tmux, error) {
 	// In a pane /proc/self/exe would be tmux.
 	program, err := os.Executable()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	s := openSession(j.e, j.pr)
-	return &runner.Tmux{Session: s, Self: program, Root: j.pr.Root, Env: j.e.environ, Runs: j.pr.Runs}, s, nil
+	return &runner.Tmux{Session: openSession(j.e, j.pr), Self: program, Root: j.pr.Root, Env: j.e.environ, Runs: j.pr.Runs,
+		Process: process}, nil
 }
 
 // conclude prints what is to be known at the end and gives the exit code.

@@ -16,7 +16,8 @@ func dryRun(e *env, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) e
 		return err
 	}
 	launch := wouldLaunch(p, j)
-	command := j.agent.Command(agent.Job{Prompt: pr.Tracker.Prompt("ID"), Dir: pr.Root, SessionID: "UUID", Slice: "ID"})
+	command := j.agent.Command(agent.Job{Prompt: pr.Tracker.Prompt("ID"), Dir: pr.Root, SessionID: "UUID", Slice: "ID",
+		Instructions: methodText()})
 	if o.json {
 		return e.json(dryDoc(p, launch, command))
 	}
@@ -42,7 +43,7 @@ func dryRun(e *env, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) e
 		return nil
 	}
 	e.print("Would launch: %s\n", strings.Join(launch, ", "))
-	e.print("Command: %s\n", commandLine(command))
+	e.print("Command: %s\n", commandLine(shortened(command)))
 	return nil
 }
 
@@ -99,6 +100,19 @@ func commandLine(argv []string) string {
 		}
 	}
 	return agent.Clean(strings.Join(words, " "))
+}
+
+// shortened cuts the words that nobody would read: the method's text, where it is the prompt.
+func shortened(argv []string) []string {
+	const most = 120
+	short := make([]string, len(argv))
+	for i, a := range argv {
+		short[i] = a
+		if r := []rune(a); len(r) > most {
+			short[i] = string(r[:most]) + "…"
+		}
+	}
+	return short
 }
 
 func clock(t time.Time) string { return t.Local().Format("15:04:05") }

@@ -208,19 +208,20 @@ func (e *env) width() int {
 // labelWidth is the column in which the texts of gl status begin.
 const labelWidth = 10
 
-// hang puts the text behind its label and, where the width is known, breaks it between words, the lines that follow
-// indented like the first. A word that is too long for any line stays whole.
+// hang puts the text behind its label and, where the width is known, breaks it after commas, the lines that follow
+// indented like the first. What is too long for a line of its own is broken between words; a word stays whole.
 func hang(label, text string, width int) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%-*s", labelWidth, label)
+	label = fmt.Sprintf("%-*s", labelWidth, label)
 	if width < 2*labelWidth {
-		return b.String() + text
+		return label + text
 	}
+	b := strings.Builder{}
+	b.WriteString(label)
 	column := labelWidth
-	for i, word := range strings.Split(text, " ") {
+	for _, word := range pieces(text, width-labelWidth) {
 		n := utf8.RuneCountInString(word)
 		switch {
-		case i == 0:
+		case column == labelWidth:
 		case column+1+n > width:
 			b.WriteString("\n" + strings.Repeat(" ", labelWidth))
 			column = labelWidth
@@ -232,4 +233,18 @@ func hang(label, text string, width int) string {
 		column += n
 	}
 	return b.String()
+}
+
+// pieces are the parts of a text that stay together in lines of that many columns.
+func pieces(text string, columns int) []string {
+	var list []string
+	for _, part := range strings.SplitAfter(text, ", ") {
+		part = strings.TrimSuffix(part, " ")
+		if utf8.RuneCountInString(part) <= columns {
+			list = append(list, part)
+		} else {
+			list = append(list, strings.Split(part, " ")...)
+		}
+	}
+	return list
 }

@@ -87,12 +87,13 @@ type drain struct {
 	round    bool            // one was launched
 	owed     map[string]bool // slices that a hold has cost their turn in this round
 
-	leads     bool
-	leaderErr <-chan error
-	lock      *durable.Held
-	stopMark  string
+	leads      bool
+	lock       *durable.Held     // the drain's, while it leads
+	succession <-chan succession // one word when the lock is ours at last; nil when nobody waits for it
+	stopMark   string
 
 	recovering map[string]bool
+	stuck      map[string]bool // can't be recovered
 	recovered  chan recovery
 
 	plan       *plan.Plan
@@ -102,6 +103,12 @@ type drain struct {
 	lastHold   time.Time
 	stopping   bool
 	res        Result
+}
+
+// A succession is the end of standing by for the drain's lock.
+type succession struct {
+	lock *durable.Held
+	err  error
 }
 
 type recovery struct {
@@ -115,7 +122,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d := &drain{
 		Config: cfg, settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
 		excluded: map[string]bool{}, misfires: map[string]int{}, owed: map[string]bool{}, recovering: map[string]bool{},
-		recovered: make(chan recovery, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
+		stuck: map[string]bool{}, recovered: make(chan recovery, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
 	}
 	if err := cfg.Project.Runs.Prepare(); err != nil {
 		return nil, err
@@ -131,6 +138,8 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	err := d.loop(ctx)
 	d.finish(ctx)
+	cancel()
+	d.resign()
 	return &d.res, err
 }
 
@@ -147,14 +156,24 @@ func (d *drain) standForLeader(ctx context.Context) error {
 		return err
 	}
 	d.report(Report{Leader: locked.Holder})
-	done := make(chan error, 1)
-	d.leaderErr = done
+	next := make(chan succession, 1)
+	d.succession = next
 	go func() {
 		lock, err := durable.Await(ctx, path)
-		d.lock = lock
-		done <- err
+		next <- succession{lock, err}
 	}()
 	return nil
+}
+
+// resign gives the drain's lock back, also one that comes too late. Nobody stands by for it after that.
+func (d *drain) resign() {
+	lock := d.lock
+	if d.succession != nil {
+		lock = (<-d.succession).lock
+	}
+	if lock != nil {
+		lock.Unlock()
+	}
 }
 
 func (d *drain) loop(ctx context.Context) error {
@@ -227,6 +246,9 @@ func (d *drain) observe(ctx context.Context, r *Report) error {
 // meet handles an open attempt: one of ours, one to adopt, or one whose wrapper is dead.
 func (d *drain) meet(ctx context.Context, rec *attempt.Record, r *Report) {
 	name := rec.Name()
+	if d.stuck[name] {
+		return
+	}
 	if d.open[name] != nil {
 		d.open[name] = rec
 	} else if d.Lead {
@@ -320,7 +342,7 @@ func (d *drain) finished() bool {
 	return len(d.candidates(d.plan)) == 0 || d.plan.Snapshot.Unsure != "" && d.distrust()
 }
 
-// finish waits for the wrappers to be through with STATE.md, and leaves it right.
+// finish waits for the wrappers to be through with STATE.md, and leaves it and the rest tidy.
 func (d *drain) finish(ctx context.Context) {
 	for _, rec := range d.open {
 		d.res.Open = append(d.res.Open, rec)
@@ -334,13 +356,16 @@ func (d *drain) finish(ctx context.Context) {
 			d.children = 0
 		}
 	}
-	if d.lock != nil && d.leads {
-		d.lock.Unlock()
-	}
-	d.res.Plan = d.plan
 	if d.plan == nil {
 		return
 	}
+	if d.res.Signal != nil { // it may have come between a launch and the next look
+		if p, err := d.Project.Plan(time.Now(), d.options()); err == nil {
+			d.plan = p
+		}
+	}
+	d.res.Plan = d.plan
+	d.Project.Runs.Sweep(time.Now())
 	if err := d.Project.Tracker.Refresh(ctx); err != nil {
 		d.report(Report{Warnings: []string{err.Error()}})
 	}

@@ -30,8 +30,8 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 		case r := <-d.recovered:
 			d.afterRecovery(r)
 			return false, nil
-		case err := <-d.leaderErr:
-			return false, d.takeOver(err)
+		case l := <-d.succession:
+			return false, d.takeOver(l)
 		case sig := <-d.Signals:
 			return d.signalled(ctx, sig), nil
 		case <-ticker.C:
@@ -81,7 +81,7 @@ func (d *drain) someoneDied() bool {
 // exited handles a wrapper of ours that is gone. Almost always it has settled its attempt.
 func (d *drain) exited(ctx context.Context, e runner.Exit) {
 	rec, err := d.Project.Runs.Get(e.Slice, e.N)
-	if err != nil || rec.Phase != plan.Claimed || rec.Launcher != proc.Self() {
+	if err != nil || rec.Token != e.Token || rec.Phase != plan.Claimed || rec.Launcher != proc.Self() {
 		return
 	}
 	why := "its wrapper ended early"
@@ -98,18 +98,18 @@ func (d *drain) afterRecovery(r recovery) {
 	if r.err == nil {
 		return
 	}
-	// It stays open, and isn't tried again by this drain: its slot and its dependants stay safe.
+	// It stays open, its slot and its dependants stay safe; but this drain neither tries again nor waits for it.
 	delete(d.open, r.name)
-	d.recovering[r.name] = true
+	d.stuck[r.name] = true
 	d.report(Report{Warnings: []string{r.err.Error()}})
 }
 
-func (d *drain) takeOver(err error) error {
-	d.leaderErr = nil
-	if err != nil {
-		return err
+func (d *drain) takeOver(s succession) error {
+	d.succession = nil
+	if s.err != nil {
+		return s.err
 	}
-	d.leads = true
+	d.lock, d.leads = s.lock, true
 	d.report(Report{TookOver: true})
 	return nil
 }

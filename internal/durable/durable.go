@@ -56,6 +56,19 @@ func Replace(path string, old, data []byte) error {
 	return named("write", path, err)
 }
 
+// MoveDir renames a directory within its parent, durably: the one atomic step that makes many files appear together. A
+// target that is there already is an error, except for an empty directory, which is replaced.
+func MoveDir(from, to string) error {
+	dir, err := os.Open(parent(to))
+	if err == nil {
+		defer dir.Close()
+		if err = os.Rename(from, to); err == nil {
+			err = syncDir(dir)
+		}
+	}
+	return named("move", from, err)
+}
+
 // Remove removes a file durably. It is no error if there is none. A symlink is removed, not its target; a directory is
 // refused, empty or not.
 func Remove(path string) error {

@@ -15,7 +15,8 @@ import (
 type Exit struct {
 	Slice string
 	N     int
-	Err   error // how; the wrapper's word is in the record, this is for when there is none
+	Token string // of the claim: one that was given back may have left its number to the next
+	Err   error  // how; the wrapper's word is in the record, this is for when there is none
 }
 
 // A Runner starts wrappers.
@@ -65,7 +66,7 @@ func (p *Process) Start(r *attempt.Record) error {
 	}
 	go func() {
 		err := cmd.Wait()
-		p.exits <- Exit{Slice: r.Slice, N: r.N, Err: err}
+		p.exits <- Exit{Slice: r.Slice, N: r.N, Token: r.Token, Err: err}
 	}()
 	return nil
 }

@@ -2,33 +2,66 @@ package runner
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
 	"greenlight/internal/tmux"
 )
 
 // Tmux runs each wrapper in a pane of the project's private tmux session. The wrapper is the same program as with
-// Process, and just as independent: a pane or a server that goes away takes only the view along.
+// Process, and just as independent: a pane or a server that goes away takes only the view along. Where tmux itself
+// fails, the wrapper is started by Process: an attempt without a view is better than none.
 type Tmux struct {
 	Session *tmux.Session
 	Self    string // path of gl, good for a process that tmux starts
 	Root    string
 	Env     []string
 	Runs    *attempt.Store
+	Process *Process
+	Warn    func(words string) // tells of an attempt that has no pane; called by Start
+
+	avoid time.Time // until when tmux isn't asked: it hasn't answered, and each call waits for seconds
 }
 
 // Name is "tmux".
 func (t *Tmux) Name() string { return "tmux" }
 
-// Exits tells nothing: the wrappers are tmux's children, and tmux loses exits. The records tell.
-func (t *Tmux) Exits() <-chan Exit { return nil }
+// Exits tells of wrappers that ended before they took their attempt over, and, without waiting for their end, of those
+// that did: they are tmux's children, and tmux loses exits. From then on the records tell.
+func (t *Tmux) Exits() <-chan Exit { return t.Process.Exits() }
 
 // Start puts the wrapper into a pane: a dead one whose attempt is over, or a new one.
 func (t *Tmux) Start(r *attempt.Record) error {
+	pid, err := t.place(r)
+	if err == nil {
+		go t.watch(r, pid)
+		return nil
+	}
+	if errors.Is(err, tmux.ErrSilent) {
+		t.avoid = time.Now().Add(time.Minute)
+	}
+	t.Warn(fmt.Sprintf("%s runs without a pane: %v; gl logs -f %s shows it", r.Slice, err, r.Slice))
+	// If it should run in a pane after all, it finds no environment there and ends; only one can take the attempt over.
+	_, _ = t.Runs.TakeEnv(r)
+	return t.Process.Start(r)
+}
+
+func (t *Tmux) place(r *attempt.Record) (pid int, err error) {
+	if time.Now().Before(t.avoid) {
+		return 0, errors.New("tmux didn't answer a moment ago")
+	}
+	if _, err := os.Stat(t.Self); err != nil { // replaced while we run: the file is gone, Process still has it
+		return 0, err
+	}
 	// Panes inherit the server's environment, and a command line is limited to 16 KB: the environment goes by file.
 	if err := t.Runs.PutEnv(r, t.Env); err != nil {
-		return err
+		return 0, err
 	}
 	title := r.Slice
 	if r.Title != "" && r.Title != r.Slice {
@@ -37,8 +70,32 @@ func (t *Tmux) Start(r *attempt.Record) error {
 	return t.Session.Place(context.Background(), tmux.Placement{
 		Tag: r.Name(), Title: agent.Clean(title),
 		Argv: append(append([]string{t.Self}, WrapperArgs(t.Root, r)...), PaneFlag),
-		Bar:  tmux.StatusBar{Program: t.Self, Root: t.Root},
-	}, func(tag string) bool { return tag != "" && !t.Runs.IsOpen(tag) })
+		Dir:  t.Root, Bar: tmux.StatusBar{Program: t.Self, Root: t.Root},
+	}, t.Over)
+}
+
+// Over says whether the attempt that a pane's tag names is settled, so that nobody needs the pane any more.
+func (t *Tmux) Over(tag string) bool { return tag != "" && !t.Runs.IsOpen(tag) }
+
+// How often a new wrapper is looked at until it has taken its attempt over, which takes it some milliseconds.
+const (
+	firstLook = 50 * time.Millisecond
+	lastLook  = time.Second
+)
+
+// watch waits until the wrapper has taken its attempt over, or is gone. One whose pane is closed in its first instant
+// would otherwise keep its slot until the drain loses its patience.
+func (t *Tmux) watch(r *attempt.Record, pid int) {
+	id, missing := proc.Of(pid)
+	for pause := firstLook; ; pause = min(2*pause, lastLook) {
+		time.Sleep(pause)
+		dead := missing != nil || id.Dead() // looked at before the record: it may start and end in between
+		rec, err := t.Runs.Get(r.Slice, r.N)
+		if dead || err != nil || rec.Phase != plan.Claimed || rec.Token != r.Token {
+			t.Process.exits <- Exit{Slice: r.Slice, N: r.N}
+			return
+		}
+	}
 }
 
 // PaneFlag tells the wrapper that it is in a pane: its environment is in the file that PutEnv wrote, and its last words

@@ -45,7 +45,7 @@ func ParseFile(data []byte) (*File, error) {
 	if line := conflict(text); line > 0 {
 		return nil, &CorruptError{Reason: fmt.Sprintf("merge conflict in line %d", line)}
 	}
-	f := &File{}
+	f := &File{lines: make([]string, 0, 16), fields: make([]field, 0, 16)}
 	at, ok := opening(text)
 	if !ok {
 		return nil, &CorruptError{Reason: "no frontmatter: the first line is not ---"}

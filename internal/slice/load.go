@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sort"
 	"strings"
 
 	"greenlight/internal/plan"
@@ -30,13 +29,9 @@ type view struct {
 func (s *Store) Load() (*tracker.Contents, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, err := s.look()
+	v, err := s.lookAtAll()
 	if err != nil {
 		return nil, err
-	}
-	if v.format == slicesFormat {
-		v.files = s.readFiles(v.stems)
-		v.dropVanished()
 	}
 	v.warnGraph()
 	c := &tracker.Contents{Items: make([]plan.Item, 0, len(v.ix.ids))}
@@ -59,16 +54,36 @@ func (s *Store) Load() (*tracker.Contents, error) {
 }
 
 // look finds out what there is, without reading the slice files.
-func (s *Store) look() (*view, error) {
+func (s *Store) look() (*view, error) { return s.lookWith(func(*view) {}) }
+
+// lookAtAll also reads the slice files.
+func (s *Store) lookAtAll() (*view, error) {
+	v, err := s.lookWith(func(v *view) { v.files = s.readFiles(v.stems) })
+	if err == nil && v.format == slicesFormat {
+		v.dropVanished()
+	}
+	return v, err
+}
+
+// lookWith reads the graph, which of a big project is megabytes, while it lists the slices and calls read.
+func (s *Store) lookWith(read func(*view)) (*view, error) {
 	format, err := Detect(s.root)
 	if err != nil {
 		return nil, err
 	}
-	v := &view{s: s, format: format, graph: s.readGraph()}
+	graph := make(chan graphFile, 1)
+	go func() { graph <- s.readGraph() }()
+	v := &view{s: s, format: format}
+	if format == slicesFormat {
+		if v.stems, v.warnings, err = s.listSlices(); err == nil {
+			read(v)
+		}
+	}
+	if v.graph = <-graph; err != nil {
+		return nil, err
+	}
 	if format == legacyFormat {
 		v.lookLegacy()
-	} else if v.stems, v.warnings, err = s.listSlices(); err != nil {
-		return nil, err
 	}
 	v.ix = newIndex(v.stems, v.graph.graph)
 	project := s.readProject()
@@ -158,7 +173,7 @@ func (v *view) item(id string) plan.Item {
 		it.Position, it.Wave, it.Priority, it.Milestone = v.ix.place[id], e.wave, e.priority, e.milestone
 	}
 	if f == nil {
-		f = &sliceFile{status: "pending", wave: plan.None, priority: plan.None, row: true}
+		f = &sliceFile{status: "pending", step: "none", wave: plan.None, priority: plan.None, row: true}
 	}
 	if !f.row {
 		it.File = sliceRel(id + ".md")
@@ -171,9 +186,6 @@ func (v *view) item(id string) plan.Item {
 		return it
 	}
 	it.Status, it.Step, it.Session = f.status, f.step, f.session
-	if f.row {
-		it.Step = stepOf(f.status)
-	}
 	it.Started, it.Updated, it.WaitingFor = f.started, f.updated, f.waiting
 	it.Tests, it.SecurityTests, it.Failing = f.tests, f.security, f.failing
 	it.Paused = it.Paused || plan.Classify(f.status) == plan.Waiting
@@ -352,24 +364,5 @@ func (v *view) evidence(c *tracker.Contents) {
 				c.Items[i].Deps[k] = r.id
 			}
 		}
-	}
-}
-
-// lookLegacy takes the rows of STATE.md for the slices.
-func (v *view) lookLegacy() {
-	state := v.s.readState(&v.s.state, "STATE.md")
-	v.files = map[string]*sliceFile{}
-	for _, r := range state.rows {
-		f := fromRow(r)
-		f.name = r.name
-		v.files[r.id] = f
-		v.stems = append(v.stems, r.id)
-	}
-	sort.Strings(v.stems)
-	switch {
-	case state.err != nil:
-		v.warn(stateRel("STATE.md"), "can't be read: %v", bareError(state.err))
-	case !state.table:
-		v.warn(stateRel("STATE.md"), "no slice table: gl found no table with the columns ID and Status")
 	}
 }

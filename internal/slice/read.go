@@ -32,10 +32,10 @@ type sliceFile struct {
 	warnings []string
 }
 
-func readSlice(data []byte, info fs.FileInfo) *sliceFile {
+func readSlice(data []byte, at fileStamp) *sliceFile {
 	f, err := ParseFile(data)
 	if err != nil {
-		return &sliceFile{corrupt: reason(err), changed: info.ModTime()}
+		return &sliceFile{corrupt: reason(err), changed: at.changed()}
 	}
 	get := func(key string) string {
 		v, _ := f.Get(key)
@@ -48,7 +48,7 @@ func readSlice(data []byte, info fs.FileInfo) *sliceFile {
 		tests: count(get("tests")), security: count(get("security_tests")),
 		wave: rank(get("wave")), priority: rank(get("priority")),
 		deps: f.List("deps"), hasDeps: f.find("deps") != nil,
-		changed: info.ModTime(), warnings: f.Warnings(),
+		changed: at.changed(), warnings: f.Warnings(),
 	}
 	s.failing = count(get("failing"))
 	if f.find("failing") == nil {
@@ -70,7 +70,7 @@ func reason(err error) string {
 
 func fromRow(r row) *sliceFile {
 	return &sliceFile{
-		id: r.id, heading: r.name, status: r.status, tests: r.tests, security: r.security,
+		id: r.id, heading: r.name, status: r.status, step: stepOf(r.status), tests: r.tests, security: r.security,
 		wave: plan.None, priority: plan.None, deps: r.deps, hasDeps: len(r.deps) > 0, row: true,
 	}
 }
@@ -181,7 +181,7 @@ type graphFile struct {
 
 // readGraph returns the graph, an empty one where there is none. The caller holds s.mu.
 func (s *Store) readGraph() graphFile {
-	s.graph = refresh(s.graph, s.path("GRAPH.json"), func(data []byte, _ fs.FileInfo) graphFile {
+	s.graph = refresh(s.graph, s.path("GRAPH.json"), func(data []byte, _ fileStamp) graphFile {
 		g, err := parseGraph(data)
 		return graphFile{g, err}
 	})
@@ -201,13 +201,17 @@ type stateFile struct {
 	rows  []row
 	table bool
 	err   error
+
+	current currentLines
 }
 
 // readState reads STATE.md or its backup. The caller holds s.mu.
 func (s *Store) readState(old **cached[stateFile], name string) stateFile {
-	*old = refresh(*old, s.path(name), func(data []byte, _ fs.FileInfo) stateFile {
+	*old = refresh(*old, s.path(name), func(data []byte, _ fileStamp) stateFile {
 		f := stateFile{there: true, text: string(data)}
-		f.rows, f.table = parseRows(strings.TrimPrefix(f.text, bom))
+		text := strings.TrimPrefix(f.text, bom)
+		f.rows, f.table = parseRows(text)
+		f.current = parseCurrent(text)
 		return f
 	})
 	if err := (*old).err; err != nil {
@@ -232,7 +236,7 @@ func (s *Store) readProject() projectState {
 	if s.project.err != nil {
 		p.err = s.project.err
 	}
-	s.config = refresh(s.config, s.path("config.json"), func(data []byte, _ fs.FileInfo) string {
+	s.config = refresh(s.config, s.path("config.json"), func(data []byte, _ fileStamp) string {
 		var c struct{ Mode json.RawMessage }
 		_ = json.Unmarshal(data, &c) // a bad config is for those who need it to complain about
 		return text(c.Mode)
@@ -243,7 +247,7 @@ func (s *Store) readProject() projectState {
 	return p
 }
 
-func parseProject(data []byte, _ fs.FileInfo) projectState {
+func parseProject(data []byte, _ fileStamp) projectState {
 	var p projectState
 	data = []byte(strings.TrimPrefix(string(data), bom))
 	var top struct {

@@ -52,12 +52,10 @@ func (s *Store) refreshOnce() (done bool, err error) {
 
 // render returns STATE.md as it is and as it should be. The caller holds s.mu.
 func (s *Store) render() (old stateFile, text, format string, err error) {
-	v, err := s.look()
+	v, err := s.lookAtAll()
 	if err != nil || v.format == legacyFormat {
 		return stateFile{}, "", legacyFormat, err
 	}
-	v.files = s.readFiles(v.stems)
-	v.dropVanished()
 	old = s.readState(&s.state, "STATE.md")
 	if old.err != nil {
 		return old, "", v.format, fmt.Errorf("read %s: %w", stateRel("STATE.md"), bareError(old.err))

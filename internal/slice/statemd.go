@@ -11,6 +11,10 @@ type row struct {
 	tests, security  int
 	deps             []string
 	line             string // as it stands there, without its end; "" where its table has other columns than ours
+
+	at        int // where the line's first bar stands in the text
+	cols      columns
+	emptyDeps string // the table's word for no dependencies, where the row has it
 }
 
 // A section is a part of STATE.md under one heading, byte for byte; the first one, before any heading, has no title.
@@ -68,14 +72,14 @@ func generated(text string) bool {
 // parseRows returns the rows of the slice table: of those in the Slices section, else of any table that has columns
 // for an id and a status. tables says whether there is such a table at all; of two rows of one id the first counts.
 func parseRows(text string) (rows []row, tables bool) {
-	for _, s := range splitSections(text) {
-		if strings.EqualFold(s.title, "Slices") {
-			r, ok := readTables(s.text)
-			rows, tables = append(rows, r...), tables || ok
+	lines, tables := tableLines(text)
+	for _, l := range lines {
+		if r, ok := l.cols.row(cells(l.text)); ok {
+			if r.at, r.cols = l.at, l.cols; l.cols.ours {
+				r.line = l.text
+			}
+			rows = append(rows, r)
 		}
-	}
-	if !tables {
-		rows, tables = readTables(text)
 	}
 	seen := map[string]bool{}
 	kept := rows[:0]
@@ -91,19 +95,47 @@ func parseRows(text string) (rows []row, tables bool) {
 // columns says which cell holds what; -1 for a column that the table hasn't.
 type columns struct {
 	id, name, status, tests, security, deps int
-	ours                                    bool
+
+	n    int // how many columns there are
+	ours bool
 }
 
-func readTables(text string) (rows []row, found bool) {
+// A rowLine is a line of a slice table, below its header.
+type rowLine struct {
+	text string // trimmed
+	at   int    // where the text begins
+	cols columns
+}
+
+// tableLines returns the lines of the slice tables: of those in the Slices section, else of any table that has columns
+// for an id and a status. found says whether there is such a table at all.
+func tableLines(text string) (lines []rowLine, found bool) {
+	pos := 0
+	for _, s := range splitSections(text) {
+		if strings.EqualFold(s.title, "Slices") {
+			l, ok := readTables(s.text, pos)
+			lines, found = append(lines, l...), found || ok
+		}
+		pos += len(s.text)
+	}
+	if !found {
+		return readTables(text, 0)
+	}
+	return lines, true
+}
+
+// readTables returns the lines of the slice tables in a part of STATE.md that begins at base.
+func readTables(text string, base int) (lines []rowLine, found bool) {
 	var code fence
 	var cols columns
 	inTable, wanted := false, false
-	for text != "" {
-		line := nextLine(text)
-		text = text[len(line):]
+	for pos := 0; pos < len(text); {
+		line := nextLine(text[pos:])
+		at := base + pos + len(line) - len(strings.TrimLeft(line, " \t\r\n"))
+		pos += len(line)
 		trimmed := strings.Trim(line, " \t\r\n")
 		switch {
-		case code.inside(line, text):
+		case code.inside(line, text[pos:]):
 			inTable = false
 		case conflictMark(line): // a merge left it; the rows go on behind it
 		case !strings.HasPrefix(trimmed, "|"):
@@ -113,42 +145,43 @@ func readTables(text string) (rows []row, found bool) {
 			cols, wanted = readHeader(cells(trimmed))
 			found = found || wanted
 		case wanted:
-			if r, ok := cols.row(cells(trimmed)); ok {
-				if cols.ours {
-					r.line = trimmed
-				}
-				rows = append(rows, r)
-			}
+			lines = append(lines, rowLine{trimmed, at, cols})
 		}
 	}
-	return rows, found
+	return lines, found
 }
 
-// cells splits a table line at the bars that have no backslash before them.
-func cells(line string) []string {
-	line = strings.TrimPrefix(line, "|")
-	var all []string
-	var cell strings.Builder
-	for i := 0; i < len(line); i++ {
+// spans finds the cells of a table line: what stands between the bars that have no backslash before them. Text behind
+// the last bar is a cell only where there is some.
+func spans(line string) [][2]int {
+	var all [][2]int
+	from := len(line) - len(strings.TrimPrefix(line, "|"))
+	for i := from; i < len(line); i++ {
 		switch {
 		case line[i] == '\\' && i+1 < len(line) && line[i+1] == '|':
 			i++
-			cell.WriteByte('|')
 		case line[i] == '|':
-			all = append(all, oneLine(cell.String()))
-			cell.Reset()
-		default:
-			cell.WriteByte(line[i])
+			all = append(all, [2]int{from, i})
+			from = i + 1
 		}
 	}
-	if rest := oneLine(cell.String()); rest != "" {
-		all = append(all, rest)
+	if oneLine(line[from:]) != "" {
+		all = append(all, [2]int{from, len(line)})
+	}
+	return all
+}
+
+// cells returns the texts of a table line's cells.
+func cells(line string) []string {
+	var all []string
+	for _, s := range spans(line) {
+		all = append(all, oneLine(strings.ReplaceAll(line[s[0]:s[1]], `\|`, "|")))
 	}
 	return all
 }
 
 func readHeader(names []string) (columns, bool) {
-	c := columns{id: -1, name: -1, status: -1, tests: -1, security: -1, deps: -1}
+	c := columns{id: -1, name: -1, status: -1, tests: -1, security: -1, deps: -1, n: len(names)}
 	for i, name := range names {
 		var at *int
 		switch strings.ToLower(strings.Trim(name, "*_` ")) {
@@ -171,7 +204,7 @@ func readHeader(names []string) (columns, bool) {
 			*at = i
 		}
 	}
-	c.ours = c == columns{id: 0, name: 1, status: 2, tests: 3, security: 4, deps: 5} && len(names) == 6
+	c.ours = c == columns{id: 0, name: 1, status: 2, tests: 3, security: 4, deps: 5, n: 6}
 	return c, c.id >= 0 && c.status >= 0
 }
 
@@ -187,14 +220,18 @@ func (c columns) row(cells []string) (row, bool) {
 	if ValidID(id) != nil {
 		return row{}, false
 	}
-	return row{
+	r := row{
 		id:       id,
 		name:     cell(c.name),
 		status:   statusWord(cell(c.status)),
 		tests:    count(cell(c.tests)),
 		security: count(cell(c.security)),
 		deps:     splitList(cell(c.deps)),
-	}, true
+	}
+	if len(r.deps) == 0 {
+		r.emptyDeps = cell(c.deps)
+	}
+	return r, true
 }
 
 // bare takes the decoration off an id: emphasis, code marks, a link.

@@ -32,6 +32,7 @@ type Store struct {
 	state   *cached[stateFile]
 	backup  *cached[stateFile]
 	project *cached[projectState]
+	side    *cached[legacySide]
 	config  *cached[string]
 }
 
@@ -68,7 +69,17 @@ func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) error {
 }
 
 // locked runs f under the project's lock, having done the housekeeping that is due.
-func (s *Store) locked(ctx context.Context, f func() error) (err error) {
+func (s *Store) locked(ctx context.Context, f func() error) error {
+	return s.underLock(ctx, func() error {
+		if err := s.housekeep(); err != nil {
+			return err
+		}
+		return f()
+	})
+}
+
+// underLock runs f under the project's lock.
+func (s *Store) underLock(ctx context.Context, f func() error) (err error) {
 	if _, err := Detect(s.root); err != nil {
 		return err
 	}
@@ -77,16 +88,14 @@ func (s *Store) locked(ctx context.Context, f func() error) (err error) {
 		return fmt.Errorf("lock the project: %w", err)
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	if err := s.housekeep(); err != nil {
-		return err
-	}
 	return f()
 }
 
 // ignore is .greenlight/.gitignore: what belongs to this machine and not to the project.
 const ignore = ".gitignore\n.lock\nruns/\n*.tmp\n"
 
-// housekeep removes, once, the temps of writers that died, and makes the .gitignore.
+// housekeep removes, once, the temps of writers that died, completes the migration of one that did, and makes the
+// .gitignore.
 func (s *Store) housekeep() error {
 	s.mu.Lock()
 	done := s.swept
@@ -98,6 +107,10 @@ func (s *Store) housekeep() error {
 	// A temp that stays is only untidy: it is no reason to refuse the work.
 	_ = durable.Sweep(s.path("slices"), time.Now())
 	_ = durable.Sweep(s.path(""), time.Now())
+	s.sweepStages()
+	if _, err := s.finishMigration(); err != nil {
+		return err
+	}
 	if _, err := os.Lstat(s.path(".gitignore")); !missing(err) {
 		return nil
 	}
@@ -108,13 +121,17 @@ func (s *Store) housekeep() error {
 	return nil
 }
 
-// Read parses the file of one slice afresh. The error is tracker.ErrNotFound where there is none, and a *CorruptError
-// where it is no slice file.
+// Read parses the file of one slice afresh; in a legacy project it makes one of what is known. The error is
+// tracker.ErrNotFound where there is none, and a *CorruptError where it is no slice file.
 func (s *Store) Read(id string) (*File, error) {
 	if err := ValidID(id); err != nil {
 		return nil, err
 	}
-	_, f, err := s.readForEdit(id)
+	read := s.readForEdit
+	if s.Format() == legacyFormat {
+		read = s.readRow
+	}
+	_, f, err := read(id)
 	if err == nil && f == nil {
 		return nil, fmt.Errorf("%w: %q has no file %s", tracker.ErrNotFound, id, sliceRel(id+".md"))
 	}
@@ -161,7 +178,7 @@ type tx struct {
 
 // look returns the view and the canonical id. The caller holds s.mu.
 func (t *tx) look(id string) (*view, string, error) {
-	if t.view == nil {
+	if t.view == nil || t.view.format == legacyFormat { // a legacy project's slices are all in one file, so they're read anew
 		v, err := t.s.look()
 		if err != nil {
 			return nil, "", err
@@ -221,6 +238,10 @@ func (t *tx) Settle(id string, e tracker.Effect, before tracker.Before) (mark pl
 		mark.Session, _ = f.Get("session")
 		return err
 	})
+	if err == nil && t.view.format == legacyFormat { // whose step may be in three places
+		it, err := t.Item(id)
+		return plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, err
+	}
 	return mark, err
 }
 
@@ -246,7 +267,7 @@ func (t *tx) edit(id string, create bool, f func(*File) error) error {
 		return err
 	}
 	if v.format == legacyFormat {
-		return fmt.Errorf("legacy state in %s can only be read so far: %s was not changed", stateRel("STATE.md"), id)
+		return t.editLegacy(id, f)
 	}
 	for range tries {
 		err = t.try(v, id, create, f)

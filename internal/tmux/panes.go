@@ -5,14 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
-)
-
-// The size of windows that nobody is attached to. 80x24 has no room for a sixth pane.
-const (
-	width  = "220"
-	height = "55"
 )
 
 // A Pane is a pane of the session.
@@ -22,6 +16,7 @@ type Pane struct {
 	Tag      string // what Place was given; "" for a pane that somebody else made
 	Dead     bool   // its command has ended
 	Attached bool   // a client looks at the session
+	Browsed  bool   // somebody scrolls in it
 }
 
 // tagOption is the user option that holds a pane's tag. It survives a respawn, unlike the title, which programs change.
@@ -29,8 +24,8 @@ const tagOption = "@gl_attempt"
 
 // Panes returns the panes of the session, none where there is no session.
 func (s *Session) Panes(ctx context.Context) ([]Pane, error) {
-	out, err := s.run(ctx, "list-panes", "-s", "-t", s.target(), "-F",
-		"#{pane_id}\t#{window_id}\t#{pane_dead}\t#{session_attached}\t#{"+tagOption+"}")
+	out, err := s.run(ctx, "list-panes", "-s", "-t", s.target()+":", "-F",
+		"#{pane_id} #{window_id} #{pane_dead} #{session_attached} #{pane_in_mode} #{"+tagOption+"}")
 	if errors.Is(err, ErrNone) {
 		return nil, nil
 	}
@@ -39,9 +34,9 @@ func (s *Session) Panes(ctx context.Context) ([]Pane, error) {
 	}
 	var panes []Pane
 	for line := range strings.Lines(out) {
-		f := strings.SplitN(strings.TrimRight(line, "\n"), "\t", 5)
-		if len(f) == 5 && strings.HasPrefix(f[0], "%") {
-			panes = append(panes, Pane{ID: f[0], Window: f[1], Dead: f[2] == "1", Attached: f[3] != "0", Tag: f[4]})
+		f := strings.SplitN(strings.TrimRight(line, "\n"), " ", 6)
+		if len(f) == 6 && strings.HasPrefix(f[0], "%") {
+			panes = append(panes, Pane{ID: f[0], Window: f[1], Dead: f[2] == "1", Attached: f[3] != "0", Browsed: f[4] != "0", Tag: f[5]})
 		}
 	}
 	return panes, nil
@@ -52,6 +47,7 @@ type Placement struct {
 	Tag   string
 	Title string   // in the pane's border; control characters must be gone already
 	Argv  []string // at least two words; run as they are, never by a shell
+	Dir   string   // where a pane that somebody splits off begins, too; a missing one is no error to tmux
 	Bar   StatusBar
 }
 
@@ -62,112 +58,116 @@ type StatusBar struct {
 }
 
 // Place runs the command in a pane of its own: a dead pane that reuse names, else a new one beside the others, else one
-// in a further window. Panes stay when their command ends.
-func (s *Session) Place(ctx context.Context, p Placement, reuse func(tag string) bool) error {
-	argv, err := command(p.Argv)
-	if err != nil {
-		return err
+// in a further window. Panes stay when their command ends. It returns the command's pid. After an error the command may
+// run all the same, even twice.
+func (s *Session) Place(ctx context.Context, p Placement, reuse func(tag string) bool) (pid int, err error) {
+	if p.Argv, err = command(p.Argv); err != nil {
+		return 0, err
 	}
 	panes, err := s.Panes(ctx)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if i := slices.IndexFunc(panes, func(q Pane) bool { return q.Dead && reuse(q.Tag) }); i >= 0 {
-		_, err := s.run(ctx, append([]string{"respawn-pane", "-k", "-t", panes[i].ID}, argv...)...)
-		if err == nil {
-			return s.label(ctx, panes[i].ID, p)
+	for _, q := range panes {
+		if !q.Dead || q.Browsed || !reuse(q.Tag) {
+			continue
+		}
+		if pid, err = s.respawn(ctx, q, p); err == nil || errors.Is(err, ErrSilent) {
+			return pid, err
 		}
 	}
-	id, err := s.add(ctx, panes, argv, p.Bar)
-	if err != nil {
-		return err
-	}
-	return s.label(ctx, id, p)
+	return s.add(ctx, panes, p)
 }
 
-// add makes a new pane and returns its id.
-func (s *Session) add(ctx context.Context, panes []Pane, argv []string, bar StatusBar) (string, error) {
+// respawn runs the command in a dead pane. There is no -k: if another gl was faster, its command must not be killed.
+func (s *Session) respawn(ctx context.Context, q Pane, p Placement) (pid int, err error) {
+	args := append([]string{"respawn-pane", "-t", q.ID, "-c", closing(literal(p.Dir))}, p.Argv...)
+	args = append(args, ";", "clear-history", "-t", q.ID, ";", "display-message", "-p", "-t", q.ID, answer, ";")
+	_, pid, err = placed(s.run(ctx, append(args, s.label(q.ID, p)...)...))
+	return pid, err
+}
+
+// answer is what tmux is to print about a new pane.
+const answer = "#{pane_id} #{pane_pid}"
+
+// placed reads answer. It alone says whether there is a pane: the exit code may be of what came after it, and is 0 when
+// the server went away under the client.
+func placed(out string, err error) (id string, pid int, _ error) {
+	id, rest, _ := strings.Cut(strings.TrimSpace(out), " ")
+	if pid, _ = strconv.Atoi(rest); pid > 0 {
+		return id, pid, nil
+	}
+	if err == nil {
+		err = fmt.Errorf("%w: it went away", ErrNone)
+	}
+	return "", 0, err
+}
+
+// add makes a new pane: in the first window that has room, in a further window, or in a new session.
+func (s *Session) add(ctx context.Context, panes []Pane, p Placement) (pid int, err error) {
 	if len(panes) == 0 {
-		return s.create(ctx, argv, bar)
+		return s.create(ctx, p)
 	}
-	if target, ok := roomiest(panes); ok {
-		// The layout is tiled after each split: else the sixth finds no room.
-		out, err := s.run(ctx, append([]string{"split-window", "-d", "-P", "-F", "#{pane_id}", "-c", "/", "-t", target}, argv...)...)
-		if err == nil {
-			s.run(ctx, "select-layout", "-t", target, "tiled")
-			return strings.TrimSpace(out), nil
-		}
-		if errors.Is(err, ErrNone) {
-			return s.create(ctx, argv, bar)
+	for _, target := range roomy(panes) {
+		// How much room there is depends on the terminal that is or was attached: tmux decides.
+		pid, err := s.open(ctx, p, "split-window", "-t", target)
+		if err == nil || errors.Is(err, ErrSilent) {
+			return pid, err
 		}
 	}
-	// No room: a further window. The target ends in ":" because a window is meant, not a pane.
-	out, err := s.run(ctx, append([]string{"new-window", "-d", "-P", "-F", "#{pane_id}", "-c", "/", "-t", s.target() + ":"}, argv...)...)
-	return strings.TrimSpace(out), err
+	pid, err = s.open(ctx, p, "new-window", "-t", s.target()+":")
+	if errors.Is(err, ErrNone) { // it has gone away meanwhile
+		return s.create(ctx, p)
+	}
+	return pid, err
+}
+
+// open makes a pane by the command given, and names and tiles it. That is a second call, for only now it has an id, but
+// the command in the pane doesn't wait for it.
+func (s *Session) open(ctx context.Context, p Placement, how ...string) (pid int, err error) {
+	args := append(how, "-d", "-P", "-F", answer, "-c", closing(literal(p.Dir)))
+	id, pid, err := placed(s.run(ctx, append(args, p.Argv...)...))
+	if err == nil {
+		s.dress(ctx, id, p)
+	}
+	return pid, err
 }
 
 // perWindow is how many panes share a window: more can't be read.
 const perWindow = 9
 
-// roomiest is a pane of the first window that isn't full.
-func roomiest(panes []Pane) (id string, ok bool) {
+// roomy is a pane of each window that isn't full.
+func roomy(panes []Pane) []string {
 	count := make(map[string]int)
 	for _, p := range panes {
 		count[p.Window]++
 	}
-	for _, p := range panes {
-		if count[p.Window] < perWindow {
-			return p.ID, true
+	var ids []string
+	for i, p := range panes {
+		first := slices.IndexFunc(panes, func(q Pane) bool { return q.Window == p.Window }) == i
+		if first && count[p.Window] < perWindow {
+			ids = append(ids, p.ID)
 		}
 	}
-	return "", false
+	return ids
 }
 
-// create starts the server, if there is none, and the session. Options that must hold before the first command may end
-// (a pane whose command is gone takes its window along) are set before it, on this server, which is ours alone.
-func (s *Session) create(ctx context.Context, argv []string, bar StatusBar) (string, error) {
-	args := []string{
-		"start-server", ";",
-		"set-option", "-g", "remain-on-exit", "on", ";",
-		"set-option", "-g", "history-limit", "20000", ";",
-		"new-session", "-d", "-P", "-F", "#{pane_id}", "-s", s.Name, "-x", width, "-y", height, "-c", "/",
-	}
-	args = append(append(args, argv...), ";")
-	args = append(args, s.statusBar(bar)...)
-	var out string
-	var err error
-	for try := range 10 { // a server that is just going away refuses, or takes the client along
-		if out, err = s.run(ctx, args...); err == nil {
-			return strings.TrimSpace(out), nil
-		}
-		if strings.Contains(err.Error(), "duplicate session") {
-			panes, listErr := s.Panes(ctx)
-			if listErr == nil && len(panes) > 0 {
-				return s.add(ctx, panes, argv, bar)
-			}
-		} else if !errors.Is(err, ErrNone) {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return "", ctx.Err()
-		case <-time.After(time.Duration(try+1) * 20 * time.Millisecond):
-		}
-	}
-	return "", fmt.Errorf("start a tmux session: %w", err)
+// dress labels a new pane and tiles its window: after each split, else the sixth finds no room. If that fails, the
+// command runs all the same.
+func (s *Session) dress(ctx context.Context, id string, p Placement) {
+	s.run(ctx, append([]string{"select-layout", "-t", id, "tiled", ";"}, s.label(id, p)...)...)
 }
 
-// label tags the pane and puts the title into its border. A pane that is gone by now needs none.
-func (s *Session) label(ctx context.Context, id string, p Placement) error {
-	_, err := s.run(ctx, "set-option", "-p", "-t", id, tagOption, p.Tag, ";",
+// label tags a pane and puts its title into its border.
+func (s *Session) label(id string, p Placement) []string {
+	return []string{
+		"set-option", "-p", "-t", id, tagOption, p.Tag, ";",
 		"select-pane", "-t", id, "-T", literal(p.Title), ";",
 		"set-option", "-w", "-t", id, "remain-on-exit", "on", ";",
 		"set-option", "-w", "-t", id, "pane-border-status", "top", ";",
-		"set-option", "-w", "-t", id, "pane-border-format", " #{pane_title} ")
-	if errors.Is(err, ErrNone) {
-		return nil
+		"set-option", "-w", "-t", id, "pane-border-format", " #{pane_title} ", ";",
+		"set-environment", "-g", "GL_PROGRAM", closing(p.Bar.Program),
 	}
-	return err
 }
 
 // Select makes the pane the one that is looked at.
@@ -176,14 +176,14 @@ func (s *Session) Select(ctx context.Context, p Pane) error {
 	return err
 }
 
-// CloseIdle ends the session if no command of it runs and nobody is looking.
-func (s *Session) CloseIdle(ctx context.Context) error {
+// CloseIdle ends the session if nobody is looking and each of its commands has ended, or is over by its tag.
+func (s *Session) CloseIdle(ctx context.Context, over func(tag string) bool) error {
 	panes, err := s.Panes(ctx)
 	if err != nil || len(panes) == 0 {
 		return err
 	}
 	for _, p := range panes {
-		if !p.Dead || p.Attached {
+		if !p.Dead && !over(p.Tag) || p.Attached {
 			return nil
 		}
 	}
@@ -192,16 +192,4 @@ func (s *Session) CloseIdle(ctx context.Context) error {
 		return nil
 	}
 	return err
-}
-
-// statusBar is the setup of a session whose status line shows the output of a program. A path could hold anything that
-// tmux or the shell would take for its own; in the server's environment it is safe from both.
-func (s *Session) statusBar(b StatusBar) []string {
-	session := s.target() + ":" // set-option takes a pane for its target and finds the session by it
-	args := []string{"set-environment", "-g", "GREENLIGHT_ROOT", closing(b.Root), ";", "set-environment", "-g", "GL_PROGRAM", closing(b.Program), ";"}
-	return append(args,
-		"set-option", "-t", session, "status", "on", ";",
-		"set-option", "-t", session, "status-interval", "5", ";",
-		"set-option", "-t", session, "status-right-length", "60", ";",
-		"set-option", "-t", session, "status-right", `#("$GL_PROGRAM" status --compact) `)
 }

@@ -20,21 +20,24 @@ import (
 )
 
 const (
-	deadline  = 10 * time.Second // for one call: a client of a dying server can hang
-	maxSocket = 100              // bytes; sun_path has 104 on some systems
-	maxArgv   = 12 << 10         // tmux refuses commands of about 16 KB
+	deadline  = 5 * time.Second // for one call: a client of a dying or stopped server can hang
+	maxSocket = 100             // bytes; sun_path has 104 on some systems
+	maxArgv   = 12 << 10        // tmux refuses commands of about 16 KB
 )
 
-// ErrNone: there is no server, or it has no session of that name.
-var ErrNone = errors.New("no tmux session")
+var (
+	// ErrNone: there is no server, or it has no session of that name.
+	ErrNone = errors.New("no tmux session")
+	// ErrSilent: tmux didn't answer in time. What it was asked to do it may have done, or do later.
+	ErrSilent = errors.New("tmux doesn't answer")
+)
 
 // A Session is the one session on a project's private server. Nothing is started before the first Place.
 type Session struct {
 	Name string // as tmux has it: [A-Za-z0-9_-] only
 
-	program string
-	socket  []string // -L NAME, or -S PATH where the usual place is too long
-	env     []string
+	socket []string // -L NAME, or -S PATH where the usual place is too long
+	env    []string
 }
 
 // Installed says whether there is a tmux to use.
@@ -49,7 +52,7 @@ func Installed() bool {
 func Open(root, prefix string, env []string) *Session {
 	sum := sha256.Sum256([]byte(root))
 	socket := "gl-" + hex.EncodeToString(sum[:])[:12]
-	s := &Session{Name: sanitise(prefix + "-" + filepath.Base(root)), program: "tmux", socket: []string{"-L", socket}}
+	s := &Session{Name: sanitise(prefix + "-" + filepath.Base(root)), socket: []string{"-L", socket}}
 	tmpdir := "/tmp"
 	for _, kv := range env {
 		if strings.HasPrefix(kv, "TMUX=") || strings.HasPrefix(kv, "TMUX_PANE=") {
@@ -84,24 +87,30 @@ func sanitise(name string) string {
 
 // argv is a whole command line of tmux. -u: the panes are UTF-8 whatever the locale says.
 func (s *Session) argv(args ...string) []string {
-	return append(append([]string{s.program, "-u"}, s.socket...), args...)
+	return append(append([]string{"tmux", "-u"}, s.socket...), args...)
 }
 
-// AttachArgv is the command line that attaches a terminal to the session.
-func (s *Session) AttachArgv() []string { return s.argv("attach-session", "-t", s.target()) }
+// AttachArgv is the command line that attaches a terminal to the session. It is also printed for a person to type, so
+// its target has no "=": zsh would take that word for a command's path. Here the plain name will do: tmux looks for the
+// whole name first, and the server has no other session.
+func (s *Session) AttachArgv() []string { return s.argv("attach-session", "-t", s.Name) }
 
 // Env is the environment in which AttachArgv is to run.
 func (s *Session) Env() []string { return s.env }
 
-// target matches the whole name and nothing that begins like it.
+// target matches the whole name and nothing that begins like it. Where a pane or a window is meant, ":" must follow.
 func (s *Session) target() string { return "=" + s.Name }
 
-// run runs one tmux client and returns what it printed. The server that it may start lives in /, so that it never
-// keeps a directory busy, and outlives it.
+// run runs one tmux client and returns what it printed, also beside an error.
 func (s *Session) run(ctx context.Context, args ...string) (string, error) {
+	return s.exec(ctx, s.argv(args...), args[0])
+}
+
+// exec runs a command line that is, or becomes, a tmux client; what names it in errors. The server that it may start
+// lives in /, so that it never keeps a directory busy, and outlives the client.
+func (s *Session) exec(ctx context.Context, argv []string, what string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	argv := s.argv(args...)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir = "/"
 	cmd.Env = s.env
@@ -114,14 +123,18 @@ func (s *Session) run(ctx context.Context, args ...string) (string, error) {
 	}
 	words := strings.TrimSpace(errOut.String())
 	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		err = errors.New("tmux is not on PATH any more")
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("tmux %s: no answer for %s", args[0], deadline)
+		err = fmt.Errorf("tmux %s: %w for %s", what, ErrSilent, deadline)
 	case gone(words):
-		return "", fmt.Errorf("%w: %s", ErrNone, words)
+		err = fmt.Errorf("%w: %s", ErrNone, words)
 	case words == "":
-		return "", fmt.Errorf("tmux %s: %w", args[0], err)
+		err = fmt.Errorf("tmux %s: %w", what, err)
+	default:
+		err = fmt.Errorf("tmux %s: %s", what, words)
 	}
-	return "", fmt.Errorf("tmux %s: %s", args[0], words)
+	return out.String(), err
 }
 
 // gone says whether tmux's words mean that there is nobody to talk to.

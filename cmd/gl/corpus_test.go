@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+)
+
+// A statusDoc is what these tests read of gl status --json.
+type statusDoc struct {
+	Total, Done int
+	Ready       []string
+	Slices      []struct {
+		ID   string
+		Deps []string
+	}
+}
+
+// A real project in the middle of its work, of which most slices are rows of STATE.md or entries of GRAPH.json only, is
+// read as its people know it, and drained to its end in the order of its dependencies.
+func TestRealProject(t *testing.T) {
+	source := filepath.Join("..", "..", "..", "shared", "corpus", "project")
+	if _, err := os.Stat(source); err != nil {
+		t.Skip("no corpus here")
+	}
+	root := filepath.Join(t.TempDir(), "project")
+	copyTree(t, source, root)
+
+	before := statusOf(t, root)
+	if before.Done != 36 || before.Total != 46 {
+		t.Errorf("%d of %d done, not 36 of 46", before.Done, before.Total)
+	}
+	ready := slices.Sorted(slices.Values(before.Ready))
+	if want := []string{"S-36", "S-40", "S-41", "S-43"}; !slices.Equal(ready, want) {
+		t.Errorf("ready: %v, not %v", ready, want)
+	}
+
+	out := callGL(t, root, "slice", "--watch", "--runner", "process", "--agent", "rehearsal:step=5ms")
+	if !strings.Contains(out, "46/46 done") {
+		t.Errorf("the drain ended with\n%s", out)
+	}
+	after := statusOf(t, root)
+	if after.Done != 46 || after.Total != 46 {
+		t.Errorf("%d of %d done, not 46 of 46", after.Done, after.Total)
+	}
+	checkOrder(t, root, after, before.Total-before.Done)
+}
+
+// checkOrder checks by the records that n slices were built, each in one attempt that was claimed after all that the
+// slice depends on was settled.
+func checkOrder(t *testing.T, root string, doc statusDoc, n int) {
+	t.Helper()
+	store := attempt.OpenStore(filepath.Join(root, ".greenlight", "runs"))
+	built := make(map[string]*attempt.Record)
+	for _, s := range doc.Slices {
+		records, err := store.History(s.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(records) > 1 {
+			t.Errorf("%s: %d attempts", s.ID, len(records))
+		}
+		for _, r := range records {
+			if r.Phase != plan.Settled || r.Outcome != plan.Complete {
+				t.Errorf("%s is %s, %s", r.Name(), r.Phase, r.Outcome)
+			}
+			built[s.ID] = r
+		}
+	}
+	if len(built) != n {
+		t.Errorf("%d slices were built, not %d", len(built), n)
+	}
+	edges := 0
+	for _, s := range doc.Slices {
+		for _, dep := range s.Deps {
+			r, d := built[s.ID], built[dep]
+			if r == nil || d == nil {
+				continue
+			}
+			edges++
+			if d.SettledAt == nil || r.ClaimedAt.Before(*d.SettledAt) {
+				t.Errorf("%s was claimed at %s, but %s, which it needs, was settled at %v", s.ID, r.ClaimedAt, dep, d.SettledAt)
+			}
+		}
+	}
+	if edges == 0 {
+		t.Error("no slice that was built depends on another: the order was not tested")
+	}
+}
+
+func statusOf(t *testing.T, root string) (doc statusDoc) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(callGL(t, root, "status", "--json")), &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// callGL runs gl, which must succeed, and returns its stdout.
+func callGL(t *testing.T, root string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("gl", args...)
+	cmd.Dir = root
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("gl %s: %v\n%s%s", strings.Join(args, " "), err, out, errs.String())
+	}
+	return string(out)
+}
+
+// copyTree copies files and directories and makes the copy writable.
+func copyTree(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir(to, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return os.Chmod(path, 0o755)
+		}
+		return os.Chmod(path, 0o644)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,302 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/git"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/slice"
+)
+
+type initOptions struct {
+	noAgent bool
+	graph   string
+	json    bool
+}
+
+func newInit(e *env) *cobra.Command {
+	var o initOptions
+	c := &cobra.Command{
+		Use:   "init --no-agent",
+		Short: "Begin a project: the skeleton of its state",
+		Long: `Begin a project in the current directory, or in -C DIR: .greenlight with config.json (the defaults, spelt out),
+GRAPH.json, a file for each slice of it, project-state.json and STATE.md. It is made whole or not at all; a project
+that is there already is refused.
+
+--graph takes the slices and their order from a file: {"slices": {"S-1": {"name": "…", "depends_on": []}, …}}, or an
+array of objects with an id. Ids that are unknown, doubled or malformed, and cycles, are refused by name.
+
+Exit codes: 0 made; 1 there is a project already, the graph has faults, or it can't be written; 2 wrong usage.`,
+		Example: "  gl init --no-agent\n  gl init --no-agent --graph plan.json",
+		Args:    args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runInit(c.Context(), e, c.Flags().Changed("directory"), o)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.noAgent, "no-agent", false, "only the skeleton, without an interview")
+	f.StringVar(&o.graph, "graph", "", "take the slices from `FILE`, which becomes GRAPH.json")
+	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	return c
+}
+
+func runInit(ctx context.Context, e *env, chosen bool, o initOptions) error {
+	switch {
+	case !o.noAgent && (o.graph != "" || o.json):
+		return usage("--graph and --json go with --no-agent")
+	case !o.noAgent:
+		return errors.New(`the interview is the agent's: start it with claude "/gl:init". ` +
+			"For the skeleton alone, run gl init --no-agent")
+	}
+	root, err := e.initRoot(chosen)
+	if err != nil {
+		return err
+	}
+	s := &skeleton{root: root}
+	if err := s.readGraph(o.graph); err != nil {
+		return err
+	}
+	e.detail("make .greenlight in %s", root)
+	if err := s.make(ctx); err != nil {
+		return fmt.Errorf("begin a project in %s: %w", root, err)
+	}
+	e.noteGitRoot(ctx, root)
+	if o.json {
+		return e.json(initDoc{SchemaVersion: 1, Root: root, Files: s.files(), Slices: orEmpty(s.ids)})
+	}
+	e.print("Made .greenlight in %s: %s, %s\n", root, plan.Count(len(s.ids), "slice"), strings.Join(s.files(), ", "))
+	e.print("Next: %s\n", s.next())
+	return nil
+}
+
+type initDoc struct {
+	SchemaVersion int      `json:"schema_version"`
+	Root          string   `json:"root"`
+	Files         []string `json:"files"` // in .greenlight
+	Slices        []string `json:"slices"`
+}
+
+// initRoot is the directory for the new project. Directories above it are looked at as every command does: a project
+// there would be left for this one without anybody noticing, unless the directory was chosen by name.
+func (e *env) initRoot(chosen bool) (string, error) {
+	dir, err := e.dir()
+	if err != nil {
+		return "", err
+	}
+	if root := e.getenv("GREENLIGHT_ROOT"); root != "" {
+		if dir, err = filepath.Abs(root); err != nil {
+			return "", err
+		}
+	}
+	if dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return "", err
+	}
+	without := func(key string) string {
+		if key == "GREENLIGHT_ROOT" {
+			return ""
+		}
+		return e.getenv(key)
+	}
+	found, err := project.Find(dir, without)
+	if err != nil {
+		return dir, mainCheckoutError(dir, err)
+	}
+	_, err = slice.Detect(found)
+	switch {
+	case found != dir && !inside(dir, found):
+		return "", fmt.Errorf("%s is a linked worktree of %s, which is a Greenlight project: run gl status", dir, found)
+	case errors.Is(err, slice.ErrNoState) && found == dir:
+		return dir, nil // what is there has no state yet
+	case found == dir:
+		return "", errors.Join(fmt.Errorf("%s is a Greenlight project already: run gl status", found), err)
+	case chosen:
+		return dir, nil
+	}
+	return "", fmt.Errorf("%s is in the Greenlight project %s: run gl status, or, for a project of its own, gl init -C . --no-agent", dir, found)
+}
+
+// mainCheckoutError refuses a linked worktree: state must not live on a branch, and no command would look for it there.
+func mainCheckoutError(dir string, err error) error {
+	if !errors.Is(err, project.ErrNoProject) {
+		return err
+	}
+	if main, linked := project.MainCheckout(dir); linked {
+		return fmt.Errorf("%s is a linked worktree: the state belongs into the main checkout, run gl init -C %s --no-agent", dir, main)
+	}
+	return nil
+}
+
+func inside(dir, root string) bool {
+	rel, err := filepath.Rel(root, dir)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// noteGitRoot tells who begins a project below the top of a repository that it is found from there downwards only.
+func (e *env) noteGitRoot(ctx context.Context, root string) {
+	if top, err := git.Root(ctx, root); err == nil && top != root {
+		e.message("note: the git repository begins at %s; gl finds this project only from %s downwards", top, root)
+	}
+}
+
+// A skeleton is a project that is being made.
+type skeleton struct {
+	root   string
+	graph  []byte
+	given  bool // by --graph
+	ids    []string
+	before map[string]bool // files of .greenlight that were there
+}
+
+const emptyGraph = "{\n  \"slices\": {}\n}\n"
+
+// readGraph takes the graph from the file, else from what is there, else an empty one.
+func (s *skeleton) readGraph(file string) (err error) {
+	there := filepath.Join(s.root, ".greenlight", "GRAPH.json")
+	s.given = file != ""
+	switch s.graph, err = os.ReadFile(there); {
+	case err == nil && s.given:
+		return fmt.Errorf("%s is there already: leave --graph out to begin with it, or move it away", there)
+	case err == nil:
+		file = there
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	case !s.given:
+		s.graph = []byte(emptyGraph)
+		return nil
+	default:
+		if s.graph, err = os.ReadFile(file); err != nil {
+			return fmt.Errorf("--graph: %w", err)
+		}
+	}
+	if s.ids, err = slice.CheckGraph(s.graph); err != nil {
+		return fmt.Errorf("%s can't be the graph of a project: %w", file, oneLineError(err))
+	}
+	return nil
+}
+
+// oneLineError joins the lines of a list of errors with semicolons.
+func oneLineError(err error) error {
+	return errors.New(strings.ReplaceAll(err.Error(), "\n", "; "))
+}
+
+// make builds everything in a directory beside the place, and moves it there. What a kill leaves is that directory.
+func (s *skeleton) make(ctx context.Context) error {
+	home := filepath.Join(s.root, ".greenlight")
+	s.before = map[string]bool{}
+	for _, f := range s.all() {
+		_, err := os.Lstat(filepath.Join(home, f))
+		s.before[f] = err == nil
+	}
+	stage, err := os.MkdirTemp(s.root, ".greenlight-init-*.tmp")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(stage)
+	if _, err := slice.Create(ctx, stage, s.graph); err != nil {
+		return err
+	}
+	staged := filepath.Join(stage, ".greenlight")
+	if err := durable.WriteFile(filepath.Join(staged, "config.json"), defaultConfig(), 0o644); err != nil {
+		return err
+	}
+	if err := slice.Open(stage).Refresh(ctx); err != nil { // STATE.md shows the mode
+		return err
+	}
+	if _, err := os.Lstat(home); errors.Is(err, fs.ErrNotExist) {
+		return os.Rename(staged, home)
+	}
+	return s.join(ctx, staged, home)
+}
+
+// join moves the skeleton into a .greenlight that has no state yet, around what is there. The rename of the slices
+// comes last: until then there is no project.
+func (s *skeleton) join(ctx context.Context, staged, home string) error {
+	for _, f := range s.all() {
+		if s.before[f] || f == "slices" || f == "STATE.md" {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(staged, f))
+		if err != nil {
+			return err
+		}
+		if err := durable.Replace(filepath.Join(home, f), nil, data); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(filepath.Join(staged, "slices"), filepath.Join(home, "slices")); err != nil {
+		return err
+	}
+	return slice.Open(s.root).Refresh(ctx)
+}
+
+func (s *skeleton) all() []string {
+	return []string{"slices", "GRAPH.json", "config.json", "project-state.json", "STATE.md", ".gitignore"}
+}
+
+// files are those that were made.
+func (s *skeleton) files() []string {
+	var made []string
+	for _, f := range s.all() {
+		if !s.before[f] && f != "slices" {
+			made = append(made, f)
+		}
+	}
+	return made
+}
+
+// next is the command that goes on from here.
+func (s *skeleton) next() string {
+	if len(s.ids) == 0 {
+		return `gl add-slice "what to build first"`
+	}
+	return "gl slice --dry-run"
+}
+
+// defaultConfig is config.json with all that may be set and what it is without being set.
+func defaultConfig() []byte {
+	c := project.DefaultConfig()
+	var doc struct {
+		Mode     string         `json:"mode"`
+		Parallel parallelConfig `json:"parallel"`
+	}
+	doc.Mode = c.Mode
+	doc.Parallel = parallelConfig{
+		Max: c.Max, Agent: c.Agent, ClaudeFlags: strings.Join(c.Flags, " "), Agents: map[string]any{}, Prefix: c.Prefix,
+		Interval: c.Interval / time.Second, Stale: c.StaleAfter / time.Minute, Silent: c.Silent / time.Minute,
+		Tool: c.Tool / time.Minute, Result: c.Result / time.Second, Hold: c.Hold / time.Second,
+		Stagger: c.Stagger / time.Millisecond,
+	}
+	data, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil { // there is nothing in it that has no JSON
+		return []byte("{}\n")
+	}
+	return append(data, '\n')
+}
+
+// A parallelConfig is the section "parallel" of config.json; the numbers are counts of the unit that the key names.
+type parallelConfig struct {
+	Max         int            `json:"max"`
+	Agent       string         `json:"agent"`
+	ClaudeFlags string         `json:"claude_flags"`
+	Agents      map[string]any `json:"agents"`
+	Prefix      string         `json:"tmux_session_prefix"`
+	Interval    time.Duration  `json:"watch_interval_seconds"`
+	Stale       time.Duration  `json:"stale_minutes"`
+	Silent      time.Duration  `json:"silent_minutes"`
+	Tool        time.Duration  `json:"tool_minutes"`
+	Result      time.Duration  `json:"result_grace_seconds"`
+	Hold        time.Duration  `json:"hold_seconds"`
+	Stagger     time.Duration  `json:"stagger_ms"`
+}

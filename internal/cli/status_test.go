@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"pgregory.net/rapid"
+
+	"greenlight/internal/plan"
+)
+
+func TestHang(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		width int
+		want  string
+	}{
+		{"S-1, S-2", 0, "Ready:    S-1, S-2"},
+		{"S-1, S-2, S-3", 10, "Ready:    S-1, S-2, S-3"}, // too narrow to do anything about it
+		{"S-1, S-2, S-3, S-4", 23, "Ready:    S-1, S-2,\n          S-3, S-4"},
+		{"S-1 (needs S-0), S-2", 26, "Ready:    S-1 (needs S-0),\n          S-2"},
+		{"S-1 (needs S-0), S-2", 24, "Ready:    S-1 (needs\n          S-0), S-2"},
+		{"S-123456789012345678, S-2", 20, "Ready:    S-123456789012345678,\n          S-2"},
+		{"ääää, öööö, S-3", 21, "Ready:    ääää, öööö,\n          S-3"},
+	} {
+		if got := hang("Ready:", c.text, c.width); got != c.want {
+			t.Errorf("%q in %d columns:\n%s\nwant\n%s", c.text, c.width, got, c.want)
+		}
+	}
+}
+
+// Whatever the width, no word is lost, and a line is too long only because of one word that is.
+func TestHangOfAnyText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		words := rapid.SliceOfN(rapid.StringMatching(`[a-zä(),]{1,15}`), 1, 20).Draw(t, "words")
+		width := rapid.IntRange(2*labelWidth, 60).Draw(t, "width")
+		text := strings.Join(words, " ")
+		got := hang("Label:", text, width)
+		if again := strings.Join(strings.Fields(got), " "); again != "Label: "+text {
+			t.Fatalf("%q lost something of %q", again, text)
+		}
+		for i, line := range strings.Split(got, "\n") {
+			if i > 0 && !strings.HasPrefix(line, strings.Repeat(" ", labelWidth)) {
+				t.Fatalf("line %q isn't indented", line)
+			}
+			if utf8.RuneCountInString(line) > width && len(strings.Fields(line[labelWidth:])) > 1 {
+				t.Fatalf("line %q is longer than %d", line, width)
+			}
+		}
+	})
+}
+
+func TestHeldText(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)
+	for _, c := range []struct {
+		hold plan.Hold
+		want string
+	}{
+		{plan.Hold{Until: now.Add(125 * time.Minute), Kind: "rate limit", By: "S-3", Reason: "come\nback"},
+			"until 14:05 (rate limit met by S-3: come back)"},
+		{plan.Hold{Until: now.Add(125 * time.Minute).UTC(), Kind: "quota"}, "until 14:05 (quota)"},
+		{plan.Hold{Until: now.Add(24 * time.Hour), Kind: "login", By: "S-1"}, "until 2026-03-02 12:00 (login met by S-1)"},
+	} {
+		if got := heldText(&c.hold, now); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package drain_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"greenlight/internal/drain"
+	"greenlight/internal/plan"
+	"greenlight/internal/rehearsal"
+)
+
+// Any graph, with any faults, at any --max, ends in the state that graph and faults imply, each slice launched once for
+// each of its attempts, in order, and never too many at a time.
+func TestDrain(t *testing.T) {
+	sizes := []int{1, 2, 5, 9, 14, 20, 27, 35}
+	switch {
+	case long():
+		for range 20 {
+			sizes = append(sizes, 40, 80, 120, 200)
+		}
+	case !testing.Short():
+		sizes = append(sizes, 60, 200)
+	}
+	for i, n := range sizes {
+		t.Run(fmt.Sprintf("%d of %d", i, n), func(t *testing.T) { drainOnce(t, n, rand.Uint64()) })
+	}
+}
+
+func drainOnce(t *testing.T, n int, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	limit := 1 + random.IntN(8)
+	g := randomGraph(random, n)
+	text := fmt.Sprintf("seed=%d,min=1ms,max=20ms,reset=200ms", random.Uint32())
+	for kind, most := range map[rehearsal.Kind]int{
+		rehearsal.Fail: 5, rehearsal.Turns: 3, rehearsal.Crash: 3, rehearsal.Quit: 3, rehearsal.Park: 3,
+		rehearsal.Refuse: 3, rehearsal.Limit: 4, rehearsal.Hang: 1, rehearsal.NoCommand: 1,
+	} {
+		if random.IntN(2) == 0 {
+			text += fmt.Sprintf(",%s=%d%%", kind, random.IntN(most+1))
+		}
+	}
+	t.Logf("seed %d: max %d, %s", seed, limit, text)
+	spec, err := rehearsal.ParseSpec(text)
+	check(t, err)
+	pr := g.write(t, `{"parallel": {"silent_minutes": 0.05, "tool_minutes": 0.05}}`)
+
+	cfg := config(t, pr, "rehearsal:"+text, limit)
+	launched := map[string]int{}
+	ended := map[string]int{}
+	cfg.Report = func(r drain.Report) {
+		for _, rec := range r.Launched {
+			launched[rec.Name()]++
+		}
+		for _, rec := range r.Ended {
+			ended[rec.Name()]++
+		}
+		for _, w := range r.Warnings {
+			t.Errorf("warning: %s", w)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	res, err := drain.Run(ctx, cfg)
+	check(t, err)
+
+	classes, attempts := expect(spec, g)
+	checkClasses(t, pr, classes)
+	all := history(t, pr)
+	checkOrder(t, g, all, limit)
+	total := 0
+	for _, id := range g.ids {
+		total += attempts[id]
+		if len(all[id]) != attempts[id] {
+			t.Errorf("%s has %d attempts, want %d", id, len(all[id]), attempts[id])
+		}
+		for _, r := range all[id] {
+			if launched[r.Name()] != 1 || ended[r.Name()] != 1 {
+				t.Errorf("%s was launched %d times and ended %d times", r.Name(), launched[r.Name()], ended[r.Name()])
+			}
+		}
+	}
+	if len(launched) != total || len(res.Open) != 0 || len(res.Ended) != total {
+		t.Errorf("%d launched, %d ended, %d open, want %d", len(launched), len(res.Ended), len(res.Open), total)
+	}
+	checkTidy(t, pr)
+}
+
+// What nobody can build is not waited for, and not touched: claims of others, cycles, unknown needs, corrupt files.
+func TestDrainEndsBesideOthers(t *testing.T) {
+	g := graph{
+		ids:  []string{"ok", "theirs", "after", "c1", "c2", "lost"},
+		deps: map[string][]string{"after": {"theirs"}, "c1": {"c2"}, "c2": {"c1"}, "lost": {"nowhere"}},
+	}
+	pr := g.write(t, `{}`)
+	other := pr.Slices
+	check(t, other.Do(t.Context(), claimFor("theirs", "somebody")))
+	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 4)
+	res, err := drain.Run(t.Context(), cfg)
+	check(t, err)
+	if res.Plan.Done != 1 || strings.Join(res.Plan.Running, " ") != "theirs" || len(res.Ended) != 1 {
+		t.Errorf("done %d, running %v, ended %d", res.Plan.Done, res.Plan.Running, len(res.Ended))
+	}
+	if st := res.Plan.State("theirs"); st.Session != "somebody" || st.Class != plan.Active {
+		t.Errorf("the claim of somebody else is %+v", st)
+	}
+}
+
+// A slot that somebody else's claim takes is not ours: with --max 1 nothing is launched beside it.
+func TestDrainCountsOthers(t *testing.T) {
+	g := graph{ids: []string{"a", "theirs"}, deps: map[string][]string{}}
+	pr := g.write(t, `{}`)
+	check(t, pr.Slices.Do(t.Context(), claimFor("theirs", "somebody")))
+	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
+	cfg.Interval = 20 * time.Millisecond
+	looks := 0
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cfg.Report = func(r drain.Report) {
+		if looks++; looks == 10 {
+			cancel()
+		}
+		if len(r.Launched) > 0 {
+			t.Errorf("launched %s beside it", r.Launched[0].Name())
+		}
+	}
+	if _, err := drain.Run(ctx, cfg); ctx.Err() == nil {
+		t.Errorf("it ended by itself, while a slot may yet become free: %v", err)
+	}
+}

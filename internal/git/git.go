@@ -1,0 +1,194 @@
+// Package git alone runs git, and only asks: nothing here changes a repository, its index included, and every call has
+// a deadline. It knows nothing of slices. A directory that is in no repository is ErrNone.
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const deadline = 10 * time.Second // for one call: a status of a huge checkout on a cold disk takes some seconds
+
+var (
+	// ErrNone: the directory is in no repository.
+	ErrNone = errors.New("no git repository")
+	// ErrMissing: there is no git on PATH.
+	ErrMissing = errors.New("git is not on PATH")
+)
+
+// Version is what git says of itself: "2.39.5".
+func Version(ctx context.Context) (string, error) {
+	out, err := run(ctx, "", "version")
+	if err != nil {
+		return "", err
+	}
+	fields := strings.Fields(out)
+	if len(fields) < 3 {
+		return "", fmt.Errorf("git version says %q", strings.TrimSpace(out))
+	}
+	return fields[2], nil
+}
+
+// Root is the top directory of the checkout that dir is in, with symlinks resolved.
+func Root(ctx context.Context, dir string) (string, error) {
+	out, err := run(ctx, dir, "rev-parse", "--show-toplevel")
+	return strings.TrimSuffix(out, "\n"), err
+}
+
+// Dirty lists what is changed or untracked in the checkout that dir is in, as `git status --porcelain` writes it: two
+// letters, a space, and the path from the checkout's top. skip is a path below dir that is left out, "" for none.
+func Dirty(ctx context.Context, dir, skip string) ([]string, error) {
+	args := []string{"status", "--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=none", "--", ":/"}
+	if skip != "" {
+		args = append(args, ":(exclude,literal)"+skip)
+	}
+	out, err := run(ctx, dir, args...)
+	if err != nil {
+		return nil, err
+	}
+	return readStatus(out), nil
+}
+
+// readStatus takes the NUL-separated entries apart; a rename has the old path in an entry of its own.
+func readStatus(out string) []string {
+	var list []string
+	entries := strings.Split(out, "\x00")
+	for i := 0; i < len(entries); i++ {
+		e := entries[i]
+		if len(e) < 4 {
+			continue
+		}
+		if (e[0] == 'R' || e[0] == 'C') && i+1 < len(entries) {
+			i++
+			e += " <- " + entries[i]
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+// Tracked lists the files under the paths, relative to dir, that git keeps.
+func Tracked(ctx context.Context, dir string, paths ...string) ([]string, error) {
+	out, err := run(ctx, dir, append([]string{"--literal-pathspecs", "ls-files", "-z", "--"}, paths...)...)
+	if err != nil {
+		return nil, err
+	}
+	return split(out), nil
+}
+
+// Unignored returns those of the paths, relative to dir, that git would take up if they were there.
+func Unignored(ctx context.Context, dir string, paths ...string) ([]string, error) {
+	out, err := runInput(ctx, dir, strings.Join(paths, "\x00"), "check-ignore", "--no-index", "-z", "--stdin")
+	var exit *exec.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // 1: none of them is ignored
+		return nil, err
+	}
+	ignored := map[string]bool{}
+	for _, p := range split(out) {
+		ignored[p] = true
+	}
+	var left []string
+	for _, p := range paths {
+		if !ignored[p] {
+			left = append(left, p)
+		}
+	}
+	return left, nil
+}
+
+// Attribute is the value of an attribute of a path relative to dir: "ours", "set", "unspecified".
+func Attribute(ctx context.Context, dir, name, path string) (string, error) {
+	out, err := run(ctx, dir, "check-attr", "-z", name, "--", path)
+	if err != nil {
+		return "", err
+	}
+	fields := split(out)
+	if len(fields) < 3 {
+		return "", fmt.Errorf("git check-attr says %q", out)
+	}
+	return fields[2], nil
+}
+
+// Config is the value of a setting as git sees it in dir, "" where it isn't set.
+func Config(ctx context.Context, dir, key string) (string, error) {
+	out, err := run(ctx, dir, "config", "--get", key)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return "", nil
+	}
+	return strings.TrimSuffix(out, "\n"), err
+}
+
+func split(out string) []string {
+	out = strings.TrimSuffix(out, "\x00")
+	if out == "" {
+		return nil
+	}
+	return strings.Split(out, "\x00")
+}
+
+func run(ctx context.Context, dir string, args ...string) (string, error) {
+	return runInput(ctx, dir, "", args...)
+}
+
+// runInput runs git in dir and returns what it printed, also beside an error.
+func runInput(parent context.Context, dir, input string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(parent, deadline)
+	defer cancel()
+	// A file system monitor would be started by a mere status, and stay.
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = environ(os.Environ(), dir)
+	cmd.WaitDelay = time.Second
+	cmd.Stdin = strings.NewReader(input)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	if err == nil {
+		return out.String(), nil
+	}
+	verb := args[0]
+	if strings.HasPrefix(verb, "--") {
+		verb = args[1]
+	}
+	switch words := strings.TrimSpace(errOut.String()); {
+	case errors.Is(err, exec.ErrNotFound):
+		return "", ErrMissing
+	case parent.Err() != nil:
+		return "", fmt.Errorf("git %s: %w", verb, parent.Err())
+	case ctx.Err() != nil:
+		return "", fmt.Errorf("git %s: no answer for %s", verb, deadline)
+	case strings.Contains(words, "not a git repository"):
+		return "", ErrNone
+	case words != "":
+		first, _, _ := strings.Cut(words, "\n")
+		err = fmt.Errorf("%s: %w", first, err)
+	}
+	return out.String(), fmt.Errorf("git %s: %w", verb, err)
+}
+
+// environ is the caller's environment without what would lead git elsewhere (a hook that calls gl has GIT_DIR set),
+// with words that can be read, and without the locks by which a status breaks an agent's commit.
+func environ(env []string, dir string) []string {
+	out := make([]string, 0, len(env)+4)
+	for _, kv := range env {
+		key, _, _ := strings.Cut(kv, "=")
+		switch key {
+		case "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE",
+			"GIT_OBJECT_DIRECTORY", "GIT_CEILING_DIRECTORIES", "GIT_EXTERNAL_DIFF", "GIT_TRACE":
+			continue
+		}
+		out = append(out, kv)
+	}
+	if abs, err := filepath.Abs(dir); err == nil && dir != "" {
+		out = append(out, "PWD="+abs)
+	}
+	return append(out, "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+}

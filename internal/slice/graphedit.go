@@ -1,0 +1,328 @@
+package slice
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A graphSpot is where the slices stand in the bytes of GRAPH.json.
+type graphSpot struct {
+	open, end int  // offsets of the brackets around them
+	array     bool // [ … ], not { … }
+	elems     []graphElem
+	tail      int // offset of the bracket that ends the whole document
+	members   int // how many keys the document has, where it is an object
+	found     bool
+}
+
+// A graphElem is one entry: its key where it has one, and its value.
+type graphElem struct {
+	from, value, to int // offsets: of key or value, of the value, and behind it
+}
+
+// insertEntry returns the bytes of GRAPH.json with one more entry at the end of its slices, written as the file writes
+// its entries; every other byte stays. Where data has no slices at all they become an object.
+func insertEntry(data []byte, e entry) ([]byte, error) {
+	if _, err := parseGraph(data); err != nil {
+		return nil, err
+	}
+	spot, err := findSlices(data)
+	if err != nil {
+		return nil, err
+	}
+	w := newGraphStyle(data, spot)
+	var out []byte
+	switch {
+	case !spot.found:
+		out = w.withSlices(e)
+	case len(spot.elems) == 0:
+		out = putIn(data, spot.open+1, spot.end, w.first(spot.open, spot.array, e))
+	default:
+		last := spot.elems[len(spot.elems)-1]
+		out = putIn(data, last.to, last.to, ","+w.lead()+w.render(e))
+	}
+	return out, checkInserted(data, out, e)
+}
+
+func putIn(data []byte, from, to int, text string) []byte {
+	out := make([]byte, 0, len(data)+len(text))
+	return append(append(append(out, data[:from]...), text...), data[to:]...)
+}
+
+// checkInserted makes sure that the new text means what the old one meant, and the entry besides. The style of the
+// file is a guess; that the file stays right must not be one.
+func checkInserted(before, after []byte, e entry) error {
+	old, err := parseGraph(before)
+	if err != nil {
+		return err
+	}
+	g, err := parseGraph(after)
+	if err != nil {
+		return err
+	}
+	n := len(old.entries)
+	if len(g.entries) != n+1 {
+		return errors.New("its slices can't be added to: add the entry by hand")
+	}
+	for i := range old.entries {
+		if g.entries[i].id != old.entries[i].id || !equal(g.entries[i].deps, old.entries[i].deps) {
+			return errors.New("its slices can't be added to: add the entry by hand")
+		}
+	}
+	if got := g.entries[n]; got.id != e.id || !equal(got.deps, e.deps) {
+		return fmt.Errorf("%s can't be written in its style: add the entry by hand", e.id)
+	}
+	return nil
+}
+
+// findSlices finds the slices; of several lists of them the last.
+func findSlices(data []byte) (graphSpot, error) {
+	var spot graphSpot
+	s := &scanner{b: data}
+	if bytes.HasPrefix(data, []byte(bom)) {
+		s.i = len(bom)
+	}
+	if s.peek() == '[' {
+		spot.read(s)
+		return spot, s.err
+	}
+	s.object(func(key string) {
+		spot.members++
+		if c := s.peek(); key == "slices" && (c == '{' || c == '[') {
+			spot.read(s)
+			return
+		}
+		s.skip()
+	})
+	spot.tail = s.i - 1
+	return spot, s.err
+}
+
+// read takes the offsets of one list of slices.
+func (spot *graphSpot) read(s *scanner) {
+	spot.found, spot.elems = true, nil
+	spot.array, spot.open = s.peek() == '[', s.i
+	begin, end := byte('{'), byte('}')
+	if spot.array {
+		begin, end = '[', ']'
+	}
+	s.list(begin, end, func() {
+		s.peek()
+		e := graphElem{from: s.i, value: s.i}
+		if !spot.array {
+			s.skipString()
+			s.take(':')
+			s.peek()
+			e.value = s.i
+		}
+		s.skip()
+		e.to = s.i
+		spot.elems = append(spot.elems, e)
+	})
+	spot.end = s.i - 1
+}
+
+// graphKeys are the names that the key for dependencies has in the wild.
+var graphKeys = [...]string{"depends_on", "deps", "dependencies", "dependsOn"}
+
+// A graphField is one key of an entry with its JSON.
+type graphField struct {
+	key   string
+	value any // string, []string, or an int for an id that is a number
+}
+
+// fields lists what an entry says, in the order in which most files say it.
+func (w *graphStyle) fields(e entry) []graphField {
+	var f []graphField
+	if w.spot.array {
+		f = append(f, graphField{"id", w.idValue(e.id)})
+	}
+	add := func(key, value string) {
+		if value != "" {
+			f = append(f, graphField{key, value})
+		}
+	}
+	add("name", e.name)
+	add("description", e.description)
+	add("milestone", e.milestone)
+	var deps any = e.deps
+	if w.depsText {
+		deps = strings.Join(e.deps, ", ")
+	}
+	f = append(f, graphField{w.depsKey, deps})
+	if len(e.contracts) > 0 {
+		f = append(f, graphField{"contracts", e.contracts})
+	}
+	return f
+}
+
+// render writes the entry, without the space before it.
+func (w *graphStyle) render(e entry) string {
+	key := ""
+	if !w.spot.array {
+		key = quoteJSON(e.id) + w.colon
+	}
+	switch {
+	case w.kind == '"' && w.spot.array && len(e.deps) == 0: // just ids
+		return string(w.idText(e.id))
+	case w.kind != '{' && w.kind != 'n' && !w.spot.array: // just dependencies
+		return key + w.list(e.deps, w.entryIndent())
+	}
+	var b strings.Builder
+	b.WriteString(key + "{" + w.inside)
+	for i, f := range w.fields(e) {
+		if i > 0 {
+			b.WriteString("," + w.between)
+		}
+		b.WriteString(quoteJSON(f.key) + w.colon + w.value(f.value))
+	}
+	b.WriteString(w.closing + "}")
+	return b.String()
+}
+
+func (w *graphStyle) value(v any) string {
+	switch v := v.(type) {
+	case []string:
+		return w.list(v, w.fieldIndent())
+	case json.Number:
+		return string(v)
+	case string:
+		return quoteJSON(v)
+	}
+	return "null"
+}
+
+// list writes an array of strings; indent is that of the line on which it begins.
+func (w *graphStyle) list(items []string, indent string) string {
+	if len(items) == 0 {
+		return "[]"
+	}
+	quoted := make([]string, len(items))
+	for i, item := range items {
+		quoted[i] = string(w.idText(item))
+	}
+	if !w.tallLists {
+		return "[" + strings.Join(quoted, w.comma) + "]"
+	}
+	sep := w.eol + indent + w.unit
+	return "[" + sep + strings.Join(quoted, ","+sep) + w.eol + indent + "]"
+}
+
+// idValue is the id as a field, idText as JSON: a number where the file's ids are numbers.
+func (w *graphStyle) idValue(id string) any {
+	if w.isNumber(id) {
+		return json.Number(id)
+	}
+	return id
+}
+
+func (w *graphStyle) idText(id string) []byte {
+	if w.isNumber(id) {
+		return []byte(id)
+	}
+	return []byte(quoteJSON(id))
+}
+
+func (w *graphStyle) isNumber(id string) bool {
+	return w.numbers && strings.Trim(id, "0123456789") == "" && id[0] != '0' && json.Valid([]byte(id))
+}
+
+// CheckGraph reads a graph that a project is to begin with, and returns its ids in their order. Unlike a project that
+// is there, a new one has no reason to live with faults: everything wrong is in the error, one line each.
+func CheckGraph(data []byte) (ids []string, err error) {
+	g, err := parseGraph(data)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for _, w := range g.warnings {
+		errs = append(errs, errors.New(w))
+	}
+	ix := newIndex(nil, g)
+	same := byNormal(ix.ids)
+	for _, id := range ix.ids {
+		if twins := same[normalise(id)]; len(twins) > 1 && twins[0] == id {
+			errs = append(errs, fmt.Errorf("%s read the same: one slice has one id", strings.Join(twins, " and ")))
+		}
+	}
+	deps := map[string][]string{}
+	for i := range g.entries {
+		id := g.entries[i].id
+		list := g.entries[i].deps
+		if !g.entries[i].hasDeps {
+			list = ix.edges[id]
+		}
+		for _, d := range list {
+			d = ix.canonical(d)
+			deps[id] = append(deps[id], d)
+			if !ix.known(d) {
+				errs = append(errs, fmt.Errorf("%s depends on %s", id, unknown(d, ix.ids)))
+			}
+		}
+	}
+	errs = append(errs, edgeErrors(g, ix)...)
+	if path := findCycle(ix.ids, deps); path != nil {
+		errs = append(errs, fmt.Errorf("dependency cycle: %s", strings.Join(path, " → ")))
+	}
+	return ix.ids, errors.Join(errs...)
+}
+
+// edgeErrors names the edges that lead from nowhere.
+func edgeErrors(g *graph, ix *index) []error {
+	var errs []error
+	for from := range g.edges {
+		if !ix.known(ix.canonical(from)) {
+			errs = append(errs, fmt.Errorf("an edge begins at %s", unknown(from, ix.ids)))
+		}
+	}
+	return errs
+}
+
+func unknown(id string, ids []string) string {
+	if near := nearest(id, ids); len(near) > 0 {
+		return fmt.Sprintf("%q, which is no slice, did you mean %s?", id, strings.Join(near, ", "))
+	}
+	return fmt.Sprintf("%q, which is no slice", id)
+}
+
+// findCycle returns one cycle as a path that closes, nil for none. The walk has a stack of its own: a chain may be long.
+func findCycle(ids []string, deps map[string][]string) []string {
+	const (
+		unseen = iota
+		onPath
+		over
+	)
+	state := make(map[string]int, len(ids))
+	next := make(map[string]int, len(ids))
+	for _, root := range ids {
+		if state[root] != unseen {
+			continue
+		}
+		path := []string{root}
+		state[root] = onPath
+		for len(path) > 0 {
+			at := path[len(path)-1]
+			if next[at] == len(deps[at]) {
+				state[at], path = over, path[:len(path)-1]
+				continue
+			}
+			d := deps[at][next[at]]
+			next[at]++
+			switch state[d] {
+			case onPath:
+				for i := range path {
+					if path[i] == d {
+						return append(path[i:], d)
+					}
+				}
+			case unseen:
+				state[d] = onPath
+				path = append(path, d)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package slice
+
+import (
+	"bytes"
+	"strings"
+)
+
+// A graphStyle is how a GRAPH.json is written, as far as one more entry has to look like its neighbours. It is read
+// off the last entries, and off nothing but the bytes between the tokens.
+type graphStyle struct {
+	data []byte
+	spot graphSpot
+
+	eol   string // line end; "" where the file is one line
+	unit  string // one level of indentation
+	colon string // between key and value, the colon included
+	comma string // between the items of a list on one line, the comma included
+
+	kind      byte   // what an entry is: '{', '[' or '"'
+	inside    string // between an entry's { and its first key
+	between   string // between a comma and the next key
+	closing   string // between the last value and }
+	tallLists bool   // lists have an item per line
+	depsKey   string
+	depsText  bool // dependencies are a string with commas
+	numbers   bool // ids are numbers
+}
+
+func newGraphStyle(data []byte, spot graphSpot) *graphStyle {
+	w := &graphStyle{data: data, spot: spot, unit: "  ", colon: ": ", comma: ", ", kind: '{', depsKey: graphKeys[0]}
+	w.readSpaces()
+	if n := len(spot.elems); n > 0 {
+		w.kind = data[spot.elems[n-1].value]
+		w.numbers = spot.array && digit(w.kind)
+		if w.numbers {
+			w.kind = '"'
+		}
+	}
+	w.layout(w.entryIndent())
+	for _, e := range spot.elems {
+		if data[e.value] == '{' {
+			w.learn(e)
+		} else if data[e.value] == '[' {
+			w.tallLists = bytes.IndexByte(data[e.value:e.to], '\n') >= 0
+		}
+	}
+	return w
+}
+
+// readSpaces finds out about line ends, indentation and the space behind colons.
+func (w *graphStyle) readSpaces() {
+	text := strings.TrimSpace(string(bytes.TrimPrefix(w.data, []byte(bom))))
+	if i := strings.IndexByte(text, '\n'); i >= 0 {
+		w.eol = lineEnd(text[:i+1])
+		line := strings.TrimLeft(text[i:], "\r\n")
+		if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; indent != "" {
+			w.unit = indent
+		}
+	}
+	compact := w.eol == "" && strings.Contains(text, `":`) && !strings.Contains(text, `": `)
+	if compact || strings.Contains(text, `":`) && !strings.Contains(text, `": `) && !strings.Contains(text, `" :`) {
+		w.colon = ":"
+	}
+	if compact && !strings.Contains(text, `, "`) {
+		w.comma = ","
+	}
+}
+
+// layout is that of an entry without an example: a key per line, or all on one in a file of one line.
+func (w *graphStyle) layout(indent string) {
+	w.between = strings.TrimPrefix(w.comma, ",")
+	if w.eol == "" {
+		return
+	}
+	w.closing = w.eol + indent
+	w.inside = w.closing + w.unit
+	w.between = w.inside
+}
+
+// learn takes over the layout of an entry that is an object.
+func (w *graphStyle) learn(e graphElem) {
+	s := &scanner{b: w.data, i: e.value}
+	first, n, last := 0, 0, e.value+1
+	s.list('{', '}', func() {
+		s.peek()
+		if n++; n == 1 {
+			first = s.i
+			w.inside = string(w.data[e.value+1 : s.i])
+		} else {
+			w.between = w.space(s.i)
+		}
+		key := s.str()
+		s.take(':')
+		c := s.peek()
+		from := s.i
+		s.skip()
+		last = s.i
+		w.learnValue(key, c, w.data[from:last])
+	})
+	if s.err != nil || n == 0 {
+		return
+	}
+	w.closing = string(w.data[last : e.to-1])
+	if n == 1 { // nothing shows what stands between two keys
+		w.between = strings.TrimPrefix(w.comma, ",")
+		if strings.Contains(w.inside, "\n") {
+			w.between = w.space(first)
+		}
+	}
+}
+
+func (w *graphStyle) learnValue(key string, first byte, value []byte) {
+	for _, k := range graphKeys {
+		if key == k && first != 'n' {
+			w.depsKey, w.depsText = key, first == '"'
+		}
+	}
+	if key == "id" {
+		w.numbers = digit(first)
+	}
+	if first == '[' && len(value) > 2 {
+		w.tallLists = bytes.IndexByte(value, '\n') >= 0
+	}
+}
+
+// space returns the white space before an offset.
+func (w *graphStyle) space(at int) string {
+	return string(w.data[len(bytes.TrimRight(w.data[:at], " \t\r\n")):at])
+}
+
+// lead is what stands between a comma and the next entry.
+func (w *graphStyle) lead() string {
+	last := w.spot.elems[len(w.spot.elems)-1]
+	lead := w.space(last.from)
+	if lead == "" && len(w.spot.elems) == 1 {
+		return strings.TrimPrefix(w.comma, ",")
+	}
+	return lead
+}
+
+// entryIndent is the indentation of the lines on which entries begin.
+func (w *graphStyle) entryIndent() string {
+	if n := len(w.spot.elems); n > 0 {
+		return w.indentAt(w.spot.elems[n-1].from)
+	}
+	if w.spot.found {
+		return w.indentAt(w.spot.open) + w.unit
+	}
+	return w.unit + w.unit
+}
+
+// fieldIndent is the indentation of the lines on which an entry's keys begin.
+func (w *graphStyle) fieldIndent() string {
+	if i := strings.LastIndexByte(w.inside, '\n'); i >= 0 {
+		return w.inside[i+1:]
+	}
+	return w.entryIndent()
+}
+
+// indentAt is the indentation of the line that the offset is on.
+func (w *graphStyle) indentAt(at int) string {
+	line := w.data[bytes.LastIndexByte(w.data[:at], '\n')+1 : at]
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+}
+
+// first is what stands between the brackets when there has been no entry so far.
+func (w *graphStyle) first(open int, array bool, e entry) string {
+	w.spot.array = array
+	if w.eol == "" {
+		return w.render(e)
+	}
+	indent := w.indentAt(open)
+	return w.eol + indent + w.unit + w.render(e) + w.eol + indent
+}
+
+// withSlices adds the key "slices" to a document that has none.
+func (w *graphStyle) withSlices(e entry) []byte {
+	at := len(bytes.TrimRight(w.data[:w.spot.tail], " \t\r\n"))
+	sep := ""
+	if w.spot.members > 0 {
+		sep = ","
+	}
+	if w.eol == "" {
+		if sep != "" {
+			sep = w.comma
+		}
+		return putIn(w.data, at, at, sep+quoteJSON("slices")+w.colon+"{"+w.render(e)+"}")
+	}
+	text := sep + w.eol + w.unit + quoteJSON("slices") + w.colon + "{" + w.eol + w.unit + w.unit + w.render(e) +
+		w.eol + w.unit + "}"
+	if w.space(w.spot.tail) == "" {
+		text += w.eol
+	}
+	return putIn(w.data, at, at, text)
+}

@@ -1,0 +1,339 @@
+package slice
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/plan"
+	"greenlight/internal/tracker"
+)
+
+// A NewSlice is a slice that is to be added to a project. All its texts are single lines.
+type NewSlice struct {
+	ID        string // "" for the next free S-{n}
+	Name      string
+	Milestone string   // "" for none
+	Deps      []string // as a person gives them
+	Contracts []string
+	Why, What string
+
+	// Avoid are ids that aren't to be invented, since something of an earlier slice is still known under them.
+	Avoid []string
+}
+
+// An AddedSlice says what Store.Add made.
+type AddedSlice struct {
+	ID    string
+	Deps  []string // in the project's spelling
+	File  string   // relative to the root: the slice's file, or the STATE.md with its row
+	Graph bool     // GRAPH.json has an entry for it
+	Notes []string // dependencies that were spelt differently, a line each
+}
+
+// Add adds a slice: its entry in GRAPH.json, where the project has one, its file or, in a legacy project, its row, then
+// STATE.md, all under one lock. A kill in between leaves a slice that is only in the graph (only in the table of a
+// legacy project), which is a slice like any other. An id that is there already, an unknown dependency (tracker.ErrNotFound) or a cycle is refused, and so is
+// a GRAPH.json that can't be read.
+func (s *Store) Add(ctx context.Context, n NewSlice) (added *AddedSlice, err error) {
+	if n.Name = oneLine(n.Name); n.Name == "" {
+		return nil, errors.New("a slice needs a name")
+	}
+	n.What, n.Why, n.Milestone = oneLine(n.What), oneLine(n.Why), oneLine(n.Milestone)
+	err = s.locked(ctx, func() error {
+		s.mu.Lock()
+		v, err := s.look()
+		if err == nil {
+			added, err = v.admit(&n)
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		if err := s.add(v, &n, added); err != nil {
+			return err
+		}
+		return s.refreshView()
+	})
+	return added, err
+}
+
+// add writes entry and file, or row and entry: a table that can't take a row is found out before anything is written.
+func (s *Store) add(v *view, n *NewSlice, added *AddedSlice) error {
+	e := n.graphEntry(added.Deps)
+	toGraph := func() error {
+		return s.retry("GRAPH.json", func() (err error) {
+			added.Graph, err = s.addToGraph(e)
+			return err
+		})
+	}
+	if v.format == legacyFormat {
+		added.File = stateRel("STATE.md")
+		if err := s.addRow(n.ID, n.Name, added.Deps); err != nil {
+			return err
+		}
+		return toGraph()
+	}
+	added.File = sliceRel(n.ID + ".md")
+	if err := toGraph(); err != nil {
+		return err
+	}
+	return s.addFile(v, n, e)
+}
+
+// retry tries a change of a file against those who write it without the lock.
+func (s *Store) retry(name string, f func() error) error {
+	for range tries {
+		if err := f(); !errors.Is(err, durable.ErrChanged) {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: %w", stateRel(name), tracker.ErrChanged)
+}
+
+// graphEntry is what the graph is told of a new slice.
+func (n *NewSlice) graphEntry(deps []string) entry {
+	return entry{
+		id: n.ID, name: n.Name, description: n.What, milestone: n.Milestone, deps: deps, hasDeps: true,
+		contracts: n.Contracts, wave: plan.None, priority: plan.None,
+	}
+}
+
+// addToGraph writes the entry; false where the project has no GRAPH.json: one with a single entry would put the new
+// slice before all others.
+func (s *Store) addToGraph(e entry) (bool, error) {
+	data, err := os.ReadFile(s.path("GRAPH.json"))
+	if missing(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", stateRel("GRAPH.json"), bareError(err))
+	}
+	next, err := insertEntry(data, e)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", stateRel("GRAPH.json"), err)
+	}
+	if err := durable.Replace(s.path("GRAPH.json"), append([]byte{}, data...), next); err != nil {
+		return false, fmt.Errorf("write %s: %w", stateRel("GRAPH.json"), err)
+	}
+	return true, nil
+}
+
+// addFile makes the slice's file. The view is from before the slice was added.
+func (s *Store) addFile(v *view, n *NewSlice, e entry) error {
+	grown := *v.graph.graph
+	grown.entries = append(append([]entry(nil), grown.entries...), e)
+	v.ix = newIndex(v.stems, &grown)
+	t := &tx{s: s, view: v}
+	return s.retry("slices/"+n.ID+".md", func() error {
+		return t.try(v, n.ID, true, func(f *File) error {
+			if n.Why != "" {
+				f.rest = strings.Replace(f.rest, "\n## Why\n", "\n## Why\n"+prose(n.Why)+"\n", 1)
+			}
+			return nil
+		})
+	})
+}
+
+// admit gives the slice its id and checks that it may be added. The caller holds s.mu.
+func (v *view) admit(n *NewSlice) (*AddedSlice, error) {
+	if v.graph.err != nil {
+		return nil, fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"), bareError(v.graph.err))
+	}
+	if v.format == slicesFormat {
+		v.files = v.s.readFiles(v.stems)
+		v.dropVanished()
+	}
+	if v.rowOf == nil {
+		v.readRows()
+	}
+	a := &AddedSlice{}
+	if n.ID == "" {
+		n.ID = v.nextID(n.Avoid)
+	}
+	a.ID = n.ID
+	if err := v.free(n.ID); err != nil {
+		return nil, err
+	}
+	for _, d := range n.Deps {
+		match, note, err := v.dependency(d)
+		if err != nil {
+			return nil, fmt.Errorf("depend on %s: %w", d, err)
+		}
+		if note != "" {
+			a.Notes = append(a.Notes, note)
+		}
+		a.Deps = appendItem(a.Deps, match)
+	}
+	return a, v.noCycle(a)
+}
+
+// free says whether the id is nobody's yet, in any spelling.
+func (v *view) free(id string) error {
+	if err := ValidID(id); err != nil {
+		return err
+	}
+	taken := append([]string(nil), v.ix.ids...)
+	for have := range v.rowOf {
+		taken = append(taken, have)
+	}
+	for _, have := range taken {
+		if have == id {
+			return fmt.Errorf("%s is there already: gl state show %s", id, id)
+		}
+	}
+	for _, have := range taken {
+		if normalise(have) == normalise(id) {
+			return fmt.Errorf("%s reads the same as %s, which is there already", id, have)
+		}
+	}
+	return nil
+}
+
+// dependency finds the slice that a person means; a row of STATE.md will do.
+func (v *view) dependency(id string) (match, note string, err error) {
+	match, note, err = Resolve(id, v.ix.ids)
+	if errors.Is(err, tracker.ErrNotFound) {
+		if r, ok := v.row(id); ok {
+			return r.id, "", nil
+		}
+	}
+	return match, note, err
+}
+
+// noCycle refuses a slice that would close a cycle: others may depend on its id, which nothing had so far.
+func (v *view) noCycle(a *AddedSlice) error {
+	came := map[string]string{}
+	queue := append([]string(nil), a.Deps...)
+	for _, d := range queue {
+		came[d] = a.ID
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if !v.ix.known(at) {
+			continue
+		}
+		for _, d := range v.item(at).Deps {
+			if normalise(d) == normalise(a.ID) {
+				return fmt.Errorf("that would be a cycle: %s", wayTo(came, at, a.ID))
+			}
+			if _, seen := came[d]; !seen {
+				came[d] = at
+				queue = append(queue, d)
+			}
+		}
+	}
+	return nil
+}
+
+// wayTo is the way from id to at and back: S-9 -> S-3 -> S-9.
+func wayTo(came map[string]string, at, id string) string {
+	path := id
+	for ; at != id; at = came[at] {
+		path = at + " -> " + path
+	}
+	return id + " -> " + path
+}
+
+// nextID is the id after the highest S-{n} that anything in the project speaks of, with as many digits as the others.
+// A gap isn't filled: what was there may still be spoken of elsewhere.
+func (v *view) nextID(avoid []string) string {
+	highest, width := 0, 1
+	note := func(id string) {
+		if normal := normalise(id); len(normal) > 1 && normal[0] == 's' && digit(normal[1]) {
+			digits, _ := number(normal, 1)
+			if n, err := strconv.Atoi(digits); err == nil && len(digits) < 9 {
+				highest = max(highest, n)
+			}
+		}
+		if digits := leadingDigits(id); len(digits) > 1 && digits[0] == '0' {
+			width = max(width, len(digits))
+		}
+	}
+	for _, id := range v.ix.ids {
+		note(id)
+		for _, d := range v.item(id).Deps {
+			note(d)
+		}
+	}
+	for id := range v.rowOf {
+		note(id)
+	}
+	for _, id := range avoid {
+		note(id)
+	}
+	return fmt.Sprintf("S-%0*d", width, highest+1)
+}
+
+// leadingDigits are the digits of S-07 or s7, with the zeros; "" for an id of another kind.
+func leadingDigits(id string) string {
+	if id == "" || id[0] != 'S' && id[0] != 's' {
+		return ""
+	}
+	rest := strings.TrimLeft(id[1:], "-_")
+	return rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
+}
+
+// Create makes the state of a new project in root/.greenlight, which must not have any: a file for each slice of the
+// graph, project-state.json, STATE.md. graph is the content of GRAPH.json, which CheckGraph has passed.
+func Create(ctx context.Context, root string, graph []byte) (*Store, error) {
+	s := Open(root)
+	if err := os.MkdirAll(s.path("slices"), 0o755); err != nil {
+		return nil, err
+	}
+	if err := durable.Replace(s.path("GRAPH.json"), nil, graph); err != nil {
+		return nil, err
+	}
+	if err := durable.Replace(s.path(projectFile), nil, []byte(emptyProject)); err != nil {
+		return nil, err
+	}
+	return s, s.locked(ctx, func() error {
+		if err := s.makeFiles(); err != nil {
+			return err
+		}
+		return s.refreshView()
+	})
+}
+
+// makeFiles makes the file of every slice that is only in the graph.
+func (s *Store) makeFiles() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, err := s.look()
+	if err != nil {
+		return err
+	}
+	now := s.Now().UTC().Format(time.RFC3339)
+	for _, id := range v.ix.ids {
+		if v.ix.file[id] {
+			continue
+		}
+		f, err := v.newFile(id, now)
+		if err != nil {
+			return err
+		}
+		if err := durable.Replace(s.slicePath(id), nil, f.Bytes()); err != nil {
+			return fmt.Errorf("write %s: %w", sliceRel(id+".md"), err)
+		}
+	}
+	return nil
+}
+
+// CheckView says how STATE.md stands: stale where the next write would change it, handWritten where it isn't generated
+// and that write would save it as a backup first. In a legacy project it is neither.
+func (s *Store) CheckView() (stale, handWritten bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, text, format, err := s.render()
+	if err != nil || format == legacyFormat {
+		return false, false, err
+	}
+	stale = !old.there || !bytes.Equal([]byte(old.text), []byte(text))
+	return stale, old.there && !generated(old.text) && !blank(old.text), nil
+}

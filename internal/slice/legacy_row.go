@@ -1,0 +1,132 @@
+package slice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/tracker"
+)
+
+// A NewRow is a slice to be added to the table of a legacy project.
+type NewRow struct {
+	ID, Name string
+	Deps     []string
+}
+
+// AddRow adds a slice to the end of the table of a legacy project, pending, in the table's own columns and style; the
+// Current section stays. An id that the table has, in whatever spelling, is an error. Under the lock; GRAPH.json is
+// somebody else's.
+func (s *Store) AddRow(ctx context.Context, r NewRow) error {
+	return s.locked(ctx, func() error { return s.addRow(r.ID, r.Name, r.Deps) })
+}
+
+// addRow is AddRow under the caller's lock.
+func (s *Store) addRow(id, name string, deps []string) error {
+	r := NewRow{ID: id, Name: name, Deps: deps}
+	if format, err := Detect(s.root); err != nil || format != legacyFormat {
+		return errors.Join(err, fmt.Errorf("%s is no row of a table: this project has slice files", r.ID))
+	}
+	for range tries {
+		old, err := os.ReadFile(s.path("STATE.md"))
+		if err != nil {
+			return fmt.Errorf("read %s: %w", stateRel("STATE.md"), bareError(err))
+		}
+		text, isMarked := strings.CutPrefix(string(old), bom)
+		if text, err = addRow(text, r); err != nil {
+			return err
+		}
+		if isMarked {
+			text = bom + text
+		}
+		err = durable.Replace(s.path("STATE.md"), old, []byte(text))
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, durable.ErrChanged) {
+			return fmt.Errorf("write %s: %w", stateRel("STATE.md"), err)
+		}
+	}
+	return fmt.Errorf("%s: %w", stateRel("STATE.md"), tracker.ErrChanged)
+}
+
+// addRow returns the text with one more row behind the last line of the last slice table.
+func addRow(text string, r NewRow) (string, error) {
+	if err := errors.Join(ValidID(r.ID), validIDs(r.Deps)); err != nil {
+		return "", err
+	}
+	rows, _ := parseRows(text)
+	for _, have := range rows {
+		if normalise(have.id) == normalise(r.ID) {
+			return "", fmt.Errorf("%s has %s already", stateRel("STATE.md"), have.id)
+		}
+	}
+	lines, found := tableLines(text)
+	if !found || len(lines) == 0 {
+		return "", fmt.Errorf("%s has no slice table to add %s to: run gl doctor", stateRel("STATE.md"), r.ID)
+	}
+	last := lines[len(lines)-1]
+	start := strings.LastIndexByte(text[:last.at], '\n') + 1
+	end := last.at + len(nextLine(text[last.at:]))
+	eol := lineEnd(text[start:end])
+	line := text[start:last.at] + r.line(last, rows)
+	if !strings.HasSuffix(text[:end], "\n") {
+		line = eol + line
+	} else {
+		line += eol
+	}
+	next := text[:end] + line + text[end:]
+	if after, _ := parseRows(next); len(after) != len(rows)+1 || after[len(rows)].id != r.ID {
+		return "", fmt.Errorf("%s can't be written into the table of %s: run gl migrate", r.ID, stateRel("STATE.md"))
+	}
+	return next, nil
+}
+
+func validIDs(ids []string) error {
+	for _, id := range ids {
+		if err := ValidID(id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line writes the row as the last line of the table writes its cells.
+func (r NewRow) line(last rowLine, rows []row) string {
+	none, deps := "none", strings.Join(r.Deps, ", ")
+	for _, have := range rows {
+		if len(have.deps) == 0 && have.cols == last.cols && have.emptyDeps != "" {
+			none = have.emptyDeps
+		}
+	}
+	if deps == "" {
+		deps = none
+	}
+	set := map[int]string{}
+	for i := range last.cols.n {
+		set[i] = ""
+	}
+	for at, text := range map[int]string{
+		last.cols.name: oneLine(r.Name), last.cols.tests: "0", last.cols.security: "0", last.cols.deps: deps,
+		last.cols.status: "pending", last.cols.id: r.ID,
+	} {
+		set[at] = text
+	}
+	delete(set, -1)
+	like := last.text
+	if separator(like) {
+		like = strings.Repeat("|  ", last.cols.n) + "|"
+	}
+	for i := last.cols.n; i < len(spans(like)); i++ { // cells that have no column
+		set[i] = ""
+	}
+	return setCells(like, set)
+}
+
+// separator recognises the line under a table's header.
+func separator(line string) bool {
+	return strings.Trim(line, "|-: \t") == "" && strings.Contains(line, "-")
+}

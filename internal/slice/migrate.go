@@ -1,0 +1,250 @@
+package slice
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/tracker"
+)
+
+const (
+	// stagePrefix begins the name of the directory in which the slice files are made; one rename makes it slices/.
+	stagePrefix = ".slices.migrate-"
+	// journalFile stands among the slice files from the commit until the files beside them follow it.
+	journalFile = ".migrate.json"
+)
+
+// A Migration says what Migrate did, or would do.
+type Migration struct {
+	Slices    int      `json:"slices"`
+	Files     []string `json:"files"`     // written, relative to the root
+	Backup    string   `json:"backup"`    // what STATE.md was, relative to the root
+	Decisions int      `json:"decisions"` // appended to DECISIONS.md
+	Warnings  []string `json:"warnings"`
+	Finished  bool     `json:"-"` // an earlier migration was interrupted after its commit, and is complete now
+}
+
+// A journal is what is left to do once the slice files are in place. Doing it twice gives the same.
+type journal struct {
+	Migration
+	Project   projectNotes `json:"project"`
+	Notes     []string     `json:"decision_texts"`
+	StateText string       `json:"state"` // STATE.md as it was migrated
+}
+
+// Migrate turns a legacy project into one of slice files: all or nothing, with the rename of one directory as the
+// commit. A kill before it leaves a legacy project, a kill behind it a migrated one whose remaining files the next change
+// completes. STATE.md is kept as a backup that overwrites nothing. A row that can't be read is an error with its line,
+// attempts that aren't settled are one that names them, and so is a project that isn't legacy; then nothing is changed.
+// With dryRun nothing is written at all.
+func (s *Store) Migrate(ctx context.Context, dryRun bool) (*Migration, error) {
+	if format, err := Detect(s.root); err != nil {
+		return nil, err
+	} else if _, err := os.Lstat(s.journalPath()); format != legacyFormat && err != nil {
+		return nil, s.notLegacy()
+	}
+	if dryRun {
+		return s.rehearseMigration()
+	}
+	var m *Migration
+	err := s.underLock(ctx, func() (err error) {
+		if m, err = s.finishMigration(); m != nil || err != nil {
+			return err
+		}
+		if err := s.housekeep(); err != nil {
+			return err
+		}
+		m, err = s.migrate()
+		return err
+	})
+	return m, err
+}
+
+// rehearseMigration says what Migrate would do.
+func (s *Store) rehearseMigration() (*Migration, error) {
+	if j, err := s.readJournal(); err != nil {
+		return nil, err
+	} else if j != nil {
+		return &j.Migration, nil
+	}
+	m, err := s.planMigration()
+	if err != nil {
+		return nil, err
+	}
+	return &m.journal.Migration, nil
+}
+
+func (s *Store) journalPath() string { return filepath.Join(s.path("slices"), journalFile) }
+
+func (s *Store) notLegacy() error {
+	return fmt.Errorf("nothing to migrate: %s has a file for each slice already", stateRel("slices"))
+}
+
+// migrate does it all. The caller holds the lock.
+func (s *Store) migrate() (*Migration, error) {
+	if format, err := Detect(s.root); err != nil || format != legacyFormat {
+		return nil, errors.Join(err, s.notLegacy())
+	}
+	for range tries {
+		m, err := s.planMigration()
+		if err != nil {
+			return nil, err
+		}
+		err = s.commitMigration(m)
+		if errors.Is(err, durable.ErrChanged) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("migrate: %w; nothing was changed", err)
+		}
+		done, err := s.finishMigration()
+		if done != nil {
+			done.Finished = false
+		}
+		return done, err
+	}
+	return nil, fmt.Errorf("migrate: %s: %w", stateRel("STATE.md"), tracker.ErrChanged)
+}
+
+// commitMigration makes the slice files aside, saves STATE.md and moves the files into place.
+func (s *Store) commitMigration(m *migration) (err error) {
+	s.sweepStages()
+	stage := s.path(fmt.Sprintf("%s%08x", stagePrefix, rand.Uint32()))
+	if err := os.Mkdir(stage, 0o755); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(stage)
+		}
+	}()
+	for _, f := range m.files {
+		if err := durable.WriteFile(filepath.Join(stage, f.name), f.data, 0o644); err != nil {
+			return err
+		}
+	}
+	if m.journal.Backup, err = s.saveAs("STATE.md.backup", string(m.state)); err != nil {
+		return err
+	}
+	data, err := json.MarshalIndent(m.journal, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(filepath.Join(stage, journalFile), append(data, '\n'), 0o644); err != nil {
+		return err
+	}
+	// Agents write STATE.md without the lock: what they wrote since it was read must be migrated, too.
+	if now, err := os.ReadFile(s.path("STATE.md")); err != nil || string(now) != string(m.state) {
+		return errors.Join(err, durable.ErrChanged)
+	}
+	return durable.MoveDir(stage, s.path("slices"))
+}
+
+// sweepStages removes what killed migrations left. The caller holds the lock, so nobody else is at work.
+func (s *Store) sweepStages() {
+	stages, _ := filepath.Glob(filepath.Join(escapeGlob(s.path("")), stagePrefix+"*"))
+	for _, dir := range stages {
+		os.RemoveAll(dir)
+	}
+}
+
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// readJournal returns what an interrupted migration left to do; nil for nothing.
+func (s *Store) readJournal() (*journal, error) {
+	data, err := os.ReadFile(s.journalPath())
+	if missing(err) {
+		return nil, nil
+	}
+	var j journal
+	if err == nil {
+		err = json.Unmarshal(data, &j)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("complete the migration from %s: %w", sliceRel(journalFile), bareError(err))
+	}
+	j.Finished = true
+	return &j, nil
+}
+
+// finishMigration does what the journal says, if there is one; nil where there is none. The caller holds the lock.
+func (s *Store) finishMigration() (*Migration, error) {
+	j, err := s.readJournal()
+	if j == nil || err != nil {
+		return nil, err
+	}
+	if err := s.finish(j); err != nil {
+		return nil, fmt.Errorf("complete the migration: %w; the slices are migrated, gl migrate goes on", err)
+	}
+	return &j.Migration, durable.Remove(s.journalPath())
+}
+
+func (s *Store) finish(j *journal) error {
+	if err := s.editProject(j.Project.into); err != nil {
+		return err
+	}
+	if err := s.addDecisions(j.Notes); err != nil {
+		return err
+	}
+	if err := s.saveLateState(j); err != nil {
+		return err
+	}
+	if err := s.refreshView(); err != nil {
+		return err
+	}
+	return durable.Remove(s.path(legacyFile))
+}
+
+// saveLateState keeps a STATE.md that somebody wrote in the last moment before the commit: it is no longer where the
+// state is, and the view is about to take its place.
+func (s *Store) saveLateState(j *journal) error {
+	data, err := os.ReadFile(s.path("STATE.md"))
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", stateRel("STATE.md"), bareError(err))
+	}
+	s.mu.Lock()
+	_, view, _, err := s.render()
+	s.mu.Unlock()
+	if err != nil || string(data) == j.StateText || string(data) == view {
+		return err
+	}
+	name, err := s.saveAs("STATE.md.backup", string(data))
+	if err == nil {
+		j.Warnings = append(j.Warnings, fmt.Sprintf("%s was written once more while it was migrated; that is in %s, and not in the slice files",
+			stateRel("STATE.md"), name))
+	}
+	return err
+}
+
+// saveAs keeps a text under a name, or the name with .1 and so on: the first one that is free or has this very text. It
+// returns the path from the root.
+func (s *Store) saveAs(base, text string) (string, error) {
+	for n := 0; ; n++ {
+		name := base
+		if n > 0 {
+			name = fmt.Sprintf("%s.%d", base, n)
+		}
+		err := durable.Replace(s.path(name), nil, []byte(text))
+		if err == nil {
+			return stateRel(name), nil
+		}
+		if !errors.Is(err, durable.ErrChanged) {
+			return "", fmt.Errorf("save %s as %s: %w", stateRel("STATE.md"), name, err)
+		}
+		if have, err := os.ReadFile(s.path(name)); err == nil && string(have) == text {
+			return stateRel(name), nil
+		}
+	}
+}

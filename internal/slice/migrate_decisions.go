@@ -1,0 +1,107 @@
+package slice
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/tracker"
+)
+
+// decisionsIn returns the entries of STATE.md's Decisions section as they stand there: a list item, table or paragraph
+// with the lines that belong to it.
+func decisionsIn(text string) []string {
+	s := sectionOf(text, "Decisions")
+	body := strings.ReplaceAll(strings.TrimPrefix(s.text, nextLine(s.text)), "\r\n", "\n")
+	var all []string
+	open := false // the last entry goes on
+	for line := range strings.Lines(body) {
+		line = strings.TrimRight(line, " \t\n")
+		_, item := listItem(line)
+		indented := strings.TrimLeft(line, " \t") != line
+		switch {
+		case line == "":
+			open = false
+		case open && (indented || !item), len(all) > 0 && indented:
+			all[len(all)-1] += "\n" + line
+			open = true
+		default:
+			all = append(all, line)
+			open = true
+		}
+	}
+	if len(all) == 1 && len(appendText(nil, strings.TrimLeft(all[0], "- "))) == 0 {
+		return nil
+	}
+	return all
+}
+
+// missingDecisions returns the entries that DECISIONS.md hasn't yet.
+func (s *Store) missingDecisions(entries []string) ([]string, error) {
+	old, err := os.ReadFile(s.path("DECISIONS.md"))
+	if err != nil && !missing(err) {
+		return nil, fmt.Errorf("read %s: %w", stateRel("DECISIONS.md"), bareError(err))
+	}
+	_, added := withDecisions(string(old), entries)
+	return added, nil
+}
+
+// withDecisions returns DECISIONS.md with the entries that it hasn't, and those.
+func withDecisions(text string, entries []string) (string, []string) {
+	plainText := strings.ReplaceAll(text, "\r\n", "\n")
+	var added []string
+	for _, e := range entries {
+		if !strings.Contains(plainText, strings.TrimPrefix(e, "- ")) {
+			added = append(added, e)
+		}
+	}
+	if len(added) == 0 {
+		return text, nil
+	}
+	eol := lineEnd(nextLine(text))
+	block := "# Decisions" + eol
+	if !blank(strings.TrimPrefix(text, bom)) {
+		block = "## From STATE.md" + eol
+		if !strings.HasSuffix(text, "\n") {
+			block = eol + block
+		}
+		block = eol + block
+	}
+	for i, e := range added {
+		if _, item := listItem(nextLine(e)); i == 0 || !item {
+			block += eol
+		}
+		block += strings.ReplaceAll(e, "\n", eol) + eol
+	}
+	return text + block, added
+}
+
+// addDecisions appends to DECISIONS.md what it hasn't yet.
+func (s *Store) addDecisions(entries []string) error {
+	for range tries {
+		old, err := os.ReadFile(s.path("DECISIONS.md"))
+		if err != nil && !missing(err) {
+			return fmt.Errorf("read %s: %w", stateRel("DECISIONS.md"), bareError(err))
+		}
+		there := err == nil
+		next, added := withDecisions(string(old), entries)
+		if len(added) == 0 {
+			return nil
+		}
+		if there {
+			old = append([]byte{}, old...)
+		} else {
+			old = nil
+		}
+		err = durable.Replace(s.path("DECISIONS.md"), old, []byte(next))
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, durable.ErrChanged) {
+			return fmt.Errorf("write %s: %w", stateRel("DECISIONS.md"), err)
+		}
+	}
+	return fmt.Errorf("%s: %w", stateRel("DECISIONS.md"), tracker.ErrChanged)
+}

@@ -1,0 +1,92 @@
+package slice
+
+import "strings"
+
+// projectNotes is what STATE.md says of the project as a whole.
+type projectNotes struct {
+	ValueProp   string   `json:"value_prop"`
+	Stack       string   `json:"stack"`
+	Mode        string   `json:"mode"`
+	LastSession string   `json:"last_session"`
+	ResumeFile  string   `json:"resume_file"`
+	Blockers    []string `json:"blockers"`
+}
+
+// readNotes reads the Overview, Session and Blockers sections.
+func readNotes(text string) projectNotes {
+	var n projectNotes
+	for _, line := range sectionLines(text, "Overview") {
+		if !take(line, "stack", &n.Stack) && !take(line, "mode", &n.Mode) {
+			n.ValueProp = strings.TrimSpace(n.ValueProp + " " + line)
+		}
+	}
+	for _, line := range sectionLines(text, "Session") {
+		_ = take(line, "last session", &n.LastSession) || take(line, "resume file", &n.ResumeFile)
+	}
+	for _, line := range sectionLines(text, "Blockers") {
+		n.Blockers = appendText(n.Blockers, strings.TrimSpace(strings.TrimLeft(line, "-* ")))
+	}
+	for _, s := range []*string{&n.LastSession, &n.ResumeFile} {
+		if len(appendText(nil, *s)) == 0 || strings.EqualFold(*s, "never") {
+			*s = ""
+		}
+	}
+	return n
+}
+
+// appendText adds a text unless it is a word for none.
+func appendText(list []string, text string) []string {
+	if len(appendItem(nil, strings.TrimSuffix(text, "."))) == 0 {
+		return list
+	}
+	return append(list, text)
+}
+
+// take reads a `Label: value` line.
+func take(line, label string, into *string) bool {
+	at := labelled(line, label)
+	if at >= 0 && *into == "" {
+		*into = oneLine(line[at:])
+	}
+	return at >= 0
+}
+
+// sectionLines returns the lines of a section that have text, without its heading.
+func sectionLines(text, title string) []string {
+	s := sectionOf(text, title)
+	var lines []string
+	for line := range strings.Lines(strings.TrimPrefix(s.text, nextLine(s.text))) {
+		if line = oneLine(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// into fills in what project-state.json doesn't say itself.
+func (n projectNotes) into(p *ProjectState) error {
+	value, stack, mode := p.Overview()
+	for _, f := range [][3]string{{"value_prop", value, n.ValueProp}, {"stack", stack, n.Stack}, {"mode", mode, n.Mode}} {
+		if f[1] == "" && f[2] != "" {
+			if err := p.SetOverview(f[0], f[2]); err != nil {
+				return err
+			}
+		}
+	}
+	if p.LastSession() == "" && n.LastSession != "" {
+		if err := p.setField("session", "last_session", quoteJSON(n.LastSession)); err != nil {
+			return err
+		}
+	}
+	if p.ResumeFile() == "" && n.ResumeFile != "" {
+		if err := p.SetResumeFile(n.ResumeFile); err != nil {
+			return err
+		}
+	}
+	for _, b := range n.Blockers {
+		if err := p.AddBlocker(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,320 @@
+package slice
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/plan"
+)
+
+// A migration is all that Migrate is going to write.
+type migration struct {
+	state   []byte // STATE.md as it was read
+	files   []stagedFile
+	journal journal
+}
+
+// A stagedFile is a slice file by its name.
+type stagedFile struct {
+	name string
+	data []byte
+}
+
+// planMigration reads the legacy project and makes everything, writing nothing.
+func (s *Store) planMigration() (*migration, error) {
+	if err := s.noneLive(); err != nil {
+		return nil, err
+	}
+	l, err := s.readLegacy()
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := s.readProjectState(); err != nil {
+		return nil, err
+	}
+	text := strings.TrimPrefix(string(l.state), bom)
+	rows, err := strictRows(text)
+	if err != nil {
+		return nil, err
+	}
+	m := &migration{state: l.state}
+	j := &m.journal
+	j.StateText = string(l.state)
+	j.Project, j.Notes = readNotes(text), decisionsIn(text)
+	if err := m.addFiles(s, text, rows, l.entries); err != nil {
+		return nil, err
+	}
+	j.Slices = len(rows)
+	j.Backup = stateRel(s.freeBackup(string(l.state)))
+	j.Files = append(j.Files, stateRel(projectFile), stateRel("STATE.md"), j.Backup)
+	missing, err := s.missingDecisions(j.Notes)
+	if err != nil {
+		return nil, err
+	}
+	if j.Decisions = len(missing); j.Decisions > 0 {
+		j.Files = append(j.Files, stateRel("DECISIONS.md"))
+	}
+	return m, nil
+}
+
+// noneLive refuses while attempts are under way: their agents know the legacy format, and go on writing it.
+func (s *Store) noneLive() error {
+	dir := s.path("runs/live")
+	list, err := os.ReadDir(dir)
+	if err != nil && !missing(err) {
+		return fmt.Errorf("look for running attempts: %w", err)
+	}
+	var live []string
+	for _, d := range list {
+		if name, ok := strings.CutSuffix(d.Name(), ".json"); ok && name != "" && name[0] != '.' {
+			live = append(live, name)
+		}
+	}
+	if len(live) > 0 {
+		return fmt.Errorf("attempts are under way: %s: wait for them, or run gl stop --all", strings.Join(live, ", "))
+	}
+	return nil
+}
+
+// freeBackup is the name that saveAs would take.
+func (s *Store) freeBackup(text string) string {
+	for n := 0; ; n++ {
+		name := "STATE.md.backup"
+		if n > 0 {
+			name = fmt.Sprintf("%s.%d", name, n)
+		}
+		have, err := os.ReadFile(s.path(name))
+		if missing(err) || err == nil && string(have) == text {
+			return name
+		}
+	}
+}
+
+// strictRows reads the slice table for good: where a reader passes over a row that it can't read, this is an error that
+// names the line.
+func strictRows(text string) ([]row, error) {
+	path := stateRel("STATE.md")
+	if line := conflict(text); line > 0 {
+		return nil, fmt.Errorf("%s line %d: merge conflict", path, line)
+	}
+	lines, found := tableLines(text)
+	if !found {
+		return nil, fmt.Errorf("%s has no slice table: gl found no table with the columns ID and Status", path)
+	}
+	var rows []row
+	seen := map[string]int{}
+	for _, l := range lines {
+		n := 1 + strings.Count(text[:l.at], "\n")
+		if separator(l.text) || strings.Trim(l.text, "| \t") == "" {
+			continue
+		}
+		r, err := strictRow(l)
+		if err != nil {
+			return nil, fmt.Errorf("%s line %d: %w: correct the line, then run gl migrate again", path, n, err)
+		}
+		key := strings.ToLower(r.id) // two such files would be one on some file systems
+		if first := seen[key]; first > 0 {
+			return nil, fmt.Errorf("%s line %d: %s is there already, in line %d: remove one, then run gl migrate again", path, n, r.id, first)
+		}
+		seen[key] = n
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+func strictRow(l rowLine) (row, error) {
+	have := cells(l.text)
+	if len(have) > l.cols.n {
+		return row{}, fmt.Errorf("the row has %d cells and the table %d columns: a bar in a text is written \\|", len(have), l.cols.n)
+	}
+	if len(have) <= l.cols.id || len(have) <= l.cols.status {
+		return row{}, fmt.Errorf("the row has no cell for its id or its status")
+	}
+	if err := ValidID(bare(have[l.cols.id])); err != nil {
+		return row{}, err
+	}
+	r, _ := l.cols.row(have)
+	r.at, r.cols = l.at, l.cols
+	for _, d := range r.deps {
+		if err := ValidID(d); err != nil {
+			return row{}, fmt.Errorf("the dependencies of %s can't be read: %w", r.id, err)
+		}
+	}
+	return r, nil
+}
+
+// addFiles makes the slice files and the list of them.
+func (m *migration) addFiles(s *Store, text string, rows []row, entries map[string]legacyEntry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v, err := s.look()
+	if err != nil {
+		return err
+	}
+	if v.graph.err != nil {
+		return fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"), bareError(v.graph.err))
+	}
+	mile := s.milestones(text)
+	current := parseCurrent(text)
+	now := stamp(s.Now())
+	ids := map[string]bool{}
+	for _, r := range rows {
+		ids[normalise(r.id)] = true
+	}
+	for _, r := range rows {
+		m.warnRow(text, r, ids, v)
+		f, err := v.migrated(r, legacySlice(r, current, entries[r.id]), mile, now)
+		if err != nil {
+			return fmt.Errorf("%s line %d: %w", stateRel("STATE.md"), 1+strings.Count(text[:r.at], "\n"), err)
+		}
+		m.files = append(m.files, stagedFile{r.id + ".md", f.Bytes()})
+		m.journal.Files = append(m.journal.Files, sliceRel(r.id+".md"))
+	}
+	return nil
+}
+
+// warnRow notes what is odd in a row but no reason to stop.
+func (m *migration) warnRow(text string, r row, ids map[string]bool, v *view) {
+	warn := func(format string, args ...any) {
+		n := 1 + strings.Count(text[:r.at], "\n")
+		m.journal.Warnings = append(m.journal.Warnings, fmt.Sprintf("%s line %d: ", stateRel("STATE.md"), n)+fmt.Sprintf(format, args...))
+	}
+	switch plan.Classify(r.status) {
+	case plan.Unknown:
+		warn("%s has the status %q, which gl doesn't know: it is kept", r.id, r.status)
+	case plan.Active:
+		warn("%s is %s: who works on it has to go on in %s", r.id, r.status, sliceRel(r.id+".md"))
+	}
+	have := cells(chomp(nextLine(text[r.at:])))
+	for _, at := range []int{r.cols.tests, r.cols.security} {
+		if at >= 0 && at < len(have) && count(have[at]) == 0 && strings.ContainsAny(have[at], "123456789") {
+			warn("%s: %q is no number of tests: 0 is taken", r.id, have[at])
+		}
+	}
+	for _, d := range r.deps {
+		if !ids[normalise(d)] && !v.ix.known(v.ix.canonical(d)) {
+			warn("%s depends on %s, which is no slice", r.id, d)
+		}
+	}
+}
+
+// migrated makes the slice file of a row.
+func (v *view) migrated(r row, old *sliceFile, mile milestones, now string) (*File, error) {
+	it := v.item(v.ix.canonical(r.id))
+	it.ID, it.Name = r.id, r.name
+	if it.Name == "" {
+		it.Name = r.id
+	}
+	if it.Milestone == "" {
+		it.Milestone = mile.of(r.id)
+	}
+	if r.cols.deps >= 0 {
+		it.Deps = r.deps
+	}
+	it.Deps = slices.DeleteFunc(slices.Clone(it.Deps), func(d string) bool { return ValidID(d) != nil })
+	f, err := ParseFile([]byte(template))
+	if err != nil {
+		return nil, err
+	}
+	for _, set := range []setting{
+		{"id", r.id}, {"status", migratedStatus(r.status)}, {"step", migratedStep(old.step, r.status)},
+		{"milestone", oneLine(it.Milestone)}, {"started", oneLine(old.started)}, {"updated", now},
+		{"tests", strconv.Itoa(r.tests)}, {"security_tests", strconv.Itoa(r.security)}, {"session", oneLine(old.session)},
+	} {
+		if err := f.Set(set.key, set.value); err != nil {
+			return nil, err
+		}
+	}
+	if err := f.SetList("deps", it.Deps); err != nil {
+		return nil, err
+	}
+	if old.waiting != "" {
+		if err := f.Set("waiting_for", oneLine(old.waiting)); err != nil {
+			return nil, err
+		}
+	}
+	f.rest += v.body(it)
+	if _, err := ParseFile(f.Bytes()); err != nil {
+		return nil, fmt.Errorf("%s would be no slice file: %w", r.id, err)
+	}
+	return f, nil
+}
+
+// migratedStatus is the word that slice files have for what older tables say in others.
+func migratedStatus(status string) string {
+	switch strings.ToLower(strings.TrimSpace(status)) {
+	case "done", "completed":
+		return "complete"
+	case "in-progress", "in progress":
+		return "in_progress"
+	case "":
+		return "pending"
+	}
+	return status
+}
+
+func migratedStep(step, status string) string {
+	switch strings.ToLower(step) {
+	case "done", "complete", "completed":
+		return "complete"
+	case "pending", "":
+		return stepOf(status)
+	}
+	return oneLine(step)
+}
+
+// milestones finds out which milestone a slice belongs to that GRAPH.json gives none.
+type milestones struct {
+	state   string            // the Milestone line of STATE.md
+	roadmap map[string]string // by normalised id
+}
+
+func (m milestones) of(id string) string {
+	switch name := m.roadmap[normalise(id)]; {
+	case m.state != "":
+		return m.state
+	case name != "":
+		return name
+	}
+	return "unassigned"
+}
+
+func (s *Store) milestones(text string) milestones {
+	m := milestones{roadmap: map[string]string{}}
+	var code fence
+	for rest := text; rest != "" && m.state == ""; {
+		line := nextLine(rest)
+		rest = rest[len(line):]
+		if code.inside(line, rest) {
+			continue
+		}
+		if at := labelled(line, "milestone"); at >= 0 {
+			m.state = oneLine(line[at:])
+		}
+	}
+	roadmap, err := os.ReadFile(s.path("ROADMAP.md"))
+	if err != nil {
+		return m // its milestones are a help, no source of truth
+	}
+	for _, section := range splitSections(string(roadmap)) {
+		name := milestoneName(section.title)
+		for _, word := range strings.FieldsFunc(section.text, func(r rune) bool { return r > 127 || !alnum(byte(r)) && !strings.ContainsRune("._-", r) }) {
+			if key := normalise(strings.Trim(word, "._-")); name != "" && m.roadmap[key] == "" {
+				m.roadmap[key] = name
+			}
+		}
+	}
+	return m
+}
+
+// milestoneName takes the label and the mark of a roadmap's heading away: "Milestone: api [complete]" is api.
+func milestoneName(title string) string {
+	title, _, _ = strings.Cut(title, " [")
+	if at := labelled(title, "milestone"); at >= 0 {
+		title = title[at:]
+	}
+	return oneLine(title)
+}

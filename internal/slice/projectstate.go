@@ -1,0 +1,263 @@
+package slice
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/tracker"
+)
+
+// projectFile is the name of the file of what belongs to no single slice.
+const projectFile = "project-state.json"
+
+// emptyProject is project-state.json before anything is known of the project.
+const emptyProject = `{
+  "overview": {
+    "value_prop": "",
+    "stack": "",
+    "mode": ""
+  },
+  "session": {
+    "last_session": null,
+    "resume_file": null
+  },
+  "blockers": []
+}
+`
+
+// A ProjectState is project-state.json, held as its text: what isn't set keeps every byte, unknown keys and the forms
+// of numbers included.
+type ProjectState struct{ text []byte }
+
+// ParseProjectState reads project-state.json; a blank text is that of a new project. The error names the line.
+func ParseProjectState(data []byte) (*ProjectState, error) {
+	if blank(strings.TrimPrefix(string(data), bom)) {
+		return &ProjectState{text: []byte(emptyProject)}, nil
+	}
+	if line := conflict(string(data)); line > 0 {
+		return nil, fmt.Errorf("merge conflict in line %d", line)
+	}
+	p := &ProjectState{text: data}
+	s := &scanner{b: data, i: p.start()}
+	if s.peek() != '{' {
+		s.unexpected()
+	} else {
+		s.skip()
+		s.end()
+	}
+	return p, s.err
+}
+
+// Bytes returns the file as it is to be written.
+func (p *ProjectState) Bytes() []byte { return p.text }
+
+// LastSession is when somebody last worked on the project, verbatim; "" for never.
+func (p *ProjectState) LastSession() string { return p.parsed().lastSession }
+
+// ResumeFile is the hand-off file to go on from; "" for none.
+func (p *ProjectState) ResumeFile() string { return p.parsed().resume }
+
+// Blockers are what stops the project, a line each.
+func (p *ProjectState) Blockers() []string { return p.parsed().blockers }
+
+// Overview returns what the project is, what it is built with, and its mode.
+func (p *ProjectState) Overview() (valueProp, stack, mode string) {
+	s := p.parsed()
+	return s.value, s.stack, s.mode
+}
+
+func (p *ProjectState) parsed() projectState { return parseProject(p.text, fileStamp{}) }
+
+// A PausedSlice is where somebody stopped working on a slice.
+type PausedSlice struct {
+	Step       string `json:"step"`
+	PausedAt   string `json:"paused_at"`   // RFC 3339
+	ResumeFile string `json:"resume_file"` // relative to the root
+}
+
+// Paused returns the mark of a paused slice; false for one that isn't paused.
+func (p *ProjectState) Paused(id string) (PausedSlice, bool) {
+	var mark PausedSlice
+	raw, ok := p.mark(p.pausedKey(id))
+	if ok {
+		_ = json.Unmarshal(raw, &mark) // a mark of another shape marks all the same
+	}
+	return mark, ok
+}
+
+// mark is what stands under a key of paused.
+func (p *ProjectState) mark(key string) (json.RawMessage, bool) {
+	var all struct{ Paused json.RawMessage }
+	_ = json.Unmarshal(bytes.TrimPrefix(p.text, []byte(bom)), &all)
+	marks, _ := object(all.Paused)
+	raw, ok := marks[key]
+	return raw, ok
+}
+
+// SetLastSession sets when somebody last worked on the project.
+func (p *ProjectState) SetLastSession(at time.Time) error {
+	return p.setField("session", "last_session", quoteJSON(stamp(at)))
+}
+
+// SetResumeFile sets the hand-off file to go on from; "" for none.
+func (p *ProjectState) SetResumeFile(path string) error {
+	return p.setField("session", "resume_file", orNull(path))
+}
+
+// SetOverview sets one of value_prop, stack and mode.
+func (p *ProjectState) SetOverview(key, value string) error {
+	switch key {
+	case "value_prop", "stack", "mode":
+		return p.setField("overview", key, quoteJSON(value))
+	}
+	return fmt.Errorf("%q is no field of the overview: use value_prop, stack or mode", key)
+}
+
+// Pause marks a slice as set aside at a step, with the file that says how to go on ("" for none).
+func (p *ProjectState) Pause(id, step string, at time.Time, resumeFile string) error {
+	if err := ValidID(id); err != nil {
+		return err
+	}
+	if err := p.wantObject("paused", ""); err != nil {
+		return err
+	}
+	key := p.pausedKey(id)
+	if raw, ok := p.mark(key); ok && raw[0] != '{' { // a mark of another shape
+		if err := p.remove("paused", key); err != nil {
+			return err
+		}
+	}
+	for _, set := range [][2]string{
+		{"step", quoteJSON(step)}, {"paused_at", quoteJSON(stamp(at))}, {"resume_file", orNull(resumeFile)},
+	} {
+		if err := p.set([]string{"paused", key, set[0]}, set[1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Unpause takes the mark of a paused slice away.
+func (p *ProjectState) Unpause(id string) error { return p.remove("paused", p.pausedKey(id)) }
+
+// AddBlocker adds a line to the blockers, unless it is there.
+func (p *ProjectState) AddBlocker(text string) error {
+	if text = oneLine(text); text == "" {
+		return fmt.Errorf("a blocker must not be empty")
+	}
+	if has(p.Blockers(), text) {
+		return nil
+	}
+	if err := p.wantList("blockers"); err != nil {
+		return err
+	}
+	return p.appendTo("blockers", quoteJSON(text))
+}
+
+// RemoveBlocker removes the blockers that read so, and says whether there was one.
+func (p *ProjectState) RemoveBlocker(text string) (bool, error) {
+	if text = oneLine(text); !has(p.Blockers(), text) {
+		return false, nil
+	}
+	if err := p.wantList("blockers"); err != nil {
+		return false, err
+	}
+	return true, p.removeFrom("blockers", func(raw []byte) bool { return has(texts(raw), text) })
+}
+
+// pausedKey is the spelling in which a slice is marked as paused, id itself where it isn't.
+func (p *ProjectState) pausedKey(id string) string {
+	var same []string
+	for _, key := range p.parsed().paused {
+		switch {
+		case key == id:
+			return id
+		case normalise(key) == normalise(id):
+			same = append(same, key)
+		}
+	}
+	if len(same) == 1 {
+		return same[0]
+	}
+	return id
+}
+
+// stamp is a time as the files have it: UTC, to the second.
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// quoteJSON writes a string as JSON, without escaping what only HTML needs escaped.
+func quoteJSON(text string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(text) // a string can always be encoded
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func orNull(text string) string {
+	if text == "" {
+		return "null"
+	}
+	return quoteJSON(text)
+}
+
+// ReadProject reads project-state.json; a missing one is that of a new project.
+func (s *Store) ReadProject() (*ProjectState, error) {
+	_, p, err := s.readProjectState()
+	return p, err
+}
+
+func (s *Store) readProjectState() (old []byte, p *ProjectState, err error) {
+	old, err = os.ReadFile(s.path(projectFile))
+	if err != nil && !missing(err) {
+		return nil, nil, fmt.Errorf("read %s: %w", stateRel(projectFile), bareError(err))
+	}
+	there := err == nil
+	if p, err = ParseProjectState(old); err != nil {
+		return nil, nil, fmt.Errorf("%s can't be read: %w", stateRel(projectFile), err)
+	}
+	if there && old == nil {
+		old = []byte{}
+	}
+	return old, p, nil
+}
+
+// EditProject changes project-state.json by f, under the lock, and then STATE.md. A missing file is made, even if f
+// changes nothing. f may run up to three times, each time on what somebody else has just written; then the error is
+// tracker.ErrChanged. A file that isn't JSON is an error, and stays.
+func (s *Store) EditProject(ctx context.Context, f func(*ProjectState) error) error {
+	return s.locked(ctx, func() error {
+		if err := s.editProject(f); err != nil {
+			return err
+		}
+		return s.refreshView()
+	})
+}
+
+// editProject is EditProject under the caller's lock, without STATE.md.
+func (s *Store) editProject(f func(*ProjectState) error) error {
+	for range tries {
+		old, p, err := s.readProjectState()
+		if err != nil {
+			return err
+		}
+		if err := f(p); err != nil {
+			return err
+		}
+		err = durable.Replace(s.path(projectFile), old, p.text)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, durable.ErrChanged) {
+			return fmt.Errorf("write %s: %w", stateRel(projectFile), err)
+		}
+	}
+	return fmt.Errorf("%s: %w", stateRel(projectFile), tracker.ErrChanged)
+}

@@ -1,0 +1,7 @@
+package slice
+
+import "syscall"
+
+func stampOf(st *syscall.Stat_t) fileStamp {
+	return fileStamp{size: st.Size, mtime: st.Mtimespec.Nano(), ino: st.Ino, dev: uint64(st.Dev)}
+}

@@ -1,0 +1,104 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// The size of windows that nobody is attached to. 80x24 has no room for a sixth pane.
+const (
+	width  = "220"
+	height = "55"
+)
+
+// create starts the server, if there is none, and the session with its first pane.
+func (s *Session) create(ctx context.Context, p Placement) (pid int, err error) {
+	args := append(s.options(), "new-session", "-d", "-P", "-F", answer, "-s", s.Name)
+	args = append(append(args, "-x", width, "-y", height, "-c", closing(literal(p.Dir))), p.Argv...)
+	args = append(append(args, ";"), s.statusBar(p.Bar)...)
+	argv := append(scope(ctx, s.env), s.argv(args...)...)
+	for try := range 10 { // a server that is just going away refuses, or takes the client along
+		id, pid, failed := placed(s.exec(ctx, argv, "new-session"))
+		if err = failed; err == nil {
+			s.dress(ctx, id, p)
+			return pid, nil
+		}
+		if strings.Contains(err.Error(), "duplicate session") { // another gl was faster
+			if panes, listErr := s.Panes(ctx); listErr == nil && len(panes) > 0 {
+				return s.add(ctx, panes, p)
+			}
+		} else if !errors.Is(err, ErrNone) {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(time.Duration(try+1) * 20 * time.Millisecond):
+		}
+	}
+	return 0, fmt.Errorf("start a tmux session: %w", err)
+}
+
+// options starts the server and sets what must hold before the first command can end (a pane whose command is gone
+// takes its window along) and before the first client goes. They are this server's own, which is ours alone, and come
+// after the person's tmux.conf, which has been read for its keys and colours.
+func (s *Session) options() []string {
+	return []string{
+		"start-server", ";",
+		"set-option", "-g", "remain-on-exit", "on", ";",
+		"set-option", "-g", "history-limit", "20000", ";",
+		"set-option", "-g", "destroy-unattached", "off", ";",
+		"set-option", "-s", "exit-unattached", "off", ";",
+		"set-option", "-gu", "status-format", ";", // one of their own might leave status-right out
+	}
+}
+
+// statusBar is the setup of a session whose status line shows the output of a program. A path could hold anything that
+// tmux or the shell would take for its own; in the server's environment it is safe from both.
+func (s *Session) statusBar(b StatusBar) []string {
+	session := s.target() + ":" // set-option takes a pane for its target and finds the session by it
+	return []string{
+		"set-environment", "-g", "GREENLIGHT_ROOT", closing(b.Root), ";",
+		"set-environment", "-g", "GL_PROGRAM", closing(b.Program), ";",
+		"set-option", "-t", session, "status", "on", ";",
+		"set-option", "-t", session, "status-interval", "5", ";",
+		"set-option", "-t", session, "status-right-length", "60", ";",
+		"set-option", "-t", session, "status-right", `#("$GL_PROGRAM" status --compact) `,
+	}
+}
+
+// scopeLimit is how long systemd may take to say whether it gives us a scope.
+const scopeLimit = 2 * time.Second
+
+// scope is the beginning of a command line that puts the server into a systemd scope of its own: the end of an ssh
+// session can end all that was started in it. Where there is no user's systemd to ask, or it doesn't answer, it is empty.
+func scope(ctx context.Context, env []string) []string {
+	dir := ""
+	for _, kv := range env {
+		if value, ok := strings.CutPrefix(kv, "XDG_RUNTIME_DIR="); ok {
+			dir = value
+		}
+	}
+	program, err := exec.LookPath("systemd-run")
+	if dir == "" || err != nil {
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, "systemd", "private")); err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, scopeLimit)
+	defer cancel()
+	argv := []string{program, "--user", "--scope", "--quiet", "--collect", "--"}
+	probe := exec.CommandContext(ctx, argv[0], append(argv[1:len(argv):len(argv)], "true")...)
+	probe.Dir, probe.Env, probe.WaitDelay = "/", env, time.Second
+	if probe.Run() != nil {
+		return nil
+	}
+	return argv
+}
