@@ -14,7 +14,11 @@ test:
 race:
 	$(GO) test -race ./...
 
+# The long forms of the tests that hammer the state with many processes, kills and editors; some minutes.
+torture:
+	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/slice
+
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-.PHONY: build demo test race bench
+.PHONY: build demo test race torture bench

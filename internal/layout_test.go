@@ -24,9 +24,12 @@ var layers = []string{
 	"greenlight/internal/git",
 	"greenlight/internal/tmux",
 	"greenlight/internal/tracker",
+	"greenlight/internal/graphview",
 	"greenlight/internal/plan",
+	"greenlight/internal/near",
 	"greenlight/internal/proc",
 	"greenlight/internal/durable",
+	"greenlight/internal/jsonedit",
 }
 
 // face are the packages that may use libraries; all others import the standard library and each other alone.

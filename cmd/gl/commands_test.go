@@ -81,7 +81,7 @@ func output(ts *testscript.TestScript, args []string) (string, error) {
 func environ(ts *testscript.TestScript) []string {
 	var env []string
 	for _, key := range []string{"PATH", "HOME", "TMPDIR", "WORK", "GREENLIGHT_ROOT", "GL_SESSION", "GL_SLICE", "TERM",
-		"FAKE_DIR", "FAKE_CLAUDE", "CLAUDECODE", "CLAUDE_CODE"} {
+		"FAKE_DIR", "FAKE_CLAUDE", "GORACE", "CLAUDECODE", "CLAUDE_CODE"} {
 		if value := ts.Getenv(key); value != "" {
 			env = append(env, key+"="+value)
 		}
@@ -106,21 +106,27 @@ func signalPID(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: signal SIG FILE [KEY]")
 	}
-	text := ts.ReadFile(args[1])
-	if len(args) > 2 {
-		_, after, ok := strings.Cut(text, `"`+args[2]+`"`)
-		if !ok {
-			ts.Fatalf("%s says nothing of %s", args[1], args[2])
-		}
-		_, text, _ = strings.Cut(after, `"pid":`)
-	}
-	pid, err := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(text))
-	ts.Check(err)
+	pid := pidIn(ts, args[1:])
 	sig := map[string]syscall.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT,
 		"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT, "HUP": syscall.SIGHUP}[args[0]]
 	if err := syscall.Kill(pid, sig); (err != nil) != neg {
 		ts.Fatalf("signal %s to %d: %v", args[0], pid, err)
 	}
+}
+
+// pidIn is the pid that signal and gone are told with FILE [KEY].
+func pidIn(ts *testscript.TestScript, args []string) int {
+	text := ts.ReadFile(args[0])
+	if len(args) > 1 {
+		_, after, ok := strings.Cut(text, `"`+args[1]+`"`)
+		if !ok {
+			ts.Fatalf("%s says nothing of %s", args[0], args[1])
+		}
+		_, text, _ = strings.Cut(after, `"pid":`)
+	}
+	pid, err := strconv.Atoi(regexp.MustCompile(`\d+`).FindString(text))
+	ts.Check(err)
+	return pid
 }
 
 // nobody WORD: no process on this machine has the word in its command line or its environment. With $WORK it says that

@@ -13,8 +13,13 @@ import (
 	"greenlight/internal/cli"
 )
 
+// raceOptions: a program with the race detector sleeps for a second before it exits, unless it is told not to, and the
+// scripts run hundreds.
+const raceOptions = "atexit_sleep_ms=0"
+
 // The test binary is gl itself, so that scripts, wrappers and gates all run what is tested.
 func TestMain(m *testing.M) {
+	os.Setenv("GORACE", raceOptions)
 	testscript.Main(m, map[string]func(){"gl": run, "claude": fakeClaude})
 }
 
@@ -47,6 +52,7 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	calls := filepath.Join(env.WorkDir, "calls")
+	env.Setenv("GORACE", raceOptions)
 	env.Setenv("GLBIN", gl)
 	env.Setenv("HOST", host)
 	env.Setenv("FAKE_DIR", calls)

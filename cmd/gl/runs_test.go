@@ -103,10 +103,10 @@ func finish(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// gone FILE: the process whose pid the file begins with has ended, or ends soon. A zombie, which waits for whoever may
-// reap it, has ended.
+// gone FILE [KEY]: the process has ended, or ends soon; which one is told as to signal. A zombie, which waits for whoever
+// may reap it, has ended.
 func gone(ts *testscript.TestScript, _ bool, args []string) {
-	pid, _, _ := strings.Cut(ts.ReadFile(args[0]), "\n")
+	pid := strconv.Itoa(pidIn(ts, args))
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		out, _ := exec.Command("ps", "-o", "stat=", "-p", pid).Output() // an error is how it says that there is none
 		stat := strings.TrimSpace(string(out))

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"greenlight/internal/near"
 )
 
 // The streams that a Decoder knows.
@@ -86,7 +88,7 @@ func Find(name string, cfg Config) (Agent, error) {
 	}
 	slices.Sort(known)
 	hint := ""
-	if n := nearest(name, known); n != "" {
+	if n := near.Match(name, known); n != "" {
 		hint = fmt.Sprintf(", did you mean %q?", n)
 	}
 	return Agent{}, fmt.Errorf("no agent is called %q%s (known: %s; parallel.agents in config.json adds more)",
@@ -154,44 +156,4 @@ func custom(name string, command []string) (Agent, error) {
 		return argv
 	}
 	return a, nil
-}
-
-// nearest returns the name that s may have been meant to be: one that s begins, or one within two edits and with fewer
-// edits than half its letters, or "".
-func nearest(s string, names []string) string {
-	if len(s) > 3 {
-		for _, n := range names {
-			if strings.HasPrefix(n, s) {
-				return n
-			}
-		}
-	}
-	best, least := "", 3
-	for _, n := range names {
-		if d := edits(s, n); d < least && 2*d < len(n) {
-			best, least = n, d
-		}
-	}
-	return best
-}
-
-// edits is the Levenshtein distance of two short names, in bytes.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -95,6 +95,9 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	if err != nil {
 		return nil, err
 	}
+	if err := s.Prepare(); err != nil { // git clean -x takes the directories in the middle of a drain
+		return nil, err
+	}
 	n, err := s.next(it.ID)
 	if err != nil {
 		return nil, err

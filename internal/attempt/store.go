@@ -223,9 +223,14 @@ func (s *Store) MarkRetried(slice string) error {
 	return nil
 }
 
+// dropLive needn't be durable: a record that a power cut brings back is the leftover of a settled one, or the claim of a
+// launcher that is dead, and is swept as such.
 func (s *Store) dropLive(r *Record) error {
 	os.Remove(s.envPath(r))
-	return durable.Remove(s.livePath(r.Slice, r.N))
+	if err := os.Remove(s.livePath(r.Slice, r.N)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // IsOpen says whether the attempt of that name ("S-01.3") isn't settled yet.
@@ -265,7 +270,7 @@ func list(dir string) ([]Entry, error) {
 	}
 	defer d.Close()
 	files, err := d.Readdirnames(-1)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // removed after it was opened
 		return nil, err
 	}
 	entries := make([]Entry, 0, len(files))

@@ -19,6 +19,9 @@ import (
 	"greenlight/internal/runner"
 )
 
+// yield is how long STATE.md waits after an attempt's end: whoever fills the slot needs the lock at that moment.
+const yield = 30 * time.Millisecond
+
 // runAttempt is the wrapper: the process that runs one agent to its end. The drain starts it; nobody types it.
 func runAttempt(ctx context.Context, e *env, args []string) error {
 	var root, id, token string
@@ -76,6 +79,7 @@ func runAttempt(ctx context.Context, e *env, args []string) error {
 	if pane {
 		show("\n" + agent.Clean(endedText(final)))
 	}
+	time.Sleep(yield)
 	err = pr.Tracker.Refresh(ctx)
 	if final.Outcome != plan.Complete {
 		return errors.Join(&exitError{code: exitFailed}, err)

@@ -93,11 +93,13 @@ func (e *env) exit(err error) int {
 }
 
 const (
-	groupBuild = "build"
-	groupState = "state"
-	groupRun   = "run"
-	groupFiles = "files"
-	groupAdmin = "admin"
+	groupBegin   = "begin"
+	groupBuild   = "build"
+	groupState   = "state"
+	groupRun     = "run"
+	groupSession = "session"
+	groupFiles   = "files"
+	groupAdmin   = "admin"
 )
 
 func newRoot(e *env) *cobra.Command {
@@ -121,9 +123,11 @@ agents in parallel over a dependency graph until everything is green.` + "\n" + 
 	f.BoolVar(&e.noColor, "no-color", false, "no colour and no bars")
 	f.BoolVarP(&e.verbose, "verbose", "v", false, "tell each decision and command line on stderr")
 	root.AddGroup(
+		&cobra.Group{ID: groupBegin, Title: "Project lifecycle:"},
 		&cobra.Group{ID: groupBuild, Title: "Building:"},
 		&cobra.Group{ID: groupState, Title: "State and progress:"},
 		&cobra.Group{ID: groupRun, Title: "Running sessions:"},
+		&cobra.Group{ID: groupSession, Title: "Session:"},
 		&cobra.Group{ID: groupFiles, Title: "State, for slash commands and scripts:"},
 		&cobra.Group{ID: groupAdmin, Title: "Admin:"},
 	)
@@ -133,10 +137,12 @@ agents in parallel over a dependency graph until everything is green.` + "\n" + 
 			root.AddCommand(c)
 		}
 	}
+	add(groupBegin, newInit(e))
 	add(groupBuild, newSlice(e), newRetry(e))
 	add(groupState, newStatus(e), newWhy(e), newLogs(e))
 	add(groupRun, newAttach(e), newStop(e))
-	add(groupFiles, newState(e))
+	add(groupSession, newPause(e), newResume(e))
+	add(groupFiles, newState(e), newAddSlice(e), newMigrate(e), newDoctor(e))
 	add(groupAdmin, newDemo(e), newVersion(e))
 	root.SetHelpCommandGroupID(groupAdmin)
 	root.SetCompletionCommandGroupID(groupAdmin)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,12 +10,14 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/near"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -134,10 +137,29 @@ func warningText(w plan.Warning) string {
 
 // json prints one document.
 func (e *env) json(v any) error {
-	enc := json.NewEncoder(e.out)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	_, err := io.WriteString(e.out, escapeInvisible(b.String()))
+	return err
+}
+
+// escapeInvisible escapes what encoding/json leaves as it is and a terminal may obey: C1 controls and the marks that
+// turn the direction of text. They stand only inside strings, where \u means the same.
+func escapeInvisible(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if 0x7f <= r && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }
 
 // terminal returns stdout when it is a terminal that takes escape sequences, else nil.
@@ -174,34 +196,9 @@ func (e *env) completeIDs(_ *cobra.Command, have []string, _ string) ([]string, 
 
 // nearFlag is the command's flag that was probably meant.
 func nearFlag(c *cobra.Command, bad string) string {
-	best, bestDistance := "", 3
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := distance(bad, f.Name); d < bestDistance {
-			best, bestDistance = f.Name, d
-		}
-	})
-	return best
-}
-
-// distance is how many letters must be changed, put in or left out to make b of a.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
+	var names []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return near.Match(bad, names)
 }
 
 // self is the path of this program, for starting wrappers and agents with. On Linux it is a name for the very file

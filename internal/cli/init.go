@@ -42,7 +42,7 @@ Exit codes: 0 made; 1 there is a project already, the graph has faults, or it ca
 		Example: "  gl init --no-agent\n  gl init --no-agent --graph plan.json",
 		Args:    args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runInit(c.Context(), e, c.Flags().Changed("directory"), o)
+			return runInit(c.Context(), e, o)
 		},
 	}
 	f := c.Flags()
@@ -52,7 +52,7 @@ Exit codes: 0 made; 1 there is a project already, the graph has faults, or it ca
 	return c
 }
 
-func runInit(ctx context.Context, e *env, chosen bool, o initOptions) error {
+func runInit(ctx context.Context, e *env, o initOptions) error {
 	switch {
 	case !o.noAgent && (o.graph != "" || o.json):
 		return usage("--graph and --json go with --no-agent")
@@ -60,7 +60,7 @@ func runInit(ctx context.Context, e *env, chosen bool, o initOptions) error {
 		return errors.New(`the interview is the agent's: start it with claude "/gl:init". ` +
 			"For the skeleton alone, run gl init --no-agent")
 	}
-	root, err := e.initRoot(chosen)
+	root, err := e.initRoot(ctx)
 	if err != nil {
 		return err
 	}
@@ -90,55 +90,62 @@ type initDoc struct {
 
 // initRoot is the directory for the new project. Directories above it are looked at as every command does: a project
 // there would be left for this one without anybody noticing, unless the directory was chosen by name.
-func (e *env) initRoot(chosen bool) (string, error) {
+func (e *env) initRoot(ctx context.Context) (string, error) {
 	dir, err := e.dir()
+	chosen := e.dirFlag != ""
+	if root := e.getenv("GREENLIGHT_ROOT"); root != "" {
+		dir, err = filepath.Abs(root)
+		chosen = true
+	}
 	if err != nil {
 		return "", err
-	}
-	if root := e.getenv("GREENLIGHT_ROOT"); root != "" {
-		if dir, err = filepath.Abs(root); err != nil {
-			return "", err
-		}
 	}
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return "", err
 	}
-	without := func(key string) string {
+	found, err := project.Find(dir, func(key string) string {
 		if key == "GREENLIGHT_ROOT" {
 			return ""
 		}
 		return e.getenv(key)
+	})
+	if errors.Is(err, project.ErrNoProject) {
+		return dir, notLinked(ctx, dir)
 	}
-	found, err := project.Find(dir, without)
 	if err != nil {
-		return dir, mainCheckoutError(dir, err)
+		return "", err
 	}
-	_, err = slice.Detect(found)
-	switch {
-	case found != dir && !inside(dir, found):
-		return "", fmt.Errorf("%s is a linked worktree of %s, which is a Greenlight project: run gl status", dir, found)
-	case errors.Is(err, slice.ErrNoState) && found == dir:
-		return dir, nil // what is there has no state yet
-	case found == dir:
-		return "", errors.Join(fmt.Errorf("%s is a Greenlight project already: run gl status", found), err)
-	case chosen:
-		return dir, nil
-	}
-	return "", fmt.Errorf("%s is in the Greenlight project %s: run gl status, or, for a project of its own, gl init -C . --no-agent", dir, found)
+	return dir, mayBegin(dir, found, chosen)
 }
 
-// mainCheckoutError refuses a linked worktree: state must not live on a branch, and no command would look for it there.
-func mainCheckoutError(dir string, err error) error {
-	if !errors.Is(err, project.ErrNoProject) {
+// mayBegin says whether a project may begin in dir, where the project of found is the nearest.
+func mayBegin(dir, found string, chosen bool) error {
+	_, err := slice.Detect(found)
+	switch {
+	case found == dir && errors.Is(err, slice.ErrNoState):
+		return nil // a .greenlight without any state yet
+	case found == dir && err != nil:
 		return err
+	case found == dir:
+		return fmt.Errorf("%s is a Greenlight project already: run gl status", dir)
+	case !isInside(dir, found):
+		return fmt.Errorf("%s is a linked worktree of %s, which is a Greenlight project: run gl status", dir, found)
+	case chosen:
+		return nil
 	}
-	if main, linked := project.MainCheckout(dir); linked {
+	return fmt.Errorf("%s is in the Greenlight project %s: run gl status or, for a project of its own, gl init -C . --no-agent",
+		dir, found)
+}
+
+// notLinked refuses a linked worktree: state must not live on a branch, and no command would look for it there.
+func notLinked(ctx context.Context, dir string) error {
+	if main, linked := git.Linked(ctx, dir); linked {
 		return fmt.Errorf("%s is a linked worktree: the state belongs into the main checkout, run gl init -C %s --no-agent", dir, main)
 	}
 	return nil
 }
 
-func inside(dir, root string) bool {
+func isInside(dir, root string) bool {
 	rel, err := filepath.Rel(root, dir)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
@@ -163,7 +170,11 @@ const emptyGraph = "{\n  \"slices\": {}\n}\n"
 
 // readGraph takes the graph from the file, else from what is there, else an empty one.
 func (s *skeleton) readGraph(file string) (err error) {
-	there := filepath.Join(s.root, ".greenlight", "GRAPH.json")
+	home := filepath.Join(s.root, ".greenlight")
+	if info, err := os.Stat(home); err == nil && !info.IsDir() {
+		return fmt.Errorf("%s is there and is not a directory", home)
+	}
+	there := filepath.Join(home, "GRAPH.json")
 	s.given = file != ""
 	switch s.graph, err = os.ReadFile(there); {
 	case err == nil && s.given:
@@ -215,7 +226,10 @@ func (s *skeleton) make(ctx context.Context) error {
 		return err
 	}
 	if _, err := os.Lstat(home); errors.Is(err, fs.ErrNotExist) {
-		return os.Rename(staged, home)
+		if err := os.Rename(staged, home); err != nil {
+			return err
+		}
+		return syncDir(s.root)
 	}
 	return s.join(ctx, staged, home)
 }
@@ -239,6 +253,15 @@ func (s *skeleton) join(ctx context.Context, staged, home string) error {
 		return err
 	}
 	return slice.Open(s.root).Refresh(ctx)
+}
+
+// syncDir makes a rename in the directory outlive a power cut.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
 }
 
 func (s *skeleton) all() []string {

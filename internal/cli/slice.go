@@ -144,6 +144,9 @@ func knownMilestone(p *plan.Plan, m string) error {
 			known = append(known, name)
 		}
 	}
+	if len(known) == 0 {
+		return fmt.Errorf("no slice belongs to milestone %q, nor to any other", m)
+	}
 	return fmt.Errorf("no slice belongs to milestone %q (there are: %s)", m, strings.Join(known, ", "))
 }
 

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,7 +98,17 @@ func runSet(ctx context.Context, e *env, id string, words []string) error {
 	return e.afterSet(pr, id, set, open)
 }
 
-var keyGrammar = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`)
+// validKey says whether a frontmatter line can begin so. It is no regular expression: compiling one would be a good part
+// of the start of every gl.
+func validKey(key string) bool {
+	for i, c := range []byte(key) {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return key != "" && len(key) <= 64
+}
 
 // readSettings checks what can be checked without the project.
 func readSettings(words []string) ([]setting, error) {
@@ -126,7 +135,7 @@ func readSettings(words []string) ([]setting, error) {
 
 func checkKey(key string) error {
 	switch {
-	case !keyGrammar.MatchString(key):
+	case !validKey(key):
 		return usage("key %q: a letter or '_', then letters, digits, '_' and '-', at most 64 in all", key)
 	case strings.EqualFold(key, "id"):
 		return usage("the id can't be changed: it is the name of the file")

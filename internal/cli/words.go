@@ -51,15 +51,21 @@ func progressList(p *plan.Plan) string {
 	return strings.Join(list, ", ")
 }
 
-// troubleList is failed or stalled slices with the cause and the command that shows more.
+// troubleList is failed or stalled slices with the cause and, where an agent tried, the command that shows more.
 func troubleList(p *plan.Plan, ids []string, now time.Time) string {
 	list := make([]string, len(ids))
 	for i, id := range ids {
-		cause := p.Why(id, now).Cause
-		if cause != "" {
-			cause += ", "
+		var words []string
+		if cause := p.Why(id, now).Cause; cause != "" {
+			words = append(words, agent.Clean(cause))
 		}
-		list[i] = id + " (" + agent.Clean(cause) + "gl logs " + id + ")"
+		if p.State(id).Attempt != nil {
+			words = append(words, "gl logs "+id)
+		}
+		list[i] = id
+		if len(words) > 0 {
+			list[i] += " (" + strings.Join(words, ", ") + ")"
+		}
 	}
 	return strings.Join(list, ", ")
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sort"
 	"time"
 
 	"greenlight/internal/agent"
@@ -72,6 +73,8 @@ const (
 	startLimit   = 30 * time.Second // a wrapper that hasn't reported after this never will
 	misfireLimit = 3                // wrappers that died before they started, per slice
 	reapLimit    = 5 * time.Second
+	calm         = 100 * time.Millisecond // how long STATE.md waits for launches
+	behind       = time.Second            // and how long at most
 )
 
 type drain struct {
@@ -97,7 +100,8 @@ type drain struct {
 	recovered  chan recovery
 
 	plan       *plan.Plan
-	dirty      bool // STATE.md is behind
+	dirty      bool      // STATE.md is behind
+	upToDate   time.Time // when it wasn't
 	unsure     time.Time
 	lastLaunch time.Time
 	lastHold   time.Time
@@ -196,21 +200,42 @@ func (d *drain) pass(ctx context.Context) error {
 	if err := d.observe(ctx, &r); err != nil {
 		return err
 	}
-	launched := d.mayLaunch() && len(d.candidates(d.plan)) > 0
-	if launched {
+	// Where an attempt has ended a slot is free: then the plan is made once, under the lock. Else the lock is taken only
+	// where the plan has something to launch.
+	launch := d.mayClaim() && len(r.Ended) > 0
+	if !launch {
+		var err error
+		if d.plan, err = d.Project.Plan(time.Now(), d.options()); err != nil {
+			return err
+		}
+		launch = d.mayClaim() && d.planAllows()
+	}
+	if launch {
 		if err := d.launch(ctx, &r); err != nil {
 			return err
 		}
 	}
 	d.noteHold(&r)
 	d.report(r)
-	if d.dirty {
-		d.dirty = false
-		if err := d.Project.Tracker.Refresh(ctx); err != nil {
-			d.report(Report{Warnings: []string{err.Error()}})
-		}
-	}
+	d.refresh(ctx, len(r.Launched) > 0)
 	return nil
+}
+
+// refresh brings STATE.md up to date. That takes the lock, which the wrappers that were just launched need before their
+// agents can start: so it waits for a look without launches, but not long.
+func (d *drain) refresh(ctx context.Context, launched bool) {
+	now := time.Now()
+	switch {
+	case !d.dirty:
+		d.upToDate = now
+		return
+	case launched && now.Sub(d.upToDate) < behind:
+		return
+	}
+	d.dirty, d.upToDate = false, now
+	if err := d.Project.Tracker.Refresh(ctx); err != nil {
+		d.report(Report{Warnings: []string{err.Error()}})
+	}
 }
 
 func (d *drain) report(r Report) {
@@ -239,8 +264,7 @@ func (d *drain) observe(ctx context.Context, r *Report) error {
 	if d.Project.Runs.StopMark() != d.stopMark {
 		d.stopping, d.res.Stopped = true, true
 	}
-	d.plan, err = d.Project.Plan(time.Now(), d.options())
-	return err
+	return nil
 }
 
 // meet handles an open attempt: one of ours, one to adopt, or one whose wrapper is dead.
@@ -347,6 +371,8 @@ func (d *drain) finish(ctx context.Context) {
 	for _, rec := range d.open {
 		d.res.Open = append(d.res.Open, rec)
 	}
+	open := d.res.Open
+	sort.Slice(open, func(i, j int) bool { return plan.NaturalLess(open[i].Slice, open[j].Slice) })
 	timeout := time.After(reapLimit)
 	for d.children > len(d.open) {
 		select {

@@ -271,3 +271,26 @@ func processes(root string) (pids []string) {
 func claimFor(id, session string) func(tracker.Tx) error {
 	return func(tx tracker.Tx) error { return tx.Claim(id, session) }
 }
+
+// scene describes a project whose drain doesn't end: what is open, and which processes are there.
+func scene(pr *project.Project) string {
+	var b strings.Builder
+	live, bad, err := pr.Runs.Live()
+	fmt.Fprintf(&b, "bad records %v %v\n", bad, err)
+	for _, r := range live {
+		fmt.Fprintf(&b, "%s: %s, launcher %s, claimed %v, started %v\n", r.Name(), r.Phase, r.Launcher.State(), r.ClaimedAt, r.StartedAt)
+		if log, err := os.ReadFile(pr.Runs.LogPath(r.Slice, r.N)); err == nil {
+			fmt.Fprintf(&b, "  its log ends in %s\n", log[max(0, len(log)-500):])
+		}
+	}
+	for _, pid := range processes(pr.Root) {
+		args, _ := os.ReadFile(filepath.Join("/proc", pid, "cmdline"))
+		stack, _ := os.ReadFile(filepath.Join("/proc", pid, "wchan"))
+		fmt.Fprintf(&b, "process %s in %s: %q\n", pid, stack, args)
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err == nil {
+		fmt.Fprintf(&b, "done %d of %d, ready %v, running %v, taken %d, hold %v\n", p.Done, p.Total, p.Ready, p.Running, p.Taken, p.Hold)
+	}
+	return b.String()
+}

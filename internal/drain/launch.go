@@ -11,20 +11,22 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// mayLaunch says whether this drain may launch anything just now.
-func (d *drain) mayLaunch() bool {
+// mayClaim says whether this drain may launch anything just now, whatever the plan says.
+func (d *drain) mayClaim() bool {
+	return d.leads && !d.stopping && !d.roundOver() && (d.Stagger <= 0 || time.Since(d.lastLaunch) >= d.Stagger)
+}
+
+// planAllows says whether there is a slice to launch and a slot for it.
+func (d *drain) planAllows() bool {
 	switch {
-	case !d.leads, d.stopping, d.plan.Hold != nil:
+	case d.plan.Hold != nil:
 		return false
-	case d.roundOver():
+	case d.plan.Snapshot.Unsure == "":
+		d.unsure = time.Time{}
+	case time.Since(d.unsureSince()) < settleTime || d.distrust():
 		return false
-	case d.Stagger > 0 && time.Since(d.lastLaunch) < d.Stagger:
-		return false
-	case d.plan.Snapshot.Unsure != "":
-		return time.Since(d.unsureSince()) >= settleTime && !d.distrust()
 	}
-	d.unsure = time.Time{}
-	return d.free(d.plan) > 0
+	return d.free(d.plan) > 0 && len(d.candidates(d.plan)) > 0
 }
 
 // roundOver says whether a drain that doesn't refill has had its round: what a hold stopped in it is still to come.
@@ -118,7 +120,7 @@ func (d *drain) claim(tx tracker.Tx, r *Report) ([]*attempt.Record, error) {
 		return nil, err
 	}
 	d.plan = plan.New(s, time.Now(), d.options())
-	if d.plan.Hold != nil {
+	if !d.planAllows() {
 		return nil, nil
 	}
 	n := d.free(d.plan)

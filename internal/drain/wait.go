@@ -25,8 +25,9 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 			return false, nil
 		case e := <-d.Runner.Exits():
 			d.children--
-			d.exited(ctx, e)
-			return false, nil
+			if d.exited(ctx, e) {
+				return false, nil
+			}
 		case r := <-d.recovered:
 			d.afterRecovery(r)
 			return false, nil
@@ -56,6 +57,9 @@ func (d *drain) nextLook() time.Duration {
 	if d.plan.Snapshot.Unsure != "" {
 		next = min(next, settleTime)
 	}
+	if d.dirty {
+		next = min(next, calm)
+	}
 	if d.Stagger > 0 {
 		if rest := d.Stagger - time.Since(d.lastLaunch); rest > 0 {
 			next = min(next, rest)
@@ -78,11 +82,15 @@ func (d *drain) someoneDied() bool {
 	return false
 }
 
-// exited handles a wrapper of ours that is gone. Almost always it has settled its attempt.
-func (d *drain) exited(ctx context.Context, e runner.Exit) {
+// exited handles a wrapper of ours that is gone. Almost always it has settled its attempt, and we have seen that; else
+// there is something to look at.
+func (d *drain) exited(ctx context.Context, e runner.Exit) (look bool) {
 	rec, err := d.Project.Runs.Get(e.Slice, e.N)
+	if err == nil && rec.Phase == plan.Settled && d.open[rec.Name()] == nil {
+		return false
+	}
 	if err != nil || rec.Token != e.Token || rec.Phase != plan.Claimed || rec.Launcher != proc.Self() {
-		return
+		return true
 	}
 	why := "its wrapper ended early"
 	if e.Err != nil {
@@ -91,6 +99,7 @@ func (d *drain) exited(ctx context.Context, e runner.Exit) {
 	var r Report
 	d.misfire(ctx, rec, &r, why)
 	d.report(r)
+	return true
 }
 
 func (d *drain) afterRecovery(r recovery) {

@@ -26,24 +26,28 @@ const (
 // any file *.tmp that was last written more than an hour before now. Everything else stays. A directory that doesn't
 // exist is clean. The error joins what couldn't be removed; the rest is removed all the same.
 func Sweep(dir string, now time.Time) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var errs []error
-	if err != nil {
-		errs = append(errs, named("sweep", dir, err))
-	}
-	for _, e := range entries {
-		if !e.Type().IsRegular() || !abandoned(e, now) {
-			continue
-		}
-		path := filepath.Join(dir, e.Name())
+	paths, err := Abandoned(dir, now)
+	errs := []error{err}
+	for _, path := range paths {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, named("sweep", path, err))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Abandoned lists the temps that Sweep would remove.
+func Abandoned(dir string, now time.Time) (paths []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if e.Type().IsRegular() && abandoned(e, now) {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths, named("sweep", dir, err)
 }
 
 func abandoned(e fs.DirEntry, now time.Time) bool {

@@ -123,6 +123,17 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
+func TestLinked(t *testing.T) {
+	dir := repo(t, map[string]string{"sub/a": "1"})
+	tree := filepath.Join(dir, "tree")
+	git(t, dir, "worktree", "add", "-q", tree)
+	for d, want := range map[string]string{dir: "", tree: dir, filepath.Join(tree, "sub"): "", t.TempDir(): ""} {
+		if main, linked := Linked(t.Context(), d); main != want || linked != (want != "") {
+			t.Errorf("%s: %q, %v", d, main, linked)
+		}
+	}
+}
+
 // A hook that calls gl has variables set that lead git to another repository.
 func TestHooksDontLeadAstray(t *testing.T) {
 	dir := repo(t, map[string]string{"a": "1"})

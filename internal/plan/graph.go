@@ -1,6 +1,9 @@
 package plan
 
-import "strings"
+import (
+	"sort"
+	"strings"
+)
 
 // findCycles finds the strongly connected components among unfinished items (Tarjan, with a stack of its own so
 // that a chain of 10,000 items is no problem) and reports each once, as a path that closes.
@@ -227,4 +230,99 @@ func (p *Plan) BlockedOn() (root string, n int) {
 		}
 	}
 	return root, n
+}
+
+// CriticalPath returns the longest chain of unfinished items in scope, the first to be built first: each needs the one
+// before it. Of several the one that begins earlier in launch order; nil where all is done. Members of a cycle are left
+// out, since no order builds them.
+func (p *Plan) CriticalPath() []string {
+	var open []*State
+	for i := range p.States {
+		if st := &p.States[i]; st.InScope && st.Class != Done && !st.inCycle {
+			open = append(open, st)
+		}
+	}
+	// Chain falls along every edge, so by Chain an item comes after all that wait for it.
+	sort.SliceStable(open, func(i, j int) bool { return open[i].Chain < open[j].Chain })
+	length := make(map[string]int, len(open))
+	next := make(map[string]*State, len(open))
+	var first *State
+	for _, st := range open {
+		length[st.ID]++
+		if first == nil || length[st.ID] > length[first.ID] || length[st.ID] == length[first.ID] && p.before(st, first) {
+			first = st
+		}
+		for _, need := range st.Needs {
+			after := next[need]
+			if n := length[st.ID]; n > length[need] || n == length[need] && after != nil && p.before(st, after) {
+				length[need], next[need] = n, st
+			}
+		}
+	}
+	var path []string
+	for st := first; st != nil; st = next[st.ID] {
+		path = append(path, st.ID)
+	}
+	return path
+}
+
+// Layers returns the items in scope by depth: those of the first layer depend on none in scope, those of any other on
+// one of the layer before. Within a layer they are in launch order. A dependency that closes a cycle doesn't count.
+func (p *Plan) Layers() [][]string {
+	depth := make([]int, len(p.States))
+	var layers [][]*State
+	d := layering{p: p, depth: depth, mark: make([]int, len(p.States))}
+	for i := range p.States {
+		if !p.States[i].InScope {
+			continue
+		}
+		d.visit(i)
+		for len(layers) <= depth[i] {
+			layers = append(layers, nil)
+		}
+		layers[depth[i]] = append(layers[depth[i]], &p.States[i])
+	}
+	ids := make([][]string, len(layers))
+	for n, layer := range layers {
+		sort.SliceStable(layer, func(i, j int) bool { return p.before(layer[i], layer[j]) })
+		for _, st := range layer {
+			ids[n] = append(ids[n], st.ID)
+		}
+	}
+	return ids
+}
+
+type layering struct {
+	p     *Plan
+	depth []int
+	mark  []int // 0 unseen, 1 on the way, 2 known
+}
+
+// visit finds the depth of an item and of all that it depends on, with a stack of its own: a chain may be long.
+func (l *layering) visit(root int) {
+	const onWay, known = 1, 2
+	for frames := []frame{{node: root}}; len(frames) > 0; {
+		f := &frames[len(frames)-1]
+		if l.mark[f.node] == known {
+			frames = frames[:len(frames)-1]
+			continue
+		}
+		l.mark[f.node] = onWay
+		deps := l.p.States[f.node].Deps
+		if f.need == len(deps) {
+			l.mark[f.node] = known
+			frames = frames[:len(frames)-1]
+			continue
+		}
+		d, ok := l.p.index[deps[f.need]]
+		switch {
+		case !ok || !l.p.States[d].InScope || l.mark[d] == onWay:
+			f.need++
+		case l.mark[d] == known:
+			l.depth[f.node] = max(l.depth[f.node], l.depth[d]+1)
+			f.need++
+		default:
+			frames = append(frames, frame{node: d})
+		}
+	}
 }

@@ -27,7 +27,11 @@ func (r Reason) String() string {
 		s += ": " + r.Cause
 	}
 	if len(r.Next) > 0 {
-		s += ". Run " + strings.Join(r.Next, ", then ")
+		sep := ", then "
+		if r.State == "running" {
+			sep = ", or "
+		}
+		s += ". Run " + strings.Join(r.Next, sep)
 	}
 	return s
 }
@@ -56,10 +60,10 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 		whyActive(st, now, &r)
 	case Failed:
 		r.State, r.Cause = "failed", st.lastDetail()
-		r.Next = []string{"gl logs " + id, "gl retry " + id}
+		r.Next = st.repair()
 	case Stalled:
 		r.State, r.Cause = "stalled", st.lastDetail()
-		r.Next = []string{"gl logs " + id, "gl retry " + id}
+		r.Next = st.repair()
 	case Waiting:
 		r.State, r.Cause = "waiting", "for "+st.WaitingFor
 		r.Next = []string{"gl state show " + id}
@@ -215,6 +219,14 @@ func (st *State) Progress() string {
 		return "starting"
 	}
 	return st.Status
+}
+
+// repair is what helps a failed or stalled item.
+func (st *State) repair() []string {
+	if st.Attempt == nil {
+		return []string{"gl retry " + st.ID}
+	}
+	return []string{"gl logs " + st.ID, "gl retry " + st.ID}
 }
 
 func (st *State) lastDetail() string {

@@ -51,14 +51,21 @@ func readConfig(path string) (Config, error) {
 	if err != nil {
 		return c, err
 	}
-	var file struct{ Parallel, Mode json.RawMessage }
-	if err := json.Unmarshal(stripBOM(data), &file); err != nil {
-		return c, fmt.Errorf("%s: %s", path, jsonError(data, err))
-	}
-	if err := errors.Join(c.mode(file.Mode), c.section(file.Parallel)); err != nil {
+	c, err = parseConfig(data)
+	if err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
+}
+
+// parseConfig reads the file's text; where a value is wrong the error names it, and the default stands for it.
+func parseConfig(data []byte) (Config, error) {
+	c := DefaultConfig()
+	var file struct{ Parallel, Mode json.RawMessage }
+	if err := json.Unmarshal(stripBOM(data), &file); err != nil {
+		return c, errors.New(jsonError(data, err))
+	}
+	return c, errors.Join(c.mode(file.Mode), c.section(file.Parallel))
 }
 
 func (c *Config) mode(raw json.RawMessage) error {

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"greenlight/internal/near"
 )
 
 // A Spec says how a rehearsal goes. The zero Spec isn't valid: ParseSpec("") gives the defaults.
@@ -221,43 +223,8 @@ func unknownKey(key string) error {
 		keys = append(keys, string(kind))
 	}
 	hint := ""
-	if n := nearest(key, keys); n != "" {
+	if n := near.Match(key, keys); n != "" {
 		hint = fmt.Sprintf(", did you mean %q?", n)
 	}
 	return fmt.Errorf("unknown key %q%s (known: %s)", key, hint, strings.Join(keys, ", "))
-}
-
-// nearest returns the key that is s with one letter missing, too many, wrong, or changed with its neighbour; or "".
-func nearest(s string, keys []string) string {
-	for _, key := range keys {
-		if strings.EqualFold(s, key) || lacksOne(s, key) || lacksOne(key, s) || differsOnce(s, key) {
-			return key
-		}
-	}
-	return ""
-}
-
-func lacksOne(short, long string) bool {
-	if len(short)+1 != len(long) {
-		return false
-	}
-	i := 0
-	for i < len(short) && short[i] == long[i] {
-		i++
-	}
-	return short[i:] == long[i+1:]
-}
-
-func differsOnce(a, b string) bool {
-	if len(a) != len(b) || a == b {
-		return false
-	}
-	i := 0
-	for a[i] == b[i] {
-		i++
-	}
-	if a[i+1:] == b[i+1:] {
-		return true
-	}
-	return i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }

@@ -1,7 +1,6 @@
 package slice
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,9 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/tracker"
 )
+
+// ErrCycle: a change would make slices depend on each other in a circle.
+var ErrCycle = errors.New("that would be a cycle")
 
 // A NewSlice is a slice that is to be added to a project. All its texts are single lines.
 type NewSlice struct {
@@ -39,8 +41,8 @@ type AddedSlice struct {
 
 // Add adds a slice: its entry in GRAPH.json, where the project has one, its file or, in a legacy project, its row, then
 // STATE.md, all under one lock. A kill in between leaves a slice that is only in the graph (only in the table of a
-// legacy project), which is a slice like any other. An id that is there already, an unknown dependency (tracker.ErrNotFound) or a cycle is refused, and so is
-// a GRAPH.json that can't be read.
+// legacy project), which is a slice like any other. Refused are an id that is there already, an unknown dependency
+// (tracker.ErrNotFound), a cycle (ErrCycle), and any change of a GRAPH.json that can't be read.
 func (s *Store) Add(ctx context.Context, n NewSlice) (added *AddedSlice, err error) {
 	if n.Name = oneLine(n.Name); n.Name == "" {
 		return nil, errors.New("a slice needs a name")
@@ -164,7 +166,7 @@ func (v *view) admit(n *NewSlice) (*AddedSlice, error) {
 	for _, d := range n.Deps {
 		match, note, err := v.dependency(d)
 		if err != nil {
-			return nil, fmt.Errorf("depend on %s: %w", d, err)
+			return nil, err
 		}
 		if note != "" {
 			a.Notes = append(a.Notes, note)
@@ -179,19 +181,16 @@ func (v *view) free(id string) error {
 	if err := ValidID(id); err != nil {
 		return err
 	}
-	taken := append([]string(nil), v.ix.ids...)
-	for have := range v.rowOf {
-		taken = append(taken, have)
+	if v.ix.known(id) {
+		return fmt.Errorf("%s is there already: gl state show %s", id, id)
 	}
-	for _, have := range taken {
-		if have == id {
-			return fmt.Errorf("%s is there already: gl state show %s", id, id)
-		}
-	}
-	for _, have := range taken {
+	for _, have := range v.ix.ids {
 		if normalise(have) == normalise(id) {
 			return fmt.Errorf("%s reads the same as %s, which is there already", id, have)
 		}
+	}
+	if rows := v.rowIDs[normalise(id)]; len(rows) > 0 {
+		return fmt.Errorf("%s has a row %s, of a slice that was: choose another id", stateRel("STATE.md"), rows[0])
 	}
 	return nil
 }
@@ -221,7 +220,7 @@ func (v *view) noCycle(a *AddedSlice) error {
 		}
 		for _, d := range v.item(at).Deps {
 			if normalise(d) == normalise(a.ID) {
-				return fmt.Errorf("that would be a cycle: %s", wayTo(came, at, a.ID))
+				return fmt.Errorf("%w: %s", ErrCycle, wayTo(came, at, a.ID))
 			}
 			if _, seen := came[d]; !seen {
 				came[d] = at
@@ -323,17 +322,4 @@ func (s *Store) makeFiles() error {
 		}
 	}
 	return nil
-}
-
-// CheckView says how STATE.md stands: stale where the next write would change it, handWritten where it isn't generated
-// and that write would save it as a backup first. In a legacy project it is neither.
-func (s *Store) CheckView() (stale, handWritten bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old, text, format, err := s.render()
-	if err != nil || format == legacyFormat {
-		return false, false, err
-	}
-	stale = !old.there || !bytes.Equal([]byte(old.text), []byte(text))
-	return stale, old.there && !generated(old.text) && !blank(old.text), nil
 }

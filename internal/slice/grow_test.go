@@ -132,7 +132,7 @@ func TestAddRefuses(t *testing.T) {
 		{"a bad id", `slice id "../x"`, NewSlice{Name: "x", ID: "../x"}},
 		{"an id that is there", "S-1 is there already", NewSlice{Name: "x", ID: "S-1"}},
 		{"an id of the graph", "S-3 is there already", NewSlice{Name: "x", ID: "S-3"}},
-		{"an id of a row", "S-7 is there already", NewSlice{Name: "x", ID: "S-7"}},
+		{"an id of a row", "STATE.md has a row S-7", NewSlice{Name: "x", ID: "S-7"}},
 		{"an id that reads the same", "s01 reads the same as S-1", NewSlice{Name: "x", ID: "s01"}},
 		{"an unknown dependency", `no such slice: "S-4", did you mean`, NewSlice{Name: "x", Deps: []string{"S-4"}}},
 		{"a cycle through an id that others wait for", "S-9 -> S-3 -> S-2 -> S-1 -> S-9", NewSlice{Name: "x", ID: "S-9", Deps: []string{"S-3"}}},
@@ -317,5 +317,47 @@ func TestInsertEntryIntoRealGraphs(t *testing.T) {
 		if string(data) == string(got) || strings.Count(string(got), "S-999") != 1 {
 			t.Errorf("%s: the entry is missing", f)
 		}
+	}
+}
+
+func TestAddIgnores(t *testing.T) {
+	tests := []struct {
+		name, text, want string
+		added            []string
+	}{
+		{"none is made by every writer", "", ignore, nil},
+		{"one that says it all", ".lock\n*.tmp\nruns/\n", ".lock\n*.tmp\nruns/\n", nil},
+		{"a person's", "mine", "mine\n.lock\nruns/\n*.tmp\n", []string{".lock", "runs/", "*.tmp"}},
+		{"windows line ends", "runs/\r\n", "runs/\r\n.lock\n*.tmp\n", []string{".lock", "*.tmp"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			files := map[string]string{"slices/README.md": ""}
+			if tt.text != "" {
+				files[".gitignore"] = tt.text
+			}
+			root := project(t, files)
+			added, err := open(root).AddIgnores(t.Context())
+			if err != nil || !equal(added, tt.added) {
+				t.Errorf("%q, %v", added, err)
+			}
+			if diff := cmp.Diff(tt.want, get(t, root, ".gitignore")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestUnfinished(t *testing.T) {
+	root := project(t, map[string]string{".slices.migrate-1/S-1.md": "", "slices/README.md": ""})
+	s := open(root)
+	if got := s.Unfinished(); !equal(got, []string{".greenlight/.slices.migrate-1"}) {
+		t.Errorf("%q", got)
+	}
+	if err := s.Do(t.Context(), func(tracker.Tx) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Unfinished(); got != nil {
+		t.Errorf("%q is left", got)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"sort"
 	"strings"
 
+	"greenlight/internal/near"
+	"greenlight/internal/plan"
 	"greenlight/internal/tracker"
 )
 
@@ -75,33 +77,6 @@ func normalise(id string) string {
 	return string(out)
 }
 
-// NaturalLess orders ids as people do: S-2 before S-10. It is a strict total order.
-func NaturalLess(a, b string) bool {
-	i, j := 0, 0
-	for i < len(a) && j < len(b) {
-		if digit(a[i]) && digit(b[j]) {
-			x, ni := number(a, i)
-			y, nj := number(b, j)
-			if len(x) != len(y) {
-				return len(x) < len(y)
-			}
-			if x != y {
-				return x < y
-			}
-			i, j = ni, nj
-			continue
-		}
-		if a[i] != b[j] {
-			return a[i] < b[j]
-		}
-		i, j = i+1, j+1
-	}
-	if ra, rb := len(a)-i, len(b)-j; ra != rb {
-		return ra < rb
-	}
-	return a < b
-}
-
 // number returns the run of digits at i without leading zeros, and where it ends. As text, since ids may carry more
 // digits than an integer.
 func number(s string, i int) (string, int) {
@@ -161,7 +136,7 @@ func nearest(id string, ids []string) []string {
 	key := normalise(id)
 	limit := min(2, len(key)/2)
 	for _, have := range ids {
-		if d := distance(key, normalise(have)); d <= limit {
+		if d := near.Distance(key, normalise(have)); d <= limit {
 			found = append(found, candidate{have, d})
 		}
 	}
@@ -169,31 +144,11 @@ func nearest(id string, ids []string) []string {
 		if found[i].dist != found[j].dist {
 			return found[i].dist < found[j].dist
 		}
-		return NaturalLess(found[i].id, found[j].id)
+		return plan.NaturalLess(found[i].id, found[j].id)
 	})
-	var near []string
+	var names []string
 	for _, c := range found[:min(3, len(found))] {
-		near = append(near, c.id)
+		names = append(names, c.id)
 	}
-	return near
-}
-
-// distance is Levenshtein's, over bytes.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost = 1 + min(diagonal, row[j], row[j-1])
-			}
-			diagonal, row[j] = row[j], cost
-		}
-	}
-	return row[len(b)]
+	return names
 }

@@ -2,7 +2,6 @@ package slice
 
 import (
 	"errors"
-	"sort"
 	"strings"
 	"testing"
 
@@ -52,31 +51,6 @@ func TestResolve(t *testing.T) {
 	if _, _, err := Resolve("login", ids); errors.Is(err, tracker.ErrNotFound) {
 		t.Errorf("%v is ErrNotFound", err)
 	}
-}
-
-func TestNaturalLess(t *testing.T) {
-	want := []string{"1", "2", "10", "S-1", "S-01", "S-2", "S-2.2", "S-2.10", "S-2a", "S-10", "a"}
-	got := append([]string(nil), want...)
-	sort.Sort(sort.Reverse(sort.StringSlice(got)))
-	sort.Slice(got, func(i, j int) bool { return NaturalLess(got[i], got[j]) })
-	// S-01 and S-1 are the same number: then the text decides.
-	want[3], want[4] = "S-01", "S-1"
-	if !equal(got, want) {
-		t.Errorf("got %v", got)
-	}
-}
-
-func TestNaturalLessIsAnOrder(t *testing.T) {
-	id := rapid.StringMatching(`[A-C0-2.-]{0,5}`)
-	rapid.Check(t, func(t *rapid.T) {
-		a, b, c := id.Draw(t, "a"), id.Draw(t, "b"), id.Draw(t, "c")
-		if NaturalLess(a, a) || a != b && NaturalLess(a, b) == NaturalLess(b, a) {
-			t.Fatalf("not strict or not total: %q %q", a, b)
-		}
-		if NaturalLess(a, b) && NaturalLess(b, c) && !NaturalLess(a, c) {
-			t.Fatalf("not transitive: %q %q %q", a, b, c)
-		}
-	})
 }
 
 func TestNormaliseIsIdempotent(t *testing.T) {

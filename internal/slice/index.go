@@ -3,6 +3,8 @@ package slice
 import (
 	"sort"
 	"strings"
+
+	"greenlight/internal/plan"
 )
 
 // An index knows the ids of a project: those of its slice files and those of GRAPH.json, which together are the slices.
@@ -49,7 +51,7 @@ func newIndex(stems []string, g *graph) *index {
 			rest = append(rest, stem)
 		}
 	}
-	sort.Slice(rest, func(i, j int) bool { return NaturalLess(rest[i], rest[j]) })
+	sort.Slice(rest, func(i, j int) bool { return plan.NaturalLess(rest[i], rest[j]) })
 	ix.ids = append(ix.ids, rest...)
 	ix.joinEdges(g)
 	return ix

@@ -55,8 +55,8 @@ func TestLegacyClaimAndSettle(t *testing.T) {
 		last   string
 	}{
 		{"release", tracker.Release, "in_progress", plan.Mark{Status: "in_progress", Step: "none"}, "S-1 in_progress"},
-		{"fail", tracker.Fail, "failed     ", plan.Mark{Status: "failed", Step: "none"}, "S-1 failed"},
-		{"restore", tracker.Restore, "pending    ", plan.Mark{Status: "pending", Step: "none"}, "S-1 pending"},
+		{"fail", tracker.Fail, "failed", plan.Mark{Status: "failed", Step: "none"}, "S-1 failed"},
+		{"restore", tracker.Restore, "pending", plan.Mark{Status: "pending", Step: "none"}, "S-1 pending"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root := project(t, map[string]string{"STATE.md": legacyText})
@@ -108,7 +108,7 @@ func TestLegacyEdit(t *testing.T) {
 		{"nothing", "S-2", "status=ready,tests=31,deps=S-1", nil, ""},
 		{"a count", "S-2", "tests=40", []string{"31/31", "40", last[0], last[1] + "S-2 ready"}, ""},
 		{"a dash", "S-1", "tests=2,deps=S-3", []string{"| - | -- |", "| 2 | S-3 |", last[0], last[1] + "S-1 pending"}, ""},
-		{"a tight row", "S-3", "status=failed,tests=", []string{"|done|S-3|Three|3|", "|failed|S-3|Three|0|", last[0], last[1] + "S-3 failed"}, ""},
+		{"a tight row", "S-3", "status=failed,tests=", []string{"|done|S-3|Three|3|", "|failed|S-3|Three|0|", last[0], last[1] + "S-3 failed"}, `"step": "complete"`},
 		{"a name", "S-2", "name=x | y", []string{"| Two |", "| x \\| y |", last[0], last[1] + "S-2 ready"}, ""},
 		{"deps go", "S-2", "deps=", []string{"31/31 | S-1", "31/31 | none", last[0], last[1] + "S-2 ready"}, ""},
 		{"what has no column", "S-2", "waiting_for=a key,step=tests", nil, `"S-2"`},
@@ -266,7 +266,7 @@ func TestLegacyAgainstAWriterWithoutTheLock(t *testing.T) {
 	if err := meddle(3); !errors.Is(err, tracker.ErrChanged) || !strings.Contains(err.Error(), "STATE.md") || n != 3 {
 		t.Errorf("after %d tries: %v", n, err)
 	}
-	if err := meddle(2); err != nil || n != 3 || !strings.HasSuffix(get(t, root, "STATE.md"), "\n2\n") || !strings.Contains(get(t, root, "STATE.md"), "| failed      | `S-1`") {
+	if err := meddle(2); err != nil || n != 3 || !strings.HasSuffix(get(t, root, "STATE.md"), "\n2\n") || !strings.Contains(get(t, root, "STATE.md"), "| failed | `S-1`") {
 		t.Errorf("after %d tries: %v", n, err)
 	}
 }

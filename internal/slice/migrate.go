@@ -21,6 +21,9 @@ const (
 	journalFile = ".migrate.json"
 )
 
+// ErrMigrated: the project has slice files already.
+var ErrMigrated = errors.New("nothing to migrate")
+
 // A Migration says what Migrate did, or would do.
 type Migration struct {
 	Slices    int      `json:"slices"`
@@ -84,7 +87,7 @@ func (s *Store) rehearseMigration() (*Migration, error) {
 func (s *Store) journalPath() string { return filepath.Join(s.path("slices"), journalFile) }
 
 func (s *Store) notLegacy() error {
-	return fmt.Errorf("nothing to migrate: %s has a file for each slice already", stateRel("slices"))
+	return fmt.Errorf("%w: %s has a file for each slice already", ErrMigrated, stateRel("slices"))
 }
 
 // migrate does it all. The caller holds the lock.

@@ -83,7 +83,7 @@ func (p *ProjectState) style() jsonStyle {
 	st := jsonStyle{colon: ":"}
 	s := &scanner{b: p.text, i: first.from}
 	s.skipString()
-	if gap := string(p.text[s.i:first.val]); strings.TrimRight(gap, " ") == ":" {
+	if gap := string(p.text[s.i:first.val]); strings.Trim(gap, " ") == ":" {
 		st.colon = gap
 	}
 	lead := string(p.text[top.from+1 : first.from])

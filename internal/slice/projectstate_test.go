@@ -47,7 +47,7 @@ func TestProjectStateEdits(t *testing.T) {
 	}{
 		{"a new file", "", last, strings.Replace(emptyProject, `"last_session": null`, `"last_session": "2026-03-04T12:00:00Z"`, 1)},
 		{"a new key in the file's layout", "\ufeff{\r\n\t\"x\" : 1.50e3\r\n}", pause,
-			"\ufeff{\r\n\t\"x\" : 1.50e3,\r\n\t\"paused\": {\r\n\t\t\"S-1\": {\r\n\t\t\t\"step\": \"tests\",\r\n\t\t\t\"paused_at\": \"2026-03-04T12:00:00Z\",\r\n\t\t\t\"resume_file\": \"f.md\"\r\n\t\t}\r\n\t}\r\n}"},
+			"\ufeff{\r\n\t\"x\" : 1.50e3,\r\n\t\"paused\" : {\r\n\t\t\"S-1\" : {\r\n\t\t\t\"step\" : \"tests\",\r\n\t\t\t\"paused_at\" : \"2026-03-04T12:00:00Z\",\r\n\t\t\t\"resume_file\" : \"f.md\"\r\n\t\t}\r\n\t}\r\n}"},
 		{"on one line", `{"a":[1, 2],"session":{"resume_file":null}}`, resume, `{"a":[1, 2],"session":{"resume_file":"r.md"}}`},
 		{"on one line, with blanks", `{"a": {}}`, pause, `{"a": {}, "paused": {"S-1": {"step": "tests", "paused_at": "2026-03-04T12:00:00Z", "resume_file": "f.md"}}}`},
 		{"the same again", `{"session": {"resume_file": "\u0072.md"}}`, resume, `{"session": {"resume_file": "\u0072.md"}}`},

@@ -110,8 +110,8 @@ func (v *view) table(old []row) (rows []line, items []plan.Item) {
 			id: r.id, done: plan.Classify(r.status) == plan.Done, tests: r.tests, security: r.security, text: text,
 		})
 	}
-	sort.Slice(rows, func(i, j int) bool { return NaturalLess(rows[i].id, rows[j].id) })
-	sort.Slice(items, func(i, j int) bool { return NaturalLess(items[i].ID, items[j].ID) })
+	sort.Slice(rows, func(i, j int) bool { return plan.NaturalLess(rows[i].id, rows[j].id) })
+	sort.Slice(items, func(i, j int) bool { return plan.NaturalLess(items[i].ID, items[j].ID) })
 	return rows, items
 }
 

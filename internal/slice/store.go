@@ -107,6 +107,7 @@ func (s *Store) housekeep() error {
 	// A temp that stays is only untidy: it is no reason to refuse the work.
 	_ = durable.Sweep(s.path("slices"), time.Now())
 	_ = durable.Sweep(s.path(""), time.Now())
+	_ = durable.Sweep(s.path("runs"), time.Now())
 	s.sweepStages()
 	if _, err := s.finishMigration(); err != nil {
 		return err

@@ -298,18 +298,3 @@ func TestConcurrentEdits(t *testing.T) {
 		t.Errorf("%v, %v", list, err)
 	}
 }
-
-func BenchmarkEdit(b *testing.B) {
-	for _, n := range []int{50, 1000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			s := Open(many(b, n))
-			i := 0
-			for b.Loop() {
-				i++
-				if err := s.Edit(b.Context(), "S-7", func(f *File) error { return f.Set("tests", fmt.Sprint(i)) }); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}

@@ -52,6 +52,8 @@ func (s *Session) options() []string {
 	return []string{
 		"start-server", ";",
 		"set-option", "-g", "remain-on-exit", "on", ";",
+		// Without tmux's own words: they move the cursor to the last line, and a pane that gets smaller keeps the end.
+		"set-option", "-gq", "remain-on-exit-format", "", ";",
 		"set-option", "-g", "history-limit", "20000", ";",
 		"set-option", "-g", "destroy-unattached", "off", ";",
 		"set-option", "-s", "exit-unattached", "off", ";",

@@ -165,7 +165,7 @@ func (s *Session) label(id string, p Placement) []string {
 		"select-pane", "-t", id, "-T", literal(p.Title), ";",
 		"set-option", "-w", "-t", id, "remain-on-exit", "on", ";",
 		"set-option", "-w", "-t", id, "pane-border-status", "top", ";",
-		"set-option", "-w", "-t", id, "pane-border-format", " #{pane_title} ", ";",
+		"set-option", "-w", "-t", id, "pane-border-format", " #{pane_title}#{?pane_dead, (ended),} ", ";",
 		"set-environment", "-g", "GL_PROGRAM", closing(p.Bar.Program),
 	}
 }

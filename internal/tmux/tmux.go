@@ -92,8 +92,11 @@ func (s *Session) argv(args ...string) []string {
 
 // AttachArgv is the command line that attaches a terminal to the session. It is also printed for a person to type, so
 // its target has no "=": zsh would take that word for a command's path. Here the plain name will do: tmux looks for the
-// whole name first, and the server has no other session.
-func (s *Session) AttachArgv() []string { return s.argv("attach-session", "-t", s.Name) }
+// whole name first, and the server has no other session. TMUX is left out for whoever types it inside another tmux: the
+// server would find its terminal among its own dead panes, whose numbers are given out again, and refuse.
+func (s *Session) AttachArgv() []string {
+	return append([]string{"env", "-u", "TMUX"}, s.argv("attach-session", "-t", s.Name)...)
+}
 
 // Env is the environment in which AttachArgv is to run.
 func (s *Session) Env() []string { return s.env }

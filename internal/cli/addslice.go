@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/project"
+	"greenlight/internal/slice"
+	"greenlight/internal/tracker"
+)
+
+type addOptions struct {
+	slice.NewSlice
+	json bool
+}
+
+func newAddSlice(e *env) *cobra.Command {
+	var o addOptions
+	c := &cobra.Command{
+		Use:   "add-slice NAME",
+		Short: "Add a slice: its file and its entry in GRAPH.json",
+		Long: `Add a slice to the project: its entry in GRAPH.json, written as the file writes its entries, and its file, under one
+lock. In a legacy project it is a row of STATE.md. The id is the next free S-{n}, and is printed, alone, on stdout.
+
+Exit codes: 0 added; 1 it failed, or the id is taken; 2 wrong usage, an unknown dependency or a cycle.`,
+		Example: `  gl add-slice "Password reset" --deps S-03,S-07
+  ID=$(gl add-slice "Search" --milestone v2 --what "Full text over the catalogue") || exit`,
+		Args: args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, a []string) error {
+			o.Name = a[0]
+			return runAdd(c.Context(), e, o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.ID, "id", "", "its `ID` (default: the next free one)")
+	f.StringSliceVar(&o.Deps, "deps", nil, "the slices that it needs, `A,B`")
+	f.StringVar(&o.Milestone, "milestone", "", "the milestone `M` that it belongs to")
+	f.StringSliceVar(&o.Contracts, "contracts", nil, "its contracts, `C-1,C-2`")
+	f.StringVar(&o.Why, "why", "", "`TEXT`: why it is built")
+	f.StringVar(&o.What, "what", "", "`TEXT`: what it does")
+	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	// An error would mean a flag of another name.
+	_ = c.RegisterFlagCompletionFunc("deps", e.completeIDs)
+	return c
+}
+
+type addDoc struct {
+	SchemaVersion int      `json:"schema_version"`
+	ID            string   `json:"id"`
+	Name          string   `json:"name"`
+	Deps          []string `json:"deps"`
+	File          string   `json:"file"`  // relative to the root: the slice's file, or the STATE.md of a legacy project
+	Graph         bool     `json:"graph"` // it has an entry in GRAPH.json
+}
+
+func runAdd(ctx context.Context, e *env, o addOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	used, err := pr.Runs.Index()
+	if err != nil {
+		return err
+	}
+	for id := range used {
+		o.Avoid = append(o.Avoid, id)
+	}
+	added, err := pr.Slices.Add(ctx, o.NewSlice)
+	if err != nil {
+		return addError(err)
+	}
+	for _, note := range added.Notes {
+		e.message("%s", note)
+	}
+	if len(used[added.ID]) > 0 {
+		e.message("warning: a slice %s was attempted before and may count as stalled: gl why %s", added.ID, added.ID)
+	}
+	if lost := o.homeless(pr, added); len(lost) > 0 {
+		e.message("warning: the table of a legacy project has no place for %s: gl migrate makes slice files", strings.Join(lost, ", "))
+	}
+	e.message("%s", addedText(o, added))
+	if o.json {
+		return e.json(addDoc{1, added.ID, o.Name, orEmpty(added.Deps), added.File, added.Graph})
+	}
+	e.print("%s\n", added.ID)
+	return nil
+}
+
+// check refuses what can't be written, before anything is looked at.
+func (o *addOptions) check() error {
+	texts := map[string]string{"the name": o.Name, "--milestone": o.Milestone, "--why": o.Why, "--what": o.What}
+	for _, what := range []string{"the name", "--milestone", "--why", "--what"} {
+		if strings.ContainsFunc(texts[what], unicode.IsControl) {
+			return usage("%s must be one line of text without control characters", what)
+		}
+	}
+	if strings.TrimSpace(o.Name) == "" {
+		return usage("the name must not be empty: say in a few words what is built")
+	}
+	for _, c := range o.Contracts {
+		if strings.ContainsFunc(c, unicode.IsControl) || strings.TrimSpace(c) == "" {
+			return usage("--contracts must be a list like C-1,C-2")
+		}
+	}
+	for i, d := range o.Deps {
+		o.Deps[i] = strings.TrimSpace(d)
+		if err := slice.ValidID(o.Deps[i]); err != nil {
+			return usage("--deps: %w", err)
+		}
+	}
+	if o.ID == "" {
+		return nil
+	}
+	if err := slice.ValidID(o.ID); err != nil {
+		return usage("--id: %w", err)
+	}
+	return nil
+}
+
+// homeless are the flags whose values weren't written anywhere: a row has no place for them, an entry for some.
+func (o *addOptions) homeless(pr *project.Project, added *slice.AddedSlice) []string {
+	if pr.Slices.Format() != "legacy" {
+		return nil
+	}
+	var lost []string
+	for _, f := range []struct {
+		flag    string
+		given   bool
+		inGraph bool
+	}{
+		{"--milestone", o.Milestone != "", true}, {"--contracts", len(o.Contracts) > 0, true},
+		{"--what", o.What != "", true}, {"--why", o.Why != "", false},
+	} {
+		if f.given && !(f.inGraph && added.Graph) {
+			lost = append(lost, f.flag)
+		}
+	}
+	return lost
+}
+
+// addError makes what the person gave wrong a usage error.
+func addError(err error) error {
+	if errors.Is(err, tracker.ErrNotFound) || errors.Is(err, slice.ErrCycle) {
+		return usage("--deps: %w", err)
+	}
+	return err
+}
+
+// addedText says what was added, and where.
+func addedText(o addOptions, added *slice.AddedSlice) string {
+	text := added.ID + " added: " + strings.TrimSpace(o.Name)
+	if len(added.Deps) > 0 {
+		text += ", needs " + strings.Join(added.Deps, ", ")
+	}
+	text += " (" + added.File
+	if added.Graph {
+		text += ", .greenlight/GRAPH.json"
+	}
+	return text + ")"
+}

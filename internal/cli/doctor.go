@@ -1,0 +1,205 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+)
+
+func newDoctor(e *env) *cobra.Command {
+	var fix, asJSON bool
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check everything, and say what to do",
+		Long: `Check the project: slice files, graph, claims, attempts, leftovers of processes that died, STATE.md, project-state.json,
+config.json, the tools and their versions, and what git should ignore. Each finding says where, what, and what helps. An
+error keeps slices from being built, a warning is wrong but in nobody's way, a note is worth knowing. Nothing is written.
+
+--fix does what is safe, and says what it did: temporary files of the dead are removed, attempts whose gl process is gone
+settled, STATE.md regenerated, .greenlight/.gitignore written, environments of attempts that are over removed.
+
+Exit codes: 0 no error was found; 1 there is one, or no project; 2 wrong usage.`,
+		Example: "  gl doctor\n  gl doctor --fix\n  gl doctor --json | jq '.findings[] | select(.severity == \"error\")'",
+		Args:    args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runDoctor(c.Context(), e, fix, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&fix, "fix", false, "mend what is safe to mend")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
+
+// The severities of a finding.
+const (
+	isError   = "error"   // slices aren't built because of it, or gl doesn't work as configured
+	isWarning = "warning" // wrong, but in nobody's way
+	isNote    = "note"    // worth knowing
+)
+
+// A finding is one thing that gl doctor has to say.
+type finding struct {
+	Severity string  `json:"severity"`
+	Check    string  `json:"check"`
+	Path     *string `json:"path"`  // relative to the root; null where no file is to blame
+	Slice    *string `json:"slice"` // null where it isn't about one
+	Message  string  `json:"message"`
+	Help     *string `json:"help"`    // a command, or what to do in words; null where nothing is to be done
+	Fixable  bool    `json:"fixable"` // gl doctor --fix mends it
+}
+
+// found makes a finding; an empty path or help is none.
+func found(severity, path, message, help string) finding {
+	return finding{Severity: severity, Path: orNil(path), Message: message, Help: orNil(help)}
+}
+
+// of says which slice the finding is about.
+func (f finding) of(id string) finding {
+	f.Slice = &id
+	return f
+}
+
+const fixCommand = "gl doctor --fix"
+
+// fixable makes a finding one that --fix mends.
+func fixable(path, message string) finding {
+	f := found(isWarning, path, message, fixCommand)
+	f.Fixable = true
+	return f
+}
+
+type doctorDoc struct {
+	SchemaVersion int       `json:"schema_version"`
+	Root          string    `json:"root"`
+	Format        string    `json:"format"`
+	Findings      []finding `json:"findings"`
+	Fixed         []string  `json:"fixed"` // what --fix did, in words
+	Errors        int       `json:"errors"`
+	Warnings      int       `json:"warnings"`
+	Notes         int       `json:"notes"`
+}
+
+func runDoctor(ctx context.Context, e *env, fix, asJSON bool) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	doc := doctorDoc{SchemaVersion: 1, Root: pr.Root, Fixed: []string{}, Findings: []finding{}}
+	if fix {
+		for _, f := range fixes() {
+			did, err := f(ctx, pr)
+			doc.Fixed = append(doc.Fixed, did...)
+			if err != nil { // the others are no worse for it
+				e.message("warning: %v", err)
+			}
+		}
+	}
+	x, err := newExam(ctx, e, pr)
+	if err != nil {
+		return err
+	}
+	doc.Format = pr.Tracker.Format()
+	for _, c := range checks() {
+		for _, f := range c.run(x) {
+			f.Check = c.name
+			doc.Findings = append(doc.Findings, f)
+		}
+	}
+	doc.Errors, doc.Warnings, doc.Notes = tally(doc.Findings)
+	if asJSON {
+		err = e.json(doc)
+	} else {
+		e.tell(&doc, len(x.p.States))
+	}
+	if err == nil && doc.Errors > 0 {
+		return &exitError{code: exitFailed}
+	}
+	return err
+}
+
+func tally(all []finding) (errs, warnings, notes int) {
+	for _, f := range all {
+		switch f.Severity {
+		case isError:
+			errs++
+		case isWarning:
+			warnings++
+		default:
+			notes++
+		}
+	}
+	return errs, warnings, notes
+}
+
+// tell prints the findings, the worst first.
+func (e *env) tell(doc *doctorDoc, slices int) {
+	for _, did := range doc.Fixed {
+		e.print("fixed: %s\n", agent.Clean(did))
+	}
+	mendable := 0
+	for _, severity := range []string{isError, isWarning, isNote} {
+		for _, f := range doc.Findings {
+			if f.Severity != severity {
+				continue
+			}
+			if f.Fixable {
+				mendable++
+			}
+			e.print("%s\n", agent.Clean(f.text()))
+		}
+	}
+	sum := plan.Count(doc.Errors, "error") + ", " + plan.Count(doc.Warnings, "warning") + ", " + plan.Count(doc.Notes, "note")
+	switch {
+	case len(doc.Findings) == 0:
+		e.print("No faults found in %s\n", plan.Count(slices, "slice"))
+	case mendable > 0:
+		e.print("%s; %s mends %d\n", sum, fixCommand, mendable)
+	default:
+		e.print("%s\n", sum)
+	}
+}
+
+// text is the finding in words, with what helps on a line of its own.
+func (f finding) text() string {
+	s := f.Severity + ": "
+	if f.Path != nil && !strings.Contains(f.Message, *f.Path) {
+		s += *f.Path + ": "
+	}
+	s += strings.ReplaceAll(f.Message, "\n", "; ")
+	if f.Help != nil {
+		s += "\n    " + *f.Help
+	}
+	return s
+}
+
+// An exam is what the checks look at: one look at the project, for all of them.
+type exam struct {
+	ctx   context.Context
+	e     *env
+	pr    *project.Project
+	p     *plan.Plan
+	now   time.Time
+	live  []*attempt.Record
+	bad   []*attempt.BadRecord
+	index map[string][]attempt.Entry
+
+	conflicts map[string]int // line of the first mark of a merge conflict, by path relative to the root
+}
+
+func newExam(ctx context.Context, e *env, pr *project.Project) (*exam, error) {
+	x := &exam{ctx: ctx, e: e, pr: pr, now: time.Now()}
+	var errs [4]error
+	x.p, errs[0] = pr.Plan(x.now, pr.Options())
+	x.live, x.bad, errs[1] = pr.Runs.Live()
+	x.index, errs[2] = pr.Runs.Index()
+	x.conflicts, errs[3] = findConflicts(pr.Root)
+	return x, errors.Join(errs[:]...)
+}

@@ -1,0 +1,421 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/durable"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+	"greenlight/internal/slice"
+)
+
+// A check looks at one side of the project.
+type check struct {
+	name string
+	run  func(*exam) []finding
+}
+
+// checks are all that gl doctor looks at, in its order.
+func checks() []check {
+	return []check{
+		{"format", checkFormat},
+		{"conflicts", checkConflicts},
+		{"slices", checkSlices},
+		{"graph", checkGraph},
+		{"files", checkFiles},
+		{"claims", checkClaims},
+		{"attempts", checkAttempts},
+		{"records", checkRecords},
+		{"leftovers", checkLeftovers},
+		{"state-md", checkView},
+		{"project-state", checkProjectState},
+		{"config", checkConfig},
+		{"agent", checkAgent},
+		{"tools", checkTools},
+		{"git", checkGit},
+		{"merges", checkMerges},
+	}
+}
+
+const (
+	graphPath   = ".greenlight/GRAPH.json"
+	statePath   = ".greenlight/STATE.md"
+	projectPath = ".greenlight/project-state.json"
+	configPath  = ".greenlight/config.json"
+)
+
+func checkFormat(x *exam) []finding {
+	if x.pr.Tracker.Format() != "legacy" {
+		return nil
+	}
+	return []finding{found(isNote, statePath, "the whole state is in this one file, which sessions can't share safely",
+		"gl migrate --dry-run, then gl migrate")}
+}
+
+// findConflicts finds the marks of merges in the files of .greenlight itself; in a slice's file they make it corrupt.
+func findConflicts(root string) (map[string]int, error) {
+	dir := filepath.Join(root, ".greenlight")
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	lines := map[string]int{}
+	for _, d := range list {
+		if ext := filepath.Ext(d.Name()); d.IsDir() || ext != ".md" && ext != ".json" {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, d.Name()))
+		if err != nil {
+			continue // who needs the file will say so
+		}
+		if n := conflictLine(string(data)); n > 0 {
+			lines[".greenlight/"+d.Name()] = n
+		}
+	}
+	return lines, nil
+}
+
+// conflictLine is the line on which git marked the begin of a conflict, 0 for none. Where the other marks are missing
+// it is text about conflicts.
+func conflictLine(text string) int {
+	begin, middle, n := 0, false, 0
+	for line := range strings.Lines(text) {
+		n++
+		switch {
+		case strings.HasPrefix(line, "<<<<<<< ") && begin == 0:
+			begin = n
+		case strings.HasPrefix(line, "=======") && begin > 0:
+			middle = true
+		case strings.HasPrefix(line, ">>>>>>> ") && middle:
+			return begin
+		}
+	}
+	return 0
+}
+
+func checkConflicts(x *exam) []finding {
+	var all []finding
+	for path, line := range x.conflicts {
+		help := "edit " + path + ": keep one side of the conflict, or join them"
+		if path == statePath && x.pr.Tracker.Format() != "legacy" {
+			help = "gl state render"
+		}
+		all = append(all, found(isError, path, fmt.Sprintf("merge conflict in line %d", line), help))
+	}
+	sort.Slice(all, func(i, j int) bool { return *all[i].Path < *all[j].Path })
+	return all
+}
+
+func checkSlices(x *exam) []finding {
+	var all []finding
+	for i := range x.p.States {
+		st := &x.p.States[i]
+		switch {
+		case st.Corrupt != "":
+			help := "edit " + st.File
+			if strings.HasPrefix(st.Corrupt, "merge conflict") {
+				help += ": keep one side of the conflict, or join them"
+			}
+			all = append(all, found(isError, st.File, st.Corrupt, help).of(st.ID))
+		case st.Class == plan.Unknown:
+			all = append(all, found(isWarning, st.File, st.ID+" has the "+x.p.Why(st.ID, x.now).Cause,
+				"gl state set "+st.ID+" status=pending").of(st.ID))
+		}
+	}
+	return all
+}
+
+// checkGraph looks at the dependencies as they came out of graph and files.
+func checkGraph(x *exam) []finding {
+	var all []finding
+	if why := x.p.Snapshot.Unsure; why != "" && x.conflicts[graphPath] == 0 {
+		all = append(all, found(isError, graphPath, why+"; nothing is launched where slices name no deps themselves", "edit "+graphPath))
+	}
+	for _, c := range x.p.Cycles {
+		all = append(all, found(isError, "", "dependency cycle: "+strings.Join(append(slices.Clone(c), c[0]), " → "),
+			x.depsHelp(c[len(c)-1])).of(c[0]))
+	}
+	graph := exists(filepath.Join(x.pr.Root, graphPath)) && x.p.Snapshot.Unsure == ""
+	for i := range x.p.States {
+		st := &x.p.States[i]
+		for _, need := range st.Needs {
+			if x.p.State(need) == nil {
+				all = append(all, found(isError, st.File, st.ID+" depends on "+need+", an unknown slice",
+					x.unknownHelp(st.ID, need)).of(st.ID))
+			}
+		}
+		if graph && st.File != "" && st.Position == plan.None && st.Class != plan.Done {
+			all = append(all, found(isNote, graphPath, st.ID+" has no entry; its own deps and its place in the order of ids count", "").of(st.ID))
+		}
+	}
+	return all
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// depsHelp is how the dependencies of a slice are changed: where its graph entry has them, there.
+func (x *exam) depsHelp(id string) string {
+	if st := x.p.State(id); st.Position != plan.None {
+		return "edit " + graphPath + ": change what " + id + " depends on"
+	}
+	return "gl state set " + id + " deps=…"
+}
+
+func (x *exam) unknownHelp(id, need string) string {
+	if slice.ValidID(need) != nil {
+		return x.depsHelp(id)
+	}
+	return "gl add-slice NAME --id " + need + ", or " + x.depsHelp(id)
+}
+
+// checkFiles takes over what the tracker found odd in single files; what other checks tell is left to them.
+func checkFiles(x *exam) []finding {
+	files := map[string]*plan.State{}
+	for i := range x.p.States {
+		if st := &x.p.States[i]; st.File != "" {
+			files[st.File] = st
+		}
+	}
+	var all []finding
+	for _, w := range x.p.Snapshot.Warnings {
+		st := files[w.Path]
+		switch {
+		case st != nil && w.Message == st.Corrupt:
+		case w.Path == projectPath || w.Path == graphPath && x.p.Snapshot.Unsure != "":
+		case strings.HasPrefix(w.Path, ".greenlight/runs/live/"):
+		case st == nil:
+			all = append(all, found(isWarning, w.Path, w.Message, "edit, rename or remove "+w.Path))
+		case strings.HasPrefix(w.Message, "deps ("):
+			all = append(all, found(isWarning, w.Path, w.Message, "gl state set "+st.ID+" deps="+strings.Join(st.Deps, ",")).of(st.ID))
+		default:
+			all = append(all, found(isWarning, w.Path, w.Message, "edit "+w.Path).of(st.ID))
+		}
+	}
+	return all
+}
+
+// checkClaims names the slices that are somebody's without an attempt of gl's.
+func checkClaims(x *exam) []finding {
+	var all []finding
+	for i := range x.p.States {
+		st := &x.p.States[i]
+		if st.Class != plan.Active || st.Attempt.Open() {
+			continue
+		}
+		severity, help := isNote, "gl why "+st.ID
+		if st.Stale {
+			severity, help = isWarning, "gl state claim "+st.ID+" takes it over, gl state release "+st.ID+" clears it"
+		}
+		all = append(all, found(severity, st.File, claimText(st, x.now)+", without an attempt of gl's", help).of(st.ID))
+	}
+	return all
+}
+
+func checkAttempts(x *exam) []finding {
+	var all []finding
+	for _, r := range x.live {
+		path := ".greenlight/runs/live/" + r.Name() + ".json"
+		dead := r.State() == proc.Dead
+		switch {
+		case dead && x.isSettled(r):
+			all = append(all, fixable(path, "what is left of an attempt that is settled").of(r.Slice))
+		case dead:
+			all = append(all, fixable(path, fmt.Sprintf("attempt %d of %s isn't settled, and its gl process is gone", r.N, r.Slice)).of(r.Slice))
+		case x.p.State(r.Slice) == nil:
+			all = append(all, found(isWarning, path, fmt.Sprintf("attempt %d runs, but %s is no slice any more", r.N, r.Slice),
+				"gl stop "+r.Slice).of(r.Slice))
+		}
+	}
+	return all
+}
+
+func (x *exam) isSettled(r *attempt.Record) bool {
+	return slices.ContainsFunc(x.index[r.Slice], func(en attempt.Entry) bool { return en.N == r.N && en.Outcome != "" })
+}
+
+// checkRecords names the records that can't be read, and those of slices that aren't there.
+func checkRecords(x *exam) []finding {
+	var all []finding
+	unreadable := func(path string, err error) {
+		rel := path
+		if r, err := filepath.Rel(x.pr.Root, path); err == nil {
+			rel = filepath.ToSlash(r)
+		}
+		all = append(all, found(isWarning, rel, "an attempt record that can't be read: "+err.Error(), "rm "+rel))
+	}
+	for _, b := range x.bad {
+		unreadable(b.Path, b.Err)
+	}
+	var gone []string
+	for id, entries := range x.index {
+		if x.p.State(id) == nil && !slices.ContainsFunc(x.live, func(r *attempt.Record) bool { return r.Slice == id }) {
+			gone = append(gone, id)
+		}
+		for _, en := range entries {
+			if en.Outcome == "" {
+				continue
+			}
+			if _, err := x.pr.Runs.Get(en.Slice, en.N); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				unreadable(filepath.Join(x.pr.Runs.Dir(), "done", fmt.Sprintf("%s.%d.%s.json", en.Slice, en.N, en.Outcome)), err)
+			}
+		}
+	}
+	slices.SortFunc(gone, func(a, b string) int { return strings.Compare(a, b) })
+	for _, id := range gone {
+		all = append(all, found(isNote, ".greenlight/runs/done",
+			fmt.Sprintf("%s of %s, which is no slice", plan.Count(len(x.index[id]), "attempt record"), id), "").of(id))
+	}
+	return all
+}
+
+// tempDirs are the directories in which gl writes by way of temporary files.
+func tempDirs(root string) []string {
+	home := filepath.Join(root, ".greenlight")
+	dirs := []string{home, filepath.Join(home, "slices")}
+	for _, d := range []string{"", "live", "done", "claims"} {
+		dirs = append(dirs, filepath.Join(home, "runs", d))
+	}
+	return dirs
+}
+
+// checkLeftovers names what processes that died left behind.
+func checkLeftovers(x *exam) []finding {
+	var all []finding
+	for _, dir := range tempDirs(x.pr.Root) {
+		rel, _ := filepath.Rel(x.pr.Root, dir)
+		if temps, _ := durable.Abandoned(dir, x.now); len(temps) > 0 {
+			all = append(all, fixable(filepath.ToSlash(rel), plan.Count(len(temps), "temporary file")+" of processes that died"))
+		}
+	}
+	for _, path := range x.pr.Slices.Unfinished() {
+		all = append(all, fixable(path, "a migration was interrupted, or runs just now"))
+	}
+	if env := deadEnvs(x.pr.Runs); len(env) > 0 {
+		all = append(all, fixable(".greenlight/runs/env", plan.Count(len(env), "environment")+
+			" of attempts that are over, with whatever secrets are in them"))
+	}
+	plugins, _ := filepath.Glob(filepath.Join(escapeGlob(x.pr.Runs.Dir()), "plugin-*"))
+	sort.Slice(plugins, func(i, j int) bool { return newer(plugins[i], plugins[j]) })
+	for _, dir := range plugins[min(1, len(plugins)):] {
+		rel := ".greenlight/runs/" + filepath.Base(dir)
+		all = append(all, found(isNote, rel, "the plugin of another version of gl", "rm -r "+rel))
+	}
+	stages, _ := filepath.Glob(filepath.Join(escapeGlob(x.pr.Root), ".greenlight-init-*.tmp"))
+	for _, dir := range stages {
+		if info, err := os.Stat(dir); err == nil && x.now.Sub(info.ModTime()) > time.Hour {
+			all = append(all, found(isWarning, filepath.Base(dir), "what a gl init that died left", "rm -r "+filepath.Base(dir)))
+		}
+	}
+	return all
+}
+
+func newer(a, b string) bool {
+	ia, err1 := os.Stat(a)
+	ib, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && ia.ModTime().After(ib.ModTime())
+}
+
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
+
+// deadEnvs are the files with the environments of attempts that are over.
+func deadEnvs(runs *attempt.Store) []string {
+	dir := filepath.Join(runs.Dir(), "env")
+	list, _ := os.ReadDir(dir) // none: nothing is left there
+	var dead []string
+	for _, d := range list {
+		if !runs.IsOpen(d.Name()) {
+			dead = append(dead, filepath.Join(dir, d.Name()))
+		}
+	}
+	return dead
+}
+
+func checkView(x *exam) []finding {
+	if x.conflicts[statePath] > 0 {
+		return nil
+	}
+	stale, byHand, err := x.pr.Slices.CheckView()
+	switch {
+	case err != nil:
+		return []finding{found(isWarning, statePath, err.Error(), "gl state render")}
+	case byHand:
+		return []finding{fixable(statePath, "is written by hand: the next write saves it as a backup and writes its own")}
+	case stale:
+		return []finding{fixable(statePath, "isn't what the slice files say")}
+	}
+	return nil
+}
+
+// checkProjectState looks at the types, too: what has another one is read as if it weren't there.
+func checkProjectState(x *exam) []finding {
+	ps, err := x.pr.Slices.ReadProject()
+	if err != nil {
+		if x.conflicts[projectPath] > 0 {
+			return nil
+		}
+		return []finding{found(isError, projectPath, err.Error(), "edit "+projectPath)}
+	}
+	var all []finding
+	for _, bad := range wrongTypes(ps.Bytes()) {
+		all = append(all, found(isWarning, projectPath, bad, "edit "+projectPath))
+	}
+	for _, id := range pausedIDs(ps.Bytes()) {
+		mark, _ := ps.Paused(id)
+		st := x.p.State(id)
+		switch {
+		case st == nil:
+			all = append(all, found(isNote, projectPath, id+" is marked as paused, and is no slice", "edit "+projectPath).of(id))
+		case st.Class == plan.Done:
+			all = append(all, found(isNote, projectPath, id+" is marked as paused, and is done", "gl resume "+id).of(id))
+		case mark.ResumeFile != "" && !exists(filepath.Join(x.pr.Root, filepath.FromSlash(mark.ResumeFile))):
+			all = append(all, found(isNote, mark.ResumeFile, "the hand-off of "+id+" is gone", "gl pause "+id+" writes it anew").of(id))
+		}
+	}
+	return all
+}
+
+// wrongTypes says which keys of project-state.json hold something else than what is read.
+func wrongTypes(data []byte) []string {
+	var top map[string]json.RawMessage
+	if json.Unmarshal(trimBOM(data), &top) != nil {
+		return []string{"must be an object"}
+	}
+	var bad []string
+	for _, k := range []struct{ key, kinds, words string }{
+		{"overview", `{"`, "an object"}, {"session", `{"`, "an object"}, {"blockers", `["`, "a list"}, {"paused", `{`, "an object"},
+	} {
+		raw := strings.TrimSpace(string(top[k.key]))
+		if raw != "" && raw != "null" && !strings.Contains(k.kinds, raw[:1]) {
+			bad = append(bad, k.key+" must be "+k.words)
+		}
+	}
+	return bad
+}
+
+func trimBOM(data []byte) []byte { return []byte(strings.TrimPrefix(string(data), "\ufeff")) }
+
+func pausedIDs(data []byte) []string {
+	var top struct{ Paused map[string]json.RawMessage }
+	_ = json.Unmarshal(trimBOM(data), &top) // what has other types is told above
+	ids := make([]string, 0, len(top.Paused))
+	for id := range top.Paused {
+		ids = append(ids, id)
+	}
+	sort.Slice(ids, func(i, j int) bool { return plan.NaturalLess(ids[i], ids[j]) })
+	return ids
+}

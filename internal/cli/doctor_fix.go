@@ -1,0 +1,150 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"greenlight/internal/drain"
+	"greenlight/internal/durable"
+	"greenlight/internal/git"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+	"greenlight/internal/project"
+	"greenlight/internal/slice"
+	"greenlight/internal/tracker"
+)
+
+// A fix mends one thing and says what it did, a line each; nothing where nothing was to be done.
+type fix func(context.Context, *project.Project) ([]string, error)
+
+// fixes are all that gl doctor --fix does. The first must come first: whoever takes the lock sweeps silently.
+func fixes() []fix {
+	return []fix{fixTemps, fixMigration, fixIgnores, fixAttempts, fixLeftovers, fixEnvs, fixView}
+}
+
+func fixTemps(_ context.Context, pr *project.Project) ([]string, error) {
+	var did []string
+	var errs []error
+	now := time.Now()
+	for _, dir := range tempDirs(pr.Root) {
+		temps, err := durable.Abandoned(dir, now)
+		errs = append(errs, err, durable.Sweep(dir, now))
+		for _, path := range temps {
+			if !exists(path) {
+				did = append(did, "removed "+relative(pr.Root, path))
+			}
+		}
+	}
+	return did, errors.Join(errs...)
+}
+
+func relative(root, path string) string {
+	if rel, err := filepath.Rel(root, path); err == nil {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// fixMigration has the tracker complete or clear away a migration that was interrupted.
+func fixMigration(ctx context.Context, pr *project.Project) ([]string, error) {
+	left := pr.Slices.Unfinished()
+	if len(left) == 0 {
+		return nil, nil
+	}
+	err := pr.Tracker.Do(ctx, func(tracker.Tx) error { return nil })
+	var did []string
+	for _, path := range left {
+		if !slices.Contains(pr.Slices.Unfinished(), path) {
+			did = append(did, "completed or cleared away the interrupted migration of "+path)
+		}
+	}
+	return did, err
+}
+
+func fixIgnores(ctx context.Context, pr *project.Project) ([]string, error) {
+	path := filepath.Join(pr.Root, ".greenlight", ".gitignore")
+	left, err := git.Unignored(ctx, pr.Root, slice.Ignored()...)
+	if err != nil || len(left) == 0 {
+		return nil, nil // no repository, or nothing to do there
+	}
+	there := exists(path)
+	added, err := pr.Slices.AddIgnores(ctx)
+	if len(added) > 0 || !there && exists(path) {
+		return []string{"wrote .greenlight/.gitignore"}, err
+	}
+	return nil, err
+}
+
+// fixAttempts settles the attempts whose gl process is gone.
+func fixAttempts(ctx context.Context, pr *project.Project) ([]string, error) {
+	before, _, err := pr.Runs.Live()
+	if err != nil {
+		return nil, err
+	}
+	settled, err := drain.Reconcile(ctx, pr.Settler())
+	var did []string
+	for _, r := range settled {
+		did = append(did, fmt.Sprintf("settled attempt %d of %s: %s", r.N, r.Slice, outcomeText(r)))
+	}
+	for _, r := range before {
+		if recordOf(settled, r.Slice) == nil && !pr.Runs.IsOpen(r.Name()) && r.Phase == plan.Claimed && r.State() == proc.Dead {
+			did = append(did, fmt.Sprintf("gave back the claim of attempt %d of %s, which never started", r.N, r.Slice))
+		}
+	}
+	return did, err
+}
+
+// fixLeftovers removes the live records of attempts that are settled, where whoever was about to is dead.
+func fixLeftovers(ctx context.Context, pr *project.Project) ([]string, error) {
+	live, _, err := pr.Runs.Live()
+	if err != nil {
+		return nil, err
+	}
+	var did []string
+	var errs []error
+	for _, r := range live {
+		final, err := getAttempt(pr.Runs, r.Slice, r.N)
+		if err != nil || final.Phase != plan.Settled || r.State() != proc.Dead {
+			continue
+		}
+		settler := pr.Settler()
+		_, err = settler.Settle(ctx, r)
+		errs = append(errs, err)
+		if !pr.Runs.IsOpen(r.Name()) {
+			did = append(did, fmt.Sprintf("removed what was left of attempt %d of %s", r.N, r.Slice))
+		}
+	}
+	return did, errors.Join(errs...)
+}
+
+func fixEnvs(_ context.Context, pr *project.Project) ([]string, error) {
+	var did []string
+	var errs []error
+	for _, path := range deadEnvs(pr.Runs) {
+		err := os.Remove(path)
+		errs = append(errs, err)
+		if err == nil {
+			did = append(did, "removed "+relative(pr.Root, path))
+		}
+	}
+	return did, errors.Join(errs...)
+}
+
+func fixView(ctx context.Context, pr *project.Project) ([]string, error) {
+	stale, byHand, err := pr.Slices.CheckView()
+	if err != nil || !stale {
+		return nil, err
+	}
+	if err := pr.Tracker.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	if byHand {
+		return []string{"regenerated .greenlight/STATE.md, having saved the one written by hand as a backup"}, nil
+	}
+	return []string{"regenerated .greenlight/STATE.md"}, nil
+}

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/git"
+	"greenlight/internal/near"
+	"greenlight/internal/rehearsal"
+	"greenlight/internal/slice"
+	"greenlight/internal/tmux"
+)
+
+// checkConfig names what is wrong in config.json, and keys that nobody reads.
+func checkConfig(x *exam) []finding {
+	var all []finding
+	if err := x.pr.ConfigErr; err != nil && x.conflicts[configPath] == 0 {
+		text := strings.TrimPrefix(err.Error(), filepath.Join(x.pr.Root, configPath)+": ")
+		for _, line := range strings.Split(text, "\n") {
+			all = append(all, found(isError, configPath, line, "edit "+configPath))
+		}
+	}
+	data, err := os.ReadFile(filepath.Join(x.pr.Root, configPath))
+	if err != nil {
+		return all
+	}
+	for _, key := range strayKeys(data) {
+		all = append(all, found(isWarning, configPath, key, "edit "+configPath))
+	}
+	return all
+}
+
+// strayKeys says which keys of config.json nobody reads: any in "parallel", and what looks like gl's at the top, where
+// others keep settings, too.
+func strayKeys(data []byte) []string {
+	var top, parallel, known map[string]json.RawMessage
+	if json.Unmarshal(trimBOM(data), &top) != nil {
+		return nil
+	}
+	var defaults struct{ Parallel json.RawMessage }
+	_ = json.Unmarshal(defaultConfig(), &defaults) // our own text
+	_ = json.Unmarshal(defaults.Parallel, &known)
+	_ = json.Unmarshal(top["parallel"], &parallel) // of another type: an error already
+	names := slices.Sorted(maps.Keys(known))
+	var stray []string
+	for key := range parallel {
+		if _, ok := known[key]; ok {
+			continue
+		}
+		text := fmt.Sprintf("parallel.%s is no setting", key)
+		if meant := near.Match(key, names); meant != "" {
+			text += fmt.Sprintf(", did you mean %s?", meant)
+		}
+		stray = append(stray, text)
+	}
+	for key := range top {
+		if key != "parallel" && near.Match(key, []string{"parallel"}) != "" {
+			stray = append(stray, fmt.Sprintf("%q is no section, did you mean parallel?", key))
+		} else if _, ours := known[key]; ours && key != "agents" {
+			stray = append(stray, fmt.Sprintf("%s belongs into the section parallel", key))
+		}
+	}
+	sort.Strings(stray)
+	return stray
+}
+
+// checkAgent looks whether the configured agent is there, and knows its command.
+func checkAgent(x *exam) []finding {
+	parent, err := self()
+	if err != nil {
+		return []finding{found(isError, "", err.Error(), "")}
+	}
+	name := x.pr.Config.Agent
+	a, err := agent.Find(name, agent.Config{ClaudeFlags: x.pr.Config.Flags, Custom: x.pr.Config.Agents, Self: parent})
+	if err != nil {
+		return []finding{found(isError, configPath, "parallel.agent: "+err.Error(), "edit "+configPath)}
+	}
+	if a.Program == parent {
+		_, spec, _ := strings.Cut(name, ":")
+		if _, err := rehearsal.ParseSpec(spec); err != nil {
+			return []finding{found(isError, configPath, "parallel.agent: "+err.Error(), "edit "+configPath)}
+		}
+		return nil
+	}
+	if _, err := exec.LookPath(a.Program); err != nil {
+		help := a.Install
+		if help == "" {
+			help = "edit " + configPath + ": parallel.agents." + name + ".command begins with the program"
+		}
+		return []finding{found(isError, "", fmt.Sprintf("%s, the agent, is not on PATH", a.Program), help)}
+	}
+	if a.Stream == agent.StreamClaude && a.Login != "" && !installed(x.pr.Root, x.e.getenv("HOME")) {
+		return []finding{found(isNote, "", "the /gl: commands aren't installed for Claude Code; agents that gl starts get them all the same",
+			"gl install")}
+	}
+	return nil
+}
+
+// installed says whether the slash command is where Claude Code looks for it.
+func installed(dirs ...string) bool {
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		return dir != "" && exists(filepath.Join(dir, ".claude", "commands", "gl", "slice.md"))
+	})
+}
+
+// The oldest versions that do all that gl asks of them.
+const (
+	oldestGit  = "2.30"
+	oldestTmux = "3.2"
+)
+
+const gitHint = "install it (apt install git, brew install git)"
+
+func checkTools(x *exam) []finding {
+	var all []finding
+	switch version, err := git.Version(x.ctx); {
+	case errors.Is(err, git.ErrMissing):
+		all = append(all, found(isWarning, "", "git is not on PATH: nobody can tell what agents changed", gitHint))
+	case err != nil:
+		all = append(all, found(isWarning, "", err.Error(), gitHint))
+	case older(version, oldestGit):
+		all = append(all, found(isWarning, "", "git is version "+version+", gl wants "+oldestGit, "update it (apt install git, brew upgrade git)"))
+	}
+	if !tmux.Installed() {
+		return append(all, found(isWarning, "", "tmux is not on PATH: slices are built one after the other, or with --runner process", tmuxHint))
+	}
+	switch version, err := tmux.Version(x.ctx); {
+	case err != nil:
+		all = append(all, found(isWarning, "", "tmux doesn't tell its version: "+err.Error(), tmuxHint))
+	case older(version, oldestTmux):
+		all = append(all, found(isWarning, "", "tmux is version "+version+", gl wants "+oldestTmux, "update it (apt install tmux, brew upgrade tmux)"))
+	}
+	return all
+}
+
+// older compares the first two numbers of versions such as "3.3a" and "next-3.5"; one without numbers is not old.
+func older(version, oldest string) bool {
+	have, want := versionNumbers(version), versionNumbers(oldest)
+	if len(have) < 2 {
+		return false
+	}
+	return have[0] < want[0] || have[0] == want[0] && have[1] < want[1]
+}
+
+func versionNumbers(version string) []int {
+	var all []int
+	for _, word := range strings.FieldsFunc(version, func(r rune) bool { return r < '0' || r > '9' }) {
+		if n, err := strconv.Atoi(word); err == nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// checkGit looks whether git leaves alone what belongs to this machine.
+func checkGit(x *exam) []finding {
+	root := x.pr.Root
+	left, err := git.Unignored(x.ctx, root, slice.Ignored()...)
+	switch {
+	case errors.Is(err, git.ErrNone), errors.Is(err, git.ErrMissing):
+		return nil
+	case err != nil:
+		return []finding{found(isNote, "", oneLineError(err).Error(), "")}
+	}
+	var all []finding
+	if len(left) > 0 {
+		all = append(all, fixable(".greenlight/.gitignore", "git doesn't ignore "+strings.Join(left, ", ")))
+	}
+	own := []string{".greenlight/runs", ".greenlight/.lock"}
+	tracked, err := git.Tracked(x.ctx, root, own...)
+	if err == nil && len(tracked) > 0 {
+		all = append(all, found(isWarning, ".greenlight/runs", "git keeps "+strings.Join(tracked[:min(3, len(tracked))], ", ")+
+			more(len(tracked)-3)+", which belongs to this machine", "git rm -r --cached --ignore-unmatch "+strings.Join(own, " ")))
+	}
+	return all
+}
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
+
+// checkMerges suggests what keeps merges from conflicting in a file that is generated.
+func checkMerges(x *exam) []finding {
+	tracked, err := git.Tracked(x.ctx, x.pr.Root, statePath)
+	if err != nil || len(tracked) == 0 || x.pr.Tracker.Format() == "legacy" {
+		return nil
+	}
+	driver, err := git.Attribute(x.ctx, x.pr.Root, "merge", statePath)
+	if err != nil {
+		return nil
+	}
+	const enable = "git config merge.ours.driver true"
+	if driver == "unspecified" {
+		return []finding{found(isNote, statePath, "is generated, and will conflict whenever branches are merged",
+			"echo '"+statePath+" merge=ours' >> .gitattributes && "+enable+" (gl state render afterwards)")}
+	}
+	if set, err := git.Config(x.ctx, x.pr.Root, "merge.ours.driver"); driver == "ours" && err == nil && set == "" {
+		return []finding{found(isNote, statePath, "is to be merged by the driver ours, which this clone doesn't know", enable)}
+	}
+	return nil
+}

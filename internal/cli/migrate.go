@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/plan"
+	"greenlight/internal/slice"
+)
+
+func newMigrate(e *env) *cobra.Command {
+	var dryRun, asJSON bool
+	c := &cobra.Command{
+		Use:   "migrate",
+		Short: "Turn a STATE.md into slice files",
+		Long: `Turn the table of a legacy project's STATE.md into one file per slice. All of it or nothing: a row that can't be read is
+named with its line, and nothing is changed. STATE.md as it was is kept as STATE.md.backup, or under the next free name.
+Killed at any instant, the project is either legacy still or migrated; the next gl that writes finishes what is left.
+
+Exit codes: 0 migrated, or nothing is to be migrated; 1 it can't be, or attempts run; 2 wrong usage.`,
+		Example: "  gl migrate --dry-run\n  gl migrate",
+		Args:    args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return runMigrate(c.Context(), e, dryRun, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be written, and write nothing")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
+
+type migrateDoc struct {
+	SchemaVersion int      `json:"schema_version"`
+	DryRun        bool     `json:"dry_run"`
+	Migrated      bool     `json:"migrated"` // false where there was nothing to migrate; of a dry run: it would be
+	Slices        int      `json:"slices"`
+	Files         []string `json:"files"`  // relative to the root
+	Backup        *string  `json:"backup"` // relative to the root; null where nothing is migrated
+	Decisions     int      `json:"decisions"`
+	Warnings      []string `json:"warnings"`
+}
+
+func runMigrate(ctx context.Context, e *env, dryRun, asJSON bool) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	m, err := pr.Slices.Migrate(ctx, dryRun)
+	already := errors.Is(err, slice.ErrMigrated)
+	switch {
+	case already:
+		m = &slice.Migration{}
+		e.message("nothing to migrate: this project has a file for each slice already")
+	case err != nil:
+		return err
+	}
+	for _, w := range m.Warnings {
+		e.message("warning: %s", w)
+	}
+	if asJSON {
+		doc := migrateDoc{1, dryRun, !already, m.Slices, orEmpty(m.Files), nil, m.Decisions, orEmpty(m.Warnings)}
+		if m.Backup != "" {
+			doc.Backup = &m.Backup
+		}
+		return e.json(doc)
+	}
+	if !already {
+		e.print("%s", agent.Clean(migrateText(m, dryRun)))
+	}
+	return nil
+}
+
+// migrateText is the report of a migration that was done, or would be.
+func migrateText(m *slice.Migration, dryRun bool) string {
+	var b strings.Builder
+	verb := "Migrated"
+	if dryRun {
+		verb = "Would migrate"
+	}
+	b.WriteString(verb + " " + plan.Count(m.Slices, "slice") + " to file-per-slice format. Backup: " + path.Base(m.Backup) + "\n")
+	if m.Decisions > 0 {
+		b.WriteString(plan.Count(m.Decisions, "decision") + " in DECISIONS.md\n")
+	}
+	if dryRun {
+		for _, f := range m.Files {
+			b.WriteString("  " + f + "\n")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,270 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/slice"
+)
+
+func newPause(e *env) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "pause [ID]",
+		Short: "Set a slice aside, with a hand-off file",
+		Long: `Set an open slice aside: where it stands, its last attempt and the files that are changed go into the hand-off file
+.greenlight/.continue-here.ID.md, and the slice waits until gl resume. What a person has written into that file stays.
+No agent is started or ended, and the status doesn't change. Without ID it is the slice that this session works on.
+
+Exit codes: 0 set aside; 1 it failed, or the slice is done; 2 wrong usage, or it isn't clear which slice.`,
+		Example:           "  gl pause S-07\n  gl pause",
+		Args:              args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: e.completeFirstID,
+		RunE: func(c *cobra.Command, a []string) error {
+			return runPause(c.Context(), e, append(a, "")[0], asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
+
+func newResume(e *env) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "resume [ID]",
+		Short: "Take a slice up again: print its hand-off file",
+		Long: `Print the hand-off file of a slice that was set aside, and let the slice go on: it is ready, blocked or active again as
+its status says. The file stays where it is. Without ID it is the slice that is paused.
+
+Exit codes: 0 printed; 1 it isn't paused and has no hand-off file, or it failed; 2 wrong usage, or it isn't clear which
+slice.`,
+		Example:           "  gl resume S-07\n  gl resume",
+		Args:              args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: e.completeFirstID,
+		RunE: func(c *cobra.Command, a []string) error {
+			return runResume(c.Context(), e, append(a, "")[0], asJSON)
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
+
+// A pauseDoc is what gl pause and gl resume say in JSON.
+type pauseDoc struct {
+	SchemaVersion int     `json:"schema_version"`
+	ID            *string `json:"id"` // null for a hand-off that names no slice
+	Name          string  `json:"name"`
+	Status        string  `json:"status"`
+	Step          string  `json:"step"`
+	Paused        bool    `json:"paused"`    // pause: it is now; resume: it was
+	PausedAt      *string `json:"paused_at"` // null for unknown
+	File          *string `json:"file"`      // the hand-off file, relative to the root; null for none
+	Text          *string `json:"text"`      // what it says; null for none
+}
+
+func newPauseDoc(st *plan.State) pauseDoc {
+	return pauseDoc{SchemaVersion: 1, ID: &st.ID, Name: st.Name, Status: st.Status, Step: st.Step}
+}
+
+func runPause(ctx context.Context, e *env, id string, asJSON bool) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return err
+	}
+	if id, err = e.whichToPause(pr, p, id); err != nil {
+		return err
+	}
+	st := p.State(id)
+	if st.Class == plan.Done {
+		return fmt.Errorf("%s is done: there is nothing to set aside", id)
+	}
+	now := time.Now()
+	h := handoff{pr: pr, p: p, st: st, now: now}
+	text, err := h.write(ctx)
+	if err != nil {
+		return err
+	}
+	rel := handoffRel(id)
+	err = pr.Slices.EditProject(ctx, func(ps *slice.ProjectState) error {
+		return errors.Join(ps.Pause(id, st.Step, now, rel), ps.SetLastSession(now), ps.SetResumeFile(rel))
+	})
+	if err != nil {
+		return err
+	}
+	if st.Attempt.Live() {
+		e.message("%s is being worked on by attempt %d (%s), which goes on: gl stop %s ends it", id, st.Attempt.N, st.Attempt.Agent, id)
+	} else if w := foreignWarning(e, pr, st); w != "" {
+		e.message("%s", w)
+	}
+	if asJSON {
+		doc, at := newPauseDoc(st), now.UTC().Format(time.RFC3339)
+		doc.Paused, doc.PausedAt, doc.File, doc.Text = true, &at, &rel, &text
+		return e.json(doc)
+	}
+	e.print("%s is paused, its hand-off is in %s: gl resume %s\n", id, rel, id)
+	return nil
+}
+
+// whichToPause finds the slice that is meant: the one that was named, that this session works on, that is active.
+func (e *env) whichToPause(pr *project.Project, p *plan.Plan, id string) (string, error) {
+	if id != "" {
+		return e.resolve(p, id)
+	}
+	if own := e.getenv("GL_SLICE"); p.State(own) != nil && e.getenv("GL_SESSION") != "" {
+		return own, nil
+	}
+	var mine, active []string
+	for i := range p.States {
+		st := &p.States[i]
+		if st.Class != plan.Active {
+			continue
+		}
+		active = append(active, st.ID)
+		if who := e.claimant(st.ID); !who.nobody() && who.holds(pr.Runs, st) {
+			mine = append(mine, st.ID)
+		}
+	}
+	switch {
+	case len(mine) == 1:
+		return mine[0], nil
+	case len(mine) > 1:
+		return "", usage("which slice? this session works on %s", strings.Join(mine, ", "))
+	case len(active) == 1:
+		return active[0], nil
+	case len(active) == 0:
+		return "", usage("which slice? none is being worked on")
+	}
+	return "", usage("which slice? active: %s", strings.Join(active, ", "))
+}
+
+func runResume(ctx context.Context, e *env, id string, asJSON bool) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return err
+	}
+	ps, err := pr.Slices.ReadProject()
+	if err != nil {
+		return err
+	}
+	if id, err = e.whichToResume(pr, p, ps, id); err != nil {
+		return err
+	}
+	if id == "" {
+		return e.resumeOld(pr, asJSON)
+	}
+	return e.resume(ctx, pr, p.State(id), ps, asJSON)
+}
+
+// whichToResume finds the slice that is meant; "" where none is paused and the hand-off of an older Greenlight is all
+// there is.
+func (e *env) whichToResume(pr *project.Project, p *plan.Plan, ps *slice.ProjectState, id string) (string, error) {
+	if id != "" {
+		return e.resolve(p, id)
+	}
+	var paused []string
+	for i := range p.States {
+		if _, marked := ps.Paused(p.States[i].ID); marked && p.States[i].Class != plan.Done {
+			paused = append(paused, p.States[i].ID)
+			if p.States[i].ID == e.getenv("GL_SLICE") {
+				return p.States[i].ID, nil
+			}
+		}
+	}
+	switch {
+	case len(paused) == 1:
+		return paused[0], nil
+	case len(paused) > 1:
+		return "", usage("which slice? paused: %s", strings.Join(paused, ", "))
+	}
+	if _, err := os.Stat(filepath.Join(pr.Root, oldHandoff)); err == nil {
+		return "", nil
+	}
+	return "", usage("which slice? none is paused")
+}
+
+// resume prints the hand-off and takes the mark away, in this order: what can't be printed is still paused.
+func (e *env) resume(ctx context.Context, pr *project.Project, st *plan.State, ps *slice.ProjectState, asJSON bool) error {
+	mark, marked := ps.Paused(st.ID)
+	file, text, err := findHandoff(pr.Root, st.ID, mark.ResumeFile)
+	if err != nil {
+		return err
+	}
+	if !marked && file == "" {
+		return fmt.Errorf("%s isn't paused. %s", st.ID, pausedByHand(st))
+	}
+	if asJSON {
+		doc := newPauseDoc(st)
+		doc.Paused, doc.PausedAt, doc.File, doc.Text = marked, orNil(mark.PausedAt), orNil(file), orNil(text)
+		err = e.json(doc)
+	} else {
+		err = e.show(text)
+	}
+	if err != nil {
+		return err
+	}
+	e.aboutResume(st, marked, file)
+	if !marked {
+		return nil
+	}
+	return pr.Slices.EditProject(ctx, func(ps *slice.ProjectState) error {
+		err := errors.Join(ps.Unpause(st.ID), ps.SetLastSession(time.Now()))
+		if ps.ResumeFile() == file {
+			err = errors.Join(err, ps.SetResumeFile(""))
+		}
+		return err
+	})
+}
+
+// aboutResume tells what is odd about it.
+func (e *env) aboutResume(st *plan.State, marked bool, file string) {
+	switch {
+	case !marked:
+		e.message("%s isn't paused any more; this is its last hand-off", st.ID)
+	case file == "":
+		e.message("%s has no hand-off file", st.ID)
+	case file == oldHandoff:
+		e.message("this is %s, which names no slice", oldHandoff)
+	}
+	if plan.Classify(st.Status) == plan.Waiting {
+		e.message("%s", pausedByHand(st))
+	}
+}
+
+// pausedByHand says what else keeps a slice waiting, or how it is.
+func pausedByHand(st *plan.State) string {
+	if plan.Classify(st.Status) == plan.Waiting {
+		return fmt.Sprintf("its status is %s: gl state set %s status=pending lets it go on", st.Status, st.ID)
+	}
+	return "Its status is " + st.Status
+}
+
+// resumeOld prints the hand-off of a Greenlight that had one for the whole project.
+func (e *env) resumeOld(pr *project.Project, asJSON bool) error {
+	data, err := os.ReadFile(filepath.Join(pr.Root, oldHandoff))
+	if err != nil {
+		return err
+	}
+	e.message("no slice is paused; this is %s", oldHandoff)
+	if asJSON {
+		file, text := oldHandoff, string(data)
+		return e.json(pauseDoc{SchemaVersion: 1, File: &file, Text: &text})
+	}
+	return e.show(string(data))
+}

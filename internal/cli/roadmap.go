@@ -1,0 +1,227 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/plan"
+)
+
+const roadmapFile = ".greenlight/ROADMAP.md"
+
+func newRoadmap(e *env) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "roadmap",
+		Short: "Print ROADMAP.md, and how far its milestones are",
+		Long: `Print .greenlight/ROADMAP.md. On a terminal its headings stand out, and below it stands how far each milestone is, from
+the slices; into a pipe or a file it goes byte for byte.
+
+To plan a new milestone, or to archive one that is done, talk to the agent: /gl:roadmap milestone and /gl:roadmap archive
+in Claude Code.
+
+Exit codes: 0 printed; 1 there is no roadmap, or no project; 2 wrong usage.`,
+		Example: `  gl roadmap
+  gl roadmap --json | jq -r '.milestones[] | "\(.name) \(.done)/\(.total)"'`,
+		Args: func(c *cobra.Command, a []string) error { return onlySubcommands(c, a) },
+		RunE: func(*cobra.Command, []string) error { return runRoadmap(e, asJSON) },
+	}
+	c.SuggestionsMinimumDistance = 2
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	c.AddCommand(newRoadmapTalk("milestone", "Plan the next milestone with the agent"),
+		newRoadmapTalk("archive", "Archive a milestone that is done, with the agent"))
+	return c
+}
+
+// onlySubcommands refuses a word that is no subcommand, with the one that was probably meant.
+func onlySubcommands(c *cobra.Command, a []string) error {
+	if len(a) == 0 {
+		return nil
+	}
+	hint := ""
+	if near := c.SuggestionsFor(a[0]); len(near) > 0 {
+		hint = ", did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usage("unknown command %q for %s%s", a[0], c.CommandPath(), hint)
+}
+
+func newRoadmapTalk(name, short string) *cobra.Command {
+	command := "/gl:roadmap " + name
+	return &cobra.Command{
+		Use:   name,
+		Short: short,
+		Long: short + `. That is a talk, so it happens in Claude Code: this command only names what to type there.
+
+Exit codes: 1 always; 2 wrong usage.`,
+		Example: "  gl roadmap " + name,
+		Args:    args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error {
+			return fmt.Errorf("gl roadmap %s is a talk with the agent: type %s in Claude Code", name, command)
+		},
+	}
+}
+
+type roadmapDoc struct {
+	SchemaVersion int                `json:"schema_version"`
+	File          string             `json:"file"` // relative to the root
+	Text          string             `json:"text"`
+	Milestones    []roadmapMilestone `json:"milestones"`
+}
+
+type roadmapMilestone struct {
+	Name   *string `json:"name"`   // null for the slices of no milestone
+	Status *string `json:"status"` // as the roadmap's heading has it: "[active]"
+	Done   int     `json:"done"`
+	Total  int     `json:"total"`
+}
+
+func runRoadmap(e *env, asJSON bool) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	data, err := os.ReadFile(filepath.Join(pr.Root, roadmapFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no %s: type /gl:roadmap milestone in Claude Code to plan one", roadmapFile)
+	}
+	if err != nil {
+		return err
+	}
+	onTerminal := isTerminal(e.out)
+	if !asJSON && !onTerminal {
+		_, err := e.out.Write(data)
+		return err
+	}
+	p, err := shownPlan(pr, time.Now(), "")
+	if err != nil {
+		return err
+	}
+	text := string(data)
+	milestones := milestonesOf(p, readRoadmap(text))
+	if asJSON {
+		e.warn(p)
+		return e.json(roadmapDoc{1, roadmapFile, strings.ToValidUTF8(text, "\ufffd"), milestones})
+	}
+	if _, err := io.WriteString(e.out, e.styled(text)); err != nil {
+		return err
+	}
+	e.print("\n%s", milestoneLines(milestones))
+	return nil
+}
+
+// styled is a Markdown document for a terminal: what it says is kept, headings are bold.
+func (e *env) styled(text string) string {
+	var b strings.Builder
+	for l := range mdLines(text) {
+		line := agent.Clean(l.text)
+		if l.level > 0 {
+			line = e.paint(bold, line)
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// milestoneLines has a line with a bar for each milestone.
+func milestoneLines(list []roadmapMilestone) string {
+	width := 0
+	for i := range list {
+		width = max(width, len([]rune(list[i].title())))
+	}
+	var b strings.Builder
+	for _, m := range list {
+		progress := "no slices yet"
+		if m.Total > 0 {
+			progress = fmt.Sprintf("%s %d/%d", bar(m.Done, m.Total), m.Done, m.Total)
+		}
+		fmt.Fprintf(&b, "%-*s  %s\n", width, m.title(), progress)
+	}
+	return b.String()
+}
+
+func (m *roadmapMilestone) title() string {
+	if m.Name == nil {
+		return "(no milestone)"
+	}
+	return oneLine(*m.Name)
+}
+
+// milestonesOf counts the slices of each milestone: those of the roadmap in its order, then the slices' others.
+func milestonesOf(p *plan.Plan, r roadmap) []roadmapMilestone {
+	list := []roadmapMilestone{}
+	at := map[string]int{}
+	for _, m := range r.milestones {
+		if _, twice := at[m.name]; !twice {
+			at[m.name] = len(list)
+			list = append(list, roadmapMilestone{Name: known(m.name), Status: known(m.status)})
+		}
+	}
+	for i := range p.States {
+		st := &p.States[i]
+		n, ok := at[st.Milestone]
+		if !ok {
+			n = len(list)
+			at[st.Milestone] = n
+			list = append(list, roadmapMilestone{Name: known(st.Milestone)})
+		}
+		list[n].Total++
+		if st.Class == plan.Done {
+			list[n].Done++
+		}
+	}
+	return list
+}
+
+// A roadmap is what gl understands of ROADMAP.md.
+type roadmap struct {
+	milestones []roadmapSection
+	rows       map[string]roadmapRow // by the id in a row's first cell
+}
+
+type roadmapSection struct{ name, status string }
+
+type roadmapRow struct {
+	milestone string
+	date      string // the first date in the row; "" for none
+}
+
+var (
+	milestoneHeading = regexp.MustCompile(`(?i)^milestone\s*[0-9.]*\s*[:—–-]\s*(.*?)\s*(?:\[([^\]]*)\])?$`)
+	dateGrammar      = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
+)
+
+// readRoadmap finds the milestones (`## Milestone: name [status]`) and the slices in their tables.
+func readRoadmap(text string) roadmap {
+	r := roadmap{rows: map[string]roadmapRow{}}
+	name := ""
+	for l := range mdLines(text) {
+		switch {
+		case l.code:
+		case l.level > 0 && l.level <= 3:
+			name = ""
+			if m := milestoneHeading.FindStringSubmatch(l.title); m != nil && m[1] != "" {
+				name = m[1]
+				r.milestones = append(r.milestones, roadmapSection{m[1], m[2]})
+			}
+		case name != "":
+			cells := mdCells(l.text)
+			if len(cells) == 0 || strings.Trim(cells[0], "-: ") == "" {
+				continue
+			}
+			if _, twice := r.rows[cells[0]]; !twice {
+				r.rows[cells[0]] = roadmapRow{name, dateGrammar.FindString(l.text)}
+			}
+		}
+	}
+	return r
+}

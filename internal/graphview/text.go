@@ -1,0 +1,129 @@
+package graphview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Style is how Text writes.
+type Style struct {
+	ASCII bool // no character beyond it, but in names
+	Width int  // names are cut so that lines have at most so many columns, as far as that goes; 0 for no limit
+	// Paint, where it isn't nil, colours a mark by its state; what it adds takes no columns.
+	Paint func(state, mark string) string
+}
+
+// A set is the characters of one style.
+type set struct {
+	marks       map[string]string
+	arrow, cut  string
+	then, notes string
+}
+
+func (s Style) set() set {
+	if s.ASCII {
+		return set{arrow: "<-", cut: "...", then: " -> ", notes: "  ", marks: map[string]string{Done: "+", Running: ">", Ready: "o",
+			Blocked: ".", Failed: "x", Stalled: "!", Waiting: "=", Unknown: "?"}}
+	}
+	return set{arrow: "←", cut: "…", then: " → ", notes: "  ", marks: map[string]string{Done: "✓", Running: "●", Ready: "○",
+		Blocked: "·", Failed: "✗", Stalled: "!", Waiting: "⏸", Unknown: "?"}}
+}
+
+// shortestName is how far a name is cut at most.
+const shortestName = 12
+
+// Text draws a list: a line for each slice, with its layer's number on the first of a layer, "*" on the critical path,
+// its mark, its name, and what it depends on, an id that nothing has with "?". Below it the critical path, the cycles,
+// and what the marks mean that occur.
+func (g *Graph) Text(s Style) string {
+	c := s.set()
+	var b strings.Builder
+	ids, names := g.widths(s, c)
+	layer := -1
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		depth, star := "", " "
+		if n.Layer != layer {
+			layer = n.Layer
+			depth = fmt.Sprint(layer)
+		}
+		if n.Critical {
+			star = "*"
+		}
+		mark := c.marks[n.State]
+		if s.Paint != nil {
+			mark = s.Paint(n.State, mark)
+		}
+		line := fmt.Sprintf("%3s %s %-*s %s %s", depth, star, ids, n.ID, mark, pad(cut(oneLine(n.Name), names, c.cut), names))
+		if len(n.Deps) > 0 {
+			line += "  " + c.arrow + " " + g.deps(n)
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	g.foot(&b, c)
+	return b.String()
+}
+
+func (g *Graph) deps(n *Node) string {
+	list := slices.Clone(n.Deps)
+	for i, d := range list {
+		if slices.Contains(g.Missing, d) {
+			list[i] += "?"
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// widths finds the columns of ids and of names. The longest names don't push the dependencies of all the others out of
+// sight: where a line would be too long names are cut.
+func (g *Graph) widths(s Style, c set) (ids, names int) {
+	deps := 0
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		ids = max(ids, utf8.RuneCountInString(n.ID))
+		names = max(names, utf8.RuneCountInString(oneLine(n.Name)))
+		if len(n.Deps) > 0 {
+			deps = max(deps, 3+utf8.RuneCountInString(c.arrow+g.deps(n)))
+		}
+	}
+	const before = 9 // layer, star, mark and the blanks between
+	if room := s.Width - before - ids - deps; s.Width > 0 && names > room {
+		names = max(room, min(names, shortestName))
+	}
+	return ids, names
+}
+
+func cut(s string, width int, mark string) string {
+	if utf8.RuneCountInString(s) <= width {
+		return s
+	}
+	keep := max(width-utf8.RuneCountInString(mark), 0)
+	return strings.TrimRight(string([]rune(s)[:keep]), " ") + mark
+}
+
+func pad(s string, width int) string {
+	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
+}
+
+// foot is what stands below the list.
+func (g *Graph) foot(b *strings.Builder, c set) {
+	if len(g.Nodes) == 0 {
+		return
+	}
+	b.WriteByte('\n')
+	if len(g.Critical) > 0 {
+		fmt.Fprintf(b, "* critical path, %d to go: %s\n", len(g.Critical), strings.Join(g.Critical, c.then))
+	}
+	for _, cycle := range g.Cycles {
+		fmt.Fprintf(b, "cycle: %s\n", strings.Join(append(slices.Clip(cycle), cycle[0]), c.then))
+	}
+	var legend []string
+	for _, state := range states {
+		if slices.ContainsFunc(g.Nodes, func(n Node) bool { return n.State == state }) {
+			legend = append(legend, c.marks[state]+" "+state)
+		}
+	}
+	b.WriteString(strings.Join(legend, c.notes) + "\n")
+}

@@ -1,0 +1,216 @@
+// Package jsonedit changes single values in a JSON text and keeps every other byte: the order of keys, unknown keys,
+// the forms of numbers, white space, line ends and the byte order mark. It knows nothing of what the values mean, and
+// it reads and writes no file.
+package jsonedit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const bom = "\ufeff"
+
+// A Doc is a JSON object held as its text. The text is JSON at any time.
+type Doc struct{ text []byte }
+
+// Parse reads a document; a blank one is an empty object. Anything but an object is an error, and one in the JSON names
+// its line. Of a key that is there twice the last one counts, as for encoding/json.
+func Parse(data []byte) (*Doc, error) {
+	body := bytes.TrimPrefix(data, []byte(bom))
+	if len(bytes.TrimSpace(body)) == 0 {
+		return &Doc{text: []byte("{}\n")}, nil
+	}
+	var v any
+	if err := json.Unmarshal(body, &v); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			line := 1 + bytes.Count(body[:min(int(syntax.Offset), len(body))], []byte("\n"))
+			err = fmt.Errorf("line %d: %w", line, err)
+		}
+		return nil, err
+	}
+	if _, ok := v.(map[string]any); !ok {
+		return nil, errors.New("not a JSON object")
+	}
+	return &Doc{text: slices.Clone(data)}, nil
+}
+
+// Bytes returns the text as it is now.
+func (d *Doc) Bytes() []byte { return slices.Clone(d.text) }
+
+// Get returns the JSON of the value at a path of keys; false where there is none.
+func (d *Doc) Get(path ...string) (json.RawMessage, bool) {
+	at := d.start()
+	end := len(d.text)
+	for _, key := range path {
+		if d.text[at] != '{' {
+			return nil, false
+		}
+		m, ok := d.members(at).find(key)
+		if !ok {
+			return nil, false
+		}
+		at, end = m.val, m.end
+	}
+	return json.RawMessage(bytes.TrimSpace(d.text[at:end])), true
+}
+
+// Keys returns the keys of the object at a path, each once, in the order of the text; nil where there is no object.
+func (d *Doc) Keys(path ...string) []string {
+	raw, ok := d.Get(path...)
+	if !ok || raw[0] != '{' {
+		return nil
+	}
+	inner := &Doc{text: raw}
+	var keys []string
+	for _, m := range inner.members(0).parts {
+		if !slices.Contains(keys, m.key) {
+			keys = append(keys, m.key)
+		}
+	}
+	return keys
+}
+
+// Set writes a value, which must be JSON, at a path of keys. Objects that are missing on the way are made, in the style
+// of the document; null counts as missing. Nothing changes where the value is there already, however it is written. The
+// error is for a path that leads through something else than an object.
+func (d *Doc) Set(value json.RawMessage, path ...string) error {
+	switch {
+	case len(path) == 0:
+		return errors.New("no key to set")
+	case !json.Valid(value):
+		return fmt.Errorf("%.40q is not JSON", value)
+	}
+	value = bytes.TrimSpace(value)
+	st, at := d.style(), d.start()
+	for depth, key := range path {
+		o := d.members(at)
+		m, ok := o.find(key)
+		if !ok {
+			d.insert(o, Quote(key)+st.colon+st.nested(path[depth+1:], string(value), depth+1), depth, st)
+			return nil
+		}
+		old := d.text[m.val:m.end]
+		last := depth == len(path)-1
+		switch {
+		case last && sameJSON(old, value):
+			return nil
+		case last:
+			d.splice(m.val, m.end, string(value))
+			return nil
+		case string(old) == "null":
+			d.splice(m.val, m.end, st.nested(path[depth+1:], string(value), depth+1))
+			return nil
+		case old[0] != '{':
+			return fmt.Errorf("%q is no object, but %.40s", strings.Join(path[:depth+1], "."), old)
+		}
+		at = m.val
+	}
+	return nil
+}
+
+// Remove takes a key away, every time it is there, and says whether it was. What is around it stays.
+func (d *Doc) Remove(path ...string) bool {
+	removed := false
+	for len(path) > 0 {
+		at, ok := d.at(path[:len(path)-1])
+		if !ok {
+			break
+		}
+		o := d.members(at)
+		i := slices.IndexFunc(o.parts, func(m member) bool { return m.key == path[len(path)-1] })
+		if i < 0 {
+			break
+		}
+		d.drop(o, i)
+		removed = true
+	}
+	return removed
+}
+
+// Quote writes a string as JSON, without escaping what only HTML needs escaped.
+func Quote(text string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(text) // a string can always be encoded
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// at returns where the object at a path begins.
+func (d *Doc) at(path []string) (int, bool) {
+	at := d.start()
+	for _, key := range path {
+		m, ok := d.members(at).find(key)
+		if !ok || d.text[m.val] != '{' {
+			return 0, false
+		}
+		at = m.val
+	}
+	return at, true
+}
+
+// insert adds a member behind the last one, in the layout of its neighbours. depth is that of the brackets.
+func (d *Doc) insert(o object, text string, depth int, st style) {
+	n := len(o.parts)
+	if n == 0 {
+		d.splice(o.from, o.end, st.wrap(text, depth))
+		return
+	}
+	last := o.parts[n-1]
+	sep := "," + string(d.text[o.from+1:o.parts[0].from])
+	if n > 1 {
+		sep = string(d.text[o.parts[n-2].end:last.from])
+	} else if sep == "," {
+		sep += st.gap()
+	}
+	d.splice(last.end, last.end, sep+text)
+}
+
+// drop removes the i-th member with its comma.
+func (d *Doc) drop(o object, i int) {
+	switch n := len(o.parts); {
+	case n == 1:
+		d.splice(o.from+1, o.end-1, "")
+	case i == n-1:
+		d.splice(o.parts[i-1].end, o.parts[i].end, "")
+	default:
+		d.splice(o.parts[i].from, o.parts[i+1].from, "")
+	}
+}
+
+// splice replaces a stretch of the text.
+func (d *Doc) splice(from, to int, text string) {
+	d.text = slices.Concat(d.text[:from], []byte(text), d.text[to:])
+}
+
+// sameJSON says whether two texts differ in white space and escapes alone. Numbers are the same only where they are
+// written the same: 1 and 1.0 are one value to encoding/json, and two to whoever wrote them.
+func sameJSON(a, b []byte) bool {
+	return bytes.Equal(plain(a), plain(b))
+}
+
+// plain is the text without white space, its strings written in one way.
+func plain(text []byte) []byte {
+	var out []byte
+	for i := 0; i < len(text); {
+		switch c := text[i]; {
+		case isSpace(c):
+			i++
+		case c == '"':
+			end := skipString(text, i)
+			var s string
+			_ = json.Unmarshal(text[i:end], &s) // it is JSON
+			out = append(out, Quote(s)...)
+			i = end
+		default:
+			out = append(out, c)
+			i++
+		}
+	}
+	return out
+}

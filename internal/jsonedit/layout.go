@@ -1,0 +1,163 @@
+package jsonedit
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+// A member is a key and its value by their places in the text.
+type member struct {
+	key      string
+	from     int // the key's opening quote
+	val, end int // the value
+}
+
+// An object is from its bracket to behind the other one.
+type object struct {
+	from, end int
+	parts     []member
+}
+
+// find returns the member of that key.
+func (o object) find(key string) (member, bool) {
+	for i := len(o.parts) - 1; i >= 0; i-- {
+		if o.parts[i].key == key {
+			return o.parts[i], true
+		}
+	}
+	return member{}, false
+}
+
+// start is where the document's object begins.
+func (d *Doc) start() int {
+	at := 0
+	if bytes.HasPrefix(d.text, []byte(bom)) {
+		at = len(bom)
+	}
+	return skipSpace(d.text, at)
+}
+
+// members lists what is in the object at the place. The text is known to be JSON, so nothing needs to be checked.
+func (d *Doc) members(at int) object {
+	o := object{from: at}
+	i := skipSpace(d.text, at+1)
+	for d.text[i] != '}' {
+		m := member{from: i}
+		i = skipString(d.text, i)
+		_ = json.Unmarshal(d.text[m.from:i], &m.key) // it is JSON
+		i = skipSpace(d.text, i) + 1                 // the colon
+		m.val = skipSpace(d.text, i)
+		m.end = skipValue(d.text, m.val)
+		o.parts = append(o.parts, m)
+		if i = skipSpace(d.text, m.end); d.text[i] == ',' {
+			i = skipSpace(d.text, i+1)
+		}
+	}
+	o.end = i + 1
+	return o
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+func skipSpace(text []byte, i int) int {
+	for i < len(text) && isSpace(text[i]) {
+		i++
+	}
+	return i
+}
+
+// skipString returns the offset behind the string that begins at i.
+func skipString(text []byte, i int) int {
+	for i++; text[i] != '"'; i++ {
+		if text[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+// skipValue returns the offset behind the value that begins at i.
+func skipValue(text []byte, i int) int {
+	depth := 0
+	for {
+		switch text[i] {
+		case '"':
+			i = skipString(text, i)
+		case '{', '[':
+			depth++
+			i++
+			continue
+		case '}', ']':
+			depth--
+			i++
+		case ',', ':', ' ', '\t', '\r', '\n':
+			i++
+			continue
+		default:
+			for i < len(text) && !bytes.ContainsRune([]byte(",]} \t\r\n"), rune(text[i])) {
+				i++
+			}
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+}
+
+// A style is how the document is laid out.
+type style struct {
+	line  string // line end, "" for a document on one line
+	unit  string // one level of indentation
+	colon string // between a key and its value
+}
+
+// style reads the layout off the first member.
+func (d *Doc) style() style {
+	top := d.members(d.start())
+	if len(top.parts) == 0 {
+		return style{line: "\n", unit: "  ", colon: ": "}
+	}
+	first := top.parts[0]
+	st := style{colon: ":"}
+	if gap := string(d.text[skipString(d.text, first.from):first.val]); strings.Trim(gap, " \t") == ":" {
+		st.colon = gap
+	}
+	lead := string(d.text[top.from+1 : first.from])
+	if i := strings.LastIndexByte(lead, '\n'); i >= 0 {
+		st.line, st.unit = "\n", lead[i+1:]
+		if i > 0 && lead[i-1] == '\r' {
+			st.line = "\r\n"
+		}
+	}
+	return st
+}
+
+// indent begins a line at the depth; for a document on one line it is nothing.
+func (st style) indent(depth int) string {
+	if st.line == "" {
+		return ""
+	}
+	return st.line + strings.Repeat(st.unit, depth)
+}
+
+// gap is what a one-line document has behind a comma.
+func (st style) gap() string {
+	if st.line == "" && strings.HasSuffix(st.colon, " ") {
+		return " "
+	}
+	return ""
+}
+
+// wrap writes an object with one member, whose brackets stand at the depth.
+func (st style) wrap(inner string, depth int) string {
+	return "{" + st.indent(depth+1) + inner + st.indent(depth) + "}"
+}
+
+// nested writes value under the keys of path, objects around it.
+func (st style) nested(path []string, value string, depth int) string {
+	if len(path) == 0 {
+		return value
+	}
+	return st.wrap(Quote(path[0])+st.colon+st.nested(path[1:], value, depth+1), depth)
+}

@@ -1,0 +1,133 @@
+package project
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"greenlight/internal/jsonedit"
+)
+
+// A Model says which model a role of the work gets.
+type Model struct {
+	Role     string // "architect", "test_writer", …
+	Model    string // "" where nobody says: the role's own file decides
+	Override bool   // it is the role's own, not the profile's
+}
+
+// Profiles are the names that model_profile may have: the file's own, else the usual ones.
+func (s *Settings) Profiles() []string {
+	if own := s.doc.Keys("profiles"); len(own) > 0 {
+		return own
+	}
+	return []string{"quality", "balanced", "budget"}
+}
+
+// Profile is the profile that counts.
+func (s *Settings) Profile() string {
+	set, _ := s.Get("model_profile") // a key that is known
+	var name string
+	_ = json.Unmarshal(set.Value, &name) // checked, or gl's own
+	return name
+}
+
+// Models returns the model of every role that the profiles or the overrides name, else of the usual ones.
+func (s *Settings) Models() []Model {
+	profile := s.Profile()
+	var list []Model
+	for _, role := range s.Roles() {
+		m := Model{Role: role}
+		if m.Model = s.text("model_overrides", role); m.Model != "" {
+			m.Override = true
+		} else {
+			m.Model = s.text("profiles", profile, role)
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// Roles are those that work on a slice.
+func (s *Settings) Roles() []string {
+	var roles []string
+	add := func(more []string) {
+		for _, r := range more {
+			if !slices.Contains(roles, r) {
+				roles = append(roles, r)
+			}
+		}
+	}
+	add(s.doc.Keys("profiles", s.Profile()))
+	for _, p := range s.doc.Keys("profiles") {
+		add(s.doc.Keys("profiles", p))
+	}
+	if len(roles) == 0 {
+		add([]string{"architect", "designer", "test_writer", "implementer", "security", "debugger", "verifier",
+			"codebase_mapper", "assessor", "wrapper"})
+	}
+	add(s.doc.Keys("model_overrides"))
+	return roles
+}
+
+// text is the string at a path; "" for none.
+func (s *Settings) text(path ...string) string {
+	var text string
+	if raw, ok := s.doc.Get(path...); ok {
+		_ = json.Unmarshal(raw, &text) // what is no text says nothing
+	}
+	return text
+}
+
+// ResetModel is the word that takes an override away.
+const ResetModel = "reset"
+
+// ModelNames are the short names that Claude Code has for models.
+func ModelNames() []string {
+	return []string{"opus", "sonnet", "haiku", "inherit", "default", "opusplan"}
+}
+
+var modelGrammar = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]{0,127}$`)
+
+// SetModel overrides the model of a role, or takes the override away (ResetModel). The role may be written as its agent
+// is called: gl-test-writer is test_writer. The error is a *SettingError where the role or the model can't be.
+func (s *Settings) SetModel(role, model string) error {
+	role, err := s.role(role)
+	if err != nil {
+		return err
+	}
+	if model == ResetModel {
+		s.doc.Remove("model_overrides", role)
+		return nil
+	}
+	// A short name is a known one; a full id has a digit or a separator somewhere.
+	known := slices.Contains(ModelNames(), model)
+	if !known && (!modelGrammar.MatchString(model) || !strings.ContainsAny(model, "0123456789-:/.")) {
+		return &SettingError{
+			Reason: fmt.Sprintf("model %q is none (%s, or a full model id; %s takes the override away)",
+				model, strings.Join(ModelNames(), ", "), ResetModel),
+			Got: model, Known: append(ModelNames(), ResetModel),
+		}
+	}
+	return s.put(json.RawMessage(jsonedit.Quote(model)), "model_overrides", role)
+}
+
+// role finds the role that is meant.
+func (s *Settings) role(name string) (string, error) {
+	all := s.Roles()
+	plain := func(r string) string {
+		return strings.ReplaceAll(strings.TrimPrefix(strings.ToLower(r), "gl-"), "-", "_")
+	}
+	for _, same := range []func(string) bool{
+		func(r string) bool { return r == name },
+		func(r string) bool { return plain(r) == plain(name) },
+	} {
+		if i := slices.IndexFunc(all, same); i >= 0 {
+			return all[i], nil
+		}
+	}
+	return "", &SettingError{
+		Reason: fmt.Sprintf("no agent is called %q (there are: %s)", name, strings.Join(all, ", ")), Got: plain(name), Known: all,
+	}
+}

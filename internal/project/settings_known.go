@@ -1,0 +1,187 @@
+package project
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/jsonedit"
+)
+
+// A knownSetting is a key that gl, or the commands that ship with it, read.
+type knownSetting struct {
+	key   string
+	value json.RawMessage // the default; nil for none
+	kind  settingKind
+}
+
+type settingKind int
+
+const (
+	textSetting   settingKind = iota
+	parsedSetting             // a key of parallel: its reader knows
+	modeSetting
+	profileSetting
+	boolSetting
+	countSetting // a whole number, 0 or more
+)
+
+// Modes are what mode may be.
+func Modes() []string { return []string{"interactive", "yolo"} }
+
+const defaultProfile = "balanced"
+
+// knownSettings lists them in the order in which they are shown.
+func knownSettings() []knownSetting {
+	c := DefaultConfig()
+	list := []knownSetting{
+		{"mode", rawJSON(c.Mode), modeSetting},
+		{"model_profile", rawJSON(defaultProfile), profileSetting},
+	}
+	for _, s := range []struct {
+		key   string
+		value any
+	}{
+		{"max", c.Max}, {"agent", c.Agent}, {"agents", map[string]any{}}, {"claude_flags", strings.Join(c.Flags, " ")},
+		{"tmux_session_prefix", c.Prefix}, {"watch_interval_seconds", c.Interval / time.Second},
+		{"stale_minutes", c.StaleAfter / time.Minute}, {"silent_minutes", c.Silent / time.Minute},
+		{"tool_minutes", c.Tool / time.Minute}, {"result_grace_seconds", c.Result / time.Second},
+		{"hold_seconds", c.Hold / time.Second}, {"stagger_ms", c.Stagger / time.Millisecond},
+	} {
+		list = append(list, knownSetting{"parallel." + s.key, rawJSON(s.value), parsedSetting})
+	}
+	for _, key := range []string{"security_scan", "visual_checkpoint", "auto_parallel", "run_full_suite_after_slice"} {
+		list = append(list, knownSetting{"workflow." + key, nil, boolSetting})
+	}
+	for _, key := range []string{"max_implementation_retries", "max_security_retries"} {
+		list = append(list, knownSetting{"workflow." + key, nil, countSetting})
+	}
+	for _, key := range []string{"test.command", "test.filter_flag", "test.coverage_command", "test.security_filter",
+		"project.name", "project.stack", "project.src_dir", "project.test_dir"} {
+		list = append(list, knownSetting{key, nil, textSetting})
+	}
+	return list
+}
+
+// rawJSON is for values that have a JSON.
+func rawJSON(v any) json.RawMessage {
+	if s, ok := v.(string); ok {
+		return json.RawMessage(jsonedit.Quote(s))
+	}
+	raw, _ := json.Marshal(v)
+	return raw
+}
+
+func findSetting(key string) (knownSetting, bool) {
+	for _, k := range knownSettings() {
+		if k.key == key {
+			return k, true
+		}
+	}
+	return knownSetting{}, false
+}
+
+// SettingKeys lists the keys that gl knows.
+func SettingKeys() []string {
+	var keys []string
+	for _, k := range knownSettings() {
+		keys = append(keys, k.key)
+	}
+	return keys
+}
+
+// literal is the JSON of a text as a person types it: what a number or a list can be is one.
+func (k knownSetting) literal(text string) json.RawMessage {
+	quoted := json.RawMessage(jsonedit.Quote(text))
+	raw := json.RawMessage(strings.TrimSpace(text))
+	switch {
+	case k.kind == boolSetting, k.kind == countSetting:
+	case k.kind != parsedSetting, k.value[0] == '"' && !strings.HasPrefix(string(raw), "["):
+		return quoted
+	}
+	if !json.Valid(raw) {
+		return quoted
+	}
+	return raw
+}
+
+// check says why the value can't be, with the key's name: a *SettingError. The reader of config.json decides about what
+// it reads.
+func (k knownSetting) check(s *Settings, raw json.RawMessage) error {
+	want := ""
+	switch k.kind {
+	case parsedSetting:
+		return parses(fmt.Appendf(nil, `{"parallel": {%s: %s}}`, jsonedit.Quote(strings.TrimPrefix(k.key, "parallel.")), raw))
+	case modeSetting:
+		return k.oneOf(raw, Modes())
+	case profileSetting:
+		return k.oneOf(raw, s.Profiles())
+	case textSetting:
+		var text string
+		if json.Unmarshal(raw, &text) != nil || strings.ContainsFunc(text, unicode.IsControl) {
+			want = "one line of text"
+		}
+	case boolSetting:
+		var b bool
+		if json.Unmarshal(raw, &b) != nil {
+			want = "true or false"
+		}
+	case countSetting:
+		var n float64
+		if json.Unmarshal(raw, &n) != nil || n < 0 || n != math.Trunc(n) {
+			want = "a whole number, 0 or more"
+		}
+	}
+	if want != "" {
+		return badSetting("%s must be %s, not %s", k.key, want, short(raw))
+	}
+	return nil
+}
+
+// parses says what the reader of config.json has against the text.
+func parses(config []byte) error {
+	if _, err := parseConfig(config); err != nil {
+		return badSetting("%s", err)
+	}
+	return nil
+}
+
+// oneOf takes one of a few texts.
+func (k knownSetting) oneOf(raw json.RawMessage, all []string) error {
+	var text string
+	if json.Unmarshal(raw, &text) == nil && slices.Contains(all, text) {
+		return nil
+	}
+	return &SettingError{
+		Reason: fmt.Sprintf("%s must be one of %s, not %s", k.key, strings.Join(all, ", "), short(raw)), Got: text, Known: all,
+	}
+}
+
+// agentValue reads what is set below parallel.agents: NAME.command as a list or a command line, NAME as an object.
+func agentValue(name, text string) (json.RawMessage, error) {
+	raw := json.RawMessage(strings.TrimSpace(text))
+	name, isCommand := strings.CutSuffix(name, ".command")
+	if name == "" || strings.Contains(name, ".") {
+		return nil, badSetting("parallel.agents.%s: the name of an agent can't have a dot here", name)
+	}
+	if isCommand && !strings.HasPrefix(string(raw), "[") {
+		words, err := agent.SplitWords(text)
+		if err != nil {
+			return nil, badSetting("parallel.agents.%s.command can't be split into words (%v)", name, err)
+		}
+		raw = rawJSON(words)
+	}
+	whole := raw
+	if isCommand {
+		whole = fmt.Appendf(nil, `{"command": %s}`, raw)
+	}
+	if !json.Valid(raw) {
+		return nil, badSetting(`parallel.agents.%s must be {"command": ["program", "{prompt}"]}, not %s`, name, short(raw))
+	}
+	return raw, parses(fmt.Appendf(nil, `{"parallel": {"agents": {%s: %s}}}`, jsonedit.Quote(name), whole))
+}

@@ -1,0 +1,377 @@
+package project
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"greenlight/internal/jsonedit"
+)
+
+func settingsOf(t *testing.T, text string) *Settings {
+	t.Helper()
+	doc, err := jsonedit.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Settings{doc}
+}
+
+// What gl knows has the defaults that gl has, and each of them is a value that may be set.
+func TestKnownSettings(t *testing.T) {
+	s := settingsOf(t, "")
+	for _, k := range knownSettings() {
+		if k.value != nil {
+			if err := k.check(s, k.value); err != nil {
+				t.Errorf("the default: %v", err)
+			}
+		}
+	}
+	var text strings.Builder
+	text.WriteString("{}")
+	for _, k := range knownSettings() {
+		if k.value != nil {
+			if err := s.put(k.value, strings.Split(k.key, ".")...); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	got, err := parseConfig(s.doc.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := DefaultConfig()
+	want.Agents = map[string][]string{}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// Every key of parallel that the reader of config.json refuses a wrong value for is a known setting.
+func TestKnownSettingsAreThoseThatAreRead(t *testing.T) {
+	for _, k := range knownSettings() {
+		if k.kind == parsedSetting && k.check(settingsOf(t, ""), json.RawMessage(`false`)) == nil {
+			t.Errorf("%s is read by nobody", k.key)
+		}
+	}
+}
+
+func TestSet(t *testing.T) {
+	const file = `{"version": "1.0", "n": 1, "mode": "yolo", "profiles": {"fast": {"architect": "x-1"}}, "list": [1], "parallel": {"max": 2}}`
+	for _, c := range []struct{ key, text, want string }{ // want is the value, or the error where it has no JSON
+		{"parallel.max", "6", "6"},
+		{"parallel.max", " 6 ", "6"},
+		{"parallel.max", "0", "! parallel.max must be a whole number from 1 to 1000, not 0"},
+		{"parallel.max", "six", `! parallel.max must be a whole number from 1 to 1000, not "six"`},
+		{"parallel.stagger_ms", "0", "0"},
+		{"parallel.hold_seconds", "-1", "! parallel.hold_seconds must be a number above 0, not -1"},
+		{"parallel.agent", "4", `"4"`},
+		{"parallel.agent", "", "! parallel.agent must be a text"},
+		{"parallel.claude_flags", `--max-turns 7 --allowedTools "Bash(git *)"`, `"--max-turns 7 --allowedTools \"Bash(git *)\""`},
+		{"parallel.claude_flags", `["-a", "b c"]`, `["-a", "b c"]`},
+		{"parallel.claude_flags", `"open`, "! parallel.claude_flags can't be split into words"},
+		{"parallel.agents.mine", `{"command": ["x"]}`, `{"command": ["x"]}`},
+		{"parallel.agents.mine", `x`, "! parallel.agents.mine must be"},
+		{"parallel.agents.mine.command", `my-agent "{prompt}"`, `["my-agent","{prompt}"]`},
+		{"parallel.agents.mine.command", ``, "! parallel.agents"},
+		{"parallel.agents.a.b", `{}`, "! parallel.agents.a.b: the name"},
+		{"parallel.maxx", "6", `! no setting is called "parallel.maxx"`},
+		{"mode", "interactive", `"interactive"`},
+		{"mode", "yol", `! mode must be one of interactive, yolo, not "yol"`},
+		{"model_profile", "fast", `"fast"`},
+		{"model_profile", "balanced", `! model_profile must be one of fast, not "balanced"`},
+		{"model_overrides.architect", "opus", `"opus"`},
+		{"workflow.security_scan", "false", "false"},
+		{"workflow.security_scan", "no", `! workflow.security_scan must be true or false, not "no"`},
+		{"workflow.max_security_retries", "2.5", "! workflow.max_security_retries must be a whole number, 0 or more, not 2.5"},
+		{"test.command", "go test ./...", `"go test ./..."`},
+		{"test.command", "true", `"true"`},
+		{"test.command", "a\nb", "! test.command must be one line of text"},
+		{"version", "2.0", `"2.0"`},
+		{"n", "7", "7"},
+		{"n", "x", "! n is a number in the file, and must stay one, not x"},
+		{"list", "[2, 3]", "[2, 3]"},
+		{"profiles.fast", "{}", "! profiles.fast is an object"},
+		{"profiles.fast.architect", "y-2", `"y-2"`},
+		{"profiles.slow.architect", "y-2", "! no setting is called"},
+		{"", "x", "! no setting is called"},
+	} {
+		s := settingsOf(t, file)
+		err := s.Set(c.key, c.text)
+		if want, refused := strings.CutPrefix(c.want, "! "); refused {
+			var bad *SettingError
+			if !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s %s: %v, want %q", c.key, c.text, err, want)
+			}
+			if string(s.doc.Bytes()) != file {
+				t.Errorf("%s %s: refused, but written: %s", c.key, c.text, s.doc.Bytes())
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s %s: %v", c.key, c.text, err)
+			continue
+		}
+		if set, err := s.Get(c.key); err != nil || string(set.Value) != c.want || !set.File || set.Wrong != "" {
+			t.Errorf("%s %s: %+v, %v, want %s", c.key, c.text, set, err, c.want)
+		}
+	}
+}
+
+func TestSetSaysWhatWasMeant(t *testing.T) {
+	for _, c := range []struct{ key, text, known string }{
+		{"parallel.maxx", "6", "parallel.max"}, {"mode", "yol", "yolo"}, {"model_overrides.architekt", "opus", "architect"},
+		{"model_overrides.architect", "opsu", "opus"},
+	} {
+		var bad *SettingError
+		if err := settingsOf(t, "").Set(c.key, c.text); !errors.As(err, &bad) || bad.Got == "" || !slices.Contains(bad.Known, c.known) {
+			t.Errorf("%s %s: %v, %+v", c.key, c.text, err, bad)
+		}
+	}
+}
+
+// gl's reader doesn't tell "Mode" from "mode"; a value that it wouldn't find is no value.
+func TestSetWhatIsNotRead(t *testing.T) {
+	for text, key := range map[string]string{`{"mode": "yolo", "Mode": "yolo"}`: "mode", `{"parallel": {}, "PARALLEL": {"max": 3}}`: "parallel.max"} {
+		value := map[string]string{"mode": "interactive", "parallel.max": "4"}[key]
+		if err := settingsOf(t, text).Set(key, value); err == nil || !strings.Contains(err.Error(), "reads like") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if err := settingsOf(t, `{"parallel": 3}`).Set("parallel.max", "4"); err == nil || !strings.Contains(err.Error(), `"parallel" is no object, but 3`) {
+		t.Error(err)
+	}
+}
+
+func TestList(t *testing.T) {
+	s := settingsOf(t, `{"zeta": {"eta": [1]}, "mode": "yolo", "model_overrides": {"x": "y"}, "profiles": {"a": {"b": "c"}},
+		"model_profile": "none", "parallel": {"max": 0, "agent": "codex", "mine": true, "hold_seconds": null,
+		"agents": {"k": {"command": ["k"]}}}, "test": {"command": "make"}, "workflow": {"security_scan": 1}, "dotted.key": 1}`)
+	got := map[string]string{}
+	for _, set := range s.List() {
+		if _, twice := got[set.Key]; twice {
+			t.Errorf("%s is there twice", set.Key)
+		}
+		got[set.Key] = fmt.Sprintf("%s %v %v", set.Value, set.File, set.Wrong != "")
+	}
+	for key, want := range map[string]string{
+		"mode": `"yolo" true false`, "model_profile": `"balanced" false true`, "parallel.max": "4 false true",
+		"parallel.agent": `"codex" true false`, "parallel.hold_seconds": "300 false false", "parallel.mine": "true true false",
+		"parallel.agents": `{"k": {"command": ["k"]}} true false`, "test.command": `"make" true false`, "zeta.eta": "[1] true false",
+		"workflow.security_scan": "", "project.name": "", "profiles.a.b": "", "model_overrides.x": "", "dotted.key": "",
+		"parallel.agents.k.command": "",
+	} {
+		if got[key] != want {
+			t.Errorf("%s: %q, want %q", key, got[key], want)
+		}
+	}
+}
+
+func TestModels(t *testing.T) {
+	s := settingsOf(t, `{"model_profile": "fast", "model_overrides": {"security": "opus", "extra": "haiku", "odd": 3},
+		"profiles": {"slow": {"architect": "opus", "wrapper": "opus"}, "fast": {"security": "haiku", "architect": "sonnet"}}}`)
+	want := []Model{{"security", "opus", true}, {"architect", "sonnet", false}, {"wrapper", "", false}, {"extra", "haiku", true}, {"odd", "", false}}
+	if d := cmp.Diff(want, s.Models()); d != "" {
+		t.Error(d)
+	}
+	if s.Profile() != "fast" || !slices.Equal(s.Profiles(), []string{"slow", "fast"}) {
+		t.Error(s.Profile(), s.Profiles())
+	}
+	empty := settingsOf(t, "")
+	if m := empty.Models(); len(m) == 0 || m[0].Model != "" || empty.Profile() != "balanced" || !slices.Contains(empty.Profiles(), "budget") {
+		t.Errorf("%v, %s, %v", m, empty.Profile(), empty.Profiles())
+	}
+}
+
+func TestSetModel(t *testing.T) {
+	for _, c := range []struct{ role, model, want string }{
+		{"architect", "opus", `{"architect":"opus"}`},
+		{"gl-test-writer", "claude-sonnet-4-5[1m]", `{"test_writer":"claude-sonnet-4-5[1m]"}`},
+		{"Test_Writer", "us.anthropic.x-v1:0", `{"test_writer":"us.anthropic.x-v1:0"}`},
+		{"architect", "sonet", "!"},
+		{"architect", "", "!"},
+		{"architect", "a b-1", "!"},
+		{"nobody", "opus", "!"},
+	} {
+		s := settingsOf(t, "")
+		err := s.SetModel(c.role, c.model)
+		if c.want == "!" {
+			var bad *SettingError
+			if !errors.As(err, &bad) {
+				t.Errorf("%s %s: %v", c.role, c.model, err)
+			}
+			continue
+		}
+		raw, _ := s.doc.Get("model_overrides")
+		if err != nil || string(compact(raw)) != c.want {
+			t.Errorf("%s %s: %s, %v", c.role, c.model, raw, err)
+		}
+		if err := s.SetModel(c.role, ResetModel); err != nil {
+			t.Error(err)
+		}
+		if keys := s.doc.Keys("model_overrides"); len(keys) > 0 {
+			t.Errorf("after the reset: %v", keys)
+		}
+	}
+}
+
+func projectAt(t *testing.T, config string) *Project {
+	t.Helper()
+	root := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(root, stateDir, "slices"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if config != "" {
+		if err := os.WriteFile(filepath.Join(root, configFile), []byte(config), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func configOf(t *testing.T, p *Project) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(p.Root, configFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestEditSettings(t *testing.T) {
+	const text = "\ufeff{\r\n\t\"own\":  1.50,\r\n\t\"parallel\": {\"max\":2 }\r\n}\r\n"
+	p := projectAt(t, text)
+	set := func(key, value string) error {
+		return p.EditSettings(context.Background(), func(s *Settings) error { return s.Set(key, value) })
+	}
+	if err := set("parallel.max", "3"); err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(strings.Replace(text, "2", "3", 1), configOf(t, p)); d != "" {
+		t.Error(d)
+	}
+	before, err := os.Stat(filepath.Join(p.Root, configFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := set("parallel.max", "3"); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.Stat(filepath.Join(p.Root, configFile)); err != nil || !os.SameFile(before, after) {
+		t.Errorf("what changes nothing was written (%v)", err)
+	}
+	if err := set("parallel.max", "no"); err == nil {
+		t.Error("a wrong value was taken")
+	}
+
+	none := projectAt(t, "")
+	if s, err := none.Settings(); err != nil || len(s.doc.Keys()) > 0 {
+		t.Errorf("no file: %v", err)
+	}
+	if err := none.EditSettings(context.Background(), func(s *Settings) error { return s.Set("mode", "yolo") }); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := configOf(t, none), "{\n  \"mode\": \"yolo\"\n}\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestEditSettingsOfABrokenFile(t *testing.T) {
+	const text = "{\n\"mode\": \"yolo\",\n}\n"
+	p := projectAt(t, text)
+	err := p.EditSettings(context.Background(), func(s *Settings) error { return s.Set("mode", "interactive") })
+	if err == nil || !strings.Contains(err.Error(), ".greenlight/config.json: line 3") {
+		t.Error(err)
+	}
+	if got := configOf(t, p); got != text {
+		t.Errorf("it was written: %q", got)
+	}
+	if s, err := p.Settings(); err == nil || s.Profile() != "balanced" {
+		t.Errorf("%v, %s", err, s.Profile())
+	}
+}
+
+// An editor that writes between our reading and our writing loses nothing, and neither do we.
+func TestEditSettingsBesideAnEditor(t *testing.T) {
+	p := projectAt(t, `{"a": 1}`)
+	path := filepath.Join(p.Root, configFile)
+	calls := 0
+	err := p.EditSettings(context.Background(), func(s *Settings) error {
+		if calls++; calls == 1 {
+			if err := os.WriteFile(path, []byte(`{"a": 2}`), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return s.Set("mode", "yolo")
+	})
+	if got := configOf(t, p); err != nil || calls != 2 || got != `{"a": 2, "mode": "yolo"}` {
+		t.Errorf("%v after %d calls: %s", err, calls, got)
+	}
+}
+
+// Of many changes at the same time none is lost.
+func TestEditSettingsAtTheSameTime(t *testing.T) {
+	p := projectAt(t, `{}`)
+	var group sync.WaitGroup
+	keys := []string{"parallel.max", "parallel.stagger_ms", "parallel.hold_seconds", "parallel.tool_minutes", "parallel.stale_minutes"}
+	for _, key := range keys {
+		group.Add(1)
+		go func() {
+			defer group.Done()
+			other, err := Open(p.Root)
+			if err == nil {
+				err = other.EditSettings(context.Background(), func(s *Settings) error { return s.Set(key, "7") })
+			}
+			if err != nil {
+				t.Errorf("%s: %v", key, err)
+			}
+		}()
+	}
+	group.Wait()
+	s, err := p.Settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		if set, err := s.Get(key); err != nil || string(set.Value) != "7" {
+			t.Errorf("%s is %s (%v)", key, set.Value, err)
+		}
+	}
+}
+
+// Whatever is typed, the file stays one that gl reads without a complaint.
+func TestSetOfAnyText(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		doc, err := jsonedit.Parse([]byte(`{"parallel": {"max": 2}, "own": "x"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &Settings{doc}
+		key := rapid.SampledFrom(append(SettingKeys(), "own", "parallel.agents.x", "parallel.agents.x.command", "model_overrides.security")).Draw(t, "key")
+		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"1", "0", "-1", "1e9", "true", "null", "[]", `["a"]`, "{}",
+			`{"command": ["a"]}`, `{"a": {"command": []}}`, `"`, "yolo", "opus", "reset"})).Draw(t, "text")
+		if err := s.Set(key, text); err != nil {
+			return
+		}
+		if _, err := parseConfig(s.doc.Bytes()); err != nil {
+			t.Fatalf("%s = %q: %v in %s", key, text, err, s.doc.Bytes())
+		}
+		if own, _ := s.doc.Get("own"); key != "own" && string(own) != `"x"` {
+			t.Fatalf("%s = %q changed another key: %s", key, text, s.doc.Bytes())
+		}
+	})
+}

@@ -1,0 +1,6 @@
+//go:build linux && !amd64
+
+package slice
+
+// olderCalls are those that only older ports have; newer ones have renameat2, under the number of the common table.
+var olderCalls = map[uint64]string{276: "renameat2"}

@@ -1,0 +1,479 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// fixture is a session on a server of the test's own, in a directory of its own.
+type fixture struct {
+	*Session
+	t   *testing.T
+	dir string
+}
+
+func newFixture(t *testing.T, env ...string) *fixture {
+	t.Helper()
+	if !Installed() {
+		t.Skip("tmux is not installed")
+	}
+	dir, err := os.MkdirTemp("/tmp", "glt") // t.TempDir's names are too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMUX_TMPDIR=" + dir, "TERM=screen"}, env...)
+	f := &fixture{Session: Open(filepath.Join(dir, "shop"), "gl", env), t: t, dir: dir}
+	t.Cleanup(func() {
+		f.end()
+		os.RemoveAll(dir)
+	})
+	return f
+}
+
+// end ends the server.
+func (f *fixture) end() {
+	if pid := f.server(); pid > 0 {
+		f.run(context.Background(), "kill-server")
+		f.until("the server is gone", func() bool { return syscall.Kill(pid, 0) != nil })
+	}
+}
+
+// config writes the person's tmux.conf.
+func (f *fixture) config(text string) {
+	f.t.Helper()
+	if err := os.WriteFile(filepath.Join(f.dir, ".tmux.conf"), []byte(text), 0o644); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// server is the pid of the server, 0 for none.
+func (f *fixture) server() int {
+	out, _ := f.run(context.Background(), "display-message", "-p", "#{pid}")
+	pid, _ := strconv.Atoi(strings.TrimSpace(out))
+	return pid
+}
+
+func (f *fixture) tmux(args ...string) string {
+	f.t.Helper()
+	out, err := f.run(f.t.Context(), args...)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
+func (f *fixture) panes() []Pane {
+	f.t.Helper()
+	panes, err := f.Panes(f.t.Context())
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return panes
+}
+
+func (f *fixture) pane(tag string) Pane {
+	f.t.Helper()
+	panes := f.panes()
+	i := slices.IndexFunc(panes, func(p Pane) bool { return p.Tag == tag })
+	if i < 0 {
+		f.t.Fatalf("no pane %s among %+v", tag, panes)
+	}
+	return panes[i]
+}
+
+// place runs a shell command in a pane and returns its pid.
+func (f *fixture) place(tag, script string, reuse ...string) int {
+	f.t.Helper()
+	pid, err := f.Place(f.t.Context(), f.placement(tag, script), func(tag string) bool { return slices.Contains(reuse, tag) })
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return pid
+}
+
+func (f *fixture) placement(tag, script string, args ...string) Placement {
+	return Placement{Tag: tag, Title: "title of " + tag, Argv: append([]string{"/bin/sh", "-c", script}, args...), Dir: f.dir,
+		Bar: StatusBar{Program: filepath.Join(f.dir, "bar"), Root: f.dir}}
+}
+
+func (f *fixture) until(what string, ok func() bool) {
+	f.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			f.t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func (f *fixture) untilDead(tag string) {
+	f.t.Helper()
+	f.until(tag+"'s pane is dead", func() bool { return f.pane(tag).Dead })
+}
+
+const forever = "exec sleep 600"
+
+// terminal attaches a client of the size to the session and returns what looks at its screen. The terminal is a pane of
+// another server.
+func (f *fixture) terminal(width, height int) (screen func() string, outer *Session) {
+	f.t.Helper()
+	outer = Open(filepath.Join(f.dir, "outer"), "terminal", f.Env())
+	argv := append([]string{"-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height)}, f.AttachArgv()...)
+	if _, err := outer.run(f.t.Context(), argv...); err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() { outer.run(context.Background(), "kill-server") })
+	f.until("a client is attached", func() bool { return f.panes()[0].Attached })
+	return func() string {
+		out, _ := outer.run(f.t.Context(), "capture-pane", "-p")
+		return out
+	}, outer
+}
+
+// Thirty commands are in thirty panes, no more than nine to a window, each tagged, titled, and large enough to be read.
+func TestManyPanes(t *testing.T) {
+	f := newFixture(t)
+	const n = 30
+	pids := map[int]bool{}
+	start := time.Now()
+	for i := range n {
+		pids[f.place(fmt.Sprint("S-", i, ".1"), forever)] = true
+	}
+	t.Logf("%d panes in %v", n, time.Since(start))
+	panes := f.panes()
+	perWindow, tags := map[string]int{}, map[string]bool{}
+	for _, p := range panes {
+		perWindow[p.Window]++
+		tags[p.Tag] = true
+	}
+	if len(panes) != n || len(tags) != n || len(pids) != n {
+		t.Errorf("%d panes, %d tags, %d processes for %d commands", len(panes), len(tags), len(pids), n)
+	}
+	if want := []int{3, 9, 9, 9}; !slices.Equal(slices.Sorted(values(perWindow)), want) {
+		t.Errorf("panes by window: %v", perWindow)
+	}
+	for line := range strings.Lines(f.tmux("list-panes", "-s", "-F", "#{pane_width} #{pane_height} #{"+tagOption+"}=#{pane_title}")) {
+		var w, h int
+		var name string
+		fmt.Sscan(line, &w, &h, &name)
+		if _, title, _ := strings.Cut(strings.TrimSpace(line), "="); w < 60 || h < 14 || title != "title of "+name[:strings.Index(name, "=")] {
+			t.Errorf("pane %q", line)
+		}
+	}
+}
+
+func values(m map[string]int) func(func(int) bool) {
+	return func(yield func(int) bool) {
+		for _, v := range m {
+			if !yield(v) {
+				return
+			}
+		}
+	}
+}
+
+// A pane of a command that is over is used again; one that runs, one that nobody gave free and one that somebody scrolls
+// in are not.
+func TestReuse(t *testing.T) {
+	f := newFixture(t)
+	f.place("a.1", forever)
+	f.place("b.1", "echo the last words of b; exit 3")
+	f.place("c.1", "exit 0")
+	f.untilDead("b.1")
+	f.untilDead("c.1")
+	b := f.pane("b.1")
+	for range 6 { // panes get smaller, and keep what was said last in view
+		f.place("x.1", forever)
+	}
+	if out := f.tmux("capture-pane", "-p", "-t", b.ID); !strings.Contains(out, "the last words of b") {
+		t.Errorf("a dead pane shows %q %q %s", out, f.tmux("capture-pane", "-p", "-S-", "-t", b.ID), f.tmux("list-panes", "-F", "#{pane_id} #{pane_dead} #{pane_dead_status} #{@gl_attempt} #{pane_width}x#{pane_height} #{cursor_y} #{pane_title}"))
+	}
+	for _, p := range f.panes() {
+		if p.Tag == "x.1" {
+			f.tmux("kill-pane", "-t", p.ID)
+		}
+	}
+	f.tmux("copy-mode", "-t", b.ID)
+	pid := f.place("d.1", forever, "a.1", "b.1", "c.1")
+	if p := f.pane("d.1"); p.Dead || len(f.panes()) != 3 || p.ID == b.ID {
+		t.Errorf("d is in %+v of %+v", p, f.panes())
+	}
+	if got := f.tmux("display-message", "-p", "-t", f.pane("d.1").ID, "#{pane_pid} #{pane_title}"); got != fmt.Sprint(pid, " title of d.1") {
+		t.Errorf("the pane of d is %q, its pid %d", got, pid)
+	}
+	f.tmux("send-keys", "-t", b.ID, "-X", "cancel")
+	f.place("e.1", forever, "a.1")
+	if len(f.panes()) != 4 || f.pane("a.1").Dead {
+		t.Errorf("e took a pane that isn't free: %+v", f.panes())
+	}
+	f.place("f.1", "echo new", "b.1")
+	f.untilDead("f.1")
+	if out := f.tmux("capture-pane", "-p", "-S-", "-t", f.pane("f.1").ID); f.pane("f.1").ID != b.ID || strings.Contains(out, "words of b") {
+		t.Errorf("the pane of f, %s, shows %q", f.pane("f.1").ID, out)
+	}
+}
+
+// Two that have seen the same dead pane don't end each other's command.
+func TestReuseTwice(t *testing.T) {
+	f := newFixture(t)
+	f.place("a.1", "exit 0")
+	f.untilDead("a.1")
+	old := f.pane("a.1")
+	if _, err := f.respawn(t.Context(), old, f.placement("b.1", forever)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.respawn(t.Context(), old, f.placement("c.1", forever)); err == nil {
+		t.Error("a pane was taken from the command that runs in it")
+	}
+	if p := f.pane("b.1"); p.Dead || p.ID != old.ID {
+		t.Errorf("b is in %+v", p)
+	}
+}
+
+// What tmux and the shell have a meaning for reaches the command as it is.
+func TestHostileWords(t *testing.T) {
+	f := newFixture(t)
+	dir := filepath.Join(f.dir, `it's a.b:c #(touch x) $HOME #S %H;`)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	words := []string{"a;", ";", `b\;`, `c\`, "$(touch y)", "`touch z`", "#{pane_id}", "#(touch w)", "two words", "new\nline", "", "-t",
+		"ünïcödé", "'", `"`, "~", "%H", "{", "}", `\;`, ";;"}
+	for i, how := range []string{"the first", "a split", "a respawn"} {
+		out := filepath.Join(f.dir, fmt.Sprint("out", i))
+		p := f.placement("x.1", `{ pwd; printf '%s\0' "$@"; } >"$0.tmp"; mv "$0.tmp" "$0"`, append([]string{out}, words...)...)
+		p.Dir, p.Title = dir, `#(touch t) #{pane_id} #[fg=red] ;`
+		if _, err := f.Place(t.Context(), p, func(string) bool { return i == 2 }); err != nil {
+			t.Fatal(err)
+		}
+		f.until(how+" has run", func() bool { _, err := os.Stat(out); return err == nil })
+		f.untilDead("x.1")
+		data, _ := os.ReadFile(out)
+		if want := dir + "\n" + strings.Join(words, "\x00") + "\x00"; string(data) != want {
+			t.Errorf("%s: %q, not %q", how, data, want)
+		}
+		if title := f.tmux("display-message", "-p", "-t", f.pane("x.1").ID, "#{pane_title}"); !strings.HasPrefix(title, "#(touch t) #{pane_id}") {
+			t.Errorf("%s: title %q", how, title)
+		}
+	}
+	for _, d := range []string{dir, f.dir, "/"} {
+		for _, name := range []string{"x", "y", "z", "w", "t"} {
+			if _, err := os.Stat(filepath.Join(d, name)); err == nil {
+				t.Errorf("%s was made in %s", name, d)
+			}
+		}
+	}
+}
+
+// A person's tmux.conf may be anything; the panes stay, and the status line shows the program's words.
+func TestConfig(t *testing.T) {
+	for name, text := range map[string]string{
+		"numbers":  "set -g base-index 1\nsetw -g pane-base-index 1\nset -g renumber-windows on\nset -g status off\n",
+		"lifetime": "setw -g remain-on-exit off\nset -g destroy-unattached on\nset -s exit-unattached on\nset -g detach-on-destroy off\n",
+		"commands": "set -g default-command 'touch \"$HOME/default\"; exec sh'\nset -g default-shell /bin/false\n",
+		"looks":    "set -g status-format[0] nothing\nset -g status-right nothing\nsetw -g pane-border-status off\nset -g automatic-rename off\n",
+		"sessions": "new-session -d -s gl-shop2 'sleep 600'\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.config(text)
+			bar := "#!/bin/sh\nprintf 'here %s for ' \"$*\"\nbasename \"$GREENLIGHT_ROOT\"\n"
+			if err := os.WriteFile(filepath.Join(f.dir, "bar"), []byte(bar), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 11 {
+				f.place(fmt.Sprint("S-", i, ".1"), "exit 1")
+			}
+			if panes := f.panes(); len(panes) != 11 {
+				t.Fatalf("panes: %+v", panes)
+			}
+			screen, _ := f.terminal(120, 40)
+			f.until("the bar shows", func() bool {
+				return strings.Contains(screen(), "here status --compact for "+filepath.Base(f.dir))
+			})
+			if s := screen(); !strings.Contains(s, "title of S-") {
+				t.Errorf("no titles: %s", s)
+			}
+			if _, err := os.Stat(filepath.Join(f.dir, "default")); err == nil {
+				t.Error("the default-command has run")
+			}
+		})
+	}
+}
+
+// A broken tmux.conf costs nothing but a look at its errors.
+func TestBrokenConfig(t *testing.T) {
+	f := newFixture(t)
+	f.config("set -g no-such-option 1\nnonsense {\n")
+	f.place("a.1", forever)
+	f.place("b.1", forever)
+	if n := len(f.panes()); n != 2 {
+		t.Errorf("%d panes", n)
+	}
+}
+
+// A small terminal leaves no room for panes; then there are more windows, and they don't get one pane each.
+func TestSmallTerminal(t *testing.T) {
+	f := newFixture(t)
+	f.place("S-0.1", forever)
+	f.terminal(40, 14)
+	for i := 1; i < 20; i++ {
+		f.place(fmt.Sprint("S-", i, ".1"), forever)
+	}
+	windows := map[string]int{}
+	for _, p := range f.panes() {
+		windows[p.Window]++
+	}
+	if len(f.panes()) != 20 || len(windows) > 10 {
+		t.Errorf("%d panes in %d windows", len(f.panes()), len(windows))
+	}
+}
+
+// A server that is killed leaves its socket; one that is told to go takes a moment. Neither keeps the next from starting.
+func TestServerGone(t *testing.T) {
+	f := newFixture(t)
+	for i := range 10 {
+		f.place("a.1", forever)
+		pid := f.server()
+		if i%2 == 0 {
+			syscall.Kill(pid, syscall.SIGKILL)
+			f.until("it is dead", func() bool { return f.server() != pid })
+		} else {
+			f.run(t.Context(), "kill-server")
+		}
+	}
+	f.place("b.1", forever)
+	if len(f.panes()) != 1 {
+		t.Errorf("panes: %+v", f.panes())
+	}
+}
+
+// A window or a session that goes away while a pane is added to it is made anew.
+func TestSessionGone(t *testing.T) {
+	f := newFixture(t)
+	f.place("a.1", forever)
+	panes := f.panes()
+	f.tmux("new-session", "-d", "-s", "other", forever)
+	f.tmux("kill-session", "-t", f.target())
+	if _, err := f.add(t.Context(), panes, f.placement("b.1", forever)); err != nil {
+		t.Fatal(err)
+	}
+	if f.pane("b.1").Dead || len(f.panes()) != 1 {
+		t.Errorf("panes: %+v", f.panes())
+	}
+}
+
+func TestSilentServer(t *testing.T) {
+	f := newFixture(t)
+	f.place("a.1", forever)
+	pid := f.server()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(pid, syscall.SIGCONT)
+	_, err := f.Place(t.Context(), f.placement("b.1", forever), func(string) bool { return false })
+	if !errors.Is(err, ErrSilent) {
+		t.Errorf("a stopped server: %v", err)
+	}
+}
+
+// Many may be the first at the same time: they share one session.
+func TestTogether(t *testing.T) {
+	f := newFixture(t)
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			if _, err := f.Place(t.Context(), f.placement(fmt.Sprint("S-", i, ".1"), forever), func(string) bool { return false }); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	all.Wait()
+	tags := map[string]bool{}
+	for _, p := range f.panes() {
+		tags[p.Tag] = true
+	}
+	if len(tags) != 8 {
+		t.Errorf("panes: %+v", f.panes())
+	}
+}
+
+func TestCloseIdle(t *testing.T) {
+	f := newFixture(t)
+	over := func(tag string) bool { return tag == "over.1" }
+	f.place("over.1", forever)
+	f.place("dead.1", "exit 0")
+	f.place("runs.1", "while [ ! -e "+f.dir+"/go ]; do sleep 0.05; done")
+	f.untilDead("dead.1")
+	if err := f.CloseIdle(t.Context(), over); err != nil || len(f.panes()) != 3 {
+		t.Fatalf("closed while one runs: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f.untilDead("runs.1")
+	_, outer := f.terminal(80, 24)
+	if err := f.CloseIdle(t.Context(), over); err != nil || len(f.panes()) != 3 {
+		t.Fatalf("closed while somebody looks: %v", err)
+	}
+	outer.run(t.Context(), "kill-server")
+	f.until("nobody looks", func() bool { return !f.panes()[0].Attached })
+	pid := f.server()
+	if err := f.CloseIdle(t.Context(), over); err != nil || len(f.panes()) != 0 {
+		t.Fatalf("not closed: %v", err)
+	}
+	f.until("the server is gone", func() bool { return syscall.Kill(pid, 0) != nil })
+	if err := f.CloseIdle(t.Context(), over); err != nil {
+		t.Fatalf("closing nothing: %v", err)
+	}
+}
+
+// The server gets a scope of its own where systemd gives one. Where it refuses or doesn't answer, that costs little.
+func TestScope(t *testing.T) {
+	for name, test := range map[string]struct {
+		script string
+		scoped bool
+	}{
+		"works":   {`echo "$@" >>"$HOME/asked"; while [ "$1" != -- ]; do shift; done; shift; GL_SCOPED=1 exec "$@"`, true},
+		"refuses": {"echo no bus >&2; exit 1", false},
+		"hangs":   {"exec sleep 600", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			bin, private := filepath.Join(f.dir, "bin"), filepath.Join(f.dir, "systemd")
+			for _, d := range []string{bin, private} {
+				if err := os.Mkdir(d, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			os.WriteFile(filepath.Join(private, "private"), nil, 0o644)
+			if err := os.WriteFile(filepath.Join(bin, "systemd-run"), []byte("#!/bin/sh\n"+test.script+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+			f.env = append(f.env, "XDG_RUNTIME_DIR="+f.dir)
+			f.place("a.1", forever)
+			f.place("b.1", forever)
+			env, err := f.run(t.Context(), "show-environment", "-g", "GL_SCOPED")
+			if scoped := err == nil && strings.TrimSpace(env) == "GL_SCOPED=1"; scoped != test.scoped {
+				t.Errorf("the server's scope: %q %v", env, err)
+			}
+		})
+	}
+	if _, err := exec.LookPath("systemd-run"); err == nil && len(scope(t.Context(), []string{"XDG_RUNTIME_DIR=/nonexistent"})) != 0 {
+		t.Error("a scope without a user's systemd")
+	}
+}
