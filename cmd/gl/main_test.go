@@ -32,16 +32,16 @@ func TestScript(t *testing.T) {
 	all := maps.Clone(commands)
 	maps.Copy(all, runs)
 	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
-		Setup:               setup,
-		Cmds:                all,
-		RequireUniqueNames:  true,
-		RequireExplicitExec: false,
+		Dir:                filepath.Join("testdata", "script"),
+		Setup:              setup,
+		Cmds:               all,
+		RequireUniqueNames: true,
 	})
 }
 
 // setup gives each script a directory for what the fake claude leaves, the place of gl for scripts that have their own
-// PATH, and the name of this host for records that they forge. testscript itself passes nothing of our environment on but PATH.
+// PATH, and the name of this host for records that they forge. testscript itself passes nothing of our environment on
+// but PATH.
 func setup(env *testscript.Env) error {
 	gl, err := exec.LookPath("gl")
 	if err != nil {

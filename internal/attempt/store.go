@@ -117,7 +117,10 @@ func (s *Store) Index() (map[string][]Entry, error) {
 			return nil, err
 		}
 		for _, e := range entries {
-			all[e.Slice] = append(all[e.Slice], e)
+			leftover := e.Outcome == "" && slices.ContainsFunc(all[e.Slice], func(d Entry) bool { return d.N == e.N })
+			if !leftover { // of a settler that was killed before it could remove it
+				all[e.Slice] = append(all[e.Slice], e)
+			}
 		}
 	}
 	for _, l := range all {

@@ -131,19 +131,22 @@ agents in parallel over a dependency graph until everything is green.` + "\n" + 
 		&cobra.Group{ID: groupFiles, Title: "State, for slash commands and scripts:"},
 		&cobra.Group{ID: groupAdmin, Title: "Admin:"},
 	)
+	var order []*cobra.Command
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
 			c.GroupID = group
 			root.AddCommand(c)
 		}
+		order = append(order, commands...)
 	}
-	add(groupBegin, newInit(e))
-	add(groupBuild, newSlice(e), newRetry(e))
-	add(groupState, newStatus(e), newWhy(e), newLogs(e))
+	add(groupBegin, newInit(e), newRoadmap(e))
+	add(groupBuild, newSlice(e), newAccept(e), newReject(e), newRetry(e))
+	add(groupState, newStatus(e), newWhy(e), newGraph(e), newLogs(e), newDebug(e), newChangelog(e))
 	add(groupRun, newAttach(e), newStop(e))
 	add(groupSession, newPause(e), newResume(e))
-	add(groupFiles, newState(e), newAddSlice(e), newMigrate(e), newDoctor(e))
+	add(groupFiles, newState(e), newAddSlice(e), newMigrate(e), newSettings(e), newDoctor(e))
 	add(groupAdmin, newDemo(e), newVersion(e))
+	root.SetHelpCommand(newHelp(e, root, order))
 	root.SetHelpCommandGroupID(groupAdmin)
 	root.SetCompletionCommandGroupID(groupAdmin)
 	return root

@@ -24,7 +24,7 @@ type fix func(context.Context, *project.Project) ([]string, error)
 
 // fixes are all that gl doctor --fix does. The first must come first: whoever takes the lock sweeps silently.
 func fixes() []fix {
-	return []fix{fixTemps, fixMigration, fixIgnores, fixAttempts, fixLeftovers, fixEnvs, fixView}
+	return []fix{fixTemps, fixMigration, fixIgnores, fixLeftovers, fixAttempts, fixEnvs, fixView}
 }
 
 func fixTemps(_ context.Context, pr *project.Project) ([]string, error) {

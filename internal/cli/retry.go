@@ -116,15 +116,7 @@ func putBack(p *plan.Plan, st *plan.State, f *slice.File, now time.Time) error {
 	case st.Class != plan.Failed && st.Class != plan.Stalled:
 		return fmt.Errorf("%s can't be put back: %s", st.ID, why)
 	}
-	for _, s := range [...]setting{{key: "status", value: "pending"}, {key: "step", value: "none"}, {key: "session"}} {
-		if _, there := f.Get(s.key); !there && s.value == "" {
-			continue
-		}
-		if err := f.Set(s.key, s.value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return setFields(f, []setting{{key: "status", value: "pending"}, {key: "step", value: "none"}, {key: "session"}})
 }
 
 // lastAttempt tells what is being tried again: " (attempt 2 failed: exit 7)"; "" where no attempt is known.

@@ -203,14 +203,18 @@ var (
 // readRoadmap finds the milestones (`## Milestone: name [status]`) and the slices in their tables.
 func readRoadmap(text string) roadmap {
 	r := roadmap{rows: map[string]roadmapRow{}}
-	name := ""
+	name, level := "", 0
 	for l := range mdLines(text) {
+		m := milestoneHeading.FindStringSubmatch(l.title)
 		switch {
 		case l.code:
-		case l.level > 0 && l.level <= 3:
-			name = ""
-			if m := milestoneHeading.FindStringSubmatch(l.title); m != nil && m[1] != "" {
-				name = m[1]
+		case l.level > 0 && m == nil:
+			if l.level <= level { // a section of another kind
+				name = ""
+			}
+		case l.level > 0:
+			if m[1] != "" {
+				name, level = m[1], l.level
 				r.milestones = append(r.milestones, roadmapSection{m[1], m[2]})
 			}
 		case name != "":

@@ -46,7 +46,7 @@ func drainOnce(t *testing.T, n int, seed uint64) {
 	t.Logf("seed %d: max %d, %s", seed, limit, text)
 	spec, err := rehearsal.ParseSpec(text)
 	check(t, err)
-	pr := g.write(t, `{"parallel": {"silent_minutes": 0.05, "tool_minutes": 0.05}}`)
+	pr := g.write(t, `{"parallel": {"silent_minutes": 0.05, "tool_minutes": 0.05, "hold_seconds": 0.3}}`)
 
 	cfg := config(t, pr, "rehearsal:"+text, limit)
 	launched := map[string]int{}

@@ -57,7 +57,7 @@ func Replace(path string, old, data []byte) error {
 }
 
 // MoveDir renames a directory within its parent, durably: the one atomic step that makes many files appear together. A
-// target that is there already is an error, except for an empty directory, which is replaced.
+// target that is there already is an error.
 func MoveDir(from, to string) error {
 	dir, err := os.Open(parent(to))
 	if err == nil {

@@ -225,3 +225,27 @@ func BenchmarkReplace(b *testing.B) {
 		old, data = data, old
 	}
 }
+
+func TestMoveDir(t *testing.T) {
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "from"), filepath.Join(dir, "to")
+	for _, d := range []string{from, to} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seed(t, filepath.Join(from, "a"), "x")
+	if err := MoveDir(from, to); !errors.Is(err, os.ErrExist) || !strings.Contains(err.Error(), `move "`+from) {
+		t.Errorf("over an empty directory: %v", err)
+	}
+	if err := os.Remove(to); err != nil {
+		t.Fatal(err)
+	}
+	if err := MoveDir(from, to); err != nil || read(t, filepath.Join(to, "a")) != "x" {
+		t.Fatal(err)
+	}
+	if err := MoveDir(from, to); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("of nothing: %v", err)
+	}
+	only(t, dir, "to")
+}

@@ -68,7 +68,7 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 		r.State, r.Cause = "waiting", "for "+st.WaitingFor
 		r.Next = []string{"gl state show " + id}
 		if st.WaitingFor == "" {
-			r.Cause = "paused"
+			r.Cause, r.Next = "paused", []string{"gl resume " + id}
 		}
 	case Corrupt:
 		r.State, r.Cause = "corrupt", st.File+": "+st.Corrupt

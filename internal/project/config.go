@@ -133,7 +133,7 @@ func (c *Config) parallel(keys map[string]json.RawMessage) error {
 
 func duration(raw json.RawMessage, unit time.Duration, to *time.Duration, zero bool) error {
 	var n float64
-	if json.Unmarshal(raw, &n) != nil || n < 0 || n == 0 && !zero || n*float64(unit) > float64(30*24*time.Hour) {
+	if json.Unmarshal(raw, &n) != nil || n < 0 || n*float64(unit) < 1 && !zero || n*float64(unit) > float64(30*24*time.Hour) {
 		return errors.New("must be a number above 0")
 	}
 	*to = time.Duration(n * float64(unit))

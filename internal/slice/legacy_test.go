@@ -332,3 +332,50 @@ func TestLegacyEditKeepsTheRest(t *testing.T) {
 		}
 	})
 }
+
+// Whatever STATE.md has in it: an edit of its first row is refused, or changes no other line than the row's and those of
+// the Current section.
+func FuzzLegacyEdit(f *testing.F) {
+	f.Add(legacyText, "in_progress", "7")
+	f.Add(migrateText, "a | b", "")
+	f.Add("|ID|State|\n|-|-|\n|a|", "x\\", "1")
+	f.Fuzz(func(t *testing.T, text, status, tests string) {
+		rows, _ := parseRows(text)
+		if len(rows) == 0 {
+			return
+		}
+		r := rows[0]
+		e, err := editRow(r, parseCurrent(text), legacyEntry{}, func(f *File) error {
+			return errors.Join(f.Set("status", status), f.Set("tests", tests), f.Set("step", "s"))
+		})
+		if err != nil {
+			return
+		}
+		next, err := e.intoText(text, r, noon)
+		if err != nil {
+			return
+		}
+		got, ok := rowOf(next, r.id)
+		if !ok || got.status != status || r.cols.tests >= 0 && got.tests != count(tests) {
+			t.Fatalf("%q: %q became %+v", text, status, got)
+		}
+		c := parseCurrent(text)
+		var kept []string
+		from := 0
+		end := r.at + len(chomp(nextLine(text[r.at:])))
+		for _, s := range []stretch{{r.at, text[r.at:end]}, c.slice, c.step, c.activity} {
+			if s.from >= from {
+				kept = append(kept, text[from:s.from])
+				from = s.to()
+			}
+		}
+		at := 0
+		for _, k := range append(kept, text[from:]) {
+			i := strings.Index(next[at:], k)
+			if i < 0 {
+				t.Fatalf("%q lost %q: %q", text, k, next)
+			}
+			at += i + len(k)
+		}
+	})
+}

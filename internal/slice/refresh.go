@@ -10,8 +10,14 @@ import (
 )
 
 // Refresh regenerates STATE.md from the slice files, under the lock. A STATE.md that isn't generated is saved first. In
-// a legacy project there is nothing to regenerate.
-func (s *Store) Refresh(ctx context.Context) error { return s.locked(ctx, s.refreshView) }
+// a legacy project there is nothing to regenerate. Right after a change that this Store made in Do, there is nothing
+// to do either where somebody else's rendering has shown it meanwhile.
+func (s *Store) Refresh(ctx context.Context) error {
+	if change := s.takeUnshown(); change > 0 {
+		return s.show(ctx, change)
+	}
+	return s.locked(ctx, s.refreshAndCount)
+}
 
 // refreshView writes STATE.md, and again if a slice changed meanwhile: an agent that takes no lock may have written one
 // after it was read here, and nobody else would notice. The caller holds the project's lock.
@@ -29,7 +35,7 @@ func (s *Store) refreshView() error {
 	return nil // it was right when it was written; who changes slices that fast refreshes, too
 }
 
-// refreshOnce writes STATE.md where it isn't as it should be; done says that there was nothing to write.
+// refreshOnce writes STATE.md where it isn't as it should be; done says that it is now.
 func (s *Store) refreshOnce() (done bool, err error) {
 	s.mu.Lock()
 	old, text, format, err := s.render()
@@ -47,7 +53,9 @@ func (s *Store) refreshOnce() (done bool, err error) {
 	if err := durable.Replace(s.path("STATE.md"), before, []byte(text)); err != nil {
 		return false, fmt.Errorf("write %s: %w", stateRel("STATE.md"), err)
 	}
-	return false, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rendered.holds(), nil
 }
 
 // render returns STATE.md as it is and as it should be. The caller holds s.mu.
@@ -60,7 +68,10 @@ func (s *Store) render() (old stateFile, text, format string, err error) {
 	if old.err != nil {
 		return old, "", v.format, fmt.Errorf("read %s: %w", stateRel("STATE.md"), bareError(old.err))
 	}
-	return old, v.stateMD(old, s.readProject()), v.format, nil
+	project := s.readProject()
+	text = v.stateMD(old, project)
+	s.rendered = &rendering{v, project, text}
+	return old, text, v.format, nil
 }
 
 // saveHandWritten keeps a STATE.md that somebody wrote as STATE.md.backup, or .backup.1 and so on: the first name that

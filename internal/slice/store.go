@@ -33,7 +33,10 @@ type Store struct {
 	backup  *cached[stateFile]
 	project *cached[projectState]
 	side    *cached[legacySide]
-	config  *cached[string]
+
+	rendered *rendering // the last one
+	unshown  shownSoon  // the last change in Do
+	config   *cached[string]
 }
 
 var _ tracker.Tracker = (*Store)(nil)
@@ -65,7 +68,17 @@ func (s *Store) Watch() []string { return []string{s.path("slices"), s.path("")}
 
 // Do runs f with the project's lock held.
 func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) error {
-	return s.locked(ctx, func() error { return f(&tx{s: s}) })
+	return s.locked(ctx, func() error {
+		t := &tx{s: s}
+		err := f(t)
+		if t.wrote {
+			n := s.noteChange()
+			s.mu.Lock()
+			s.unshown = shownSoon{n, time.Now()}
+			s.mu.Unlock()
+		}
+		return err
+	})
 }
 
 // locked runs f under the project's lock, having done the housekeeping that is due.
@@ -162,19 +175,29 @@ func (s *Store) readForEdit(id string) ([]byte, *File, error) {
 // is made first. Unless f sets it, the key "updated" becomes the time of the change. f may run up to three times, each
 // time on what somebody else has just written; then the error is tracker.ErrChanged with the path.
 func (s *Store) Edit(ctx context.Context, id string, f func(*File) error) error {
-	return s.locked(ctx, func() error {
+	var change uint64
+	err := s.locked(ctx, func() error {
 		t := &tx{s: s}
 		if err := t.edit(id, true, f); err != nil {
 			return err
 		}
-		return s.refreshView()
+		if t.wrote {
+			change = s.noteChange()
+			return nil
+		}
+		return s.refreshAndCount()
 	})
+	if err != nil || change == 0 {
+		return err
+	}
+	return s.show(ctx, change)
 }
 
 // A tx is one holding of the lock. What it looked at first stays its view of which slices there are.
 type tx struct {
-	s    *Store
-	view *view
+	s     *Store
+	view  *view
+	wrote bool // a slice file
 }
 
 // look returns the view and the canonical id. The caller holds s.mu.
@@ -312,6 +335,7 @@ func (t *tx) try(v *view, id string, create bool, f func(*File) error) error {
 	if err := durable.Replace(t.s.slicePath(id), old, data); err != nil {
 		return fmt.Errorf("write %s: %w", sliceRel(id+".md"), err)
 	}
+	t.wrote = true
 	v.ix.file[id] = true
 	return nil
 }

@@ -143,7 +143,7 @@ func (s *Session) exec(ctx context.Context, argv []string, what string) (string,
 // gone says whether tmux's words mean that there is nobody to talk to.
 func gone(words string) bool {
 	for _, w := range []string{"no server running", "error connecting", "server exited", "lost server", "can't find session",
-		"can't find pane", "can't find window", "session not found", "no current client", "no sessions"} {
+		"can't find pane", "can't find window", "session not found", "no current ", "no sessions"} {
 		if strings.Contains(words, w) {
 			return true
 		}

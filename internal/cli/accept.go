@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/slice"
+)
+
+const wordExit = `
+
+Exit codes: 0 done; 1 the slice waits for nobody, or can't be written; 2 wrong usage; 3 somebody works on it.`
+
+func newAccept(e *env) *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use:   "accept ID",
+		Short: "Say yes to a slice that waits for you: it is complete",
+		Long: `Say yes to a slice that waits for a person's word: it is complete, and what needs it can be built.
+
+--force also takes a slice that is being verified or has stalled, never one whose agent still runs.` + wordExit,
+		Example:           "  gl accept S-07",
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: e.completeWaiting,
+		RunE: func(c *cobra.Command, a []string) error {
+			return runAccept(c.Context(), e, a[0], force)
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "also a slice that is being verified, or has stalled")
+	return c
+}
+
+func newReject(e *env) *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use:   "reject ID TEXT",
+		Short: "Say no to a slice that waits for you, and why: it is pending again",
+		Long: `Say no to a slice that waits for a person's word. TEXT, what is wrong with it, goes among its decisions, and the slice is
+pending: the next gl slice, or one that runs, builds it with that in mind.
+
+--force also takes a slice that is being verified or has stalled, never one whose agent still runs.` + wordExit,
+		Example:           `  gl reject S-07 "the mail must not name the customer"`,
+		Args:              args(cobra.MinimumNArgs(2)),
+		ValidArgsFunction: e.completeWaiting,
+		RunE: func(c *cobra.Command, a []string) error {
+			return runReject(c.Context(), e, a[0], strings.Join(a[1:], " "), force)
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "also a slice that is being verified, or has stalled")
+	return c
+}
+
+// completeWaiting completes the slices that wait for somebody.
+func (e *env) completeWaiting(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+	pr, err := e.project()
+	if err != nil || len(have) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var ids []string
+	for _, id := range p.Waiting {
+		ids = append(ids, cobra.CompletionWithDesc(id, agent.Clean(p.State(id).Name)))
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+// errAccepted ends an edit that has nothing to do.
+var errAccepted = errors.New("complete already")
+
+func runAccept(ctx context.Context, e *env, id string, force bool) error {
+	pr, id, err := e.projectSlice(id)
+	if err != nil {
+		return err
+	}
+	before, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return err
+	}
+	err = word(ctx, e, pr, id, force, func(st *plan.State, f *slice.File) error {
+		if st.Class == plan.Done {
+			return errAccepted
+		}
+		return setFields(f, []setting{{key: "status", value: "complete"}, {key: "step", value: "complete"},
+			{key: "waiting_for"}, {key: "session"}})
+	})
+	if errors.Is(err, errAccepted) {
+		e.print("%s is complete already\n", id)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	e.print("%s is complete\n", id)
+	after, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return err
+	}
+	after.Ready = slices.DeleteFunc(after.Ready, func(id string) bool { return slices.Contains(before.Ready, id) })
+	if len(after.Ready) > 0 {
+		e.print("Ready now: %s\n", strings.Join(after.Ready, ", "))
+	}
+	return nil
+}
+
+func runReject(ctx context.Context, e *env, id, text string, force bool) error {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.ContainsFunc(text, unicode.IsControl) {
+		return usage("say in one line, without control characters, what is wrong with %s", id)
+	}
+	pr, id, err := e.projectSlice(id)
+	if err != nil {
+		return err
+	}
+	note := time.Now().UTC().Format(time.DateOnly) + ": Rejected: " + text
+	err = word(ctx, e, pr, id, force, func(st *plan.State, f *slice.File) error {
+		if st.Class == plan.Done {
+			return fmt.Errorf("%s is complete: gl state set %s status=pending has it built again", id, id)
+		}
+		if err := f.AppendToSection("Decisions", note); err != nil {
+			return err
+		}
+		return setFields(f, []setting{{key: "status", value: "pending"}, {key: "step", value: "none"},
+			{key: "waiting_for"}, {key: "session"}})
+	})
+	if err != nil {
+		return err
+	}
+	// As in gl retry: after the slice's file, so that a kill between the two can't make it look as if somebody worked on it.
+	if err := pr.Runs.MarkRetried(id); err != nil {
+		return err
+	}
+	e.print("%s is pending again\n", id)
+	return nil
+}
+
+// word is a person's yes or no: one write, if the slice is one that waits for it.
+func word(ctx context.Context, e *env, pr *project.Project, id string, force bool, f func(*plan.State, *slice.File) error) error {
+	return pr.Slices.Edit(ctx, id, func(file *slice.File) error {
+		now := time.Now()
+		p, err := pr.Plan(now, pr.Options())
+		if err != nil {
+			return err
+		}
+		st := p.State(id)
+		if err := mayDecide(e, pr, p, st, force, now); err != nil {
+			return err
+		}
+		return f(st, file)
+	})
+}
+
+// mayDecide refuses a slice that isn't a person's to decide about.
+func mayDecide(e *env, pr *project.Project, p *plan.Plan, st *plan.State, force bool, now time.Time) error {
+	verifying := st.Class == plan.Active && strings.EqualFold(strings.TrimSpace(st.Status), "verifying")
+	why := p.Why(st.ID, now)
+	switch {
+	case st.Attempt.Open():
+		return taken("%s is being worked on by attempt %d (%s): run gl stop %s", st.ID, st.Attempt.N, st.Attempt.Agent, st.ID)
+	case st.Class == plan.Done:
+		return nil
+	case st.Class == plan.Waiting && st.WaitingFor != "":
+		return nil
+	case st.Class == plan.Waiting:
+		return fmt.Errorf("%s is paused, it waits for nobody's word: run gl resume %s", st.ID, st.ID)
+	case (verifying || st.Class == plan.Stalled) && force:
+		return nil
+	case verifying || st.Class == plan.Stalled:
+		why.Next = []string{"gl accept " + st.ID + " --force or gl reject " + st.ID + " TEXT --force to decide all the same"}
+		return decided(st, "%s", why)
+	case st.Class == plan.Active:
+		return taken("%s", why)
+	}
+	return fmt.Errorf("%s waits for nobody's word: %s", st.ID, why)
+}
+
+// decided is the refusal of a slice that --force would take: somebody may be at work on it.
+func decided(st *plan.State, format string, a ...any) error {
+	if st.Class == plan.Active {
+		return taken(format, a...)
+	}
+	return fmt.Errorf(format, a...)
+}
+
+// setFields writes fields of a slice's file; a missing one need not be made to be empty.
+func setFields(f *slice.File, set []setting) error {
+	for _, s := range set {
+		if _, there := f.Get(s.key); !there && s.value == "" {
+			continue
+		}
+		if err := f.Set(s.key, s.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}

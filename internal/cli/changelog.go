@@ -1,0 +1,168 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+)
+
+type changelogOptions struct {
+	milestone string
+	since     string
+	full      bool
+	json      bool
+}
+
+func newChangelog(e *env) *cobra.Command {
+	var o changelogOptions
+	c := &cobra.Command{
+		Use:   "changelog",
+		Short: "Tell what has been built, from summaries/",
+		Long: `Tell what has been built, from the files in .greenlight/summaries: the newest milestone first, within one in the order
+of the ids, and quick tasks by their time. Of each summary its first words are told, what changed; --full tells all.
+
+--since takes a day (2026-03-01), a time (2026-03-01T12:00:00Z) or how long ago (12h, 7d, 2w).
+
+Exit codes: 0 told, also where there is nothing yet; 1 there is no such milestone, or no project; 2 wrong usage.`,
+		Example: `  gl changelog
+  gl changelog --milestone mvp --full
+  gl changelog --since 7d
+  gl changelog --json | jq -r '.milestones[].entries[].title'`,
+		Args: args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return runChangelog(e, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.milestone, "milestone", "", "only what belongs to milestone `M`")
+	f.StringVar(&o.since, "since", "", "only what is not older: a day, a time, or how long ago (`WHEN`)")
+	f.BoolVar(&o.full, "full", false, "all of each summary")
+	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	return c
+}
+
+func runChangelog(e *env, o changelogOptions) error {
+	now := time.Now()
+	var since time.Time
+	if o.since != "" {
+		var err error
+		if since, err = readSince(o.since, now); err != nil {
+			return err
+		}
+	}
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	p, err := shownPlan(pr, now, "")
+	if err != nil {
+		return err
+	}
+	all, bad, err := readSummaries(pr.Root, p)
+	if err != nil {
+		return err
+	}
+	for _, b := range bad {
+		e.message("warning: %v", b)
+	}
+	c := newChronicle(all, o.milestone, since)
+	if len(c.Milestones) == 0 {
+		if err := knownMilestone(p, o.milestone); err != nil && !hasMilestone(all, o.milestone) {
+			return err
+		}
+	}
+	if o.json {
+		c.Since = known(o.since)
+		return e.json(c)
+	}
+	if len(c.Milestones)+len(c.Quick) == 0 {
+		e.print("%s\n", noEntries(o))
+		return nil
+	}
+	e.print("%s", c.text(e, o.full))
+	return nil
+}
+
+func noEntries(o changelogOptions) string {
+	s := "No changelog entries yet"
+	if o.milestone != "" {
+		s += " for milestone " + oneLine(o.milestone)
+	}
+	if o.since != "" {
+		s += " since " + oneLine(o.since)
+	}
+	return s + "."
+}
+
+// readSince reads a day (it begins at local midnight), a time, or a time span back from now.
+func readSince(s string, now time.Time) (time.Time, error) {
+	if t, err := time.ParseInLocation(time.DateOnly, s, time.Local); err == nil {
+		return t, nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	if d, err := span(s); err == nil && d >= 0 {
+		return now.Add(-d), nil
+	}
+	return time.Time{}, usage("--since %q: a day (2026-03-01), a time (2026-03-01T12:00:00Z) or how long ago (12h, 7d, 2w)", s)
+}
+
+// span is time.ParseDuration that knows whole days and weeks, too.
+func span(s string) (time.Duration, error) {
+	const day = 24 * time.Hour
+	for unit, d := range map[string]time.Duration{"d": day, "w": 7 * day} {
+		if digits, ok := strings.CutSuffix(s, unit); ok {
+			n, err := strconv.ParseUint(digits, 10, 31)
+			if err != nil || n > 36500 {
+				return 0, fmt.Errorf("no number of days: %q", s)
+			}
+			return time.Duration(n) * d, nil
+		}
+	}
+	return time.ParseDuration(s)
+}
+
+// text is the changelog as Markdown.
+func (c *chronicle) text(e *env, full bool) string {
+	var parts []string
+	section := func(title string, entries []chronicleEntry) {
+		parts = append(parts, e.paint(bold, "# "+oneLine(title)))
+		for _, en := range entries {
+			parts = append(parts, en.markdown(e, full))
+		}
+	}
+	for _, m := range c.Milestones {
+		title := "No milestone"
+		if m.Name != nil {
+			title = *m.Name
+		}
+		section(title, m.Entries)
+	}
+	if len(c.Quick) > 0 {
+		section("Quick tasks", c.Quick)
+	}
+	return strings.Join(parts, "\n\n") + "\n"
+}
+
+func (en *chronicleEntry) markdown(e *env, full bool) string {
+	title := "## " + en.ID
+	if en.Title != en.ID {
+		title += ": " + en.Title
+	}
+	if en.Date != nil {
+		title += " (" + *en.Date + ")"
+	}
+	text := en.Changed
+	if full {
+		text = en.Text
+	}
+	title = e.paint(bold, oneLine(title))
+	if text == "" {
+		return title
+	}
+	return title + "\n\n" + agent.Clean(strings.ReplaceAll(text, "\r", ""))
+}

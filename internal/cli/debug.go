@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/git"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+)
+
+func newDebug(e *env) *cobra.Command {
+	var asJSON, runTests bool
+	c := &cobra.Command{
+		Use:   "debug [id]",
+		Short: "Report all there is to know about a slice, or about this project's set-up",
+		Long: `Report all there is to know about a slice: its fields, why it is where it is, who has claimed it, its attempts and the
+end of the last log, the project's test command, the last commits and the changed files among its own, its checkpoints,
+and its contracts. Without an id: the tools and their versions, the settings that aren't the default, who drains the
+project, which attempts run, and until when nothing is launched.
+
+Nothing is changed. --run-tests runs the test command (test.command in config.json) in the project's root; no shell has
+a part in that.
+
+Exit codes: 0 reported, also where the tests fail; 1 there is no such slice, or no project; 2 wrong usage.`,
+		Example: `  gl debug
+  gl debug S-07
+  gl debug S-07 --run-tests
+  gl debug S-07 --json > report.json`,
+		Args:              args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: e.completeFirstID,
+		RunE: func(c *cobra.Command, a []string) error {
+			return runDebug(c.Context(), e, append(a, "")[0], runTests, asJSON)
+		},
+	}
+	c.Flags().BoolVar(&runTests, "run-tests", false, "run the project's test command, too")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
+
+// A debugDoc is what gl debug reports; its text is made from it.
+type debugDoc struct {
+	SchemaVersion int           `json:"schema_version"`
+	Root          string        `json:"root"`
+	Slice         *debugSlice   `json:"slice"`   // null without an id
+	Project       *debugProject `json:"project"` // null with one
+	Tests         debugTests    `json:"tests"`
+	Git           debugGit      `json:"git"`
+	Hold          *plan.Hold    `json:"hold"`
+}
+
+// debugGit is what git knows; of a slice it is about its files, where it names any.
+type debugGit struct {
+	Error   *string      `json:"error"`  // why nothing is known
+	Branch  *string      `json:"branch"` // null where none is checked out
+	Paths   []string     `json:"paths"`  // those that commits and dirty are about; empty for the whole project
+	Commits []git.Commit `json:"commits"`
+	Dirty   []string     `json:"dirty"` // as git status --porcelain has them
+	Tags    []git.Tag    `json:"tags"`  // that name the slice
+}
+
+func runDebug(ctx context.Context, e *env, id string, runTests, asJSON bool) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	p, err := shownPlan(pr, now, "")
+	if err != nil {
+		return err
+	}
+	if id != "" {
+		if id, err = e.resolve(p, id); err != nil {
+			return err
+		}
+	} else {
+		e.warn(p)
+	}
+	x := &debugging{e: e, pr: pr, p: p, now: now}
+	doc := debugDoc{SchemaVersion: 1, Root: pr.Root, Hold: p.Hold, Tests: x.testCommand()}
+	if id != "" {
+		if doc.Slice, err = x.slice(id); err != nil {
+			return err
+		}
+		doc.Git = x.git(ctx, id, doc.Slice.Files)
+	} else {
+		if doc.Project, err = x.project(ctx); err != nil {
+			return err
+		}
+		doc.Git = x.git(ctx, "", nil)
+	}
+	if asJSON {
+		if runTests {
+			doc.Tests.run(ctx, e, pr.Root, nil)
+		}
+		return e.json(doc)
+	}
+	x.tell(ctx, &doc, runTests)
+	return nil
+}
+
+// debugging is one gl debug.
+type debugging struct {
+	e   *env
+	pr  *project.Project
+	p   *plan.Plan
+	now time.Time
+}
+
+// tell writes the report as text.
+func (x *debugging) tell(ctx context.Context, doc *debugDoc, runTests bool) {
+	if doc.Slice != nil {
+		x.tellSlice(doc.Slice)
+	} else {
+		x.tellProject(doc.Project)
+	}
+	if doc.Hold != nil {
+		x.section("Held")
+		x.line("%s", heldText(doc.Hold, x.now))
+	}
+	x.tellTests(ctx, doc, runTests)
+	x.tellGit(doc)
+	if doc.Slice != nil {
+		x.tellContracts(doc.Slice.Contracts)
+	}
+}
+
+func (x *debugging) section(title string) { x.e.print("\n%s\n", x.e.paint(bold, title)) }
+
+// line writes one line of a section.
+func (x *debugging) line(format string, a ...any) {
+	x.e.print("  %s\n", strings.ReplaceAll(agent.Clean(fmt.Sprintf(format, a...)), "\n", `\n`))
+}
+
+// maxDirty is how many changed files are told as text.
+const maxDirty = 50
+
+func (x *debugging) tellGit(doc *debugDoc) {
+	g := doc.Git
+	x.section("Git")
+	if g.Error != nil {
+		x.line("%s", *g.Error)
+		return
+	}
+	if g.Branch != nil {
+		x.line("branch %s", *g.Branch)
+	} else {
+		x.line("no branch is checked out")
+	}
+	of := "the project"
+	if len(g.Paths) > 0 {
+		of = "its files"
+	}
+	if len(g.Commits) == 0 {
+		x.line("no commits of %s", of)
+	} else {
+		x.line("last commits of %s:", of)
+	}
+	for _, c := range g.Commits {
+		x.line("  %s %s %s", c.Hash, c.Date, c.Subject)
+	}
+	if len(g.Dirty) == 0 {
+		x.line("nothing is changed in %s since the last commit", of)
+	} else {
+		x.line("changed since the last commit:")
+	}
+	for i, f := range g.Dirty {
+		if i == maxDirty {
+			x.line("  … and %d more", len(g.Dirty)-i)
+			break
+		}
+		x.line("  %s", f)
+	}
+	for _, t := range g.Tags {
+		x.line("checkpoint %s: %s %s", t.Name, t.Hash, t.Date)
+	}
+	if len(g.Tags) == 0 && doc.Slice != nil {
+		x.line("no checkpoint: no tag names %s", doc.Slice.ID)
+	}
+}

@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/durable"
+	"greenlight/internal/git"
+	"greenlight/internal/plan"
+	"greenlight/internal/tmux"
+)
+
+// A debugProject is what gl debug reports about the project's set-up.
+type debugProject struct {
+	Format   string          `json:"format"`
+	Done     int             `json:"done"`
+	Total    int             `json:"total"`
+	Tools    []debugTool     `json:"tools"`
+	Settings []settingItem   `json:"settings"` // those that config.json has
+	Drain    *string         `json:"drain"`    // who has the drain's lock
+	Attempts []debugAttempt  `json:"attempts"` // that aren't settled
+	Warnings []statusWarning `json:"warnings"`
+}
+
+type debugTool struct {
+	Name    string  `json:"name"`
+	Path    *string `json:"path"`    // null: it isn't on PATH
+	Version *string `json:"version"` // null: unknown
+}
+
+type debugAttempt struct {
+	Slice   string     `json:"slice"`
+	N       int        `json:"n"`
+	Agent   string     `json:"agent"`
+	Phase   plan.Phase `json:"phase"`
+	Process string     `json:"process"` // of its gl: "alive", "dead" or "unknown"
+	PID     *int       `json:"pid"`     // of the agent
+	Started *time.Time `json:"started"`
+	Runner  string     `json:"runner"`
+}
+
+func (x *debugging) project(ctx context.Context) (*debugProject, error) {
+	d := &debugProject{Format: x.p.Snapshot.Format, Done: x.p.Done, Total: x.p.Total, Tools: x.tools(ctx),
+		Settings: []settingItem{}, Attempts: []debugAttempt{}, Warnings: []statusWarning{}}
+	s, _ := x.pr.Settings() // of a file that can't be read there is a warning already
+	for _, set := range s.List() {
+		if set.File {
+			d.Settings = append(d.Settings, settingItem{set.Key, orNull(set.Value), known(sourceOf(set))})
+		}
+	}
+	holder, err := durable.Holder(x.pr.Runs.LeaderLock())
+	if err != nil {
+		return nil, err
+	}
+	d.Drain = known(holder)
+	live, _, err := x.pr.Runs.Live() // bad records are warnings of the plan
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range live {
+		d.Attempts = append(d.Attempts, newDebugAttempt(r))
+	}
+	for _, w := range x.p.Warnings {
+		d.Warnings = append(d.Warnings, statusWarning{known(w.Path), w.Message})
+	}
+	return d, nil
+}
+
+func newDebugAttempt(r *attempt.Record) debugAttempt {
+	a := debugAttempt{Slice: r.Slice, N: r.N, Agent: r.Agent, Phase: r.Phase, Process: r.State().String(),
+		Started: r.StartedAt, Runner: r.Runner}
+	if r.Process != nil {
+		a.PID = &r.Process.PID
+	}
+	return a
+}
+
+// tools are gl and what it starts, with their versions.
+func (x *debugging) tools(ctx context.Context) []debugTool {
+	v := versionInfo()
+	list := []debugTool{{Name: "gl", Version: known(strings.TrimSpace(v.Version + " " + v.Commit))}}
+	if path, err := self(); err == nil {
+		list[0].Path = &path
+	}
+	gitVersion, _ := git.Version(ctx) // a tool that isn't there has no version
+	tmuxVersion, _ := tmux.Version(ctx)
+	list = append(list, newTool("git", gitVersion), newTool("tmux", tmuxVersion))
+	return append(list, x.agentTool(ctx))
+}
+
+func newTool(program, version string) debugTool {
+	t := debugTool{Name: program, Version: known(version)}
+	if path, err := exec.LookPath(program); err == nil {
+		t.Path = &path
+	}
+	return t
+}
+
+// agentTool is the agent of the config. Only of those that gl knows it is known that --version is harmless.
+func (x *debugging) agentTool(ctx context.Context) debugTool {
+	c := x.pr.Config
+	t := debugTool{Name: c.Agent}
+	own, err := self()
+	if err != nil {
+		return t
+	}
+	a, err := agent.Find(c.Agent, agent.Config{ClaudeFlags: c.Flags, Custom: c.Agents, Self: own})
+	if err != nil {
+		return t
+	}
+	path, err := exec.LookPath(a.Program)
+	if err != nil {
+		return t
+	}
+	t.Path = &path
+	if a.Install != "" {
+		t.Version = known(programVersion(ctx, path, agent.ScrubEnv(x.e.environ)))
+	}
+	return t
+}
+
+// versionLimit is how long a program may take to say its version.
+const versionLimit = 5 * time.Second
+
+// programVersion is the first line of what a program says of itself; "" where it says nothing in time.
+func programVersion(ctx context.Context, path string, env []string) string {
+	ctx, cancel := context.WithTimeout(ctx, versionLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, "--version")
+	cmd.Env, cmd.WaitDelay = env, time.Second
+	out, err := cmd.Output()
+	if err != nil {
+		return ""
+	}
+	line, _, _ := bytes.Cut(bytes.TrimSpace(out), []byte("\n"))
+	return oneLine(string(line))
+}
+
+func (x *debugging) tellProject(d *debugProject) {
+	x.e.print("%s\n", x.e.paint(bold, agent.Clean(x.pr.Root)))
+	x.line("%d/%d done, format %s", d.Done, d.Total, d.Format)
+	x.section("Tools")
+	for _, t := range d.Tools {
+		words := []string{t.Name}
+		switch {
+		case t.Path == nil:
+			words = append(words, "not on PATH")
+		case t.Version != nil:
+			words = append(words, *t.Version, "("+*t.Path+")")
+		default:
+			words = append(words, "("+*t.Path+")")
+		}
+		x.line("%s", strings.Join(words, " "))
+	}
+	x.section("Settings in " + configPath)
+	for _, s := range d.Settings {
+		x.line("%s: %s", s.Key, valueText(s.Value))
+	}
+	if len(d.Settings) == 0 {
+		x.line("none: the defaults count")
+	}
+	x.section("Running")
+	if d.Drain != nil {
+		x.line("drained by %s", *d.Drain)
+	} else {
+		x.line("no gl slice --watch drains the project")
+	}
+	for _, a := range d.Attempts {
+		x.line("%s", x.attemptLine(a))
+	}
+}
+
+func (x *debugging) attemptLine(a debugAttempt) string {
+	s := fmt.Sprintf("attempt %d of %s with %s, %s, its gl process is %s", a.N, a.Slice, a.Agent, a.Phase, a.Process)
+	if a.PID != nil {
+		s += fmt.Sprintf(", the agent is pid %d", *a.PID)
+	}
+	if a.Started != nil {
+		s += ", started " + plan.Age(x.now.Sub(*a.Started)) + " ago"
+	}
+	return s
+}

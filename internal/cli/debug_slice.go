@@ -1,0 +1,299 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"greenlight/internal/git"
+	"greenlight/internal/plan"
+	"greenlight/internal/tracker"
+)
+
+const contractsFile = ".greenlight/CONTRACTS.md"
+
+// A debugSlice is what gl debug reports about one slice.
+type debugSlice struct {
+	ID        string            `json:"id"`
+	Name      string            `json:"name"`
+	File      *string           `json:"file"` // relative to the root; null for a slice that is only in the graph
+	Class     plan.Class        `json:"class"`
+	Fields    map[string]string `json:"fields"` // the frontmatter, or what is known without one
+	Corrupt   *string           `json:"corrupt"`
+	Why       whySlice          `json:"why"` // as in gl why --json, the attempts included
+	Claim     *debugClaim       `json:"claim"`
+	Log       *debugLog         `json:"log"` // of the last attempt
+	Files     []string          `json:"files"`
+	Contracts []debugContract   `json:"contracts"`
+
+	order []keyValue
+	lines []string // the attempts in words
+}
+
+type debugClaim struct {
+	Session *string    `json:"session"` // null: claimed by unknown
+	Holder  *string    `json:"holder"`  // Claude Code's session id, where the claim was made from one
+	Changed *time.Time `json:"changed"` // when the slice's file last changed
+	Stale   bool       `json:"stale"`
+}
+
+type debugLog struct {
+	Attempt int      `json:"attempt"`
+	File    string   `json:"file"`  // relative to the root
+	Lines   []string `json:"lines"` // its end, as gl logs shows it
+}
+
+type debugContract struct {
+	ID      string  `json:"id"`
+	Heading *string `json:"heading"` // in CONTRACTS.md; null where it isn't there
+	Line    *int    `json:"line"`
+}
+
+// debugLines is how much of a log's end is reported.
+const debugLines = 20
+
+func (x *debugging) slice(id string) (*debugSlice, error) {
+	st := x.p.State(id)
+	recs, err := lastAttempts(x.pr.Runs, []string{id})
+	if err != nil {
+		return nil, err
+	}
+	s := &debugSlice{ID: id, Name: st.Name, File: known(st.File), Class: st.Class, Corrupt: known(st.Corrupt),
+		Fields: map[string]string{}, Why: newWhySlice(x.p, id, recs[id], x.now), Files: []string{}, Contracts: []debugContract{}}
+	if st.Corrupt == "" {
+		if s.order, err = fieldsOf(x.pr, st); err != nil {
+			return nil, err
+		}
+	}
+	for _, f := range s.order {
+		s.Fields[f.key] = f.value
+	}
+	if st.Session != "" || st.Class == plan.Active {
+		s.Claim = x.claim(st)
+	}
+	for _, rec := range recs[id] {
+		s.lines = append(s.lines, attemptText(st, rec, x.now))
+	}
+	if len(recs[id]) > 0 {
+		last := recs[id][0]
+		s.Log = &debugLog{Attempt: last.N, File: relative(x.pr.Root, x.pr.Runs.LogPath(id, last.N)),
+			Lines: orEmpty(logEnd(x.pr, last, debugLines))}
+	}
+	return s, x.body(s)
+}
+
+func (x *debugging) claim(st *plan.State) *debugClaim {
+	c := &debugClaim{Session: known(st.Session), Stale: st.Stale}
+	if st.Session != "" {
+		c.Holder = known(x.pr.Runs.Holder(st.ID, st.Session))
+	}
+	if !st.Changed.IsZero() {
+		changed := st.Changed.UTC()
+		c.Changed = &changed
+	}
+	return c
+}
+
+// body reads the files and contracts that the slice's file names.
+func (x *debugging) body(s *debugSlice) error {
+	f, err := x.pr.Slices.Read(s.ID)
+	if errors.Is(err, tracker.ErrNotFound) || s.Corrupt != nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	text := string(f.Bytes())
+	if part, ok := mdSection(text, "Files"); ok {
+		for _, item := range listItems(part) {
+			path := strings.TrimSuffix(firstWord(item), ",")
+			if filepath.IsLocal(path) && strings.ContainsAny(path, "./") && !slices.Contains(s.Files, path) {
+				s.Files = append(s.Files, path)
+			}
+		}
+	}
+	part, _ := mdSection(text, "Contracts")
+	names := listItems(part)
+	if field, ok := f.Get("contracts"); ok {
+		names = append(names, strings.Split(strings.Trim(field, "[]"), ",")...)
+	}
+	contracts, _ := os.ReadFile(filepath.Join(x.pr.Root, contractsFile)) // without it none of them is found
+	for _, name := range names {
+		id := contractID.FindString(strings.TrimLeft(name, "*`\"' \t["))
+		if id != "" && !slices.ContainsFunc(s.Contracts, func(c debugContract) bool { return c.ID == id }) {
+			s.Contracts = append(s.Contracts, findContract(string(contracts), id))
+		}
+	}
+	return nil
+}
+
+var contractID = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(-[A-Za-z0-9]+)*`)
+
+// listItems are the texts of a list's items.
+func listItems(text string) []string {
+	var items []string
+	for l := range mdLines(text) {
+		body := strings.TrimLeft(l.text, " \t")
+		for _, mark := range []string{"- ", "* ", "+ "} {
+			if item, ok := strings.CutPrefix(body, mark); ok && !l.code {
+				items = append(items, strings.TrimSpace(item))
+			}
+		}
+	}
+	return items
+}
+
+// firstWord is a text up to the first blank, or what stands in backticks at its beginning.
+func firstWord(s string) string {
+	if quoted, ok := strings.CutPrefix(s, "`"); ok {
+		word, _, _ := strings.Cut(quoted, "`")
+		return word
+	}
+	word, _, _ := strings.Cut(s, " ")
+	return word
+}
+
+// findContract finds the heading that names the contract.
+func findContract(text, id string) debugContract {
+	c := debugContract{ID: id}
+	for l := range mdLines(text) {
+		if l.level > 0 && hasWord(l.title, id) {
+			c.Heading, c.Line = &l.title, &l.n
+			break
+		}
+	}
+	return c
+}
+
+// hasWord says whether the word stands in s, and isn't a part of a longer one: S-1 is neither in S-10 nor in S-1.2.
+// Case doesn't count.
+func hasWord(s, word string) bool {
+	s, word = strings.ToLower(s), strings.ToLower(word)
+	alnum := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	for at := 0; word != ""; {
+		i := strings.Index(s[at:], word)
+		if i < 0 {
+			return false
+		}
+		from, to := at+i, at+i+len(word)
+		before, _ := utf8.DecodeLastRuneInString(s[:from])
+		after, size := utf8.DecodeRuneInString(s[to:])
+		behind, _ := utf8.DecodeRuneInString(s[to+size:])
+		if !alnum(before) && !alnum(after) && !(after == '.' && unicode.IsDigit(behind)) {
+			return true
+		}
+		at = from + 1
+	}
+	return false
+}
+
+// git asks git, of a slice about its files.
+func (x *debugging) git(ctx context.Context, id string, files []string) debugGit {
+	g := debugGit{Paths: orEmpty(files), Commits: []git.Commit{}, Dirty: []string{}, Tags: []git.Tag{}}
+	fail := func(err error) debugGit {
+		g.Error = known(oneLine(err.Error()))
+		return g
+	}
+	branch, err := git.Branch(ctx, x.pr.Root)
+	if err != nil {
+		return fail(err)
+	}
+	g.Branch = known(branch)
+	commits, err := git.Log(ctx, x.pr.Root, 5, files...)
+	if err != nil {
+		return fail(err)
+	}
+	g.Commits = append(g.Commits, commits...)
+	var dirty []string
+	if len(files) > 0 {
+		dirty, err = git.DirtyAt(ctx, x.pr.Root, files...)
+	} else {
+		dirty, err = git.Dirty(ctx, x.pr.Root, ".greenlight")
+	}
+	if err != nil {
+		return fail(err)
+	}
+	g.Dirty = append(g.Dirty, dirty...)
+	tags, err := git.Tags(ctx, x.pr.Root)
+	if err != nil {
+		return fail(err)
+	}
+	for _, t := range tags {
+		if id != "" && hasWord(t.Name, id) {
+			g.Tags = append(g.Tags, t)
+		}
+	}
+	return g
+}
+
+func (x *debugging) tellSlice(s *debugSlice) {
+	title := s.ID
+	if s.Name != s.ID {
+		title += ": " + s.Name
+	}
+	x.e.print("%s\n", x.e.paint(bold, oneLine(title)))
+	if s.File != nil {
+		x.line("%s", *s.File)
+	}
+	for _, f := range s.order {
+		if f.value != "" && f.key != "id" {
+			x.line("%s: %s", f.key, f.value)
+		}
+	}
+	x.section("Why")
+	r := x.p.Why(s.ID, x.now)
+	r.Next = nil
+	x.line("%s", r)
+	for _, hop := range x.p.Hops(s.ID, x.now) {
+		x.line("  %s", hop)
+	}
+	for _, command := range s.Why.Next {
+		x.line("run %s", command)
+	}
+	x.tellClaim(s)
+	x.section("Attempts")
+	for _, l := range s.lines {
+		x.line("%s", l)
+	}
+	if s.Log == nil {
+		x.line("none")
+		return
+	}
+	x.line("the end of %s:", s.Log.File)
+	for _, l := range s.Log.Lines {
+		x.line("    %s", l)
+	}
+}
+
+func (x *debugging) tellClaim(s *debugSlice) {
+	x.section("Claim")
+	if s.Claim == nil {
+		x.line("none")
+		return
+	}
+	x.line("%s", claimText(x.p.State(s.ID), x.now))
+	if s.Claim.Holder != nil {
+		x.line("made in Claude Code's session %s", *s.Claim.Holder)
+	}
+}
+
+func (x *debugging) tellContracts(list []debugContract) {
+	x.section("Contracts")
+	if len(list) == 0 {
+		x.line("the slice's file names none")
+	}
+	for _, c := range list {
+		if c.Heading == nil {
+			x.line("%s: not in %s", c.ID, contractsFile)
+		} else {
+			x.line("%s: %s (%s, line %d)", c.ID, *c.Heading, contractsFile, *c.Line)
+		}
+	}
+}

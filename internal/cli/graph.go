@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/graphview"
+)
+
+type graphOptions struct {
+	format    string
+	milestone string
+	ascii     bool
+	asciiSet  bool
+}
+
+// graphFormats are the values of --format.
+func graphFormats() []string { return []string{"text", "mermaid", "dot", "json"} }
+
+func newGraph(e *env) *cobra.Command {
+	var o graphOptions
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "graph",
+		Short: "Show the dependency graph",
+		Long: `Show the dependency graph. As text it is a list: what depends on nothing comes first, and every slice stands below all
+that it needs, those of one depth in launch order. Each line has the slice's state, its name, and what it depends on; a *
+marks the critical path, the longest chain of slices that are still to be built. An id with ? is one that no slice has.
+
+  ✓ done   ● running   ○ ready   · blocked   ✗ failed   ! stalled   ⏸ waiting   ? unknown
+
+The other formats are for programs: mermaid (Markdown pages), dot (Graphviz) and json.
+
+Exit codes: 0 shown; 1 there is no such milestone, or no project; 2 wrong usage.`,
+		Example: `  gl graph
+  gl graph --milestone mvp
+  gl graph --format dot | dot -Tsvg > graph.svg
+  gl graph --json | jq -r '.critical_path[]'`,
+		Args: args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			o.asciiSet = c.Flags().Changed("ascii")
+			if asJSON {
+				if c.Flags().Changed("format") && o.format != "json" {
+					return usage("give --json or --format %s, not both", o.format)
+				}
+				o.format = "json"
+			}
+			return runGraph(e, o)
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&o.format, "format", "text", "`FORMAT`: text, mermaid, dot or json")
+	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
+	f.BoolVar(&o.ascii, "ascii", false, "text without characters beyond ASCII (default: where the locale isn't UTF-8)")
+	f.BoolVar(&asJSON, "json", false, "the same as --format json")
+	_ = c.RegisterFlagCompletionFunc("format", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return graphFormats(), cobra.ShellCompDirectiveNoFileComp
+	})
+	return c
+}
+
+func runGraph(e *env, o graphOptions) error {
+	if !slices.Contains(graphFormats(), o.format) {
+		return usage("--format must be %s, not %q", strings.Join(graphFormats(), ", "), o.format)
+	}
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	p, err := shownPlan(pr, time.Now(), o.milestone)
+	if err != nil {
+		return err
+	}
+	e.warn(p)
+	g := graphview.New(p)
+	if o.format == "json" {
+		return e.json(newGraphDoc(g, o.milestone))
+	}
+	g = g.Map(oneLine)
+	switch o.format {
+	case "mermaid":
+		e.print("%s", g.Mermaid())
+	case "dot":
+		e.print("%s", g.Dot())
+	default:
+		if len(g.Nodes) == 0 {
+			e.print("there are no slices yet\n")
+			return nil
+		}
+		ascii := o.ascii || !o.asciiSet && !e.utf8()
+		e.print("%s", g.Text(graphview.Style{ASCII: ascii, Width: e.width(), Paint: e.paintState}))
+	}
+	return nil
+}
+
+// utf8 says whether the locale has the characters that people draw with.
+func (e *env) utf8() bool {
+	for _, key := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if locale := e.getenv(key); locale != "" {
+			locale = strings.ToLower(strings.ReplaceAll(locale, "-", ""))
+			return strings.Contains(locale, "utf8")
+		}
+	}
+	return false
+}
+
+func (e *env) paintState(state, mark string) string {
+	colour := map[string]string{
+		graphview.Done: green, graphview.Running: yellow, graphview.Ready: blue, graphview.Blocked: grey,
+		graphview.Failed: red, graphview.Stalled: red, graphview.Waiting: violet, graphview.Unknown: red,
+	}[state]
+	return e.paint(colour, mark)
+}
+
+type graphDoc struct {
+	SchemaVersion int         `json:"schema_version"`
+	Milestone     *string     `json:"milestone"` // of --milestone; null for all slices
+	Nodes         []graphNode `json:"nodes"`     // by layer, within one in launch order
+	Edges         []graphEdge `json:"edges"`
+	CriticalPath  []string    `json:"critical_path"` // the first to be built first
+	Cycles        [][]string  `json:"cycles"`        // each a path that closes
+	Missing       []string    `json:"missing"`       // ids that nodes depend on and no slice has
+}
+
+type graphNode struct {
+	ID       string   `json:"id"`
+	Name     string   `json:"name"`
+	State    string   `json:"state"`
+	Layer    int      `json:"layer"`
+	Deps     []string `json:"deps"` // all of them; edges are those between what is shown
+	Critical bool     `json:"critical"`
+}
+
+// A graphEdge leads from a slice to what it depends on.
+type graphEdge struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+func newGraphDoc(g *graphview.Graph, milestone string) graphDoc {
+	doc := graphDoc{SchemaVersion: 1, Milestone: known(milestone), Nodes: []graphNode{}, Edges: []graphEdge{},
+		CriticalPath: orEmpty(g.Critical), Cycles: g.Cycles, Missing: orEmpty(g.Missing)}
+	if doc.Cycles == nil {
+		doc.Cycles = [][]string{}
+	}
+	for _, n := range g.Nodes {
+		doc.Nodes = append(doc.Nodes, graphNode{n.ID, n.Name, n.State, n.Layer, orEmpty(n.Deps), n.Critical})
+	}
+	for _, ed := range g.Edges {
+		doc.Edges = append(doc.Edges, graphEdge(ed))
+	}
+	return doc
+}

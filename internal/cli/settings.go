@@ -1,0 +1,379 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/near"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+)
+
+const settingsExit = `
+
+Exit codes: 0 done; 1 it failed; 2 wrong usage, or a value that can't be.`
+
+func newSettings(e *env) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "settings",
+		Short: "Show the settings, or change one",
+		Long: `Show every setting with its value and where that comes from, and the model of each agent; or change one. The settings
+are in .greenlight/config.json; what a change doesn't name keeps every byte there, order and layout included. A flag of a
+command wins over its setting.` + settingsExit,
+		Example: `  gl settings
+  gl settings profile budget
+  gl settings model security opus
+  gl settings mode yolo
+  gl settings set parallel.max 6
+  gl settings get test.command`,
+		Args: func(c *cobra.Command, a []string) error { return onlySubcommands(c, a) },
+		RunE: func(*cobra.Command, []string) error { return runSettings(e, asJSON) },
+	}
+	c.SuggestionsMinimumDistance = 2
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	c.AddCommand(newSettingsProfile(e), newSettingsModel(e), newSettingsMode(e), newSettingsGet(e), newSettingsSet(e))
+	return c
+}
+
+func newSettingsProfile(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "profile NAME",
+		Short: "Choose which models the agents get",
+		Long: `Choose the profile: which model each agent gets, unless it has its own. The profiles are those of config.json, else
+quality, balanced and budget.` + settingsExit,
+		Example:           "  gl settings profile quality",
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: e.completeSettings((*project.Settings).Profiles),
+		RunE: func(c *cobra.Command, a []string) error {
+			return changeSetting(c.Context(), e, "model_profile", a[0])
+		},
+	}
+}
+
+func newSettingsMode(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:               "mode interactive|yolo",
+		Short:             "Choose whether to be asked",
+		Long:              "Choose the mode: interactive asks before it takes a stale claim over and the like, yolo doesn't." + settingsExit,
+		Example:           "  gl settings mode yolo",
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: e.completeSettings(func(*project.Settings) []string { return project.Modes() }),
+		RunE: func(c *cobra.Command, a []string) error {
+			return changeSetting(c.Context(), e, "mode", a[0])
+		},
+	}
+}
+
+func newSettingsModel(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "model AGENT MODEL|reset",
+		Short: "Give one agent a model of its own",
+		Long: `Give one agent a model of its own, whatever the profile says: a short name (opus, sonnet, haiku, …) or a full model id.
+reset takes that back, so that the profile counts again.` + settingsExit,
+		Example:           "  gl settings model security opus\n  gl settings model security reset",
+		Args:              args(cobra.ExactArgs(2)),
+		ValidArgsFunction: e.completeModel,
+		RunE: func(c *cobra.Command, a []string) error {
+			return runSettingsModel(c.Context(), e, a[0], a[1])
+		},
+	}
+}
+
+func newSettingsGet(e *env) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:               "get KEY",
+		Short:             "Print the value of one setting",
+		Long:              "Print the value that counts for a setting, the default where config.json has none. Texts are printed as they are,\neverything else as JSON." + "\n\nExit codes: 0 printed; 1 it has no value; 2 wrong usage, or no such setting.",
+		Example:           "  gl settings get parallel.max",
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: e.completeSettings(settingKeys),
+		RunE:              func(_ *cobra.Command, a []string) error { return runSettingsGet(e, a[0], asJSON) },
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
+
+func newSettingsSet(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "set KEY VALUE",
+		Short: "Change one setting",
+		Long: `Change one setting. The value is checked as gl checks it when it reads the file. Lists and objects are given as JSON;
+command lines (parallel.claude_flags, parallel.agents.NAME.command) also as words.` + settingsExit,
+		Example: `  gl settings set parallel.max 6
+  gl settings set parallel.claude_flags '--max-turns 100 --allowedTools "Bash(git *)"'
+  gl settings set parallel.agents.mine.command 'my-agent --task {prompt}'
+  gl settings set test.command "go test ./..."`,
+		Args:              args(cobra.ExactArgs(2)),
+		ValidArgsFunction: e.completeSettings(settingKeys),
+		RunE: func(c *cobra.Command, a []string) error {
+			return changeSetting(c.Context(), e, a[0], a[1])
+		},
+	}
+}
+
+func settingKeys(*project.Settings) []string { return project.SettingKeys() }
+
+// completeSettings completes the first word after a command, from what the project's settings know.
+func (e *env) completeSettings(words func(*project.Settings) []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+		pr, err := e.project()
+		if err != nil || len(have) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		s, _ := pr.Settings() // without a file there are the usual ones
+		return words(s), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func (e *env) completeModel(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(have) == 1 {
+		return append(project.ModelNames(), project.ResetModel), cobra.ShellCompDirectiveNoFileComp
+	}
+	return e.completeSettings((*project.Settings).Roles)(c, have, word)
+}
+
+// settingError makes what a person typed wrong a usage error, with what was probably meant.
+func settingError(err error) error {
+	var bad *project.SettingError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	meant := near.Match(bad.Got, bad.Known)
+	for _, k := range bad.Known {
+		if bad.Got != "" && strings.HasSuffix(k, "."+bad.Got) { // max is parallel.max
+			meant = k
+		}
+	}
+	if meant != "" {
+		return usage("%w: did you mean %s?", err, meant)
+	}
+	return usage("%w", err)
+}
+
+func changeSetting(ctx context.Context, e *env, key, text string) error {
+	if role, ok := strings.CutPrefix(key, "model_overrides."); ok {
+		return runSettingsModel(ctx, e, role, text)
+	}
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	var was, is project.Setting
+	err = pr.EditSettings(ctx, func(s *project.Settings) error {
+		was, _ = s.Get(key) // a key that is made now has no value yet
+		if err := s.Set(key, text); err != nil {
+			return err
+		}
+		is, err = s.Get(key)
+		return err
+	})
+	if err != nil {
+		return settingError(err)
+	}
+	switch before := valueText(was.Value); {
+	case bytes.Equal(was.Value, is.Value) && was.File:
+		e.print("%s is %s already\n", key, valueText(is.Value))
+	case was.Value == nil:
+		e.print("%s is %s now\n", key, valueText(is.Value))
+	case !was.File:
+		e.print("%s is %s now (the default is %s)\n", key, valueText(is.Value), before)
+	default:
+		e.print("%s is %s now (was %s)\n", key, valueText(is.Value), before)
+	}
+	return refreshMode(ctx, pr)
+}
+
+// refreshMode brings STATE.md up to date, which tells the mode.
+func refreshMode(ctx context.Context, pr *project.Project) error { return pr.Tracker.Refresh(ctx) }
+
+func runSettingsModel(ctx context.Context, e *env, role, model string) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	var before, after []project.Model
+	err = pr.EditSettings(ctx, func(s *project.Settings) error {
+		before = s.Models()
+		err := s.SetModel(role, model)
+		after = s.Models()
+		return err
+	})
+	if err != nil {
+		return settingError(err)
+	}
+	for i, m := range after {
+		if i < len(before) && before[i] != m {
+			e.print("%s\n", oneLine(m.Role+" gets "+modelText(m)))
+			return nil
+		}
+	}
+	e.print("%s\n", oneLine(role+" has that already"))
+	return nil
+}
+
+func modelText(m project.Model) string {
+	switch {
+	case m.Model == "":
+		return "the model that its own file names"
+	case m.Override:
+		return m.Model + ", its own"
+	}
+	return m.Model + ", the profile's"
+}
+
+// valueText is a setting's value as people read it: one clean line.
+func valueText(raw json.RawMessage) string {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		return oneLine(text)
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return ""
+	}
+	return agent.Clean(b.String())
+}
+
+type settingDoc struct {
+	SchemaVersion int             `json:"schema_version"`
+	Key           string          `json:"key"`
+	Value         json.RawMessage `json:"value"` // null where there is none
+	Source        *string         `json:"source"`
+}
+
+func runSettingsGet(e *env, key string, asJSON bool) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	s, err := pr.Settings()
+	if err != nil {
+		return err
+	}
+	set, err := s.Get(key)
+	if err != nil {
+		return settingError(err)
+	}
+	if set.Wrong != "" {
+		e.message("warning: %s; the default counts", set.Wrong)
+	}
+	if asJSON {
+		return e.json(settingDoc{1, key, orNull(set.Value), known(sourceOf(set))})
+	}
+	if set.Value == nil {
+		return fmt.Errorf("%s isn't set, and has no default", key)
+	}
+	e.print("%s\n", valueText(set.Value))
+	return nil
+}
+
+func orNull(raw json.RawMessage) json.RawMessage {
+	if raw == nil {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+// sourceOf says where the value comes from; "" for none.
+func sourceOf(s project.Setting) string {
+	switch {
+	case s.File:
+		return "config"
+	case s.Value != nil:
+		return "default"
+	}
+	return ""
+}
+
+type settingsDoc struct {
+	SchemaVersion int             `json:"schema_version"`
+	File          string          `json:"file"` // relative to the root; it needn't be there
+	Profiles      []string        `json:"profiles"`
+	Settings      []settingItem   `json:"settings"`
+	Models        []settingModel  `json:"models"`
+	Warnings      []statusWarning `json:"warnings"`
+}
+
+type settingItem struct {
+	Key    string          `json:"key"`
+	Value  json.RawMessage `json:"value"`
+	Source *string         `json:"source"`
+}
+
+type settingModel struct {
+	Agent  string  `json:"agent"`
+	Model  *string `json:"model"`  // null: the agent's own file decides
+	Source *string `json:"source"` // "override" or "profile"
+}
+
+func runSettings(e *env, asJSON bool) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	s, err := pr.Settings()
+	warnings := settingWarnings(pr, s, err)
+	for _, w := range warnings {
+		e.message("warning: %s", warningText(w))
+	}
+	if asJSON {
+		return e.json(newSettingsDoc(s, warnings))
+	}
+	list, width := s.List(), 0
+	for _, set := range list {
+		width = max(width, len(set.Key))
+	}
+	for _, set := range list {
+		e.print("%-*s  %-7s  %s\n", width, agent.Clean(set.Key), sourceOf(set), valueText(set.Value))
+	}
+	e.print("\nModels, profile %s:\n", oneLine(s.Profile()))
+	for _, m := range s.Models() {
+		e.print("%s\n", strings.TrimRight(fmt.Sprintf("%-*s  %s", width, agent.Clean(m.Role), modelText(m)), " "))
+	}
+	return nil
+}
+
+// settingWarnings names the values that don't count; where the file can't be read at all that alone.
+func settingWarnings(pr *project.Project, s *project.Settings, err error) []plan.Warning {
+	if err != nil {
+		return configWarnings(pr)
+	}
+	var list []plan.Warning
+	for _, set := range s.List() {
+		if set.Wrong != "" {
+			list = append(list, plan.Warning{Path: configPath, Message: set.Wrong + "; the default counts"})
+		}
+	}
+	return list
+}
+
+func newSettingsDoc(s *project.Settings, warnings []plan.Warning) settingsDoc {
+	doc := settingsDoc{SchemaVersion: 1, File: configPath, Profiles: s.Profiles(),
+		Settings: []settingItem{}, Models: []settingModel{}, Warnings: []statusWarning{}}
+	for _, set := range s.List() {
+		doc.Settings = append(doc.Settings, settingItem{set.Key, orNull(set.Value), known(sourceOf(set))})
+	}
+	for _, m := range s.Models() {
+		source := ""
+		switch {
+		case m.Override:
+			source = "override"
+		case m.Model != "":
+			source = "profile"
+		}
+		doc.Models = append(doc.Models, settingModel{m.Role, known(m.Model), known(source)})
+	}
+	for _, w := range warnings {
+		doc.Warnings = append(doc.Warnings, statusWarning{known(w.Path), w.Message})
+	}
+	return doc
+}

@@ -1,0 +1,97 @@
+package project
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tree makes directories (names that end in /) and files with their content, and returns the root.
+func tree(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(name, "/") {
+			err = os.MkdirAll(path, 0o755)
+		} else {
+			err = os.WriteFile(path, []byte(strings.ReplaceAll(content, "ROOT", root)), 0o644)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestFind(t *testing.T) {
+	root := tree(t, map[string]string{
+		"plain/.greenlight/":              "",
+		"plain/a/b/":                      "",
+		"plain/nested/.greenlight/":       "",
+		"plain/repo/.git/":                "",
+		"plain/repo/sub/":                 "",
+		"main/.greenlight/":               "",
+		"main/.git/worktrees/w/commondir": "../..\n",
+		"main/.git/worktrees/x/commondir": "ROOT/main/.git\n",
+		"linked/.git":                     "gitdir: ROOT/main/.git/worktrees/w\n",
+		"linked/deep/er/":                 "",
+		"linked/.greenlight/":             "",
+		"relative/.git":                   "gitdir: ../main/.git/worktrees/x\n",
+		"main/module/.git":                "gitdir: ../.git/modules/module\n",
+		"main/.git/modules/module/":       "",
+		"bare/.git/worktrees/v/commondir": "../..\n",
+		"stateless/.git":                  "gitdir: ROOT/bare/.git/worktrees/v\n",
+		"home/.greenlight/":               "",
+		"home/me/work/":                   "",
+		"file/.greenlight":                "not a directory",
+	})
+	for _, tt := range []struct{ dir, home, want string }{
+		{"plain", "", "plain"},
+		{"plain/a/b", "", "plain"},
+		{"plain/nested", "", "plain/nested"},
+		{"plain/repo/sub", "", ""}, // not beyond the git root
+		{"linked", "", "main"},     // its own .greenlight is a branch's
+		{"linked/deep/er", "", "main"},
+		{"relative", "", "main"},
+		{"main/module", "", ""}, // a submodule is a repository of its own
+		{"stateless", "", ""},
+		{"home/me/work", "home/me", ""}, // not beyond home
+		{"home/me/work", "", "home"},
+		{"file", "file", ""},
+	} {
+		env := func(key string) string {
+			if key == "HOME" && tt.home != "" {
+				return filepath.Join(root, tt.home)
+			}
+			return ""
+		}
+		got, err := Find(filepath.Join(root, tt.dir), env)
+		switch {
+		case tt.want == "" && !errors.Is(err, ErrNoProject):
+			t.Errorf("%s: %q, %v; want none", tt.dir, got, err)
+		case tt.want != "" && (err != nil || got != filepath.Join(root, tt.want)):
+			t.Errorf("%s: %q, %v; want %s", tt.dir, got, err, tt.want)
+		}
+	}
+}
+
+func TestFindByEnvironment(t *testing.T) {
+	root := tree(t, map[string]string{"here/.greenlight/": "", "there/": ""})
+	for dir, ok := range map[string]bool{"here": true, "there": false, "nowhere": false} {
+		got, err := Find("/", func(key string) string {
+			return map[string]string{"GREENLIGHT_ROOT": filepath.Join(root, dir)}[key]
+		})
+		if (err == nil) != ok || ok && got != filepath.Join(root, dir) || !ok && !strings.Contains(err.Error(), "GREENLIGHT_ROOT") {
+			t.Errorf("%s: %q, %v", dir, got, err)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package project
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+	"greenlight/internal/tracker"
+)
+
+func TestConfig(t *testing.T) {
+	d := DefaultConfig()
+	changed := func(f func(*Config)) Config { c := d; f(&c); return c }
+	for _, tt := range []struct {
+		text  string
+		want  Config
+		wrong []string // what the error names
+	}{
+		{`{}`, d, nil},
+		{`{"parallel": null, "mode": null, "other": [1]}`, d, nil},
+		{"\ufeff" + `{"parallel": {"max": 7}}`, changed(func(c *Config) { c.Max = 7 }), nil},
+		{`{"parallel": {"max": 2.0, "claude_flags": "--model 'a b'", "stagger_ms": 0}}`,
+			changed(func(c *Config) { c.Max, c.Flags = 2, []string{"--model", "a b"} }), nil},
+		{`{"parallel": {"claude_flags": [], "silent_minutes": 0.5, "hold_seconds": 60}}`,
+			changed(func(c *Config) { c.Flags, c.Silent, c.Hold = []string{}, 30*time.Second, time.Minute }), nil},
+		{`{"mode": "yolo", "parallel": {"agents": {"x": {"command": ["p", "{prompt}"]}}, "agent": "x"}}`,
+			changed(func(c *Config) { c.Mode, c.Agent, c.Agents = "yolo", "x", map[string][]string{"x": {"p", "{prompt}"}} }), nil},
+
+		{`{"parallel": {"max": "4"}}`, d, []string{"parallel.max", `"4"`}},
+		{`{"parallel": {"max": 0, "hold_seconds": -1, "agent": 5}}`, d, []string{"parallel.max", "parallel.hold_seconds", "parallel.agent"}},
+		{`{"parallel": {"max": 1.5}}`, d, []string{"parallel.max", "1.5"}},
+		{`{"parallel": {"silent_minutes": 1e-15}}`, d, []string{"parallel.silent_minutes"}},
+		{`{"parallel": {"silent_minutes": 1e15}}`, d, []string{"parallel.silent_minutes"}},
+		{`{"parallel": {"claude_flags": "'open"}}`, d, []string{"parallel.claude_flags"}},
+		{`{"parallel": {"agents": {"x": {"command": []}}}}`, d, []string{"parallel.agents", "x"}},
+		{`{"parallel": [1]}`, d, []string{"parallel"}},
+		{"{\n\"parallel\": {\n,}}", d, []string{"line 3"}},
+		{``, d, []string{"config.json"}},
+	} {
+		path := filepath.Join(t.TempDir(), "config.json")
+		if err := os.WriteFile(path, []byte(tt.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, err := readConfig(path)
+		if (err != nil) != (tt.wrong != nil) {
+			t.Errorf("%s: error %v", tt.text, err)
+			continue
+		}
+		for _, w := range tt.wrong {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: %v doesn't name %s", tt.text, err, w)
+			}
+		}
+		if tt.wrong == nil && !reflect.DeepEqual(got, tt.want) {
+			t.Errorf("%s:\n%+v, want\n%+v", tt.text, got, tt.want)
+		}
+	}
+}
+
+// A yard is a project with some slices and a way to leave attempts in it.
+type yard struct {
+	*Project
+	t *testing.T
+}
+
+func newYard(t *testing.T, ids ...string) *yard {
+	t.Helper()
+	files := map[string]string{}
+	for _, id := range ids {
+		files[".greenlight/slices/"+id+".md"] = fmt.Sprintf("---\nid: %s\nstatus: pending\nstep: none\nsession:\n---\n", id)
+	}
+	p, err := Open(tree(t, files))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Runs.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	return &yard{p, t}
+}
+
+func (y *yard) claim(id string) (r *attempt.Record) {
+	y.t.Helper()
+	a, err := agent.Find("rehearsal", agent.Config{Self: "gl"})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	err = y.Tracker.Do(y.t.Context(), func(tx tracker.Tx) (err error) {
+		r, err = y.Runs.Claim(tx, attempt.Request{ID: id, Agent: a}, time.Now())
+		return err
+	})
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	return r
+}
+
+func (y *yard) settle(r *attempt.Record, code int) {
+	y.t.Helper()
+	r.Evidence = &attempt.Evidence{ExitCode: &code}
+	s := y.Settler()
+	if _, err := s.Settle(y.t.Context(), r); err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+func (y *yard) plan() *plan.Plan {
+	y.t.Helper()
+	p, err := y.Plan(time.Now(), y.Options())
+	if err != nil {
+		y.t.Fatal(err)
+	}
+	return p
+}
+
+func TestSnapshot(t *testing.T) {
+	y := newYard(t, "failed", "running", "orphan", "fresh", "removed", "odd")
+	y.settle(y.claim("failed"), 7)
+	y.claim("running")
+	orphan := y.claim("orphan")
+	rewrite(y, orphan, func(text string) string {
+		return strings.Replace(text, fmt.Sprintf("%q", proc.Self().Start), `"another"`, 1)
+	})
+	y.claim("removed")
+	for name, content := range map[string]string{"slices/removed.md": "", "runs/live/odd.4.json": `{"schema_version": 9, "slice": "odd", "n": 4}`} {
+		path := filepath.Join(y.Root, stateDir, name)
+		err := os.WriteFile(path, []byte(content), 0o644)
+		if content == "" {
+			err = os.Remove(path)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := y.plan()
+	for id, want := range map[string]plan.Class{"failed": plan.Failed, "running": plan.Active, "orphan": plan.Stalled, "fresh": plan.Available, "odd": plan.Available} {
+		if st := p.State(id); st.Class != want {
+			t.Errorf("%s is %s, want %s", id, st.Class, want)
+		}
+	}
+	if a := p.State("failed").Attempt; a.Outcome != plan.FailedOut || a.Detail != "exit 7" || a.Phase != plan.Settled || a.Ended.IsZero() {
+		t.Errorf("%+v", a)
+	}
+	if a := p.State("orphan").Attempt; !a.Dead || !a.Open() {
+		t.Errorf("%+v", a)
+	}
+	if p.Taken != 3 { // the running one, the orphan, and the one whose slice is gone
+		t.Errorf("%d slots taken", p.Taken)
+	}
+	if w := p.Snapshot.Warnings; len(w) != 1 || !strings.Contains(w[0].Message, "schema version 9") || w[0].Path != ".greenlight/runs/live/odd.4.json" {
+		t.Errorf("warnings: %+v", w)
+	}
+}
+
+func rewrite(y *yard, r *attempt.Record, f func(string) string) {
+	y.t.Helper()
+	path := filepath.Join(y.Runs.LiveDir(), r.Name()+".json")
+	data, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(path, []byte(f(string(data))), 0o644)
+	}
+	if err != nil {
+		y.t.Fatal(err)
+	}
+}
+
+// A settler was killed between the settled record and the removal of the live one: the settled one counts, once.
+func TestSnapshotLeftover(t *testing.T) {
+	y := newYard(t, "S-1.2")
+	r := y.claim("S-1.2")
+	path := filepath.Join(y.Runs.LiveDir(), r.Name()+".json")
+	live, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	y.settle(r, 7)
+	if err := os.WriteFile(path, live, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p := y.plan()
+	if st := p.State("S-1.2"); st.Class != plan.Failed || p.Taken != 0 || p.Snapshot.Used["S-1.2"] != 1 {
+		t.Errorf("%s, %d taken, %d used", st.Class, p.Taken, p.Snapshot.Used["S-1.2"])
+	}
+}

@@ -1,0 +1,216 @@
+package runner_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/cli"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+	"greenlight/internal/project"
+	"greenlight/internal/runner"
+	"greenlight/internal/tmux"
+	"greenlight/internal/tracker"
+)
+
+// The test binary is gl for whoever calls it without a test's flags: wrappers in panes are called by its path.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
+		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+	}
+	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each process waits a second before it ends
+	os.Exit(m.Run())
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func until(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(90 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// A site is a project with a tmux of its own and gl on PATH.
+type site struct {
+	*project.Project
+	t    *testing.T
+	self string
+	dir  string   // holds the project, the tmux socket and bin
+	env  []string // of every gl
+}
+
+func newSite(t *testing.T, name string) *site {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "glr") // t.TempDir's names are too long for a socket
+	check(t, err)
+	self, err := os.Executable()
+	check(t, err)
+	s := &site{t: t, self: self, dir: dir}
+	bin := filepath.Join(dir, "bin")
+	check(t, os.Mkdir(bin, 0o755))
+	check(t, os.Symlink(self, filepath.Join(bin, "gl")))
+	s.env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + dir, "TMUX_TMPDIR=" + dir, "TERM=screen", "GORACE=atexit_sleep_ms=0"}
+	root := filepath.Join(dir, name)
+	check(t, os.MkdirAll(filepath.Join(root, ".greenlight", "slices"), 0o755))
+	s.Project, err = project.Open(root)
+	check(t, err)
+	t.Cleanup(s.end)
+	return s
+}
+
+// end ends whatever the test has left, and says so where that was an agent.
+func (s *site) end() {
+	recs, _, _ := s.Runs.Live()
+	for _, r := range recs {
+		for _, id := range []*proc.ID{r.Wrapper, r.Process} {
+			if id != nil && id.Alive() {
+				s.t.Errorf("%s still has a process", r.Name())
+				id.Signal(syscall.SIGKILL)
+			}
+		}
+	}
+	s.endServer()
+	until(s.t, "the directory is removed", func() bool { return os.RemoveAll(s.dir) == nil })
+}
+
+func (s *site) endServer() {
+	if pid := s.serverPID(); pid > 0 {
+		s.tmux("kill-server")
+		until(s.t, "the tmux server is gone", func() bool { id, err := proc.Of(pid); return err != nil || id.Dead() })
+	}
+}
+
+func (s *site) session() *tmux.Session { return tmux.Open(s.Root, s.Config.Prefix, s.env) }
+
+// tmux runs a tmux command on the project's server; its error is of no interest.
+func (s *site) tmux(args ...string) string {
+	argv := s.session().AttachArgv()
+	i := slices.Index(argv, "attach-session")
+	cmd := exec.Command(argv[0], append(slices.Clone(argv[1:i]), args...)...)
+	cmd.Env = s.env
+	out, _ := cmd.Output()
+	return strings.TrimSpace(string(out))
+}
+
+func (s *site) serverPID() int {
+	var pid int
+	fmt.Sscan(s.tmux("display-message", "-p", "#{pid}"), &pid)
+	return pid
+}
+
+// slice writes a slice's file.
+func (s *site) slice(id, deps string) {
+	s.t.Helper()
+	text := fmt.Sprintf("---\nid: %s\nstatus: pending\nstep: none\nmilestone: m\nstarted:\ntests: 0\nsession:\ndeps: %s\n---\n\n# %s: Name of %s\n", id, deps, id, id)
+	check(s.t, os.WriteFile(s.file(id), []byte(text), 0o644))
+}
+
+func (s *site) file(id string) string {
+	return filepath.Join(s.Root, ".greenlight", "slices", id+".md")
+}
+
+func (s *site) read(path ...string) string {
+	data, err := os.ReadFile(filepath.Join(append([]string{s.Root}, path...)...))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.t.Fatal(err)
+	}
+	return string(data)
+}
+
+func (s *site) status(id string) string {
+	_, after, _ := strings.Cut(s.read(".greenlight", "slices", id+".md"), "\nstatus: ")
+	status, _, _ := strings.Cut(after, "\n")
+	return status
+}
+
+// claim claims the slice for an agent that is a shell script; "$@" are words.
+func (s *site) claim(id, script string, words ...string) (r *attempt.Record) {
+	s.t.Helper()
+	argv := append([]string{"/bin/sh", "-c", script, "sh"}, words...)
+	a, err := agent.Find("script", agent.Config{Custom: map[string][]string{"script": argv}})
+	check(s.t, err)
+	return s.claimFor(id, a)
+}
+
+func (s *site) claimFor(id string, a agent.Agent) (r *attempt.Record) {
+	s.t.Helper()
+	check(s.t, s.Runs.Prepare())
+	check(s.t, s.Tracker.Do(s.t.Context(), func(tx tracker.Tx) (err error) {
+		r, err = s.Runs.Claim(tx, attempt.Request{ID: id, Agent: a, Job: agent.Job{Dir: s.Root}, Runner: "test"}, time.Now())
+		return err
+	}))
+	return r
+}
+
+// settled waits until the attempt is settled and returns its record.
+func (s *site) settled(r *attempt.Record) (final *attempt.Record) {
+	s.t.Helper()
+	until(s.t, r.Name()+" is settled", func() bool {
+		rec, err := s.Runs.Get(r.Slice, r.N)
+		final = rec
+		return err == nil && rec.Phase == plan.Settled && !s.Runs.IsOpen(r.Name())
+	})
+	return final
+}
+
+// running waits until the attempt's agent has made the file "begun".
+func (s *site) running(r *attempt.Record) *attempt.Record {
+	s.t.Helper()
+	until(s.t, r.Name()+" has begun", func() bool { return s.read("begun") != "" })
+	rec, err := s.Runs.Get(r.Slice, r.N)
+	check(s.t, err)
+	return rec
+}
+
+// begun is the beginning of a script that tells that it runs.
+const begun = "echo $$ >>begun; "
+
+// runners are all there are; each makes a new one for the site.
+var runners = map[string]func(s *site) runner.Runner{
+	"process": func(s *site) runner.Runner { return runner.NewProcess(s.self, s.Root, s.env, nil, 8) },
+	"tmux": func(s *site) runner.Runner {
+		if !tmux.Installed() {
+			s.t.Skip("tmux is not installed")
+		}
+		return &runner.Tmux{Session: s.session(), Self: s.self, Root: s.Root, Env: s.env, Runs: s.Runs,
+			Process: runner.NewProcess(s.self, s.Root, s.env, nil, 8),
+			Warn:    func(words string) { s.t.Errorf("warning: %s", words) }}
+	},
+}
+
+// records are all settled attempts, by their end.
+func (s *site) records() []*attempt.Record {
+	s.t.Helper()
+	files, err := filepath.Glob(filepath.Join(s.Runs.Dir(), "done", "*.json"))
+	check(s.t, err)
+	var recs []*attempt.Record
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		check(s.t, err)
+		r := new(attempt.Record)
+		check(s.t, json.Unmarshal(data, r))
+		recs = append(recs, r)
+	}
+	return recs
+}

@@ -1,0 +1,120 @@
+package slice
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+	"time"
+)
+
+// viewFile counts the changes of the project, and says up to which of them STATE.md follows: "17 12". Many writers at
+// once then share one rendering, for a rendering that begins after a change shows it, whoever does it. It is read and
+// written under the project's lock, in place and without fsync: what a crash takes away costs a rendering.
+const viewFile = "runs/view"
+
+func (s *Store) readView() (changes, shown uint64) {
+	data, err := os.ReadFile(s.path(viewFile))
+	if err != nil || !strings.HasSuffix(string(data), "\n") {
+		return 0, 0
+	}
+	if _, err := fmt.Sscanf(string(data), "%d %d\n", &changes, &shown); err != nil {
+		return 0, 0
+	}
+	return changes, shown
+}
+
+func (s *Store) writeView(changes, shown uint64) error {
+	text := fmt.Appendf(nil, "%d %d\n", changes, shown)
+	err := os.WriteFile(s.path(viewFile), text, 0o644)
+	if missing(err) {
+		if err = os.MkdirAll(s.path("runs"), 0o755); err == nil {
+			err = os.WriteFile(s.path(viewFile), text, 0o644)
+		}
+	}
+	return err
+}
+
+// unshown is the number of a change that is in no count: only its own writer's rendering shows it.
+const unshown = ^uint64(0)
+
+// noteChange counts a change that the caller has just written, and returns its number. The caller holds the lock.
+func (s *Store) noteChange() uint64 {
+	changes, shown := s.readView()
+	n := changes + 1
+	if s.writeView(n, shown) != nil {
+		n = unshown
+	}
+	return n
+}
+
+// A shownSoon is a change whose writer is about to call Refresh. After a while it isn't any more: what others have
+// rendered in between is then too old for what people may have changed since.
+type shownSoon struct {
+	change uint64 // 0 for none
+	at     time.Time
+}
+
+const soon = time.Second
+
+// takeUnshown returns the change that Refresh is to show, 0 where it is to look at everything.
+func (s *Store) takeUnshown() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := s.unshown
+	s.unshown = shownSoon{}
+	if time.Since(u.at) > soon {
+		return 0
+	}
+	return u.change
+}
+
+// show sees to it that STATE.md shows the change, unless somebody has done so since. It takes the lock.
+func (s *Store) show(ctx context.Context, change uint64) error {
+	return s.locked(ctx, func() error {
+		if _, shown := s.readView(); change != unshown && shown >= change {
+			return nil
+		}
+		return s.refreshAndCount()
+	})
+}
+
+// refreshAndCount renders, and says for which changes. The caller holds the lock.
+func (s *Store) refreshAndCount() error {
+	changes, shown := s.readView()
+	if err := s.refreshView(); err != nil {
+		return err
+	}
+	if shown < changes {
+		_ = s.writeView(changes, changes) // else the others render for themselves
+	}
+	return nil
+}
+
+// A rendering is what STATE.md was made from.
+type rendering struct {
+	v       *view
+	project projectState
+	text    string
+}
+
+// holds says whether STATE.md and all that it was made from still are what they were. The caller holds s.mu.
+func (r *rendering) holds() bool {
+	s := r.v.s
+	stems, _, err := s.listSlices()
+	if err != nil || !equal(stems, r.v.stems) {
+		return false
+	}
+	files := s.readFiles(stems)
+	for stem, f := range files {
+		if was := r.v.files[stem]; f != was && !reflect.DeepEqual(f, was) {
+			return false
+		}
+	}
+	if g := s.readGraph(); g.graph != r.v.graph.graph && !reflect.DeepEqual(g, r.v.graph) {
+		return false
+	}
+	data, err := os.ReadFile(s.path("STATE.md"))
+	return err == nil && string(data) == r.text && len(files) == len(r.v.files) && reflect.DeepEqual(s.readProject(), r.project)
+}
