@@ -87,7 +87,10 @@ func runChangelog(e *env, o changelogOptions) error {
 }
 
 func noEntries(o changelogOptions) string {
-	s := "No changelog entries yet"
+	s := "No changelog entries"
+	if o.milestone == "" && o.since == "" {
+		s += " yet"
+	}
 	if o.milestone != "" {
 		s += " for milestone " + oneLine(o.milestone)
 	}

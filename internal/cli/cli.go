@@ -119,7 +119,7 @@ agents in parallel over a dependency graph until everything is green.` + "\n" + 
 	root.SetFlagErrorFunc(flagError)
 	f := root.PersistentFlags()
 	f.StringVarP(&e.dirFlag, "directory", "C", "", "run as if started in `DIR`")
-	f.StringVar(&e.contextFlag, "context", "", "behave as in a `shell` or inside claude (default: by the environment)")
+	f.StringVar(&e.contextFlag, "context", "", "behave as in `WHERE`: shell or claude (default: by the environment)")
 	f.BoolVar(&e.noColor, "no-color", false, "no colour and no bars")
 	f.BoolVarP(&e.verbose, "verbose", "v", false, "tell each decision and command line on stderr")
 	root.AddGroup(

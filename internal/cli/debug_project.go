@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -85,7 +86,7 @@ func newDebugAttempt(r *attempt.Record) debugAttempt {
 func (x *debugging) tools(ctx context.Context) []debugTool {
 	v := versionInfo()
 	list := []debugTool{{Name: "gl", Version: known(strings.TrimSpace(v.Version + " " + v.Commit))}}
-	if path, err := self(); err == nil {
+	if path, err := os.Executable(); err == nil {
 		list[0].Path = &path
 	}
 	gitVersion, _ := git.Version(ctx) // a tool that isn't there has no version

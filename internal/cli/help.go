@@ -88,7 +88,7 @@ func rootHelp(e *env, root *cobra.Command, order []*cobra.Command) string {
 	for _, g := range root.Groups() {
 		title := "\n" + e.paint(bold, g.Title) + "\n"
 		for _, c := range all {
-			if c.GroupID == g.ID && c.IsAvailableCommand() {
+			if c.GroupID == g.ID && (c.IsAvailableCommand() || c.Name() == "help") {
 				fmt.Fprintf(&b, "%s  gl %-*s  %s\n", title, width, shape(c), c.Short)
 				title = ""
 			}
@@ -96,7 +96,7 @@ func rootHelp(e *env, root *cobra.Command, order []*cobra.Command) string {
 	}
 	b.WriteString("\n" + e.paint(bold, "Flags of every command:") + "\n")
 	b.WriteString(root.PersistentFlags().FlagUsages())
-	b.WriteString("\ngl help COMMAND tells more about one, with examples.\n" + exitHelp + "\n")
+	b.WriteString("\ngl help COMMAND tells more about one, with examples." + exitHelp + "\n")
 	if line := projectLine(e); line != "" {
 		b.WriteString("\n" + line + "\n")
 	}

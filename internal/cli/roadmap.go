@@ -156,7 +156,8 @@ func (m *roadmapMilestone) title() string {
 	return oneLine(*m.Name)
 }
 
-// milestonesOf counts the slices of each milestone: those of the roadmap in its order, then the slices' others.
+// milestonesOf counts the slices of each milestone: those of the roadmap in its order, then the slices' others. A slice
+// that names none belongs where the roadmap has it in a table.
 func milestonesOf(p *plan.Plan, r roadmap) []roadmapMilestone {
 	list := []roadmapMilestone{}
 	at := map[string]int{}
@@ -168,11 +169,12 @@ func milestonesOf(p *plan.Plan, r roadmap) []roadmapMilestone {
 	}
 	for i := range p.States {
 		st := &p.States[i]
-		n, ok := at[st.Milestone]
+		name := firstOf(st.Milestone, r.rows[st.ID].milestone)
+		n, ok := at[name]
 		if !ok {
 			n = len(list)
-			at[st.Milestone] = n
-			list = append(list, roadmapMilestone{Name: known(st.Milestone)})
+			at[name] = n
+			list = append(list, roadmapMilestone{Name: known(name)})
 		}
 		list[n].Total++
 		if st.Class == plan.Done {

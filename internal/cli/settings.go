@@ -189,11 +189,8 @@ func changeSetting(ctx context.Context, e *env, key, text string) error {
 	default:
 		e.print("%s is %s now (was %s)\n", key, valueText(is.Value), before)
 	}
-	return refreshMode(ctx, pr)
+	return pr.Tracker.Refresh(ctx) // STATE.md tells the mode
 }
-
-// refreshMode brings STATE.md up to date, which tells the mode.
-func refreshMode(ctx context.Context, pr *project.Project) error { return pr.Tracker.Refresh(ctx) }
 
 func runSettingsModel(ctx context.Context, e *env, role, model string) error {
 	pr, err := e.project()
@@ -333,13 +330,28 @@ func runSettings(e *env, asJSON bool) error {
 		width = max(width, len(set.Key))
 	}
 	for _, set := range list {
-		e.print("%-*s  %-7s  %s\n", width, agent.Clean(set.Key), sourceOf(set), valueText(set.Value))
+		e.print("%-*s  %-8s  %s\n", width, agent.Clean(set.Key), sourceOf(set), valueText(set.Value))
 	}
-	e.print("\nModels, profile %s:\n", oneLine(s.Profile()))
+	e.print("\nModels of the agents, profile %s:\n", oneLine(s.Profile()))
 	for _, m := range s.Models() {
-		e.print("%s\n", strings.TrimRight(fmt.Sprintf("%-*s  %s", width, agent.Clean(m.Role), modelText(m)), " "))
+		model := oneLine(m.Model)
+		if model == "" {
+			model = "(what its own file names)"
+		}
+		e.print("%-*s  %-8s  %s\n", width, agent.Clean(m.Role), modelSource(m), model)
 	}
 	return nil
+}
+
+// modelSource says where a model comes from; "" where nobody says.
+func modelSource(m project.Model) string {
+	switch {
+	case m.Override:
+		return "override"
+	case m.Model != "":
+		return "profile"
+	}
+	return ""
 }
 
 // settingWarnings names the values that don't count; where the file can't be read at all that alone.
@@ -363,14 +375,7 @@ func newSettingsDoc(s *project.Settings, warnings []plan.Warning) settingsDoc {
 		doc.Settings = append(doc.Settings, settingItem{set.Key, orNull(set.Value), known(sourceOf(set))})
 	}
 	for _, m := range s.Models() {
-		source := ""
-		switch {
-		case m.Override:
-			source = "override"
-		case m.Model != "":
-			source = "profile"
-		}
-		doc.Models = append(doc.Models, settingModel{m.Role, known(m.Model), known(source)})
+		doc.Models = append(doc.Models, settingModel{m.Role, known(m.Model), known(modelSource(m))})
 	}
 	for _, w := range warnings {
 		doc.Warnings = append(doc.Warnings, statusWarning{known(w.Path), w.Message})

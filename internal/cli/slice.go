@@ -71,8 +71,8 @@ Inside an agent it starts nothing: it prints which slice to build.` + "\n" + exi
 	f.BoolVar(&o.watch, "watch", false, "go on until nothing is ready: slots refill as slices end")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen, change nothing")
 	f.BoolVar(&o.sequential, "sequential", false, "one after the other")
-	f.StringVar(&o.runner, "runner", "", "how agents run in parallel: `tmux` or process (default tmux, where it is installed)")
-	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent: claude, rehearsal:SPEC, or one of parallel.agents in config.json")
+	f.StringVar(&o.runner, "runner", "", "`HOW` agents run in parallel: tmux or process (default tmux, where it is installed)")
+	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent: claude, codex, gemini, opencode, cursor-agent, rehearsal:SPEC, or one of parallel.agents in config.json")
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
 	f.DurationVar(&o.interval, "interval", 0, "look again after `D` even if no file has changed (default 30s)")
 	f.BoolVar(&o.force, "force", false, "also over unmet dependencies, claims of others and completeness")
@@ -224,6 +224,9 @@ func (j *job) run(ctx context.Context) error {
 		return err
 	}
 	cfg := j.config(p)
+	if !cfg.Serial && j.pr.Tracker.Format() == "legacy" && !j.o.force {
+		return errors.New("this project keeps its state in STATE.md alone, one file that parallel agents would overwrite for each other: run gl migrate, or gl slice --sequential")
+	}
 	if !j.o.watch && len(j.ids) == 0 && len(p.Ready) == 0 {
 		return nothingReady(j.e, p)
 	}

@@ -165,8 +165,8 @@ func (d *Doc) insert(o object, text string, depth int, st style) {
 	sep := "," + string(d.text[o.from+1:o.parts[0].from])
 	if n > 1 {
 		sep = string(d.text[o.parts[n-2].end:last.from])
-	} else if sep == "," {
-		sep += st.gap()
+	} else if sep == "," && strings.HasSuffix(st.colon, " ") {
+		sep += " "
 	}
 	d.splice(last.end, last.end, sep+text)
 }

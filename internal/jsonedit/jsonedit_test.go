@@ -22,6 +22,8 @@ func TestSet(t *testing.T) {
 		{"on one line, with blanks", `{"a": 1}`, "b.c", `2`, `{"a": 1, "b": {"c": 2}}`},
 		{"in an object", "{\r\n  \"a\": {\r\n    \"b\": 1\r\n  }\r\n}\r\n", "a.c", `2`,
 			"{\r\n  \"a\": {\r\n    \"b\": 1,\r\n    \"c\": 2\r\n  }\r\n}\r\n"},
+		{"in an object on one line", "{\n  \"a\": {\"b\": 1}\n}", "a.c", `2`, "{\n  \"a\": {\"b\": 1, \"c\": 2}\n}"},
+		{"in an object with blanks", "{\n  \"a\": { \"b\": 1 }\n}", "a.c", `2`, "{\n  \"a\": { \"b\": 1, \"c\": 2 }\n}"},
 		{"in an empty object", "{\n  \"a\": {}\n}", "a.b", `"x"`, "{\n  \"a\": {\n    \"b\": \"x\"\n  }\n}"},
 		{"objects on the way", "{\r\n    \"x\" : 1\r\n}", "a.b", `true`,
 			"{\r\n    \"x\" : 1,\r\n    \"a\" : {\r\n        \"b\" : true\r\n    }\r\n}"},

@@ -141,14 +141,6 @@ func (st style) indent(depth int) string {
 	return st.line + strings.Repeat(st.unit, depth)
 }
 
-// gap is what a one-line document has behind a comma.
-func (st style) gap() string {
-	if st.line == "" && strings.HasSuffix(st.colon, " ") {
-		return " "
-	}
-	return ""
-}
-
 // wrap writes an object with one member, whose brackets stand at the depth.
 func (st style) wrap(inner string, depth int) string {
 	return "{" + st.indent(depth+1) + inner + st.indent(depth) + "}"

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -90,15 +91,27 @@ func (s *site) end() {
 			}
 		}
 	}
-	s.endServer()
+	s.endServers()
 	until(s.t, "the directory is removed", func() bool { return os.RemoveAll(s.dir) == nil })
 }
 
-func (s *site) endServer() {
-	if pid := s.serverPID(); pid > 0 {
-		s.tmux("kill-server")
-		until(s.t, "the tmux server is gone", func() bool { id, err := proc.Of(pid); return err != nil || id.Dead() })
-	}
+// endServers ends the tmux servers of the site, also those whose socket is gone. Their command lines name its directory.
+func (s *site) endServers() {
+	s.tmux("kill-server")
+	until(s.t, "all tmux servers are gone", func() bool {
+		out, err := exec.Command("ps", "axww", "-o", "pid=,stat=,args=").Output()
+		check(s.t, err)
+		gone := true
+		for line := range strings.Lines(string(out)) {
+			f := strings.Fields(line)
+			if len(f) > 2 && f[2] == "tmux" && f[1][0] != 'Z' && strings.Contains(line, s.dir+"/") {
+				pid, _ := strconv.Atoi(f[0])
+				syscall.Kill(pid, syscall.SIGTERM)
+				gone = false
+			}
+		}
+		return gone
+	})
 }
 
 func (s *site) session() *tmux.Session { return tmux.Open(s.Root, s.Config.Prefix, s.env) }

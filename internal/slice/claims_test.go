@@ -64,8 +64,11 @@ func claimantChild(root string) error {
 // Of sixty-four claims of one slice at the same time, from eight processes, one wins.
 func TestOneClaimWins(t *testing.T) {
 	rounds := 10
-	if long() {
+	switch {
+	case long():
 		rounds = 100
+	case testing.Short():
+		rounds = 3
 	}
 	files := map[string]string{"slices/": ""}
 	legacy := "## Slices\n" + rows

@@ -1,0 +1,166 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// localSchemas are the commands that only look at files, with the schema of what they print.
+var localSchemas = map[string][][]string{
+	"roadmap":      {{"roadmap", "--json"}},
+	"changelog":    {{"changelog", "--json"}, {"changelog", "--json", "--milestone", "m1"}, {"changelog", "--json", "--since", "2w"}},
+	"settings":     {{"settings", "--json"}},
+	"settings-get": {{"settings", "get", "parallel.max", "--json"}, {"settings", "get", "test.filter_flag", "--json"}},
+	"graph":        {{"graph", "--json"}, {"graph", "--format", "json", "--milestone", "m1"}},
+	"debug":        {{"debug", "--json"}, {"debug", "--json", "--run-tests"}},
+}
+
+// localProject has what each of them can show, on top of a slice of every class.
+func localProject(t *testing.T) string {
+	t.Helper()
+	files := maps.Clone(everyClass)
+	maps.Copy(files, map[string]string{
+		"ROADMAP.md":                            "# Roadmap\n\n## Milestone: m1 [active]\n\n| S-1 | a | 2026-01-02 |\n\n## Milestone: m2 [planning]\n",
+		"summaries/S-1-SUMMARY.md":              "# S-1: A\n\n## What Changed\nA.\n",
+		"summaries/S-2-SUMMARY.md":              "# S-2\n",
+		"summaries/quick-20260101-b-SUMMARY.md": "B.\n",
+		"CONTRACTS.md":                          "# Contracts\n\n## C-1: First\n",
+		"config.json": `{"test": {"command": "git --version"}, "own": {"x": [1, null]}, "model_overrides": {"security": "opus"},
+			"model_profile": "none", "parallel": {"max": 0, "agent": "rehearsal"}}`,
+		"slices/S-4.md": "---\nid: S-4\nstatus: failed\n---\n# S-4\n\n## Contracts\n- C-1: First\n- C-2\n\n## Files\n- `a.txt` (new)\n",
+		"runs/done/S-4.1.failed.json": `{"schema_version": 1, "slice": "S-4", "n": 1, "agent": "claude", "phase": "settled", "outcome": "failed",
+			"detail": "exit 7", "started_at": "2026-01-01T00:00:00Z", "ended_at": "2026-01-01T00:00:07Z",
+			"evidence": {"exit_code": 7, "result": {"turns": 3, "cost_usd": 0.5}}}`,
+		"runs/log/S-4.1.log":       `{"type":"assistant","message":{"content":[{"type":"text","text":"hello"}]}}` + "\n",
+		"runs/live/S-3.1.json":     `{"schema_version": 1, "slice": "S-3", "n": 1, "agent": "codex", "phase": "started", "process": {"pid": 1, "start": "1", "boot": "-", "host": "-"}}`,
+		"runs/claims/S-3.json":     `{"token": "abc", "holder": "some-session"}`,
+		"runs/done/S-9.1.bad.json": `{}`,
+	})
+	root := projectOf(t, files)
+	git := func(args ...string) {
+		c := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@t"}, args...)...)
+		c.Dir = root
+		if out, err := c.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	if _, err := exec.LookPath("git"); err == nil { // without it the document says so, and is right all the same
+		git("init", "-q")
+		git("commit", "-q", "--allow-empty", "-m", "first")
+		git("tag", "greenlight/checkpoint/S-4")
+		if err := os.WriteFile(filepath.Join(root, "a.txt"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func schemaOf(t *testing.T, name string) map[string]any {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("..", "..", "docs", "schema", name+".schema.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return object(t, data)
+}
+
+func TestLocalDocumentsAreAsTheirSchemasSay(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	root := localProject(t)
+	for name, commands := range localSchemas {
+		schema := schemaOf(t, name)
+		if name == "debug" {
+			for i := range 10 {
+				commands = append(commands, []string{"debug", fmt.Sprintf("S-%d", i+1), "--json"})
+			}
+		}
+		for _, words := range commands {
+			doc := object(t, output(t, append(words, "-C", root)...))
+			if wrong := validate(schema, doc, "$"); len(wrong) > 0 {
+				t.Errorf("gl %s: %s", strings.Join(words, " "), strings.Join(wrong, "\n"))
+			}
+		}
+	}
+}
+
+// With nothing to show the documents are as whole.
+func TestLocalDocumentsOfAnEmptyProject(t *testing.T) {
+	root := projectOf(t, map[string]string{"ROADMAP.md": ""})
+	for name, commands := range localSchemas {
+		words := slices.DeleteFunc(slices.Clone(commands[0]), func(w string) bool { return w == "m1" })
+		if wrong := validate(schemaOf(t, name), object(t, output(t, append(words, "-C", root)...)), "$"); len(wrong) > 0 {
+			t.Errorf("gl %s: %s", strings.Join(words, " "), strings.Join(wrong, "\n"))
+		}
+	}
+}
+
+// Every part of a document that may be null or empty isn't in the full project, so that its schema is tried.
+func TestLocalDocumentsAreFull(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git here")
+	}
+	root := localProject(t)
+	at := func(doc map[string]any, path string) any {
+		var v any = doc
+		for _, key := range strings.Split(path, ".") {
+			v = v.(map[string]any)[key]
+		}
+		return v
+	}
+	for command, paths := range map[string][]string{
+		"debug S-4 --json --run-tests": {"slice.log.lines", "slice.contracts", "slice.files", "slice.why.attempts", "git.tags", "git.dirty",
+			"tests.exit_code", "tests.output", "hold"},
+		"debug S-3 --json": {"slice.claim.session", "slice.claim.holder"},
+		"debug --json":     {"project.tools", "project.settings", "project.attempts", "project.warnings", "git.commits", "git.branch"},
+		"graph --json":     {"nodes", "edges", "critical_path", "cycles", "missing"},
+		"changelog --json": {"milestones", "quick"},
+		"roadmap --json":   {"milestones", "text"},
+		"settings --json":  {"settings", "models", "warnings", "profiles"},
+	} {
+		doc := object(t, output(t, append(strings.Fields(command), "-C", root)...))
+		for _, path := range paths {
+			switch v := at(doc, path).(type) {
+			case nil:
+				t.Errorf("gl %s: %s is null", command, path)
+			case []any:
+				if len(v) == 0 {
+					t.Errorf("gl %s: %s is empty", command, path)
+				}
+			case string:
+				if v == "" {
+					t.Errorf("gl %s: %s is empty", command, path)
+				}
+			}
+		}
+	}
+}
+
+func TestLocalSchemasAreUnderstood(t *testing.T) {
+	var walk func(schema map[string]any, at string)
+	walk = func(schema map[string]any, at string) {
+		for key, v := range schema {
+			if !slices.Contains(keywords, key) {
+				t.Errorf("%s: the validator doesn't know %q", at, key)
+			}
+			if inner, ok := v.(map[string]any); ok {
+				if key == "items" {
+					walk(inner, at+"[]")
+					continue
+				}
+				for name, p := range inner {
+					walk(p.(map[string]any), at+"."+name)
+				}
+			}
+		}
+	}
+	for name := range localSchemas {
+		walk(schemaOf(t, name), name)
+	}
+}
