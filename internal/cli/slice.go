@@ -283,7 +283,7 @@ func (j *job) config(p *plan.Plan) drain.Config {
 		Project: j.pr, Agent: j.agent, Job: agent.Job{Dir: j.pr.Root, PluginDir: j.plugin, Instructions: methodText()},
 		IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force,
 		Max: j.max, Serial: here, Foreground: here, Lead: j.o.watch,
-		Refill:   j.o.watch || len(j.ids) > 1 || here && ready > 1,
+		Refill:   j.o.watch || len(j.ids) > 1 || here && (ready > 1 || j.o.sequential),
 		Interval: j.every, Stagger: j.pr.Config.Stagger,
 	}
 }
