@@ -1,6 +1,7 @@
 package attempt_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
+	"greenlight/internal/tracker"
 )
 
 func TestWrapper(t *testing.T) {
@@ -289,4 +291,38 @@ func TestWrapperAfterRemoval(t *testing.T) {
 	check(t, os.RemoveAll(s.Root))
 	w.await(t)
 	nobodyLeft(t, r)
+}
+
+// Each half of a claim is enough to lose it: the record, or the token in the slice's file.
+func TestWrapperHalfAClaim(t *testing.T) {
+	for name, lose := range map[string]func(s *site, r *attempt.Record){
+		"the record is gone": func(s *site, _ *attempt.Record) { check(s.t, os.RemoveAll(s.Runs.LiveDir())) },
+		"the record is another's": func(s *site, r *attempt.Record) {
+			rewrite(s.t, s, s.get(r), func(r *attempt.Record) { r.Token = "theirs" })
+		},
+		"the record has been begun": func(s *site, r *attempt.Record) {
+			rewrite(s.t, s, s.get(r), func(r *attempt.Record) { r.Phase = plan.Ended })
+		},
+		"the slice is another's": func(s *site, r *attempt.Record) {
+			check(s.t, s.Tracker.Do(context.Background(), func(tx tracker.Tx) error { return tx.Claim(r.Slice, "theirs") }))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, "", "ran")
+			r := s.claim("S-1")
+			lose(s, r)
+			before := s.mark("S-1")
+			self, err := os.Executable()
+			check(t, err)
+			w := &attempt.Wrapper{Settler: s.Settler(), Root: s.Root, Self: self, Env: os.Environ(), Print: func(agent.Event) {}}
+			if _, err := w.Run(t.Context(), r); !errors.Is(err, attempt.ErrLate) {
+				t.Errorf("error %v", err)
+			}
+			nobodyLeft(t, r)
+			if s.ran(r) || s.mark("S-1") != before {
+				t.Errorf("ran: %v, %+v", s.ran(r), s.mark("S-1"))
+			}
+		})
+	}
 }

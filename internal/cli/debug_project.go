@@ -31,6 +31,7 @@ type debugProject struct {
 
 type debugTool struct {
 	Name    string  `json:"name"`
+	Program *string `json:"program"` // what is started; null where nothing is known of it
 	Path    *string `json:"path"`    // null: it isn't on PATH
 	Version *string `json:"version"` // null: unknown
 }
@@ -85,7 +86,7 @@ func newDebugAttempt(r *attempt.Record) debugAttempt {
 // tools are gl and what it starts, with their versions.
 func (x *debugging) tools(ctx context.Context) []debugTool {
 	v := versionInfo()
-	list := []debugTool{{Name: "gl", Version: known(strings.TrimSpace(v.Version + " " + v.Commit))}}
+	list := []debugTool{{Name: "gl", Program: known("gl"), Version: known(strings.TrimSpace(v.Version + " " + v.Commit))}}
 	if path, err := os.Executable(); err == nil {
 		list[0].Path = &path
 	}
@@ -96,7 +97,7 @@ func (x *debugging) tools(ctx context.Context) []debugTool {
 }
 
 func newTool(program, version string) debugTool {
-	t := debugTool{Name: program, Version: known(version)}
+	t := debugTool{Name: program, Program: known(program), Version: known(version)}
 	if path, err := exec.LookPath(program); err == nil {
 		t.Path = &path
 	}
@@ -115,6 +116,7 @@ func (x *debugging) agentTool(ctx context.Context) debugTool {
 	if err != nil {
 		return t
 	}
+	t.Program = known(a.Program)
 	path, err := exec.LookPath(a.Program)
 	if err != nil {
 		return t
@@ -148,16 +150,7 @@ func (x *debugging) tellProject(d *debugProject) {
 	x.line("%d/%d done, format %s", d.Done, d.Total, d.Format)
 	x.section("Tools")
 	for _, t := range d.Tools {
-		words := []string{t.Name}
-		switch {
-		case t.Path == nil:
-			words = append(words, "not on PATH")
-		case t.Version != nil:
-			words = append(words, *t.Version, "("+*t.Path+")")
-		default:
-			words = append(words, "("+*t.Path+")")
-		}
-		x.line("%s", strings.Join(words, " "))
+		x.line("%s", t.text())
 	}
 	x.section("Settings in " + configPath)
 	for _, s := range d.Settings {
@@ -175,6 +168,20 @@ func (x *debugging) tellProject(d *debugProject) {
 	for _, a := range d.Attempts {
 		x.line("%s", x.attemptLine(a))
 	}
+}
+
+func (t *debugTool) text() string {
+	s := t.Name
+	if t.Program != nil && *t.Program != t.Name {
+		s += ": " + *t.Program
+	}
+	switch {
+	case t.Path == nil:
+		return s + " not on PATH"
+	case t.Version != nil:
+		s += " " + *t.Version
+	}
+	return s + " (" + *t.Path + ")"
 }
 
 func (x *debugging) attemptLine(a debugAttempt) string {

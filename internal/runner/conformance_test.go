@@ -186,7 +186,7 @@ func promiseLate(t *testing.T, s *site, r runner.Runner) {
 	check(t, r.Start(rec))
 	select {
 	case e := <-r.Exits():
-		if e.Slice != "S-1" || e.N != 1 {
+		if e.Slice != "S-1" || e.N != 1 || e.Token != rec.Token {
 			t.Errorf("exit of %s.%d", e.Slice, e.N)
 		}
 	case <-time.After(time.Minute):

@@ -92,7 +92,7 @@ func (t *Tmux) watch(r *attempt.Record, pid int) {
 		dead := missing != nil || id.Dead() // looked at before the record: it may start and end in between
 		rec, err := t.Runs.Get(r.Slice, r.N)
 		if dead || err != nil || rec.Phase != plan.Claimed || rec.Token != r.Token {
-			t.Process.exits <- Exit{Slice: r.Slice, N: r.N}
+			t.Process.exits <- Exit{Slice: r.Slice, N: r.N, Token: r.Token}
 			return
 		}
 	}
