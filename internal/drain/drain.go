@@ -197,7 +197,20 @@ func (d *drain) loop(ctx context.Context) error {
 // pass looks at everything, settles the dead, tells what changed, and launches.
 func (d *drain) pass(ctx context.Context) error {
 	var r Report
-	if err := d.observe(ctx, &r); err != nil {
+	for again := true; again; again = d.caughtUp(ctx, &r) {
+		if err := d.look(ctx, &r); err != nil {
+			return err
+		}
+	}
+	d.noteHold(&r)
+	d.report(r)
+	d.refresh(ctx, len(r.Launched) > 0)
+	return nil
+}
+
+// look finds out what ended and launches what may be launched.
+func (d *drain) look(ctx context.Context, r *Report) error {
+	if err := d.observe(ctx, r); err != nil {
 		return err
 	}
 	// Where an attempt has ended a slot is free: then the plan is made once, under the lock. Else the lock is taken only
@@ -211,14 +224,22 @@ func (d *drain) pass(ctx context.Context) error {
 		launch = d.mayClaim() && d.planAllows()
 	}
 	if launch {
-		if err := d.launch(ctx, &r); err != nil {
-			return err
+		return d.launch(ctx, r)
+	}
+	return nil
+}
+
+// caughtUp takes in attempts that were settled since observe, and says whether there were any. The plan may have counted
+// them, and what was launched may have their slots: told later, it would read as if dependants began before what they
+// need was done. Or it has not, and is behind.
+func (d *drain) caughtUp(ctx context.Context, r *Report) bool {
+	n := len(r.Ended)
+	for name := range d.open {
+		if !d.Project.Runs.IsOpen(name) {
+			d.part(ctx, name, r)
 		}
 	}
-	d.noteHold(&r)
-	d.report(r)
-	d.refresh(ctx, len(r.Launched) > 0)
-	return nil
+	return len(r.Ended) > n
 }
 
 // refresh brings STATE.md up to date. That takes the lock, which the wrappers that were just launched need before their

@@ -115,6 +115,9 @@ func config(t testing.TB, pr *project.Project, agentName string, max int) drain.
 	t.Helper()
 	self, err := os.Executable()
 	check(t, err)
+	if gl := os.Getenv("GREENLIGHT_GL"); gl != "" {
+		self = gl
+	}
 	a, err := agent.Find(agentName, agent.Config{Self: self, Custom: pr.Config.Agents})
 	check(t, err)
 	return drain.Config{

@@ -14,8 +14,8 @@ import (
 	"greenlight/internal/rehearsal"
 )
 
-// TestMakespan measures; it judges nothing. GREENLIGHT_BENCH=1 turns it on, a name in GREENLIGHT_GL (the path of a gl
-// that was built as users have it) takes the place of the test binary for wrappers and agents.
+// TestMakespan measures; it judges nothing. GREENLIGHT_BENCH=1 turns it on. GREENLIGHT_GL, the path of a gl that was
+// built as users have it, takes the test binary's place for wrappers and agents, which start faster then.
 func TestMakespan(t *testing.T) {
 	if os.Getenv("GREENLIGHT_BENCH") == "" {
 		t.Skip("a measurement, for GREENLIGHT_BENCH=1")

@@ -99,7 +99,10 @@ func urgency(runs *attempt.Store, e fsnotify.Event) when {
 		}
 		return later
 	case filepath.Clean(dir) == runs.Dir():
-		return now
+		if strings.HasSuffix(name, ".json") {
+			return now
+		}
+		return never // the count of changes, which moves with each of them
 	}
 	return later
 }

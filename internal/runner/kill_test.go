@@ -124,7 +124,7 @@ const work = "rehearsal:min=20ms,max=200ms"
 
 // harm is done to a drain at random instants, each of some rounds; then it goes on as if nothing had been.
 func TestHarm(t *testing.T) {
-	const n = 40
+	const n = 30
 	for name, harm := range map[string]func(s *site, random *rand.Rand){
 		"the server is killed":     func(s *site, _ *rand.Rand) { syscall.Kill(cmpPID(s.serverPID()), syscall.SIGKILL) },
 		"the server is told to go": func(s *site, _ *rand.Rand) { s.tmux("kill-server") },
@@ -138,7 +138,7 @@ func TestHarm(t *testing.T) {
 			s := newTmuxSite(t, n)
 			random := rand.New(rand.NewPCG(1, rand.Uint64()))
 			g := s.drain(work)
-			for i := range 6 {
+			for i := range 4 {
 				until(t, "it gets on", func() bool { return len(s.records()) > i*5 || g.over() })
 				time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
 				harm(s, random)
@@ -186,7 +186,7 @@ func (s *site) removeSocket() {
 // The drain is killed again and again, and started again: the agents in the panes don't notice.
 func TestDrainKilled(t *testing.T) {
 	t.Parallel()
-	const n = 50
+	const n = 40
 	s := newTmuxSite(t, n)
 	random := rand.New(rand.NewPCG(2, rand.Uint64()))
 	for range 10 {

@@ -93,6 +93,7 @@ func (t *Tmux) watch(r *attempt.Record, pid int) {
 		rec, err := t.Runs.Get(r.Slice, r.N)
 		if dead || err != nil || rec.Phase != plan.Claimed || rec.Token != r.Token {
 			t.Process.exits <- Exit{Slice: r.Slice, N: r.N, Token: r.Token}
+			t.Session.Look(context.Background()) // now, while nobody waits for it
 			return
 		}
 	}

@@ -64,23 +64,58 @@ func (s *Session) Place(ctx context.Context, p Placement, reuse func(tag string)
 	if p.Argv, err = command(p.Argv); err != nil {
 		return 0, err
 	}
+	if pid, err = s.respawn(ctx, s.takeIdle(), p, reuse); err == nil || errors.Is(err, ErrSilent) {
+		return pid, err
+	}
 	panes, err := s.Panes(ctx)
 	if err != nil {
 		return 0, err
 	}
-	for _, q := range panes {
-		if !q.Dead || q.Browsed || !reuse(q.Tag) {
-			continue
-		}
-		if pid, err = s.respawn(ctx, q, p); err == nil || errors.Is(err, ErrSilent) {
-			return pid, err
-		}
+	if pid, err = s.respawn(ctx, panes, p, reuse); err == nil || errors.Is(err, ErrSilent) {
+		return pid, err
 	}
 	return s.add(ctx, panes, p)
 }
 
-// respawn runs the command in a dead pane. There is no -k: if another gl was faster, its command must not be killed.
-func (s *Session) respawn(ctx context.Context, q Pane, p Placement) (pid int, err error) {
+// Look remembers which panes are dead, so that the next Place needn't ask. They may be used by somebody else, or gone,
+// until then: tmux will say so.
+func (s *Session) Look(ctx context.Context) {
+	panes, err := s.Panes(ctx)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = panes
+}
+
+// takeIdle returns what Look has found, once.
+func (s *Session) takeIdle() []Pane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	panes := s.idle
+	s.idle = nil
+	return panes
+}
+
+var errNoPane = errors.New("no dead pane")
+
+// respawn runs the command in the first of the panes that is dead and free.
+func (s *Session) respawn(ctx context.Context, panes []Pane, p Placement, reuse func(tag string) bool) (pid int, err error) {
+	err = errNoPane
+	for _, q := range panes {
+		if !q.Dead || q.Browsed || !reuse(q.Tag) {
+			continue
+		}
+		if pid, err = s.respawnIn(ctx, q, p); err == nil || errors.Is(err, ErrSilent) {
+			return pid, err
+		}
+	}
+	return 0, err
+}
+
+// respawnIn runs the command in a dead pane. There is no -k: if another gl was faster, its command must not be killed.
+func (s *Session) respawnIn(ctx context.Context, q Pane, p Placement) (pid int, err error) {
 	args := append([]string{"respawn-pane", "-t", q.ID, "-c", closing(literal(p.Dir))}, p.Argv...)
 	args = append(args, ";", "clear-history", "-t", q.ID, ";", "display-message", "-p", "-t", q.ID, answer, ";")
 	_, pid, err = placed(s.run(ctx, append(args, s.label(q.ID, p)...)...))
@@ -162,7 +197,7 @@ func (s *Session) dress(ctx context.Context, id string, p Placement) {
 func (s *Session) label(id string, p Placement) []string {
 	return []string{
 		"set-option", "-p", "-t", id, tagOption, p.Tag, ";",
-		"select-pane", "-t", id, "-T", literal(p.Title), ";",
+		"select-pane", "-t", id, "-T", closing(literal(p.Title)), ";",
 		"set-option", "-w", "-t", id, "remain-on-exit", "on", ";",
 		"set-option", "-w", "-t", id, "pane-border-status", "top", ";",
 		"set-option", "-w", "-t", id, "pane-border-format", " #{pane_title}#{?pane_dead, (ended),} ", ";",

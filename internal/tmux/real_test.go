@@ -237,10 +237,10 @@ func TestReuseTwice(t *testing.T) {
 	f.place("a.1", "exit 0")
 	f.untilDead("a.1")
 	old := f.pane("a.1")
-	if _, err := f.respawn(t.Context(), old, f.placement("b.1", forever)); err != nil {
+	if _, err := f.respawnIn(t.Context(), old, f.placement("b.1", forever)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.respawn(t.Context(), old, f.placement("c.1", forever)); err == nil {
+	if _, err := f.respawnIn(t.Context(), old, f.placement("c.1", forever)); err == nil {
 		t.Error("a pane was taken from the command that runs in it")
 	}
 	if p := f.pane("b.1"); p.Dead || p.ID != old.ID {
@@ -260,7 +260,7 @@ func TestHostileWords(t *testing.T) {
 	for i, how := range []string{"the first", "a split", "a respawn"} {
 		out := filepath.Join(f.dir, fmt.Sprint("out", i))
 		p := f.placement("x.1", `{ pwd; printf '%s\0' "$@"; } >"$0.tmp"; mv "$0.tmp" "$0"`, append([]string{out}, words...)...)
-		p.Dir, p.Title = dir, `#(touch t) #{pane_id} #[fg=red] ;`
+		p.Dir, p.Title = dir, `#(touch t) #{pane_id} $(touch t);`
 		if _, err := f.Place(t.Context(), p, func(string) bool { return i == 2 }); err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +270,7 @@ func TestHostileWords(t *testing.T) {
 		if want := dir + "\n" + strings.Join(words, "\x00") + "\x00"; string(data) != want {
 			t.Errorf("%s: %q, not %q", how, data, want)
 		}
-		if title := f.tmux("display-message", "-p", "-t", f.pane("x.1").ID, "#{pane_title}"); !strings.HasPrefix(title, "#(touch t) #{pane_id}") {
+		if title := f.tmux("display-message", "-p", "-t", f.pane("x.1").ID, "#{pane_title}"); title != p.Title {
 			t.Errorf("%s: title %q", how, title)
 		}
 	}
@@ -379,6 +379,36 @@ func TestSessionGone(t *testing.T) {
 	}
 	if f.pane("b.1").Dead || len(f.panes()) != 1 {
 		t.Errorf("panes: %+v", f.panes())
+	}
+}
+
+// What was seen by an earlier look may be wrong by now: then the command comes into another pane, and ends nobody's.
+func TestLook(t *testing.T) {
+	f := newFixture(t)
+	f.place("a.1", "exit 0")
+	f.place("b.1", "exit 0")
+	f.untilDead("a.1")
+	f.untilDead("b.1")
+	a, b := f.pane("a.1").ID, f.pane("b.1").ID
+	f.Look(t.Context())
+	other := Open(filepath.Join(f.dir, "shop"), "gl", f.env)
+	if _, err := other.Place(t.Context(), f.placement("c.1", forever), func(tag string) bool { return tag == "a.1" }); err != nil {
+		t.Fatal(err)
+	}
+	f.place("d.1", forever, "a.1", "b.1")
+	if f.pane("c.1").ID != a || f.pane("c.1").Dead || f.pane("d.1").ID != b {
+		t.Errorf("panes: %+v", f.panes())
+	}
+	f.place("e.1", "exit 0")
+	f.untilDead("e.1")
+	f.Look(t.Context())
+	f.tmux("kill-pane", "-t", f.pane("e.1").ID)
+	f.place("f.1", forever, "e.1")
+	f.Look(t.Context())
+	f.end()
+	f.place("g.1", forever, "e.1")
+	if panes := f.panes(); len(panes) != 1 || panes[0].Dead {
+		t.Errorf("panes: %+v", panes)
 	}
 }
 

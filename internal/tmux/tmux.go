@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -38,6 +39,9 @@ type Session struct {
 
 	socket []string // -L NAME, or -S PATH where the usual place is too long
 	env    []string
+
+	mu   sync.Mutex
+	idle []Pane // dead panes that Look has found
 }
 
 // Installed says whether there is a tmux to use.
@@ -127,7 +131,7 @@ func (s *Session) exec(ctx context.Context, argv []string, what string) (string,
 	words := strings.TrimSpace(errOut.String())
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
-		err = errors.New("tmux is not on PATH any more")
+		err = errors.New("tmux is not on PATH")
 	case ctx.Err() != nil:
 		err = fmt.Errorf("tmux %s: %w for %s", what, ErrSilent, deadline)
 	case gone(words):
