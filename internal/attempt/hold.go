@@ -38,8 +38,11 @@ func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Dur
 	}
 	wait := first << min(h.Count-1, 16)
 	h.Until = now.Add(min(wait, longestHold))
-	if l.Reset != nil && l.Reset.After(now) {
+	if l.Reset != nil && l.Reset.After(now.Add(-time.Minute)) { // one that has just passed is news, an old one is none
 		h.Until = *l.Reset
+		if soon := now.Add(time.Second); h.Until.Before(soon) {
+			h.Until = soon
+		}
 	}
 	if old != nil && old.Until.After(h.Until) {
 		h.Until = old.Until
