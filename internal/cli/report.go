@@ -118,12 +118,11 @@ func (t *teller) turnover(r drain.Report) []string {
 // greeting is the first launch: how many, and with which command line.
 func (t *teller) greeting(r drain.Report) []string {
 	n := len(r.Launched)
-	queued := len(r.Plan.Ready) // as the plan under which they were claimed counts them, they are among these
-	head := fmt.Sprintf("-> %s ready, launching %d", plan.Count(max(queued, n), "slice"), n)
-	if n == 1 && max(queued, n) == 1 {
+	head := fmt.Sprintf("-> %s ready, launching %d", plan.Count(r.Ready, "slice"), n)
+	if r.Ready == 1 {
 		head = "-> launching " + r.Launched[0].Slice + name(r.Plan, r.Launched[0].Slice)
 	}
-	if rest := queued - n; rest > 0 && t.cfg.Refill {
+	if rest := r.Ready - n; rest > 0 && t.cfg.Refill {
 		head += fmt.Sprintf("... (%d queued)", rest)
 	}
 	if t.session != nil {

@@ -52,6 +52,7 @@ type Report struct {
 	Adopted  []*attempt.Record // found running, of an earlier gl
 	Ended    []*attempt.Record // settled
 	Launched []*attempt.Record
+	Ready    int // how many were ready when the first of these was claimed, itself included
 	Warnings []string
 	Hold     *plan.Hold // launches stop until then; told once for each hold
 	Leader   string     // somebody else drains the project: who; told once

@@ -128,7 +128,11 @@ func (d *drain) claim(tx tracker.Tx, r *Report) ([]*attempt.Record, error) {
 		n = min(n, 1)
 	}
 	var claimed []*attempt.Record
-	for _, id := range d.candidates(d.plan) {
+	candidates := d.candidates(d.plan)
+	if r.Ready == 0 {
+		r.Ready = len(candidates)
+	}
+	for _, id := range candidates {
 		if len(claimed) >= n {
 			break
 		}
