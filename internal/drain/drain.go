@@ -379,6 +379,9 @@ func (d *drain) finished() bool {
 	if len(d.open) > 0 || len(d.recovering) > 0 {
 		return false
 	}
+	if !d.leads && !d.stopping {
+		return false // who leads decides; when it is through, the lock and the question come to us
+	}
 	if d.stopping || d.leads && d.roundOver() {
 		return true
 	}
