@@ -39,8 +39,10 @@ func (s *site) clean(r *attempt.Record) *attempt.Record {
 	settler := s.Settler()
 	disk := s.get(r)
 	switch disk.Phase {
-	case plan.Settled:
-		return disk
+	case plan.Settled: // maybe killed before it could remove the live record
+		final, err := settler.Settle(s.t.Context(), disk)
+		check(s.t, err)
+		return final
 	case plan.Claimed:
 		check(s.t, settler.GiveBack(s.t.Context(), disk))
 		return disk
