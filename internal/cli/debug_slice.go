@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -126,7 +127,7 @@ func (x *debugging) body(s *debugSlice) error {
 	}
 	contracts, _ := os.ReadFile(filepath.Join(x.pr.Root, contractsFile)) // without it none of them is found
 	for _, name := range names {
-		id := contractID.FindString(strings.TrimLeft(name, "*`\"' \t["))
+		id := contractID().FindString(strings.TrimLeft(name, "*`\"' \t["))
 		if id != "" && !slices.ContainsFunc(s.Contracts, func(c debugContract) bool { return c.ID == id }) {
 			s.Contracts = append(s.Contracts, findContract(string(contracts), id))
 		}
@@ -134,7 +135,7 @@ func (x *debugging) body(s *debugSlice) error {
 	return nil
 }
 
-var contractID = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(-[A-Za-z0-9]+)*`)
+var contractID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(-[A-Za-z0-9]+)*`) })
 
 // listItems are the texts of a list's items.
 func listItems(text string) []string {

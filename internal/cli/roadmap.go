@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -198,8 +199,10 @@ type roadmapRow struct {
 }
 
 var (
-	milestoneHeading = regexp.MustCompile(`(?i)^milestone\s*[0-9.]*\s*[:—–-]\s*(.*?)\s*(?:\[([^\]]*)\])?$`)
-	dateGrammar      = regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`)
+	milestoneHeading = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^milestone\s*[0-9.]*\s*[:—–-]\s*(.*?)\s*(?:\[([^\]]*)\])?$`)
+	})
+	dateGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`) })
 )
 
 // readRoadmap finds the milestones (`## Milestone: name [status]`) and the slices in their tables.
@@ -207,7 +210,7 @@ func readRoadmap(text string) roadmap {
 	r := roadmap{rows: map[string]roadmapRow{}}
 	name, level := "", 0
 	for l := range mdLines(text) {
-		m := milestoneHeading.FindStringSubmatch(l.title)
+		m := milestoneHeading().FindStringSubmatch(l.title)
 		switch {
 		case l.code:
 		case l.level > 0 && m == nil:
@@ -225,7 +228,7 @@ func readRoadmap(text string) roadmap {
 				continue
 			}
 			if _, twice := r.rows[cells[0]]; !twice {
-				r.rows[cells[0]] = roadmapRow{name, dateGrammar.FindString(l.text)}
+				r.rows[cells[0]] = roadmapRow{name, dateGrammar().FindString(l.text)}
 			}
 		}
 	}

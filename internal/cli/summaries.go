@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"greenlight/internal/plan"
@@ -127,7 +128,7 @@ func (s *summary) date(stem, body string, st *plan.State, row roadmapRow) {
 	for _, d := range append(dates, row.date) {
 		t, err := time.Parse(time.RFC3339, d)
 		if s.wholeDay = err != nil; s.wholeDay {
-			d = dateGrammar.FindString(d)
+			d = dateGrammar().FindString(d)
 			t, err = time.ParseInLocation(time.DateOnly, d, time.Local)
 		}
 		if err == nil {
@@ -140,11 +141,13 @@ func (s *summary) date(stem, body string, st *plan.State, row roadmapRow) {
 	s.wholeDay = false
 }
 
-var quickStamp = regexp.MustCompile(`^quick-(\d{4})-?(\d{2})-?(\d{2})(?:[T_-]?(\d{2})[:-]?(\d{2})(?:[:-]?(\d{2}))?)?(?:\D|$)`)
+var quickStamp = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^quick-(\d{4})-?(\d{2})-?(\d{2})(?:[T_-]?(\d{2})[:-]?(\d{2})(?:[:-]?(\d{2}))?)?(?:\D|$)`)
+})
 
 // quickTime is the time in a quick task's name, as RFC 3339, or the day where there is no more; "" for none.
 func quickTime(stem string) string {
-	m := quickStamp.FindStringSubmatch(stem)
+	m := quickStamp().FindStringSubmatch(stem)
 	switch {
 	case m == nil:
 		return ""
@@ -188,7 +191,9 @@ func titleOf(title, stem, id string) string {
 	return firstOf(title, id)
 }
 
-var fieldGrammar = regexp.MustCompile(`^\s*[-*]?\s*\**([A-Za-z]+)\**\s*:\s*\**\s*(.*?)\s*$`)
+var fieldGrammar = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*[-*]?\s*\**([A-Za-z]+)\**\s*:\s*\**\s*(.*?)\s*$`)
+})
 
 // fieldIn is the value of a line `key: value`, `**Key:** value` or `- Key: value` before the first section.
 func fieldIn(body, key string) string {
@@ -196,7 +201,7 @@ func fieldIn(body, key string) string {
 		if l.level > 0 {
 			break
 		}
-		if m := fieldGrammar.FindStringSubmatch(l.text); m != nil && strings.EqualFold(m[1], key) {
+		if m := fieldGrammar().FindStringSubmatch(l.text); m != nil && strings.EqualFold(m[1], key) {
 			return strings.Trim(m[2], `"'`+"`")
 		}
 	}
@@ -229,7 +234,7 @@ func changedText(body string) string {
 
 // isField says whether the line is one of those that fieldIn reads.
 func isField(line string) bool {
-	m := fieldGrammar.FindStringSubmatch(line)
+	m := fieldGrammar().FindStringSubmatch(line)
 	return m != nil && slices.Contains([]string{"milestone", "completed", "date", "tests", "status", "id", "slice"}, strings.ToLower(m[1]))
 }
 

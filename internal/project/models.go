@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"greenlight/internal/jsonedit"
 )
@@ -88,7 +89,7 @@ func ModelNames() []string {
 	return []string{"opus", "sonnet", "haiku", "inherit", "default", "opusplan"}
 }
 
-var modelGrammar = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]{0,127}$`)
+var modelGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@\[\]-]{0,127}$`) })
 
 // SetModel overrides the model of a role, or takes the override away (ResetModel). The role may be written as its agent
 // is called: gl-test-writer is test_writer. The error is a *SettingError where the role or the model can't be.
@@ -103,7 +104,7 @@ func (s *Settings) SetModel(role, model string) error {
 	}
 	// A short name is a known one; a full id has a digit or a separator somewhere.
 	known := slices.Contains(ModelNames(), model)
-	if !known && (!modelGrammar.MatchString(model) || !strings.ContainsAny(model, "0123456789-:/.")) {
+	if !known && (!modelGrammar().MatchString(model) || !strings.ContainsAny(model, "0123456789-:/.")) {
 		return &SettingError{
 			Reason: fmt.Sprintf("model %q is none (%s, or a full model id; %s takes the override away)",
 				model, strings.Join(ModelNames(), ", "), ResetModel),

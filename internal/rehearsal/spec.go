@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"greenlight/internal/near"
@@ -155,7 +156,7 @@ func (s *Spec) check(seen map[string]bool) error {
 var (
 	errNoNumber = errors.New("no number")
 	errRange    = errors.New("a chance is 0% to 100%, or 0 to 1")
-	idPattern   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	idPattern   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`) })
 )
 
 // aim reads "S-3", "S-3#1", "S-3+S-7#2".
@@ -170,7 +171,7 @@ func (s *Spec) aim(kind Kind, value string) error {
 			}
 			t.attempt = n
 		}
-		if !idPattern.MatchString(id) {
+		if !idPattern().MatchString(id) {
 			return fmt.Errorf("%s=%s is neither a chance nor the id of a slice: write for example %s", kind, word, example(string(kind)))
 		}
 		s.targets = append(s.targets, t)
