@@ -80,7 +80,7 @@ func output(ts *testscript.TestScript, args []string) (string, error) {
 // environ is the script's environment as far as programs of the tests need it.
 func environ(ts *testscript.TestScript) []string {
 	var env []string
-	for _, key := range []string{"PATH", "HOME", "TMPDIR", "WORK", "GREENLIGHT_ROOT", "GL_SESSION", "GL_SLICE", "TERM",
+	for _, key := range []string{"PATH", "HOME", "P", "LC_ALL", "TMUX_TMPDIR", "TMPDIR", "WORK", "GREENLIGHT_ROOT", "GL_SESSION", "GL_SLICE", "TERM",
 		"FAKE_DIR", "FAKE_CLAUDE", "GORACE", "CLAUDECODE", "CLAUDE_CODE"} {
 		if value := ts.Getenv(key); value != "" {
 			env = append(env, key+"="+value)
