@@ -62,12 +62,12 @@ func (d *drain) candidates(p *plan.Plan) []string {
 	if d.IDs == nil {
 		secondRound := d.round && !d.Refill // it is for those alone whom a hold has stopped in the first
 		return slices.DeleteFunc(slices.Clone(p.Ready), func(id string) bool {
-			return d.excluded[id] || secondRound && !d.owed[id]
+			return d.excluded[id] || d.pending(id) || secondRound && !d.owed[id]
 		})
 	}
 	var ids []string
 	for _, id := range append(slices.Clone(p.Ready), d.IDs...) {
-		if d.tried[id] || d.excluded[id] || slices.Contains(ids, id) {
+		if d.tried[id] || d.excluded[id] || d.pending(id) || slices.Contains(ids, id) {
 			continue
 		}
 		if attempt.Admit(p, d.request(id), time.Now()) == nil {
@@ -160,4 +160,15 @@ func (d *drain) misfire(ctx context.Context, rec *attempt.Record, r *Report, why
 		why += ", not tried again"
 	}
 	r.Warnings = append(r.Warnings, fmt.Sprintf("%s didn't start: %s", rec.Slice, why))
+}
+
+// pending says whether an attempt of the slice is open as far as this drain has seen. The plan may know better: it may
+// have been settled since. But how it ended decides whether the slice may be launched again.
+func (d *drain) pending(id string) bool {
+	for _, rec := range d.open {
+		if rec.Slice == id {
+			return true
+		}
+	}
+	return false
 }
