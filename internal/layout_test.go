@@ -27,6 +27,7 @@ var layers = []string{
 	"greenlight/internal/graphview",
 	"greenlight/internal/plan",
 	"greenlight/internal/near",
+	"greenlight/internal/statedir",
 	"greenlight/internal/proc",
 	"greenlight/internal/durable",
 	"greenlight/internal/jsonedit",

@@ -49,7 +49,7 @@ func judge(r *Record, it plan.Item) Verdict {
 	case e.Limit != nil:
 		return Verdict{Outcome: plan.HeldOut, Detail: e.Limit.Kind, Effect: tracker.Restore}
 	case e.Result != nil:
-		return ended(e, it, r.Ending != "")
+		return ended(r, e, it)
 	case r.Ending == EndSilence:
 		v := failed(r.EndingDetail)
 		v.Outcome = plan.Hung
@@ -59,16 +59,19 @@ func judge(r *Record, it plan.Item) Verdict {
 	case r.Evidence == nil:
 		return Verdict{Outcome: plan.Crashed, Detail: "its gl process vanished"}
 	}
-	return ended(e, it, r.Ending != "")
+	return ended(r, e, it)
 }
 
 // ended judges an agent that ended by itself, or that we ended after its result.
-func ended(e *Evidence, it plan.Item, ours bool) Verdict {
-	if bad := e.failure(ours); bad != "" {
+func ended(r *Record, e *Evidence, it plan.Item) Verdict {
+	if bad := e.failure(r.Ending != ""); bad != "" {
 		return failed(bad)
 	}
 	if it.WaitingFor != "" {
 		return Verdict{Outcome: plan.WaitingOut, Detail: "waiting for " + it.WaitingFor}
+	}
+	if it.Staged && it.Step != r.Before.Step {
+		return Verdict{Outcome: plan.Advanced, Detail: r.Before.Step + " done, " + it.Step + " is next"}
 	}
 	return Verdict{Outcome: plan.StalledOut, Detail: e.unfinished()}
 }

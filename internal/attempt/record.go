@@ -25,6 +25,7 @@ type Record struct {
 	Agent         string   `json:"agent"`   // as named on the command line or in the config
 	Program       string   `json:"program"` // what Argv starts: a name to look up on PATH, or a path
 	Argv          []string `json:"argv"`
+	Prompt        string   `json:"prompt"` // what it is told to do; agents without slash commands are told more
 	Stream        string   `json:"stream"` // how to decode its output: agent.NewDecoder
 	Dir           string   `json:"dir"`    // absolute working directory of the agent
 	Runner        string   `json:"runner"`

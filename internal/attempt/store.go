@@ -23,8 +23,8 @@ type Store struct{ dir string }
 const schemaVersion = 1
 
 // outcomes are all there are; a settled record's file name ends in one.
-var outcomes = []plan.Outcome{plan.Complete, plan.FailedOut, plan.StalledOut, plan.WaitingOut,
-	plan.HeldOut, plan.Interrupted, plan.Crashed, plan.Hung}
+var outcomes = []plan.Outcome{plan.Complete, plan.Advanced, plan.FailedOut, plan.StalledOut,
+	plan.WaitingOut, plan.HeldOut, plan.Interrupted, plan.Crashed, plan.Hung}
 
 // OpenStore returns the store in dir, which needn't exist yet.
 func OpenStore(dir string) *Store { return &Store{dir: dir} }
@@ -133,7 +133,7 @@ func (s *Store) Index() (map[string][]Entry, error) {
 func Used(entries []Entry) int {
 	n := 0
 	for _, e := range entries {
-		if e.Outcome != plan.HeldOut {
+		if e.Outcome != plan.HeldOut && e.Outcome != plan.Advanced {
 			n++
 		}
 	}

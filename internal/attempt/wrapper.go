@@ -271,14 +271,16 @@ func (w *Wrapper) take(ctx context.Context, c chunk) {
 // is, at the user's cost, and to no purpose.
 func (w *Wrapper) checkCommand(ctx context.Context) {
 	sum := w.dec.Summary()
-	i := slices.IndexFunc(w.rec.Argv, func(a string) bool { return strings.HasPrefix(a, "/gl:") })
-	if i < 0 || !sum.SawInit {
+	command, _, _ := strings.Cut(w.rec.Prompt, " ")
+	command, slash := strings.CutPrefix(command, "/")
+	if !slash || !sum.SawInit || !slices.Contains(w.rec.Argv, w.rec.Prompt) || slices.Contains(sum.Commands, command) {
 		return
 	}
-	command, _, _ := strings.Cut(w.rec.Argv[i][1:], " ")
-	if !slices.Contains(sum.Commands, command) {
-		w.end(ctx, EndCommand, "the agent doesn't know the command /"+command+": run gl install, then gl check")
+	help := "install what brings it"
+	if strings.HasPrefix(command, "gl:") {
+		help = "run gl install, then gl check"
 	}
+	w.end(ctx, EndCommand, "the agent doesn't know the command /"+command+": "+help)
 }
 
 // end ends the agent's process group, TERM then KILL. Why is written down before the first signal, so that the

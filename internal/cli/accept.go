@@ -62,7 +62,7 @@ pending: the next gl slice, or one that runs, builds it with that in mind.
 
 // completeWaiting completes the slices that wait for somebody.
 func (e *env) completeWaiting(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
-	pr, err := e.project()
+	pr, err := e.greenlight()
 	if err != nil || len(have) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

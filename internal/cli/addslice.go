@@ -61,7 +61,7 @@ func runAdd(ctx context.Context, e *env, o addOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	pr, err := e.project()
+	pr, err := e.greenlight()
 	if err != nil {
 		return err
 	}

@@ -104,6 +104,9 @@ func (x *debugging) claim(st *plan.State) *debugClaim {
 
 // body reads the files and contracts that the slice's file names.
 func (x *debugging) body(s *debugSlice) error {
+	if x.pr.Slices == nil {
+		return nil
+	}
 	f, err := x.pr.Slices.Read(s.ID)
 	if errors.Is(err, tracker.ErrNotFound) || s.Corrupt != nil {
 		return nil

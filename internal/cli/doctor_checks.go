@@ -15,7 +15,9 @@ import (
 	"greenlight/internal/durable"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
+	"greenlight/internal/project"
 	"greenlight/internal/slice"
+	"greenlight/internal/tracker"
 )
 
 // A check looks at one side of the project.
@@ -28,6 +30,7 @@ type check struct {
 func checks() []check {
 	return []check{
 		{"format", checkFormat},
+		{"systems", checkSystems},
 		{"conflicts", checkConflicts},
 		{"slices", checkSlices},
 		{"graph", checkGraph},
@@ -61,11 +64,46 @@ func checkFormat(x *exam) []finding {
 		"gl migrate --dry-run, then gl migrate")}
 }
 
+// checkSystems has each of the systems that the project uses look at its own files.
+func checkSystems(x *exam) []finding {
+	var all []finding
+	for _, view := range x.pr.Views() {
+		if view != x.pr {
+			all = append(all, otherPlan(view, x.now)...)
+		}
+		checker, ok := view.Tracker.(tracker.Checker)
+		if !ok {
+			continue
+		}
+		for _, c := range checker.Check() {
+			severity := isWarning
+			if c.Error {
+				severity = isError
+			}
+			all = append(all, found(severity, c.Path, c.Message, c.Help))
+		}
+	}
+	return all
+}
+
+// otherPlan tells the warnings of a system beside the one that counts.
+func otherPlan(view *project.Project, now time.Time) []finding {
+	p, err := view.Plan(now, view.Options())
+	if err != nil {
+		return []finding{found(isError, "", err.Error(), "")}
+	}
+	var all []finding
+	for _, w := range p.Warnings {
+		all = append(all, found(isWarning, w.Path, w.Message, ""))
+	}
+	return all
+}
+
 // findConflicts finds the marks of merges in the files of .greenlight itself; in a slice's file they make it corrupt.
 func findConflicts(root string) (map[string]int, error) {
 	dir := filepath.Join(root, ".greenlight")
 	list, err := os.ReadDir(dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a sibling's project may have none
 		return nil, err
 	}
 	lines := map[string]int{}
@@ -300,8 +338,10 @@ func checkLeftovers(x *exam) []finding {
 			all = append(all, fixable(filepath.ToSlash(rel), plan.Count(len(temps), "temporary file")+" of processes that died"))
 		}
 	}
-	for _, path := range x.pr.Slices.Unfinished() {
-		all = append(all, fixable(path, "a migration was interrupted, or runs just now"))
+	if x.pr.Slices != nil {
+		for _, path := range x.pr.Slices.Unfinished() {
+			all = append(all, fixable(path, "a migration was interrupted, or runs just now"))
+		}
 	}
 	if env := deadEnvs(x.pr.Runs); len(env) > 0 {
 		all = append(all, fixable(".greenlight/runs/env", plan.Count(len(env), "environment")+

@@ -52,6 +52,9 @@ func relative(root, path string) string {
 
 // fixMigration has the tracker complete or clear away a migration that was interrupted.
 func fixMigration(ctx context.Context, pr *project.Project) ([]string, error) {
+	if pr.Slices == nil {
+		return nil, nil
+	}
 	left := pr.Slices.Unfinished()
 	if len(left) == 0 {
 		return nil, nil
@@ -67,6 +70,9 @@ func fixMigration(ctx context.Context, pr *project.Project) ([]string, error) {
 }
 
 func fixIgnores(ctx context.Context, pr *project.Project) ([]string, error) {
+	if pr.Slices == nil {
+		return nil, nil
+	}
 	path := filepath.Join(pr.Root, ".greenlight", ".gitignore")
 	left, err := git.Unignored(ctx, pr.Root, slice.Ignored()...)
 	if err != nil || len(left) == 0 {
@@ -136,6 +142,9 @@ func fixEnvs(_ context.Context, pr *project.Project) ([]string, error) {
 }
 
 func fixView(ctx context.Context, pr *project.Project) ([]string, error) {
+	if pr.Slices == nil {
+		return nil, nil
+	}
 	stale, byHand, err := pr.Slices.CheckView()
 	if err != nil || !stale {
 		return nil, err

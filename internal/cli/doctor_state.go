@@ -10,7 +10,7 @@ import (
 )
 
 func checkView(x *exam) []finding {
-	if x.conflicts[statePath] > 0 {
+	if x.pr.Slices == nil || x.conflicts[statePath] > 0 {
 		return nil
 	}
 	stale, byHand, err := x.pr.Slices.CheckView()
@@ -27,6 +27,9 @@ func checkView(x *exam) []finding {
 
 // checkProjectState looks at the types, too: what has another one is read as if it weren't there.
 func checkProjectState(x *exam) []finding {
+	if x.pr.Slices == nil {
+		return nil
+	}
 	ps, err := x.pr.Slices.ReadProject()
 	if err != nil {
 		if x.conflicts[projectPath] > 0 {

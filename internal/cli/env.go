@@ -94,6 +94,16 @@ func (e *env) project() (*project.Project, error) {
 	return project.Open(root)
 }
 
+// greenlight opens the project for a command that is about Greenlight's own slices.
+func (e *env) greenlight() (*project.Project, error) {
+	pr, err := e.project()
+	if err == nil && pr.Slices == nil {
+		return nil, fmt.Errorf("%s keeps its state by %s, and this is about Greenlight's slices: gl status, gl slice and %s work here",
+			pr.Root, pr.System().Name, pr.System().Command)
+	}
+	return pr, err
+}
+
 // resolve finds the slice that a person means, and says so where it isn't what was typed.
 func (e *env) resolve(p *plan.Plan, id string) (string, error) {
 	match, note, err := slice.Resolve(id, p.IDs())

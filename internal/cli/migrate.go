@@ -46,7 +46,7 @@ type migrateDoc struct {
 }
 
 func runMigrate(ctx context.Context, e *env, dryRun, asJSON bool) error {
-	pr, err := e.project()
+	pr, err := e.greenlight()
 	if err != nil {
 		return err
 	}

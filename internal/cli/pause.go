@@ -76,7 +76,7 @@ func newPauseDoc(st *plan.State) pauseDoc {
 }
 
 func runPause(ctx context.Context, e *env, id string, asJSON bool) error {
-	pr, err := e.project()
+	pr, err := e.greenlight()
 	if err != nil {
 		return err
 	}
@@ -151,7 +151,7 @@ func (e *env) whichToPause(pr *project.Project, p *plan.Plan, id string) (string
 }
 
 func runResume(ctx context.Context, e *env, id string, asJSON bool) error {
-	pr, err := e.project()
+	pr, err := e.greenlight()
 	if err != nil {
 		return err
 	}

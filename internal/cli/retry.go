@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
+	"greenlight/internal/tracker"
 )
 
 func newRetry(e *env) *cobra.Command {
@@ -79,6 +80,9 @@ func runRetry(ctx context.Context, e *env, ids []string, all bool) error {
 var errAvailable = errors.New("available already")
 
 func retry(ctx context.Context, e *env, pr *project.Project, id string) error {
+	if pr.Slices == nil {
+		return retryRecord(ctx, e, pr, id)
+	}
 	var was plan.State
 	err := pr.Slices.Edit(ctx, id, func(f *slice.File) error {
 		now := time.Now()
@@ -105,8 +109,34 @@ func retry(ctx context.Context, e *env, pr *project.Project, id string) error {
 	return nil
 }
 
-// putBack makes a slice pending, if it is one that may be put back.
-func putBack(p *plan.Plan, st *plan.State, f *slice.File, now time.Time) error {
+// retryRecord puts an item back whose file has no word for having failed: only its attempt's record says so.
+func retryRecord(ctx context.Context, e *env, pr *project.Project, id string) error {
+	var was plan.State
+	err := pr.Tracker.Do(ctx, func(tracker.Tx) error {
+		now := time.Now()
+		p, err := pr.Plan(now, pr.Options())
+		if err != nil {
+			return err
+		}
+		was = *p.State(id)
+		if err := mayPutBack(p, &was, now); err != nil {
+			return err
+		}
+		return pr.Runs.MarkRetried(id)
+	})
+	switch {
+	case errors.Is(err, errAvailable):
+		e.print("%s is pending already\n", id)
+	case err == nil:
+		e.print("%s\n", agent.Clean(id+" is pending again"+lastAttempt(&was)))
+	default:
+		return err
+	}
+	return nil
+}
+
+// mayPutBack refuses what isn't to be put back.
+func mayPutBack(p *plan.Plan, st *plan.State, now time.Time) error {
 	why := p.Why(st.ID, now)
 	switch {
 	case st.Attempt.Open(), st.Class == plan.Active:
@@ -115,6 +145,14 @@ func putBack(p *plan.Plan, st *plan.State, f *slice.File, now time.Time) error {
 		return errAvailable
 	case st.Class != plan.Failed && st.Class != plan.Stalled:
 		return fmt.Errorf("%s can't be put back: %s", st.ID, why)
+	}
+	return nil
+}
+
+// putBack makes a slice pending, if it is one that may be put back.
+func putBack(p *plan.Plan, st *plan.State, f *slice.File, now time.Time) error {
+	if err := mayPutBack(p, st, now); err != nil {
+		return err
 	}
 	return setFields(f, []setting{{key: "status", value: "pending"}, {key: "step", value: "none"}, {key: "session"}})
 }

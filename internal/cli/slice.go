@@ -22,6 +22,7 @@ import (
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/runner"
 	"greenlight/internal/tmux"
+	"greenlight/internal/tracker"
 )
 
 // sliceOptions are the flags of gl slice; the zero value of each means that the config decides.
@@ -192,7 +193,17 @@ func newJob(e *env, pr *project.Project, o sliceOptions) (*job, error) {
 }
 
 // parallel says whether agents run beside each other: in tmux, unless it is missing or something else was asked for.
-func (j *job) parallel() bool { return j.runner() != "" && !j.o.sequential }
+func (j *job) parallel() bool {
+	return j.runner() != "" && !j.o.sequential && (j.oneByOne() == "" || j.o.runner != "")
+}
+
+// oneByOne says why the items of this format are better not built side by side; "" where they may be.
+func (j *job) oneByOne() string {
+	if t, ok := j.pr.Tracker.(tracker.Serial); ok {
+		return t.Serial()
+	}
+	return ""
+}
 
 func (j *job) runner() string {
 	if j.o.runner == "" && tmux.Installed() {
@@ -230,7 +241,9 @@ func (j *job) run(ctx context.Context) error {
 	if !j.o.watch && len(j.ids) == 0 && len(p.Ready) == 0 {
 		return nothingReady(j.e, p)
 	}
-	if cfg.Serial && len(p.Ready) > 1 && j.o.runner == "" && !j.o.sequential {
+	if why := j.oneByOne(); why != "" && cfg.Serial && len(p.Ready) > 1 && !j.o.sequential {
+		j.e.message("one after the other, for %s (--runner tmux builds side by side all the same)", why)
+	} else if cfg.Serial && len(p.Ready) > 1 && j.o.runner == "" && !j.o.sequential {
 		j.e.message("tmux is not on PATH, so slices are built one after the other: %s, or use --runner process", tmuxHint)
 	}
 	return j.drain(ctx, cfg)

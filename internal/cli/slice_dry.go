@@ -16,7 +16,11 @@ func dryRun(e *env, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) e
 		return err
 	}
 	launch := wouldLaunch(p, j)
-	command := j.agent.Command(agent.Job{Prompt: pr.Tracker.Prompt("ID"), Dir: pr.Root, SessionID: "UUID", Slice: "ID",
+	id := "ID"
+	if len(launch) > 0 && p.State(launch[0]).Staged { // its prompt depends on its step
+		id = launch[0]
+	}
+	command := j.agent.Command(agent.Job{Prompt: pr.Tracker.Prompt(id), Dir: pr.Root, SessionID: "UUID", Slice: "ID",
 		Instructions: methodText()})
 	if o.json {
 		return e.json(dryDoc(p, launch, command))

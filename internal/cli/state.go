@@ -45,7 +45,7 @@ the same time none is lost, and STATE.md follows.` + "\n" + exitHelp,
 
 // projectSlice opens the project and finds the slice that a person means.
 func (e *env) projectSlice(id string) (*project.Project, string, error) {
-	pr, err := e.project()
+	pr, err := e.greenlight()
 	if err != nil {
 		return nil, "", err
 	}
@@ -316,7 +316,7 @@ Exit codes: 0 it is as it should be; 1 it failed; 2 wrong usage.`,
 		Example: "  gl state render",
 		Args:    args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			pr, err := e.project()
+			pr, err := e.greenlight()
 			if err != nil {
 				return err
 			}

@@ -46,7 +46,7 @@ over without asking.` + "\n" + claimHelp,
 }
 
 func runClaim(ctx context.Context, e *env, id string, force bool) error {
-	pr, err := e.project()
+	pr, err := e.greenlight()
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ type drain struct {
 	misfires map[string]int
 	children int             // wrappers that the runner hasn't reported gone
 	round    bool            // one was launched
-	owed     map[string]bool // slices that a hold has cost their turn in this round
+	owed     map[string]bool // what of this round is still to come: a hold has cost a slice its turn, or its next step is due
 
 	leads      bool
 	lock       *durable.Held     // the drain's, while it leads
@@ -338,7 +338,7 @@ func (d *drain) part(ctx context.Context, name string, r *Report) {
 	switch rec.Outcome {
 	case plan.Interrupted:
 		d.excluded[rec.Slice] = true
-	case plan.HeldOut:
+	case plan.HeldOut, plan.Advanced:
 		delete(d.tried, rec.Slice)
 		d.owed[rec.Slice] = true
 	}

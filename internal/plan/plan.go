@@ -129,6 +129,8 @@ func (st *State) classify(now time.Time, staleAfter time.Duration) {
 		c = Waiting
 	case st.abandoned(c):
 		c = Stalled
+	case st.failed(c):
+		c = Failed
 	case c == Active:
 		st.Stale = staleAfter > 0 && now.Sub(st.Changed) > staleAfter
 	}
@@ -154,6 +156,15 @@ func (st *State) abandoned(c Class) bool {
 		return c == Available
 	}
 	return false
+}
+
+// failed says whether the last attempt failed and nothing has changed since, in a file that has no word for that.
+func (st *State) failed(c Class) bool {
+	a := st.Attempt
+	if a == nil || a.Phase != Settled || a.Retried || c != Active && c != Available {
+		return false
+	}
+	return (a.Outcome == FailedOut || a.Outcome == Hung) && a.After == Mark{st.Status, st.Step, st.Session}
 }
 
 // needs fills in the dependencies that aren't done, and warns of ids that nothing has.

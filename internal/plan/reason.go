@@ -70,13 +70,22 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 		if st.WaitingFor == "" {
 			r.Cause, r.Next = "paused", []string{"gl resume " + id}
 		}
+		r.help(st)
 	case Corrupt:
 		r.State, r.Cause = "corrupt", st.File+": "+st.Corrupt
 	default:
 		r.State, r.Cause = "unknown", fmt.Sprintf("status %q is none that gl knows", st.Status)
 		r.Next = []string{"gl state set " + id + " status=pending"}
+		r.help(st)
 	}
 	return r
+}
+
+// help prefers what the item's own system says would help.
+func (r *Reason) help(st *State) {
+	if st.Next != nil {
+		r.Next = st.Next
+	}
 }
 
 func (p *Plan) whyAvailable(st *State, r *Reason) {

@@ -26,6 +26,8 @@ type Item struct {
 
 	Session    string    // token of the claim; empty: unclaimed, or claimed by unknown
 	WaitingFor string    // non-empty: a person is needed, and for what
+	Next       []string  // what helps where the item waits or isn't understood; nil: gl's own commands do
+	Staged     bool      // each Step is an attempt of its own, and Step names the one that is to come: see Advanced
 	Paused     bool      // set aside by gl pause
 	Started    string    // verbatim, "" for unknown
 	Updated    string    // verbatim, "" for unknown
@@ -58,6 +60,7 @@ type Outcome string
 
 const (
 	Complete    Outcome = "done"
+	Advanced    Outcome = "advanced"    // a staged item: its step is done, the next one can begin
 	StalledOut  Outcome = "stalled"     // ended by itself without completing the slice
 	WaitingOut  Outcome = "waiting"     // parked: a person is needed
 	HeldOut     Outcome = "held"        // rate limit, quota, login: nobody's fault, no attempt used up
@@ -111,6 +114,7 @@ type Hold struct {
 // A Snapshot is all that a plan is made from.
 type Snapshot struct {
 	Format   string // name of the tracker's format
+	Noun     string // what an item is called there: "slice", "unit", "phase"
 	Root     string
 	Items    []Item              // one per id, in the tracker's order
 	Unsure   string              // non-empty: the dependency graph can't be read just now, and why

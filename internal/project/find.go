@@ -11,11 +11,8 @@ import (
 // ErrNoProject: no directory from here up holds any state.
 var ErrNoProject = errors.New("no Greenlight project here: run gl init")
 
-// stateDir is the directory whose presence makes a project.
-const stateDir = ".greenlight"
-
-// Find returns the absolute root of the project that dir belongs to: the nearest directory upwards that has a
-// .greenlight, not beyond the git root or home. Inside a linked git worktree it is the main checkout, for state must
+// Find returns the absolute root of the project that dir belongs to: the nearest directory upwards that holds the state
+// of a system gl knows (.greenlight, or a sibling's), not beyond the git root or home. Inside a linked git worktree it is the main checkout, for state must
 // not live on branches. GREENLIGHT_ROOT overrides all that.
 func Find(dir string, getenv func(string) string) (string, error) {
 	if root := getenv("GREENLIGHT_ROOT"); root != "" {
@@ -31,7 +28,7 @@ func Find(dir string, getenv func(string) string) (string, error) {
 		if linked {
 			d = main
 		}
-		if isDir(filepath.Join(d, stateDir)) {
+		if isRoot(d) {
 			return d, nil
 		}
 		if linked || exists(filepath.Join(d, ".git")) || d == home || d == filepath.Dir(d) {
@@ -45,8 +42,8 @@ func rootFromEnv(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !isDir(filepath.Join(root, stateDir)) {
-		return "", fmt.Errorf("GREENLIGHT_ROOT is %s, where there is no .greenlight directory", root)
+	if !isDir(root) || !isRoot(root) {
+		return "", fmt.Errorf("GREENLIGHT_ROOT is %s, where no project keeps its state", root)
 	}
 	return root, nil
 }
@@ -76,14 +73,4 @@ func under(dir, path string) string {
 		return filepath.Clean(path)
 	}
 	return filepath.Join(dir, path)
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }

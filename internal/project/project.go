@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/slice"
+	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
 
@@ -18,26 +19,26 @@ import (
 type Project struct {
 	Root    string // absolute
 	Config  Config
-	Tracker tracker.Tracker
-	Slices  *slice.Store // the tracker, where gl state and its kind need more than a tracker has
+	Tracker tracker.Tracker // of the system that counts
+	Slices  *slice.Store    // the tracker, where Greenlight's own counts: gl state and its kind need more than a tracker has
 	Runs    *attempt.Store
 
 	// ConfigErr is what is wrong with config.json; the defaults stand for it. Commands that run agents refuse,
 	// commands that show say so and go on.
 	ConfigErr error
+
+	all []tracked // by the systems it uses, the one that counts first
 }
 
 // Open opens the project at root. It fails where there is no state at all.
 func Open(root string) (*Project, error) {
-	if _, err := slice.Detect(root); err != nil {
+	all, err := track(root)
+	if err != nil {
 		return nil, err
 	}
-	s := slice.Open(root)
-	p := &Project{
-		Root: root, Tracker: s, Slices: s,
-		Runs: attempt.OpenStore(filepath.Join(root, stateDir, "runs")),
-	}
-	p.Config, p.ConfigErr = readConfig(filepath.Join(root, stateDir, "config.json"))
+	p := &Project{Root: root, Runs: attempt.OpenStore(statedir.Path(root, "runs"))}
+	p.use(all)
+	p.Config, p.ConfigErr = readConfig(statedir.Path(root, "config.json"))
 	return p, nil
 }
 
@@ -75,9 +76,12 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		return nil, err
 	}
 	s := &plan.Snapshot{
-		Format: p.Tracker.Format(), Root: p.Root, Items: c.Items, Unsure: c.Unsure, Evidence: c.Evidence,
+		Format: p.Tracker.Format(), Noun: c.Noun, Root: p.Root, Items: c.Items, Unsure: c.Unsure, Evidence: c.Evidence,
 		Warnings: c.Warnings, Hold: p.Runs.Hold(), Used: make(map[string]int, len(index)),
 		Attempts: make(map[string]*plan.Attempt, len(live)),
+	}
+	if s.Noun == "" {
+		s.Noun = "slice"
 	}
 	for _, b := range bad {
 		s.Warnings = append(s.Warnings, plan.Warning{Path: p.rel(b.Path), Message: b.Error()})

@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
+	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
 
@@ -131,7 +132,7 @@ func TestSnapshot(t *testing.T) {
 	})
 	y.claim("removed")
 	for name, content := range map[string]string{"slices/removed.md": "", "runs/live/odd.4.json": `{"schema_version": 9, "slice": "odd", "n": 4}`} {
-		path := filepath.Join(y.Root, stateDir, name)
+		path := filepath.Join(y.Root, statedir.Name, name)
 		err := os.WriteFile(path, []byte(content), 0o644)
 		if content == "" {
 			err = os.Remove(path)

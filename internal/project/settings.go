@@ -13,11 +13,12 @@ import (
 
 	"greenlight/internal/durable"
 	"greenlight/internal/jsonedit"
+	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
 
 // configFile is relative to the root.
-const configFile = stateDir + "/config.json"
+const configFile = statedir.Name + "/config.json"
 
 // Settings is config.json held as its text: what isn't set keeps every byte.
 type Settings struct{ doc *jsonedit.Doc }

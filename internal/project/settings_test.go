@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"greenlight/internal/jsonedit"
+	"greenlight/internal/statedir"
 )
 
 func settingsOf(t *testing.T, text string) *Settings {
@@ -228,7 +229,7 @@ func TestSetModel(t *testing.T) {
 func projectAt(t *testing.T, config string) *Project {
 	t.Helper()
 	root := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(root, stateDir, "slices"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(root, statedir.Name, "slices"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if config != "" {

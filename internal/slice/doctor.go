@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/statedir"
 )
 
 // CheckView says how STATE.md stands: stale where the next write would change it, handWritten where it isn't generated
@@ -80,7 +81,7 @@ func withIgnores(text string) (with string, added []string) {
 	if with != "" && !strings.HasSuffix(with, "\n") {
 		with += "\n"
 	}
-	for line := range strings.Lines(ignore) {
+	for line := range strings.Lines(statedir.Ignore) {
 		name := chomp(line)
 		if slices.Contains(have, name) || name == ".gitignore" && text != "" {
 			continue

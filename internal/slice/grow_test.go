@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
 
@@ -325,7 +326,7 @@ func TestAddIgnores(t *testing.T) {
 		name, text, want string
 		added            []string
 	}{
-		{"none is made by every writer", "", ignore, nil},
+		{"none is made by every writer", "", statedir.Ignore, nil},
 		{"one that says it all", ".lock\n*.tmp\nruns/\n", ".lock\n*.tmp\nruns/\n", nil},
 		{"a person's", "mine", "mine\n.lock\nruns/\n*.tmp\n", []string{".lock", "runs/", "*.tmp"}},
 		{"windows line ends", "runs/\r\n", "runs/\r\n.lock\n*.tmp\n", []string{".lock", "*.tmp"}},

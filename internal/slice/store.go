@@ -11,6 +11,7 @@ import (
 
 	"greenlight/internal/durable"
 	"greenlight/internal/plan"
+	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
 
@@ -96,16 +97,13 @@ func (s *Store) underLock(ctx context.Context, f func() error) (err error) {
 	if _, err := Detect(s.root); err != nil {
 		return err
 	}
-	lock, err := durable.Lock(ctx, s.path(".lock"))
+	lock, err := statedir.Lock(ctx, s.root)
 	if err != nil {
-		return fmt.Errorf("lock the project: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	return f()
 }
-
-// ignore is .greenlight/.gitignore: what belongs to this machine and not to the project.
-const ignore = ".gitignore\n.lock\nruns/\n*.tmp\n"
 
 // housekeep removes, once, the temps of writers that died, completes the migration of one that did, and makes the
 // .gitignore.
@@ -125,14 +123,7 @@ func (s *Store) housekeep() error {
 	if _, err := s.finishMigration(); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(s.path(".gitignore")); !missing(err) {
-		return nil
-	}
-	err := durable.Replace(s.path(".gitignore"), nil, []byte(ignore))
-	if err != nil && !errors.Is(err, durable.ErrChanged) {
-		return fmt.Errorf("write %s: %w", stateRel(".gitignore"), err)
-	}
-	return nil
+	return statedir.WriteIgnore(s.root)
 }
 
 // Read parses the file of one slice afresh; in a legacy project it makes one of what is known. The error is

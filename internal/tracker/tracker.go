@@ -23,6 +23,7 @@ type Contents struct {
 	Unsure   string            // non-empty: the dependency graph can't be read just now, and why; deps are a fallback
 	Evidence map[string]string // raw status of ids that are no items any more (rows of STATE.md)
 	Warnings []plan.Warning
+	Noun     string // what an item is called: "unit", "phase"; "" for "slice"
 }
 
 // A Tracker reads and changes the items of one project. Its methods may be called by several goroutines.
@@ -41,6 +42,20 @@ type Tracker interface {
 	Prompt(id string) string
 	// Watch lists the directories in which a change of state shows as a file event.
 	Watch() []string
+}
+
+// A Serial tracker's items are not to be built side by side unless somebody asks for it: its agents share a file that
+// they would overwrite for each other.
+type Serial interface{ Serial() (why string) }
+
+// A Checker is a tracker that finds more wrong in its files than Load has to warn of. It changes nothing.
+type Checker interface{ Check() []Complaint }
+
+// A Complaint is what is wrong, and what helps.
+type Complaint struct {
+	plan.Warning
+	Error bool   // something doesn't work; else it is only a pity
+	Help  string // what to do: commands, or words
 }
 
 // A Tx reads and changes single items while the lock is held. Every change is one durable write of just the fields

@@ -1,0 +1,118 @@
+package project
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"greenlight/internal/slice"
+	"greenlight/internal/statedir"
+	"greenlight/internal/tracker"
+)
+
+// A System is one way in which a project may keep its state.
+type System struct {
+	Name    string                            // as people call it
+	Command string                            // gl's commands for it
+	where   []string                          // under the root, directories with a slash: where one is, the system may be used
+	open    func(root string) tracker.Tracker // reads nothing yet
+}
+
+const greenlight = "Greenlight"
+
+// systems are all there are, the one that counts first where a project has several.
+func systems() []System {
+	return []System{
+		{greenlight, "gl state", []string{statedir.Name + "/"}, func(root string) tracker.Tracker { return slice.Open(root) }},
+	}
+}
+
+// there says whether the system's files are under root.
+func (s System) there(root string) bool {
+	for _, path := range s.where {
+		dir, ok := strings.CutSuffix(path, "/")
+		if at := filepath.Join(root, filepath.FromSlash(dir)); exists(at) && (!ok || isDir(at)) {
+			return true
+		}
+	}
+	return false
+}
+
+// used says whether the project at root keeps state by the system. Greenlight's directory alone says nothing: it holds
+// the runs of every project.
+func (s System) used(root string) (bool, error) {
+	if s.Name != greenlight {
+		return s.there(root), nil
+	}
+	_, err := slice.Detect(root)
+	if errors.Is(err, slice.ErrNoState) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// isRoot says whether any system's files are in dir.
+func isRoot(dir string) bool {
+	for _, s := range systems() {
+		if s.there(dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// A tracked is a system that a project uses.
+type tracked struct {
+	System
+	tracker.Tracker
+}
+
+// track opens the trackers of the project at root, in order. Where there is none it is slice.ErrNoState.
+func track(root string) (list []tracked, err error) {
+	for _, s := range systems() {
+		used, err := s.used(root)
+		if err != nil {
+			return nil, err
+		}
+		if used {
+			list = append(list, tracked{s, s.open(root)})
+		}
+	}
+	if len(list) == 0 {
+		_, err := slice.Detect(root)
+		return nil, err
+	}
+	return list, nil
+}
+
+// System is the one whose tracker counts.
+func (p *Project) System() System { return p.all[0].System }
+
+// Views are the project as each of the systems it uses sees it, the one that counts first.
+func (p *Project) Views() []*Project {
+	list := []*Project{p}
+	for i := range p.all[1:] {
+		q := *p
+		q.use(p.all[i+1 : i+2])
+		list = append(list, &q)
+	}
+	return list
+}
+
+// use makes the first of them the one that counts.
+func (p *Project) use(all []tracked) {
+	p.all = all
+	p.Tracker = all[0].Tracker
+	p.Slices, _ = p.Tracker.(*slice.Store)
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}

@@ -1,0 +1,57 @@
+// Package statedir is a project's .greenlight directory as all its trackers share it: where it is, the kernel lock in
+// it, and the .gitignore that keeps out of the repository what belongs to one machine. A project whose state is kept
+// by another system has nothing else of Greenlight's but this.
+package statedir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"greenlight/internal/durable"
+)
+
+// Name is the directory's name under the project's root.
+const Name = ".greenlight"
+
+// Ignore is the text of the .gitignore.
+const Ignore = ".gitignore\n.lock\nruns/\n*.tmp\n"
+
+// Path is the path of a file in the directory.
+func Path(root string, elem ...string) string {
+	return filepath.Join(append([]string{root, Name}, elem...)...)
+}
+
+// Lock waits for the project's lock, which serialises every change of state among gl processes. The directory must
+// be there; see Make. Whoever holds it doesn't wait for processes.
+func Lock(ctx context.Context, root string) (*durable.Held, error) {
+	lock, err := durable.Lock(ctx, Path(root, ".lock"))
+	if err != nil {
+		return nil, fmt.Errorf("lock the project: %w", err)
+	}
+	return lock, nil
+}
+
+// Make makes the directory and its .gitignore where they are missing.
+func Make(root string) error {
+	if err := os.MkdirAll(Path(root), 0o755); err != nil {
+		return err
+	}
+	return WriteIgnore(root)
+}
+
+// WriteIgnore writes the .gitignore where there is none.
+func WriteIgnore(root string) error {
+	path := Path(root, ".gitignore")
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	err := durable.Replace(path, nil, []byte(Ignore))
+	if err != nil && !errors.Is(err, durable.ErrChanged) {
+		return fmt.Errorf("write %s/.gitignore: %w", Name, err)
+	}
+	return nil
+}
