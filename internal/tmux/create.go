@@ -57,6 +57,7 @@ func (s *Session) options() []string {
 		"set-option", "-g", "history-limit", "20000", ";",
 		"set-option", "-g", "destroy-unattached", "off", ";",
 		"set-option", "-s", "exit-unattached", "off", ";",
+		"set-option", "-gw", "automatic-rename", "off", ";", // to gl[dead], when an agent is through
 		"set-option", "-gu", "status-format", ";", // one of their own might leave status-right out
 	}
 }

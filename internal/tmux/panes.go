@@ -198,6 +198,7 @@ func (s *Session) label(id string, p Placement) []string {
 	return []string{
 		"set-option", "-p", "-t", id, tagOption, p.Tag, ";",
 		"select-pane", "-t", id, "-T", closing(literal(p.Title)), ";",
+		"set-option", "-t", s.target() + ":", "destroy-unattached", "off", ";", // as CloseIdle may have left it
 		"set-option", "-w", "-t", id, "remain-on-exit", "on", ";",
 		"set-option", "-w", "-t", id, "pane-border-status", "top", ";",
 		"set-option", "-w", "-t", id, "pane-border-format", " #{pane_title}#{?pane_dead, (ended),} ", ";",
@@ -211,18 +212,23 @@ func (s *Session) Select(ctx context.Context, p Pane) error {
 	return err
 }
 
-// CloseIdle ends the session if nobody is looking and each of its commands has ended, or is over by its tag.
+// CloseIdle ends the session if each of its commands has ended, or is over by its tag: at once if nobody is looking, else
+// when the last one who looks has detached.
 func (s *Session) CloseIdle(ctx context.Context, over func(tag string) bool) error {
 	panes, err := s.Panes(ctx)
 	if err != nil || len(panes) == 0 {
 		return err
 	}
 	for _, p := range panes {
-		if !p.Dead && !over(p.Tag) || p.Attached {
+		if !p.Dead && !over(p.Tag) {
 			return nil
 		}
 	}
-	_, err = s.run(ctx, "kill-session", "-t", s.target())
+	end := []string{"kill-session", "-t", s.target()}
+	if panes[0].Attached {
+		end = []string{"set-option", "-t", s.target() + ":", "destroy-unattached", "on"}
+	}
+	_, err = s.run(ctx, end...)
 	if errors.Is(err, ErrNone) {
 		return nil
 	}

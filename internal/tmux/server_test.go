@@ -131,13 +131,23 @@ func TestCloseIdle(t *testing.T) {
 	if err := f.CloseIdle(t.Context(), over); err != nil || len(f.panes()) != 3 {
 		t.Fatalf("closed while somebody looks: %v", err)
 	}
+	f.place("next.1", forever) // it keeps the session, whatever was to become of that
 	outer.run(t.Context(), "kill-server")
 	f.until("nobody looks", func() bool { return !f.panes()[0].Attached })
 	pid := f.server()
+	over = func(string) bool { return true }
 	if err := f.CloseIdle(t.Context(), over); err != nil || len(f.panes()) != 0 {
 		t.Fatalf("not closed: %v", err)
 	}
 	f.until("the server is gone", func() bool { return gonePID(pid) })
+	f.place("last.1", "exit 0")
+	f.untilDead("last.1")
+	_, outer = f.terminal(80, 24)
+	if err := f.CloseIdle(t.Context(), over); err != nil || len(f.panes()) != 1 {
+		t.Fatalf("closed while somebody looks: %v", err)
+	}
+	outer.run(t.Context(), "kill-server")
+	f.until("the last one who looked took the session along", func() bool { return len(f.panes()) == 0 })
 	if err := f.CloseIdle(t.Context(), over); err != nil {
 		t.Fatalf("closing nothing: %v", err)
 	}
