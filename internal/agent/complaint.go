@@ -193,10 +193,17 @@ func waitOfWords(text string) time.Duration {
 	return 0
 }
 
-// StderrLimit is the Limit that the last line of an agent's stderr tells of, nil for none. It is for an agent that
-// ended with an error and without a result event: cursor-agent says what went wrong there alone, gemini and codex do
-// when nobody is logged in. Claude says it in events, and of text nobody knows whose words they are: nil for these.
-func StderrLimit(stream, line string) *Limit {
+// geminiNoLogin is the exit code of gemini's FatalAuthenticationError, whatever its words.
+const geminiNoLogin = 41
+
+// ExitLimit is the Limit that an agent's exit code (-1 for none) and the last line of its stderr tell of, nil for none.
+// It is for an agent that ended with an error and without a result event: cursor-agent says what went wrong there alone,
+// gemini and codex do when nobody is logged in. Claude says it in events, and of text nobody knows whose words they are:
+// nil for these.
+func ExitLimit(stream string, code int, line string) *Limit {
+	if stream == StreamGemini && code == geminiNoLogin {
+		return complaint{text: line, kind: Login}.limit()
+	}
 	switch stream {
 	case StreamCodex, StreamGemini, StreamOpencode, StreamCursor:
 		return complaint{text: line}.limit()

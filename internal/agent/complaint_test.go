@@ -88,19 +88,22 @@ func TestComplaintShapes(t *testing.T) {
 	}
 }
 
-func TestStderrLimit(t *testing.T) {
+func TestExitLimit(t *testing.T) {
 	const line = "ActionRequiredError: You've hit your usage limit\x1b[0m"
 	for _, stream := range []string{StreamCodex, StreamGemini, StreamOpencode, StreamCursor} {
-		l := StderrLimit(stream, line)
+		l := ExitLimit(stream, 1, line)
 		if l == nil || l.Kind != RateLimit || l.Reason != `ActionRequiredError: You've hit your usage limit\x1b[0m` {
 			t.Errorf("%s: %+v", stream, l)
 		}
-		if l := StderrLimit(stream, "panic: index out of range"); l != nil {
+		if l := ExitLimit(stream, 1, "panic: index out of range"); l != nil {
 			t.Errorf("%s: %+v", stream, l)
 		}
 	}
+	if l := ExitLimit(StreamGemini, 41, "Invalid auth method selected."); l == nil || l.Kind != Login {
+		t.Errorf("gemini's exit 41: %+v", l)
+	}
 	for _, stream := range []string{StreamClaude, StreamText, StreamAuto, ""} {
-		if l := StderrLimit(stream, line); l != nil {
+		if l := ExitLimit(stream, 1, line); l != nil {
 			t.Errorf("%s: %+v", stream, l)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // A cursorLine is one line of cursor-agent --output-format stream-json, after cursor.com/docs/cli/reference/output-format
 // (June 2026) and, for what that leaves out (usage, connection, the failed tool results), what others saw of the 2026
 // clients. Messages and the result have claude's shape, tool calls their own; turns and cost aren't told. A run that
-// fails writes its reason to stderr and no result event: see StderrLimit.
+// fails writes its reason to stderr and no result event: see ExitLimit.
 type cursorLine struct {
 	wire
 	CallID   string                     `json:"call_id"`

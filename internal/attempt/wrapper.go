@@ -90,8 +90,12 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 	ev := w.watch(ctx, exited, failed)
 	sum := w.dec.Summary()
 	ev.Result, ev.Limit, ev.Denials, ev.Version, ev.Stderr = sum.Result, sum.Limit, sum.Denials, sum.Version, w.last
-	if ev.Result == nil && ev.Limit == nil && (ev.ExitCode == nil || *ev.ExitCode != 0) {
-		ev.Limit = agent.StderrLimit(w.rec.Stream, w.last) // some say it nowhere else
+	code := -1
+	if ev.ExitCode != nil {
+		code = *ev.ExitCode
+	}
+	if ev.Result == nil && ev.Limit == nil && code != 0 {
+		ev.Limit = agent.ExitLimit(w.rec.Stream, code, w.last) // some say it nowhere else
 	}
 	if ev.Stderr == "" {
 		ev.Stderr = sum.Trouble
