@@ -25,6 +25,7 @@ func (e *AdmitError) Error() string { return e.Reason.String() }
 
 // A Request is who wants to attempt what.
 type Request struct {
+	System string // of the tracker that has the item
 	ID     string
 	Named  bool // a person named it: failed and stalled slices may be attempted again
 	Force  bool // also over unmet dependencies, a claim, and completeness; never over an open attempt
@@ -105,7 +106,7 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	job := req.Job
 	job.Slice, job.SessionID = it.ID, newUUID()
 	r := &Record{
-		SchemaVersion: schemaVersion, Slice: it.ID, Title: it.Name, N: n, Token: NewToken(now), Phase: plan.Claimed,
+		SchemaVersion: schemaVersion, System: req.System, Slice: it.ID, Title: it.Name, N: n, Token: NewToken(now), Phase: plan.Claimed,
 		Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner,
 		Before:   tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started},
 		Launcher: proc.Self(), ClaimedAt: now.UTC(),

@@ -17,7 +17,8 @@ import (
 
 // A Record is one attempt as it stands in .greenlight/runs; it is the only truth about it. Times are UTC.
 type Record struct {
-	SchemaVersion int      `json:"schema_version"` // 1
+	SchemaVersion int      `json:"schema_version"`   // 1
+	System        string   `json:"system,omitempty"` // whose item it is: project.System's key
 	Slice         string   `json:"slice"`
 	Title         string   `json:"title"`   // the slice's name when it was claimed
 	N             int      `json:"n"`       // 1 for the slice's first attempt

@@ -54,6 +54,7 @@ func runAttempt(ctx context.Context, e *env, args []string) error {
 	if err != nil || rec.Token != token || rec.Phase != plan.Claimed {
 		return &exitError{exitFailed, attempt.ErrLate}
 	}
+	pr = pr.View(rec.System)
 	show := func(line string) { fmt.Fprintln(e.out, line) }
 	if pane {
 		if e.environ, err = pr.Runs.TakeEnv(rec); err != nil {

@@ -120,6 +120,7 @@ agents in parallel over a dependency graph until everything is green.` + "\n" + 
 	f := root.PersistentFlags()
 	f.StringVarP(&e.dirFlag, "directory", "C", "", "run as if started in `DIR`")
 	f.StringVar(&e.contextFlag, "context", "", "behave as in `WHERE`: shell or claude (default: by the environment)")
+	f.StringVar(&e.systemFlag, "system", "", "`WHICH` of a project's systems of state counts: greenlight, specwright or gsd (default: in this order)")
 	f.BoolVar(&e.noColor, "no-color", false, "no colour and no bars")
 	f.BoolVarP(&e.verbose, "verbose", "v", false, "tell each decision and command line on stderr")
 	root.AddGroup(

@@ -92,7 +92,7 @@ func fixAttempts(ctx context.Context, pr *project.Project) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	settled, err := drain.Reconcile(ctx, pr.Settler())
+	settled, err := drain.Reconcile(ctx, pr)
 	var did []string
 	for _, r := range settled {
 		did = append(did, fmt.Sprintf("settled attempt %d of %s: %s", r.N, r.Slice, outcomeText(r)))
@@ -118,7 +118,7 @@ func fixLeftovers(ctx context.Context, pr *project.Project) ([]string, error) {
 		if err != nil || final.Phase != plan.Settled || r.State() != proc.Dead {
 			continue
 		}
-		settler := pr.Settler()
+		settler := pr.View(r.System).Settler()
 		_, err = settler.Settle(ctx, r)
 		errs = append(errs, err)
 		if !pr.Runs.IsOpen(r.Name()) {

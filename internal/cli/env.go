@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -32,6 +33,7 @@ type env struct {
 
 	dirFlag     string
 	contextFlag string
+	systemFlag  string
 	noColor     bool
 	verbose     bool
 }
@@ -91,7 +93,14 @@ func (e *env) project() (*project.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	return project.Open(root)
+	pr, err := project.Open(root)
+	if err != nil || e.systemFlag == "" {
+		return pr, err
+	}
+	if !slices.Contains(pr.Keys(), e.systemFlag) {
+		return nil, usage("--system must be one that %s uses (%s), not %q", root, strings.Join(pr.Keys(), ", "), e.systemFlag)
+	}
+	return pr.View(e.systemFlag), nil
 }
 
 // greenlight opens the project for a command that is about Greenlight's own slices.

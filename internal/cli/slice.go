@@ -219,7 +219,7 @@ func (j *job) run(ctx context.Context) error {
 	if err := j.present(); err != nil {
 		return err
 	}
-	settled, err := drain.Reconcile(ctx, j.pr.Settler())
+	settled, err := drain.Reconcile(ctx, j.pr)
 	for _, r := range settled {
 		j.e.message("warning: %s", endedText(r))
 	}

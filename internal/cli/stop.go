@@ -99,7 +99,7 @@ func putStopMark(ctx context.Context, pr *project.Project) error {
 
 // reconcile settles the attempts whose gl process is gone, and says so.
 func (e *env) reconcile(ctx context.Context, pr *project.Project) ([]*attempt.Record, error) {
-	settled, err := drain.Reconcile(ctx, pr.Settler())
+	settled, err := drain.Reconcile(ctx, pr)
 	for _, r := range settled {
 		e.message("%s %s (%s)", r.Slice, r.Outcome, r.Detail)
 	}
@@ -176,9 +176,9 @@ func stopAll(ctx context.Context, e *env, pr *project.Project, recs []*attempt.R
 		err        error
 	}
 	results := make(chan result)
-	settler := pr.Settler()
 	for _, r := range recs {
 		go func() {
+			settler := pr.View(r.System).Settler()
 			final, err := settler.Stop(ctx, r)
 			results <- result{r, final, err}
 		}()

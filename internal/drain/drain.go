@@ -292,7 +292,7 @@ func (d *drain) observe(ctx context.Context, r *Report) error {
 // meet handles an open attempt: one of ours, one to adopt, or one whose wrapper is dead.
 func (d *drain) meet(ctx context.Context, rec *attempt.Record, r *Report) {
 	name := rec.Name()
-	if d.stuck[name] {
+	if d.stuck[name] || !d.Project.Has(rec) {
 		return
 	}
 	if d.open[name] != nil {

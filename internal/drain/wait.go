@@ -10,6 +10,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
+	"greenlight/internal/project"
 	"greenlight/internal/runner"
 )
 
@@ -146,14 +147,15 @@ func (d *drain) signalled(ctx context.Context, sig os.Signal) (stop bool) {
 
 // Reconcile settles all attempts whose launcher or wrapper is dead, and returns them. Whoever is about to launch one
 // slice, or to put one back, does this first.
-func Reconcile(ctx context.Context, s attempt.Settler) ([]*attempt.Record, error) {
-	live, _, err := s.Store.Live()
+func Reconcile(ctx context.Context, pr *project.Project) ([]*attempt.Record, error) {
+	live, _, err := pr.Runs.Live()
 	if err != nil {
 		return nil, err
 	}
 	var settled []*attempt.Record
 	var errs []error
 	for _, rec := range live {
+		s := pr.View(rec.System).Settler()
 		final, err := s.Recover(ctx, rec)
 		if final != nil {
 			settled = append(settled, final)

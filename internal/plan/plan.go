@@ -211,6 +211,7 @@ func (p *Plan) list() {
 			p.Taken++ // its slice was taken out of the project, its agent still runs
 		}
 	}
+	p.Taken += p.Snapshot.Elsewhere
 	sort.SliceStable(p.Ready, func(i, j int) bool { return p.before(p.State(p.Ready[i]), p.State(p.Ready[j])) })
 }
 

@@ -113,14 +113,15 @@ type Hold struct {
 
 // A Snapshot is all that a plan is made from.
 type Snapshot struct {
-	Format   string // name of the tracker's format
-	Noun     string // what an item is called there: "slice", "unit", "phase"
-	Root     string
-	Items    []Item              // one per id, in the tracker's order
-	Unsure   string              // non-empty: the dependency graph can't be read just now, and why
-	Evidence map[string]string   // raw status of ids that are no items but are known to have been (rows of STATE.md)
-	Attempts map[string]*Attempt // the last of each item that isn't done
-	Used     map[string]int      // attempts used up, of items that have any
-	Hold     *Hold
-	Warnings []Warning
+	Format    string // name of the tracker's format
+	Noun      string // what an item is called there: "slice", "unit", "phase"
+	Root      string
+	Items     []Item              // one per id, in the tracker's order
+	Unsure    string              // non-empty: the dependency graph can't be read just now, and why
+	Evidence  map[string]string   // raw status of ids that are no items but are known to have been (rows of STATE.md)
+	Attempts  map[string]*Attempt // the last of each item that isn't done
+	Elsewhere int                 // open attempts at items of another system: they take slots
+	Used      map[string]int      // attempts used up, of items that have any
+	Hold      *Hold
+	Warnings  []Warning
 }

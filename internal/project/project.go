@@ -88,8 +88,12 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	}
 	p.addSettled(s, index)
 	for _, r := range live {
-		if !settledIn(index, r) {
+		switch {
+		case settledIn(index, r):
+		case p.Has(r):
 			s.Attempts[r.Slice] = p.open(r)
+		default:
+			s.Elsewhere++
 		}
 	}
 	return s, nil
@@ -121,7 +125,7 @@ func (p *Project) addSettled(s *plan.Snapshot, index map[string][]attempt.Entry)
 			continue
 		}
 		last := entries[len(entries)-1]
-		if r, err := p.Runs.Get(last.Slice, last.N); err == nil && r.Phase == plan.Settled {
+		if r, err := p.Runs.Get(last.Slice, last.N); err == nil && r.Phase == plan.Settled && p.Has(r) {
 			s.Attempts[it.ID] = settled(r)
 		}
 	}

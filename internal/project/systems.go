@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"greenlight/internal/attempt"
 	"greenlight/internal/slice"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
@@ -13,18 +14,19 @@ import (
 
 // A System is one way in which a project may keep its state.
 type System struct {
+	Key     string                            // in records and flags
 	Name    string                            // as people call it
 	Command string                            // gl's commands for it
 	where   []string                          // under the root, directories with a slash: where one is, the system may be used
 	open    func(root string) tracker.Tracker // reads nothing yet
 }
 
-const greenlight = "Greenlight"
+const greenlight = "greenlight"
 
 // systems are all there are, the one that counts first where a project has several.
 func systems() []System {
 	return []System{
-		{greenlight, "gl state", []string{statedir.Name + "/"}, func(root string) tracker.Tracker { return slice.Open(root) }},
+		{greenlight, "Greenlight", "gl state", []string{statedir.Name + "/"}, func(root string) tracker.Tracker { return slice.Open(root) }},
 	}
 }
 
@@ -42,7 +44,7 @@ func (s System) there(root string) bool {
 // used says whether the project at root keeps state by the system. Greenlight's directory alone says nothing: it holds
 // the runs of every project.
 func (s System) used(root string) (bool, error) {
-	if s.Name != greenlight {
+	if s.Key != greenlight {
 		return s.there(root), nil
 	}
 	_, err := slice.Detect(root)
@@ -98,6 +100,30 @@ func (p *Project) Views() []*Project {
 		list = append(list, &q)
 	}
 	return list
+}
+
+// Has says whether the attempt is at an item of the system that counts.
+func (p *Project) Has(r *attempt.Record) bool {
+	return r.System == p.System().Key || r.System == "" && p.System().Key == greenlight
+}
+
+// View is the project as the system with that key sees it; as it is, where it doesn't use that one.
+func (p *Project) View(system string) *Project {
+	for _, v := range p.Views() {
+		if v.System().Key == system {
+			return v
+		}
+	}
+	return p
+}
+
+// Keys are the systems that the project uses, the one that counts first.
+func (p *Project) Keys() []string {
+	keys := make([]string, len(p.all))
+	for i, t := range p.all {
+		keys[i] = t.Key
+	}
+	return keys
 }
 
 // use makes the first of them the one that counts.
