@@ -67,6 +67,9 @@ func ended(r *Record, e *Evidence, it plan.Item) Verdict {
 	if bad := e.failure(r.Ending != ""); bad != "" {
 		return failed(bad)
 	}
+	if plan.Classify(it.Status) == plan.Failed {
+		return failed("its agent gave up and marked it failed")
+	}
 	if it.WaitingFor != "" {
 		return Verdict{Outcome: plan.WaitingOut, Detail: "waiting for " + it.WaitingFor}
 	}

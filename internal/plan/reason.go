@@ -66,7 +66,7 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 		r.Next = st.repair()
 	case Waiting:
 		r.State, r.Cause = "waiting", "for "+st.WaitingFor
-		r.Next = []string{"gl state show " + id}
+		r.Next = []string{"gl state show " + id, "gl accept " + id}
 		if st.WaitingFor == "" {
 			r.Cause, r.Next = "paused", []string{"gl resume " + id}
 		}
