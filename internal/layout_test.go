@@ -23,6 +23,7 @@ var layers = []string{
 	"greenlight/internal/agent",
 	"greenlight/internal/git",
 	"greenlight/internal/tmux",
+	"greenlight/internal/install",
 	"greenlight/internal/tracker",
 	"greenlight/internal/graphview",
 	"greenlight/internal/plan",

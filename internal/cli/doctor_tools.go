@@ -15,6 +15,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/git"
+	"greenlight/internal/install"
 	"greenlight/internal/near"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/slice"
@@ -99,18 +100,11 @@ func checkAgent(x *exam) []finding {
 		}
 		return []finding{found(isError, "", fmt.Sprintf("%s, the agent, is not on PATH", a.Program), help)}
 	}
-	if a.Stream == agent.StreamClaude && a.Login != "" && !installed(x.pr.Root, x.e.getenv("HOME")) {
+	if a.Stream == agent.StreamClaude && a.Login != "" && !install.Commands(x.pr.Root, x.e.getenv) {
 		return []finding{found(isNote, "", "the /gl: commands aren't installed for Claude Code; agents that gl starts get them all the same",
-			"gl install")}
+			"gl install --global, or gl install --local")}
 	}
 	return nil
-}
-
-// installed says whether the slash command is where Claude Code looks for it.
-func installed(dirs ...string) bool {
-	return slices.ContainsFunc(dirs, func(dir string) bool {
-		return dir != "" && exists(filepath.Join(dir, ".claude", "commands", "gl", "slice.md"))
-	})
 }
 
 // The oldest versions that do all that gl asks of them.

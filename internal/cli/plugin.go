@@ -11,6 +11,7 @@ import (
 
 	"greenlight/content"
 	"greenlight/internal/agent"
+	"greenlight/internal/install"
 	"greenlight/internal/project"
 )
 
@@ -26,11 +27,8 @@ func pluginDir(e *env, pr *project.Project, a agent.Agent) (string, error) {
 	if a.Stream != agent.StreamClaude || a.Login == "" {
 		return "", nil
 	}
-	const command = ".claude/commands/gl/slice.md"
-	for _, dir := range []string{pr.Root, e.getenv("HOME")} {
-		if _, err := os.Stat(filepath.Join(dir, command)); err == nil && dir != "" {
-			return "", nil
-		}
+	if install.Commands(pr.Root, e.getenv) {
+		return "", nil
 	}
 	dir, err := unpackPlugin(pr.Runs.Dir())
 	if err != nil {

@@ -1,0 +1,220 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/install"
+	"greenlight/internal/plan"
+)
+
+type checkOptions struct {
+	placeFlags
+	verify, json bool
+}
+
+func newCheck(e *env) *cobra.Command {
+	var o checkOptions
+	c := &cobra.Command{
+		Use:   "check",
+		Short: "Say what is installed where, and whether it is what this gl has",
+		Long: `Say where the commands and agents are installed, by which gl, and which files differ from what this gl has: changed by you,
+missing, or of another version. Commands of yours that hide the project's are named, for Claude Code prefers yours. Nothing
+is written. Without flags all places of all agents are looked at; --global, --local and --agent choose.
+
+--verify compares for a script: exit 1 where anything differs, or where nothing is installed.
+
+Exit codes: 0 said; 1 with --verify, something differs or nothing is installed; 2 wrong usage.`,
+		Example: "  gl check\n  gl check --local --verify\n  gl check --json | jq '.places[] | select(.installed)'",
+		Args:    args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if !c.Flags().Changed("agent") {
+				o.agent = ""
+			}
+			return runCheck(c.Context(), e, o)
+		},
+	}
+	o.add(c)
+	f := c.Flags()
+	f.BoolVar(&o.verify, "verify", false, "exit 1 where anything differs")
+	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	return c
+}
+
+type checkDoc struct {
+	SchemaVersion int          `json:"schema_version"`
+	Version       string       `json:"version"` // of this gl
+	Commands      bool         `json:"commands"`
+	Places        []checkPlace `json:"places"`
+	Shadowed      []string     `json:"shadowed"` // the project's commands that the user's own hide, relative to its root
+	Same          bool         `json:"same"`     // something is installed, and nothing differs
+}
+
+type checkPlace struct {
+	Agent       string            `json:"agent"`
+	Scope       string            `json:"scope"`
+	Dir         string            `json:"dir"`
+	Installed   bool              `json:"installed"`
+	Complete    bool              `json:"complete"`
+	Version     *string           `json:"version"` // null where nothing is installed
+	Files       int               `json:"files"`
+	Memory      *string           `json:"memory"`      // where our CLAUDE.md is, relative to the root; null for nowhere
+	MemoryMode  *string           `json:"memory_mode"` // keep, append or replace
+	Hooks       bool              `json:"hooks"`
+	Differences []checkDifference `json:"differences"`
+	Loose       []string          `json:"loose"` // files in the place of ours that gl hasn't installed
+}
+
+type checkDifference struct {
+	Path string `json:"path"`
+	What string `json:"what"` // changed, missing, outdated, new, dropped
+}
+
+func runCheck(ctx context.Context, e *env, o checkOptions) error {
+	if o.agent != "" {
+		if err := knownAgent(o.agent); err != nil {
+			return err
+		}
+	}
+	states, shadowed, err := o.look(ctx, e)
+	if err != nil {
+		return err
+	}
+	doc := newCheckDoc(states, shadowed)
+	if doc.Commands, err = e.haveCommands(ctx); err != nil {
+		return err
+	}
+	if o.json {
+		err = e.json(doc)
+	} else {
+		e.tellCheck(doc, states)
+	}
+	if err == nil && o.verify && !doc.Same {
+		return &exitError{code: exitFailed}
+	}
+	return err
+}
+
+// look looks at all places that the flags choose. Where the user has no home there are no places of theirs.
+func (o checkOptions) look(ctx context.Context, e *env) ([]*install.State, []string, error) {
+	var states []*install.State
+	both := map[install.Scope]install.Target{}
+	for _, name := range install.Agents() {
+		for _, scope := range []install.Scope{install.Local, install.Global} {
+			if o.agent != "" && o.agent != name || o.global != o.local && o.global != (scope == install.Global) {
+				continue
+			}
+			t, err := e.place(ctx, name, scope)
+			if err != nil {
+				if scope == install.Global && !o.global {
+					continue
+				}
+				return nil, nil, err
+			}
+			st, err := t.Check(shipped())
+			if err != nil {
+				return nil, nil, err
+			}
+			if name == install.Claude {
+				both[scope] = t
+			}
+			states = append(states, st)
+		}
+	}
+	var shadowed []string
+	if len(both) == 2 {
+		shadowed = install.Shadowed(both[install.Global], both[install.Local])
+	}
+	return states, shadowed, nil
+}
+
+// haveCommands says whether Claude Code finds /gl:slice from here.
+func (e *env) haveCommands(ctx context.Context) (bool, error) {
+	t, err := e.place(ctx, install.Claude, install.Local)
+	return install.Commands(t.Root, e.getenv), err
+}
+
+func newCheckDoc(states []*install.State, shadowed []string) *checkDoc {
+	doc := &checkDoc{SchemaVersion: 1, Version: Version, Places: []checkPlace{}, Shadowed: orEmpty(shadowed)}
+	count, same := 0, true
+	for _, st := range states {
+		p := checkPlace{Agent: st.Target.Agent, Scope: string(st.Target.Scope), Dir: st.Target.Dir(), Installed: st.Installed,
+			Complete: st.Complete, Files: st.Files, Memory: orNil(st.Memory), MemoryMode: orNil(st.Mode), Hooks: st.Hooks,
+			Differences: []checkDifference{}, Loose: orEmpty(st.Loose)}
+		if st.Installed {
+			p.Version = &st.Version
+			count++
+			same = same && st.Same
+		}
+		for _, d := range st.Diffs {
+			p.Differences = append(p.Differences, checkDifference(d))
+		}
+		doc.Places = append(doc.Places, p)
+	}
+	doc.Same = count > 0 && same
+	return doc
+}
+
+func (e *env) tellCheck(doc *checkDoc, states []*install.State) {
+	told := false
+	for _, st := range states {
+		if !st.Installed && len(st.Loose) == 0 {
+			continue
+		}
+		told = true
+		e.print("%s\n", agent.Clean(e.placeText(st)))
+		for _, d := range st.Diffs {
+			e.print("  %-8s %s\n", d.What, agent.Clean(e.short(st.Target.Path(d.Path))))
+		}
+	}
+	for _, path := range doc.Shadowed {
+		e.print("%s is hidden by yours in %s\n", agent.Clean(path), agent.Clean(e.short(e.personal())))
+	}
+	if !told {
+		e.print("Nothing is installed. Agents that gl starts get the commands of gl %s all the same; gl install --global is for your own sessions\n", Version)
+	}
+}
+
+func (e *env) personal() string {
+	t, err := install.Find(install.Claude, install.Global, "", e.getenv)
+	if err != nil {
+		return ""
+	}
+	return t.Dir()
+}
+
+// placeText is one place in a line: "claude, local: .claude: gl 1.2, 34 files, hooks: 2 files differ".
+func (e *env) placeText(st *install.State) string {
+	t := st.Target
+	text := fmt.Sprintf("%s, %s, %s: ", t.Agent, t.Scope, e.short(t.Dir()))
+	if !st.Installed {
+		return text + fmt.Sprintf("%s of these names there, not installed by gl: %s saves them and writes its own",
+			plan.Count(len(st.Loose), "file"), installCommand(t))
+	}
+	text += fmt.Sprintf("gl %s, %s", st.Version, plan.Count(st.Files, "file"))
+	if st.Memory != "" {
+		text += ", " + e.short(t.Path(st.Memory))
+	}
+	if st.Hooks {
+		text += ", hooks"
+	}
+	switch {
+	case !st.Complete:
+		return text + "; cut short: run " + installCommand(t) + " again"
+	case st.Version != Version && !st.Same:
+		return text + fmt.Sprintf("; this is gl %s: %s", Version, installCommand(t))
+	case !st.Same:
+		return text + fmt.Sprintf("; %s from this gl's: %s", differ(len(st.Diffs)), installCommand(t))
+	}
+	return text
+}
+
+func differ(n int) string {
+	if n == 1 {
+		return "1 file differs"
+	}
+	return plan.Count(n, "file") + " differ"
+}

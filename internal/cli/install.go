@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/content"
+	"greenlight/internal/agent"
+	"greenlight/internal/git"
+	"greenlight/internal/install"
+	"greenlight/internal/near"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+)
+
+// A placeFlags is what says where content is: gl install, uninstall and check have it in common.
+type placeFlags struct {
+	global, local bool
+	agent         string
+}
+
+type installOptions struct {
+	placeFlags
+	conflict string
+	force    bool
+	hooks    bool
+	dryRun   bool
+}
+
+func newInstall(e *env) *cobra.Command {
+	var o installOptions
+	c := &cobra.Command{
+		Use:   "install --global|--local",
+		Short: "Install the slash commands and agents",
+		Long: `Install the /gl: commands, their agents and the texts they refer to where Claude Code looks for them: for you in all
+projects (--global, ~/.claude or CLAUDE_CONFIG_DIR), or in this one (--local, .claude at the root of the git checkout, or here
+where there is none). Agents that gl starts have them without that.
+
+A second run changes nothing, or brings up to date what you haven't changed; what you have changed is kept and named, unless
+--force overwrites it, which keeps a copy. A file of yours that has the name of one of ours is saved first. gl uninstall puts
+everything back as it was. Killed half-way, the next gl install goes on.
+
+CLAUDE.md: without one, ours is written. Where you have one, --on-conflict=keep leaves it alone and puts ours beside it as
+CLAUDE_GREENLIGHT.md, append adds ours at its end between markers, replace saves yours as CLAUDE.md.backup.
+
+--hooks adds ours to settings.json: a session begins with the project's state, writes to files that are gl's are refused, and
+a session that leaves its slice in progress is asked for a word.
+
+--agent codex|gemini|opencode installs the same commands in that agent's own format.
+
+Exit codes: 0 installed, or nothing was to be done; 1 it failed; 2 wrong usage.`,
+		Example: "  gl install --global\n  gl install --local --hooks --on-conflict=append\n  gl install --global --agent gemini\n" +
+			"  gl install --local --dry-run",
+		Args: args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return runInstall(c.Context(), e, o) },
+	}
+	f := c.Flags()
+	o.placeFlags.add(c)
+	f.StringVar(&o.conflict, "on-conflict", "", "with a CLAUDE.md of yours: `WAY` keep, append or replace (default: as installed before, else keep)")
+	f.BoolVar(&o.force, "force", false, "overwrite what you have changed, and keep a copy")
+	f.BoolVar(&o.hooks, "hooks", false, "add our hooks to settings.json")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and do nothing")
+	_ = c.RegisterFlagCompletionFunc("on-conflict", cobra.FixedCompletions(conflicts(), cobra.ShellCompDirectiveNoFileComp))
+	return c
+}
+
+func (p *placeFlags) add(c *cobra.Command) {
+	f := c.Flags()
+	f.BoolVar(&p.global, "global", false, "for you, in all projects")
+	f.BoolVar(&p.local, "local", false, "for this project")
+	f.StringVar(&p.agent, "agent", install.Claude, "for the agent `NAME`: "+strings.Join(install.Agents(), ", "))
+	_ = c.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(install.Agents(), cobra.ShellCompDirectiveNoFileComp))
+}
+
+func conflicts() []string {
+	return []string{string(install.Theirs), string(install.Append), string(install.Replace)}
+}
+
+// target is the one place that the flags name.
+func (p placeFlags) target(ctx context.Context, e *env, verb string) (install.Target, error) {
+	if p.global == p.local {
+		return install.Target{}, usage("say gl %s --global (for you, in all projects) or gl %s --local (for this project)", verb, verb)
+	}
+	if err := knownAgent(p.agent); err != nil {
+		return install.Target{}, err
+	}
+	scope := install.Local
+	if p.global {
+		scope = install.Global
+	}
+	t, err := e.place(ctx, p.agent, scope)
+	if err == nil && p.local {
+		global, errGlobal := e.place(ctx, p.agent, install.Global)
+		if errGlobal == nil && global.Path(global.Home) == t.Path(t.Home) {
+			return t, usage("%s is where your own configuration is, not a project: say gl %s --global", t.Root, verb)
+		}
+	}
+	return t, err
+}
+
+func knownAgent(name string) error {
+	if slices.Contains(install.Agents(), name) {
+		return nil
+	}
+	text := fmt.Sprintf("--agent must be one of %s, not %q", strings.Join(install.Agents(), ", "), name)
+	if meant := near.Match(name, install.Agents()); meant != "" {
+		text += fmt.Sprintf(", did you mean %s?", meant)
+	}
+	return usage("%s", text)
+}
+
+// place is where an agent's content goes; for this project that is the root of the checkout, or of the project, or here.
+func (e *env) place(ctx context.Context, name string, scope install.Scope) (install.Target, error) {
+	root := ""
+	if scope == install.Local {
+		dir, err := e.dir()
+		if err != nil {
+			return install.Target{}, err
+		}
+		if root, err = git.Root(ctx, dir); err != nil {
+			if root, err = project.Find(dir, e.getenv); err != nil {
+				root = dir
+			}
+		}
+	}
+	return install.Find(name, scope, root, e.getenv)
+}
+
+// shipped is the content that this gl has.
+func shipped() install.Content {
+	plugin, _ := fs.Sub(content.Plugin, "plugin") // embedded: it is there
+	return install.Content{Plugin: plugin, Memory: []byte(content.Standards)}
+}
+
+func runInstall(ctx context.Context, e *env, o installOptions) error {
+	if o.conflict != "" && !slices.Contains(conflicts(), o.conflict) {
+		return usage("--on-conflict must be %s, not %q", strings.Join(conflicts(), ", "), o.conflict)
+	}
+	t, err := o.target(ctx, e, "install")
+	if err != nil {
+		return err
+	}
+	if t.Settings == "" && o.hooks {
+		return usage("--hooks are for %s alone", install.Claude)
+	}
+	r, err := t.Install(ctx, shipped(), install.Options{Version: Version, Conflict: install.Conflict(o.conflict), Force: o.force,
+		Hooks: o.hooks, DryRun: o.dryRun})
+	if err != nil {
+		return err
+	}
+	e.tellSteps(t, r, o.dryRun)
+	where := agent.Clean(e.short(t.Dir()))
+	switch n := r.Changed(); {
+	case o.dryRun && n == 0, n == 0:
+		e.print("Nothing to do: %s is as gl %s installs it\n", where, Version)
+	case o.dryRun:
+		e.print("Would change %s for %s in %s\n", plan.Count(n, "file"), t.Agent, where)
+	case !r.Found:
+		e.print("Installed gl %s for %s into %s (%s)\n", Version, t.Agent, where, plan.Count(n, "file"))
+	case r.From != Version:
+		e.print("Brought %s from gl %s to %s (%s)\n", where, agent.Clean(r.From), Version, plan.Count(n, "file"))
+	default:
+		e.print("Brought %s up to date (%s)\n", where, plan.Count(n, "file"))
+	}
+	e.hintMemory(t, r)
+	return nil
+}
+
+// tellSteps tells what was done beyond writing our own files; all of it for a dry run and --verbose.
+func (e *env) tellSteps(t install.Target, r *install.Result, all bool) {
+	for _, s := range r.Steps {
+		plainWrite := (s.Do == install.Write || s.Do == install.Upgrade || s.Do == install.Remove) && s.Note == ""
+		if plainWrite && !all && !e.verbose {
+			continue
+		}
+		line := fmt.Sprintf("%-8s %s", s.Do, e.short(t.Path(s.Path)))
+		if s.Note != "" {
+			line += ": " + s.Note
+		}
+		e.print("%s\n", agent.Clean(line))
+	}
+	if kept := slices.ContainsFunc(r.Steps, func(s install.Step) bool { return s.Do == install.Keep }); kept {
+		e.message("what you have changed was kept: %s --force overwrites it, and keeps a copy", installCommand(t))
+	}
+}
+
+// installCommand is the command that installs there.
+func installCommand(t install.Target) string {
+	command := "gl install --" + string(t.Scope)
+	if t.Agent != install.Claude {
+		command += " --agent " + t.Agent
+	}
+	return command
+}
+
+// hintMemory says what is left to do where ours lies beside the user's CLAUDE.md.
+func (e *env) hintMemory(t install.Target, r *install.Result) {
+	for _, s := range r.Steps {
+		if name, ours := strings.CutSuffix(filepath.Base(s.Path), "_GREENLIGHT.md"); ours && s.Do == install.Write {
+			e.message("your %s.md wasn't touched. To have ours read, write the line @%s into it, or run %s --on-conflict=append",
+				name, filepath.Base(s.Path), installCommand(t))
+		}
+	}
+}
+
+// short writes a path as people do: with ~, or relative to where they are.
+func (e *env) short(path string) string {
+	if dir, err := e.dir(); err == nil {
+		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
+			return rel
+		}
+	}
+	if home := e.getenv("HOME"); home != "" {
+		if rel, err := filepath.Rel(home, path); err == nil && filepath.IsLocal(rel) {
+			return filepath.Join("~", rel)
+		}
+	}
+	return path
+}
+

@@ -1,0 +1,180 @@
+package install
+
+import (
+	"bytes"
+	"os"
+	"slices"
+	"strings"
+)
+
+// The ways in which a file isn't as the installation has it.
+const (
+	Changed  = "changed"  // the user has changed it
+	Missing  = "missing"  // somebody has removed it
+	Outdated = "outdated" // as installed, but this gl has another one
+	New      = "new"      // this gl has it, the installation doesn't
+	Dropped  = "dropped"  // installed, and this gl has it no more
+)
+
+// A Difference is one file that isn't as this gl would install it.
+type Difference struct {
+	Path string // relative to the target's root
+	What string
+}
+
+// A State is what is installed in one target.
+type State struct {
+	Target    Target
+	Installed bool
+	Complete  bool   // false: cut short; the next install completes it
+	Version   string // of the gl that installed
+	Files     int
+	Same      bool // nothing differs
+	Diffs     []Difference
+	Memory    string // path of our CLAUDE.md, or of the one with our part in it; "" for none
+	Mode      string // append, replace, keep; "" for no memory
+	Hooks     bool
+	Loose     []string // commands named /gl:… that no manifest knows
+}
+
+// Check looks at one target.
+func (t Target) Check(c Content) (*State, error) {
+	st := &State{Target: t}
+	m, _, err := readManifest(t)
+	if err != nil {
+		return st, err
+	}
+	want, err := t.Files(c)
+	if err != nil {
+		return st, err
+	}
+	if m == nil {
+		st.Loose = t.loose(want)
+		return st, nil
+	}
+	st.Installed, st.Complete, st.Version, st.Files = true, m.complete(), m.Version, len(m.Files)
+	beside := m.entry(t.beside()) != nil
+	if beside && t.Memory != "" {
+		want = append(want, File{t.beside(), c.Memory})
+		st.Memory, st.Mode = t.beside(), string(Theirs)
+	}
+	if err := t.checkFiles(st, m, want); err != nil {
+		return st, err
+	}
+	if err := t.checkMemory(st, m, c); err != nil {
+		return st, err
+	}
+	if err := t.checkHooks(st, m, c); err != nil {
+		return st, err
+	}
+	slices.SortFunc(st.Diffs, func(a, b Difference) int { return strings.Compare(a.Path, b.Path) })
+	st.Same = st.Complete && len(st.Diffs) == 0
+	return st, nil
+}
+
+func (st *State) differs(path, what string) { st.Diffs = append(st.Diffs, Difference{path, what}) }
+
+func (t Target) checkFiles(st *State, m *manifest, want []File) error {
+	wanted := make(map[string]bool)
+	for _, f := range want {
+		wanted[f.Path] = true
+		cur, err := t.read(f.Path)
+		if err != nil {
+			return err
+		}
+		switch e, have := m.entry(f.Path), hash(cur); {
+		case cur != nil && bytes.Equal(cur, f.Data):
+		case e == nil:
+			st.differs(f.Path, New)
+		case cur == nil:
+			st.differs(f.Path, Missing)
+		case e.ours(have):
+			st.differs(f.Path, Outdated)
+		default:
+			st.differs(f.Path, Changed)
+		}
+	}
+	for _, e := range m.Files {
+		if !wanted[e.Path] {
+			st.differs(e.Path, Dropped)
+		}
+	}
+	return nil
+}
+
+func (t Target) checkMemory(st *State, m *manifest, c Content) error {
+	if m.Memory == nil {
+		return nil
+	}
+	st.Memory, st.Mode = t.Memory, string(m.Memory.Mode)
+	cur, err := t.read(t.Memory)
+	if err != nil {
+		return err
+	}
+	from, to, ok := findBlock(cur)
+	switch have := hash(inner(cur[from:to])); {
+	case !ok:
+		st.differs(t.Memory, Missing)
+	case have == hash(plain(c.Memory)):
+	case m.Memory.ours(have):
+		st.differs(t.Memory, Outdated)
+	default:
+		st.differs(t.Memory, Changed)
+	}
+	return nil
+}
+
+// checkHooks compares what an installation would do to settings.json.
+func (t Target) checkHooks(st *State, m *manifest, c Content) error {
+	if m.Hooks == nil {
+		return nil
+	}
+	st.Hooks = true
+	j := &job{t: t, old: m, next: &manifest{}}
+	if err := j.planHooks(c); err != nil {
+		return err
+	}
+	if len(j.steps) > 0 {
+		st.differs(t.Settings, Outdated)
+	}
+	return nil
+}
+
+// loose are files in the place of ours that gl hasn't installed.
+func (t Target) loose(want []File) []string {
+	var all []string
+	for _, f := range want {
+		if _, err := os.Lstat(t.Path(f.Path)); err == nil {
+			all = append(all, f.Path)
+		}
+	}
+	return all
+}
+
+// Commands says whether the slash command that builds slices is where the agent looks for it: in the project at root, or
+// in the user's configuration. It looks for the file alone, however it came there.
+func Commands(root string, getenv func(string) string) bool {
+	return slices.ContainsFunc([]Scope{Local, Global}, func(s Scope) bool {
+		t, err := Find(Claude, s, root, getenv)
+		if err != nil {
+			return false
+		}
+		_, err = os.Stat(t.Path(t.dirs.commands + "/slice.md"))
+		return err == nil
+	})
+}
+
+// Shadowed lists the commands of the project that the user's own hide: a personal command beats a project's of that name.
+func Shadowed(global, local Target) []string {
+	entries, err := os.ReadDir(local.Path(local.dirs.commands))
+	if err != nil || global.Dir() == local.Dir() {
+		return nil
+	}
+	var all []string
+	for _, e := range entries {
+		if _, err := os.Stat(global.Path(global.dirs.commands + "/" + e.Name())); err == nil && strings.HasSuffix(e.Name(), ".md") {
+			all = append(all, local.dirs.commands+"/"+e.Name())
+		}
+	}
+	return all
+}

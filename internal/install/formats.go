@@ -1,0 +1,160 @@
+package install
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// A format is how one agent wants its commands.
+type format struct {
+	name    string
+	place   func(t *Target, getenv func(string) string) error
+	command func(t Target, d doc) File
+	agent   func(t Target, d doc) File
+}
+
+// formats are all there are. The pages that say so: code.claude.com/docs (slash commands, sub-agents),
+// developers.openai.com/codex (skills, subagents), geminicli.com/docs (custom commands, subagents), opencode.ai/docs
+// (commands, agents).
+func formats() []format {
+	return []format{
+		{Claude, placeClaude, claudeCommand, claudeAgent},
+		{"codex", placeCodex, codexSkill, codexAgent},
+		{"gemini", placeGemini, geminiCommand, geminiAgent},
+		{"opencode", placeOpencode, opencodeCommand, opencodeAgent},
+	}
+}
+
+func formatOf(agent string) (format, bool) {
+	for _, f := range formats() {
+		if f.name == agent {
+			return f, true
+		}
+	}
+	return format{}, false
+}
+
+// Claude Code takes the content as it is.
+
+func placeClaude(t *Target, getenv func(string) string) error {
+	prefix, err := t.moved(getenv("CLAUDE_CONFIG_DIR"), ".claude")
+	t.Home = prefix + "/greenlight"
+	t.dirs = dirs{prefix + "/commands/gl", prefix + "/agents"}
+	t.Settings = prefix + "/settings.json"
+	t.Memory = "CLAUDE.md"
+	if t.Scope == Global {
+		t.Memory = prefix + "/CLAUDE.md"
+	}
+	return err
+}
+
+func claudeCommand(t Target, d doc) File { return File{t.dirs.commands + "/" + d.name + ".md", d.raw} }
+func claudeAgent(t Target, d doc) File   { return File{t.dirs.agents + "/" + d.name + ".md", d.raw} }
+
+// Codex has given up its prompts directory for skills, which know neither arguments nor commands that are run for them.
+
+func placeCodex(t *Target, getenv func(string) string) error {
+	root := t.Root
+	prefix, err := t.moved(getenv("CODEX_HOME"), ".codex")
+	t.Home = prefix + "/greenlight"
+	t.dirs = dirs{".agents/skills", prefix + "/agents"}
+	if err == nil && root != t.Root {
+		t.dirs.commands = prefix + "/skills" // which codex still reads, and which is below the same directory
+	}
+	return err
+}
+
+func codexSkill(t Target, d doc) File {
+	name := "gl-" + flat(d.name)
+	body := banged().ReplaceAllString(d.body, "Run `$1` and read what it prints.")
+	const given = "<arguments>"
+	if strings.Contains(body, "$ARGUMENTS") {
+		body = "Where this text says " + given + ", put what the user wrote behind the skill's name; nothing, if that is nothing.\n\n" +
+			strings.ReplaceAll(body, "$ARGUMENTS", given)
+	}
+	head := yaml([2]string{"name", name}, [2]string{"description", d.description()})
+	return File{path.Join(t.dirs.commands, name, "SKILL.md"), []byte(head + slashes(body, "$gl-"))}
+}
+
+func codexAgent(t Target, d doc) File {
+	name := d.agentName()
+	return File{t.dirs.agents + "/" + name + ".toml", []byte(toml([2]string{"name", name}, [2]string{"description", d.description()},
+		[2]string{"developer_instructions", slashes(d.body, "$gl-")}))}
+}
+
+// Gemini CLI keeps commands in TOML. {{args}} inside of !{…} is quoted for the shell.
+
+func placeGemini(t *Target, _ func(string) string) error {
+	t.Home = ".gemini/greenlight"
+	t.dirs = dirs{".gemini/commands/gl", ".gemini/agents"}
+	return nil
+}
+
+func geminiCommand(t Target, d doc) File {
+	const mark = "\x00" // so that only what was a command becomes one
+	body := banged().ReplaceAllString(d.body, mark+"{$1}")
+	body = strings.ReplaceAll(body, "!{", "! {")
+	body = strings.ReplaceAll(body, mark, "!")
+	body = strings.ReplaceAll(body, "$ARGUMENTS", "{{args}}")
+	return File{t.dirs.commands + "/" + d.name + ".toml",
+		[]byte(toml([2]string{"description", d.description()}, [2]string{"prompt", body}))}
+}
+
+func geminiAgent(t Target, d doc) File {
+	name := d.agentName()
+	return File{t.dirs.agents + "/" + name + ".md",
+		[]byte(yaml([2]string{"name", name}, [2]string{"description", d.description()}) + d.body)}
+}
+
+// opencode has Claude's placeholders, and no name spaces that both of its versions know.
+
+func placeOpencode(t *Target, getenv func(string) string) error {
+	prefix := ".opencode"
+	if t.Scope == Global {
+		prefix = ".config/opencode"
+		if dir := getenv("XDG_CONFIG_HOME"); dir != "" {
+			moved, err := t.moved(dir, "")
+			if err != nil {
+				return err
+			}
+			prefix = moved + "/opencode"
+		}
+	}
+	t.Home = prefix + "/greenlight"
+	t.dirs = dirs{prefix + "/commands", prefix + "/agents"}
+	return nil
+}
+
+func opencodeCommand(t Target, d doc) File {
+	return File{t.dirs.commands + "/gl-" + flat(d.name) + ".md",
+		[]byte(yaml([2]string{"description", d.description()}) + slashes(d.body, "/gl-"))}
+}
+
+func opencodeAgent(t Target, d doc) File {
+	return File{t.dirs.agents + "/" + d.agentName() + ".md",
+		[]byte(yaml([2]string{"description", d.description()}, [2]string{"mode", "subagent"}) + slashes(d.body, "/gl-"))}
+}
+
+// banged is a command that Claude Code runs for the text: !`cmd`.
+var banged = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("!`([^`\n]+)`") })
+
+// slashes writes /gl:NAME as the agent calls its commands.
+func slashes(body, prefix string) string { return strings.ReplaceAll(body, "/gl:", prefix) }
+
+func flat(name string) string { return strings.ReplaceAll(name, "/", "-") }
+
+func (d doc) description() string {
+	if text := d.front["description"]; text != "" {
+		return text
+	}
+	return "Greenlight: " + d.name
+}
+
+func (d doc) agentName() string {
+	if name := d.front["name"]; name != "" {
+		return name
+	}
+	return flat(d.name)
+}

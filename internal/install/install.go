@@ -1,0 +1,328 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	"greenlight/internal/durable"
+)
+
+// Options say how to install.
+type Options struct {
+	Version  string // of this gl
+	Conflict Conflict
+	Force    bool // overwrite what the user has changed, and keep a copy
+	Hooks    bool // also into settings.json; hooks that are there stay there without it
+	DryRun   bool
+}
+
+// A Deed is what is done with a file.
+type Deed string
+
+const (
+	Write   Deed = "write"   // a file that wasn't there
+	Upgrade Deed = "upgrade" // one of ours that nobody has changed
+	Save    Deed = "save"    // a copy of the user's
+	Remove  Deed = "remove"
+	Restore Deed = "restore" // the user's from before
+	Edit    Deed = "edit"    // our part of a file of the user's
+	Keep    Deed = "keep"    // nothing: the user has changed it, or it is the user's
+)
+
+// A Step is one deed with one file, done or only planned.
+type Step struct {
+	Do   Deed
+	Path string // relative to the target's root
+	Note string // why, or where to; "" for nothing to add
+}
+
+// A Result is what an installation or a removal did.
+type Result struct {
+	Steps []Step
+	Found bool   // there was an installation
+	From  string // its version
+}
+
+// Changed counts the steps that change something.
+func (r *Result) Changed() int {
+	n := 0
+	for _, s := range r.Steps {
+		if s.Do != Keep {
+			n++
+		}
+	}
+	return n
+}
+
+// A job is one installation or removal as it is planned: reading only, until it is run.
+type job struct {
+	t     Target
+	o     Options
+	old   *manifest
+	text  []byte // of the old manifest
+	next  *manifest
+	steps []Step
+	do    []func() error // in order; what they overwrite they compare first
+}
+
+// step plans one deed; a nil f is for one that needs nothing done.
+func (j *job) step(do Deed, path, note string, f func() error) {
+	j.steps = append(j.steps, Step{do, path, note})
+	if f != nil {
+		j.do = append(j.do, f)
+	}
+}
+
+func (j *job) result() *Result {
+	r := &Result{Steps: j.steps, Found: j.old != nil}
+	if j.old != nil {
+		r.From = j.old.Version
+	}
+	return r
+}
+
+// Install puts the content there, or brings it up to date, or completes what was cut short. Where all is as it should
+// be, nothing is written at all. An error that isn't about reading leaves a state from which the next one goes on.
+func (t Target) Install(ctx context.Context, c Content, o Options) (*Result, error) {
+	j, err := t.planInstall(c, o)
+	if err != nil || o.DryRun || !j.changes() {
+		return j.result(), err
+	}
+	err = t.locked(ctx, func() error {
+		if j, err = t.planInstall(c, o); err != nil { // somebody may have been faster
+			return err
+		}
+		return j.install()
+	})
+	return j.result(), err
+}
+
+func (j *job) changes() bool {
+	return len(j.do) > 0 || !j.old.complete() || string(j.next.text()) != string(j.text)
+}
+
+func (t Target) planInstall(c Content, o Options) (*job, error) {
+	j := &job{t: t, o: o}
+	var err error
+	if j.old, j.text, err = readManifest(t); err != nil {
+		return j, err
+	}
+	files, err := t.Files(c)
+	if err != nil {
+		return j, err
+	}
+	j.next = &manifest{SchemaVersion: schemaVersion, Agent: t.Agent, Version: o.Version, State: installed, Dirs: []string{}, Files: []entry{}}
+	if t.Memory != "" && len(c.Memory) > 0 {
+		beside, err := j.planMemory(c.Memory)
+		if err != nil {
+			return j, err
+		}
+		if beside {
+			files = append(files, File{t.beside(), c.Memory})
+		}
+	}
+	for _, f := range files {
+		if err := j.planFile(f); err != nil {
+			return j, err
+		}
+	}
+	if err := j.planStale(); err != nil {
+		return j, err
+	}
+	if err := j.planHooks(c); err != nil {
+		return j, err
+	}
+	j.planDirs()
+	return j, nil
+}
+
+// planFile compares one file with what is there.
+func (j *job) planFile(f File) error {
+	cur, err := j.t.read(f.Path)
+	if err != nil {
+		return err
+	}
+	e, want, have := j.old.entry(f.Path), hash(f.Data), hash(cur)
+	n := entry{Path: f.Path, SHA256: want}
+	if e != nil {
+		n.Before, n.Saved = e.Before, e.Saved
+	}
+	put := func() error { return j.put(f.Path, cur, f.Data) }
+	switch {
+	case cur == nil:
+		j.step(Write, f.Path, "", put)
+	case have == want:
+		if e == nil {
+			n.Before = have // it was there before us, so it stays when we go
+		}
+	case e == nil || !j.old.complete() && have == e.Before: // the user's from before
+		n.Before = have
+		if err := j.save(&n, cur); err != nil {
+			return err
+		}
+		j.step(Write, f.Path, "yours is saved as "+n.Saved, put)
+	case e.ours(have):
+		if n.Before != "" && n.Saved == "" {
+			if err := j.save(&n, cur); err != nil {
+				return err
+			}
+		}
+		j.step(Upgrade, f.Path, "", put)
+	case j.o.Force:
+		copied := j.t.free(j.t.backup(f.Path))
+		j.step(Save, copied, "", func() error { return j.put(copied, nil, cur) })
+		j.step(Upgrade, f.Path, "yours is saved as "+copied, put)
+	default:
+		n.SHA256 = e.SHA256 // what we wrote last, so that it still shows as changed
+		j.step(Keep, f.Path, "you have changed it", nil)
+	}
+	j.next.Files = append(j.next.Files, n)
+	return nil
+}
+
+// save plans a copy of the user's file from before, unless it is there already.
+func (j *job) save(n *entry, cur []byte) error {
+	if n.Saved != "" {
+		saved, err := j.t.read(n.Saved)
+		if err != nil || hash(saved) == n.Before {
+			return err
+		}
+	}
+	n.Saved = j.t.free(j.t.backup(n.Path))
+	to := n.Saved
+	j.step(Save, to, "", func() error { return j.put(to, nil, cur) })
+	return nil
+}
+
+// planStale takes out what an older version installed and this one doesn't know.
+func (j *job) planStale() error {
+	if j.old == nil {
+		return nil
+	}
+	for i := range j.old.Files {
+		if e := &j.old.Files[i]; j.next.entry(e.Path) == nil {
+			if err := j.planRemoval(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// planDirs notes which directories are missing, for they are ours.
+func (j *job) planDirs() {
+	if j.old != nil {
+		j.next.Dirs = append(j.next.Dirs, j.old.Dirs...)
+	}
+	add := func(dir string) {
+		if !slices.Contains(j.next.Dirs, dir) {
+			j.next.Dirs = append(j.next.Dirs, dir)
+		}
+	}
+	paths := []string{j.t.manifestPath()}
+	for _, e := range j.next.Files {
+		paths = append(paths, e.Path)
+		if e.Saved != "" {
+			paths = append(paths, e.Saved)
+		}
+	}
+	for _, p := range paths {
+		for _, dir := range parents(p) {
+			if _, err := os.Lstat(j.t.Path(dir)); errors.Is(err, fs.ErrNotExist) {
+				add(dir)
+			}
+		}
+	}
+	if j.old == nil && j.t.untouched() { // made by an installation that was killed before it had a manifest
+		for _, dir := range parents(j.t.manifestPath()) {
+			if entries, err := os.ReadDir(j.t.Path(dir)); err == nil && len(entries) <= 1 {
+				add(dir)
+			}
+		}
+	}
+	slices.Sort(j.next.Dirs) // parents first
+}
+
+// parents are the directories above a path, the topmost first.
+func parents(p string) []string {
+	var all []string
+	for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+		all = append(all, dir)
+	}
+	slices.Reverse(all)
+	return all
+}
+
+// untouched says that our own directory is there with nothing in it but what a killed gl leaves.
+func (t Target) untouched() bool {
+	entries, err := os.ReadDir(t.Path(t.Home))
+	if err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != lockName && !isTemp(e.Name()) })
+}
+
+func isTemp(name string) bool { return path.Ext(name) == ".tmp" }
+
+// install writes what is about to come, then does it, then writes that it is done.
+func (j *job) install() error {
+	if !j.changes() {
+		return nil
+	}
+	intent := *j.next
+	intent.State = installing
+	intent.Files = slices.Clone(j.next.Files)
+	for i, e := range intent.Files {
+		intent.Files[i] = e.since(j.old.entry(e.Path))
+	}
+	if j.old != nil {
+		for _, e := range j.old.Files {
+			if intent.entry(e.Path) == nil {
+				intent.Files = append(intent.Files, e)
+			}
+		}
+	}
+	intent.Memory, intent.Hooks = j.next.Memory.since(j.old), j.next.Hooks.with(j.old)
+	text := j.text
+	if len(j.do) > 0 || !j.old.complete() {
+		text = intent.text()
+		if err := j.put(j.t.manifestPath(), j.text, text); err != nil {
+			return err
+		}
+	}
+	for _, f := range j.do {
+		if err := f(); err != nil {
+			return fmt.Errorf("%w; run the same command again to complete the installation", err)
+		}
+	}
+	j.dropDirs()
+	return j.put(j.t.manifestPath(), text, j.next.text())
+}
+
+// put writes a file whose directory may be missing.
+func (j *job) put(rel string, old, data []byte) error {
+	if err := os.MkdirAll(j.t.Path(path.Dir(rel)), 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", j.t.Path(path.Dir(rel)), unpath(err))
+	}
+	return j.t.write(rel, old, data)
+}
+
+// locked does something that no other gl does to the same target at the same time. The lock leaves no file behind.
+func (t Target) locked(ctx context.Context, f func() error) error {
+	lock := t.Path(path.Join(t.Home, lockName))
+	if err := os.MkdirAll(t.Path(t.Home), 0o755); err != nil {
+		return fmt.Errorf("make %s: %w", t.Path(t.Home), unpath(err))
+	}
+	held, err := durable.Lock(ctx, lock)
+	if err != nil {
+		return err
+	}
+	err = f()
+	_ = os.Remove(lock) // whoever waits for it sees that it is gone, and makes a new one
+	return errors.Join(err, held.Unlock())
+}

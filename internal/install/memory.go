@@ -1,0 +1,280 @@
+package install
+
+import (
+	"bytes"
+	"slices"
+)
+
+// A Conflict says what happens where there is a CLAUDE.md of the user's.
+type Conflict string
+
+const (
+	AsBefore Conflict = ""        // as the installation that is there has it, else Theirs
+	Theirs   Conflict = "keep"    // theirs isn't touched, ours lies beside it
+	Append   Conflict = "append"  // ours at the end of theirs, between markers
+	Replace  Conflict = "replace" // theirs is saved, ours takes its place
+)
+
+// Our part of CLAUDE.md stands between two lines, also where the whole file is ours: people write into it, and what they
+// write around our part is theirs.
+const (
+	beginMark = "<!-- greenlight:begin; gl install keeps the lines down to greenlight:end up to date -->"
+	beginWord = "<!-- greenlight:begin"
+	endMark   = "<!-- greenlight:end -->"
+)
+
+// A block is our part of CLAUDE.md.
+type block struct {
+	entry
+	Mode  Conflict `json:"mode"`            // append, or replace
+	Made  bool     `json:"made,omitempty"`  // there was no file
+	Joint string   `json:"joint,omitempty"` // what we put between theirs and ours
+}
+
+// since is the block with what an older manifest knows of its earlier contents.
+func (b *block) since(old *manifest) *block {
+	switch {
+	case old == nil || old.Memory == nil:
+		return b
+	case b == nil:
+		return old.Memory
+	}
+	c := *b
+	c.entry = b.entry.since(&old.Memory.entry)
+	return &c
+}
+
+// planMemory plans CLAUDE.md; beside says that ours is to lie beside it.
+func (j *job) planMemory(ours []byte) (beside bool, err error) {
+	cur, err := j.t.read(j.t.Memory)
+	if err != nil {
+		return false, err
+	}
+	var was *block
+	if j.old != nil {
+		was = j.old.Memory
+	}
+	if from, to, ok := findBlock(cur); ok {
+		if theirs := j.replaceable(was, cur, from, to, ours); theirs != nil {
+			j.planReplace(cur, theirs, ours)
+		} else {
+			j.planBlock(was, cur, from, to, ours)
+		}
+		return false, nil
+	}
+	b := &block{entry: entry{Path: j.t.Memory, SHA256: hash(plain(ours))}, Mode: Append}
+	mode := j.o.Conflict
+	if mode == AsBefore && was != nil && !j.old.complete() { // go on where the last one was killed
+		mode = was.Mode
+	}
+	switch {
+	case cur == nil:
+		b.Made = true
+		if was != nil && !j.old.complete() {
+			b.Saved, b.Before, b.Mode, b.Made = was.Saved, was.Before, was.Mode, was.Made
+		}
+		data := wrapBlock(ours, "\n")
+		j.step(Write, j.t.Memory, "", func() error { return j.put(j.t.Memory, nil, data) })
+	case mode == Append:
+		eol := lineEnd(cur)
+		b.Joint = joint(cur, eol)
+		data := slices.Concat(cur, []byte(b.Joint), wrapBlock(ours, eol))
+		j.step(Edit, j.t.Memory, "ours is at its end", func() error { return j.put(j.t.Memory, cur, data) })
+	case mode == Replace:
+		j.planReplace(cur, cur, ours)
+		return false, nil
+	default:
+		return true, nil
+	}
+	j.next.Memory = b
+	return false, nil
+}
+
+// replaceable returns what is theirs in a file with our part at its end, where all of it is to be replaced; else nil.
+func (j *job) replaceable(was *block, cur []byte, from, to int, ours []byte) []byte {
+	begun := was != nil && was.Mode == Replace
+	if begun && j.old.complete() || !begun && j.o.Conflict != Replace {
+		return nil
+	}
+	glue := ""
+	if was != nil {
+		glue = was.Joint
+	}
+	theirs, have := cut(cur, from, to, glue), hash(inner(cur[from:to]))
+	if len(theirs) == 0 || have != hash(plain(ours)) && (was == nil || !was.ours(have)) {
+		return nil
+	}
+	return theirs
+}
+
+// planReplace saves theirs and writes ours in its place.
+func (j *job) planReplace(cur, theirs, ours []byte) {
+	b := &block{entry: entry{Path: j.t.Memory, SHA256: hash(plain(ours)), Before: hash(theirs)}, Mode: Replace}
+	if was := j.old; was != nil && was.Memory != nil && was.Memory.Saved != "" {
+		if saved, err := j.t.read(was.Memory.Saved); err == nil && bytes.Equal(saved, theirs) && saved != nil {
+			b.Saved = was.Memory.Saved
+		}
+	}
+	if b.Saved == "" {
+		b.Saved = j.t.free(j.t.Memory + ".backup")
+		j.step(Save, b.Saved, "", func() error { return j.put(b.Saved, nil, theirs) })
+	}
+	data := wrapBlock(ours, "\n")
+	j.step(Write, j.t.Memory, "yours is saved as "+b.Saved, func() error { return j.put(j.t.Memory, cur, data) })
+	j.next.Memory = b
+}
+
+// planBlock brings our part up to date where it stands.
+func (j *job) planBlock(was *block, cur []byte, from, to int, ours []byte) {
+	b := block{entry: entry{Path: j.t.Memory}, Mode: Append}
+	if was != nil {
+		b = *was
+		b.Was = nil
+	}
+	want, have := hash(plain(ours)), hash(inner(cur[from:to]))
+	b.SHA256 = want
+	data := slices.Concat(cur[:from], wrapBlock(ours, lineEnd(cur)), cur[to:])
+	put := func() error { return j.put(j.t.Memory, cur, data) }
+	switch {
+	case have == want:
+	case was != nil && was.ours(have):
+		j.step(Edit, j.t.Memory, "our part", put)
+	case j.o.Force:
+		copied := j.t.free(j.t.Memory + ".backup")
+		j.step(Save, copied, "", func() error { return j.put(copied, nil, cur) })
+		j.step(Edit, j.t.Memory, "our part; yours is saved as "+copied, put)
+	default:
+		if was != nil {
+			b.SHA256 = was.SHA256
+		} else {
+			b.SHA256 = ""
+		}
+		j.step(Keep, j.t.Memory, "you have changed our part of it", nil)
+	}
+	j.next.Memory = &b
+}
+
+// planMemoryRemoval takes our part out of CLAUDE.md, and puts theirs back where it was replaced.
+func (j *job) planMemoryRemoval() error {
+	b := j.old.Memory
+	if b == nil {
+		return nil
+	}
+	cur, err := j.t.read(j.t.Memory)
+	if err != nil {
+		return err
+	}
+	var saved []byte
+	if b.Saved != "" {
+		if saved, err = j.t.read(b.Saved); err != nil {
+			return err
+		}
+	}
+	dropSaved := func() error { return j.t.remove(b.Saved) }
+	from, to, ok := findBlock(cur)
+	rest := cut(cur, from, to, b.Joint)
+	switch {
+	case cur != nil && hash(cur) == b.Before: // not begun, or undone already
+		if saved != nil && bytes.Equal(saved, cur) {
+			j.step(Remove, b.Saved, "", dropSaved)
+		}
+	case ok && !b.ours(hash(inner(cur[from:to]))):
+		j.step(Keep, j.t.Memory, "you have changed our part of it", nil)
+	case saved != nil && (cur == nil || ok && len(rest) == 0):
+		j.step(Restore, j.t.Memory, "", func() error { return j.put(j.t.Memory, cur, saved) })
+		j.step(Remove, b.Saved, "", dropSaved)
+	case !ok:
+	case b.Made && len(rest) == 0:
+		j.step(Remove, j.t.Memory, "", func() error { return j.t.remove(j.t.Memory) })
+	default:
+		note := "our part is out"
+		if saved != nil {
+			note += "; what was there before gl is " + b.Saved
+		}
+		j.step(Edit, j.t.Memory, note, func() error { return j.put(j.t.Memory, cur, rest) })
+	}
+	return nil
+}
+
+// findBlock returns where our part begins and ends, its markers and its last line end included.
+func findBlock(text []byte) (from, to int, ok bool) {
+	from = lineWith(text, 0, beginWord)
+	if from < 0 {
+		return 0, 0, false
+	}
+	end := lineWith(text, from, endMark)
+	if end < 0 {
+		return 0, 0, false
+	}
+	to = len(text)
+	if i := bytes.IndexByte(text[end:], '\n'); i >= 0 {
+		to = end + i + 1
+	}
+	return from, to, true
+}
+
+// lineWith is the first line at or behind the offset that begins with the word; -1 for none.
+func lineWith(text []byte, at int, word string) int {
+	for at < len(text) {
+		if bytes.HasPrefix(text[at:], []byte(word)) {
+			return at
+		}
+		i := bytes.IndexByte(text[at:], '\n')
+		if i < 0 {
+			return -1
+		}
+		at += i + 1
+	}
+	return -1
+}
+
+// cut takes our part out, and what we put before it. Where something follows, a line end stays before it.
+func cut(text []byte, from, to int, joint string) []byte {
+	head, tail := text[:from], text[to:]
+	if cropped, ok := bytes.CutSuffix(head, []byte(joint)); ok && joint != "" {
+		head = cropped
+		if eol := lineEnd(text); len(tail) > 0 && len(head) > 0 && head[len(head)-1] != '\n' {
+			tail = slices.Concat([]byte(eol), tail)
+		}
+	}
+	return slices.Concat(head, tail)
+}
+
+// wrapBlock is our part as it stands in the file.
+func wrapBlock(ours []byte, eol string) []byte {
+	lines := slices.Concat([]byte(beginMark+"\n"), plain(ours), []byte(endMark+"\n"))
+	return bytes.ReplaceAll(lines, []byte("\n"), []byte(eol))
+}
+
+// inner is what stands between the markers, with plain line ends.
+func inner(part []byte) []byte {
+	part = bytes.ReplaceAll(part, []byte("\r\n"), []byte("\n"))
+	_, part, _ = bytes.Cut(part, []byte("\n"))
+	i := lineWith(part, 0, endMark)
+	return part[:max(i, 0)]
+}
+
+// plain has plain line ends, one of them at the end.
+func plain(text []byte) []byte {
+	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
+	return append(bytes.TrimRight(text, "\n"), '\n')
+}
+
+// joint is what goes between their text and ours: the line end that theirs lacks, and an empty line.
+func joint(theirs []byte, eol string) string {
+	switch {
+	case len(theirs) == 0:
+		return ""
+	case bytes.HasSuffix(theirs, []byte("\n")):
+		return eol
+	}
+	return eol + eol
+}
+
+// lineEnd is the one that the text's first line has.
+func lineEnd(text []byte) string {
+	if i := bytes.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}

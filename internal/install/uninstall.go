@@ -1,0 +1,143 @@
+package install
+
+import (
+	"context"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"greenlight/internal/durable"
+)
+
+// Uninstall takes out what was installed, and puts back what was there before. What the user has changed stays, and is
+// named. Where nothing is installed, nothing happens.
+func (t Target) Uninstall(ctx context.Context, dryRun bool) (*Result, error) {
+	j, err := t.planUninstall(dryRun)
+	if err != nil || dryRun {
+		return j.result(), err
+	}
+	if j.old == nil {
+		t.tidy()
+		return j.result(), nil
+	}
+	err = t.locked(ctx, func() error {
+		if j, err = t.planUninstall(false); err != nil || j.old == nil {
+			return err
+		}
+		return j.uninstall()
+	})
+	if err == nil {
+		j.dropDirs() // what the manifest and the lock were in
+	}
+	return j.result(), err
+}
+
+func (t Target) planUninstall(dryRun bool) (*job, error) {
+	j := &job{t: t, o: Options{DryRun: dryRun}}
+	var err error
+	if j.old, j.text, err = readManifest(t); err != nil || j.old == nil {
+		return j, err
+	}
+	for i := range j.old.Files {
+		if err := j.planRemoval(&j.old.Files[i]); err != nil {
+			return j, err
+		}
+	}
+	if err := j.planMemoryRemoval(); err != nil {
+		return j, err
+	}
+	return j, j.planHooksRemoval()
+}
+
+// planRemoval takes one file out, and puts the user's from before in its place.
+func (j *job) planRemoval(e *entry) error {
+	cur, err := j.t.read(e.Path)
+	if err != nil {
+		return err
+	}
+	var saved []byte
+	if e.Saved != "" {
+		if saved, err = j.t.read(e.Saved); err != nil {
+			return err
+		}
+	}
+	dropSaved := func() error { return j.t.remove(e.Saved) }
+	switch have := hash(cur); {
+	case cur != nil && have == e.Before && e.Before != "": // it is the user's, or was put back
+		if saved != nil && hash(saved) == e.Before {
+			j.step(Remove, e.Saved, "", dropSaved)
+		}
+	case cur != nil && !e.ours(have):
+		note := "you have changed it"
+		if saved != nil {
+			note += "; what was there before gl is " + e.Saved
+		}
+		j.step(Keep, e.Path, note, nil)
+	case saved != nil:
+		j.step(Restore, e.Path, "", func() error { return j.put(e.Path, cur, saved) })
+		j.step(Remove, e.Saved, "", dropSaved)
+	case cur != nil:
+		j.step(Remove, e.Path, "", func() error { return j.t.remove(e.Path) })
+	}
+	return nil
+}
+
+// uninstall says so in the manifest, does it, and takes the manifest away last.
+func (j *job) uninstall() error {
+	mark := *j.old
+	mark.State = removing
+	if err := j.t.write(j.t.manifestPath(), j.text, mark.text()); err != nil {
+		return err
+	}
+	for _, f := range j.do {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	j.dropDirs()
+	return j.t.remove(j.t.manifestPath())
+}
+
+// dropDirs removes directories that we made and that nothing needs any more. Those with something in them stay.
+func (j *job) dropDirs() {
+	if j.old == nil {
+		return
+	}
+	for _, dir := range slices.Backward(j.old.Dirs) {
+		if j.next != nil && j.next.needs(dir) {
+			continue
+		}
+		info, err := os.Lstat(j.t.Path(dir))
+		if err == nil && info.IsDir() && os.Remove(j.t.Path(dir)) == nil && j.next != nil {
+			j.next.Dirs = slices.DeleteFunc(j.next.Dirs, func(d string) bool { return d == dir })
+		}
+	}
+}
+
+// needs says whether the installation has something in that directory.
+func (m *manifest) needs(dir string) bool {
+	return slices.ContainsFunc(m.Files, func(e entry) bool {
+		return strings.HasPrefix(e.Path, dir+"/") || strings.HasPrefix(e.Saved, dir+"/")
+	})
+}
+
+// tidy removes our own directory where a killed gl has left it without a manifest, and the agent's where it is empty.
+func (t Target) tidy() {
+	if !t.untouched() {
+		return
+	}
+	home := t.Path(t.Home)
+	held, err := durable.TryLock(path.Join(home, lockName))
+	if err != nil {
+		return // somebody is about to install
+	}
+	defer held.Unlock()
+	entries, _ := os.ReadDir(home)
+	for _, e := range entries {
+		_ = os.Remove(path.Join(home, e.Name()))
+	}
+	if os.Remove(home) == nil {
+		_ = os.Remove(path.Dir(home)) // fails where anything else is in it
+	}
+}
