@@ -19,6 +19,7 @@ var layers = []string{
 	"greenlight/internal/project",
 	"greenlight/internal/attempt",
 	"greenlight/internal/rehearsal",
+	"greenlight/internal/guard",
 	"greenlight/internal/slice",
 	"greenlight/internal/agent",
 	"greenlight/internal/git",

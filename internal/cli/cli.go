@@ -44,6 +44,10 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 			return e.exit(runAttempt(ctx, e, args[1:]))
 		case rehearsal.Command:
 			return rehearsal.Main(ctx, args[1:], e.getenv, stdout, stderr)
+		case hookCommand: // at every edit of an agent
+			if len(args) == 2 && !strings.HasPrefix(args[1], "-") {
+				return e.exit(runHook(e, args[1]))
+			}
 		}
 	}
 	debug.SetGCPercent(400) // most commands are over before collecting pays; a drain takes it back
@@ -146,7 +150,7 @@ agents in parallel over a dependency graph until everything is green.` + "\n" + 
 	add(groupRun, newAttach(e), newStop(e))
 	add(groupSession, newPause(e), newResume(e))
 	add(groupFiles, newState(e), newAddSlice(e), newMigrate(e), newSettings(e), newDoctor(e))
-	add(groupAdmin, newInstall(e), newUninstall(e), newCheck(e), newDemo(e), newVersion(e))
+	add(groupAdmin, newInstall(e), newUninstall(e), newCheck(e), newHook(e), newDemo(e), newVersion(e))
 	root.SetHelpCommand(newHelp(e, root, order))
 	root.SetHelpCommandGroupID(groupAdmin)
 	root.SetCompletionCommandGroupID(groupAdmin)

@@ -223,4 +223,3 @@ func (e *env) short(path string) string {
 	}
 	return path
 }
-

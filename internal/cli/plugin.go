@@ -17,9 +17,12 @@ import (
 
 // methodText is what /gl:slice says, for agents that know no slash commands.
 func methodText() string {
-	text, _ := content.Plugin.ReadFile("plugin/commands/slice.md") // embedded: it is there
+	text, _ := readShipped("commands/slice.md") // embedded: it is there
 	return string(text)
 }
+
+// readShipped reads a file of the embedded plugin.
+func readShipped(name string) ([]byte, error) { return content.Plugin.ReadFile("plugin/" + name) }
 
 // pluginDir is the directory of the plugin that Claude Code is to load so that /gl:slice exists; "" where the content
 // is installed, and for other agents.

@@ -229,4 +229,3 @@ func (t Target) EditSettings(f func(*jsonedit.Doc) error) (changed bool, err err
 	j := &job{t: t}
 	return true, j.put(t.Settings, cur, after)
 }
-

@@ -157,6 +157,9 @@ func (f *File) Bytes() []byte {
 	return []byte(b.String())
 }
 
+// Head is the frontmatter with its opening line: the part that is gl's.
+func (f *File) Head() string { return f.pre + strings.Join(f.lines, "") }
+
 // Warnings returns what is odd in the frontmatter but didn't keep it from being read.
 func (f *File) Warnings() []string { return f.warnings }
 

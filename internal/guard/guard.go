@@ -1,0 +1,162 @@
+// Package guard decides whether an agent may do what it is about to do to a file: state that gl keeps is changed by gl
+// alone, and agents whose work is to be judged by tests don't write them. It is pure: files come as bytes, and who asks
+// and what happens then is its callers' affair. Where it isn't sure it lets things pass, for a refusal that is wrong
+// stops a night's work, and a miss is found by the next check.
+package guard
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"greenlight/internal/slice"
+)
+
+// A Call is a tool's call, as the client describes it to a hook before it is made.
+type Call struct {
+	Tool  string // Edit, Write, MultiEdit, NotebookEdit, Read
+	Agent string // the sub-agent that calls, without its plugin's name; "" for the session itself
+	Input Input
+}
+
+// An Input is what the tools that write files are called with.
+type Input struct {
+	FilePath     string `json:"file_path"`
+	NotebookPath string `json:"notebook_path"`
+	Content      string `json:"content"` // of Write
+	Edit
+	Edits []Edit `json:"edits"` // of MultiEdit
+}
+
+// An Edit replaces a text by another, once or wherever it stands.
+type Edit struct {
+	Old string `json:"old_string"`
+	New string `json:"new_string"`
+	All bool   `json:"replace_all"`
+}
+
+// Path is the file that the call is about, "" for none.
+func (c Call) Path() string {
+	if c.Input.FilePath != "" {
+		return c.Input.FilePath
+	}
+	return c.Input.NotebookPath
+}
+
+// Writes says whether the tool changes files.
+func (c Call) Writes() bool {
+	return slices.Contains([]string{"Edit", "Write", "MultiEdit", "NotebookEdit"}, c.Tool)
+}
+
+// After is the file's text once the call is made, with plain line ends; false where the tool will refuse by itself.
+func (c Call) After(before string) (string, bool) {
+	before = plain(before)
+	edits := c.Input.Edits
+	switch c.Tool {
+	case "Write":
+		return plain(c.Input.Content), true
+	case "Edit":
+		edits = []Edit{c.Input.Edit}
+	}
+	for _, e := range edits {
+		from, to := plain(e.Old), plain(e.New)
+		switch {
+		case from == "" || !strings.Contains(before, from):
+			return "", false
+		case e.All:
+			before = strings.ReplaceAll(before, from, to)
+		default:
+			before = strings.Replace(before, from, to, 1)
+		}
+	}
+	return before, len(edits) > 0
+}
+
+func plain(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+
+// State refuses to write what gl keeps in a project's .greenlight. rel is the file's path in there, before its content,
+// nil for no file; generated says that STATE.md is made from the slice files. The error is the refusal, and says what to
+// do instead.
+func State(c Call, rel string, before []byte, generated bool) error {
+	dir, name := path.Split(rel)
+	switch {
+	case !c.Writes():
+		return nil
+	case strings.HasPrefix(rel, "runs/") || rel == ".lock":
+		return fmt.Errorf(".greenlight/%s is where gl keeps attempts and claims: change it through gl only (gl state, gl stop, gl retry)", rel)
+	case rel == "STATE.md" && generated:
+		return errors.New(".greenlight/STATE.md is generated from the slice files and overwritten by every change: " +
+			"run gl state set ID KEY=VALUE, and gl state render if it is out of date")
+	case dir == "slices/" && strings.HasSuffix(name, ".md"):
+		return frontmatter(c, strings.TrimSuffix(name, ".md"), before)
+	}
+	return nil
+}
+
+// frontmatter refuses to change the head of a slice's file. What is broken may be mended by hand.
+func frontmatter(c Call, id string, before []byte) error {
+	after, ok := c.After(string(before))
+	if !ok {
+		return nil
+	}
+	then, errThen := slice.ParseFile([]byte(after))
+	if before == nil {
+		if errThen != nil {
+			return nil
+		}
+		return fmt.Errorf("slice files are made by gl, with their place in the graph: run gl add-slice %q --id %s --deps …; "+
+			"then write what stands below the frontmatter", "NAME", id)
+	}
+	now, err := slice.ParseFile([]byte(plain(string(before))))
+	if err != nil || errThen == nil && now.Head() == then.Head() {
+		return nil
+	}
+	return fmt.Errorf("the frontmatter of .greenlight/slices/%s.md is gl's: run gl state set %s KEY=VALUE for status, step and numbers, "+
+		"gl state note %s for decisions and files. The text below the frontmatter is yours to edit", id, id, id)
+}
+
+// Isolation says by agent what it may read and write: "plan", "code", "tests".
+type Isolation map[string]struct {
+	MayRead  []string `json:"may_read"`
+	MayWrite []string `json:"may_write"`
+}
+
+// ParseIsolation reads the content's isolation.json.
+func ParseIsolation(data []byte) (Isolation, error) {
+	var all Isolation
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, fmt.Errorf("isolation.json: %w", err)
+	}
+	return all, nil
+}
+
+// Tests refuses a sub-agent what its isolation keeps from it of the project's tests. rel is the file's path in the
+// project.
+func (all Isolation) Tests(c Call, rel string) error {
+	rules, known := all[c.Agent]
+	if !known || !IsTest(rel) {
+		return nil
+	}
+	switch {
+	case c.Writes() && !slices.Contains(rules.MayWrite, "tests"):
+		return fmt.Errorf("%s may not change tests, and %s is one: if it is wrong against its contract, report that to whoever "+
+			"started you, with the contract's words, and go on with the rest", c.Agent, rel)
+	case c.Tool == "Read" && !slices.Contains(rules.MayRead, "tests"):
+		return fmt.Errorf("%s may not read tests, and %s is one: work from the contracts, the names of the tests and what the test "+
+			"command prints", c.Agent, rel)
+	}
+	return nil
+}
+
+// Implementing refuses a session that implements a slice by itself to change the tests that it is to pass.
+func Implementing(c Call, rel, id string) error {
+	if c.Agent != "" || !c.Writes() || !IsTest(rel) {
+		return nil
+	}
+	return fmt.Errorf("%s is being implemented, and %s is a test that is to pass unchanged. If it is wrong against its contract: "+
+		"gl state note %s --decision \"why\", then gl state set %s step=tests, mend it, and gl state set %s step=implementing",
+		id, rel, id, id, id)
+}
