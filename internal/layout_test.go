@@ -33,6 +33,7 @@ var layers = []string{
 	"greenlight/internal/proc",
 	"greenlight/internal/durable",
 	"greenlight/internal/jsonedit",
+	"greenlight/internal/crashtest",
 }
 
 // face are the packages that may use libraries; all others import the standard library and each other alone.

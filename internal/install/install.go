@@ -7,7 +7,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	"greenlight/internal/durable"
 )
@@ -68,6 +71,8 @@ type job struct {
 	next  *manifest
 	steps []Step
 	do    []func() error // in order; what they overwrite they compare first
+
+	locked bool // so that a directory with nothing but the lock in it is our own doing
 }
 
 // step plans one deed; a nil f is for one that needs nothing done.
@@ -89,25 +94,28 @@ func (j *job) result() *Result {
 // Install puts the content there, or brings it up to date, or completes what was cut short. Where all is as it should
 // be, nothing is written at all. An error that isn't about reading leaves a state from which the next one goes on.
 func (t Target) Install(ctx context.Context, c Content, o Options) (*Result, error) {
-	j, err := t.planInstall(c, o)
+	j, err := t.planInstall(c, o, false)
 	if err != nil || o.DryRun || !j.changes() {
 		return j.result(), err
 	}
+	missing := j.next.Dirs // the lock makes the first of them
 	err = t.locked(ctx, func() error {
-		if j, err = t.planInstall(c, o); err != nil { // somebody may have been faster
+		if j, err = t.planInstall(c, o, true); err != nil { // somebody may have been faster
 			return err
 		}
+		j.next.makes(missing...)
 		return j.install()
 	})
 	return j.result(), err
 }
 
 func (j *job) changes() bool {
-	return len(j.do) > 0 || !j.old.complete() || string(j.next.text()) != string(j.text)
+	_, err := os.Lstat(j.t.Path(path.Join(j.t.Home, lockName))) // somebody was killed, or is at it
+	return len(j.do) > 0 || !j.old.complete() || string(j.next.text()) != string(j.text) || err == nil
 }
 
-func (t Target) planInstall(c Content, o Options) (*job, error) {
-	j := &job{t: t, o: o}
+func (t Target) planInstall(c Content, o Options, locked bool) (*job, error) {
+	j := &job{t: t, o: o, locked: locked}
 	var err error
 	if j.old, j.text, err = readManifest(t); err != nil {
 		return j, err
@@ -219,11 +227,6 @@ func (j *job) planDirs() {
 	if j.old != nil {
 		j.next.Dirs = append(j.next.Dirs, j.old.Dirs...)
 	}
-	add := func(dir string) {
-		if !slices.Contains(j.next.Dirs, dir) {
-			j.next.Dirs = append(j.next.Dirs, dir)
-		}
-	}
 	paths := []string{j.t.manifestPath()}
 	for _, e := range j.next.Files {
 		paths = append(paths, e.Path)
@@ -234,18 +237,28 @@ func (j *job) planDirs() {
 	for _, p := range paths {
 		for _, dir := range parents(p) {
 			if _, err := os.Lstat(j.t.Path(dir)); errors.Is(err, fs.ErrNotExist) {
-				add(dir)
+				j.next.makes(dir)
 			}
 		}
 	}
-	if j.old == nil && j.t.untouched() { // made by an installation that was killed before it had a manifest
+	if j.old == nil && !j.locked && j.t.untouched() { // made by an installation that was killed before it had a manifest
 		for _, dir := range parents(j.t.manifestPath()) {
-			if entries, err := os.ReadDir(j.t.Path(dir)); err == nil && len(entries) <= 1 {
-				add(dir)
+			entries, err := os.ReadDir(j.t.Path(dir))
+			if err == nil && (dir == j.t.Home || len(entries) == 1) {
+				j.next.makes(dir)
 			}
 		}
 	}
-	slices.Sort(j.next.Dirs) // parents first
+}
+
+// makes notes that directories are ours.
+func (m *manifest) makes(dirs ...string) {
+	for _, dir := range dirs {
+		if !slices.Contains(m.Dirs, dir) {
+			m.Dirs = append(m.Dirs, dir)
+		}
+	}
+	slices.Sort(m.Dirs) // parents first
 }
 
 // parents are the directories above a path, the topmost first.
@@ -271,9 +284,6 @@ func isTemp(name string) bool { return path.Ext(name) == ".tmp" }
 
 // install writes what is about to come, then does it, then writes that it is done.
 func (j *job) install() error {
-	if !j.changes() {
-		return nil
-	}
 	intent := *j.next
 	intent.State = installing
 	intent.Files = slices.Clone(j.next.Files)
@@ -301,7 +311,7 @@ func (j *job) install() error {
 		}
 	}
 	j.dropDirs()
-	return j.put(j.t.manifestPath(), text, j.next.text())
+	return j.put(j.t.manifestPath(), text, j.next.text()) // where nothing has changed, that writes nothing
 }
 
 // put writes a file whose directory may be missing.
@@ -322,7 +332,36 @@ func (t Target) locked(ctx context.Context, f func() error) error {
 	if err != nil {
 		return err
 	}
+	t.sweep()
 	err = f()
 	_ = os.Remove(lock) // whoever waits for it sees that it is gone, and makes a new one
 	return errors.Join(err, held.Unlock())
+}
+
+// sweep removes what a killed gl left of files that it was writing.
+func (t Target) sweep() {
+	paths := []string{t.manifestPath(), t.Memory, t.Settings}
+	if m, _, err := readManifest(t); err == nil && m != nil {
+		for _, e := range m.Files {
+			paths = append(paths, e.Path, e.Saved)
+		}
+		if m.Memory != nil {
+			paths = append(paths, m.Memory.Saved)
+		}
+	}
+	for _, p := range paths {
+		if p == "" {
+			continue
+		}
+		real, err := filepath.EvalSymlinks(t.Path(p))
+		if err != nil {
+			real = t.Path(p)
+		}
+		temps, _ := durable.Abandoned(filepath.Dir(real), time.Now())
+		for _, temp := range temps {
+			if strings.HasPrefix(filepath.Base(temp), "."+filepath.Base(real)+".") {
+				_ = os.Remove(temp)
+			}
+		}
+	}
 }

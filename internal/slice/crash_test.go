@@ -7,19 +7,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
+	"greenlight/internal/crashtest"
 	"greenlight/internal/plan"
 	"greenlight/internal/tracker"
 )
 
 // A crash test runs one operation in a process of its own again and again, and kills it just before its first, second,
-// third… system call that changes a file, until it comes through. The kernel does the counting (crash_linux_test.go): the
-// code under test has no hook for it.
-
-// crashMark is asked for by the operation's process where the counting begins: a call that changes nothing.
-const crashMark = 0x6c67
+// third… system call that changes a file, until it comes through.
 
 // before is what a settling goes back to.
 var before = tracker.Before{Mark: plan.Mark{Status: "pending", Step: "none"}}
@@ -62,7 +58,7 @@ var crashOps = map[string]func(ctx context.Context, s *Store) error{
 func crashChild(root string) error {
 	op := crashOps[os.Getenv("GREENLIGHT_TEST_OP")]
 	s := open(root)
-	_, _ = syscall.Getpgid(crashMark)
+	crashtest.Begin()
 	return op(context.Background(), s)
 }
 
@@ -113,7 +109,7 @@ func crashEverywhere(t *testing.T, op string, files map[string]string) {
 	}
 	for step := 1; ; step += stride {
 		root := project(t, files)
-		killed, call := crashAt(t, root, op, step)
+		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_CHILD=crash", "GREENLIGHT_TEST_ROOT="+root, "GREENLIGHT_TEST_OP="+op)
 		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) { lookAtCrash(t, root, op, before, after) })
 		if !killed {
 			if step < 5 {

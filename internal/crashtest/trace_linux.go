@@ -1,10 +1,11 @@
-package slice
+package crashtest
 
 import (
 	"errors"
 	"os"
 	"os/exec"
 	"runtime"
+	"sync"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -30,29 +31,29 @@ type syscallInfo struct {
 }
 
 // changing are the system calls that change files, locks or directories, in the spellings of all Linux ports.
-var changing = func() map[uint64]string {
+var changing = sync.OnceValue(func() map[uint64]string {
 	m := map[uint64]string{
 		syscall.SYS_WRITE: "write", syscall.SYS_PWRITE64: "pwrite", syscall.SYS_FTRUNCATE: "ftruncate",
 		syscall.SYS_FSYNC: "fsync", syscall.SYS_FCHMOD: "fchmod", syscall.SYS_FCHOWN: "fchown", syscall.SYS_FLOCK: "flock",
 		syscall.SYS_RENAMEAT: "renameat", syscall.SYS_LINKAT: "linkat", syscall.SYS_UNLINKAT: "unlinkat",
 		syscall.SYS_MKDIRAT: "mkdirat", syscall.SYS_OPENAT: "openat",
 	}
-	for nr, name := range olderCalls {
+	for nr, name := range olderCalls() {
 		m[nr] = name
 	}
 	return m
-}()
+})
 
-// crashAt runs the operation under the eyes of the kernel and kills it just before its n-th changing call. killed is
-// false where it came through before.
-func crashAt(t *testing.T, root, op string, n int) (killed bool, call string) {
+// At runs the test binary with these variables on top of the environment, under the eyes of the kernel, and kills it just
+// before its n-th changing call behind Begin. killed is false where it came through before.
+func At(t *testing.T, n int, env ...string) (killed bool, call string) {
 	t.Helper()
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), "GREENLIGHT_TEST_CHILD=crash", "GREENLIGHT_TEST_ROOT="+root, "GREENLIGHT_TEST_OP="+op, "GOMAXPROCS=1")
+	cmd.Env = append(append(os.Environ(), env...), "GOMAXPROCS=1")
 	file, err := os.CreateTemp(t.TempDir(), "output") // a pipe would need a goroutine, and wait for the whole tree
 	if err != nil {
 		t.Fatal(err)
@@ -149,11 +150,11 @@ func (tr *tracer) enters(tid int) (bool, error) {
 	if info.op != 1 || tr.killed {
 		return false, nil
 	}
-	if info.nr == syscall.SYS_GETPGID && info.args[0] == crashMark {
+	if info.nr == syscall.SYS_GETPGID && info.args[0] == mark {
 		tr.marked = true
 		return false, nil
 	}
-	name, ok := changing[info.nr]
+	name, ok := changing()[info.nr]
 	if !ok || !tr.marked || info.nr == syscall.SYS_OPENAT && info.args[2]&syscall.O_CREAT == 0 {
 		return false, nil
 	}

@@ -1,0 +1,75 @@
+package install
+
+import (
+	"flag"
+	"fmt"
+	"testing"
+
+	"greenlight/internal/crashtest"
+)
+
+// The steps are many, and each is a few processes that sync to the disk.
+var every = flag.Bool("every", false, "kill at every step, not at some of them")
+
+// Killed at any instant, the next install completes the installation, and uninstall leaves what was there before.
+func TestCrash(t *testing.T) {
+	mine := map[string]string{"CLAUDE.md": "mine", ".claude/commands/gl/slice.md": "mine\n", ".claude/settings.json": `{"a": 1}`}
+	for _, c := range []struct {
+		name, op string
+		files    map[string]string // before everything
+		first    string            // operation that came through before
+	}{
+		{"nothing there", "install v1", nil, ""},
+		{"theirs there", "append v1", mine, ""},
+		{"theirs replaced", "replace v1", mine, ""},
+		{"upgrade", "upgrade", mine, "append v1"},
+		{"uninstall", "uninstall", mine, "replace v1"},
+	} {
+		t.Run(c.name, func(t *testing.T) { crashEverywhere(t, c.op, c.first, c.files) })
+	}
+}
+
+func crashEverywhere(t *testing.T, op, first string, files map[string]string) {
+	start := func() (string, Target) {
+		root := t.TempDir()
+		plant(t, root, files)
+		tg := local(t, Claude, root)
+		if first != "" {
+			must(t, operations[first](tg))
+		}
+		return root, tg
+	}
+	whole, tg := start()
+	must(t, operations[op](tg))
+	after := tree(t, whole)
+	bare := t.TempDir()
+	plant(t, bare, files)
+	before := tree(t, bare)
+	stride := 9
+	if *every {
+		stride = 1
+	}
+	for step := 1; ; step += stride {
+		var killed bool
+		for _, next := range []string{op, "uninstall"} {
+			root, tg := start()
+			var call string
+			killed, call = crashtest.At(t, step, "GREENLIGHT_TEST_OP="+op, "GREENLIGHT_TEST_ROOT="+root)
+			if left := tree(t, root); len(left) == 1 && files == nil {
+				continue // nobody can tell whose an empty .claude is, so it stays
+			}
+			must(t, operations[next](tg))
+			want := after
+			if next == "uninstall" {
+				want = before
+			}
+			same(t, fmt.Sprintf("killed before step %d (%s), then %s", step, call, next), want, tree(t, root))
+		}
+		if t.Failed() || !killed {
+			if step < 5 {
+				t.Errorf("only %d steps", step)
+			}
+			return
+		}
+	}
+}

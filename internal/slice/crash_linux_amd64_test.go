@@ -1,9 +1,0 @@
-package slice
-
-import "syscall"
-
-// olderCalls are those that only older ports have.
-var olderCalls = map[uint64]string{
-	syscall.SYS_RENAME: "rename", syscall.SYS_LINK: "link", syscall.SYS_UNLINK: "unlink", syscall.SYS_RMDIR: "rmdir",
-	syscall.SYS_MKDIR: "mkdir", 316: "renameat2",
-}
