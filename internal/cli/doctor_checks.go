@@ -43,6 +43,7 @@ func checks() []check {
 		{"project-state", checkProjectState},
 		{"config", checkConfig},
 		{"agent", checkAgent},
+		{"installed", checkInstalled},
 		{"tools", checkTools},
 		{"git", checkGit},
 		{"merges", checkMerges},

@@ -107,6 +107,29 @@ func checkAgent(x *exam) []finding {
 	return nil
 }
 
+// checkInstalled says where installed commands aren't those of this gl: agents use them all the same.
+func checkInstalled(x *exam) []finding {
+	var all []finding
+	for _, scope := range []install.Scope{install.Local, install.Global} {
+		t, err := install.Find(install.Claude, scope, x.pr.Root, x.e.getenv)
+		if err != nil {
+			continue
+		}
+		st, err := t.Check(shipped())
+		theirs := func(d install.Difference) bool { return d.What == install.Changed }
+		switch dir := x.e.short(t.Dir()); {
+		case err != nil:
+			all = append(all, found(isWarning, "", err.Error(), ""))
+		case st.Installed && !st.Complete:
+			all = append(all, found(isWarning, "", "the installation in "+dir+" was cut short", installCommand(t)))
+		case st.Installed && len(slices.DeleteFunc(st.Diffs, theirs)) > 0:
+			all = append(all, found(isNote, "", fmt.Sprintf("the /gl: commands in %s, installed by gl %s, aren't those of this gl (%s)", dir, st.Version, Version),
+				installCommand(t)+" (gl check says which differ)"))
+		}
+	}
+	return all
+}
+
 // The oldest versions that do all that gl asks of them.
 const (
 	oldestGit  = "2.30"

@@ -111,11 +111,15 @@ func hookGuard(e *env, in *hookInput) error {
 	}
 	call := guard.Call{Tool: in.Tool, Agent: name, Input: in.ToolInput}
 	path := call.Path()
-	if path == "" || in.Cwd == "" && !filepath.IsAbs(path) {
+	if path == "" {
 		return nil
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(in.Cwd, path)
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil
 	}
 	refusal := guardState(e, call, real(path))
 	if refusal == nil {
@@ -167,7 +171,11 @@ func guardTests(e *env, call guard.Call, in *hookInput, path string) error {
 	if err != nil {
 		return nil
 	}
-	rel := within(path, real(in.Cwd), real(root))
+	cwd, err := filepath.Abs(in.Cwd)
+	if err != nil {
+		return nil
+	}
+	rel := within(path, real(cwd), real(root))
 	if rel == "" || !guard.IsTest(rel) {
 		return nil
 	}

@@ -18,6 +18,7 @@ var localSchemas = map[string][][]string{
 	"settings":     {{"settings", "--json"}},
 	"settings-get": {{"settings", "get", "parallel.max", "--json"}, {"settings", "get", "test.filter_flag", "--json"}},
 	"graph":        {{"graph", "--json"}, {"graph", "--format", "json", "--milestone", "m1"}},
+	"check":        {{"check", "--json"}, {"check", "--json", "--local", "--agent", "codex"}},
 	"debug":        {{"debug", "--json"}, {"debug", "--json", "--run-tests"}},
 }
 
