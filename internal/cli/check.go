@@ -64,6 +64,7 @@ type checkPlace struct {
 	Memory      *string           `json:"memory"`      // where our CLAUDE.md is, relative to the root; null for nowhere
 	MemoryMode  *string           `json:"memory_mode"` // keep, append or replace
 	Hooks       bool              `json:"hooks"`
+	StatusLine  bool              `json:"status_line"`
 	Differences []checkDifference `json:"differences"`
 	Loose       []string          `json:"loose"` // files in the place of ours that gl hasn't installed
 }
@@ -142,7 +143,7 @@ func newCheckDoc(states []*install.State, shadowed []string) *checkDoc {
 	count, same := 0, true
 	for _, st := range states {
 		p := checkPlace{Agent: st.Target.Agent, Scope: string(st.Target.Scope), Dir: st.Target.Dir(), Installed: st.Installed,
-			Complete: st.Complete, Files: st.Files, Memory: orNil(st.Memory), MemoryMode: orNil(st.Mode), Hooks: st.Hooks,
+			Complete: st.Complete, Files: st.Files, Memory: orNil(st.Memory), MemoryMode: orNil(st.Mode), Hooks: st.Hooks, StatusLine: st.Line,
 			Differences: []checkDifference{}, Loose: orEmpty(st.Loose)}
 		if st.Installed {
 			p.Version = &st.Version
@@ -200,6 +201,9 @@ func (e *env) placeText(st *install.State) string {
 	}
 	if st.Hooks {
 		text += ", hooks"
+	}
+	if st.Line {
+		text += ", status line"
 	}
 	switch {
 	case !st.Complete:

@@ -284,7 +284,7 @@ func (e *env) hookLists(p *plan.Plan, now time.Time) {
 		e.print("Next: gl why says what to do about each; gl slice builds what is ready.\n")
 	case len(p.Ready) > 0:
 		e.print("Next: /gl:slice builds %s; gl slice --watch in a terminal builds all.\n", agent.Clean(p.Ready[0]))
-	case p.Done < p.Total:
+	case p.Done < p.Total && len(p.Running) == 0:
 		e.print("Next: gl why.\n")
 	}
 }

@@ -30,6 +30,7 @@ type installOptions struct {
 	conflict string
 	force    bool
 	hooks    bool
+	line     bool
 	dryRun   bool
 }
 
@@ -50,7 +51,8 @@ CLAUDE.md: without one, ours is written. Where you have one, --on-conflict=keep 
 CLAUDE_GREENLIGHT.md, append adds ours at its end between markers, replace saves yours as CLAUDE.md.backup.
 
 --hooks adds ours to settings.json: a session begins with the project's state, writes to files that are gl's are refused, and
-a session that leaves its slice in progress is asked for a word.
+a session that leaves its slice in progress is asked for a word. --statusline sets its statusLine to gl statusline; another
+one of yours is kept, unless --force takes its place until gl uninstall.
 
 --agent codex|gemini|opencode installs the same commands in that agent's own format.
 
@@ -65,6 +67,7 @@ Exit codes: 0 installed, or nothing was to be done; 1 it failed; 2 wrong usage.`
 	f.StringVar(&o.conflict, "on-conflict", "", "with a CLAUDE.md of yours: `WAY` keep, append or replace (default: as installed before, else keep)")
 	f.BoolVar(&o.force, "force", false, "overwrite what you have changed, and keep a copy")
 	f.BoolVar(&o.hooks, "hooks", false, "add our hooks to settings.json")
+	f.BoolVar(&o.line, "statusline", false, "set the status line in settings.json")
 	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and do nothing")
 	_ = c.RegisterFlagCompletionFunc("on-conflict", cobra.FixedCompletions(conflicts(), cobra.ShellCompDirectiveNoFileComp))
 	return c
@@ -146,11 +149,11 @@ func runInstall(ctx context.Context, e *env, o installOptions) error {
 	if err != nil {
 		return err
 	}
-	if t.Settings == "" && o.hooks {
-		return usage("--hooks are for %s alone", install.Claude)
+	if t.Settings == "" && (o.hooks || o.line) {
+		return usage("--hooks and --statusline are for %s alone", install.Claude)
 	}
 	r, err := t.Install(ctx, shipped(), install.Options{Version: Version, Conflict: install.Conflict(o.conflict), Force: o.force,
-		Hooks: o.hooks, DryRun: o.dryRun})
+		Hooks: o.hooks, StatusLine: o.line, DryRun: o.dryRun})
 	if err != nil {
 		return err
 	}

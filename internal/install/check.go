@@ -34,6 +34,7 @@ type State struct {
 	Memory    string // path of our CLAUDE.md, or of the one with our part in it; "" for none
 	Mode      string // append, replace, keep; "" for no memory
 	Hooks     bool
+	Line      bool     // the status line
 	Loose     []string // commands named /gl:… that no manifest knows
 }
 
@@ -64,7 +65,7 @@ func (t Target) Check(c Content) (*State, error) {
 	if err := t.checkMemory(st, m, c); err != nil {
 		return st, err
 	}
-	if err := t.checkHooks(st, m, c); err != nil {
+	if err := t.checkSettings(st, m, c); err != nil {
 		return st, err
 	}
 	slices.SortFunc(st.Diffs, func(a, b Difference) int { return strings.Compare(a.Path, b.Path) })
@@ -124,18 +125,22 @@ func (t Target) checkMemory(st *State, m *manifest, c Content) error {
 	return nil
 }
 
-// checkHooks compares what an installation would do to settings.json.
-func (t Target) checkHooks(st *State, m *manifest, c Content) error {
-	if m.Hooks == nil {
+// checkSettings compares by what an installation would do to settings.json.
+func (t Target) checkSettings(st *State, m *manifest, c Content) error {
+	if m.Settings == nil {
 		return nil
 	}
-	st.Hooks = true
+	st.Hooks, st.Line = len(m.Settings.Ours) > 0, m.Settings.Line
 	j := &job{t: t, old: m, next: &manifest{}}
-	if err := j.planHooks(c); err != nil {
+	if err := j.planSettings(c); err != nil {
 		return err
 	}
-	if len(j.steps) > 0 {
-		st.differs(t.Settings, Outdated)
+	for _, s := range j.steps {
+		what := Outdated
+		if s.Do == Keep {
+			what = Changed
+		}
+		st.differs(t.Settings, what)
 	}
 	return nil
 }

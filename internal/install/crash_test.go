@@ -13,7 +13,7 @@ var every = flag.Bool("every", false, "kill at every step, not at some of them")
 
 // Killed at any instant, the next install completes the installation, and uninstall leaves what was there before.
 func TestCrash(t *testing.T) {
-	mine := map[string]string{"CLAUDE.md": "mine", ".claude/commands/gl/slice.md": "mine\n", ".claude/settings.json": `{"a": 1}`}
+	mine := map[string]string{"CLAUDE.md": "mine", ".claude/commands/gl/slice.md": "mine\n", ".claude/settings.json": `{"statusLine": {"type": "x"}}`}
 	for _, c := range []struct {
 		name, op string
 		files    map[string]string // before everything
@@ -45,7 +45,7 @@ func crashEverywhere(t *testing.T, op, first string, files map[string]string) {
 	bare := t.TempDir()
 	plant(t, bare, files)
 	before := tree(t, bare)
-	stride := 9
+	stride := 13
 	if *every {
 		stride = 1
 	}

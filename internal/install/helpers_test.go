@@ -139,8 +139,10 @@ func deeds(r *Result, do ...Deed) []string {
 var operations = map[string]func(tg Target) error{
 	"install v1": func(tg Target) error { return install(tg, "v1", Options{}) },
 	"append v1":  func(tg Target) error { return install(tg, "v1", Options{Conflict: Append, Hooks: true}) },
-	"replace v1": func(tg Target) error { return install(tg, "v1", Options{Conflict: Replace, Hooks: true}) },
-	"upgrade":    func(tg Target) error { return install(tg, "v2", Options{}) },
+	"replace v1": func(tg Target) error {
+		return install(tg, "v1", Options{Conflict: Replace, Hooks: true, StatusLine: true, Force: true})
+	},
+	"upgrade": func(tg Target) error { return install(tg, "v2", Options{}) },
 	"uninstall": func(tg Target) error {
 		_, err := tg.Uninstall(context.Background(), false)
 		return err

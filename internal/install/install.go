@@ -20,8 +20,9 @@ type Options struct {
 	Version  string // of this gl
 	Conflict Conflict
 	Force    bool // overwrite what the user has changed, and keep a copy
-	Hooks    bool // also into settings.json; hooks that are there stay there without it
 	DryRun   bool
+
+	Hooks, StatusLine bool // also into settings.json; what is there stays there without it
 }
 
 // A Deed is what is done with a file.
@@ -142,7 +143,7 @@ func (t Target) planInstall(c Content, o Options, locked bool) (*job, error) {
 	if err := j.planStale(); err != nil {
 		return j, err
 	}
-	if err := j.planHooks(c); err != nil {
+	if err := j.planSettings(c); err != nil {
 		return j, err
 	}
 	j.planDirs()
@@ -182,15 +183,20 @@ func (j *job) planFile(f File) error {
 		}
 		j.step(Upgrade, f.Path, "", put)
 	case j.o.Force:
-		copied := j.t.free(j.t.backup(f.Path))
-		j.step(Save, copied, "", func() error { return j.put(copied, nil, cur) })
-		j.step(Upgrade, f.Path, "yours is saved as "+copied, put)
+		j.step(Upgrade, f.Path, "yours is saved as "+j.copy(j.t.backup(f.Path), cur), put)
 	default:
 		n.SHA256 = e.SHA256 // what we wrote last, so that it still shows as changed
 		j.step(Keep, f.Path, "you have changed it", nil)
 	}
 	j.next.Files = append(j.next.Files, n)
 	return nil
+}
+
+// copy plans a copy of what the user has made of one of our files; it is theirs, and stays.
+func (j *job) copy(to string, cur []byte) string {
+	to = j.t.free(to)
+	j.step(Save, to, "", func() error { return j.put(to, nil, cur) })
+	return to
 }
 
 // save plans a copy of the user's file from before, unless it is there already.
@@ -297,7 +303,7 @@ func (j *job) install() error {
 			}
 		}
 	}
-	intent.Memory, intent.Hooks = j.next.Memory.since(j.old), j.next.Hooks.with(j.old)
+	intent.Memory, intent.Settings = j.next.Memory.since(j.old), j.next.Settings.with(j.old)
 	text := j.text
 	if len(j.do) > 0 || !j.old.complete() {
 		text = intent.text()

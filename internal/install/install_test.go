@@ -20,7 +20,7 @@ var theirs = map[string][]string{
 	".claude/agents/own.md": {"own\n"},
 	"CLAUDE_GREENLIGHT.md":  {"odd\n"},
 	"CLAUDE.md.backup":      {"an older one\n"},
-	".claude/settings.json": {"{}", `{"a": 1}`, "{\n\t\"model\": \"opus\",\n\t\"hooks\": {\n\t\t\"Stop\": [\n\t\t\t{\"hooks\": []}\n\t\t]\n\t}\n}\n",
+	".claude/settings.json": {"{}", `{"a": 1}`, "{\"statusLine\" : {\"type\":\"command\",  \"command\": \"mine\"}}", "{\n\t\"model\": \"opus\",\n\t\"hooks\": {\n\t\t\"Stop\": [\n\t\t\t{\"hooks\": []}\n\t\t]\n\t}\n}\n",
 		"{\r\n  \"hooks\": {}\r\n}\r\n", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "gl hook stop"}]}]}}`},
 }
 
@@ -41,14 +41,14 @@ func TestUninstallLeavesWhatWasThere(t *testing.T) {
 		for i := range rapid.IntRange(1, 3).Draw(rt, "installs") {
 			version := rapid.SampledFrom([]string{"v1", "v2"}).Draw(rt, "version")
 			o := Options{Conflict: rapid.SampledFrom([]Conflict{AsBefore, Theirs, Append, Replace}).Draw(rt, "conflict"),
-				Hooks: rapid.Bool().Draw(rt, "hooks")}
+				Hooks: rapid.Bool().Draw(rt, "hooks"), StatusLine: rapid.Bool().Draw(rt, "line"), Force: rapid.Bool().Draw(rt, "force")}
 			put(t, tg, version, o)
 			installed := tree(t, root)
 			if r := put(t, tg, version, o); r.Changed() > 0 || !cmp.Equal(installed, tree(t, root)) {
 				rt.Fatalf("the %d. install changes something the second time: %v", i, r.Steps)
 			}
 			st, err := tg.Check(contents(version))
-			if err != nil || !st.Same {
+			if err != nil || !st.Same && len(deeds(put(t, tg, version, o), Keep)) == 0 {
 				rt.Fatalf("check: %v %+v", err, st)
 			}
 		}

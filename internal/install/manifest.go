@@ -26,14 +26,14 @@ const (
 
 // A manifest is what an installation knows of itself.
 type manifest struct {
-	SchemaVersion int      `json:"schema_version"`
-	Agent         string   `json:"agent"`
-	Version       string   `json:"version"` // of the gl that installed
-	State         string   `json:"state"`
-	Dirs          []string `json:"dirs"` // that we made, parents first
-	Files         []entry  `json:"files"`
-	Memory        *block   `json:"memory"` // our part of CLAUDE.md; null where there is none
-	Hooks         *hooks   `json:"hooks"`  // our part of settings.json; null where there is none
+	SchemaVersion int       `json:"schema_version"`
+	Agent         string    `json:"agent"`
+	Version       string    `json:"version"` // of the gl that installed
+	State         string    `json:"state"`
+	Dirs          []string  `json:"dirs"` // that we made, parents first
+	Files         []entry   `json:"files"`
+	Memory        *block    `json:"memory"`   // our part of CLAUDE.md; null where there is none
+	Settings      *settings `json:"settings"` // our part of settings.json; null where there is none
 }
 
 // An entry is one file of ours.
@@ -119,8 +119,8 @@ func (m *manifest) check(t Target) error {
 	if b := m.Memory; b != nil && (t.Memory == "" || b.Saved != "" && !t.owns(b.Saved)) {
 		return errors.New("names a memory file that gl never writes: it isn't what gl wrote")
 	}
-	if m.Hooks != nil && t.Settings == "" {
-		return errors.New("names hooks for an agent that has none: it isn't what gl wrote")
+	if m.Settings != nil && t.Settings == "" {
+		return errors.New("names settings for an agent that has none: it isn't what gl wrote")
 	}
 	return nil
 }

@@ -62,16 +62,25 @@ func (j *job) planMemory(ours []byte) (beside bool, err error) {
 		}
 		return false, nil
 	}
+	if was != nil && j.old.complete() {
+		was = nil // our part is gone since: this is a new beginning
+	}
+	return j.planNewBlock(was, cur, ours), nil
+}
+
+// planNewBlock puts our part into a file that hasn't got it. halfway is what an installation that was killed was about
+// to do, nil for none.
+func (j *job) planNewBlock(halfway *block, cur, ours []byte) (beside bool) {
 	b := &block{entry: entry{Path: j.t.Memory, SHA256: hash(plain(ours))}, Mode: Append}
 	mode := j.o.Conflict
-	if mode == AsBefore && was != nil && !j.old.complete() { // go on where the last one was killed
-		mode = was.Mode
+	if mode == AsBefore && halfway != nil {
+		mode = halfway.Mode
 	}
 	switch {
 	case cur == nil:
 		b.Made = true
-		if was != nil && !j.old.complete() {
-			b.Saved, b.Before, b.Mode, b.Made = was.Saved, was.Before, was.Mode, was.Made
+		if halfway != nil {
+			b.Saved, b.Before, b.Mode, b.Made = halfway.Saved, halfway.Before, halfway.Mode, halfway.Made
 		}
 		data := wrapBlock(ours, "\n")
 		j.step(Write, j.t.Memory, "", func() error { return j.put(j.t.Memory, nil, data) })
@@ -82,12 +91,12 @@ func (j *job) planMemory(ours []byte) (beside bool, err error) {
 		j.step(Edit, j.t.Memory, "ours is at its end", func() error { return j.put(j.t.Memory, cur, data) })
 	case mode == Replace:
 		j.planReplace(cur, cur, ours)
-		return false, nil
+		return false
 	default:
-		return true, nil
+		return true
 	}
 	j.next.Memory = b
-	return false, nil
+	return false
 }
 
 // replaceable returns what is theirs in a file with our part at its end, where all of it is to be replaced; else nil.
@@ -140,9 +149,7 @@ func (j *job) planBlock(was *block, cur []byte, from, to int, ours []byte) {
 	case was != nil && was.ours(have):
 		j.step(Edit, j.t.Memory, "our part", put)
 	case j.o.Force:
-		copied := j.t.free(j.t.Memory + ".backup")
-		j.step(Save, copied, "", func() error { return j.put(copied, nil, cur) })
-		j.step(Edit, j.t.Memory, "our part; yours is saved as "+copied, put)
+		j.step(Edit, j.t.Memory, "our part; yours is saved as "+j.copy(j.t.Memory+".backup", cur), put)
 	default:
 		if was != nil {
 			b.SHA256 = was.SHA256

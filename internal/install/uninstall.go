@@ -47,7 +47,7 @@ func (t Target) planUninstall(dryRun bool) (*job, error) {
 	if err := j.planMemoryRemoval(); err != nil {
 		return j, err
 	}
-	return j, j.planHooksRemoval()
+	return j, j.planSettingsRemoval()
 }
 
 // planRemoval takes one file out, and puts the user's from before in its place.

@@ -1,0 +1,285 @@
+package install
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"greenlight/internal/jsonedit"
+)
+
+// A settings is our part of settings.json.
+type settings struct {
+	Ours []hook   `json:"hooks"`
+	Made []string `json:"made,omitempty"` // keys that we made; "" is the file itself
+	Line bool     `json:"status_line,omitempty"`
+	Was  string   `json:"was_status_line,omitempty"` // the user's that ours took the place of, as it was written
+}
+
+// statusLine is our line at the bottom of Claude Code's screen.
+const statusLine, statusKey = `{"type": "command", "command": "gl statusline"}`, "statusLine"
+
+// A hook is one element of a list under "hooks".
+type hook struct {
+	Event   string          `json:"event"`
+	Element json.RawMessage `json:"element"`
+}
+
+// with adds what an older manifest knows, for as long as an installation isn't complete.
+func (h *settings) with(old *manifest) *settings {
+	if old == nil || old.Settings == nil {
+		return h
+	}
+	all := old.Settings.clone()
+	if h != nil {
+		all.Line = all.Line || h.Line
+		if all.Was == "" {
+			all.Was = h.Was
+		}
+		for _, k := range h.Ours {
+			if !all.has(k) {
+				all.Ours = append(all.Ours, k)
+			}
+		}
+		for _, m := range h.Made {
+			all.made(m)
+		}
+	}
+	return all
+}
+
+func (h *settings) clone() *settings {
+	if h == nil {
+		return &settings{Ours: []hook{}}
+	}
+	c := *h
+	c.Ours, c.Made = slices.Clone(h.Ours), slices.Clone(h.Made)
+	return &c
+}
+
+func (h *settings) has(k hook) bool {
+	return h != nil && slices.ContainsFunc(h.Ours, func(o hook) bool {
+		return o.Event == k.Event && sameJSON(o.Element, k.Element)
+	})
+}
+
+func (h *settings) made(key string) {
+	if !slices.Contains(h.Made, key) {
+		h.Made = append(h.Made, key)
+	}
+}
+
+func compact(raw json.RawMessage) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
+}
+
+// contentHooks reads the plugin's hooks.json.
+func contentHooks(c Content) ([]hook, error) {
+	const name = "hooks/hooks.json"
+	data, err := fs.ReadFile(c.Plugin, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var doc struct {
+		Hooks map[string][]json.RawMessage `json:"hooks"`
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	parsed, err := jsonedit.Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	var all []hook
+	for _, event := range parsed.Keys("hooks") {
+		for _, e := range doc.Hooks[event] {
+			all = append(all, hook{event, compact(e)})
+		}
+	}
+	return all, nil
+}
+
+// Hooks are the commands that the content's hooks run.
+func Hooks(c Content) ([]string, error) {
+	all, err := contentHooks(c)
+	var commands []string
+	for _, h := range all {
+		var e struct{ Hooks []struct{ Command string } }
+		if err := json.Unmarshal(h.Element, &e); err != nil {
+			return nil, fmt.Errorf("hooks of %s: %w", h.Event, err)
+		}
+		for _, one := range e.Hooks {
+			commands = append(commands, one.Command)
+		}
+	}
+	return commands, err
+}
+
+// planSettings merges ours into settings.json, where they are wanted or were before.
+func (j *job) planSettings(c Content) error {
+	var was *settings
+	if j.old != nil {
+		was = j.old.Settings
+	}
+	hooks := j.o.Hooks || was != nil && len(was.Ours) > 0
+	line := j.o.StatusLine || was != nil && was.Line
+	if j.t.Settings == "" || !hooks && !line {
+		return nil
+	}
+	cur, doc, err := j.t.settings()
+	if err != nil {
+		return err
+	}
+	next := was.clone()
+	if hooks {
+		want, err := contentHooks(c)
+		if err == nil {
+			err = next.mergeHooks(doc, want)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", j.t.Path(j.t.Settings), err)
+		}
+	}
+	if line {
+		if err := j.mergeLine(next, doc); err != nil {
+			return fmt.Errorf("%s: %w", j.t.Path(j.t.Settings), err)
+		}
+	}
+	after := doc.Bytes()
+	if len(next.Ours) > 0 || next.Line {
+		j.next.Settings = next
+	}
+	switch {
+	case cur == nil && j.next.Settings != nil:
+		next.made("")
+		j.step(Write, j.t.Settings, "", func() error { return j.put(j.t.Settings, nil, after) })
+	case cur != nil && !bytes.Equal(cur, after):
+		j.step(Edit, j.t.Settings, "our part", func() error { return j.put(j.t.Settings, cur, after) })
+	}
+	return nil
+}
+
+// settings reads settings.json; there may be none.
+func (t Target) settings() ([]byte, *jsonedit.Doc, error) {
+	cur, err := t.read(t.Settings)
+	if err != nil {
+		return nil, nil, err
+	}
+	doc, err := jsonedit.Parse(cur)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", t.Path(t.Settings), err)
+	}
+	return cur, doc, nil
+}
+
+// mergeHooks takes out those of ours that aren't wanted any more, and puts in those that are missing.
+func (h *settings) mergeHooks(doc *jsonedit.Doc, want []hook) error {
+	was := h.clone()
+	h.Ours = []hook{}
+	for _, k := range was.Ours {
+		if !(&settings{Ours: want}).has(k) {
+			h.takeOut(doc, k)
+		}
+	}
+	for _, k := range want {
+		there := slices.ContainsFunc(doc.Elements("hooks", k.Event), k.is)
+		if there && !was.has(k) {
+			continue // the user's own
+		}
+		h.Ours = append(h.Ours, k)
+		if there {
+			continue
+		}
+		if err := h.putIn(doc, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mergeLine sets the status line, unless the user has another one.
+func (j *job) mergeLine(next *settings, doc *jsonedit.Doc) error {
+	cur, there := doc.Get(statusKey)
+	ours := there && sameJSON(cur, json.RawMessage(statusLine))
+	halfway := next.Line && !j.old.complete() && string(cur) == next.Was
+	switch {
+	case ours:
+		return nil // it is recorded, or it is the user's own
+	case there && !halfway && !(j.o.Force && j.o.StatusLine):
+		next.Line, next.Was = false, ""
+		j.step(Keep, j.t.Settings, "it has another statusLine", nil)
+		return nil
+	}
+	next.Line, next.Was = true, string(cur)
+	return doc.Set(json.RawMessage(statusLine), statusKey)
+}
+
+func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(compact(a), compact(b)) }
+
+func (k hook) is(raw json.RawMessage) bool { return sameJSON(raw, k.Element) }
+
+func (h *settings) putIn(doc *jsonedit.Doc, k hook) error {
+	for _, key := range [][]string{{"hooks"}, {"hooks", k.Event}} {
+		if _, ok := doc.Get(key...); !ok {
+			h.made(key[len(key)-1])
+		}
+	}
+	return doc.Append(k.Element, "hooks", k.Event)
+}
+
+// takeOut removes one of ours, and the list and the object around it where we made them and nothing else is in them.
+func (h *settings) takeOut(doc *jsonedit.Doc, k hook) {
+	i := slices.IndexFunc(doc.Elements("hooks", k.Event), k.is)
+	if i >= 0 {
+		doc.RemoveElement(i, "hooks", k.Event)
+	}
+	for _, key := range [][]string{{"hooks", k.Event}, {"hooks"}} {
+		raw, ok := doc.Get(key...)
+		if name := key[len(key)-1]; ok && slices.Contains(h.Made, name) && len(compact(raw)) == 2 {
+			doc.Remove(key...)
+			h.Made = slices.DeleteFunc(h.Made, func(m string) bool { return m == name })
+		}
+	}
+}
+
+// planSettingsRemoval takes ours out of settings.json.
+func (j *job) planSettingsRemoval() error {
+	h := j.old.Settings
+	if h == nil {
+		return nil
+	}
+	cur, doc, err := j.t.settings()
+	if cur == nil || err != nil {
+		return err
+	}
+	left := h.clone()
+	for _, k := range h.Ours {
+		left.takeOut(doc, k)
+	}
+	if line, ok := doc.Get(statusKey); ok && h.Line && sameJSON(line, json.RawMessage(statusLine)) {
+		if h.Was == "" {
+			doc.Remove(statusKey)
+		} else if err := doc.Set(json.RawMessage(h.Was), statusKey); err != nil {
+			return fmt.Errorf("%s: %w", j.t.Path(j.t.Settings), err)
+		}
+	}
+	after := doc.Bytes()
+	switch {
+	case bytes.Equal(cur, after):
+	case slices.Contains(h.Made, "") && len(compact(after)) == 2:
+		j.step(Remove, j.t.Settings, "", func() error { return j.t.remove(j.t.Settings) })
+	default:
+		j.step(Edit, j.t.Settings, "our part is out", func() error { return j.put(j.t.Settings, cur, after) })
+	}
+	return nil
+}
