@@ -30,6 +30,7 @@ func TestCrash(t *testing.T) {
 }
 
 func crashEverywhere(t *testing.T, op, first string, files map[string]string) {
+	inMemory(t)
 	start := func() (string, Target) {
 		root := t.TempDir()
 		plant(t, root, files)
@@ -45,7 +46,7 @@ func crashEverywhere(t *testing.T, op, first string, files map[string]string) {
 	bare := t.TempDir()
 	plant(t, bare, files)
 	before := tree(t, bare)
-	stride := 13
+	stride := 5
 	if *every {
 		stride = 1
 	}

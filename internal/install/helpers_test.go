@@ -135,6 +135,14 @@ func deeds(r *Result, do ...Deed) []string {
 	return all
 }
 
+// inMemory makes temporary directories where nothing is synced: what counts is the order of the calls, and disks are slow.
+func inMemory(t *testing.T) {
+	const shm = "/dev/shm"
+	if info, err := os.Stat(shm); err == nil && info.IsDir() {
+		t.Setenv("TMPDIR", shm)
+	}
+}
+
 // operations are what a killed process was about to do.
 var operations = map[string]func(tg Target) error{
 	"install v1": func(tg Target) error { return install(tg, "v1", Options{}) },

@@ -26,6 +26,7 @@ var theirs = map[string][]string{
 
 // Whatever was there, whatever is installed over it in which order: uninstall leaves what was there.
 func TestUninstallLeavesWhatWasThere(t *testing.T) {
+	inMemory(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		root := t.TempDir()
 		files := map[string]string{}
