@@ -27,7 +27,10 @@ func (t Target) Uninstall(ctx context.Context, dryRun bool) (*Result, error) {
 		}
 		return j.uninstall()
 	})
-	if err == nil {
+	switch {
+	case err == nil && j.old == nil: // somebody was faster
+		t.tidy()
+	case err == nil:
 		j.dropDirs() // what the manifest and the lock were in
 	}
 	return j.result(), err
