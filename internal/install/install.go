@@ -331,10 +331,13 @@ func (j *job) put(rel string, old, data []byte) error {
 // locked does something that no other gl does to the same target at the same time. The lock leaves no file behind.
 func (t Target) locked(ctx context.Context, f func() error) error {
 	lock := t.Path(path.Join(t.Home, lockName))
-	if err := os.MkdirAll(t.Path(t.Home), 0o755); err != nil {
-		return fmt.Errorf("make %s: %w", t.Path(t.Home), unpath(err))
+	held, err := t.lock(ctx, lock)
+	for range 10 { // whoever uninstalls takes the directory away
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		held, err = t.lock(ctx, lock)
 	}
-	held, err := durable.Lock(ctx, lock)
 	if err != nil {
 		return err
 	}
@@ -342,6 +345,13 @@ func (t Target) locked(ctx context.Context, f func() error) error {
 	err = f()
 	_ = os.Remove(lock) // whoever waits for it sees that it is gone, and makes a new one
 	return errors.Join(err, held.Unlock())
+}
+
+func (t Target) lock(ctx context.Context, path string) (*durable.Held, error) {
+	if err := os.MkdirAll(t.Path(t.Home), 0o755); err != nil {
+		return nil, fmt.Errorf("make %s: %w", t.Path(t.Home), unpath(err))
+	}
+	return durable.Lock(ctx, path)
 }
 
 // sweep removes what a killed gl left of files that it was writing.
