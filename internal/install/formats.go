@@ -3,6 +3,7 @@ package install
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -74,7 +75,7 @@ func codexSkill(t Target, d doc) File {
 		body = "Where this text says " + given + ", put what the user wrote behind the skill's name; nothing, if that is nothing.\n\n" +
 			strings.ReplaceAll(body, "$ARGUMENTS", given)
 	}
-	head := yaml([2]string{"name", name}, [2]string{"description", d.description()})
+	head := yaml([2]any{"name", name}, [2]any{"description", d.description()})
 	return File{path.Join(t.dirs.commands, name, "SKILL.md"), []byte(head + slashes(body, "$gl-"))}
 }
 
@@ -102,10 +103,20 @@ func geminiCommand(t Target, d doc) File {
 		[]byte(toml([2]string{"description", d.description()}, [2]string{"prompt", body}))}
 }
 
+// geminiAgent gives the agent the tools that it has in the content; one without a list has all.
 func geminiAgent(t Target, d doc) File {
 	name := d.agentName()
-	return File{t.dirs.agents + "/" + name + ".md",
-		[]byte(yaml([2]string{"name", name}, [2]string{"description", d.description()}) + d.body)}
+	front := [][2]any{{"name", name}, {"description", d.description()}}
+	if tools := d.tools(); len(tools) > 0 {
+		names := map[string][]string{"Read": {"read_file", "list_directory"}, "Grep": {"grep_search"}, "Glob": {"glob"},
+			"Write": {"write_file"}, "Edit": {"replace"}, "Bash": {"run_shell_command"}}
+		list := []string{}
+		for _, tool := range tools {
+			list = append(list, names[tool]...)
+		}
+		front = append(front, [2]any{"tools", list})
+	}
+	return File{t.dirs.agents + "/" + name + ".md", []byte(yaml(front...) + d.body)}
 }
 
 // opencode has Claude's placeholders, and no name spaces that both of its versions know.
@@ -129,12 +140,22 @@ func placeOpencode(t *Target, getenv func(string) string) error {
 
 func opencodeCommand(t Target, d doc) File {
 	return File{t.dirs.commands + "/gl-" + flat(d.name) + ".md",
-		[]byte(yaml([2]string{"description", d.description()}) + slashes(d.body, "/gl-"))}
+		[]byte(yaml([2]any{"description", d.description()}) + slashes(d.body, "/gl-"))}
 }
 
+// opencodeAgent denies the agent what it hasn't in the content. Version 2 reads these rules of version 1, too.
 func opencodeAgent(t Target, d doc) File {
-	return File{t.dirs.agents + "/" + d.agentName() + ".md",
-		[]byte(yaml([2]string{"description", d.description()}, [2]string{"mode", "subagent"}) + slashes(d.body, "/gl-"))}
+	front := [][2]any{{"description", d.description()}, {"mode", "subagent"}}
+	if tools := d.tools(); len(tools) > 0 {
+		denied := map[string]string{}
+		for rule, names := range map[string][]string{"bash": {"Bash"}, "edit": {"Write", "Edit"}, "grep": {"Grep"}, "glob": {"Glob"}, "read": {"Read"}} {
+			if !slices.ContainsFunc(names, func(name string) bool { return slices.Contains(tools, name) }) {
+				denied[rule] = "deny"
+			}
+		}
+		front = append(front, [2]any{"permission", denied})
+	}
+	return File{t.dirs.agents + "/" + d.agentName() + ".md", []byte(yaml(front...) + slashes(d.body, "/gl-"))}
 }
 
 // banged is a command that Claude Code runs for the text: !`cmd`.
@@ -150,6 +171,11 @@ func (d doc) description() string {
 		return text
 	}
 	return "Greenlight: " + d.name
+}
+
+// tools are those that the content gives an agent; none for all.
+func (d doc) tools() []string {
+	return strings.FieldsFunc(d.front["tools"], func(r rune) bool { return r == ',' || r == ' ' })
 }
 
 func (d doc) agentName() string {

@@ -30,15 +30,17 @@ func TestFormats(t *testing.T) {
 		{"gemini", map[string]map[string]string{
 			".gemini/commands/gl/slice.toml": {"description": `Build: one "slice"`,
 				"prompt": "!{gl slice {{args}} || true}\n\n" + fmt.Sprintf(command, "/gl:", "{{args}}")},
-			".gemini/commands/gl/help.toml":          {"description": "Greenlight: help", "prompt": help},
-			".gemini/agents/gl-tester.md":            {"name": "gl-tester", "description": "Writes tests", "": agent},
+			".gemini/commands/gl/help.toml": {"description": "Greenlight: help", "prompt": help},
+			".gemini/agents/gl-tester.md": {"name": "gl-tester", "description": "Writes tests", "": agent,
+				"tools": `["read_file","list_directory","write_file"]`},
 			".gemini/greenlight/references/rules.md": nil,
 		}},
 		{"opencode", map[string]map[string]string{
 			".opencode/commands/gl-slice.md": {"description": `Build: one "slice"`,
 				"": "!`gl slice $ARGUMENTS || true`\n\n" + fmt.Sprintf(command, "/gl-", "$ARGUMENTS")},
-			".opencode/commands/gl-help.md":            {"description": "Greenlight: help", "": help},
-			".opencode/agents/gl-tester.md":            {"description": "Writes tests", "mode": "subagent", "": agent},
+			".opencode/commands/gl-help.md": {"description": "Greenlight: help", "": help},
+			".opencode/agents/gl-tester.md": {"description": "Writes tests", "mode": "subagent", "": agent,
+				"permission": `{"bash":"deny","glob":"deny","grep":"deny"}`},
 			".opencode/greenlight/references/rules.md": nil,
 		}},
 	} {
@@ -69,7 +71,7 @@ func TestTOMLReadsBack(t *testing.T) {
 		if diff := cmp.Diff(map[string]string{"a": a, "b": b}, got); diff != "" {
 			rt.Fatal(diff)
 		}
-		front := readFront(rt, yaml([2]string{"a", a})+"body")
+		front := readFront(rt, yaml([2]any{"a", a})+"body")
 		if diff := cmp.Diff(map[string]string{"a": a, "": "body"}, front); diff != "" {
 			rt.Fatal(diff)
 		}
@@ -130,7 +132,7 @@ func unescape(t fataler, text string) string {
 	return s
 }
 
-// readFront is a strict reader of frontmatter whose values are all quoted.
+// readFront is a strict reader of frontmatter whose values are JSON: strings, or lists and maps of them.
 func readFront(t fataler, text string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -141,11 +143,13 @@ func readFront(t fataler, text string) map[string]string {
 	}
 	for line := range strings.Lines(head) {
 		key, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ": ")
-		var s string
-		if err := json.Unmarshal([]byte(value), &s); !ok || err != nil {
+		var v any
+		if err := json.Unmarshal([]byte(value), &v); !ok || err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		all[key] = s
+		if all[key] = value; value[0] == '"' {
+			all[key] = v.(string)
+		}
 	}
 	all[""] = body
 	return all

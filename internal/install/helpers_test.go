@@ -22,7 +22,7 @@ func contents(version string) Content {
 		"isolation.json":             `{}`,
 		"commands/slice.md":          "---\ndescription: \"Build: one \\\"slice\\\"\"\n---\n!`gl slice $ARGUMENTS || true`\n\nThen /gl:help $ARGUMENTS.\n",
 		"commands/help.md":           "Help.\n",
-		"agents/gl-tester.md":        "---\nname: gl-tester\ndescription: Writes tests\ntools: Read\n---\nWrite tests. A \"\"\"quote\"\"\" and a \\ and !{x}.\n",
+		"agents/gl-tester.md":        "---\nname: gl-tester\ndescription: Writes tests\ntools: Read, Write\n---\nWrite tests. A \"\"\"quote\"\"\" and a \\ and !{x}.\n",
 		"references/rules.md":        "# Rules\n",
 		"hooks/hooks.json": `{"description": "x", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "gl hook stop"}]}],
 			"PreToolUse": [{"matcher": "Edit|Write", "hooks": [{"type": "command", "command": "gl hook guard"}]}]}}`,

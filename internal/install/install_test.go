@@ -247,3 +247,18 @@ func TestFind(t *testing.T) {
 		}
 	}
 }
+
+func TestCheckOfAnotherVersion(t *testing.T) {
+	root := t.TempDir()
+	tg := local(t, Claude, root)
+	put(t, tg, "v1", Options{Hooks: true})
+	must(t, os.Remove(filepath.Join(root, ".claude/agents/gl-tester.md")))
+	st, err := tg.Check(contents("v2"))
+	must(t, err)
+	want := []Difference{{".claude/agents/gl-tester.md", Missing}, {".claude/commands/gl/help.md", Dropped},
+		{".claude/commands/gl/slice.md", Outdated}, {".claude/commands/gl/sub/new.md", New}, {".claude/settings.json", Outdated},
+		{"CLAUDE.md", Outdated}}
+	if diff := cmp.Diff(want, st.Diffs); diff != "" || st.Same || st.Version != "v1" {
+		t.Errorf("%+v\n%s", st, diff)
+	}
+}

@@ -1,16 +1,25 @@
 package install
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 )
 
-// yaml writes frontmatter of strings, all quoted: YAML has too many words that aren't strings otherwise.
-func yaml(pairs ...[2]string) string {
+// yaml writes frontmatter. Strings are all quoted: YAML has too many words that aren't strings otherwise. What is no string
+// is written as JSON, which YAML takes.
+func yaml(pairs ...[2]any) string {
 	var b strings.Builder
 	b.WriteString("---\n")
 	for _, p := range pairs {
-		fmt.Fprintf(&b, "%s: %s\n", p[0], basic(p[1]))
+		text, ok := p[1].(string)
+		if ok {
+			text = basic(text)
+		} else {
+			data, _ := json.Marshal(p[1]) // lists and maps of strings
+			text = string(data)
+		}
+		fmt.Fprintf(&b, "%s: %s\n", p[0], text)
 	}
 	b.WriteString("---\n")
 	return b.String()
