@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -261,4 +262,28 @@ func TestCheckOfAnotherVersion(t *testing.T) {
 	if diff := cmp.Diff(want, st.Diffs); diff != "" || st.Same || st.Version != "v1" {
 		t.Errorf("%+v\n%s", st, diff)
 	}
+}
+
+// Our part comes out of any text again and leaves it as it was.
+func TestOurPartComesOutAgain(t *testing.T) {
+	lines := rapid.SliceOf(rapid.SampledFrom([]string{"", "a", "a\r", "\r", "# b", endMark, " " + beginMark, "\ufeff"}))
+	rapid.Check(t, func(t *rapid.T) {
+		theirs := []byte(strings.Join(lines.Draw(t, "theirs"), "\n"))
+		after := strings.Join(lines.Draw(t, "written behind it"), "\n")
+		eol := lineEnd(theirs)
+		glue := joint(theirs, eol)
+		text := slices.Concat(theirs, []byte(glue), wrapBlock([]byte("ours\n"), eol))
+		from, to, ok := findBlock(text)
+		if !ok || string(cut(text, from, to, glue)) != string(theirs) || string(inner(text[from:to])) != "ours\n" {
+			t.Fatalf("%q", text)
+		}
+		text = append(text, after...)
+		want := string(theirs) + after
+		if n := len(theirs); n > 0 && theirs[n-1] != '\n' && after != "" {
+			want = string(theirs) + eol + after
+		}
+		if got := string(cut(text, from, to, glue)); got != want {
+			t.Fatalf("%q, want %q", got, want)
+		}
+	})
 }

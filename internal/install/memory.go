@@ -240,7 +240,7 @@ func cut(text []byte, from, to int, joint string) []byte {
 	head, tail := text[:from], text[to:]
 	if cropped, ok := bytes.CutSuffix(head, []byte(joint)); ok && joint != "" {
 		head = cropped
-		if eol := lineEnd(text); len(tail) > 0 && len(head) > 0 && head[len(head)-1] != '\n' {
+		if eol := lineEnd([]byte("x" + joint)); len(tail) > 0 && len(head) > 0 && head[len(head)-1] != '\n' {
 			tail = slices.Concat([]byte(eol), tail)
 		}
 	}
