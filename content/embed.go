@@ -1,4 +1,5 @@
-// Package content holds the Markdown that ships: a Claude Code plugin named gl, whose commands are called /gl:….
+// Package content holds the Markdown that ships: a Claude Code plugin named gl, whose commands are called /gl:…, and the
+// engineering standards for a project's CLAUDE.md.
 package content
 
 import "embed"
@@ -7,3 +8,8 @@ import "embed"
 //
 //go:embed all:plugin
 var Plugin embed.FS
+
+// Standards is the CLAUDE.md that gl install offers a project.
+//
+//go:embed CLAUDE.md
+var Standards string
