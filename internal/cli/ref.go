@@ -16,8 +16,9 @@ func newRef(e *env) *cobra.Command {
 		Use:   "ref [NAME]",
 		Short: "Print a reference for agents, as it ships with gl",
 		Long: `Print one of the documents that ship with gl, byte for byte: the references by their names, the others with their
-directory (agents/gl-verifier, commands/slice, templates/config.json), and the engineering standards as CLAUDE. Without NAME it
-lists them. Slash commands and agents read the rules by this, so that they are those of the gl that runs.
+directory (agents/gl-verifier, commands/slice, templates/config.json), the engineering standards as CLAUDE, and what each
+agent may read and write as isolation. Without NAME it lists them. Slash commands and agents read the rules by this, so that
+they are those of the gl that runs.
 
 Exit codes: 0 printed; 2 there is no such document.`,
 		Example: "  gl ref\n  gl ref deviation-rules\n  gl ref agents/gl-implementer",
@@ -54,9 +55,10 @@ func runRef(e *env, a []string) error {
 
 // refTexts are the documents by the names that gl ref has for them.
 func refTexts() map[string]string {
-	texts := map[string]string{"CLAUDE": content.Standards}
+	isolation, _ := content.Plugin.ReadFile("plugin/isolation.json") // what is embedded can't fail to be read
+	texts := map[string]string{"CLAUDE": content.Standards, "isolation": string(isolation)}
 	for _, dir := range []string{"references", "templates", "agents", "commands"} {
-		entries, _ := content.Plugin.ReadDir("plugin/" + dir) // what is embedded can't fail to be read
+		entries, _ := content.Plugin.ReadDir("plugin/" + dir)
 		for _, entry := range entries {
 			data, _ := content.Plugin.ReadFile("plugin/" + dir + "/" + entry.Name())
 			name := dir + "/" + strings.TrimSuffix(entry.Name(), ".md")
