@@ -191,12 +191,14 @@ func TestIsolation(t *testing.T) {
 var (
 	inlined  = regexp.MustCompile("(?m)^!`(.*)`$")
 	gitCalls = regexp.MustCompile("`git ([a-z]+)")
+	removals = regexp.MustCompile("`(rm [^`]+)`")
 	agentRef = regexp.MustCompile(`\bgl-[a-z-]+\b`)
 	command  = regexp.MustCompile(`/gl:([a-z-]+)`)
 )
 
 // A command that needs a tool it isn't allowed stops in the night to ask.
 func TestAllowedTools(t *testing.T) {
+	bash := regexp.MustCompile(`^Bash\((gl:\*|git [a-z]+:\*|rm \.greenlight/[a-z./]+)\)$`)
 	known := []string{"Read", "Write", "Edit", "Grep", "Glob", "Agent", "AskUserQuestion", "WebSearch", "WebFetch"}
 	for name, text := range documents(t, "commands") {
 		fields, _ := frontmatter(text)
@@ -208,7 +210,7 @@ func TestAllowedTools(t *testing.T) {
 			}
 		}
 		for _, tool := range allowed {
-			if !slices.Contains(known, tool) && tool != "Bash(gl:*)" && !regexp.MustCompile(`^Bash\(git [a-z]+:\*\)$`).MatchString(tool) {
+			if !slices.Contains(known, tool) && !bash.MatchString(tool) {
 				t.Errorf("commands/%s: %s", name, tool)
 			}
 		}
@@ -221,6 +223,9 @@ func TestAllowedTools(t *testing.T) {
 		}
 		for _, m := range gitCalls.FindAllStringSubmatch(body, -1) {
 			need("Bash(git "+m[1]+":*)", m[0])
+		}
+		for _, m := range removals.FindAllStringSubmatch(body, -1) {
+			need("Bash("+m[1]+")", m[0])
 		}
 		if strings.Contains(body, "`gl ") {
 			need("Bash(gl:*)", "a call of gl")
