@@ -29,7 +29,9 @@ func (s *Settings) Profiles() []string {
 // usualModel is the model of a role in one of the usual profiles, which count where the file has none: those who decide
 // what is built get the best model, those who only read get the cheapest.
 func usualModel(profile, role string) string {
-	switch decides, reads := role == "architect" || role == "designer", role == "codebase_mapper" || role == "assessor" || role == "verifier"; {
+	decides := role == "architect" || role == "designer"
+	reads := role == "codebase_mapper" || role == "assessor" || role == "verifier"
+	switch {
 	case !slices.Contains(usualRoles(), role):
 		return ""
 	case profile == "quality", profile == "balanced" && decides:
