@@ -150,7 +150,7 @@ agents in parallel over a dependency graph until everything is green.` + "\n" + 
 	add(groupRun, newAttach(e), newStop(e))
 	add(groupSession, newPause(e), newResume(e))
 	add(groupFiles, newState(e), newAddSlice(e), newMigrate(e), newSettings(e), newDoctor(e))
-	add(groupAdmin, newInstall(e), newUninstall(e), newCheck(e), newHook(e), newDemo(e), newVersion(e))
+	add(groupAdmin, newInstall(e), newUninstall(e), newCheck(e), newHook(e), newRef(e), newDemo(e), newVersion(e))
 	root.SetHelpCommand(newHelp(e, root, order))
 	root.SetHelpCommandGroupID(groupAdmin)
 	root.SetCompletionCommandGroupID(groupAdmin)

@@ -72,21 +72,6 @@ func newSettingsMode(e *env) *cobra.Command {
 	}
 }
 
-func newSettingsModel(e *env) *cobra.Command {
-	return &cobra.Command{
-		Use:   "model AGENT MODEL|reset",
-		Short: "Give one agent a model of its own",
-		Long: `Give one agent a model of its own, whatever the profile says: a short name (opus, sonnet, haiku, …) or a full model id.
-reset takes that back, so that the profile counts again.` + settingsExit,
-		Example:           "  gl settings model security opus\n  gl settings model security reset",
-		Args:              args(cobra.ExactArgs(2)),
-		ValidArgsFunction: e.completeModel,
-		RunE: func(c *cobra.Command, a []string) error {
-			return runSettingsModel(c.Context(), e, a[0], a[1])
-		},
-	}
-}
-
 func newSettingsGet(e *env) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -132,13 +117,6 @@ func (e *env) completeSettings(words func(*project.Settings) []string) cobra.Com
 		s, _ := pr.Settings() // without a file there are the usual ones
 		return words(s), cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-func (e *env) completeModel(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
-	if len(have) == 1 {
-		return append(project.ModelNames(), project.ResetModel), cobra.ShellCompDirectiveNoFileComp
-	}
-	return e.completeSettings((*project.Settings).Roles)(c, have, word)
 }
 
 // settingError makes what a person typed wrong a usage error, with what was probably meant.
@@ -190,41 +168,6 @@ func changeSetting(ctx context.Context, e *env, key, text string) error {
 		e.print("%s is %s now (was %s)\n", key, valueText(is.Value), before)
 	}
 	return pr.Tracker.Refresh(ctx) // STATE.md tells the mode
-}
-
-func runSettingsModel(ctx context.Context, e *env, role, model string) error {
-	pr, err := e.project()
-	if err != nil {
-		return err
-	}
-	var before, after []project.Model
-	err = pr.EditSettings(ctx, func(s *project.Settings) error {
-		before = s.Models()
-		err := s.SetModel(role, model)
-		after = s.Models()
-		return err
-	})
-	if err != nil {
-		return settingError(err)
-	}
-	for i, m := range after {
-		if i < len(before) && before[i] != m {
-			e.print("%s\n", oneLine(m.Role+" gets "+modelText(m)))
-			return nil
-		}
-	}
-	e.print("%s\n", oneLine(role+" has that already"))
-	return nil
-}
-
-func modelText(m project.Model) string {
-	switch {
-	case m.Model == "":
-		return "the model that its own file names"
-	case m.Override:
-		return m.Model + ", its own"
-	}
-	return m.Model + ", the profile's"
 }
 
 // valueText is a setting's value as people read it: one clean line.
@@ -341,17 +284,6 @@ func runSettings(e *env, asJSON bool) error {
 		e.print("%-*s  %-8s  %s\n", width, agent.Clean(m.Role), modelSource(m), model)
 	}
 	return nil
-}
-
-// modelSource says where a model comes from; "" where nobody says.
-func modelSource(m project.Model) string {
-	switch {
-	case m.Override:
-		return "override"
-	case m.Model != "":
-		return "profile"
-	}
-	return ""
 }
 
 // settingWarnings names the values that don't count; where the file can't be read at all that alone.

@@ -50,6 +50,9 @@ func (e *env) describe(p *plan.Plan, id string) error {
 	line("deps", strings.Join(st.Deps, ","))
 	line("file", st.File)
 	line("session", st.Session)
+	if e.getenv("GL_SESSION") != "" {
+		line("headless", "nobody can answer")
+	}
 	if len(st.Needs) > 0 || st.Class != plan.Available && st.Class != plan.Active {
 		line("note", p.Why(id, time.Now()).String())
 	}

@@ -26,6 +26,27 @@ func (s *Settings) Profiles() []string {
 	return []string{"quality", "balanced", "budget"}
 }
 
+// usualModel is the model of a role in one of the usual profiles, which count where the file has none: those who decide
+// what is built get the best model, those who only read get the cheapest.
+func usualModel(profile, role string) string {
+	decides := role == "architect" || role == "designer"
+	reads := role == "codebase_mapper" || role == "assessor" || role == "verifier"
+	switch {
+	case !slices.Contains(usualRoles(), role):
+		return ""
+	case profile == "quality", profile == "balanced" && decides:
+		return "opus"
+	case profile == "budget" && reads:
+		return "haiku"
+	}
+	return "sonnet"
+}
+
+func usualRoles() []string {
+	return []string{"architect", "designer", "test_writer", "implementer", "security", "debugger", "verifier",
+		"codebase_mapper", "assessor", "wrapper"}
+}
+
 // Profile is the profile that counts.
 func (s *Settings) Profile() string {
 	set, _ := s.Get("model_profile") // a key that is known
@@ -40,14 +61,28 @@ func (s *Settings) Models() []Model {
 	var list []Model
 	for _, role := range s.Roles() {
 		m := Model{Role: role}
-		if m.Model = s.text("model_overrides", role); m.Model != "" {
-			m.Override = true
-		} else {
+		m.Model = s.text("model_overrides", role)
+		switch m.Override = m.Model != ""; {
+		case m.Override:
+		case len(s.doc.Keys("profiles")) > 0:
 			m.Model = s.text("profiles", profile, role)
+		default:
+			m.Model = usualModel(profile, role)
 		}
 		list = append(list, m)
 	}
 	return list
+}
+
+// ModelOf is the model of one role, which may be written as its agent is called. The error is a *SettingError where no
+// role is called so.
+func (s *Settings) ModelOf(role string) (Model, error) {
+	role, err := s.role(role)
+	if err != nil {
+		return Model{}, err
+	}
+	all := s.Models()
+	return all[slices.IndexFunc(all, func(m Model) bool { return m.Role == role })], nil
 }
 
 // Roles are those that work on a slice.
@@ -65,8 +100,7 @@ func (s *Settings) Roles() []string {
 		add(s.doc.Keys("profiles", p))
 	}
 	if len(roles) == 0 {
-		add([]string{"architect", "designer", "test_writer", "implementer", "security", "debugger", "verifier",
-			"codebase_mapper", "assessor", "wrapper"})
+		add(usualRoles())
 	}
 	add(s.doc.Keys("model_overrides"))
 	return roles

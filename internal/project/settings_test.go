@@ -189,8 +189,20 @@ func TestModels(t *testing.T) {
 		t.Error(s.Profile(), s.Profiles())
 	}
 	empty := settingsOf(t, "")
-	if m := empty.Models(); len(m) == 0 || m[0].Model != "" || empty.Profile() != "balanced" || !slices.Contains(empty.Profiles(), "budget") {
+	if m := empty.Models(); len(m) == 0 || empty.Profile() != "balanced" || !slices.Contains(empty.Profiles(), "budget") {
 		t.Errorf("%v, %s, %v", m, empty.Profile(), empty.Profiles())
+	}
+	seen := map[string]bool{}
+	for _, profile := range empty.Profiles() {
+		one := settingsOf(t, `{"model_profile": "`+profile+`", "model_overrides": {"extra": "x-1"}}`)
+		text := fmt.Sprint(one.Models())
+		if seen[text] || strings.Contains(text, "  ") {
+			t.Errorf("%s: every usual profile names a model for each agent, and others than the next one: %s", profile, text)
+		}
+		seen[text] = true
+		if m, err := one.ModelOf("gl-test-writer"); err != nil || m.Role != "test_writer" || m.Model == "" {
+			t.Errorf("%s: %v, %v", profile, m, err)
+		}
 	}
 }
 

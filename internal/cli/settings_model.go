@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/project"
+)
+
+func newSettingsModel(e *env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "model [AGENT [MODEL|reset]]",
+		Short: "Print which model each agent gets, or give one a model of its own",
+		Long: `Give one agent a model of its own, whatever the profile says: a short name (opus, sonnet, haiku, …) or a full model id.
+reset takes that back, so that the profile counts again.
+
+Without MODEL it prints the agent's model, and without AGENT the model of each as "agent: model" lines; nothing for an
+agent whose own file decides.` + settingsExit,
+		Example:           "  gl settings model security opus\n  gl settings model security reset\n  gl settings model gl-test-writer",
+		Args:              args(cobra.MaximumNArgs(2)),
+		ValidArgsFunction: e.completeModel,
+		RunE: func(c *cobra.Command, a []string) error {
+			if len(a) < 2 {
+				return runPrintModel(e, append(a, "")[0])
+			}
+			return runSettingsModel(c.Context(), e, a[0], a[1])
+		},
+	}
+}
+
+func (e *env) completeModel(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(have) == 1 {
+		return append(project.ModelNames(), project.ResetModel), cobra.ShellCompDirectiveNoFileComp
+	}
+	return e.completeSettings((*project.Settings).Roles)(c, have, word)
+}
+
+func runSettingsModel(ctx context.Context, e *env, role, model string) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	var before, after []project.Model
+	err = pr.EditSettings(ctx, func(s *project.Settings) error {
+		before = s.Models()
+		err := s.SetModel(role, model)
+		after = s.Models()
+		return err
+	})
+	if err != nil {
+		return settingError(err)
+	}
+	for i, m := range after {
+		if i < len(before) && before[i] != m {
+			e.print("%s\n", oneLine(m.Role+" gets "+modelText(m)))
+			return nil
+		}
+	}
+	e.print("%s\n", oneLine(role+" has that already"))
+	return nil
+}
+
+// runPrintModel prints the models as commands read them.
+func runPrintModel(e *env, role string) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	s, err := pr.Settings()
+	if err != nil {
+		return err
+	}
+	if role != "" {
+		m, err := s.ModelOf(role)
+		if err != nil {
+			return settingError(err)
+		}
+		if m.Model != "" {
+			e.print("%s\n", oneLine(m.Model))
+		}
+		return nil
+	}
+	for _, m := range s.Models() {
+		if m.Model != "" {
+			e.print("%s\n", oneLine(m.Role+": "+m.Model))
+		}
+	}
+	return nil
+}
+
+func modelText(m project.Model) string {
+	switch {
+	case m.Model == "":
+		return "the model that its own file names"
+	case m.Override:
+		return m.Model + ", its own"
+	}
+	return m.Model + ", the profile's"
+}
+
+// modelSource says where a model comes from; "" where nobody says.
+func modelSource(m project.Model) string {
+	switch {
+	case m.Override:
+		return "override"
+	case m.Model != "":
+		return "profile"
+	}
+	return ""
+}
