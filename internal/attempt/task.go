@@ -1,7 +1,6 @@
 package attempt
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,9 +19,18 @@ type Task struct {
 	Name    string // "quick"
 	Prompt  string // the slash command: "/gl:quick fix the login"
 	Text    string // for people, and without the command: "fix the login"; may be ""
-	Alone   bool   // not twice at a time with the same prompt
+	Beside  Beside // what of its kind may run beside it
 	Summary bool   // its agent writes a summary, whose place gl chooses
 }
+
+// Beside says what of a task's kind may run beside it.
+type Beside int
+
+const (
+	Any    Beside = iota // as many as there are slots
+	Others               // with another prompt
+	None                 // nothing
+)
 
 const taskMark = "@" // no id of an item holds it
 
@@ -88,7 +96,7 @@ func (req Request) of(tx tracker.Tx) tracker.Tx {
 
 // Busy refuses a task that may not run twice at a time and runs; the error is an *AdmitError then.
 func (s *Store) Busy(t *Task) error {
-	if !t.Alone {
+	if t.Beside == Any {
 		return nil
 	}
 	live, _, err := s.Live()
@@ -96,14 +104,14 @@ func (s *Store) Busy(t *Task) error {
 		return err
 	}
 	for _, r := range live {
-		if r.Prompt != t.Prompt {
+		if r.Slice != TaskID(t.Name) || t.Beside == Others && r.Prompt != t.Prompt {
 			continue
 		}
 		if disk, err := s.Get(r.Slice, r.N); err == nil && disk.Phase == plan.Settled {
 			continue // its leftover
 		}
 		return &AdmitError{Taken: true, Reason: plan.Reason{ID: r.Name(), State: "running",
-			Cause: t.Prompt + " isn't run twice at a time", Next: []string{"gl logs -f " + r.Name(), "gl stop " + r.Name()}}}
+			Cause: r.Prompt + " isn't run twice at a time", Next: []string{"gl logs -f " + r.Name(), "gl stop " + r.Name()}}}
 	}
 	return nil
 }
@@ -134,7 +142,8 @@ func SummaryFile(t *Task, n int, now time.Time) string {
 // slug is the beginning of a text, made fit for a file's name everywhere.
 func slug(text string) string {
 	const most = 40
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+	text = strings.NewReplacer("'", "", "’", "").Replace(strings.ToLower(text))
+	words := strings.FieldsFunc(text, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 	var b strings.Builder
@@ -172,7 +181,11 @@ func judgeTask(r *Record, v Verdict) Verdict {
 	if v.Outcome != plan.StalledOut || !r.Evidence.wentWell(r.Stream) {
 		return v
 	}
-	return Verdict{Outcome: plan.Complete, Detail: r.Evidence.did()}
+	v = Verdict{Outcome: plan.Complete}
+	if n := r.Evidence.Denials; n > 0 {
+		v.Detail = plan.Count(n, "tool call") + " denied"
+	}
+	return v
 }
 
 // wentWell says whether the agent came to an end of its own: a result after at least one turn. One that only writes
@@ -187,17 +200,6 @@ func (e *Evidence) wentWell(stream string) bool {
 		return false
 	}
 	return e.ExitCode != nil && *e.ExitCode == 0
-}
-
-func (e *Evidence) did() string {
-	if e.Result == nil {
-		return "exit 0"
-	}
-	s := plan.Count(e.Result.Turns, "turn")
-	if e.Denials > 0 {
-		s += fmt.Sprintf(", %s denied", plan.Count(e.Denials, "tool call"))
-	}
-	return s
 }
 
 // HasSummary says whether the agent has written the summary that it was to write.

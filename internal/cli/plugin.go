@@ -11,28 +11,33 @@ import (
 
 	"greenlight/content"
 	"greenlight/internal/agent"
-	"greenlight/internal/project"
 )
 
-// methodText is what /gl:slice says, for agents that know no slash commands.
-func methodText() string {
-	text, _ := content.Plugin.ReadFile("plugin/commands/slice.md") // embedded: it is there
-	return string(text)
+// commandText is what the slash command /gl:NAME says, for agents that know no slash commands.
+func commandText(name string) (string, error) {
+	text, err := content.Plugin.ReadFile("plugin/commands/" + name + ".md")
+	if err != nil {
+		return "", fmt.Errorf("this gl has no text for /gl:%s: install a newer one (gl version)", name)
+	}
+	return string(text), nil
 }
 
-// pluginDir is the directory of the plugin that Claude Code is to load so that /gl:slice exists; "" where the content
-// is installed, and for other agents.
-func pluginDir(e *env, pr *project.Project, a agent.Agent) (string, error) {
+// pluginDir is the directory of the plugin that Claude Code is to load so that /gl:NAME exists; "" where the content is
+// installed, and for other agents. runs is the project's directory of runs.
+func pluginDir(e *env, root, runs string, a agent.Agent, name string) (string, error) {
 	if a.Stream != agent.StreamClaude || a.Login == "" {
 		return "", nil
 	}
-	const command = ".claude/commands/gl/slice.md"
-	for _, dir := range []string{pr.Root, e.getenv("HOME")} {
-		if _, err := os.Stat(filepath.Join(dir, command)); err == nil && dir != "" {
+	command := filepath.Join(".claude", "commands", "gl", name+".md")
+	for _, dir := range []string{root, e.getenv("HOME")} {
+		if dir != "" && exists(filepath.Join(dir, command)) {
 			return "", nil
 		}
 	}
-	dir, err := unpackPlugin(pr.Runs.Dir())
+	if _, err := commandText(name); err != nil {
+		return "", err
+	}
+	dir, err := unpackPlugin(runs)
 	if err != nil {
 		return "", fmt.Errorf("unpack the plugin for %s: %w", a.Name, err)
 	}
