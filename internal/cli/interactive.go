@@ -72,8 +72,8 @@ func (e *env) talkPlugin(t talk, a agent.Agent) (string, error) {
 	if cache == "" {
 		cache = filepath.Join(e.getenv("HOME"), ".cache")
 	}
-	if !filepath.IsAbs(cache) {
-		cache = os.TempDir()
+	if !filepath.IsAbs(cache) { // nothing that everybody can write is trusted with what an agent loads
+		return "", errors.New("neither HOME nor XDG_CACHE_HOME names a directory, for the plugin with /gl:" + t.name)
 	}
 	return pluginDir(e, t.root, filepath.Join(cache, "greenlight"), a, t.name)
 }

@@ -90,7 +90,7 @@ func runRoadmap(e *env, asJSON bool) error {
 	}
 	data, err := os.ReadFile(filepath.Join(pr.Root, roadmapFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no %s: type /gl:roadmap milestone in Claude Code to plan one", roadmapFile)
+		return fmt.Errorf("there is no %s: run gl roadmap milestone in Claude Code to plan one", roadmapFile)
 	}
 	if err != nil {
 		return err
