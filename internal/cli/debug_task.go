@@ -47,7 +47,7 @@ func runDebugTask(ctx context.Context, e *env, id string, n int, asJSON bool) er
 	x.section("Attempts")
 	for _, r := range recs {
 		st := &plan.State{Attempt: &plan.Attempt{N: r.N, Dead: r.State() == proc.Dead}}
-		x.line("%s: %s", r.Task, attemptText(st, r, x.now))
+		x.line("%s: %s", r.Prompt, attemptText(st, r, x.now))
 		if r.HasSummary(x.pr.Root) {
 			x.line("  summary: %s", r.Summary)
 		}
@@ -80,7 +80,7 @@ func (x *debugging) taskRecords(id string, n int) ([]*attempt.Record, error) {
 func (x *debugging) task(id string, recs []*attempt.Record) *debugTask {
 	t := &debugTask{ID: id, Attempts: []debugTaskAttempt{}}
 	for _, r := range recs {
-		a := debugTaskAttempt{whyAttempt: newWhyAttempt(r), Prompt: r.Task, Summary: known(r.Summary)}
+		a := debugTaskAttempt{whyAttempt: newWhyAttempt(r), Prompt: r.Prompt, Summary: known(r.Summary)}
 		if r.Phase != plan.Settled {
 			a.Process = known(r.State().String())
 		}

@@ -84,7 +84,9 @@ func (e *env) inside() bool {
 }
 
 // project opens the project that gl was called in.
-func (e *env) project() (*project.Project, error) {
+func (e *env) project() (*project.Project, error) { return e.open(project.Open) }
+
+func (e *env) open(open func(root string) (*project.Project, error)) (*project.Project, error) {
 	dir, err := e.dir()
 	if err != nil {
 		return nil, err
@@ -93,7 +95,7 @@ func (e *env) project() (*project.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	pr, err := project.Open(root)
+	pr, err := open(root)
 	if err != nil || e.systemFlag == "" {
 		return pr, err
 	}

@@ -141,8 +141,8 @@ func (e *env) initRoot(ctx context.Context) (string, error) {
 func mayBegin(dir, found string, chosen bool) error {
 	_, err := slice.Detect(found)
 	switch {
-	case found == dir && errors.Is(err, slice.ErrNoState):
-		return nil // a .greenlight without any state yet
+	case errors.Is(err, slice.ErrNoState) && isInside(dir, found):
+		return nil // a .greenlight without any state yet: only tasks have run
 	case found == dir && err != nil:
 		return err
 	case found == dir:

@@ -32,7 +32,7 @@ type talk struct {
 func (e *env) talk(ctx context.Context, t talk) error {
 	facts := e.facts(ctx, t.root, t.pr)
 	if e.inside() {
-		e.pairs(facts)
+		e.pairs(append([]keyValue{e.headless()}, facts...))
 		return nil
 	}
 	if !e.hasTerminal() {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -72,8 +73,10 @@ func mayShip(p *plan.Plan, now time.Time) error {
 	}
 	sort.Slice(open, func(i, j int) bool { return plan.NaturalLess(open[i], open[j]) })
 	switch {
+	case p.Snapshot.Unsure != "":
+		return errors.New("whether every slice is done can't be known: " + p.Snapshot.Unsure)
 	case p.Total == 0:
-		return fmt.Errorf("there is nothing to ship: this project has no slices. Run gl add-slice")
+		return errors.New("there is nothing to ship: this project has no slices. Run gl add-slice")
 	case len(open) == 0:
 		return nil
 	}

@@ -73,15 +73,7 @@ func newTask(name string, words []string) (attempt.Task, error) {
 
 // anyProject opens the project that gl was called in, also one without state, in which only tasks have run.
 func (e *env) anyProject() (*project.Project, error) {
-	dir, err := e.dir()
-	if err != nil {
-		return nil, err
-	}
-	root, err := project.Find(dir, e.getenv)
-	if err != nil {
-		return nil, err
-	}
-	return project.OpenRuns(root)
+	return e.open(project.OpenRuns)
 }
 
 // taskProject is anyProject for a command that needs no project: any git repository will do.
@@ -120,7 +112,7 @@ func runTask(ctx context.Context, e *env, pr *project.Project, t attempt.Task, o
 	if err := j.present(); err != nil {
 		return err
 	}
-	settled, err := drain.Reconcile(ctx, pr.Settler())
+	settled, err := drain.Reconcile(ctx, pr)
 	for _, r := range settled {
 		e.message("warning: %s", endedText(r))
 	}
@@ -247,10 +239,15 @@ func (e *env) tellTask(ctx context.Context, pr *project.Project, t attempt.Task,
 		}
 		lines = append(lines, keyValue{"summary", filepath.Join(pr.Root, filepath.FromSlash(path))})
 	}
-	if e.getenv("GL_SESSION") != "" {
-		lines = append(lines, keyValue{"headless", "nobody can answer"})
+	e.pairs(append(append(lines, e.headless()), e.facts(ctx, pr.Root, pr)...))
+}
+
+// headless tells an agent that gl started that there is nobody to ask.
+func (e *env) headless() keyValue {
+	if e.getenv("GL_SESSION") == "" {
+		return keyValue{}
 	}
-	e.pairs(append(lines, e.facts(ctx, pr.Root, pr)...))
+	return keyValue{"headless", "nobody can answer"}
 }
 
 // pairs prints "key: value" lines, as agents read them; what has no value is left out.
