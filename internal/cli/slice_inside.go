@@ -42,7 +42,7 @@ func (e *env) describe(p *plan.Plan, id string) error {
 		note = p.Why(id, time.Now()).String()
 	}
 	e.pairs([]keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step}, {"milestone", st.Milestone},
-		{"deps", strings.Join(st.Deps, ",")}, {"file", st.File}, {"session", st.Session}, {"note", note}})
+		{"deps", strings.Join(st.Deps, ",")}, {"file", st.File}, {"session", st.Session}, e.headless(), {"note", note}})
 	return nil
 }
 
