@@ -11,8 +11,8 @@ func newAssess(e *env) *cobra.Command {
 	return o.flags(&cobra.Command{
 		Use:   "assess [part]",
 		Short: "Look for gaps, risks and what to wrap first",
-		Long: `Have an agent look at the code, all of it or one part, for gaps and risks, and say what to wrap first: /gl:assess. It works in any git
-repository.`,
+		Long: `Have an agent look at the code, all of it or one part, for gaps and risks, and say what to wrap first: /gl:assess.
+It works in any git repository.`,
 		Example: "  gl assess\n  gl assess internal/payment",
 		RunE:    func(c *cobra.Command, a []string) error { return runLook(c, e, a, o) },
 	})
@@ -25,13 +25,5 @@ func runLook(c *cobra.Command, e *env, words []string, o taskOptions) error {
 		return err
 	}
 	t.Beside = attempt.None
-	pr, err := e.taskProject(c.Context())
-	if err != nil {
-		return err
-	}
-	if e.inside() {
-		e.tellTask(c.Context(), pr, t, "part")
-		return nil
-	}
-	return runTask(c.Context(), e, pr, t, o)
+	return anywhere(c.Context(), e, t, "part", o)
 }

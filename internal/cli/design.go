@@ -13,10 +13,11 @@ import (
 const talkHelp = `
 
 The agent is Claude Code, started on this terminal as if you had typed claude %q yourself, with what gl knows of the
-project beside it. It asks before it does anything: the flags of headless runs (parallel.claude_flags) are not used.
-Inside an agent nothing is started: what gl knows is printed.
+project beside it. What it may do without asking is as you have set it there: the flags of headless runs
+(parallel.claude_flags) are not used. Inside an agent nothing is started: what gl knows is printed.
 
-Exit codes: the agent's own; 1 it needs a terminal and there is none, %s; 2 wrong usage; 127 claude is not on PATH.`
+Exit codes: the agent's own; 1 it needs a terminal and there is none, %s; 2 wrong usage;
+127 claude is not on PATH.`
 
 func newDesign(e *env) *cobra.Command {
 	const prompt = "/gl:design"

@@ -23,15 +23,7 @@ run at a time. In a project gl changelog lists what it did.`,
 				return usage(`what is to be done? gl quick "…"`)
 			}
 			t.Summary = true
-			pr, err := e.taskProject(c.Context())
-			if err != nil {
-				return err
-			}
-			if e.inside() {
-				e.tellTask(c.Context(), pr, t, "text")
-				return nil
-			}
-			return runTask(c.Context(), e, pr, t, o)
+			return anywhere(c.Context(), e, t, "text", o)
 		},
 	})
 }

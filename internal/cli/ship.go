@@ -19,8 +19,8 @@ func newShip(e *env) *cobra.Command {
 	return o.flags(&cobra.Command{
 		Use:   "ship [version]",
 		Short: "Verify everything once more before a release",
-		Long: `Have an agent verify everything once more before a release, and tag it as VERSION where one is given: /gl:ship. It is refused while a slice is open, and names those
-that are.`,
+		Long: `Have an agent verify everything once more before a release, and tag it as VERSION where one is given: /gl:ship. It is
+refused while a slice is open, and names those that are.`,
 		Example: "  gl ship\n  gl ship v1.2.0",
 		Args:    args(cobra.MaximumNArgs(1)),
 		RunE:    func(c *cobra.Command, a []string) error { return runShip(c.Context(), e, a, o) },

@@ -97,6 +97,19 @@ func (e *env) taskProject(ctx context.Context) (*project.Project, error) {
 	return project.OpenRuns(top)
 }
 
+// anywhere is a task that needs no project. Inside an agent it is only told; key is what its text is called there.
+func anywhere(ctx context.Context, e *env, t attempt.Task, key string, o taskOptions) error {
+	pr, err := e.taskProject(ctx)
+	if err != nil {
+		return err
+	}
+	if e.inside() {
+		e.tellTask(ctx, pr, t, key)
+		return nil
+	}
+	return runTask(ctx, e, pr, t, o)
+}
+
 // runTask runs an agent on the task, here.
 func runTask(ctx context.Context, e *env, pr *project.Project, t attempt.Task, o taskOptions) error {
 	if pr.ConfigErr != nil {

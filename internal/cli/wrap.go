@@ -21,15 +21,7 @@ twice.`,
 				return err
 			}
 			t.Beside = attempt.Others
-			pr, err := e.taskProject(c.Context())
-			if err != nil {
-				return err
-			}
-			if e.inside() {
-				e.tellTask(c.Context(), pr, t, "boundary")
-				return nil
-			}
-			return runTask(c.Context(), e, pr, t, o)
+			return anywhere(c.Context(), e, t, "boundary", o)
 		},
 	})
 }
