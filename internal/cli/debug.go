@@ -35,7 +35,7 @@ Exit codes: 0 reported, also where the tests fail; 1 there is no such slice, or 
   gl debug @quick              the last quick tasks
   gl debug S-07 --json > report.json`,
 		Args:              args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: e.completeFirstID,
+		ValidArgsFunction: e.completeFirstAttempt,
 		RunE: func(c *cobra.Command, a []string) error {
 			return runDebug(c.Context(), e, append(a, "")[0], runTests, asJSON)
 		},

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
 	"greenlight/internal/near"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -117,6 +118,9 @@ func (e *env) greenlight() (*project.Project, error) {
 
 // resolve finds the slice that a person means, and says so where it isn't what was typed.
 func (e *env) resolve(p *plan.Plan, id string) (string, error) {
+	if attempt.IsTask(id) {
+		return "", fmt.Errorf("%s is no slice: gl logs, gl debug and gl stop take the attempts at tasks", id)
+	}
 	match, note, err := slice.Resolve(id, p.IDs())
 	if err != nil {
 		return "", err

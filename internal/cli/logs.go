@@ -46,7 +46,7 @@ Exit codes: 0 shown; 1 there is no such attempt; 2 wrong usage; 130, 143 interru
   gl logs @quick               of the last quick task; @quick.2 is the second one
   gl logs S-07 --raw | jq .    the agent's stream as it came`,
 		Args:              args(cobra.ExactArgs(1)),
-		ValidArgsFunction: e.completeFirstID,
+		ValidArgsFunction: e.completeFirstAttempt,
 		RunE: func(c *cobra.Command, a []string) error {
 			if c.Flags().Changed("attempt") && o.n < 1 {
 				return usage("--attempt must be 1 or more, not %d", o.n)
@@ -124,19 +124,24 @@ func findAttempt(e *env, pr *project.Project, id string, n int) (*attempt.Record
 	return rec, nil
 }
 
-// tasksIn names the tasks that there are attempts of: " (there are: @map, @quick)".
+// tasksIn names the tasks that there are attempts at: " (there are: @map, @quick)".
 func tasksIn(all map[string][]attempt.Entry) string {
+	ids := taskIDs(all)
+	if len(ids) == 0 {
+		return ""
+	}
+	return " (there are: " + strings.Join(ids, ", ") + ")"
+}
+
+func taskIDs(all map[string][]attempt.Entry) []string {
 	var ids []string
 	for id := range all {
 		if attempt.IsTask(id) {
 			ids = append(ids, id)
 		}
 	}
-	if len(ids) == 0 {
-		return ""
-	}
 	slices.Sort(ids)
-	return " (there are: " + strings.Join(ids, ", ") + ")"
+	return ids
 }
 
 // getAttempt reads a record. One that is settled between the look among the settled and the look among the open ones

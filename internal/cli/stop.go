@@ -27,7 +27,7 @@ again, another one is stalled until gl retry. A gl slice --watch that runs goes 
 
 Exit codes: 0 they are ended; 1 one of them isn't running, or can't be ended; 2 wrong usage.`,
 		Example:           "  gl stop S-07\n  gl stop @quick.2\n  gl stop --all",
-		ValidArgsFunction: e.completeIDs,
+		ValidArgsFunction: e.completeTasks(e.completeIDs, true),
 		RunE: func(c *cobra.Command, ids []string) error {
 			if all && len(ids) > 0 {
 				return usage("give ids or --all, not both")

@@ -224,6 +224,36 @@ func dryTask(e *env, j *job, t *attempt.Task, asJSON bool) error {
 	return nil
 }
 
+// completeTasks completes the tasks, too, behind what more completes: by the names of those that run, or by their kinds.
+func (e *env) completeTasks(more cobra.CompletionFunc, open bool) cobra.CompletionFunc {
+	return func(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+		ids, directive := more(c, have, word)
+		pr, err := e.anyProject()
+		if err != nil {
+			return ids, directive
+		}
+		if !open {
+			all, _ := pr.Runs.Index() // nothing to complete where it can't be read
+			return append(ids, taskIDs(all)...), directive
+		}
+		live, _ := liveAttempts(pr)
+		for _, r := range live {
+			if r.IsTask() {
+				ids = append(ids, cobra.CompletionWithDesc(r.Name(), brief(r.Title)))
+			}
+		}
+		return ids, directive
+	}
+}
+
+// completeFirstAttempt completes one slice or kind of task, and nothing after it.
+func (e *env) completeFirstAttempt(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(have) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return e.completeTasks(e.completeIDs, false)(c, have, word)
+}
+
 // ownTask is the record of the task that the calling agent was started for, nil where it wasn't started for that one.
 func (e *env) ownTask(pr *project.Project, name string) *attempt.Record {
 	n, err := strconv.Atoi(e.getenv("GL_ATTEMPT"))
