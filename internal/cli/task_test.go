@@ -3,6 +3,7 @@ package cli
 import (
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -82,6 +83,26 @@ func TestTaskForAnAgentWithoutSlashCommands(t *testing.T) {
 		job := agent.Job{Prompt: "/gl:quick fix it", Slice: "@quick", Instructions: text}
 		if got := a.Command(job); !slices.Equal(got, []string{"x", want}) {
 			t.Errorf("%q", got)
+		}
+	}
+}
+
+// Before there is a project the plugin goes where nobody but the user writes; a command that isn't embedded is named.
+func TestPluginOfATalk(t *testing.T) {
+	a, _ := agent.Talk("", "", "")
+	home := t.TempDir()
+	e := &env{environ: []string{"HOME=" + home}}
+	dir, err := e.talkPlugin(talk{name: "slice", root: t.TempDir()}, a)
+	if err != nil || !strings.HasPrefix(dir, home) || !exists(filepath.Join(dir, "commands", "slice.md")) {
+		t.Errorf("%q, %v", dir, err)
+	}
+	if dir, err = e.talkPlugin(talk{name: "no-such", root: t.TempDir()}, a); err == nil || !strings.Contains(err.Error(), "/gl:no-such") {
+		t.Errorf("%q, %v", dir, err)
+	}
+	for _, environ := range [][]string{nil, {"HOME=."}, {"HOME=" + home, "XDG_CACHE_HOME=relative"}} {
+		e := &env{environ: environ}
+		if dir, err := e.talkPlugin(talk{name: "slice", root: t.TempDir()}, a); err == nil {
+			t.Errorf("%q: unpacked into %s", environ, dir)
 		}
 	}
 }
