@@ -8,9 +8,12 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/term"
 )
 
 // fakeClaude is the program "claude" of the scripts. It writes what the real client writes and behaves as a line of
@@ -18,8 +21,12 @@ import (
 // first line that fits counts. Without one it does what FAKE_CLAUDE says, and by default it completes its slice. Parts
 // joined by + come one after the other.
 //
-// In FAKE_DIR it leaves ID.N.argv, ID.N.env and ID.N.proc, and appends "begin ID" and "end ID" to the ledger.
+// In FAKE_DIR it leaves ID.N.argv, ID.N.env and ID.N.proc, and appends "begin ID" and "end ID" to the ledger. A task's ID
+// is "@quick" and its kind; one that is there to be talked to, without -p, is "talk" and leaves a talk.N.tty, too.
 func fakeClaude() {
+	if !slices.Contains(os.Args, "-p") {
+		fakeTalk()
+	}
 	f := &fake{
 		slice: os.Getenv("GL_SLICE"), attempt: os.Getenv("GL_ATTEMPT"), root: os.Getenv("GREENLIGHT_ROOT"),
 		dir: os.Getenv("FAKE_DIR"), session: "11111111-2222-4333-8444-555555555555", start: time.Now(),
@@ -27,16 +34,34 @@ func fakeClaude() {
 	if i := slices.Index(os.Args, "--session-id"); i > 0 && i+1 < len(os.Args) {
 		f.session = os.Args[i+1]
 	}
+	if f.slice == "" {
+		f.slice = os.Getenv("GL_TASK")
+	}
 	f.record()
 	parts := strings.Split(f.behaviour(), "+")
 	if parts[0] != "nocommand" {
-		f.init("gl:slice", "compact")
+		f.init("gl:slice", "gl:quick", "gl:wrap", "gl:assess", "gl:map", "gl:ship", "compact")
 	}
 	code := 0
 	for _, p := range parts {
 		code = f.play(p)
 	}
 	f.ledger("end")
+	os.Exit(code)
+}
+
+// fakeTalk is the client on the user's own terminal: it says where its input and outputs go, and ends as FAKE_EXIT says.
+func fakeTalk() {
+	f := &fake{slice: "talk", attempt: "1", dir: os.Getenv("FAKE_DIR")}
+	f.record()
+	text := ""
+	for fd, name := range []string{"stdin", "stdout", "stderr"} {
+		text += fmt.Sprintf("%s %v\n", name, term.IsTerminal(fd))
+	}
+	dir, err := os.Getwd()
+	check(err)
+	f.leave("tty", text+"in "+dir+"\n")
+	code, _ := strconv.Atoi(os.Getenv("FAKE_EXIT"))
 	os.Exit(code)
 }
 
@@ -108,6 +133,10 @@ func (f *fake) play(part string) int {
 	case "begun":
 		f.set("status=implementing", "step=implementing")
 	case "complete":
+		if os.Getenv("GL_TASK") != "" {
+			f.finishTask()
+			break
+		}
 		f.set("status=complete", "step=complete", "tests=3", "security_tests=1")
 		f.result(object{"result": f.slice + " is green."})
 	case "exit0":
@@ -135,6 +164,16 @@ func (f *fake) play(part string) int {
 		return f.misbehave(part)
 	}
 	return 0
+}
+
+// finishTask writes the summary where one is asked for.
+func (f *fake) finishTask() {
+	f.say("Done.")
+	if path := os.Getenv("GL_SUMMARY"); path != "" {
+		check(os.MkdirAll(filepath.Dir(path), 0o755))
+		check(os.WriteFile(path, []byte("# What was asked for\n\n## What changed\n\nThis and that.\n"), 0o644))
+	}
+	f.result(object{"result": "Done."})
 }
 
 // misbehave is play for what ends badly.

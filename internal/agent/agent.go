@@ -42,7 +42,7 @@ type Job struct {
 	Dir          string // absolute directory it works in
 	SessionID    string // a fresh uuid; "" lets the agent choose
 	PluginDir    string // directory of the plugin to load; "" for none
-	Slice        string // id of the slice
+	Slice        string // id of the slice, or of the task
 }
 
 // A Config is what the project's configuration says about agents.

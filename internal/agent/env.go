@@ -18,7 +18,7 @@ func ScrubEnv(env []string) []string {
 func isMark(name string) bool {
 	switch name {
 	case "CLAUDECODE", "CLAUDE_CODE", "CLAUDE_PID", "CLAUDE_EFFORT", "AI_AGENT",
-		"GL_SLICE", "GL_SESSION", "GL_ATTEMPT":
+		"GL_SLICE", "GL_TASK", "GL_SUMMARY", "GL_SESSION", "GL_ATTEMPT":
 		return true
 	}
 	session, ok := strings.CutPrefix(name, "CLAUDE_CODE_")

@@ -60,10 +60,22 @@ func inlined(line string) string {
 	return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(command), "|| true"))
 }
 
-// instructions is the text for the job's slice; without one it is the prompt.
+// instructions is the text of the job's command; without one it is the prompt.
 func (j Job) instructions() string {
 	if j.Instructions == "" {
 		return j.Prompt
 	}
-	return Instructions(j.Instructions, j.Slice)
+	text := Instructions(j.Instructions, j.arguments())
+	if words := j.arguments(); words != "" && words != j.Slice && !strings.Contains(j.Instructions, "$ARGUMENTS") {
+		text += "\n\nARGUMENTS: " + words // as Claude Code does where the command has no place for them
+	}
+	return text
+}
+
+// arguments are what the slash command is given, the prompt's words behind it; for another prompt the slice's id.
+func (j Job) arguments() string {
+	if command, rest, _ := strings.Cut(j.Prompt, " "); strings.HasPrefix(command, "/") {
+		return rest
+	}
+	return j.Slice
 }

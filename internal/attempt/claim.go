@@ -27,8 +27,9 @@ func (e *AdmitError) Error() string { return e.Reason.String() }
 type Request struct {
 	System string // of the tracker that has the item
 	ID     string
-	Named  bool // a person named it: failed and stalled slices may be attempted again
-	Force  bool // also over unmet dependencies, a claim, and completeness; never over an open attempt
+	Task   *Task // instead of a slice; ID is its TaskID
+	Named  bool  // a person named it: failed and stalled slices may be attempted again
+	Force  bool  // also over unmet dependencies, a claim, and completeness; never over an open attempt
 	Agent  agent.Agent
 	Job    agent.Job // Slice, SessionID and Prompt are filled in
 	Runner string
@@ -92,6 +93,12 @@ func toBlame(p *plan.Plan, r plan.Reason, now time.Time) plan.Reason {
 // Claim takes the slice for one attempt: the record first, the slice's file second, both under the caller's lock. The
 // caller has admitted the request with a plan that was made under this same lock.
 func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error) {
+	tx = req.of(tx)
+	if req.Task != nil {
+		if err := s.Busy(req.Task); err != nil {
+			return nil, err
+		}
+	}
 	it, err := tx.Item(req.ID)
 	if err != nil {
 		return nil, err
@@ -111,6 +118,7 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 		Before:   tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started},
 		Launcher: proc.Self(), ClaimedAt: now.UTC(),
 	}
+	r.describe(req.Task, now)
 	if err := s.putLive(r); err != nil {
 		return nil, err
 	}
@@ -136,6 +144,7 @@ func (s *Store) next(slice string) (int, error) {
 // giveBack undoes a claim that never started an agent. Where the slice isn't as the claim left it, somebody works on
 // it, and only a token of ours is cleared. The lock must be held.
 func (s *Store) giveBack(tx tracker.Tx, r *Record) error {
+	tx = r.of(tx)
 	it, err := tx.Item(r.Slice)
 	if err != nil && !errors.Is(err, tracker.ErrNotFound) {
 		return err

@@ -55,5 +55,5 @@ func (r *Record) Env(scrubbed []string, root string) []string {
 			env = append(env, e)
 		}
 	}
-	return append(env, "GREENLIGHT_ROOT="+root, "GL_SLICE="+r.Slice, "GL_SESSION="+r.Token, "GL_ATTEMPT="+itoa(r.N))
+	return append(env, r.env(root)...)
 }

@@ -23,6 +23,9 @@ type Verdict struct {
 // the exit status that our own later TERM caused.
 func Judge(r *Record, it plan.Item) Verdict {
 	v := judge(r, it)
+	if r.IsTask() {
+		v = judgeTask(r, v)
+	}
 	if e := r.Evidence; e != nil {
 		v.Limit = e.Limit
 	}

@@ -17,14 +17,15 @@ import (
 
 // A Record is one attempt as it stands in .greenlight/runs; it is the only truth about it. Times are UTC.
 type Record struct {
-	SchemaVersion int      `json:"schema_version"`   // 1
-	System        string   `json:"system,omitempty"` // whose item it is: project.System's key
-	Slice         string   `json:"slice"`
-	Title         string   `json:"title"`   // the slice's name when it was claimed
-	N             int      `json:"n"`       // 1 for the slice's first attempt
-	Token         string   `json:"token"`   // the claim's session token
-	Agent         string   `json:"agent"`   // as named on the command line or in the config
-	Program       string   `json:"program"` // what Argv starts: a name to look up on PATH, or a path
+	SchemaVersion int      `json:"schema_version"`    // 1
+	System        string   `json:"system,omitempty"`  // whose item it is: project.System's key
+	Slice         string   `json:"slice"`             // "@quick" for a task
+	Summary       string   `json:"summary,omitempty"` // where a task's summary belongs, relative to the root
+	Title         string   `json:"title"`             // the slice's name when it was claimed
+	N             int      `json:"n"`                 // 1 for the slice's first attempt
+	Token         string   `json:"token"`             // the claim's session token
+	Agent         string   `json:"agent"`             // as named on the command line or in the config
+	Program       string   `json:"program"`           // what Argv starts: a name to look up on PATH, or a path
 	Argv          []string `json:"argv"`
 	Prompt        string   `json:"prompt"` // what it is told to do; agents without slash commands are told more
 	Stream        string   `json:"stream"` // how to decode its output: agent.NewDecoder

@@ -37,6 +37,7 @@ func (s *Settler) Settle(ctx context.Context, mine *Record) (*Record, error) {
 }
 
 func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
+	tx = mine.of(tx)
 	if err := s.Store.Prepare(); err != nil { // git clean -x takes the directories too
 		return nil, err
 	}

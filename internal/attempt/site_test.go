@@ -42,7 +42,7 @@ type site struct {
 const prelude = `
 dir=$GREENLIGHT_ROOT/.greenlight
 set_() { sed "s/^$1:.*/$1: $2/" "$dir/slices/$GL_SLICE.md" > "$dir/slices/.$$.tmp" && mv "$dir/slices/.$$.tmp" "$dir/slices/$GL_SLICE.md"; }
-ran() { : > "$GREENLIGHT_ROOT/ran.$GL_SLICE.$GL_ATTEMPT"; }
+ran() { : > "$GREENLIGHT_ROOT/ran.${GL_SLICE:-$GL_TASK}.$GL_ATTEMPT"; }
 result() { echo '{"type":"result","subtype":"success","is_error":false,"num_turns":3,"total_cost_usd":0.25,"session_id":"abc"}'; }
 `
 
@@ -79,9 +79,13 @@ func check(t testing.TB, err error) {
 	}
 }
 
-func (s *site) claim(id string) (r *attempt.Record) {
+func (s *site) claim(id string) *attempt.Record {
 	s.t.Helper()
-	req := attempt.Request{ID: id, Agent: s.agent, Job: agent.Job{Dir: s.Root}, Runner: "process"}
+	return s.request(attempt.Request{ID: id, Agent: s.agent, Job: agent.Job{Dir: s.Root}, Runner: "process"})
+}
+
+func (s *site) request(req attempt.Request) (r *attempt.Record) {
+	s.t.Helper()
 	check(s.t, s.Tracker.Do(context.Background(), func(tx tracker.Tx) (err error) {
 		r, err = s.Runs.Claim(tx, req, time.Now())
 		return err

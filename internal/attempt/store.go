@@ -73,7 +73,10 @@ func (s *Store) Live() ([]*Record, []*BadRecord, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	sort.Slice(entries, func(i, j int) bool { return plan.NaturalLess(entries[i].Slice, entries[j].Slice) })
+	sort.Slice(entries, func(i, j int) bool {
+		a, b := entries[i], entries[j]
+		return plan.NaturalLess(a.Slice, b.Slice) || a.Slice == b.Slice && a.N < b.N
+	})
 	var recs []*Record
 	var bad []*BadRecord
 	for _, e := range entries {

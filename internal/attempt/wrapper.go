@@ -158,7 +158,7 @@ func (w *Wrapper) begin(ctx context.Context, id proc.ID) error {
 		if err != nil || disk.Phase != plan.Claimed || disk.Token != w.rec.Token {
 			return ErrLate
 		}
-		it, err := tx.Item(w.rec.Slice)
+		it, err := w.rec.of(tx).Item(w.rec.Slice)
 		if err != nil {
 			return err
 		}

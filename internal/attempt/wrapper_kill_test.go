@@ -1,7 +1,9 @@
 package attempt_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -10,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/slice"
 )
 
 // rewrite changes an open record as only a test may.
@@ -146,5 +151,56 @@ esac; ran`)
 		if live, _, err := s.Runs.Live(); err != nil || len(live) != 0 {
 			t.Fatalf("round %d: live %v %v", i, live, err)
 		}
+	}
+}
+
+// A task's wrapper is killed at any instant, where there is no project. It has done its task if its agent's result is in
+// the log, else it has crashed; a claim that didn't start leaves nothing. Nothing but runs is ever written.
+func TestTaskKilledAnywhere(t *testing.T) {
+	root := t.TempDir()
+	pr, err := project.OpenRuns(root)
+	check(t, err)
+	a, err := agent.Find("script", agent.Config{Custom: map[string][]string{"script": {"sh", "-c", prelude + "ran; sleep 0.01; result; ran; exec sleep 600"}}})
+	check(t, err)
+	s := &site{pr, t, a}
+	task := &attempt.Task{Name: "quick", Prompt: "/gl:quick x", Text: "x"}
+	claim := func() *attempt.Record {
+		return s.request(attempt.Request{ID: "@quick", Task: task, Agent: a, Job: agent.Job{Dir: root, Prompt: task.Prompt}, Runner: "process"})
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 3))
+	for i := range rounds(20) {
+		r := claim()
+		w := s.start(r)
+		if i%3 > 0 {
+			s.awaitRun(r)
+		}
+		time.Sleep(time.Duration(random.Int64N(int64(40 * time.Millisecond))))
+		check(t, w.Process.Kill())
+		w.await(t)
+		until(t, "a gate without a wrapper is gone", func() bool {
+			return s.get(r).Phase != plan.Claimed || len(bearers(t, r.Token)) == 0
+		})
+		killed := s.get(r)
+		final := s.clean(r)
+		nobodyLeft(t, killed)
+		log, _ := os.ReadFile(s.Runs.LogPath(r.Slice, r.N))
+		finished := bytes.Contains(log, []byte(`"success"`))
+		switch {
+		case killed.Phase == plan.Claimed && s.ran(r):
+			t.Fatalf("round %d: the agent ran, and there is no record of it", i)
+		case killed.Phase != plan.Claimed && finished != (final.Outcome == plan.Complete), final.Outcome == plan.StalledOut:
+			t.Fatalf("round %d: %s (%s), and the log is %q", i, final.Outcome, final.Detail, log)
+		}
+		if live, _, err := s.Runs.Live(); err != nil || len(live) != 0 {
+			t.Fatalf("round %d: live %v %v", i, live, err)
+		}
+		check(t, os.RemoveAll(filepath.Join(root, "ran."+r.Name())))
+		check(t, os.RemoveAll(s.Runs.LogPath(r.Slice, r.N))) // a claim that was given back leaves its number to the next
+	}
+	_, err = project.Open(root)
+	if !errors.Is(err, slice.ErrNoState) {
+		t.Errorf("a project has come about: %v", err)
 	}
 }

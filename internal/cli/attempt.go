@@ -46,7 +46,11 @@ func runAttempt(ctx context.Context, e *env, args []string) error {
 		for range deaf {
 		}
 	}()
-	pr, err := project.Open(root)
+	open := project.Open
+	if attempt.IsTask(id) {
+		open = project.OpenRuns
+	}
+	pr, err := open(root)
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func (o checkOptions) look(ctx context.Context, e *env) ([]*install.State, []str
 // haveCommands says whether Claude Code finds /gl:slice from here.
 func (e *env) haveCommands(ctx context.Context) (bool, error) {
 	t, err := e.place(ctx, install.Claude, install.Local)
-	return install.Commands(t.Root, e.getenv), err
+	return install.Has(t.Root, "slice", e.getenv), err
 }
 
 func newCheckDoc(states []*install.State, shadowed []string) *checkDoc {

@@ -101,6 +101,8 @@ const (
 	groupBuild   = "build"
 	groupState   = "state"
 	groupRun     = "run"
+	groupCode    = "code"
+	groupRelease = "release"
 	groupSession = "session"
 	groupFiles   = "files"
 	groupAdmin   = "admin"
@@ -132,6 +134,8 @@ agents in parallel over a dependency graph until everything is green.` + "\n" + 
 		&cobra.Group{ID: groupBuild, Title: "Building:"},
 		&cobra.Group{ID: groupState, Title: "State and progress:"},
 		&cobra.Group{ID: groupRun, Title: "Running sessions:"},
+		&cobra.Group{ID: groupCode, Title: "Existing code:"},
+		&cobra.Group{ID: groupRelease, Title: "Release:"},
 		&cobra.Group{ID: groupSession, Title: "Session:"},
 		&cobra.Group{ID: groupFiles, Title: "State, for slash commands and scripts:"},
 		&cobra.Group{ID: groupAdmin, Title: "Admin:"},
@@ -144,10 +148,12 @@ agents in parallel over a dependency graph until everything is green.` + "\n" + 
 		}
 		order = append(order, commands...)
 	}
-	add(groupBegin, newInit(e), newRoadmap(e))
-	add(groupBuild, newSlice(e), newAccept(e), newReject(e), newRetry(e))
+	add(groupBegin, newInit(e), newDesign(e), newRoadmap(e))
+	add(groupBuild, newSlice(e), newQuick(e), newAccept(e), newReject(e), newRetry(e))
 	add(groupState, newStatus(e), newWhy(e), newGraph(e), newLogs(e), newDebug(e), newChangelog(e))
 	add(groupRun, newAttach(e), newStop(e))
+	add(groupCode, newAssess(e), newMap(e), newWrap(e))
+	add(groupRelease, newShip(e))
 	add(groupSession, newPause(e), newResume(e))
 	add(groupFiles, newState(e), newAddSlice(e), newMigrate(e), newSettings(e), newDoctor(e))
 	add(groupAdmin, newInstall(e), newUninstall(e), newCheck(e), newHook(e), newRef(e), newDemo(e), newVersion(e))

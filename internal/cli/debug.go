@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -31,9 +32,10 @@ Exit codes: 0 reported, also where the tests fail; 1 there is no such slice, or 
 		Example: `  gl debug
   gl debug S-07
   gl debug S-07 --run-tests
+  gl debug @quick              the last quick tasks
   gl debug S-07 --json > report.json`,
 		Args:              args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: e.completeFirstID,
+		ValidArgsFunction: e.completeFirstAttempt,
 		RunE: func(c *cobra.Command, a []string) error {
 			return runDebug(c.Context(), e, append(a, "")[0], runTests, asJSON)
 		},
@@ -48,7 +50,8 @@ type debugDoc struct {
 	SchemaVersion int           `json:"schema_version"`
 	Root          string        `json:"root"`
 	Slice         *debugSlice   `json:"slice"`   // null without an id
-	Project       *debugProject `json:"project"` // null with one
+	Task          *debugTask    `json:"task"`    // null without the id of a task
+	Project       *debugProject `json:"project"` // null with an id
 	Tests         debugTests    `json:"tests"`
 	Git           debugGit      `json:"git"`
 	Hold          *plan.Hold    `json:"hold"`
@@ -65,6 +68,12 @@ type debugGit struct {
 }
 
 func runDebug(ctx context.Context, e *env, id string, runTests, asJSON bool) error {
+	if task, n, ok := attempt.SplitTask(id); ok {
+		if runTests {
+			return usage("--run-tests goes with a slice, or without an id")
+		}
+		return runDebugTask(ctx, e, task, n, asJSON)
+	}
 	pr, err := e.project()
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ func runDemo(ctx context.Context, e *env, dir, agentName string) error {
 	if isTerminal(e.out) && tmux.Installed() {
 		how = "tmux"
 	}
-	j, err := newJob(e, pr, sliceOptions{watch: true, runner: how, agent: agentName})
+	j, err := newJob(e, pr, sliceOptions{watch: true, runner: how, agent: agentName}, "slice")
 	if err != nil {
 		return err
 	}

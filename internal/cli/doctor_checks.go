@@ -273,7 +273,7 @@ func checkAttempts(x *exam) []finding {
 			all = append(all, fixable(path, "what is left of an attempt that is settled").of(r.Slice))
 		case dead:
 			all = append(all, fixable(path, fmt.Sprintf("attempt %d of %s isn't settled, and its gl process is gone", r.N, r.Slice)).of(r.Slice))
-		case x.p.State(r.Slice) == nil:
+		case x.p.State(r.Slice) == nil && !r.IsTask():
 			all = append(all, found(isWarning, path, fmt.Sprintf("attempt %d runs, but %s is no slice any more", r.N, r.Slice),
 				"gl stop "+r.Slice).of(r.Slice))
 		}
@@ -300,7 +300,7 @@ func checkRecords(x *exam) []finding {
 	}
 	var gone []string
 	for id, entries := range x.index {
-		if x.p.State(id) == nil && !slices.ContainsFunc(x.live, func(r *attempt.Record) bool { return r.Slice == id }) {
+		if x.p.State(id) == nil && !attempt.IsTask(id) && !slices.ContainsFunc(x.live, func(r *attempt.Record) bool { return r.Slice == id }) {
 			gone = append(gone, id)
 		}
 		for _, en := range entries {

@@ -100,7 +100,7 @@ func checkAgent(x *exam) []finding {
 		}
 		return []finding{found(isError, "", fmt.Sprintf("%s, the agent, is not on PATH", a.Program), help)}
 	}
-	if a.Stream == agent.StreamClaude && a.Login != "" && !install.Commands(x.pr.Root, x.e.getenv) {
+	if a.Stream == agent.StreamClaude && a.Login != "" && !install.Has(x.pr.Root, "slice", x.e.getenv) {
 		return []finding{found(isNote, "", "the /gl: commands aren't installed for Claude Code; agents that gl starts get them all the same",
 			"gl install --global, or gl install --local")}
 	}

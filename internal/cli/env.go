@@ -18,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
 	"greenlight/internal/near"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -84,7 +85,9 @@ func (e *env) inside() bool {
 }
 
 // project opens the project that gl was called in.
-func (e *env) project() (*project.Project, error) {
+func (e *env) project() (*project.Project, error) { return e.open(project.Open) }
+
+func (e *env) open(open func(root string) (*project.Project, error)) (*project.Project, error) {
 	dir, err := e.dir()
 	if err != nil {
 		return nil, err
@@ -93,7 +96,7 @@ func (e *env) project() (*project.Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	pr, err := project.Open(root)
+	pr, err := open(root)
 	if err != nil || e.systemFlag == "" {
 		return pr, err
 	}
@@ -115,6 +118,9 @@ func (e *env) greenlight() (*project.Project, error) {
 
 // resolve finds the slice that a person means, and says so where it isn't what was typed.
 func (e *env) resolve(p *plan.Plan, id string) (string, error) {
+	if attempt.IsTask(id) {
+		return "", fmt.Errorf("%s is no slice: gl logs, gl debug and gl stop take the attempts at tasks", id)
+	}
 	match, note, err := slice.Resolve(id, p.IDs())
 	if err != nil {
 		return "", err

@@ -29,17 +29,18 @@ type initOptions struct {
 func newInit(e *env) *cobra.Command {
 	var o initOptions
 	c := &cobra.Command{
-		Use:   "init --no-agent",
-		Short: "Begin a project: the skeleton of its state",
-		Long: `Begin a project in the current directory, or in -C DIR: .greenlight with config.json (the defaults, spelt out),
+		Use:   "init",
+		Short: "Begin a project, in a conversation with the agent; or only its skeleton",
+		Long: `Begin a project in a conversation with the agent: the interview, the contracts and the graph of slices: /gl:init. In a
+project that is there already it is told what there is.` + fmt.Sprintf(talkHelp, "/gl:init", "or the skeleton can't be made") + `
+
+--no-agent begins it without: in the current directory, or in -C DIR, .greenlight with config.json (the defaults, spelt out),
 GRAPH.json, a file for each slice of it, project-state.json and STATE.md. It is made whole or not at all; a project
 that is there already is refused.
 
 --graph takes the slices and their order from a file: {"slices": {"S-1": {"name": "…", "depends_on": []}, …}}, or an
-array of objects with an id. Ids that are unknown, doubled or malformed, and cycles, are refused by name.
-
-Exit codes: 0 made; 1 there is a project already, the graph has faults, or it can't be written; 2 wrong usage.`,
-		Example: "  gl init --no-agent\n  gl init --no-agent --graph plan.json",
+array of objects with an id. Ids that are unknown, doubled or malformed, and cycles, are refused by name.`,
+		Example: "  gl init\n  gl init --no-agent\n  gl init --no-agent --graph plan.json",
 		Args:    args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runInit(c.Context(), e, o)
@@ -57,8 +58,7 @@ func runInit(ctx context.Context, e *env, o initOptions) error {
 	case !o.noAgent && (o.graph != "" || o.json):
 		return usage("--graph and --json go with --no-agent")
 	case !o.noAgent:
-		return errors.New(`the interview is the agent's: start it with claude "/gl:init". ` +
-			"For the skeleton alone, run gl init --no-agent")
+		return e.interview(ctx)
 	}
 	root, err := e.initRoot(ctx)
 	if err != nil {
@@ -79,6 +79,25 @@ func runInit(ctx context.Context, e *env, o initOptions) error {
 	e.print("Made .greenlight in %s: %s, %s\n", root, plan.Count(len(s.ids), "slice"), strings.Join(s.files(), ", "))
 	e.print("Next: %s\n", s.next())
 	return nil
+}
+
+// interview begins the conversation, in a project or where one may begin.
+func (e *env) interview(ctx context.Context) error {
+	pr, root, err := e.talkProject()
+	if err != nil {
+		return err
+	}
+	if pr == nil && !e.inside() {
+		if err := notLinked(ctx, root); err != nil {
+			return err
+		}
+		e.noteGitRoot(ctx, root)
+	}
+	if !e.inside() && !e.hasTerminal() {
+		return errors.New("gl init is a conversation, and needs a terminal on its standard input and output: run gl init --no-agent " +
+			"for the skeleton alone")
+	}
+	return e.talk(ctx, talk{command: "gl init", name: "init", prompt: "/gl:init", root: root, pr: pr})
 }
 
 type initDoc struct {
@@ -122,8 +141,8 @@ func (e *env) initRoot(ctx context.Context) (string, error) {
 func mayBegin(dir, found string, chosen bool) error {
 	_, err := slice.Detect(found)
 	switch {
-	case found == dir && errors.Is(err, slice.ErrNoState):
-		return nil // a .greenlight without any state yet
+	case errors.Is(err, slice.ErrNoState) && isInside(dir, found):
+		return nil // a .greenlight without any state yet: only tasks have run
 	case found == dir && err != nil:
 		return err
 	case found == dir:

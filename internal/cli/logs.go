@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -42,9 +43,10 @@ Exit codes: 0 shown; 1 there is no such attempt; 2 wrong usage; 130, 143 interru
 		Example: `  gl logs S-07
   gl logs -f S-07              follow it until the attempt ends
   gl logs S-07 --attempt 2
+  gl logs @quick               of the last quick task; @quick.2 is the second one
   gl logs S-07 --raw | jq .    the agent's stream as it came`,
 		Args:              args(cobra.ExactArgs(1)),
-		ValidArgsFunction: e.completeFirstID,
+		ValidArgsFunction: e.completeFirstAttempt,
 		RunE: func(c *cobra.Command, a []string) error {
 			if c.Flags().Changed("attempt") && o.n < 1 {
 				return usage("--attempt must be 1 or more, not %d", o.n)
@@ -60,9 +62,15 @@ Exit codes: 0 shown; 1 there is no such attempt; 2 wrong usage; 130, 143 interru
 }
 
 func runLogs(ctx context.Context, e *env, id string, o logsOptions) error {
-	pr, err := e.project()
+	pr, err := e.anyProject()
 	if err != nil {
 		return err
+	}
+	if task, n, ok := attempt.SplitTask(id); ok {
+		id = task
+		if o.n == 0 {
+			o.n = n
+		}
 	}
 	rec, err := findAttempt(e, pr, id, o.n)
 	if err != nil {
@@ -90,6 +98,9 @@ func findAttempt(e *env, pr *project.Project, id string, n int) (*attempt.Record
 	if err != nil {
 		return nil, err
 	}
+	if attempt.IsTask(id) && len(all[id]) == 0 {
+		return nil, fmt.Errorf("no attempt here is called %s%s", id, tasksIn(all))
+	}
 	if len(all[id]) == 0 { // else its slice may be gone, and what its agent did is there all the same
 		if id, err = e.resolve(p, id); err != nil {
 			return nil, err
@@ -111,6 +122,26 @@ func findAttempt(e *env, pr *project.Project, id string, n int) (*attempt.Record
 		return nil, fmt.Errorf("read the record of attempt %d of %s: %w", n, id, err)
 	}
 	return rec, nil
+}
+
+// tasksIn names the tasks that there are attempts at: " (there are: @map, @quick)".
+func tasksIn(all map[string][]attempt.Entry) string {
+	ids := taskIDs(all)
+	if len(ids) == 0 {
+		return ""
+	}
+	return " (there are: " + strings.Join(ids, ", ") + ")"
+}
+
+func taskIDs(all map[string][]attempt.Entry) []string {
+	var ids []string
+	for id := range all {
+		if attempt.IsTask(id) {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // getAttempt reads a record. One that is settled between the look among the settled and the look among the open ones
@@ -202,8 +233,11 @@ func (l *logView) over() (over bool, word string) {
 			l.rec = again
 			return true, ""
 		}
-		return true, fmt.Sprintf("attempt %d of %s isn't settled, but its gl process is gone: gl retry %s settles it",
-			rec.N, rec.Slice, rec.Slice)
+		settle := "gl retry " + rec.Slice
+		if rec.IsTask() {
+			settle = "gl stop " + rec.Label()
+		}
+		return true, fmt.Sprintf("attempt %d of %s isn't settled, but its gl process is gone: %s settles it", rec.N, rec.Slice, settle)
 	}
 	return rec.Phase == plan.Settled, ""
 }
@@ -243,17 +277,7 @@ func (l *logView) end() {
 		return
 	}
 	r := l.rec
-	parts := []string{outcomeText(r)}
-	if r.StartedAt != nil && r.EndedAt != nil {
-		parts = append(parts, "after "+plan.Age(r.EndedAt.Sub(*r.StartedAt)))
-	}
-	if r.Evidence != nil && r.Evidence.Result != nil {
-		parts = append(parts, plan.Count(r.Evidence.Result.Turns, "turn"))
-	}
-	if cost := r.Cost(); cost != nil {
-		parts = append(parts, fmt.Sprintf("$%.2f", *cost))
-	}
-	l.line(strings.Join(parts, ", "))
+	l.line(strings.Join(append([]string{outcomeText(r)}, spent(r)...), ", "))
 }
 
 // outcomeText is how an attempt ended, in a few words: "failed: exit 7", "interrupted in tests".

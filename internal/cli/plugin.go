@@ -12,28 +12,30 @@ import (
 	"greenlight/content"
 	"greenlight/internal/agent"
 	"greenlight/internal/install"
-	"greenlight/internal/project"
 )
-
-// methodText is what /gl:slice says, for agents that know no slash commands.
-func methodText() string {
-	text, _ := readShipped("commands/slice.md") // embedded: it is there
-	return string(text)
-}
 
 // readShipped reads a file of the embedded plugin.
 func readShipped(name string) ([]byte, error) { return content.Plugin.ReadFile("plugin/" + name) }
 
-// pluginDir is the directory of the plugin that Claude Code is to load so that /gl:slice exists; "" where the content
-// is installed, and for other agents.
-func pluginDir(e *env, pr *project.Project, a agent.Agent) (string, error) {
-	if a.Stream != agent.StreamClaude || a.Login == "" {
+// commandText is what the slash command /gl:NAME says, for agents that know no slash commands.
+func commandText(name string) (string, error) {
+	text, err := readShipped("commands/" + name + ".md")
+	if err != nil {
+		return "", fmt.Errorf("this gl has no text for /gl:%s: install a newer one (gl version)", name)
+	}
+	return string(text), nil
+}
+
+// pluginDir is the directory of the plugin that Claude Code is to load so that /gl:NAME exists; "" where the content is
+// installed, and for other agents. runs is the project's directory of runs.
+func pluginDir(e *env, root, runs string, a agent.Agent, name string) (string, error) {
+	if a.Stream != agent.StreamClaude || a.Login == "" || install.Has(root, name, e.getenv) {
 		return "", nil
 	}
-	if install.Commands(pr.Root, e.getenv) {
-		return "", nil
+	if _, err := commandText(name); err != nil {
+		return "", err
 	}
-	dir, err := unpackPlugin(pr.Runs.Dir())
+	dir, err := unpackPlugin(runs)
 	if err != nil {
 		return "", fmt.Errorf("unpack the plugin for %s: %w", a.Name, err)
 	}

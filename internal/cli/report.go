@@ -104,13 +104,13 @@ func (t *teller) turnover(r drain.Report) []string {
 	for _, rec := range r.Ended {
 		line := t.ended(rec)
 		if len(launched) > 0 {
-			line += " -> launched " + launched[0].Slice
+			line += " -> launched " + launched[0].Label()
 			launched = launched[1:]
 		}
 		lines = append(lines, line)
 	}
 	for _, rec := range launched {
-		lines = append(lines, "launched "+rec.Slice+name(r.Plan, rec.Slice))
+		lines = append(lines, "launched "+rec.Label()+called(r.Plan, rec))
 	}
 	return lines
 }
@@ -120,7 +120,7 @@ func (t *teller) greeting(r drain.Report) []string {
 	n := len(r.Launched)
 	head := fmt.Sprintf("-> %s ready, launching %d", plan.Count(r.Ready, "slice"), n)
 	if r.Ready == 1 {
-		head = "-> launching " + r.Launched[0].Slice + name(r.Plan, r.Launched[0].Slice)
+		head = "-> launching " + r.Launched[0].Label() + called(r.Plan, r.Launched[0])
 	}
 	if rest := r.Ready - n; rest > 0 && t.cfg.Refill {
 		head += fmt.Sprintf("... (%d queued)", rest)
@@ -146,15 +146,19 @@ func (t *teller) greeting(r drain.Report) []string {
 	return lines
 }
 
-func name(p *plan.Plan, id string) string {
-	if st := p.State(id); st != nil && st.Name != id {
+// called is what people read beside the label: " (Session list)".
+func called(p *plan.Plan, rec *attempt.Record) string {
+	if rec.IsTask() && rec.Title != "" {
+		return " (" + brief(rec.Title) + ")"
+	}
+	if st := p.State(rec.Slice); st != nil && st.Name != rec.Slice {
 		return " (" + st.Name + ")"
 	}
 	return ""
 }
 
 func (t *teller) ended(rec *attempt.Record) string {
-	if rec.Outcome == plan.Complete && rec.StartedAt != nil && rec.EndedAt != nil {
+	if rec.Outcome == plan.Complete && !rec.IsTask() && rec.StartedAt != nil && rec.EndedAt != nil {
 		t.spent += rec.EndedAt.Sub(*rec.StartedAt)
 		t.complete++
 	}
@@ -165,13 +169,16 @@ func (t *teller) ended(rec *attempt.Record) string {
 func endedText(rec *attempt.Record) string {
 	switch rec.Outcome {
 	case plan.Complete:
-		return fmt.Sprintf("%s complete (%s)", rec.Slice, rec.Detail)
+		if rec.Detail == "" {
+			return rec.Label() + " complete"
+		}
+		return fmt.Sprintf("%s complete (%s)", rec.Label(), rec.Detail)
 	case plan.FailedOut, plan.Hung, plan.StalledOut, plan.Crashed:
-		return fmt.Sprintf("%s %s (%s, gl logs %s)", rec.Slice, rec.Outcome, rec.Detail, rec.Slice)
+		return fmt.Sprintf("%s %s (%s, gl logs %s)", rec.Label(), rec.Outcome, rec.Detail, rec.Label())
 	case plan.WaitingOut:
-		return fmt.Sprintf("%s is %s", rec.Slice, rec.Detail)
+		return fmt.Sprintf("%s is %s", rec.Label(), rec.Detail)
 	}
-	return fmt.Sprintf("%s %s (%s)", rec.Slice, rec.Outcome, rec.Detail)
+	return fmt.Sprintf("%s %s (%s)", rec.Label(), rec.Outcome, rec.Detail)
 }
 
 // summary is the end of a run: the seeds' line, and the reason of each slice left.

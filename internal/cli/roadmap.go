@@ -28,8 +28,7 @@ func newRoadmap(e *env) *cobra.Command {
 		Long: `Print .greenlight/ROADMAP.md. On a terminal its headings stand out, and below it stands how far each milestone is, from
 the slices; into a pipe or a file it goes byte for byte.
 
-To plan a new milestone, or to archive one that is done, talk to the agent: /gl:roadmap milestone and /gl:roadmap archive
-in Claude Code.
+To plan a new milestone, or to archive one that is done, talk to the agent: gl roadmap milestone, gl roadmap archive.
 
 Exit codes: 0 printed; 1 there is no roadmap, or no project; 2 wrong usage.`,
 		Example: `  gl roadmap
@@ -39,8 +38,8 @@ Exit codes: 0 printed; 1 there is no roadmap, or no project; 2 wrong usage.`,
 	}
 	c.SuggestionsMinimumDistance = 2
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
-	c.AddCommand(newRoadmapTalk("milestone", "Plan the next milestone with the agent"),
-		newRoadmapTalk("archive", "Archive a milestone that is done, with the agent"))
+	c.AddCommand(newRoadmapTalk(e, "milestone", "Plan the next milestone with the agent"),
+		newRoadmapTalk(e, "archive", "Archive a milestone that is done, with the agent"))
 	return c
 }
 
@@ -56,18 +55,16 @@ func onlySubcommands(c *cobra.Command, a []string) error {
 	return usage("unknown command %q for %s%s", a[0], c.CommandPath(), hint)
 }
 
-func newRoadmapTalk(name, short string) *cobra.Command {
-	command := "/gl:roadmap " + name
+func newRoadmapTalk(e *env, name, short string) *cobra.Command {
+	prompt := "/gl:roadmap " + name
 	return &cobra.Command{
-		Use:   name,
-		Short: short,
-		Long: short + `. That is a talk, so it happens in Claude Code: this command only names what to type there.
-
-Exit codes: 1 always; 2 wrong usage.`,
+		Use:     name,
+		Short:   short,
+		Long:    short + ": " + prompt + "." + fmt.Sprintf(talkHelp, prompt, "or no project"),
 		Example: "  gl roadmap " + name,
 		Args:    args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error {
-			return fmt.Errorf("gl roadmap %s is a talk with the agent: type %s in Claude Code", name, command)
+		RunE: func(c *cobra.Command, _ []string) error {
+			return e.talkInProject(c.Context(), "roadmap", name)
 		},
 	}
 }
@@ -93,7 +90,7 @@ func runRoadmap(e *env, asJSON bool) error {
 	}
 	data, err := os.ReadFile(filepath.Join(pr.Root, roadmapFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no %s: type /gl:roadmap milestone in Claude Code to plan one", roadmapFile)
+		return fmt.Errorf("there is no %s: run gl roadmap milestone in Claude Code to plan one", roadmapFile)
 	}
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime/debug"
 	"strings"
@@ -110,7 +109,7 @@ func runSlice(ctx context.Context, e *env, o sliceOptions, ids []string) error {
 	if e.inside() {
 		return sliceInside(e, pr, p, ids)
 	}
-	job, err := newJob(e, pr, o)
+	job, err := newJob(e, pr, o, "slice")
 	if err != nil {
 		return err
 	}
@@ -161,35 +160,40 @@ type job struct {
 	every  time.Duration
 	agent  agent.Agent
 	parent string // path of gl
+	name   string // of the slash command: "slice"
+	text   string // what it says, for agents without slash commands
 	plugin string
 }
 
-func newJob(e *env, pr *project.Project, o sliceOptions) (*job, error) {
-	j := &job{e: e, pr: pr, o: o, max: pr.Config.Max, every: pr.Config.Interval}
+// newJob also finds the agent, and what it is told where it doesn't know the slash command /gl:NAME.
+func newJob(e *env, pr *project.Project, o sliceOptions, name string) (*job, error) {
+	j := &job{e: e, pr: pr, o: o, max: pr.Config.Max, every: pr.Config.Interval, name: name}
 	if o.max > 0 {
 		j.max = o.max
 	}
 	if o.interval > 0 {
 		j.every = o.interval
 	}
-	name := pr.Config.Agent
-	if o.agent != "" {
-		name = o.agent
+	if o.agent == "" {
+		o.agent = pr.Config.Agent
 	}
 	var err error
 	if j.parent, err = self(); err != nil {
 		return nil, err
 	}
-	j.agent, err = agent.Find(name, agent.Config{ClaudeFlags: pr.Config.Flags, Custom: pr.Config.Agents, Self: j.parent})
+	j.agent, err = agent.Find(o.agent, agent.Config{ClaudeFlags: pr.Config.Flags, Custom: pr.Config.Agents, Self: j.parent})
 	if err != nil {
 		return nil, &exitError{exitUsage, err}
 	}
-	if spec, ok := strings.CutPrefix(name, "rehearsal"); ok && j.agent.Program == j.parent {
+	if spec, ok := strings.CutPrefix(o.agent, "rehearsal"); ok && j.agent.Program == j.parent {
 		if _, err := rehearsal.ParseSpec(strings.TrimPrefix(spec, ":")); err != nil {
 			return nil, &exitError{exitUsage, err}
 		}
 	}
-	return j, nil
+	if j.agent.Prompts == agent.MethodText {
+		j.text, err = commandText(name)
+	}
+	return j, err
 }
 
 // parallel says whether agents run beside each other: in tmux, unless it is missing or something else was asked for.
@@ -251,16 +255,11 @@ func (j *job) run(ctx context.Context) error {
 
 // present checks that the agent's program is there, before anything is claimed.
 func (j *job) present() error {
-	if _, err := exec.LookPath(j.agent.Program); err == nil {
-		var err error
-		j.plugin, err = pluginDir(j.e, j.pr, j.agent)
-		return err
+	err := notOnPath(j.agent)
+	if err == nil {
+		j.plugin, err = pluginDir(j.e, j.pr.Root, j.pr.Runs.Dir(), j.agent, j.name)
 	}
-	msg := fmt.Sprintf("%s is not on PATH", j.agent.Program)
-	if j.agent.Install != "" {
-		msg += ": install it with " + j.agent.Install
-	}
-	return &exitError{exitMissing, errors.New(msg)}
+	return err
 }
 
 func (j *job) scope() []string {
@@ -293,7 +292,7 @@ func (j *job) config(p *plan.Plan) drain.Config {
 	}
 	here := !j.parallel() || !j.o.watch && ready == 1
 	return drain.Config{
-		Project: j.pr, Agent: j.agent, Job: agent.Job{Dir: j.pr.Root, PluginDir: j.plugin, Instructions: methodText()},
+		Project: j.pr, Agent: j.agent, Job: agent.Job{Dir: j.pr.Root, PluginDir: j.plugin, Instructions: j.text},
 		IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force,
 		Max: j.max, Serial: here, Foreground: here, Lead: j.o.watch,
 		Refill:   j.o.watch || len(j.ids) > 1 || here && (ready > 1 || j.o.sequential),
@@ -356,7 +355,11 @@ func (j *job) tmux(process *runner.Process) (*runner.Tmux, error) {
 
 // conclude prints what is to be known at the end and gives the exit code.
 func (j *job) conclude(cfg drain.Config, t *teller, res *drain.Result) error {
-	t.summary(res)
+	if cfg.Task == nil {
+		t.summary(res)
+	} else {
+		j.taskSummary(res)
+	}
 	if sig, ok := res.Signal.(syscall.Signal); ok {
 		return &exitError{code: exitSignal + int(sig)}
 	}

@@ -21,7 +21,7 @@ func dryRun(e *env, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) e
 		id = launch[0]
 	}
 	command := j.agent.Command(agent.Job{Prompt: pr.Tracker.Prompt(id), Dir: pr.Root, SessionID: "UUID", Slice: "ID",
-		Instructions: methodText()})
+		Instructions: j.text})
 	if o.json {
 		return e.json(dryDoc(p, launch, command))
 	}

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 )
@@ -38,24 +37,12 @@ func sliceInside(e *env, pr *project.Project, p *plan.Plan, ids []string) error 
 func (e *env) describe(p *plan.Plan, id string) error {
 	st := p.State(id)
 	e.print("%s\n", id)
-	line := func(key, value string) {
-		if value != "" {
-			e.print("%s: %s\n", key, strings.ReplaceAll(agent.Clean(value), "\n", " "))
-		}
-	}
-	line("name", st.Name)
-	line("status", st.Status)
-	line("step", st.Step)
-	line("milestone", st.Milestone)
-	line("deps", strings.Join(st.Deps, ","))
-	line("file", st.File)
-	line("session", st.Session)
-	if e.getenv("GL_SESSION") != "" {
-		line("headless", "nobody can answer")
-	}
+	note := ""
 	if len(st.Needs) > 0 || st.Class != plan.Available && st.Class != plan.Active {
-		line("note", p.Why(id, time.Now()).String())
+		note = p.Why(id, time.Now()).String()
 	}
+	e.pairs([]keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step}, {"milestone", st.Milestone},
+		{"deps", strings.Join(st.Deps, ",")}, {"file", st.File}, {"session", st.Session}, e.headless(), {"note", note}})
 	return nil
 }
 

@@ -66,7 +66,7 @@ Exit codes: 0 shown; 1 there is no project, or no such milestone; 2 wrong usage.
 func runStatus(ctx context.Context, e *env, o statusOptions) error {
 	pr, err := e.project()
 	if err != nil {
-		return err
+		return e.stateless(err)
 	}
 	now := time.Now()
 	p, err := shownPlan(pr, now, o.milestone)

@@ -1,6 +1,10 @@
 package cli
 
-import "greenlight/internal/plan"
+import (
+	"time"
+
+	"greenlight/internal/plan"
+)
 
 // A statusDoc is what gl status --json prints; docs/schema/status.schema.json describes it. Lists are never null, and
 // what is unknown is null rather than empty or 0. Changes only add keys, or count schema_version up.
@@ -13,6 +17,7 @@ type statusDoc struct {
 	Done          int             `json:"done"`
 	Slices        []statusSlice   `json:"slices"`
 	Running       []string        `json:"running"`
+	Tasks         []statusTask    `json:"tasks"` // agents that run on no slice
 	Ready         []string        `json:"ready"` // in launch order
 	Blocked       []statusBlocked `json:"blocked"`
 	Failed        []string        `json:"failed"`
@@ -42,6 +47,15 @@ type statusSlice struct {
 	Attempts      int        `json:"attempts"` // used up; a rate limit uses none
 }
 
+// A statusTask is an open attempt at a task.
+type statusTask struct {
+	ID      string     `json:"id"` // "@quick"
+	N       int        `json:"n"`  // several may run at a time
+	Text    *string    `json:"text"`
+	Agent   string     `json:"agent"`
+	Started *time.Time `json:"started"` // null before its agent runs
+}
+
 type statusBlocked struct {
 	ID      string   `json:"id"`
 	Needs   []string `json:"needs"`
@@ -64,7 +78,7 @@ func newStatusDoc(p *plan.Plan, milestone string) statusDoc {
 	doc := statusDoc{
 		SchemaVersion: 1, Format: s.Format, Root: s.Root, Milestone: known(milestone),
 		Total: p.Total, Done: p.Done, Slices: []statusSlice{},
-		Running: orEmpty(p.Running), Ready: orEmpty(p.Ready), Blocked: []statusBlocked{},
+		Running: orEmpty(p.Running), Tasks: []statusTask{}, Ready: orEmpty(p.Ready), Blocked: []statusBlocked{},
 		Failed: orEmpty(p.Failed), Stalled: orEmpty(p.Stalled), Waiting: orEmpty(p.Waiting), Unknown: orEmpty(p.Unknown),
 		Tests: statusTests{Passing: p.Tests, Failing: p.Failing, Security: p.Security},
 		Hold:  p.Hold, Warnings: []statusWarning{},
@@ -74,11 +88,22 @@ func newStatusDoc(p *plan.Plan, milestone string) statusDoc {
 			doc.Slices = append(doc.Slices, newStatusSlice(st, s.Used[st.ID]))
 		}
 	}
+	for _, t := range s.Tasks {
+		doc.Tasks = append(doc.Tasks, newStatusTask(t))
+	}
 	for _, id := range p.Blocked {
 		doc.Blocked = append(doc.Blocked, statusBlocked{id, orEmpty(p.State(id).Needs), p.Because(id)})
 	}
 	for _, w := range p.Warnings {
 		doc.Warnings = append(doc.Warnings, statusWarning{known(w.Path), w.Message})
+	}
+	return doc
+}
+
+func newStatusTask(t plan.Task) statusTask {
+	doc := statusTask{ID: t.ID, N: t.Attempt.N, Text: known(t.Text), Agent: t.Attempt.Agent}
+	if !t.Attempt.Started.IsZero() {
+		doc.Started = &t.Attempt.Started
 	}
 	return doc
 }

@@ -26,8 +26,8 @@ func newStop(e *env) *cobra.Command {
 again, another one is stalled until gl retry. A gl slice --watch that runs goes on with other slices; --all ends it, too.
 
 Exit codes: 0 they are ended; 1 one of them isn't running, or can't be ended; 2 wrong usage.`,
-		Example:           "  gl stop S-07\n  gl stop --all",
-		ValidArgsFunction: e.completeIDs,
+		Example:           "  gl stop S-07\n  gl stop @quick.2\n  gl stop --all",
+		ValidArgsFunction: e.completeTasks(e.completeIDs, true),
 		RunE: func(c *cobra.Command, ids []string) error {
 			if all && len(ids) > 0 {
 				return usage("give ids or --all, not both")
@@ -40,7 +40,7 @@ Exit codes: 0 they are ended; 1 one of them isn't running, or can't be ended; 2 
 }
 
 func runStop(ctx context.Context, e *env, ids []string, all bool) error {
-	pr, err := e.project()
+	pr, err := e.anyProject()
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func nothingNamed(pr *project.Project) error {
 	}
 	ids := make([]string, len(live))
 	for i, r := range live {
-		ids[i] = r.Slice
+		ids[i] = r.Label()
 	}
 	return usage("which slice? running: %s (gl stop --all ends all)", strings.Join(ids, ", "))
 }
@@ -101,7 +101,7 @@ func putStopMark(ctx context.Context, pr *project.Project) error {
 func (e *env) reconcile(ctx context.Context, pr *project.Project) ([]*attempt.Record, error) {
 	settled, err := drain.Reconcile(ctx, pr)
 	for _, r := range settled {
-		e.message("%s %s (%s)", r.Slice, r.Outcome, r.Detail)
+		e.message("%s %s (%s)", r.Label(), r.Outcome, r.Detail)
 	}
 	return settled, err
 }
@@ -130,6 +130,14 @@ func chosen(e *env, pr *project.Project, ids []string, live, dead []*attempt.Rec
 	var recs []*attempt.Record
 	var errs []error
 	for _, id := range ids {
+		if attempt.IsTask(id) {
+			mine := tasksCalled(id, live)
+			if len(mine)+len(tasksCalled(id, dead)) == 0 {
+				errs = append(errs, fmt.Errorf("%s isn't running", id))
+			}
+			recs = append(recs, mine...)
+			continue
+		}
 		id, err := resolveRunning(e, p, id, live)
 		switch {
 		case err != nil:
@@ -142,6 +150,17 @@ func chosen(e *env, pr *project.Project, ids []string, live, dead []*attempt.Rec
 		}
 	}
 	return recs, errs
+}
+
+// tasksCalled are the attempts at tasks that the id means: one by its name, or all of the kind.
+func tasksCalled(id string, recs []*attempt.Record) []*attempt.Record {
+	var mine []*attempt.Record
+	for _, r := range recs {
+		if r.IsTask() && (r.Slice == id || r.Name() == id) {
+			mine = append(mine, r)
+		}
+	}
+	return mine
 }
 
 // resolveRunning also knows the agents whose slice was taken out of the project.
@@ -188,7 +207,7 @@ func stopAll(ctx context.Context, e *env, pr *project.Project, recs []*attempt.R
 		r := <-results
 		switch {
 		case r.err != nil:
-			errs = append(errs, fmt.Errorf("stop %s: %w", r.was.Slice, r.err))
+			errs = append(errs, fmt.Errorf("stop %s: %w", r.was.Label(), r.err))
 		case r.final != nil:
 			e.print("%s\n", stoppedText(r.final))
 		}
@@ -200,9 +219,9 @@ func stopAll(ctx context.Context, e *env, pr *project.Project, recs []*attempt.R
 func stoppedText(r *attempt.Record) string {
 	switch r.Outcome {
 	case plan.Interrupted:
-		return fmt.Sprintf("%s stopped (%s)", r.Slice, r.Detail)
+		return fmt.Sprintf("%s stopped (%s)", r.Label(), r.Detail)
 	case plan.Complete:
-		return fmt.Sprintf("%s was done already (%s)", r.Slice, r.Detail)
+		return fmt.Sprintf("%s was done already (%s)", r.Label(), r.Detail)
 	}
-	return fmt.Sprintf("%s had ended already: %s", r.Slice, outcomeText(r))
+	return fmt.Sprintf("%s had ended already: %s", r.Label(), outcomeText(r))
 }

@@ -160,7 +160,13 @@ func attemptText(st *plan.State, r *attempt.Record, now time.Time) string {
 	if r.StartedAt != nil {
 		began = *r.StartedAt
 	}
-	parts := []string{attemptState(st, r, now)}
+	parts := append([]string{attemptState(st, r, now)}, spent(r)...)
+	return fmt.Sprintf("attempt %d with %s, %s: %s", r.N, r.Agent, began.Local().Format("2006-01-02 15:04"), strings.Join(parts, ", "))
+}
+
+// spent is what an attempt took, as far as that is known: "after 12s", "3 turns", "$0.42".
+func spent(r *attempt.Record) []string {
+	var parts []string
 	if d := duration(r); d != nil {
 		parts = append(parts, "after "+plan.Age(*d))
 	}
@@ -170,7 +176,7 @@ func attemptText(st *plan.State, r *attempt.Record, now time.Time) string {
 	if cost := r.Cost(); cost != nil {
 		parts = append(parts, fmt.Sprintf("$%.2f", *cost))
 	}
-	return fmt.Sprintf("attempt %d with %s, %s: %s", r.N, r.Agent, began.Local().Format("2006-01-02 15:04"), strings.Join(parts, ", "))
+	return parts
 }
 
 func attemptState(st *plan.State, r *attempt.Record, now time.Time) string {

@@ -37,7 +37,7 @@ func briefs(p *plan.Plan, ids []string, now time.Time) string {
 	return strings.Join(list, ", ")
 }
 
-// progressList is the running slices with their steps: "S-2 (implementing), S-3 (security)".
+// progressList is the running slices with their steps, and the tasks: "S-2 (implementing), @quick.1 (fix the login)".
 func progressList(p *plan.Plan) string {
 	list := make([]string, len(p.Running))
 	for i, id := range p.Running {
@@ -48,7 +48,31 @@ func progressList(p *plan.Plan) string {
 		}
 		list[i] = id + " (" + agent.Clean(word) + ")"
 	}
+	for i := range p.Snapshot.Tasks {
+		t := &p.Snapshot.Tasks[i]
+		var words []string
+		if t.Text != "" {
+			words = append(words, brief(t.Text))
+		}
+		if t.Attempt.Dead {
+			words = append(words, "its gl process vanished")
+		}
+		item := t.Name()
+		if len(words) > 0 {
+			item += " (" + strings.Join(words, ", ") + ")"
+		}
+		list = append(list, item)
+	}
 	return strings.Join(list, ", ")
+}
+
+// brief is the beginning of a text, for a list.
+func brief(text string) string {
+	const most = 60
+	if r := []rune(oneLine(text)); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return oneLine(text)
 }
 
 // troubleList is failed or stalled slices with the cause and, where an agent tried, the command that shows more.

@@ -28,7 +28,8 @@ type Config struct {
 	Agent   agent.Agent
 	Job     agent.Job // Dir and PluginDir; the rest is filled in for each slice
 
-	IDs       []string // the named slices, in the order given; nil for whatever is ready
+	Task      *attempt.Task // instead of slices: this once
+	IDs       []string      // the named slices, in the order given; nil for whatever is ready
 	Milestone string
 	Force     bool
 
@@ -297,7 +298,7 @@ func (d *drain) meet(ctx context.Context, rec *attempt.Record, r *Report) {
 	}
 	if d.open[name] != nil {
 		d.open[name] = rec
-	} else if d.Lead {
+	} else if d.Lead && !rec.IsTask() { // who started a task waits for it
 		d.open[name] = rec
 		if d.leads {
 			r.Adopted = append(r.Adopted, rec)
@@ -385,10 +386,10 @@ func (d *drain) finished() bool {
 	if d.stopping || d.leads && d.roundOver() {
 		return true
 	}
-	if d.plan.Snapshot.Unsure != "" && time.Since(d.unsureSince()) < settleTime {
+	if d.inDoubt() && time.Since(d.unsureSince()) < settleTime {
 		return false
 	}
-	return len(d.candidates(d.plan)) == 0 || d.plan.Snapshot.Unsure != "" && d.distrust()
+	return len(d.candidates(d.plan)) == 0 || d.inDoubt() && d.distrust()
 }
 
 // finish waits for the wrappers to be through with STATE.md, and leaves it and the rest tidy.

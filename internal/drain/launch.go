@@ -21,13 +21,16 @@ func (d *drain) planAllows() bool {
 	switch {
 	case d.plan.Hold != nil:
 		return false
-	case d.plan.Snapshot.Unsure == "":
+	case !d.inDoubt():
 		d.unsure = time.Time{}
 	case time.Since(d.unsureSince()) < settleTime || d.distrust():
 		return false
 	}
 	return d.free(d.plan) > 0 && len(d.candidates(d.plan)) > 0
 }
+
+// inDoubt says whether the graph can't be read just now. A task needs none.
+func (d *drain) inDoubt() bool { return d.Task == nil && d.plan.Snapshot.Unsure != "" }
 
 // roundOver says whether a drain that doesn't refill has had its round: what a hold stopped in it is still to come.
 func (d *drain) roundOver() bool { return !d.Refill && d.round && len(d.owed) == 0 }
@@ -59,6 +62,12 @@ func (d *drain) free(p *plan.Plan) int {
 
 // candidates are the slices that may be launched, in order, slots or no slots.
 func (d *drain) candidates(p *plan.Plan) []string {
+	if d.Task != nil {
+		if id := attempt.TaskID(d.Task.Name); !d.tried[id] && !d.excluded[id] {
+			return []string{id}
+		}
+		return nil
+	}
 	if d.IDs == nil {
 		secondRound := d.round && !d.Refill // it is for those alone whom a hold has stopped in the first
 		return slices.DeleteFunc(slices.Clone(p.Ready), func(id string) bool {
@@ -79,6 +88,10 @@ func (d *drain) candidates(p *plan.Plan) []string {
 
 func (d *drain) request(id string) attempt.Request {
 	job := d.Job
+	if d.Task != nil {
+		job.Prompt = d.Task.Prompt
+		return attempt.Request{ID: id, Task: d.Task, Named: true, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
+	}
 	job.Prompt = d.Project.Tracker.Prompt(id)
 	return attempt.Request{System: d.Project.System().Key, ID: id, Named: d.IDs != nil, Force: d.Force, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
 }
@@ -137,6 +150,9 @@ func (d *drain) claim(tx tracker.Tx, r *Report) ([]*attempt.Record, error) {
 			break
 		}
 		rec, err := runs.Claim(tx, d.request(id), time.Now())
+		if err != nil && d.Task != nil {
+			return nil, err
+		}
 		if err != nil {
 			// One slice whose file can't be written is no reason to stop the others.
 			d.excluded[id] = true

@@ -55,7 +55,7 @@ func (d *drain) nextLook() time.Duration {
 	if h := d.plan.Hold; h != nil {
 		next = min(next, time.Until(h.Until))
 	}
-	if d.plan.Snapshot.Unsure != "" {
+	if d.inDoubt() {
 		next = min(next, settleTime)
 	}
 	if d.dirty {
@@ -106,6 +106,9 @@ func (d *drain) exited(ctx context.Context, e runner.Exit) (look bool) {
 func (d *drain) afterRecovery(r recovery) {
 	delete(d.recovering, r.name)
 	if r.err == nil {
+		if r.rec != nil && r.rec.IsTask() && d.open[r.name] == nil { // of a gl that is gone
+			d.report(Report{Ended: []*attempt.Record{r.rec}})
+		}
 		return
 	}
 	// It stays open, its slot and its dependants stay safe; but this drain neither tries again nor waits for it.

@@ -156,15 +156,15 @@ func (t Target) loose(want []File) []string {
 	return all
 }
 
-// Commands says whether the slash command that builds slices is where the agent looks for it: in the project at root, or
-// in the user's configuration. It looks for the file alone, however it came there.
-func Commands(root string, getenv func(string) string) bool {
+// Has says whether the slash command /gl:NAME is where the agent looks for it: in the project at root, or in the user's
+// configuration. It looks for the file alone, however it came there.
+func Has(root, name string, getenv func(string) string) bool {
 	return slices.ContainsFunc([]Scope{Local, Global}, func(s Scope) bool {
 		t, err := Find(Claude, s, root, getenv)
 		if err != nil {
 			return false
 		}
-		_, err = os.Stat(t.Path(t.dirs.commands + "/slice.md"))
+		_, err = os.Stat(t.Path(t.dirs.commands + "/" + name + ".md"))
 		return err == nil
 	})
 }

@@ -206,6 +206,7 @@ func (p *Plan) list() {
 		p.Failing += st.Failing
 		p.add(st)
 	}
+	p.Taken += len(p.Snapshot.Tasks)
 	for id, a := range p.Snapshot.Attempts {
 		if a.Open() && p.State(id) == nil {
 			p.Taken++ // its slice was taken out of the project, its agent still runs

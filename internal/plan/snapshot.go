@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"fmt"
 	"math"
 	"time"
 )
@@ -101,6 +102,16 @@ func (a *Attempt) Open() bool { return a != nil && a.Phase != Settled }
 // Live says whether the attempt is open and not proven dead.
 func (a *Attempt) Live() bool { return a.Open() && !a.Dead }
 
+// A Task is an open attempt at something that is no item: it takes a slot, and nothing depends on it.
+type Task struct {
+	ID      string // "@quick"
+	Text    string // what it is about, "" where ID says it all
+	Attempt *Attempt
+}
+
+// Name tells it from others with the same id: "@quick.3".
+func (t *Task) Name() string { return fmt.Sprintf("%s.%d", t.ID, t.Attempt.N) }
+
 // A Hold stops all launches of a project until a time.
 type Hold struct {
 	Until  time.Time `json:"until"`
@@ -122,6 +133,7 @@ type Snapshot struct {
 	Attempts  map[string]*Attempt // the last of each item that isn't done
 	Elsewhere int                 // open attempts at items of another system: they take slots
 	Used      map[string]int      // attempts used up, of items that have any
+	Tasks     []Task              // the open ones, in natural order
 	Hold      *Hold
 	Warnings  []Warning
 }

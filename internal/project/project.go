@@ -90,6 +90,8 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	for _, r := range live {
 		switch {
 		case settledIn(index, r):
+		case r.IsTask():
+			s.Tasks = append(s.Tasks, plan.Task{ID: r.Slice, Text: r.Title, Attempt: p.open(r)})
 		case p.Has(r):
 			s.Attempts[r.Slice] = p.open(r)
 		default:

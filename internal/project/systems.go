@@ -102,9 +102,9 @@ func (p *Project) Views() []*Project {
 	return list
 }
 
-// Has says whether the attempt is at an item of the system that counts.
+// Has says whether the attempt is at an item of the system that counts, or at a task, which belongs to none.
 func (p *Project) Has(r *attempt.Record) bool {
-	return r.System == p.System().Key || r.System == "" && p.System().Key == greenlight
+	return r.IsTask() || r.System == p.System().Key || r.System == "" && p.System().Key == greenlight
 }
 
 // View is the project as the system with that key sees it; as it is, where it doesn't use that one.

@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+)
+
+// A debugTask is what gl debug reports about a task.
+type debugTask struct {
+	ID       string             `json:"id"`       // "@quick"
+	Attempts []debugTaskAttempt `json:"attempts"` // newest first
+	Log      *debugLog          `json:"log"`      // of the newest
+}
+
+type debugTaskAttempt struct {
+	whyAttempt
+	Prompt  string  `json:"prompt"`
+	Summary *string `json:"summary"` // where it belongs, relative to the root
+	Process *string `json:"process"` // of the attempt's gl: "alive", "dead", "unknown"; null once it is settled
+}
+
+// runDebugTask is gl debug @quick, or @quick.2 for one attempt. It needs no state.
+func runDebugTask(ctx context.Context, e *env, id string, n int, asJSON bool) error {
+	x := &debugging{e: e, now: time.Now()}
+	var err error
+	if x.pr, err = e.anyProject(); err != nil {
+		return err
+	}
+	recs, err := x.taskRecords(id, n)
+	if err != nil {
+		return err
+	}
+	doc := debugDoc{SchemaVersion: 1, Root: x.pr.Root, Task: x.task(id, recs), Git: x.git(ctx, "", nil)}
+	if h := x.pr.Runs.Hold(); h != nil && x.now.Before(h.Until) {
+		doc.Hold = h
+	}
+	doc.Tests = x.testCommand()
+	if asJSON {
+		return e.json(doc)
+	}
+	e.print("%s\n", e.paint(bold, id))
+	x.section("Attempts")
+	for _, r := range recs {
+		st := &plan.State{Attempt: &plan.Attempt{N: r.N, Dead: r.State() == proc.Dead}}
+		x.line("%s: %s", r.Prompt, attemptText(st, r, x.now))
+		if r.HasSummary(x.pr.Root) {
+			x.line("  summary: %s", r.Summary)
+		}
+	}
+	x.line("the end of %s:", doc.Task.Log.File)
+	for _, l := range doc.Task.Log.Lines {
+		x.line("    %s", l)
+	}
+	if doc.Hold != nil {
+		x.section("Held")
+		x.line("%s", heldText(doc.Hold, x.now))
+	}
+	x.tellGit(&doc)
+	return nil
+}
+
+// taskRecords are the last attempts at a task, newest first; or the one with the number.
+func (x *debugging) taskRecords(id string, n int) ([]*attempt.Record, error) {
+	if n > 0 {
+		rec, err := findAttempt(x.e, x.pr, id, n)
+		return []*attempt.Record{rec}, err
+	}
+	all, err := lastAttempts(x.pr.Runs, []string{id})
+	if err == nil && len(all[id]) == 0 {
+		err = fmt.Errorf("no attempt here is called %s", id)
+	}
+	return all[id], err
+}
+
+func (x *debugging) task(id string, recs []*attempt.Record) *debugTask {
+	t := &debugTask{ID: id, Attempts: []debugTaskAttempt{}}
+	for _, r := range recs {
+		a := debugTaskAttempt{whyAttempt: newWhyAttempt(r), Prompt: r.Prompt, Summary: known(r.Summary)}
+		if r.Phase != plan.Settled {
+			a.Process = known(r.State().String())
+		}
+		t.Attempts = append(t.Attempts, a)
+	}
+	t.Log = &debugLog{Attempt: recs[0].N, File: relative(x.pr.Root, x.pr.Runs.LogPath(id, recs[0].N)),
+		Lines: orEmpty(logEnd(x.pr, recs[0], debugLines))}
+	return t
+}

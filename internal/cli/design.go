@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/project"
+)
+
+// talkHelp is the same for all commands that hand over to a conversation.
+const talkHelp = `
+
+The agent is Claude Code, started on this terminal as if you had typed claude %q yourself, with what gl knows of the
+project beside it. What it may do without asking is as you have set it there: the flags of headless runs
+(parallel.claude_flags) are not used. Inside an agent nothing is started: what gl knows is printed.
+
+Exit codes: the agent's own; 1 it needs a terminal and there is none, %s; 2 wrong usage;
+127 claude is not on PATH.`
+
+func newDesign(e *env) *cobra.Command {
+	const prompt = "/gl:design"
+	return &cobra.Command{
+		Use:     "design",
+		Short:   "Design the system with the agent",
+		Long:    "Talk the design of the system through with the agent: " + prompt + "." + fmt.Sprintf(talkHelp, prompt, "or no project"),
+		Example: "  gl design",
+		Args:    args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return e.talkInProject(c.Context(), "design", "")
+		},
+	}
+}
+
+// talkInProject is a conversation that needs a project; words follow the slash command.
+func (e *env) talkInProject(ctx context.Context, name, words string) error {
+	t := talk{command: "gl " + name, name: name, prompt: "/gl:" + name}
+	if words != "" {
+		t.command += " " + words
+		t.prompt += " " + words
+	}
+	var err error
+	t.pr, t.root, err = e.talkProject()
+	if err != nil {
+		return err
+	}
+	if !e.inside() && (t.pr == nil || t.pr.Tracker.Format() == project.NoFormat) {
+		return fmt.Errorf("%s: %w", t.root, project.ErrNoProject)
+	}
+	return e.talk(ctx, t)
+}

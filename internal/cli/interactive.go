@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/git"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+)
+
+// A talk is a command that hands over to a conversation with the agent.
+type talk struct {
+	command string           // "gl init"
+	name    string           // of the slash command: "init"
+	prompt  string           // "/gl:init"
+	root    string           // where it begins
+	pr      *project.Project // nil where there is none yet
+}
+
+// talk starts the conversation in the place of gl: terminal, signals and exit code are the agent's own from here on.
+// Inside an agent it starts nothing and prints what the slash command needs.
+func (e *env) talk(ctx context.Context, t talk) error {
+	facts := e.facts(ctx, t.root, t.pr)
+	if e.inside() {
+		e.pairs(append([]keyValue{e.headless()}, facts...))
+		return nil
+	}
+	if !e.hasTerminal() {
+		return fmt.Errorf("%s is a conversation, and needs a terminal on its standard input and output", t.command)
+	}
+	a, _ := agent.Talk("", "", "")
+	if err := notOnPath(a); err != nil {
+		return err
+	}
+	plugin, err := e.talkPlugin(t, a)
+	if err != nil {
+		return err
+	}
+	path, err := exec.LookPath(a.Program)
+	if err != nil {
+		return err
+	}
+	_, argv := agent.Talk(t.prompt, factText(t, facts), plugin)
+	e.detail("in %s: %s", t.root, commandLine(shortened(argv)))
+	if path, err = filepath.Abs(path); err != nil { // before the directory changes
+		return err
+	}
+	if err := os.Chdir(t.root); err != nil {
+		return err
+	}
+	env := append(agent.ScrubEnv(e.environ), "PWD="+t.root)
+	return fmt.Errorf("start %s: %w", path, syscall.Exec(path, argv, env))
+}
+
+// talkPlugin is the plugin's directory as for any attempt. Without a project there is no directory of runs to unpack it
+// into yet, and making one would look like the beginning of a project: then the user's cache takes it.
+func (e *env) talkPlugin(t talk, a agent.Agent) (string, error) {
+	if t.pr != nil {
+		return pluginDir(e, t.root, t.pr.Runs.Dir(), a, t.name)
+	}
+	cache := e.getenv("XDG_CACHE_HOME")
+	if cache == "" {
+		cache = filepath.Join(e.getenv("HOME"), ".cache")
+	}
+	if !filepath.IsAbs(cache) { // nothing that everybody can write is trusted with what an agent loads
+		return "", errors.New("neither HOME nor XDG_CACHE_HOME names a directory, for the plugin with /gl:" + t.name)
+	}
+	return pluginDir(e, t.root, filepath.Join(cache, "greenlight"), a, t.name)
+}
+
+// hasTerminal says whether a person sits at both ends.
+func (e *env) hasTerminal() bool {
+	in, ok := e.in.(*os.File)
+	if !ok || !isTerminal(in) {
+		return false
+	}
+	out, ok := e.out.(*os.File)
+	return ok && isTerminal(out)
+}
+
+// factText tells the model what gl knows, so that the conversation needn't begin with finding it out.
+func factText(t talk, facts []keyValue) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "This session was started by `%s`. What gl knows of the place:\n", t.command)
+	for _, f := range facts {
+		if f.value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", f.key, oneLine(f.value))
+		}
+	}
+	return b.String()
+}
+
+// facts is what gl knows of a place: the state, the documents, the code and git. pr is nil where there is no project.
+func (e *env) facts(ctx context.Context, root string, pr *project.Project) []keyValue {
+	lines := []keyValue{{"root", root}, {"project", "none: gl init begins one"}}
+	if pr != nil && pr.Tracker.Format() != project.NoFormat {
+		lines[1].value = pr.Tracker.Format()
+		lines = append(lines, planFacts(pr)...)
+	}
+	lines = append(lines,
+		keyValue{"documents", strings.Join(there(root, ".greenlight/DESIGN.md", ".greenlight/CONTRACTS.md",
+			".greenlight/GRAPH.json", ".greenlight/ROADMAP.md", ".greenlight/ASSESS.md", ".greenlight/codebase", "DESIGN.md", "CLAUDE.md",
+			"AGENTS.md"), ", ")},
+		keyValue{"readme", strings.Join(there(root, "README.md", "README.rst", "README.txt", "README"), ", ")},
+		keyValue{"manifests", strings.Join(there(root, manifests()...), ", ")})
+	return append(lines, gitFacts(ctx, root)...)
+}
+
+// planFacts is where the project stands.
+func planFacts(pr *project.Project) []keyValue {
+	p, err := shownPlan(pr, time.Now(), "")
+	if err != nil {
+		return []keyValue{{"slices", "can't be read: " + err.Error()}}
+	}
+	lines := []keyValue{{"slices", totals(p)}}
+	for _, l := range []struct {
+		key string
+		ids []string
+	}{{"running", underWay(p)}, {"ready", p.Ready}, {"blocked", p.Blocked}, {"failed", p.Failed}, {"stalled", p.Stalled},
+		{"waiting", p.Waiting}} {
+		lines = append(lines, keyValue{l.key, someOf(l.ids)})
+	}
+	if n := len(p.Warnings); n > 0 {
+		lines = append(lines, keyValue{"warnings", fmt.Sprintf("%d (gl doctor)", n)})
+	}
+	return lines
+}
+
+// someOf is a list for one line: the first ten, and how many more.
+func someOf(ids []string) string {
+	const most = 10
+	if len(ids) <= most {
+		return strings.Join(ids, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(ids[:most], ", "), len(ids)-most)
+}
+
+// manifests are files at the top of a checkout that tell its language and build.
+func manifests() []string {
+	return []string{"go.mod", "package.json", "tsconfig.json", "deno.json", "pyproject.toml", "setup.py", "requirements.txt", "Cargo.toml",
+		"pom.xml", "build.gradle", "build.gradle.kts", "Gemfile", "composer.json", "mix.exs", "pubspec.yaml", "Package.swift",
+		"CMakeLists.txt", "Makefile", "justfile", "Dockerfile", "flake.nix"}
+}
+
+// there is which of the paths below root exist.
+func there(root string, paths ...string) []string {
+	var found []string
+	for _, p := range paths {
+		if exists(filepath.Join(root, filepath.FromSlash(p))) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// gitFacts is what git says of the checkout.
+func gitFacts(ctx context.Context, root string) []keyValue {
+	branch, err := git.Branch(ctx, root)
+	if err != nil {
+		return []keyValue{{"git", "no repository"}}
+	}
+	words := "branch " + branch
+	if branch == "" {
+		words = "no branch is checked out"
+	}
+	if dirty, err := git.Dirty(ctx, root, ".greenlight"); err == nil {
+		words += ", " + plan.Count(len(dirty), "changed file")
+	}
+	if commits, err := git.Log(ctx, root, 1); err == nil && len(commits) == 0 {
+		words += ", no commit yet"
+	} else if err == nil {
+		words += fmt.Sprintf(", last commit %s %s", commits[0].Hash, commits[0].Subject)
+	}
+	lines := []keyValue{{"git", words}}
+	if files, err := git.Tracked(ctx, root); err == nil {
+		lines = append(lines, keyValue{"files", plan.Count(len(files), "tracked file")})
+	}
+	return lines
+}
+
+// talkProject is the project to talk about; nil, with the directory, where there is none.
+func (e *env) talkProject() (*project.Project, string, error) {
+	pr, err := e.anyProject()
+	if err == nil {
+		return pr, pr.Root, nil
+	}
+	if !errors.Is(err, project.ErrNoProject) {
+		return nil, "", err
+	}
+	dir, err := e.dir()
+	if err != nil {
+		return nil, "", err
+	}
+	dir, err = filepath.EvalSymlinks(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s is gone: %w", dir, err)
+	}
+	return nil, dir, err
+}

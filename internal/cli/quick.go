@@ -1,0 +1,29 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+)
+
+func newQuick(e *env) *cobra.Command {
+	var o taskOptions
+	return o.flags(&cobra.Command{
+		Use:   "quick TEXT",
+		Short: "Do something small, test first: an agent without a slice",
+		Long: `Have an agent do something small that is no slice, test first: /gl:quick TEXT. It works in any git repository. Several may
+run at a time. In a project gl changelog lists what it did.`,
+		Example: `  gl quick "the login page says 500 when the password is empty"
+  gl quick --dry-run "rename User.name to User.fullName"
+  gl logs -f @quick`,
+		RunE: func(c *cobra.Command, a []string) error {
+			t, err := newTask("quick", a)
+			if err != nil {
+				return err
+			}
+			if t.Text == "" && !e.inside() {
+				return usage(`what is to be done? gl quick "…"`)
+			}
+			t.Summary = true
+			return anywhere(c.Context(), e, t, "text", o)
+		},
+	})
+}

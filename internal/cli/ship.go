@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+)
+
+func newShip(e *env) *cobra.Command {
+	var o taskOptions
+	return o.flags(&cobra.Command{
+		Use:   "ship [version]",
+		Short: "Verify everything once more before a release",
+		Long: `Have an agent verify everything once more before a release, and tag it as VERSION where one is given: /gl:ship. It is
+refused while a slice is open, and names those that are.`,
+		Example: "  gl ship\n  gl ship v1.2.0",
+		Args:    args(cobra.MaximumNArgs(1)),
+		RunE:    func(c *cobra.Command, a []string) error { return runShip(c.Context(), e, a, o) },
+	})
+}
+
+func runShip(ctx context.Context, e *env, words []string, o taskOptions) error {
+	pr, err := e.project()
+	if err != nil {
+		return err
+	}
+	p, err := shownPlan(pr, time.Now(), "")
+	if err != nil {
+		return err
+	}
+	t, err := newTask("ship", words)
+	if err != nil {
+		return err
+	}
+	t.Beside = attempt.None
+	refused := mayShip(p, time.Now())
+	if e.inside() {
+		verdict := "ready to ship"
+		if refused != nil {
+			verdict = "refused: " + refused.Error()
+		}
+		e.pairs([]keyValue{{"ship", verdict}})
+		e.tellTask(ctx, pr, t, "version")
+		return nil
+	}
+	e.warn(p)
+	if refused != nil {
+		return refused
+	}
+	for i := range p.Snapshot.Tasks {
+		if task := &p.Snapshot.Tasks[i]; task.ID != attempt.TaskID(t.Name) {
+			e.message("warning: %s still runs and may change what is verified: gl stop %s ends it", task.Name(), task.Name())
+		}
+	}
+	return runTask(ctx, e, pr, t, o)
+}
+
+// mayShip refuses while a slice is open, and names them all.
+func mayShip(p *plan.Plan, now time.Time) error {
+	var open []string
+	for i := range p.States {
+		if p.States[i].Class != plan.Done {
+			open = append(open, p.States[i].ID)
+		}
+	}
+	sort.Slice(open, func(i, j int) bool { return plan.NaturalLess(open[i], open[j]) })
+	switch {
+	case p.Snapshot.Unsure != "":
+		return errors.New("whether every slice is done can't be known: " + p.Snapshot.Unsure)
+	case p.Total == 0:
+		return errors.New("there is nothing to ship: this project has no slices. Run gl add-slice")
+	case len(open) == 0:
+		return nil
+	}
+	for i, id := range open {
+		open[i] = id + " (" + p.Why(id, now).State + ")"
+	}
+	next := "gl why"
+	if len(p.Ready) > 0 {
+		next += ", then gl slice --watch"
+	}
+	return fmt.Errorf("%d of %s not done: %s. Run %s", len(open), plan.Count(p.Total, "slice"), strings.Join(open, ", "), next)
+}

@@ -1,0 +1,331 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/drain"
+	"greenlight/internal/git"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/slice"
+)
+
+// taskOptions are the flags of the commands that run an agent on something that is no slice.
+type taskOptions struct {
+	agent  string
+	max    int
+	dryRun bool
+	json   bool
+}
+
+const taskHelp = `
+
+The agent runs here and nobody can answer it. Its attempt has a name, @%[1]s.1, @%[1]s.2 and so on, by which gl status,
+gl logs, gl stop and gl debug know it. It counts in --max as a slice does, and waits while launches are held. Inside an
+agent nothing is started: what /gl:%[1]s needs to know is printed.
+
+Exit codes: 0 done; 1 it failed, or was stopped; 2 wrong usage; 3 it runs already, where it may run only once at a time;
+127 the agent's program is not on PATH; 130, 143 interrupted.`
+
+// flags adds the flags that the commands share, and checks them before the command runs.
+func (o *taskOptions) flags(c *cobra.Command) *cobra.Command {
+	c.Long += fmt.Sprintf(taskHelp, c.Name())
+	f := c.Flags()
+	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent, as for gl slice")
+	f.IntVar(&o.max, "max", 0, "wait while `N` attempts run in the project (default 4)")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen, change nothing")
+	f.BoolVar(&o.json, "json", false, "with --dry-run: print one JSON document")
+	run := c.RunE
+	c.RunE = func(c *cobra.Command, a []string) error {
+		switch {
+		case c.Flags().Changed("max") && o.max < 1:
+			return usage("--max must be 1 or more, not %d", o.max)
+		case o.json && !o.dryRun:
+			return usage("--json goes with --dry-run")
+		}
+		return run(c, a)
+	}
+	return c
+}
+
+// maxText is how long what a person wants may be: the prompt is one word of a command line, for which Linux has 128 KB.
+const maxText = 64 << 10
+
+// newTask makes a task of what follows its command.
+func newTask(name string, words []string) (attempt.Task, error) {
+	text := strings.TrimSpace(strings.Join(words, " "))
+	if len(text) > maxText {
+		return attempt.Task{}, usage("the text has %d KB, and %d are allowed: write it into a file and name that", len(text)>>10, maxText>>10)
+	}
+	return attempt.Task{Name: name, Text: text, Prompt: strings.TrimSpace("/gl:" + name + " " + text)}, nil
+}
+
+// anyProject opens the project that gl was called in, also one without state, in which only tasks have run.
+func (e *env) anyProject() (*project.Project, error) {
+	return e.open(project.OpenRuns)
+}
+
+// taskProject is anyProject for a command that needs no project: any git repository will do.
+func (e *env) taskProject(ctx context.Context) (*project.Project, error) {
+	pr, err := e.anyProject()
+	if !errors.Is(err, project.ErrNoProject) {
+		return pr, err
+	}
+	dir, dirErr := e.dir()
+	if dirErr != nil {
+		return nil, dirErr
+	}
+	top, gitErr := git.Root(ctx, dir)
+	if gitErr != nil {
+		return nil, fmt.Errorf("%s is in no git repository and in no Greenlight project: an agent's work could not be told from "+
+			"what was there before. Run git init, or gl init", dir)
+	}
+	if main, linked := git.Linked(ctx, top); linked {
+		top = main
+	}
+	return project.OpenRuns(top)
+}
+
+// anywhere is a task that needs no project. Inside an agent it is only told; key is what its text is called there.
+func anywhere(ctx context.Context, e *env, t attempt.Task, key string, o taskOptions) error {
+	pr, err := e.taskProject(ctx)
+	if err != nil {
+		return err
+	}
+	if e.inside() {
+		e.tellTask(ctx, pr, t, key)
+		return nil
+	}
+	return runTask(ctx, e, pr, t, o)
+}
+
+// runTask runs an agent on the task, here.
+func runTask(ctx context.Context, e *env, pr *project.Project, t attempt.Task, o taskOptions) error {
+	if pr.ConfigErr != nil {
+		return pr.ConfigErr
+	}
+	j, err := newJob(e, pr, sliceOptions{agent: o.agent, max: o.max}, t.Name)
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		return dryTask(e, j, &t, o.json)
+	}
+	if err := j.present(); err != nil {
+		return err
+	}
+	settled, err := drain.Reconcile(ctx, pr)
+	for _, r := range settled {
+		e.message("warning: %s", endedText(r))
+	}
+	if err == nil {
+		err = pr.Runs.Busy(&t)
+	}
+	if err != nil {
+		return err
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return err
+	}
+	if p.Taken >= j.max {
+		e.message("%d of %d slots are taken (%s): waiting for one, or give --max %d", p.Taken, j.max,
+			strings.Join(underWay(p), ", "), p.Taken+1)
+	}
+	return j.drain(ctx, drain.Config{
+		Project: pr, Agent: j.agent, Job: agent.Job{Dir: pr.Root, PluginDir: j.plugin, Instructions: j.text},
+		Task: &t, Max: j.max, Serial: true, Foreground: true, Interval: j.every,
+	})
+}
+
+// underWay is what runs, slices and tasks.
+func underWay(p *plan.Plan) []string {
+	ids := append([]string(nil), p.Running...)
+	for i := range p.Snapshot.Tasks {
+		ids = append(ids, p.Snapshot.Tasks[i].Name())
+	}
+	return ids
+}
+
+// taskSummary is the end of a task: what it took, and where its summary is.
+func (j *job) taskSummary(res *drain.Result) {
+	switch {
+	case res.Signal != nil:
+		j.e.print("Interrupted.\n")
+	case res.Stopped:
+		j.e.print("Stopped by gl stop --all.\n")
+	}
+	for _, r := range res.Ended {
+		if words := spent(r); len(words) > 0 {
+			j.e.print("  %s\n", strings.Join(words, ", "))
+		}
+		switch {
+		case r.HasSummary(j.pr.Root):
+			j.e.print("  summary: %s\n", r.Summary)
+		case r.Summary != "" && r.Outcome == plan.Complete && j.pr.Tracker.Format() != project.NoFormat:
+			j.e.message("note: it wrote no summary to %s, so gl changelog doesn't know of it", r.Summary)
+		}
+	}
+}
+
+type dryTaskDoc struct {
+	SchemaVersion int        `json:"schema_version"`
+	Task          string     `json:"task"` // "@quick"
+	Text          string     `json:"text"` // what was given to the command
+	Root          string     `json:"root"`
+	Format        string     `json:"format"` // "none" without a project
+	Taken         int        `json:"taken"`  // slots
+	Max           int        `json:"max"`
+	Running       []string   `json:"running"`
+	Hold          *plan.Hold `json:"hold"`
+	Command       []string   `json:"command"` // UUID stands for the session's
+}
+
+// dryTask shows what would be run. It writes nothing and starts nothing.
+func dryTask(e *env, j *job, t *attempt.Task, asJSON bool) error {
+	if err := j.pr.Runs.Busy(t); err != nil {
+		return err
+	}
+	p, err := j.pr.Plan(time.Now(), j.pr.Options())
+	if err != nil {
+		return err
+	}
+	doc := dryTaskDoc{SchemaVersion: 1, Task: attempt.TaskID(t.Name), Text: t.Text, Root: j.pr.Root, Format: j.pr.Tracker.Format(),
+		Taken: p.Taken, Max: j.max, Running: orEmpty(underWay(p)), Hold: p.Hold,
+		Command: j.agent.Command(agent.Job{Prompt: t.Prompt, Dir: j.pr.Root, SessionID: "UUID", Slice: attempt.TaskID(t.Name),
+			Instructions: j.text})}
+	if asJSON {
+		return e.json(doc)
+	}
+	e.print("Root: %s\n", agent.Clean(doc.Root))
+	if len(doc.Running) > 0 {
+		e.print("Running (%d of %d slots): %s\n", p.Taken, j.max, agent.Clean(strings.Join(doc.Running, ", ")))
+	}
+	switch {
+	case p.Hold != nil:
+		e.print("Would launch: %s, not before %s (%s)\n", doc.Task, clock(p.Hold.Until), agent.Clean(p.Hold.Kind))
+	case p.Taken >= j.max:
+		e.print("Would launch: %s, once a slot is free\n", doc.Task)
+	default:
+		e.print("Would launch: %s\n", doc.Task)
+	}
+	e.print("Command: %s\n", commandLine(shortened(doc.Command)))
+	return nil
+}
+
+// completeTasks completes the tasks, too, behind what more completes: by the names of those that run, or by their kinds.
+func (e *env) completeTasks(more cobra.CompletionFunc, open bool) cobra.CompletionFunc {
+	return func(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+		ids, directive := more(c, have, word)
+		pr, err := e.anyProject()
+		if err != nil {
+			return ids, directive
+		}
+		if !open {
+			all, _ := pr.Runs.Index() // nothing to complete where it can't be read
+			return append(ids, taskIDs(all)...), directive
+		}
+		live, _ := liveAttempts(pr)
+		for _, r := range live {
+			if r.IsTask() {
+				ids = append(ids, cobra.CompletionWithDesc(r.Name(), brief(r.Title)))
+			}
+		}
+		return ids, directive
+	}
+}
+
+// completeFirstAttempt completes one slice or kind of task, and nothing after it.
+func (e *env) completeFirstAttempt(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(have) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return e.completeTasks(e.completeIDs, false)(c, have, word)
+}
+
+// ownTask is the record of the task that the calling agent was started for, nil where it wasn't started for that one.
+func (e *env) ownTask(pr *project.Project, name string) *attempt.Record {
+	n, err := strconv.Atoi(e.getenv("GL_ATTEMPT"))
+	if err != nil || e.getenv("GL_TASK") != attempt.TaskID(name) {
+		return nil
+	}
+	r, err := pr.Runs.Get(attempt.TaskID(name), n)
+	if err != nil || r.Token != e.getenv("GL_SESSION") {
+		return nil
+	}
+	return r
+}
+
+// tellTask prints what the slash command of a task begins with, "key: value" lines: the text is what was given, or what
+// the attempt was started with.
+func (e *env) tellTask(ctx context.Context, pr *project.Project, t attempt.Task, key string) {
+	own := e.ownTask(pr, t.Name)
+	if own != nil && t.Text == "" {
+		t.Text = own.Title
+	}
+	lines := []keyValue{{"task", t.Name}, {key, t.Text}}
+	if t.Summary {
+		path := attempt.SummaryFile(&t, 0, time.Now())
+		if own != nil {
+			path = own.Summary
+		}
+		lines = append(lines, keyValue{"summary", filepath.Join(pr.Root, filepath.FromSlash(path))})
+	}
+	e.pairs(append(append(lines, e.headless()), e.facts(ctx, pr.Root, pr)...))
+}
+
+// headless tells an agent that gl started that there is nobody to ask.
+func (e *env) headless() keyValue {
+	if e.getenv("GL_SESSION") == "" {
+		return keyValue{}
+	}
+	return keyValue{"headless", "nobody can answer"}
+}
+
+// pairs prints "key: value" lines, as agents read them; what has no value is left out.
+func (e *env) pairs(lines []keyValue) {
+	for _, l := range lines {
+		if l.value != "" {
+			e.print("%s: %s\n", l.key, oneLine(l.value))
+		}
+	}
+}
+
+// stateless is the error of a command that needs state, with the tasks that run where there is none.
+func (e *env) stateless(err error) error {
+	if !errors.Is(err, slice.ErrNoState) {
+		return err
+	}
+	pr, openErr := e.anyProject()
+	if openErr != nil {
+		return err
+	}
+	p, planErr := pr.Plan(time.Now(), pr.Options())
+	if planErr == nil && len(p.Snapshot.Tasks) > 0 {
+		e.print("%s\n", hang("Running:", progressList(p), e.width()))
+	}
+	return err
+}
+
+// notOnPath is the refusal to start a program that isn't there.
+func notOnPath(a agent.Agent) error {
+	if _, err := exec.LookPath(a.Program); err == nil {
+		return nil
+	}
+	msg := fmt.Sprintf("%s is not on PATH", a.Program)
+	if a.Install != "" {
+		msg += ": install it with " + a.Install
+	}
+	return &exitError{exitMissing, errors.New(msg)}
+}

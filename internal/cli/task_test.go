@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+)
+
+// Whatever a task is about, its summary's name is a file's name anywhere, and the changelog finds the time in it.
+func TestSummaryFileIsOneOfTheChangelogs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		task := attempt.Task{Name: "quick", Text: rapid.OneOf(rapid.String(), rapid.StringMatching(`[0-9 :-]*`)).Draw(t, "text")}
+		now := time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "now"), 0)
+		file := attempt.SummaryFile(&task, rapid.IntRange(0, 2000).Draw(t, "n"), now)
+		name := path.Base(file)
+		stem, ok := strings.CutSuffix(name, "-SUMMARY.md")
+		if got := quickTime(stem); !ok || path.Dir(file) != summariesDir || got != now.UTC().Format(time.RFC3339) {
+			t.Fatalf("%s: %q", file, got)
+		}
+		if len(name) > 100 || strings.ContainsFunc(stem, func(r rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-", r) }) {
+			t.Fatalf("%s can't be a file everywhere", name)
+		}
+	})
+}
+
+// openTask is everyClass with a task that runs.
+func openTask() map[string]string {
+	files := maps.Clone(everyClass)
+	files["runs/live/@quick.2.json"] = `{"schema_version": 1, "slice": "@quick", "prompt": "/gl:quick a", "title": "a", "n": 2, "agent": "claude",
+		"phase": "started", "started_at": "2026-01-01T00:00:00Z", "summary": ".greenlight/summaries/quick-x-SUMMARY.md"}`
+	files["runs/live/@map.1.json"] = `{"schema_version": 1, "slice": "@map", "prompt": "/gl:map", "n": 1, "agent": "claude", "phase": "claimed"}`
+	files["runs/done/@quick.1.done.json"] = `{"schema_version": 1, "slice": "@quick", "prompt": "/gl:quick b", "n": 1, "agent": "claude",
+		"phase": "settled", "outcome": "done", "started_at": "2026-01-01T00:00:00Z", "ended_at": "2026-01-01T00:00:07Z",
+		"evidence": {"exit_code": 0, "result": {"turns": 3, "cost_usd": 0.5}}}`
+	return files
+}
+
+func TestTaskDocumentsAreAsTheirSchemasSay(t *testing.T) {
+	root := projectOf(t, openTask())
+	for _, c := range []struct {
+		schema string
+		words  []string
+	}{
+		{"status", []string{"status", "--json"}},
+		{"debug", []string{"debug", "@quick", "--json"}},
+		{"debug", []string{"debug", "@map.1", "--json"}},
+		{"task", []string{"quick", "x", "--dry-run", "--json"}},
+	} {
+		doc := object(t, output(t, append(c.words, "-C", root)...))
+		if wrong := validate(schemaOf(t, c.schema), doc, "$"); len(wrong) > 0 {
+			t.Errorf("gl %s: %s", strings.Join(c.words, " "), strings.Join(wrong, "\n"))
+		}
+	}
+	doc := object(t, output(t, "status", "--json", "-C", root))
+	if tasks := doc["tasks"].([]any); len(tasks) != 2 {
+		t.Errorf("tasks are %v", tasks)
+	}
+	doc = object(t, output(t, "assess", "--agent", "rehearsal", "--dry-run", "--json", "-C", projectOf(t, nil)))
+	if wrong := validate(schemaOf(t, "task"), doc, "$"); len(wrong) > 0 || doc["hold"] != nil {
+		t.Errorf("gl assess: %v", wrong)
+	}
+}
+
+// An agent that knows no slash commands is given the command's text, with what follows the command in its place.
+func TestTaskForAnAgentWithoutSlashCommands(t *testing.T) {
+	a, err := agent.Find("x", agent.Config{Custom: map[string][]string{"x": {"x", "{instructions}"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]string{
+		"Do: $ARGUMENTS.": "Do: fix it.",
+		"Do it.":          "Do it.\n\nARGUMENTS: fix it",
+	} {
+		job := agent.Job{Prompt: "/gl:quick fix it", Slice: "@quick", Instructions: text}
+		if got := a.Command(job); !slices.Equal(got, []string{"x", want}) {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+// Before there is a project the plugin goes where nobody but the user writes; a command that isn't embedded is named.
+func TestPluginOfATalk(t *testing.T) {
+	a, _ := agent.Talk("", "", "")
+	home := t.TempDir()
+	e := &env{environ: []string{"HOME=" + home}}
+	dir, err := e.talkPlugin(talk{name: "slice", root: t.TempDir()}, a)
+	if err != nil || !strings.HasPrefix(dir, home) || !exists(filepath.Join(dir, "commands", "slice.md")) {
+		t.Errorf("%q, %v", dir, err)
+	}
+	if dir, err = e.talkPlugin(talk{name: "no-such", root: t.TempDir()}, a); err == nil || !strings.Contains(err.Error(), "/gl:no-such") {
+		t.Errorf("%q, %v", dir, err)
+	}
+	for _, environ := range [][]string{nil, {"HOME=."}, {"HOME=" + home, "XDG_CACHE_HOME=relative"}} {
+		e := &env{environ: environ}
+		if dir, err := e.talkPlugin(talk{name: "slice", root: t.TempDir()}, a); err == nil {
+			t.Errorf("%q: unpacked into %s", environ, dir)
+		}
+	}
+}

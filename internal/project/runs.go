@@ -1,0 +1,58 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+	"greenlight/internal/slice"
+	"greenlight/internal/statedir"
+	"greenlight/internal/tracker"
+)
+
+// NoFormat is the format of a directory without state, in which only tasks run.
+const NoFormat = "none"
+
+// OpenRuns opens the project at root or, where there is no state, the place for the attempts of tasks alone: it has no
+// items and no Slices.
+func OpenRuns(root string) (*Project, error) {
+	p, err := Open(root)
+	if !errors.Is(err, slice.ErrNoState) {
+		return p, err
+	}
+	p = &Project{Root: root, Runs: attempt.OpenStore(statedir.Path(root, "runs"))}
+	p.use([]tracked{{System{Name: NoFormat}, stateless{root}}})
+	p.Config, p.ConfigErr = readConfig(statedir.Path(root, "config.json"))
+	return p, nil
+}
+
+// A stateless tracker has no items. Its lock is the one that a project which begins here will have.
+type stateless struct{ root string }
+
+func (s stateless) Format() string                    { return NoFormat }
+func (s stateless) Load() (*tracker.Contents, error)  { return &tracker.Contents{}, nil }
+func (s stateless) Refresh(context.Context) error     { return nil }
+func (s stateless) Prompt(string) string              { return "" }
+func (s stateless) Watch() []string                   { return nil }
+func (s stateless) Item(id string) (plan.Item, error) { return plan.Item{}, noItem(id) }
+func (s stateless) Claim(id, _ string) error          { return noItem(id) }
+func (s stateless) Settle(id string, _ tracker.Effect, _ tracker.Before) (plan.Mark, error) {
+	return plan.Mark{}, noItem(id)
+}
+
+func noItem(id string) error { return fmt.Errorf("%s: %w", id, tracker.ErrNotFound) }
+
+// Do makes the directory where it isn't there yet, with what keeps it out of git.
+func (s stateless) Do(ctx context.Context, f func(tracker.Tx) error) (err error) {
+	if err := statedir.Make(s.root); err != nil {
+		return err
+	}
+	lock, err := statedir.Lock(ctx, s.root)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	return f(s)
+}
