@@ -175,7 +175,11 @@ func (e *env) tellCheck(doc *checkDoc, states []*install.State) {
 		e.print("%s is hidden by yours in %s\n", agent.Clean(path), agent.Clean(e.short(e.personal())))
 	}
 	if !told {
-		e.print("Nothing is installed. Agents that gl starts get the commands of gl %s all the same; gl install --global is for your own sessions\n", Version)
+		e.print("Nothing is installed.\n")
+	}
+	if !doc.Commands {
+		e.print("Claude Code finds no /gl: commands here. Agents that gl starts get those of gl %s all the same; gl install --global is for "+
+			"your own sessions\n", Version)
 	}
 }
 

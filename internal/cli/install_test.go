@@ -73,17 +73,3 @@ func TestShippedContent(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// Every hook that ships runs a command that there is.
-func TestShippedHooks(t *testing.T) {
-	hooks, err := install.Hooks(shipped())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, command := range hooks {
-		name, ok := strings.CutPrefix(command, "gl hook ")
-		if c, _, err := newRoot(&env{}).Find([]string{"hook"}); !ok || err != nil || c.ValidateArgs([]string{name}) != nil {
-			t.Errorf("%q: %v", command, err)
-		}
-	}
-}

@@ -64,6 +64,8 @@ func (c Call) After(before string) (string, bool) {
 	for _, e := range edits {
 		from, to := plain(e.Old), plain(e.New)
 		switch {
+		case from == "" && before == "": // that is how a file is made
+			before = to
 		case from == "" || !strings.Contains(before, from):
 			return "", false
 		case e.All:

@@ -36,6 +36,7 @@ func TestState(t *testing.T) {
 		{"several edits, one of the head", "slices/S-1.md", multi(Edit{Old: "Text", New: "More"}, Edit{Old: "pending #", New: "failed #"}), sliceFile, "gl state set"},
 		{"several edits of the text", "slices/S-1.md", multi(Edit{Old: "Text", New: "More"}, Edit{Old: "More", New: "Less"}), sliceFile, ""},
 		{"a new slice", "slices/S-2.md", write(strings.Replace(sliceFile, "S-1", "S-2", 1)), "-", "gl add-slice"},
+		{"a new slice, by an edit of nothing", "slices/S-2.md", edit("", sliceFile), "-", "gl add-slice"},
 		{"a new text", "slices/README.md", write("# Slices\n"), "-", ""},
 		{"read", "slices/S-1.md", Call{Tool: "Read", Input: Input{FilePath: "x"}}, sliceFile, ""},
 		{"the view", "STATE.md", write("x"), "", "generated"},

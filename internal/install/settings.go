@@ -109,22 +109,6 @@ func contentHooks(c Content) ([]hook, error) {
 	return all, nil
 }
 
-// Hooks are the commands that the content's hooks run.
-func Hooks(c Content) ([]string, error) {
-	all, err := contentHooks(c)
-	var commands []string
-	for _, h := range all {
-		var e struct{ Hooks []struct{ Command string } }
-		if err := json.Unmarshal(h.Element, &e); err != nil {
-			return nil, fmt.Errorf("hooks of %s: %w", h.Event, err)
-		}
-		for _, one := range e.Hooks {
-			commands = append(commands, one.Command)
-		}
-	}
-	return commands, err
-}
-
 // planSettings merges ours into settings.json, where they are wanted or were before.
 func (j *job) planSettings(c Content) error {
 	var was *settings
