@@ -1,0 +1,171 @@
+package claudetest
+
+import (
+	"encoding/json"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"greenlight/content"
+	"greenlight/internal/agent"
+)
+
+// install puts the content into the project's .claude.
+func (w *world) install() {
+	w.Helper()
+	for from, to := range map[string]string{"plugin/commands": "commands/gl", "plugin/agents": "agents"} {
+		files, _ := fs.Glob(content.Plugin, from+"/*.md")
+		for _, f := range files {
+			text, err := content.Plugin.ReadFile(f)
+			w.check(err)
+			w.write(filepath.Join(w.root, ".claude", to, filepath.Base(f)), string(text))
+		}
+	}
+}
+
+// plugin unpacks the content as the plugin that it is, and returns its directory.
+func (w *world) plugin() string {
+	w.Helper()
+	dir := filepath.Join(w.home, "plugin")
+	sub, err := fs.Sub(content.Plugin, "plugin")
+	w.check(err)
+	w.check(fs.WalkDir(sub, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(sub, path)
+		w.write(filepath.Join(dir, path), string(text))
+		return err
+	}))
+	return dir
+}
+
+// names are those of the content's commands or agents.
+func names(t *testing.T, kind string) []string {
+	t.Helper()
+	files, err := fs.Glob(content.Plugin, "plugin/"+kind+"/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range files {
+		files[i] = strings.TrimSuffix(filepath.Base(f), ".md")
+	}
+	return files
+}
+
+// An initEvent is what the client says it has loaded.
+type initEvent struct {
+	Subtype       string
+	SlashCommands []string `json:"slash_commands"`
+	Agents        []string
+	Tools         []string
+}
+
+// headless runs a prompt as gl does and returns what was loaded and how it ended.
+func (w *world) headless(prompt string, flags ...string) (initEvent, agent.Summary) {
+	w.Helper()
+	args := append([]string{"-p", prompt, "--output-format", "stream-json", "--verbose", yolo}, flags...)
+	r := w.call("claude", args...)
+	var up initEvent
+	dec := agent.NewDecoder(agent.StreamClaude)
+	for _, line := range strings.Split(r.out, "\n") {
+		dec.Line([]byte(line))
+		var e initEvent
+		if json.Unmarshal([]byte(line), &e) == nil && e.Subtype == "init" {
+			up = e
+		}
+	}
+	sum := dec.Summary()
+	if r.code != 0 || sum.Result == nil || sum.Result.Turns == 0 {
+		w.Fatalf("%s: exit %d\n%s%s", prompt, r.code, r.out, r.err)
+	}
+	return up, sum
+}
+
+// Installed and as a plugin, the client lists every command and every agent of the content, and each command expands.
+func TestContentLoads(t *testing.T) {
+	for _, how := range []string{"plugin", "installed"} {
+		t.Run(how, func(t *testing.T) {
+			w := newWorld(t, []string{"S-01", "S-02:S-01"}, Script{Steps: []Reply{Say("Well.")}})
+			var flags []string
+			prefix := ""
+			if how == "plugin" {
+				flags, prefix = []string{"--plugin-dir", w.plugin()}, "gl:"
+			} else {
+				w.install()
+			}
+			up, _ := w.headless("hello", flags...)
+			for _, name := range names(t, "agents") {
+				if !slices.Contains(up.Agents, prefix+name) {
+					t.Errorf("agent %s%s isn't among %q", prefix, name, up.Agents)
+				}
+			}
+			for _, name := range names(t, "commands") {
+				if !slices.Contains(up.SlashCommands, "gl:"+name) {
+					t.Errorf("command gl:%s isn't among %q", name, up.SlashCommands)
+					continue
+				}
+				w.headless("/gl:"+name+" S-01", flags...)
+				last := w.api.Requests()[len(w.api.Requests())-1]
+				if !last.Asked("<command-name>/gl:"+name+"</command-name>") || last.Asked("!`") {
+					t.Errorf("/gl:%s was not expanded: %+v", name, last.Messages)
+				}
+			}
+		})
+	}
+}
+
+// A subagent is offered the tools of its frontmatter and no others, and told what its file says.
+func TestAgentTools(t *testing.T) {
+	agents := names(t, "agents")
+	if len(agents) == 0 {
+		t.Skip("the content has no agents")
+	}
+	var main []Reply
+	scripts := []Script{{When: func(r *Request) bool { return r.Asked("YOUR TASK:") }, Steps: []Reply{Say("Done.")}}}
+	for _, name := range agents {
+		main = append(main, Use("Agent", map[string]any{"description": "ask " + name, "prompt": "YOUR TASK: " + name,
+			"subagent_type": "gl:" + name, "run_in_background": false}))
+	}
+	w := newWorld(t, []string{"S-01"}, append(scripts, Script{Steps: append(main, Say("All asked."))})...)
+	w.headless("go", "--plugin-dir", w.plugin())
+	for _, name := range agents {
+		allowed, said := agentFile(t, name)
+		i := slices.IndexFunc(w.api.Requests(), func(r *Request) bool { return r.Asked("YOUR TASK: " + name) })
+		if i < 0 {
+			t.Errorf("%s was never asked", name)
+			continue
+		}
+		r := w.api.Requests()[i]
+		if !strings.Contains(r.System, said) {
+			t.Errorf("%s wasn't told %q", name, said)
+		}
+		for _, tool := range r.Tools {
+			if !slices.Contains(allowed, tool) {
+				t.Errorf("%s is offered %s, and its file allows %q", name, tool, allowed)
+			}
+		}
+		t.Logf("%s: %q of %q", name, r.Tools, allowed)
+	}
+}
+
+// agentFile returns the tools that an agent's frontmatter allows, and the first line of its text.
+func agentFile(t *testing.T, name string) (tools []string, said string) {
+	t.Helper()
+	data, err := content.Plugin.ReadFile("plugin/agents/" + name + ".md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	front, text, _ := strings.Cut(strings.TrimPrefix(string(data), "---\n"), "\n---\n")
+	for _, line := range strings.Split(front, "\n") {
+		if list, ok := strings.CutPrefix(line, "tools:"); ok {
+			for _, tool := range strings.Split(list, ",") {
+				tools = append(tools, strings.TrimSpace(tool))
+			}
+		}
+	}
+	said, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	return tools, said
+}

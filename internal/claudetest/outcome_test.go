@@ -1,0 +1,191 @@
+package claudetest
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+)
+
+const yolo = "--dangerously-skip-permissions"
+
+// built is what a model does that builds the slice.
+func built(id string) []Reply {
+	return []Reply{
+		Bash("gl state set " + id + " status=implementing step=implementing"),
+		Bash("gl state set " + id + " status=complete step=complete tests=3 security_tests=1"),
+		Say(id + " is green."),
+	}
+}
+
+// What the real client does in each case, and what gl slice makes of it.
+func TestOutcomes(t *testing.T) {
+	for _, tt := range []struct {
+		scenario string
+		flags    string // parallel.claude_flags; "" for the default
+		steps    []Reply
+		want     plan.Outcome
+		status   string // of the slice afterwards
+		says     string // a part of what gl prints
+	}{
+		{"completes its slice", "", built("S-01"), plan.Complete, "complete", "S-01 complete (3 tests)"},
+		{"ends without completing", "", []Reply{Say("Looks fine to me.")}, plan.StalledOut, "in_progress", "gl retry S-01"},
+		{"needs a person", "", []Reply{Bash(`gl state set S-01 waiting_for="a look at the colours"`), Say("Over to you.")},
+			plan.WaitingOut, "in_progress", "a look at the colours"},
+		{"reaches the turn limit (--max-turns 2)", yolo + " --max-turns 2", []Reply{Bash("echo 1"), Bash("echo 2"), Bash("echo 3")},
+			plan.StalledOut, "in_progress", "turn limit after 2 turns"},
+		{"reaches the budget (--max-budget-usd)", yolo + " --max-budget-usd 0.0001", []Reply{Bash("echo 1"), Bash("echo 2")},
+			plan.StalledOut, "in_progress", "budget"},
+		{"may not use a tool", "--max-turns 20", []Reply{Bash("touch it"), Say("I may not.")},
+			plan.StalledOut, "in_progress", "1 tool call denied"},
+		{"is given an unknown flag", "--no-such-flag", nil, plan.FailedOut, "failed", "no-such-flag"},
+		{"meets a rate limit (429)", "", []Reply{Fail(429, "rate_limit_error", "slow down")},
+			plan.HeldOut, "pending", "held until"},
+		{"has an invalid key (401)", "", []Reply{Fail(401, "authentication_error", "invalid x-api-key")},
+			plan.HeldOut, "pending", "log in with: claude /login"},
+		{"has no credit (400)", "", []Reply{Fail(400, "invalid_request_error", "Your credit balance is too low to access the API.")},
+			plan.HeldOut, "pending", "quota met by S-01"},
+		{"meets an overloaded API (529)", "", []Reply{Fail(529, "overloaded_error", "Overloaded")},
+			plan.HeldOut, "pending", "held until"},
+		{"meets an error of the API (500)", "", []Reply{Fail(500, "api_error", "boom")}, plan.FailedOut, "failed", "boom"},
+		{"meets a limit after its work is done", "", append(built("S-01")[:2:2], Fail(429, "rate_limit_error", "slow down")),
+			plan.Complete, "complete", "held until"},
+	} {
+		t.Run(strings.ReplaceAll(tt.scenario, " ", "_"), func(t *testing.T) {
+			w := newWorld(t, []string{"S-01"}, Script{Steps: tt.steps})
+			w.flags(tt.flags)
+			r, out := w.build("S-01")
+			w.settled(r, tt.want, tt.status)
+			if !strings.Contains(out, tt.says) {
+				t.Errorf("gl doesn't say %q:\n%s", tt.says, out)
+			}
+			w.observeAttempt(tt.scenario, r)
+		})
+	}
+}
+
+// flags sets parallel.claude_flags.
+func (w *world) flags(flags string) {
+	w.Helper()
+	if flags != "" {
+		w.must("gl", "settings", "set", "parallel.claude_flags", "--", flags)
+	}
+}
+
+// settled checks what an attempt came to, and that nobody holds the slice any more.
+func (w *world) settled(r *attempt.Record, want plan.Outcome, status string) {
+	w.Helper()
+	if r.Outcome != want {
+		w.Errorf("%s (%s), not %s\n%s", r.Outcome, r.Detail, want, w.log(r))
+	}
+	s := w.slice(r.Slice)
+	if s["status"] != status || s["session"] != "" {
+		w.Errorf("the slice is %q, held by %q", s["status"], s["session"])
+	}
+	if r.Evidence.Version != Version && r.Evidence.Result != nil {
+		w.Errorf("client %q, not %s", r.Evidence.Version, Version)
+	}
+	if outside := w.api.Outside(); len(outside) > 0 {
+		w.Errorf("the client asked for more than the model: %q", outside)
+	}
+}
+
+func (w *world) log(r *attempt.Record) string {
+	return w.read(fmt.Sprintf(".greenlight/runs/log/%s.%d.log", r.Slice, r.N))
+}
+
+// A finished attempt is known by its cost and turns, and its counts of tests reach the slice.
+func TestFinishedAttempt(t *testing.T) {
+	w := newWorld(t, []string{"S-01"}, Script{Steps: built("S-01")})
+	r, _ := w.build("S-01")
+	w.settled(r, plan.Complete, "complete")
+	if s := w.slice("S-01"); s["tests"] != "3" || s["security_tests"] != "1" {
+		t.Errorf("tests of the slice: %v", s)
+	}
+	if res := r.Evidence.Result; res == nil || res.Turns != 3 || res.CostUSD == nil || *res.CostUSD <= 0 || res.DurationMS <= 0 {
+		t.Errorf("result %+v", res)
+	}
+	first := w.api.Requests()[0]
+	if !first.Stream || !first.Asked("<command-name>/gl:slice</command-name>") || !first.Asked("session: "+r.Token) {
+		t.Errorf("the command was not expanded with the claim in it: %+v", first.Messages)
+	}
+}
+
+// A subscription tells when its limit ends: until then nobody launches, and the next attempt is the same one again.
+func TestSubscriptionLimit(t *testing.T) {
+	reset := time.Now().Add(3 * time.Second).Truncate(time.Second)
+	limit := Fail(429, "rate_limit_error", "This request would exceed your account's rate limit.")
+	at := strconv.FormatInt(reset.Unix(), 10)
+	limit.Header = map[string]string{
+		"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-reset": at,
+		"anthropic-ratelimit-unified-representative-claim": "five_hour",
+	}
+	over := func(*Request) bool { return time.Now().Before(reset) }
+	w := newWorld(t, []string{"S-01"}, Script{When: over, Steps: []Reply{limit}}, Script{Steps: built("S-01")})
+	key := slices.Index(w.env, "ANTHROPIC_API_KEY="+Key)
+	w.env[key] = "CLAUDE_CODE_OAUTH_TOKEN=" + Key
+	j := w.start("gl", "slice", "S-01")
+	w.within("the second attempt", func() bool { return w.attempt("S-01", 2) != nil })
+	if code := w.end(j); code != 0 {
+		t.Errorf("exit %d\n%s", code, j.out.String())
+	}
+	held, done := w.attempt("S-01", 1), w.attempt("S-01", 2)
+	if l := held.Evidence.Limit; held.Outcome != plan.HeldOut || l == nil || l.Reset == nil || !l.Reset.Equal(reset) {
+		t.Errorf("%s, limit %+v, not until %s", held.Outcome, l, reset)
+	}
+	if done.ClaimedAt.Before(reset) {
+		t.Errorf("launched at %s, before the reset at %s", done.ClaimedAt, reset)
+	}
+	w.settled(done, plan.Complete, "complete")
+	w.observeAttempt("meets a subscription's limit (429, OAuth)", held)
+}
+
+// gl stop and Ctrl-C end the client with TERM, and its work stays.
+func TestInterrupted(t *testing.T) {
+	for _, how := range []string{"gl stop", "SIGINT to gl", "SIGTERM to gl"} {
+		t.Run(strings.ReplaceAll(how, " ", "_"), func(t *testing.T) {
+			w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{
+				Bash("gl state set S-01 status=tests step=tests", "echo work > work.txt"), {Hang: true}}})
+			j := w.start("gl", "slice", "S-01")
+			w.within("the model hangs", func() bool { return len(w.api.Requests()) == 2 })
+			switch how {
+			case "gl stop":
+				w.must("gl", "stop", "S-01")
+			case "SIGINT to gl":
+				j.Process.Signal(os.Interrupt)
+			default:
+				j.Process.Signal(syscall.SIGTERM)
+			}
+			w.end(j)
+			r := w.attempt("S-01", 1)
+			if r == nil {
+				t.Fatalf("no record\n%s", j.out.String())
+			}
+			w.settled(r, plan.Interrupted, "tests")
+			if w.read("work.txt") == "" {
+				t.Error("the work is gone")
+			}
+			w.observeAttempt("is ended by "+how, r)
+		})
+	}
+}
+
+// Where the content is installed but the client doesn't load it (--bare), the attempt ends before it costs anything.
+func TestCommandNotLoaded(t *testing.T) {
+	w := newWorld(t, []string{"S-01"}, Script{Steps: built("S-01")})
+	w.install()
+	w.flags(yolo + " --bare")
+	r, out := w.build("S-01")
+	w.settled(r, plan.FailedOut, "failed")
+	if !strings.Contains(out, "gl install") {
+		t.Errorf("gl doesn't say how to install:\n%s", out)
+	}
+	w.observeAttempt("doesn't load the installed commands (--bare)", r)
+}

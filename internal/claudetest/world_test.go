@@ -1,0 +1,270 @@
+package claudetest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+)
+
+// patience is how long a test waits for what must happen. The client takes a second or two to start.
+const patience = 90 * time.Second
+
+// bin is the directory of gl and claude, "" where there is no client.
+var bin string
+
+func TestMain(m *testing.M) {
+	os.Exit(runAll(m))
+}
+
+func runAll(m *testing.M) int {
+	client, err := Client()
+	if errors.Is(err, ErrNoClient) {
+		return m.Run()
+	}
+	if err == nil {
+		bin, err = programs(client)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(bin)
+	return m.Run()
+}
+
+// programs makes a directory with the gl of this source and the client.
+func programs(client string) (string, error) {
+	dir, err := os.MkdirTemp("", "claudetest")
+	if err != nil {
+		return "", err
+	}
+	if err := os.Symlink(client, filepath.Join(dir, "claude")); err != nil {
+		return "", err
+	}
+	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "gl"), "greenlight/cmd/gl").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("build gl: %w\n%s", err, out)
+	}
+	return dir, nil
+}
+
+// A world is a project in a git repository, a home, and a client that can reach nothing but the stand-in.
+type world struct {
+	*testing.T
+	api        *API
+	root, home string
+	env        []string
+}
+
+// newWorld makes a project with the slices; "S-02:S-01" depends on S-01.
+func newWorld(t *testing.T, slices []string, scripts ...Script) *world {
+	t.Helper()
+	if bin == "" {
+		t.Skip(ErrNoClient)
+	}
+	w := &world{T: t, api: Start(scripts...)}
+	t.Cleanup(w.api.Close)
+	dir := t.TempDir()
+	w.root, w.home = filepath.Join(dir, "shop"), filepath.Join(dir, "home")
+	for _, d := range []string{w.root, w.home} {
+		w.check(os.Mkdir(d, 0o755))
+	}
+	w.env = Environ(w.api, w.home, bin+":"+os.Getenv("PATH"))
+	w.write(filepath.Join(w.home, ".gitconfig"), "[user]\n\tname = Tester\n\temail = tester@example.com\n")
+	w.must("git", "init", "-q", "-b", "main")
+	w.must("gl", "init", "--no-agent", "--graph", w.graph(slices))
+	w.must("git", "add", "-A")
+	w.must("git", "commit", "-q", "-m", "start")
+	return w
+}
+
+func (w *world) graph(slices []string) string {
+	type entry struct {
+		ID   string   `json:"id"`
+		Name string   `json:"name"`
+		Deps []string `json:"depends_on"`
+	}
+	var all []entry
+	for _, s := range slices {
+		id, deps, _ := strings.Cut(s, ":")
+		all = append(all, entry{id, "Name of " + id, strings.FieldsFunc(deps, func(r rune) bool { return r == ',' })})
+	}
+	data, err := json.Marshal(map[string]any{"slices": all})
+	w.check(err)
+	path := filepath.Join(w.home, "graph.json")
+	w.write(path, string(data))
+	return path
+}
+
+func (w *world) check(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) write(path, text string) {
+	w.Helper()
+	w.check(os.MkdirAll(filepath.Dir(path), 0o755))
+	w.check(os.WriteFile(path, []byte(text), 0o644))
+}
+
+func (w *world) read(path string) string {
+	w.Helper()
+	data, err := os.ReadFile(filepath.Join(w.root, path))
+	w.check(err)
+	return string(data)
+}
+
+// A run is what a program has come to.
+type run struct {
+	code     int // -1 for a signal
+	out, err string
+}
+
+// command is a program in the project.
+func (w *world) command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	path := filepath.Join(bin, name)
+	if _, err := os.Stat(path); err != nil {
+		path = name
+	}
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Dir, cmd.Env = w.root, w.env
+	return cmd
+}
+
+// call runs a program in the project to its end.
+func (w *world) call(name string, args ...string) run {
+	w.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := w.command(ctx, name, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		w.Fatal(err)
+	}
+	if ctx.Err() != nil {
+		w.Fatalf("%s %q hangs\n%s%s", name, args, out.String(), errs.String())
+	}
+	return run{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+}
+
+// must is call for what has to succeed; it returns its stdout.
+func (w *world) must(name string, args ...string) string {
+	w.Helper()
+	r := w.call(name, args...)
+	if r.code != 0 {
+		w.Fatalf("%s %q: exit %d\n%s%s", name, args, r.code, r.out, r.err)
+	}
+	return r.out
+}
+
+// A job is a program that runs beside the test.
+type job struct {
+	*exec.Cmd
+	out  bytes.Buffer // both streams; to be read after end
+	done chan struct{}
+}
+
+// start starts a program in the project. It is killed when the test ends.
+func (w *world) start(name string, args ...string) *job {
+	w.Helper()
+	j := &job{Cmd: w.command(context.Background(), name, args...), done: make(chan struct{})}
+	j.Stdout, j.Stderr = &j.out, &j.out
+	w.check(j.Start())
+	go func() {
+		j.Wait()
+		close(j.done)
+	}()
+	w.Cleanup(func() {
+		j.Process.Kill()
+		<-j.done
+	})
+	return j
+}
+
+// end waits for the program and returns its exit code, -1 for a signal.
+func (w *world) end(j *job) int {
+	w.Helper()
+	select {
+	case <-j.done:
+	case <-time.After(patience):
+		j.Process.Kill()
+		<-j.done
+		w.Fatalf("%q hangs\n%s", j.Args, j.out.String())
+	}
+	return j.ProcessState.ExitCode()
+}
+
+// within waits until it is so.
+func (w *world) within(what string, so func() bool) {
+	w.Helper()
+	for deadline := time.Now().Add(patience); !so(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			w.Fatalf("%s: not within %s", what, patience)
+		}
+	}
+}
+
+// attempt is the n-th attempt of the slice, nil as long as it isn't settled.
+func (w *world) attempt(id string, n int) *attempt.Record {
+	w.Helper()
+	all, err := attempt.OpenStore(filepath.Join(w.root, ".greenlight", "runs")).History(id)
+	w.check(err)
+	for _, r := range all {
+		if r.N == n && r.Phase == plan.Settled {
+			return r
+		}
+	}
+	return nil
+}
+
+// build runs gl slice ID until its first attempt is settled, and then ends gl, which may be waiting for the end of a
+// hold. It returns the record and what gl said.
+func (w *world) build(id string, flags ...string) (*attempt.Record, string) {
+	w.Helper()
+	j := w.start("gl", append([]string{"slice", id}, flags...)...)
+	w.within(id+" is settled", func() bool { return w.attempt(id, 1) != nil || exited(j) })
+	j.Process.Signal(os.Interrupt)
+	w.end(j)
+	r := w.attempt(id, 1)
+	if r == nil {
+		w.Fatalf("no attempt was made\n%s", j.out.String())
+	}
+	return r, j.out.String()
+}
+
+func exited(j *job) bool {
+	select {
+	case <-j.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// slice is what gl knows of the slice.
+func (w *world) slice(id string) map[string]string {
+	w.Helper()
+	fields := map[string]string{}
+	for _, line := range strings.Split(w.must("gl", "state", "show", id), "\n") {
+		if key, value, ok := strings.Cut(line, ":"); ok {
+			fields[key] = strings.TrimSpace(value)
+		}
+	}
+	return fields
+}
