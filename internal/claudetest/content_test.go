@@ -63,10 +63,10 @@ type initEvent struct {
 	Tools         []string
 }
 
-// headless runs a prompt as gl does and returns what was loaded and how it ended.
+// headless runs a prompt as gl does, but for the permissions, and returns what was loaded and how it ended.
 func (w *world) headless(prompt string, flags ...string) (initEvent, agent.Summary) {
 	w.Helper()
-	args := append([]string{"-p", prompt, "--output-format", "stream-json", "--verbose", yolo}, flags...)
+	args := append([]string{"-p", prompt, "--output-format", "stream-json", "--verbose"}, flags...)
 	r := w.call("claude", args...)
 	var up initEvent
 	dec := agent.NewDecoder(agent.StreamClaude)
@@ -84,7 +84,8 @@ func (w *world) headless(prompt string, flags ...string) (initEvent, agent.Summa
 	return up, sum
 }
 
-// Installed and as a plugin, the client lists every command and every agent of the content, and each command expands.
+// Installed and as a plugin, the client lists every command and every agent of the content, and each command expands:
+// what it has inlined is covered by its allowed-tools.
 func TestContentLoads(t *testing.T) {
 	for _, how := range []string{"plugin", "installed"} {
 		t.Run(how, func(t *testing.T) {
@@ -108,8 +109,7 @@ func TestContentLoads(t *testing.T) {
 					continue
 				}
 				w.headless("/gl:"+name+" S-01", flags...)
-				last := w.api.Requests()[len(w.api.Requests())-1]
-				if !last.Asked("<command-name>/gl:"+name+"</command-name>") || last.Asked("!`") {
+				if last := w.last(); !last.Asked("<command-name>/gl:"+name+"</command-name>") || last.Asked("!`") {
 					t.Errorf("/gl:%s was not expanded: %+v", name, last.Messages)
 				}
 			}
@@ -130,7 +130,7 @@ func TestAgentTools(t *testing.T) {
 			"subagent_type": "gl:" + name, "run_in_background": false}))
 	}
 	w := newWorld(t, []string{"S-01"}, append(scripts, Script{Steps: append(main, Say("All asked."))})...)
-	w.headless("go", "--plugin-dir", w.plugin())
+	w.headless("go", yolo, "--plugin-dir", w.plugin())
 	for _, name := range agents {
 		allowed, said := agentFile(t, name)
 		i := slices.IndexFunc(w.api.Requests(), func(r *Request) bool { return r.Asked("YOUR TASK: " + name) })

@@ -72,11 +72,15 @@ func streamOf(e *attempt.Evidence) string {
 	if e.Result.IsError {
 		parts = append(parts, "is_error")
 	}
-	parts = append(parts, e.Result.TerminalReason)
+	if e.Result.TerminalReason != "" {
+		parts = append(parts, e.Result.TerminalReason)
+	}
 	if e.Result.APIStatus != 0 {
 		parts = append(parts, fmt.Sprint("status ", e.Result.APIStatus))
 	}
-	parts = append(parts, fmt.Sprint("turns ", e.Result.Turns))
+	if e.Result.Turns == 0 {
+		parts = append(parts, "no turn")
+	}
 	if e.Denials > 0 {
 		parts = append(parts, fmt.Sprint("denials ", e.Denials))
 	}

@@ -73,20 +73,36 @@ func newWorld(t *testing.T, slices []string, scripts ...Script) *world {
 	if bin == "" {
 		t.Skip(ErrNoClient)
 	}
-	w := &world{T: t, api: Start(scripts...)}
-	t.Cleanup(w.api.Close)
+	w := &world{T: t}
 	dir := t.TempDir()
 	w.root, w.home = filepath.Join(dir, "shop"), filepath.Join(dir, "home")
 	for _, d := range []string{w.root, w.home} {
 		w.check(os.Mkdir(d, 0o755))
 	}
-	w.env = Environ(w.api, w.home, bin+":"+os.Getenv("PATH"))
+	w.serve(scripts...)
 	w.write(filepath.Join(w.home, ".gitconfig"), "[user]\n\tname = Tester\n\temail = tester@example.com\n")
 	w.must("git", "init", "-q", "-b", "main")
 	w.must("gl", "init", "--no-agent", "--graph", w.graph(slices))
 	w.must("git", "add", "-A")
 	w.must("git", "commit", "-q", "-m", "start")
 	return w
+}
+
+// serve starts the stand-in with these scripts, in place of the one there may be.
+func (w *world) serve(scripts ...Script) {
+	w.api = Start(scripts...)
+	w.Cleanup(w.api.Close)
+	w.env = Environ(w.api, w.home, bin+":"+os.Getenv("PATH"))
+}
+
+// last is the last request.
+func (w *world) last() *Request {
+	w.Helper()
+	all := w.api.Requests()
+	if len(all) == 0 {
+		w.Fatal("the model was never asked")
+	}
+	return all[len(all)-1]
 }
 
 func (w *world) graph(slices []string) string {
