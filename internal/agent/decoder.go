@@ -31,8 +31,9 @@ type Summary struct {
 	Version     string   // of the client
 	Commands    []string // slash commands of the (last) init event, without the slash
 	SawInit     bool     // an init event of claude's has listed the commands
-	Result      *Result  // the last result event, nil for none yet
-	ToolRunning bool     // a tool was called and hasn't returned; of opencode also: it may be
+	Result      *Result  // the last result event, nil for none yet, and once claude's model goes on after it
+	ToolRunning bool     // a tool was called and hasn't returned, or runs in the background; of opencode also: it may be
+	Background  int      // commands and agents that claude runs in the background; it wakes the model when one ends
 	Limit       *Limit   // what stands in the way, see Limit
 	Denials     int      // tool calls that were denied, as the agent counts them
 	Trouble     string   // the last error that no answer of the model followed, one clean line; "" for claude
@@ -103,6 +104,9 @@ func (d *Decoder) event(w *wire, line []byte) []Event {
 	case w.Type == "system" && w.Subtype == "api_retry":
 		d.limits.retried(w)
 		return []Event{{KindRetry, retryText(w)}}
+	case w.Type == "system" && w.Subtype == "background_tasks_changed":
+		d.sum.Background = len(w.Tasks)
+		return nil
 	case w.Type == "assistant" && w.Message != nil:
 		return d.assistant(w)
 	case w.Type == "user" && w.Message != nil:
@@ -126,14 +130,16 @@ func plainText(line []byte) string {
 }
 
 func (d *Decoder) init(w *wire) []Event {
-	d.sum.SawInit = true
+	d.sum.SawInit, d.sum.Result = true, nil
 	d.sum.Commands = w.SlashCommands
 	d.sum.Version = w.Version
 	return []Event{{KindInit, initText(w)}}
 }
 
 func (d *Decoder) assistant(w *wire) []Event {
-	d.limits.answered(w)
+	if d.limits.answered(w) {
+		d.sum.Result = nil
+	}
 	kind := KindSay
 	if kindOfError(w.Error) != "" {
 		kind = KindLimit
@@ -189,7 +195,7 @@ func (d *Decoder) result(w *wire) []Event {
 // Summary says what is known so far. Later lines don't change what it returned.
 func (d *Decoder) Summary() Summary {
 	s := d.sum
-	s.ToolRunning = len(d.open) > 0
+	s.ToolRunning = len(d.open) > 0 || s.Background > 0
 	s.Commands = slices.Clone(s.Commands)
 	if !d.work.trouble.empty() {
 		s.Trouble = d.work.trouble.words(reasonRunes)

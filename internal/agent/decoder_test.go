@@ -176,6 +176,28 @@ func TestTheLastResultCounts(t *testing.T) {
 	}
 }
 
+// A command that runs in the background outlives the result; claude wakes its model when it ends.
+func TestResultIsNotTheEnd(t *testing.T) {
+	const tasks = `{"type":"system","subtype":"background_tasks_changed","tasks":[%s],"uuid":"u"}`
+	d := NewDecoder(StreamClaude)
+	feed(d, initLine, fmt.Sprintf(tasks, `{"task_id":"b1","task_type":"local_bash","description":"go test ./..."}`), sayLine, successLine)
+	if s := d.Summary(); s.Result == nil || s.Background != 1 || !s.ToolRunning {
+		t.Errorf("after the first result: %+v", s)
+	}
+	feed(d, fmt.Sprintf(tasks, ""), initLine)
+	if s := d.Summary(); s.Result != nil || s.Background != 0 || s.ToolRunning {
+		t.Errorf("woken: %+v", s)
+	}
+	feed(d, successLine, apiErrorLine("rate_limit", 429, "slow down"))
+	if d.Summary().Result == nil {
+		t.Error("what the client says is no answer of the model")
+	}
+	feed(d, sayLine)
+	if s := d.Summary(); s.Result != nil || s.Limit != nil {
+		t.Errorf("the model goes on: %+v", s)
+	}
+}
+
 func TestResultIsBounded(t *testing.T) {
 	long := strings.Repeat("漢", 400)
 	line := fmt.Sprintf(`{"type":"result","subtype":"error_x","result":%q,"errors":["1","2","3","4","5",%q]}`, long, long)

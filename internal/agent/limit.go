@@ -58,16 +58,17 @@ func (l *limits) retried(w *wire) {
 	l.meet(kind, retryText(w), false)
 }
 
-// answered notes an assistant message: an error that the client made up into one, or an answer of the model.
-func (l *limits) answered(w *wire) {
+// answered notes an assistant message: an error that the client made up into one, or an answer of the model (true).
+func (l *limits) answered(w *wire) bool {
 	if kind := kindOfError(w.Error); kind != "" {
 		l.meet(kind, w.text(), true)
-		return
+		return false
 	}
 	synthetic := w.Error != "" || w.APIError || w.Message.Model == "<synthetic>"
 	if !synthetic {
 		l.last, l.inAnswer = nil, false
 	}
+	return !synthetic
 }
 
 func (l *limits) meet(kind, reason string, inAnswer bool) {

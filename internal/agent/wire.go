@@ -27,6 +27,8 @@ type wire struct {
 	Message  *message `json:"message"`
 	APIError bool     `json:"is_api_error_message"`
 
+	Tasks []json.RawMessage `json:"tasks"` // system/background_tasks_changed: all that run now
+
 	RateLimit *rateLimitInfo `json:"rate_limit_info"`
 
 	// result

@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"fmt"
+	"strings"
 
 	"greenlight/internal/agent"
 	"greenlight/internal/plan"
@@ -102,18 +103,29 @@ func (e *Evidence) turnLimit() string {
 	}
 	switch {
 	case e.Result.Subtype == "error_max_turns" || e.Result.TerminalReason == "max_turns":
-		return "turn limit after " + plan.Count(e.Result.Turns, "turn")
+		return "turn limit after " + plan.Count(turnsAllowed(e.Result), "turn")
 	case e.Result.Subtype == "error_max_budget_usd":
 		return "budget limit"
 	}
 	return ""
 }
 
+// turnsAllowed is how many turns the agent had. Claude counts the one it was refused too; its error names the limit.
+func turnsAllowed(r *agent.Result) int {
+	n := r.Turns
+	for _, e := range r.Errors {
+		if _, err := fmt.Sscanf(e, "Reached maximum number of turns (%d)", &n); err == nil {
+			break
+		}
+	}
+	return n
+}
+
 // failure says how the agent failed; "" when it ended well. When we ended it, its exit status is our doing.
 func (e *Evidence) failure(ours bool) string {
 	switch {
 	case e.Result != nil && e.Result.IsError:
-		return e.withExit(firstOf(e.Result.Errors, e.Result.Text, e.Result.Subtype))
+		return e.withExit(sentence(firstOf(e.Result.Errors, e.Result.Text, e.Result.Subtype)))
 	case ours:
 		return ""
 	case e.Signal == "killed":
@@ -143,12 +155,15 @@ func (e *Evidence) withExit(words string) string {
 func (e *Evidence) unfinished() string {
 	switch {
 	case e.Result != nil && e.Result.Turns == 0:
-		return "ended without a single turn"
+		return strings.TrimSuffix("ended without a single turn: "+sentence(e.Result.Text), ": ") // the client's complaint
 	case e.Denials > 0:
 		return fmt.Sprintf("ended without completing, %s denied", plan.Count(e.Denials, "tool call"))
 	}
 	return "ended without completing"
 }
+
+// sentence is what an agent said as a part of one of our lines.
+func sentence(s string) string { return strings.TrimRight(strings.Join(strings.Fields(s), " "), ".") }
 
 func firstOf(list []string, more ...string) string {
 	for _, s := range append(append([]string(nil), list...), more...) {

@@ -17,6 +17,9 @@ var (
 	maxTurns  = &agent.Result{Subtype: "error_max_turns", IsError: true, Turns: 200}
 	maxMoney  = &agent.Result{Subtype: "error_max_budget_usd", IsError: true, Turns: 9}
 	apiError  = &agent.Result{Subtype: "success", IsError: true, APIStatus: 400, Turns: 1, Text: "bad request"}
+	refused   = &agent.Result{Subtype: "success", Text: "a command\nfailed."}
+	oneMore   = &agent.Result{Subtype: "error_max_turns", IsError: true, Turns: 3, Errors: []string{"Reached maximum number of turns (2)"}}
+	twoLines  = &agent.Result{Subtype: "success", IsError: true, APIStatus: 500, Turns: 1, Text: "boom,\nor so."}
 	limitHit  = &agent.Result{Subtype: "success", IsError: true, APIStatus: 429, Turns: 1, Text: "limit"}
 	rateLimit = &agent.Limit{Kind: agent.RateLimit, Reason: "limit"}
 	login     = &agent.Limit{Kind: agent.Login, Reason: "please run /login"}
@@ -52,6 +55,9 @@ func TestJudge(t *testing.T) {
 		{"exit 0, not complete", exited(0).with(success), "", working, plan.StalledOut, tracker.Release, "without completing", false},
 		{"exit 0 without a result", exited(0), "", working, plan.StalledOut, tracker.Release, "without completing", false},
 		{"exit 0 without a turn", exited(0).with(noTurn), "", claimed, plan.StalledOut, tracker.Release, "without a single turn", false},
+		{"exit 0 without a turn, and why", exited(0).with(refused), "", claimed, plan.StalledOut, tracker.Release, "turn: a command failed", false},
+		{"turn limit as claude counts", exited(1).with(oneMore), "", working, plan.StalledOut, tracker.Release, "after 2 turns", false},
+		{"api error in two lines", exited(1).with(twoLines), "", working, plan.FailedOut, tracker.Fail, "exit 1: boom, or so", false},
 		{"denied", &Evidence{ExitCode: ptr(0), Result: success, Denials: 2}, "", working, plan.StalledOut, tracker.Release, "2 tool calls denied", false},
 		{"exit 0, waiting", exited(0).with(success), "", waiting, plan.WaitingOut, tracker.Release, "waiting for a look", false},
 		{"its agent says failed", exited(0).with(success), "", plan.Item{Status: "failed", Step: "tests"}, plan.FailedOut, tracker.Fail, "gave up", false},

@@ -44,6 +44,8 @@ dir=$GREENLIGHT_ROOT/.greenlight
 set_() { sed "s/^$1:.*/$1: $2/" "$dir/slices/$GL_SLICE.md" > "$dir/slices/.$$.tmp" && mv "$dir/slices/.$$.tmp" "$dir/slices/$GL_SLICE.md"; }
 ran() { : > "$GREENLIGHT_ROOT/ran.${GL_SLICE:-$GL_TASK}.$GL_ATTEMPT"; }
 result() { echo '{"type":"result","subtype":"success","is_error":false,"num_turns":3,"total_cost_usd":0.25,"session_id":"abc"}'; }
+init() { echo '{"type":"system","subtype":"init","slash_commands":["gl:slice"]}'; }
+tasks() { echo '{"type":"system","subtype":"background_tasks_changed","tasks":['"$1"']}'; }
 `
 
 func newSite(t testing.TB, config, script string) *site {

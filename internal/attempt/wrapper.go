@@ -190,7 +190,7 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 	silence := time.NewTimer(w.silent())
 	grace := time.NewTimer(time.Hour)
 	grace.Stop()
-	lines := w.lines
+	ended, lines := false, w.lines
 	for {
 		select {
 		case c, ok := <-lines:
@@ -198,17 +198,17 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 				lines = nil
 				continue
 			}
-			had := w.dec.Summary().Result != nil
 			w.take(ctx, c)
 			silence.Reset(w.silent())
-			if !had && w.dec.Summary().Result != nil {
-				grace.Reset(w.Limits.Result)
-			}
+			ended = w.timeGrace(grace, ended)
 		case ev.Exec = <-failed:
 			failed = nil
 		case <-silence.C:
 			w.end(ctx, EndSilence, "silent for "+w.silent().String())
 		case <-grace.C:
+			if w.waits(ctx) {
+				continue
+			}
 			w.end(ctx, EndGrace, "still running "+w.Limits.Result.String()+" after its result")
 		case <-w.Stop:
 			w.end(ctx, EndStop, "")
@@ -228,6 +228,34 @@ func (w *Wrapper) silent() time.Duration {
 		return w.Limits.Tool
 	}
 	return w.Limits.Silent
+}
+
+// timeGrace has the grace run from a result on for as long as the agent doesn't go on after it, and tells whether it has
+// one. What it left in the background may wake it.
+func (w *Wrapper) timeGrace(grace *time.Timer, had bool) bool {
+	has := w.dec.Summary().Result != nil
+	switch {
+	case has && !had:
+		grace.Reset(w.Limits.Result)
+	case had && !has:
+		grace.Stop()
+	}
+	return has
+}
+
+// waits reports whether the agent has a reason to live on after its result: a command it left in the background, a long
+// run of tests say, whose end wakes it. When its slice is through, or waits for a person, that is none.
+func (w *Wrapper) waits(ctx context.Context) bool {
+	if w.dec.Summary().Background == 0 {
+		return false
+	}
+	open := false
+	err := w.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		it, err := tx.Item(w.rec.Slice)
+		open = plan.Classify(it.Status) == plan.Active && it.WaitingFor == ""
+		return err
+	})
+	return err == nil && open
 }
 
 // leftovers ends what the agent left running in its process group (a server, say): it would go on writing into the

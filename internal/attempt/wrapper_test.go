@@ -20,6 +20,7 @@ import (
 
 func TestWrapper(t *testing.T) {
 	const quick = `"result_grace_seconds": 0.2, "silent_minutes": 0.01, "tool_minutes": 0.02`
+	const grace = `"result_grace_seconds": 0.2`
 	tests := []struct {
 		name, config, script string
 		want                 plan.Outcome
@@ -39,6 +40,9 @@ func TestWrapper(t *testing.T) {
 		{"hangs half way after its result", quick, "result; exec sleep 600", plan.StalledOut, "without completing", plan.Mark{Status: "in_progress", Step: "none"}, ""},
 		{"silent", quick, "set_ step tests; echo hello; exec sleep 600", plan.Hung, "silent for 600ms", plan.Mark{Status: "failed", Step: "tests"}, ""},
 		{"silent, with a child", quick, "sleep 600 & wait", plan.Hung, "silent for 600ms", plan.Mark{Status: "failed", Step: "none"}, ""},
+		{"goes on after its result", grace, "result; init; sleep 0.6; set_ status complete; result", plan.Complete, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"waits for a command in the background", grace, "tasks {}; result; sleep 0.6; tasks; init; set_ status complete; result", plan.Complete, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"has a command in the background, and is through", grace, "tasks {}; set_ status complete; result; exec sleep 600", plan.Complete, "", plan.Mark{Status: "complete", Step: "none"}, ""},
 		{"leaves a server behind", "", "sleep 600 & set_ status complete; result", plan.Complete, "", plan.Mark{Status: "complete", Step: "none"}, ""},
 		{"a child outside its group holds its output", "", "setsid sleep 5 & set_ status complete; result", plan.Complete, "", plan.Mark{Status: "complete", Step: "none"}, ""},
 	}
