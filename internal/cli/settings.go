@@ -88,7 +88,7 @@ func newSettingsGet(e *env) *cobra.Command {
 }
 
 func newSettingsSet(e *env) *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:   "set KEY VALUE",
 		Short: "Change one setting",
 		Long: `Change one setting. The value is checked as gl checks it when it reads the file. Lists and objects are given as JSON;
@@ -103,6 +103,8 @@ command lines (parallel.claude_flags, parallel.agents.NAME.command) also as word
 			return changeSetting(c.Context(), e, a[0], a[1])
 		},
 	}
+	c.Flags().SetInterspersed(false) // a value such as "--max-turns 100" is no flag of ours
+	return c
 }
 
 func settingKeys(*project.Settings) []string { return project.SettingKeys() }
