@@ -9,15 +9,24 @@ import (
 	"greenlight/internal/plan"
 )
 
-// needsHooks skips where gl, or its content, has no hooks.
+// needsHooks skips where there are none.
 func (w *world) needsHooks() {
 	w.Helper()
+	if why := w.noHooks(); why != "" {
+		w.Skip(why)
+	}
+}
+
+// noHooks says why no hook of gl's runs, "" where they do.
+func (w *world) noHooks() string {
+	w.Helper()
 	if _, err := content.Plugin.ReadFile("plugin/hooks/hooks.json"); err != nil {
-		w.Skip("the content has no hooks/hooks.json")
+		return "the content has no hooks/hooks.json"
 	}
 	if r := w.call("gl", "hook", "session-start", "--help"); r.code != 0 {
-		w.Skip("this gl has no command hook")
+		return "this gl has no command hook"
 	}
+	return ""
 }
 
 // A session begins with the project's state among what the model reads.

@@ -75,7 +75,7 @@ func TestOutcomes(t *testing.T) {
 func (w *world) flags(flags string) {
 	w.Helper()
 	if flags != "" {
-		w.must("gl", "settings", "set", "parallel.claude_flags", "--", flags)
+		w.must("gl", "settings", "set", "parallel.claude_flags", flags)
 	}
 }
 
@@ -188,4 +188,21 @@ func TestCommandNotLoaded(t *testing.T) {
 		t.Errorf("gl doesn't say how to install:\n%s", out)
 	}
 	w.observeAttempt("doesn't load the installed commands (--bare)", r)
+}
+
+// A command in the background outlives the client's result, and its end wakes the model: the attempt isn't over before.
+func TestBackgroundCommand(t *testing.T) {
+	steps := []Reply{Use("Bash", map[string]any{"command": "sleep 3", "description": "wait", "run_in_background": true}), Say("I wait.")}
+	w := newWorld(t, []string{"S-01"})
+	if w.noHooks() == "" {
+		steps = append(steps, Say("I still wait.")) // to the Stop hook
+	}
+	w.serve(Script{Steps: append(steps, built("S-01")...)})
+	w.must("gl", "settings", "set", "parallel.result_grace_seconds", "1")
+	r, _ := w.build("S-01")
+	w.settled(r, plan.Complete, "complete")
+	if n := strings.Count(w.log(r), `"type":"result"`); n < 2 {
+		t.Errorf("%d results: the client didn't do what this is about", n)
+	}
+	w.observeAttempt("has a command in the background when its model ends", r)
 }
