@@ -18,7 +18,18 @@ race:
 torture:
 	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/slice
 
+# The real Claude Code client against a stand-in of its API: no network but npm's, no cost; two minutes. The client is
+# installed for the run, unless GREENLIGHT_CLAUDE_DIR names a directory in which npm has put this version.
+CLAUDE_VERSION = 2.1.328
+test-claude:
+	@set -e; dir="$$GREENLIGHT_CLAUDE_DIR"; \
+	if [ -z "$$dir" ]; then \
+		dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
+		HOME="$$dir" npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$$dir" @anthropic-ai/claude-code@$(CLAUDE_VERSION); \
+	fi; \
+	GREENLIGHT_CLAUDE_DIR="$$dir" $(GO) test -count=1 ./internal/claudetest $(ARGS)
+
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-.PHONY: build demo test race torture bench
+.PHONY: build demo test race torture test-claude bench

@@ -3,6 +3,7 @@ package claudetest
 import (
 	"encoding/json"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -168,4 +169,63 @@ func agentFile(t *testing.T, name string) (tools []string, said string) {
 	}
 	said, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
 	return tools, said
+}
+
+// Which of a project's own files and of a plugin's the client loads: the table in docs/claude-code.md.
+func TestWhatIsLoaded(t *testing.T) {
+	for _, tt := range []struct {
+		name              string
+		installed, plugin bool
+		bare              bool
+		command           string // whose /gl:probe runs; "" for none
+		agents, hooks     []string
+	}{
+		{"installed", true, false, false, "installed", []string{"gl-probe"}, []string{"installed"}},
+		{"plugin", false, true, false, "plugin", []string{"gl:gl-probe"}, []string{"plugin"}},
+		{"both", true, true, false, "installed", []string{"gl-probe", "gl:gl-probe"}, []string{"installed", "plugin"}},
+		{"installed, bare", true, false, true, "", nil, nil},
+		{"plugin, bare", false, true, true, "plugin", nil, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{Say("Well.")}})
+			var flags []string
+			if tt.installed {
+				w.probe(filepath.Join(w.root, ".claude"), "installed", "commands/gl/probe.md", "settings.json")
+			}
+			if tt.plugin {
+				dir := filepath.Join(w.home, "probe")
+				w.write(filepath.Join(dir, ".claude-plugin/plugin.json"), `{"name": "gl"}`)
+				w.probe(dir, "plugin", "commands/probe.md", "hooks/hooks.json")
+				flags = append(flags, "--plugin-dir", dir)
+			}
+			if tt.bare {
+				flags = append(flags, "--bare")
+			}
+			up, _ := w.headless("/gl:probe", flags...)
+			agents := slices.DeleteFunc(up.Agents, func(a string) bool { return !strings.Contains(a, "gl-probe") })
+			if !slices.Equal(agents, tt.agents) {
+				t.Errorf("agents %q, not %q", agents, tt.agents)
+			}
+			if got := slices.Contains(up.SlashCommands, "gl:probe"); got != (tt.command != "") {
+				t.Errorf("gl:probe is a command: %v", got)
+			}
+			for _, from := range []string{"installed", "plugin"} {
+				if got := w.last().Asked("the command of " + from); got != (from == tt.command) {
+					t.Errorf("the command of %s: %v", from, got)
+				}
+				_, err := os.Stat(filepath.Join(w.root, "hook-of-"+from))
+				if got := err == nil; got != slices.Contains(tt.hooks, from) {
+					t.Errorf("the hook of %s: %v", from, got)
+				}
+			}
+		})
+	}
+}
+
+// probe writes a command, an agent and a hook that tell where they come from.
+func (w *world) probe(dir, from, command, hooks string) {
+	w.Helper()
+	w.write(filepath.Join(dir, command), "This is the command of "+from+".\n")
+	w.write(filepath.Join(dir, "agents/gl-probe.md"), "---\nname: gl-probe\ndescription: A probe\n---\nYou are a probe.\n")
+	w.write(filepath.Join(dir, hooks), `{"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "touch hook-of-`+from+`"}]}]}}`)
 }

@@ -3,6 +3,7 @@ package claudetest
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,38 +30,44 @@ func built(id string) []Reply {
 func TestOutcomes(t *testing.T) {
 	for _, tt := range []struct {
 		scenario string
+		command  string // the text of an installed /gl:slice; "" for the plugin's
 		flags    string // parallel.claude_flags; "" for the default
 		steps    []Reply
 		want     plan.Outcome
 		status   string // of the slice afterwards
 		says     string // a part of what gl prints
 	}{
-		{"completes its slice", "", built("S-01"), plan.Complete, "complete", "S-01 complete (3 tests)"},
-		{"ends without completing", "", []Reply{Say("Looks fine to me.")}, plan.StalledOut, "in_progress", "gl retry S-01"},
-		{"needs a person", "", []Reply{Bash(`gl state set S-01 waiting_for="a look at the colours"`), Say("Over to you.")},
+		{"completes its slice", "", "", built("S-01"), plan.Complete, "complete", "S-01 complete (3 tests)"},
+		{"ends without completing", "", "", []Reply{Say("Looks fine to me.")}, plan.StalledOut, "in_progress", "gl retry S-01"},
+		{"needs a person", "", "", []Reply{Bash(`gl state set S-01 waiting_for="a look at the colours"`), Say("Over to you.")},
 			plan.WaitingOut, "in_progress", "a look at the colours"},
-		{"reaches the turn limit (--max-turns 2)", yolo + " --max-turns 2", []Reply{Bash("echo 1"), Bash("echo 2"), Bash("echo 3")},
+		{"reaches the turn limit (--max-turns 2)", "", yolo + " --max-turns 2", []Reply{Bash("echo 1"), Bash("echo 2"), Bash("echo 3")},
 			plan.StalledOut, "in_progress", "turn limit after 2 turns"},
-		{"reaches the budget (--max-budget-usd)", yolo + " --max-budget-usd 0.0001", []Reply{Bash("echo 1"), Bash("echo 2")},
+		{"reaches the budget (--max-budget-usd)", "", yolo + " --max-budget-usd 0.0001", []Reply{Bash("echo 1"), Bash("echo 2")},
 			plan.StalledOut, "in_progress", "budget"},
-		{"may not use a tool", "--max-turns 20", []Reply{Bash("touch it"), Say("I may not.")},
+		{"may not use a tool", "Build the slice.", "--max-turns 20", []Reply{Bash("touch it"), Say("I may not.")},
 			plan.StalledOut, "in_progress", "1 tool call denied"},
-		{"is given an unknown flag", "--no-such-flag", nil, plan.FailedOut, "failed", "no-such-flag"},
-		{"meets a rate limit (429)", "", []Reply{Fail(429, "rate_limit_error", "slow down")},
+		{"may not run what its command inlines", "The slice: !`gl slice $ARGUMENTS || true`", "--max-turns 20", nil,
+			plan.StalledOut, "in_progress", "single turn: Shell command permission check failed"},
+		{"is given an unknown flag", "", "--no-such-flag", nil, plan.FailedOut, "failed", "no-such-flag"},
+		{"meets a rate limit (429)", "", "", []Reply{Fail(429, "rate_limit_error", "slow down")},
 			plan.HeldOut, "pending", "held until"},
-		{"has an invalid key (401)", "", []Reply{Fail(401, "authentication_error", "invalid x-api-key")},
+		{"has an invalid key (401)", "", "", []Reply{Fail(401, "authentication_error", "invalid x-api-key")},
 			plan.HeldOut, "pending", "log in with: claude /login"},
-		{"has no credit (400)", "", []Reply{Fail(400, "invalid_request_error", "Your credit balance is too low to access the API.")},
+		{"has no credit (400)", "", "", []Reply{Fail(400, "invalid_request_error", "Your credit balance is too low to access the API.")},
 			plan.HeldOut, "pending", "quota met by S-01"},
-		{"meets an overloaded API (529)", "", []Reply{Fail(529, "overloaded_error", "Overloaded")},
+		{"meets an overloaded API (529)", "", "", []Reply{Fail(529, "overloaded_error", "Overloaded")},
 			plan.HeldOut, "pending", "held until"},
-		{"meets an error of the API (500)", "", []Reply{Fail(500, "api_error", "boom")}, plan.FailedOut, "failed", "boom"},
-		{"meets a limit after its work is done", "", append(built("S-01")[:2:2], Fail(429, "rate_limit_error", "slow down")),
+		{"meets an error of the API (500)", "", "", []Reply{Fail(500, "api_error", "boom")}, plan.FailedOut, "failed", "boom"},
+		{"meets a limit after its work is done", "", "", append(built("S-01")[:2:2], Fail(429, "rate_limit_error", "slow down")),
 			plan.Complete, "complete", "held until"},
 	} {
 		t.Run(strings.ReplaceAll(tt.scenario, " ", "_"), func(t *testing.T) {
 			w := newWorld(t, []string{"S-01"}, Script{Steps: tt.steps})
 			w.flags(tt.flags)
+			if tt.command != "" {
+				w.write(filepath.Join(w.root, ".claude/commands/gl/slice.md"), tt.command)
+			}
 			r, out := w.build("S-01")
 			w.settled(r, tt.want, tt.status)
 			if !strings.Contains(out, tt.says) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"greenlight/internal/attempt"
@@ -27,13 +28,10 @@ func (w *world) observe(o observation) {
 	row := fmt.Sprintf("| %s | %s | %s | %s |", cell.Replace(o.scenario), cell.Replace(o.exit), cell.Replace(o.stream), cell.Replace(o.gl))
 	row = regexp.MustCompile(`127\.0\.0\.1:\d+`).ReplaceAllString(row, "127.0.0.1")
 	lines := strings.Split(string(data), "\n")
-	at, last := -1, -1
-	for i, l := range lines {
-		if strings.HasPrefix(l, "| "+cell.Replace(o.scenario)+" |") {
+	at, last := -1, slices.IndexFunc(lines, func(l string) bool { return strings.HasPrefix(l, "| The client") })
+	for i := max(last, 0); i < len(lines) && strings.HasPrefix(lines[i], "|"); i++ {
+		if last = i; strings.HasPrefix(lines[i], "| "+cell.Replace(o.scenario)+" |") {
 			at = i
-		}
-		if strings.HasPrefix(l, "|") {
-			last = i
 		}
 	}
 	switch {
