@@ -16,6 +16,10 @@ import (
 // install puts the content into the project's .claude.
 func (w *world) install() {
 	w.Helper()
+	if w.call("gl", "install", "--help").code == 0 {
+		w.must("gl", "install", "--local")
+		return
+	}
 	for from, to := range map[string]string{"plugin/commands": "commands/gl", "plugin/agents": "agents"} {
 		files, _ := fs.Glob(content.Plugin, from+"/*.md")
 		for _, f := range files {
