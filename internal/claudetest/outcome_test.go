@@ -125,33 +125,24 @@ func TestFinishedAttempt(t *testing.T) {
 	}
 }
 
-// A subscription tells when its limit ends: until then nobody launches, and the next attempt is the same one again.
+// A subscription tells when its limit ends, and gl holds until exactly then.
 func TestSubscriptionLimit(t *testing.T) {
-	reset := time.Now().Add(3 * time.Second).Truncate(time.Second)
+	reset := time.Now().Add(time.Hour).Truncate(time.Second)
 	limit := Fail(429, "rate_limit_error", "This request would exceed your account's rate limit.")
-	at := strconv.FormatInt(reset.Unix(), 10)
 	limit.Header = map[string]string{
-		"anthropic-ratelimit-unified-status": "rejected", "anthropic-ratelimit-unified-reset": at,
+		"anthropic-ratelimit-unified-status":               "rejected",
+		"anthropic-ratelimit-unified-reset":                strconv.FormatInt(reset.Unix(), 10),
 		"anthropic-ratelimit-unified-representative-claim": "five_hour",
 	}
-	over := func(*Request) bool { return time.Now().Before(reset) }
-	w := newWorld(t, []string{"S-01"}, Script{When: over, Steps: []Reply{limit}}, Script{Steps: built("S-01")})
+	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{limit}})
 	key := slices.Index(w.env, "ANTHROPIC_API_KEY="+Key)
 	w.env[key] = "CLAUDE_CODE_OAUTH_TOKEN=" + Key
-	j := w.start("gl", "slice", "S-01")
-	w.within("the second attempt", func() bool { return w.attempt("S-01", 2) != nil })
-	if code := w.end(j); code != 0 {
-		t.Errorf("exit %d\n%s", code, j.out.String())
+	r, _ := w.build("S-01")
+	w.settled(r, plan.HeldOut, "pending")
+	if hold := attempt.OpenStore(filepath.Join(w.root, ".greenlight", "runs")).Hold(); hold == nil || !hold.Until.Equal(reset) {
+		t.Errorf("hold %+v, not until %s", hold, reset)
 	}
-	held, done := w.attempt("S-01", 1), w.attempt("S-01", 2)
-	if l := held.Evidence.Limit; held.Outcome != plan.HeldOut || l == nil || l.Reset == nil || !l.Reset.Equal(reset) {
-		t.Errorf("%s, limit %+v, not until %s", held.Outcome, l, reset)
-	}
-	if done.ClaimedAt.Before(reset) {
-		t.Errorf("launched at %s, before the reset at %s", done.ClaimedAt, reset)
-	}
-	w.settled(done, plan.Complete, "complete")
-	w.observeAttempt("meets a subscription's limit (429, OAuth)", held)
+	w.observeAttempt("meets a subscription's limit (429, OAuth)", r)
 }
 
 // gl stop and Ctrl-C end the client with TERM, and its work stays.
