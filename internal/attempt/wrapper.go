@@ -125,7 +125,11 @@ func (w *Wrapper) start(ctx context.Context, program string) (exited <-chan erro
 	if err != nil {
 		return nil, nil, err
 	}
-	w.cmd = gated(w.Self, program, w.rec, w.rec.Env(w.Env, w.Root), p.goRead, p.errWrite)
+	env := w.rec.Env(w.Env, w.Root)
+	if self, err := os.Executable(); err == nil {
+		env = withGL(env, self)
+	}
+	w.cmd = gated(w.Self, program, w.rec, env, p.goRead, p.errWrite)
 	w.cmd.Stdout, w.cmd.Stderr = p.outWrite, p.stderrWrite
 	err = w.cmd.Start()
 	p.closeChildEnds()
