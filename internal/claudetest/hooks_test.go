@@ -5,34 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/content"
 	"greenlight/internal/plan"
 )
-
-// needsHooks skips where there are none.
-func (w *world) needsHooks() {
-	w.Helper()
-	if why := w.noHooks(); why != "" {
-		w.Skip(why)
-	}
-}
-
-// noHooks says why no hook of gl's runs, "" where they do.
-func (w *world) noHooks() string {
-	w.Helper()
-	if _, err := content.Plugin.ReadFile("plugin/hooks/hooks.json"); err != nil {
-		return "the content has no hooks/hooks.json"
-	}
-	if r := w.call("gl", "hook", "session-start", "--help"); r.code != 0 {
-		return "this gl has no command hook"
-	}
-	return ""
-}
 
 // A session begins with the project's state among what the model reads.
 func TestHookSessionStart(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{Say("Hello.")}})
-	w.needsHooks()
 	w.headless("hello", "--plugin-dir", w.plugin())
 	if r := w.api.Requests()[0]; !r.Asked("S-01") {
 		t.Errorf("the model was not told of the project: %+v", r.Messages)
@@ -43,7 +21,6 @@ func TestHookSessionStart(t *testing.T) {
 func TestHookGuard(t *testing.T) {
 	const path = ".greenlight/slices/S-01.md"
 	w := newWorld(t, []string{"S-01"})
-	w.needsHooks()
 	before := w.read(path)
 	file := func(more ...string) map[string]string {
 		in := map[string]string{"file_path": filepath.Join(w.root, path)}
@@ -80,11 +57,7 @@ func TestHookGuard(t *testing.T) {
 
 // An implementer can't write tests, and the one who writes the tests can.
 func TestHookGuardsTests(t *testing.T) {
-	if len(names(t, "agents")) == 0 {
-		t.Skip("the content has no agents")
-	}
 	w := newWorld(t, []string{"S-01"})
-	w.needsHooks()
 	ask := func(name string) Reply {
 		return Use("Agent", map[string]any{"description": "ask", "prompt": "YOUR TASK: " + name,
 			"subagent_type": "gl:" + name, "run_in_background": false})
@@ -120,7 +93,6 @@ func TestHookStop(t *testing.T) {
 		Bash("gl state set S-01 status=complete step=complete tests=3"),
 		Say("Now it is complete."),
 	}})
-	w.needsHooks()
 	r, _ := w.build("S-01")
 	w.settled(r, plan.Complete, "complete")
 	if n := len(w.api.Requests()); n != 4 {

@@ -16,9 +16,6 @@ func TestInteractive(t *testing.T) {
 			named := func(r *Request) bool { return r.Says("Harbour") }
 			w := newWorld(t, []string{"S-01"}, Script{named, slices.Repeat([]Reply{Say("A fine name.")}, 20)},
 				Script{nil, slices.Repeat([]Reply{Say("What shall it be called?")}, 20)})
-			if w.call("gl", "design", "--help").code != 0 {
-				t.Skip("this gl has no conversations")
-			}
 			w.knownToClient()
 			p := w.pane("gl " + name + "; echo gl ended with $?")
 			p.until("What shall it be called?")

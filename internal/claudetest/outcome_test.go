@@ -178,7 +178,7 @@ func TestInterrupted(t *testing.T) {
 // Where the content is installed but the client doesn't load it (--bare), the attempt ends before it costs anything.
 func TestCommandNotLoaded(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: built("S-01")})
-	w.install()
+	w.must("gl", "install", "--local")
 	w.flags(yolo + " --bare")
 	r, out := w.build("S-01")
 	w.settled(r, plan.FailedOut, "failed")
@@ -190,12 +190,9 @@ func TestCommandNotLoaded(t *testing.T) {
 
 // A command in the background outlives the client's result, and its end wakes the model: the attempt isn't over before.
 func TestBackgroundCommand(t *testing.T) {
-	steps := []Reply{Use("Bash", map[string]any{"command": "sleep 3", "description": "wait", "run_in_background": true}), Say("I wait.")}
-	w := newWorld(t, []string{"S-01"})
-	if w.noHooks() == "" {
-		steps = append(steps, Say("I still wait.")) // to the Stop hook
-	}
-	w.serve(Script{Steps: append(steps, built("S-01")...)})
+	steps := []Reply{Use("Bash", map[string]any{"command": "sleep 3", "description": "wait", "run_in_background": true}),
+		Say("I wait."), Say("I still wait.")} // the second to the Stop hook
+	w := newWorld(t, []string{"S-01"}, Script{Steps: append(steps, built("S-01")...)})
 	w.must("gl", "settings", "set", "parallel.result_grace_seconds", "1")
 	r, _ := w.build("S-01")
 	w.settled(r, plan.Complete, "complete")
