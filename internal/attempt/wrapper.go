@@ -127,7 +127,7 @@ func (w *Wrapper) start(ctx context.Context, program string) (exited <-chan erro
 	}
 	env := w.rec.Env(w.Env, w.Root)
 	if self, err := os.Executable(); err == nil {
-		env = withGL(env, self)
+		env = WithGL(env, self)
 	}
 	w.cmd = gated(w.Self, program, w.rec, env, p.goRead, p.errWrite)
 	w.cmd.Stdout, w.cmd.Stderr = p.outWrite, p.stderrWrite

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -59,6 +60,9 @@ func (e *env) talk(ctx context.Context, t talk) error {
 		return err
 	}
 	env := append(agent.ScrubEnv(e.environ), "PWD="+t.root)
+	if self, err := os.Executable(); err == nil {
+		env = attempt.WithGL(env, self)
+	}
 	return fmt.Errorf("start %s: %w", path, syscall.Exec(path, argv, env))
 }
 
