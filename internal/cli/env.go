@@ -28,14 +28,16 @@ import (
 // An env is all of the outside world that a command sees.
 type env struct {
 	in      io.Reader
-	out     io.Writer
+	out     io.Writer // stdout itself, to ask what it is and to hand to children; what gl says goes to data
 	err     io.Writer
+	data    *sink
 	environ []string
 
 	dirFlag     string
 	contextFlag string
 	systemFlag  string
 	noColor     bool
+	noPager     bool
 	verbose     bool
 }
 
@@ -54,15 +56,24 @@ func (e *env) prepare() error {
 	return nil
 }
 
-// getenv returns a variable of the environment; the last of several counts.
+func newEnv(in io.Reader, out, err io.Writer, environ []string) *env {
+	return &env{in: in, out: out, err: err, data: &sink{w: out}, environ: environ}
+}
+
+// getenv returns a variable of the environment, "" for one that isn't there.
 func (e *env) getenv(key string) string {
-	value := ""
+	value, _ := e.lookupEnv(key)
+	return value
+}
+
+// lookupEnv returns a variable of the environment, and whether it is there; the last of several counts.
+func (e *env) lookupEnv(key string) (value string, set bool) {
 	for _, kv := range e.environ {
 		if k, v, ok := strings.Cut(kv, "="); ok && k == key {
-			value = v
+			value, set = v, true
 		}
 	}
-	return value
+	return value, set
 }
 
 // dir is the directory to work from.
@@ -132,7 +143,7 @@ func (e *env) resolve(p *plan.Plan, id string) (string, error) {
 }
 
 // print writes data to stdout. Text that comes from files has passed agent.Clean.
-func (e *env) print(format string, a ...any) { fmt.Fprintf(e.out, format, a...) }
+func (e *env) print(format string, a ...any) { fmt.Fprintf(e.data, format, a...) }
 
 // message tells the person something, on stderr.
 func (e *env) message(format string, a ...any) {
@@ -169,7 +180,7 @@ func (e *env) json(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(e.out, escapeInvisible(b.String()))
+	_, err := io.WriteString(e.data, escapeInvisible(b.String()))
 	return err
 }
 
@@ -187,10 +198,11 @@ func escapeInvisible(text string) string {
 	return b.String()
 }
 
-// terminal returns stdout when it is a terminal that takes escape sequences, else nil.
+// terminal returns stdout when it is a terminal whose cursor can be moved, else nil. Whether it may be coloured is
+// another question.
 func (e *env) terminal() *os.File {
 	f, ok := e.out.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) || e.getenv("TERM") == "dumb" || e.getenv("NO_COLOR") != "" || e.noColor {
+	if !ok || !term.IsTerminal(int(f.Fd())) || e.getenv("TERM") == "dumb" {
 		return nil
 	}
 	return f

@@ -76,7 +76,7 @@ func runLogs(ctx context.Context, e *env, id string, o logsOptions) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(e.out)
+	out := bufio.NewWriter(e.data)
 	l := &logView{pr: pr, rec: rec, raw: o.raw, out: out, dec: agent.NewDecoder(rec.Stream),
 		tail: tail{path: pr.Runs.LogPath(rec.Slice, rec.N)}}
 	defer l.tail.close()

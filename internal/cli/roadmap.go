@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -96,8 +95,8 @@ func runRoadmap(e *env, asJSON bool) error {
 		return err
 	}
 	onTerminal := isTerminal(e.out)
-	if !asJSON && !onTerminal {
-		_, err := e.out.Write(data)
+	if !asJSON && !onTerminal && !e.colours() {
+		_, err := e.data.Write(data)
 		return err
 	}
 	p, err := shownPlan(pr, time.Now(), "")
@@ -110,10 +109,10 @@ func runRoadmap(e *env, asJSON bool) error {
 		e.warn(p)
 		return e.json(roadmapDoc{1, roadmapFile, strings.ToValidUTF8(text, "\ufffd"), milestones})
 	}
-	if _, err := io.WriteString(e.out, e.styled(text)); err != nil {
-		return err
+	e.print("%s", foldLines(e.styled(text), e.width()))
+	if onTerminal {
+		e.print("\n%s", milestoneLines(milestones))
 	}
-	e.print("\n%s", milestoneLines(milestones))
 	return nil
 }
 

@@ -308,6 +308,9 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 	if cfg.Lead {
 		signal.Ignore(syscall.SIGHUP) // the terminal may go away, the night's work goes on
 	}
+	gone := make(chan os.Signal, 1) // and so may who reads the lines; dropped, for what is ignored the agents would inherit
+	signal.Notify(gone, syscall.SIGPIPE)
+	defer signal.Stop(gone)
 	var stdout *os.File
 	if cfg.Foreground {
 		stdout, _ = j.e.out.(*os.File)

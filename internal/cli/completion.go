@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/near"
+)
+
+func completionShells() []string { return []string{"bash", "zsh", "fish", "powershell"} }
+
+func newCompletion(e *env, root *cobra.Command) *cobra.Command {
+	var plain bool
+	c := &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Print the script that makes bash, zsh, fish or PowerShell complete gl's words",
+		Long: `Print a script that makes a shell complete commands, flags and their values, and the ids of this project's slices with
+their names. SHELL is bash, zsh, fish or powershell. Bash needs its package bash-completion.
+
+Exit codes: 0 printed; 2 there is no such shell.`,
+		Example: `  gl completion bash > ~/.local/share/bash-completion/completions/gl
+  gl completion zsh > "${fpath[1]}/_gl"
+  gl completion fish > ~/.config/fish/completions/gl.fish
+  gl completion powershell >> $PROFILE`,
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: completeWords(completionShells()...),
+		RunE: func(_ *cobra.Command, a []string) error {
+			switch a[0] {
+			case "bash":
+				return root.GenBashCompletionV2(e.data, !plain)
+			case "zsh":
+				if plain {
+					return root.GenZshCompletionNoDesc(e.data)
+				}
+				return root.GenZshCompletion(e.data)
+			case "fish":
+				return root.GenFishCompletion(e.data, !plain)
+			case "powershell":
+				if plain {
+					return root.GenPowerShellCompletion(e.data)
+				}
+				return root.GenPowerShellCompletionWithDesc(e.data)
+			}
+			return usage("SHELL must be %s", mustBe(a[0], completionShells()))
+		},
+	}
+	c.Flags().BoolVar(&plain, "no-descriptions", false, "complete the words alone, without what they mean")
+	return c
+}
+
+// mustBe is the end of a usage error: the words that are known, the one that was given, and the one that was probably
+// meant.
+func mustBe(got string, known []string) string {
+	s := ""
+	for i, k := range known {
+		switch {
+		case i > 0 && i == len(known)-1:
+			s += " or "
+		case i > 0:
+			s += ", "
+		}
+		s += k
+	}
+	s += ", not \"" + agent.Clean(got) + "\""
+	if meant := near.Match(got, known); meant != "" {
+		s += ": did you mean " + meant + "?"
+	}
+	return s
+}
+
+// completeWords completes the first argument of a command from a fixed list.
+func completeWords(words ...string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(have) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeFlag gives a flag's values to the shell. An error of cobra's would mean that the command has no such flag.
+func completeFlag(c *cobra.Command, flag string, values func() []string) {
+	err := c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return values(), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
+		panic(err)
+	}
+}
+
+// milestones are those that slices of this project belong to.
+func (e *env) milestones() []string {
+	pr, err := e.project()
+	if err != nil {
+		return nil
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return nil
+	}
+	var list []string
+	seen := map[string]bool{"": true}
+	for i := range p.States {
+		if m := p.States[i].Milestone; !seen[m] {
+			seen[m] = true
+			list = append(list, agent.Clean(m))
+		}
+	}
+	return list
+}
