@@ -21,4 +21,8 @@ torture:
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-.PHONY: build demo test race torture bench
+# docs/reference and docs/man, from the commands' own definitions.
+docs:
+	$(GO) test ./internal/cli -run '^TestReference$$' -count=1 -update
+
+.PHONY: build demo test race torture bench docs

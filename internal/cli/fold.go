@@ -11,7 +11,7 @@ func fold(line string, width, hang int) string {
 	if width <= 0 || utf8.RuneCountInString(line) <= width {
 		return line
 	}
-	if hang > width/2 {
+	if hang > width-10 {
 		hang = 0
 	}
 	body := strings.TrimLeft(line, " ")

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -96,7 +97,7 @@ func rootHelp(e *env, root *cobra.Command, order []*cobra.Command) string {
 		}
 	}
 	b.WriteString("\n" + e.paint(bold, "Flags of every command:") + "\n")
-	b.WriteString(root.PersistentFlags().FlagUsagesWrapped(screen))
+	b.WriteString(flagLines(root.PersistentFlags(), screen))
 	b.WriteString("\n" + reflow("gl help COMMAND tells more about one, with examples; gl help environment of the environment variables."+
 		"\n"+exitHelp, screen) + "\n")
 	if line := projectLine(e); line != "" {
@@ -151,10 +152,66 @@ func commandHelp(e *env, c *cobra.Command) string {
 		}
 	}
 	section("Commands:", listCommands(subs, shapeWidth(subs), screen))
-	section("Flags:", c.LocalFlags().FlagUsagesWrapped(screen))
-	section("Flags of every command:", c.InheritedFlags().FlagUsagesWrapped(screen))
+	if c.Runnable() {
+		section("Flags:", flagLines(c.LocalFlags(), screen))
+		section("Flags of every command:", flagLines(c.InheritedFlags(), screen))
+	}
 	return b.String()
 }
+
+// A flagText is a flag as help and reference have it: how it is typed, and what it means.
+type flagText struct{ typed, means string }
+
+func flagTexts(flags *pflag.FlagSet) []flagText {
+	var list []flagText
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		value, means := pflag.UnquoteUsage(f)
+		typed := "    --" + f.Name
+		if f.Shorthand != "" {
+			typed = "-" + f.Shorthand + ", --" + f.Name
+		}
+		if value != "" {
+			typed += " " + value
+		}
+		switch f.DefValue {
+		case "", "false", "0", "0s", "[]":
+		default:
+			means += " (default " + f.DefValue + ")"
+		}
+		if f.Name == "help" {
+			means = "show this"
+		}
+		list = append(list, flagText{typed, means})
+	})
+	return list
+}
+
+// flagLines has a line for each flag; on a screen that is too narrow its meaning hangs beside it, or stands below.
+func flagLines(flags *pflag.FlagSet, screen int) string {
+	var b strings.Builder
+	list, width := flagTexts(flags), 0
+	for _, f := range list {
+		width = max(width, len(f.typed))
+	}
+	column := width + 5
+	for _, f := range list {
+		line := fmt.Sprintf("  %-*s   %s", width, f.typed, f.means)
+		switch {
+		case screen == 0 || len(line) <= screen:
+		case screen >= column+30:
+			// The blanks of the first column are no place to break a line.
+			line = line[:column] + strings.TrimLeft(fold(strings.Repeat(" ", column)+f.means, screen, column), " ")
+		default:
+			line = "  " + strings.TrimSpace(f.typed) + "\n" + fold("      "+f.means, screen, 6)
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
 
 // inOrder is all commands, those that cobra added at the end.
 func inOrder(root *cobra.Command, order []*cobra.Command) []*cobra.Command {
