@@ -41,6 +41,7 @@ Exit codes: 0 told, also where there is nothing yet; 1 there is no such mileston
 	f.StringVar(&o.since, "since", "", "only what is not older: a day, a time, or how long ago (`WHEN`)")
 	f.BoolVar(&o.full, "full", false, "all of each summary")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	completeFlag(c, "milestone", e.milestones)
 	return c
 }
 
@@ -167,5 +168,5 @@ func (en *chronicleEntry) markdown(e *env, full bool) string {
 	if text == "" {
 		return title
 	}
-	return title + "\n\n" + agent.Clean(strings.ReplaceAll(text, "\r", ""))
+	return title + "\n\n" + foldLines(agent.Clean(strings.ReplaceAll(text, "\r", "")), e.width())
 }

@@ -139,6 +139,8 @@ agents in parallel over a dependency graph until everything is green.` + "\n" + 
 	f.BoolVar(&e.noColor, "no-color", false, "no colour")
 	f.BoolVar(&e.noPager, "no-pager", false, "print long texts as they are")
 	f.BoolVarP(&e.verbose, "verbose", "v", false, "tell each decision and command line on stderr")
+	completeFlag(root, "context", contexts)
+	_ = root.MarkPersistentFlagDirname("directory")
 	root.AddGroup(
 		&cobra.Group{ID: groupBegin, Title: "Project lifecycle:"},
 		&cobra.Group{ID: groupBuild, Title: "Building:"},
@@ -178,7 +180,10 @@ agents in parallel over a dependency graph until everything is green.` + "\n" + 
 func flagError(c *cobra.Command, err error) error {
 	msg, _, _ := strings.Cut(err.Error(), ": strconv.") // whose words are for programmers
 	if bad, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
-		if near := nearFlag(c, bad); near != "" {
+		switch near := nearFlag(c, bad); {
+		case strings.Contains(bad, " "):
+			msg += ": before a value that begins with a dash put --"
+		case near != "":
 			msg += fmt.Sprintf(", did you mean --%s?", near)
 		}
 	}

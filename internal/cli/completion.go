@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/agent"
 	"greenlight/internal/near"
+	"greenlight/internal/plan"
 )
 
 func completionShells() []string { return []string{"bash", "zsh", "fish", "powershell"} }
@@ -90,6 +92,14 @@ func completeFlag(c *cobra.Command, flag string, values func() []string) {
 	}
 }
 
+// agents are those that --agent may name.
+func (e *env) agents() []string {
+	if pr, err := e.project(); err == nil {
+		return agent.Names(pr.Config.Agents)
+	}
+	return agent.Names(nil)
+}
+
 // milestones are those that slices of this project belong to.
 func (e *env) milestones() []string {
 	pr, err := e.project()
@@ -109,4 +119,45 @@ func (e *env) milestones() []string {
 		}
 	}
 	return list
+}
+
+// completeIDs completes slice ids with their names.
+func (e *env) completeIDs(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+	return e.completeSome((*plan.Plan).IDs)(c, have, word)
+}
+
+// completeFirstID completes one slice id, and nothing after it.
+func (e *env) completeFirstID(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+	return e.completeFirst(e.completeIDs)(c, have, word)
+}
+
+// completeFirst completes one word, and nothing after it.
+func (e *env) completeFirst(words cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(have) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words(c, have, word)
+	}
+}
+
+// completeSome completes the ids of the slices that a command is about, with their names, each once.
+func (e *env) completeSome(pick func(*plan.Plan) []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+		pr, err := e.project()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		p, err := pr.Plan(time.Now(), pr.Options())
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var ids []string
+		for _, id := range pick(p) {
+			if !slices.Contains(have, id) {
+				ids = append(ids, cobra.CompletionWithDesc(id, oneLine(p.State(id).Name)))
+			}
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
 }

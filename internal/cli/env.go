@@ -41,12 +41,13 @@ type env struct {
 	verbose     bool
 }
 
+// contexts are the values of --context.
+func contexts() []string { return []string{"shell", "claude"} }
+
 // prepare checks the global flags.
 func (e *env) prepare() error {
-	switch e.contextFlag {
-	case "", "shell", "claude":
-	default:
-		return usage("--context must be shell or claude, not %q", e.contextFlag)
+	if e.contextFlag != "" && !slices.Contains(contexts(), e.contextFlag) {
+		return usage("--context must be %s", mustBe(e.contextFlag, contexts()))
 	}
 	if e.dirFlag != "" {
 		if info, err := os.Stat(e.dirFlag); err != nil || !info.IsDir() {
@@ -206,29 +207,6 @@ func (e *env) terminal() *os.File {
 		return nil
 	}
 	return f
-}
-
-// completeIDs completes slice ids with their names.
-func (e *env) completeIDs(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
-	pr, err := e.project()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	p, err := pr.Plan(time.Now(), pr.Options())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	taken := make(map[string]bool)
-	for _, id := range have {
-		taken[id] = true
-	}
-	var ids []string
-	for i := range p.States {
-		if st := &p.States[i]; !taken[st.ID] {
-			ids = append(ids, cobra.CompletionWithDesc(st.ID, agent.Clean(st.Name)))
-		}
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
 // nearFlag is the command's flag that was probably meant.

@@ -212,7 +212,6 @@ func flagLines(flags *pflag.FlagSet, screen int) string {
 	return b.String()
 }
 
-
 // inOrder is all commands, those that cobra added at the end.
 func inOrder(root *cobra.Command, order []*cobra.Command) []*cobra.Command {
 	all := slices.Clone(order)

@@ -32,7 +32,7 @@ To plan a new milestone, or to archive one that is done, talk to the agent: gl r
 Exit codes: 0 printed; 1 there is no roadmap, or no project; 2 wrong usage.`,
 		Example: `  gl roadmap
   gl roadmap --json | jq -r '.milestones[] | "\(.name) \(.done)/\(.total)"'`,
-		Args: func(c *cobra.Command, a []string) error { return onlySubcommands(c, a) },
+		Args: onlySubcommands,
 		RunE: func(*cobra.Command, []string) error { return runRoadmap(e, asJSON) },
 	}
 	c.SuggestionsMinimumDistance = 2

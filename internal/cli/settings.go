@@ -34,7 +34,7 @@ command wins over its setting.` + settingsExit,
   gl settings mode yolo
   gl settings set parallel.max 6
   gl settings get test.command`,
-		Args: func(c *cobra.Command, a []string) error { return onlySubcommands(c, a) },
+		Args: onlySubcommands,
 		RunE: func(*cobra.Command, []string) error { return runSettings(e, asJSON) },
 	}
 	c.SuggestionsMinimumDistance = 2
@@ -92,13 +92,14 @@ func newSettingsSet(e *env) *cobra.Command {
 		Use:   "set KEY VALUE",
 		Short: "Change one setting",
 		Long: `Change one setting. The value is checked as gl checks it when it reads the file. Lists and objects are given as JSON;
-command lines (parallel.claude_flags, parallel.agents.NAME.command) also as words.` + settingsExit,
+command lines (parallel.claude_flags, parallel.agents.NAME.command) also as words. Before a value that begins with a dash
+stands a --.` + settingsExit,
 		Example: `  gl settings set parallel.max 6
-  gl settings set parallel.claude_flags '--max-turns 100 --allowedTools "Bash(git *)"'
+  gl settings set parallel.claude_flags -- '--max-turns 100 --allowedTools "Bash(git *)"'
   gl settings set parallel.agents.mine.command 'my-agent --task {prompt}'
   gl settings set test.command "go test ./..."`,
 		Args:              args(cobra.ExactArgs(2)),
-		ValidArgsFunction: e.completeSettings(settingKeys),
+		ValidArgsFunction: e.completeSetting,
 		RunE: func(c *cobra.Command, a []string) error {
 			return changeSetting(c.Context(), e, a[0], a[1])
 		},
@@ -117,6 +118,24 @@ func (e *env) completeSettings(words func(*project.Settings) []string) cobra.Com
 		s, _ := pr.Settings() // without a file there are the usual ones
 		return words(s), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// completeSetting completes a key, and then its values where they are known.
+func (e *env) completeSetting(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(have) != 1 {
+		return e.completeSettings(settingKeys)(c, have, word)
+	}
+	switch key := have[0]; {
+	case key == "mode":
+		return project.Modes(), cobra.ShellCompDirectiveNoFileComp
+	case key == "model_profile":
+		return e.completeSettings((*project.Settings).Profiles)(c, nil, word)
+	case key == "parallel.agent":
+		return e.agents(), cobra.ShellCompDirectiveNoFileComp
+	case project.IsSwitch(key):
+		return []string{"true", "false"}, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveDefault
 }
 
 // settingError makes what a person typed wrong a usage error, with what was probably meant.

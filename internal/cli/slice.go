@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/drain"
+	"greenlight/internal/near"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
@@ -77,8 +78,14 @@ Inside an agent it starts nothing: it prints which slice to build.` + "\n" + exi
 	f.DurationVar(&o.interval, "interval", 0, "look again after `D` even if no file has changed (default 30s)")
 	f.BoolVar(&o.force, "force", false, "also over unmet dependencies, claims of others and completeness")
 	f.BoolVar(&o.json, "json", false, "with --dry-run: print one JSON document")
+	completeFlag(c, "agent", e.agents)
+	completeFlag(c, "runner", runners)
+	completeFlag(c, "milestone", e.milestones)
 	return c
 }
+
+// runners are the values of --runner.
+func runners() []string { return []string{"tmux", "process"} }
 
 func runSlice(ctx context.Context, e *env, o sliceOptions, ids []string) error {
 	pr, err := e.project()
@@ -90,7 +97,7 @@ func runSlice(ctx context.Context, e *env, o sliceOptions, ids []string) error {
 	}
 	switch {
 	case o.runner != "" && o.runner != "process" && o.runner != "tmux":
-		return usage("--runner must be tmux or process, not %q", o.runner)
+		return usage("--runner must be %s", mustBe(o.runner, runners()))
 	case o.runner == "tmux" && !tmux.Installed():
 		return fmt.Errorf("tmux is not on PATH: %s, or use --runner process", tmuxHint)
 	}
@@ -147,7 +154,11 @@ func knownMilestone(p *plan.Plan, m string) error {
 	if len(known) == 0 {
 		return fmt.Errorf("no slice belongs to milestone %q, nor to any other", m)
 	}
-	return fmt.Errorf("no slice belongs to milestone %q (there are: %s)", m, strings.Join(known, ", "))
+	hint := ""
+	if meant := near.Match(m, known); meant != "" {
+		hint = ", did you mean " + meant + "?"
+	}
+	return fmt.Errorf("no slice belongs to milestone %q%s (there are: %s)", m, hint, strings.Join(known, ", "))
 }
 
 // A job is one gl slice, its flags and the config brought together.

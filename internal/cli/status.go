@@ -60,6 +60,7 @@ Exit codes: 0 shown; 1 there is no project, or no such milestone; 2 wrong usage.
 	f.BoolVar(&o.compact, "compact", false, "one line, for a status bar")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
+	completeFlag(c, "milestone", e.milestones)
 	return c
 }
 
