@@ -63,8 +63,8 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		}
 	}
 	// A drain goes on when its reader has gone away, and what became of the work is its result.
-	if failed := e.data.err; failed != nil && !errors.Is(failed, syscall.EPIPE) && (err == nil || errors.Is(err, failed)) {
-		err = failed
+	if failed := e.data.err; failed != nil && !errors.Is(failed, syscall.EPIPE) && !errors.Is(err, failed) {
+		return max(e.exit(failed), e.exit(err))
 	}
 	return e.exit(err)
 }

@@ -105,7 +105,9 @@ func runDebug(ctx context.Context, e *env, id string, runTests, asJSON bool) err
 	}
 	if asJSON {
 		if runTests {
-			doc.Tests.run(ctx, e, pr.Root, nil)
+			busy := e.progress("running the tests")
+			doc.Tests.run(ctx, e, pr.Root, func(line string) { busy.step("running the tests: " + line) })
+			busy.done()
 		}
 		return e.json(doc)
 	}

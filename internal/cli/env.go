@@ -31,6 +31,7 @@ type env struct {
 	out     io.Writer // stdout itself, to ask what it is and to hand to children; what gl says goes to data
 	err     io.Writer
 	data    *sink
+	busy    *progress // nil, or what says how far something is
 	environ []string
 
 	dirFlag     string
@@ -82,8 +83,15 @@ func (e *env) dir() (string, error) {
 	if e.dirFlag != "" {
 		return filepath.Abs(e.dirFlag)
 	}
-	return os.Getwd()
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("%w: go to one that is there, or give -C DIR (%w)", errGone, err)
+	}
+	return dir, nil
 }
+
+// errGone: somebody has removed the directory under us.
+var errGone = errors.New("the current directory is gone")
 
 // inside says whether gl was called by an agent: Claude Code marks its children, gl marks its agents.
 func (e *env) inside() bool {
@@ -148,6 +156,7 @@ func (e *env) print(format string, a ...any) { fmt.Fprintf(e.data, format, a...)
 
 // message tells the person something, on stderr.
 func (e *env) message(format string, a ...any) {
+	e.busy.clear()
 	fmt.Fprintln(e.err, agent.Clean(fmt.Sprintf(format, a...)))
 }
 

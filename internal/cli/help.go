@@ -230,7 +230,7 @@ func shape(c *cobra.Command) string { return strings.TrimSuffix(c.UseLine(), " [
 func projectLine(e *env) string {
 	p, err := compactPlan(e, "")
 	switch {
-	case errors.Is(err, project.ErrNoProject), errors.Is(err, slice.ErrNoState):
+	case errors.Is(err, project.ErrNoProject), errors.Is(err, slice.ErrNoState), errors.Is(err, errGone):
 		return ""
 	case err != nil:
 		return "This project: ? slices | ? running"

@@ -70,18 +70,17 @@ func runStop(ctx context.Context, e *env, ids []string, all, asJSON bool) error 
 		e.print("nothing is running\n")
 	}
 	doc := stopDoc{1, []stoppedSlice{}}
+	doc.addDead(dead, ids, all)
+	busy := e.progress("ending " + plan.Count(len(recs), "agent"))
 	errs = append(errs, stopAll(ctx, pr, recs, func(was, final *attempt.Record, err error) {
 		doc.add(was, final, err)
+		busy.clear()
 		if final != nil && !asJSON {
 			e.print("%s\n", stoppedText(final))
 		}
 	})...)
+	busy.done()
 	if asJSON {
-		for _, r := range dead { // settled above, and told on stderr
-			if all || recordOf(live, r.Slice) == nil && slices.Contains(ids, r.Slice) {
-				doc.add(r, r, nil)
-			}
-		}
 		errs = append(errs, e.json(doc))
 	}
 	return errors.Join(append(errs, pr.Tracker.Refresh(ctx))...)
@@ -102,6 +101,15 @@ type stoppedSlice struct {
 	Outcome *plan.Outcome `json:"outcome"` // null where it couldn't be ended, or is settled by another
 	Detail  *string       `json:"detail"`
 	Error   *string       `json:"error"`
+}
+
+// addDead adds the attempts that were found dead and settled, which is told on stderr already.
+func (d *stopDoc) addDead(dead []*attempt.Record, ids []string, all bool) {
+	for _, r := range dead {
+		if all || slices.Contains(ids, r.Slice) {
+			d.add(r, r, nil)
+		}
+	}
 }
 
 func (d *stopDoc) add(was, final *attempt.Record, err error) {
