@@ -157,7 +157,7 @@ func (e *env) tell(doc *doctorDoc, slices int) {
 			if f.Fixable {
 				mendable++
 			}
-			e.print("%s\n", agent.Clean(f.text()))
+			e.print("%s\n", foldLines(agent.Clean(f.text()), e.width()))
 		}
 	}
 	sum := plan.Count(doc.Errors, "error") + ", " + plan.Count(doc.Warnings, "warning") + ", " + plan.Count(doc.Notes, "note")

@@ -2,38 +2,9 @@ package cli
 
 import (
 	"strings"
-	"unicode/utf8"
-)
 
-// fold breaks a line between words so that no part is wider than so many columns; the parts that follow are indented
-// by hang. A word stays whole, however long, for an id or a path that is broken is none. A width of 0 is no limit.
-func fold(line string, width, hang int) string {
-	if width <= 0 || utf8.RuneCountInString(line) <= width {
-		return line
-	}
-	if hang > width-10 {
-		hang = 0
-	}
-	body := strings.TrimLeft(line, " ")
-	var b strings.Builder
-	b.WriteString(line[:len(line)-len(body)])
-	column := len(line) - len(body)
-	for i, word := range strings.Fields(body) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case i == 0:
-		case column+1+n > width:
-			b.WriteString("\n" + strings.Repeat(" ", hang))
-			column = hang
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += n
-	}
-	return b.String()
-}
+	"greenlight/internal/fold"
+)
 
 // foldLines folds each line of a text that somebody else has laid out: what follows stands under the line's own words,
 // and rows of tables stay as they are.
@@ -51,7 +22,7 @@ func foldLines(text string, width int) string {
 		if strings.HasPrefix(body, "- ") || strings.HasPrefix(body, "* ") {
 			hang += 2
 		}
-		lines[i] = fold(l, width, hang)
+		lines[i] = fold.Line(l, width, hang)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -97,7 +68,7 @@ func reflow(text string, width int) string {
 		if p.verbatim {
 			parts = append(parts, foldLines(p.text, width))
 		} else {
-			parts = append(parts, fold(p.text, min(width, widest), 0))
+			parts = append(parts, fold.Line(p.text, min(width, widest), 0))
 		}
 	}
 	return strings.Join(parts, "\n\n")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"greenlight/internal/fold"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
 )
@@ -83,7 +84,7 @@ func noSuchCommand(root *cobra.Command, a []string) error {
 func rootHelp(e *env, root *cobra.Command, order []*cobra.Command) string {
 	var b strings.Builder
 	screen := e.width()
-	b.WriteString(fold(root.Short+".", screen, 0) + "\n\nUsage: gl COMMAND [flags]\n")
+	b.WriteString(fold.Line(root.Short+".", screen, 0) + "\n\nUsage: gl COMMAND [flags]\n")
 	all := inOrder(root, order)
 	for _, g := range root.Groups() {
 		var in []*cobra.Command
@@ -120,7 +121,7 @@ func listCommands(list []*cobra.Command, width, screen int) string {
 	for _, c := range list {
 		line := fmt.Sprintf("  %-*s  %s", width, shape(c), c.Short)
 		if screen > 0 && len(line) > screen {
-			line = "  " + shape(c) + "\n" + fold("      "+c.Short, screen, 6)
+			line = "  " + shape(c) + "\n" + fold.Line("      "+c.Short, screen, 6)
 		}
 		b.WriteString(line + "\n")
 	}
@@ -142,7 +143,7 @@ func commandHelp(e *env, c *cobra.Command) string {
 		}
 	}
 	if c.Runnable() {
-		section("Usage:", fold("  "+c.UseLine(), screen, 4))
+		section("Usage:", fold.Line("  "+c.UseLine(), screen, 4))
 	}
 	section("Examples:", c.Example)
 	var subs []*cobra.Command
@@ -203,9 +204,9 @@ func flagLines(flags *pflag.FlagSet, screen int) string {
 		case screen == 0 || len(line) <= screen:
 		case screen >= column+30:
 			// The blanks of the first column are no place to break a line.
-			line = line[:column] + strings.TrimLeft(fold(strings.Repeat(" ", column)+f.means, screen, column), " ")
+			line = line[:column] + strings.TrimLeft(fold.Line(strings.Repeat(" ", column)+f.means, screen, column), " ")
 		default:
-			line = "  " + strings.TrimSpace(f.typed) + "\n" + fold("      "+f.means, screen, 6)
+			line = "  " + strings.TrimSpace(f.typed) + "\n" + fold.Line("      "+f.means, screen, 6)
 		}
 		b.WriteString(line + "\n")
 	}

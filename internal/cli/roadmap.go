@@ -139,7 +139,7 @@ func milestoneLines(list []roadmapMilestone) string {
 	for _, m := range list {
 		progress := "no slices yet"
 		if m.Total > 0 {
-			progress = fmt.Sprintf("%s %d/%d", bar(m.Done, m.Total), m.Done, m.Total)
+			progress = fmt.Sprintf("%s %d/%d", bar(m.Done, m.Total, barCells), m.Done, m.Total)
 		}
 		fmt.Fprintf(&b, "%-*s  %s\n", width, m.title(), progress)
 	}
