@@ -123,7 +123,10 @@ func newRoot(e *env) *cobra.Command {
 		Use:   "gl",
 		Short: "Keep the state of agent-driven work, and run agents over its dependency graph",
 		Long: `Greenlight keeps the state of agent-driven software work where no session can corrupt it, and runs coding
-agents in parallel over a dependency graph until everything is green.` + "\n" + exitHelp,
+agents in parallel over a dependency graph until everything is green.` + "\n" + exitHelp + `
+
+Where nobody reads its output any more gl ends as every Unix filter does, by SIGPIPE (141 in a shell); a gl slice goes on,
+and ends by what became of the work. Output that can't be written for another reason is an error (1).`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return e.prepare() },
@@ -140,6 +143,7 @@ agents in parallel over a dependency graph until everything is green.` + "\n" + 
 	f.BoolVar(&e.noPager, "no-pager", false, "print long texts as they are")
 	f.BoolVarP(&e.verbose, "verbose", "v", false, "tell each decision and command line on stderr")
 	completeFlag(root, "context", contexts)
+	completeFlag(root, "system", e.systems)
 	_ = root.MarkPersistentFlagDirname("directory")
 	root.AddGroup(
 		&cobra.Group{ID: groupBegin, Title: "Project lifecycle:"},

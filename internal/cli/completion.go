@@ -100,6 +100,15 @@ func (e *env) agents() []string {
 	return agent.Names(nil)
 }
 
+// systems are those by which this project keeps its state.
+func (e *env) systems() []string {
+	pr, err := e.project()
+	if err != nil {
+		return nil
+	}
+	return pr.Keys()
+}
+
 // milestones are those that slices of this project belong to.
 func (e *env) milestones() []string {
 	pr, err := e.project()

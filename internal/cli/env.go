@@ -121,7 +121,7 @@ func (e *env) open(open func(root string) (*project.Project, error)) (*project.P
 		return pr, err
 	}
 	if !slices.Contains(pr.Keys(), e.systemFlag) {
-		return nil, usage("--system must be one that %s uses (%s), not %q", root, strings.Join(pr.Keys(), ", "), e.systemFlag)
+		return nil, usage("--system must be one that %s uses: %s", root, mustBe(e.systemFlag, pr.Keys()))
 	}
 	return pr.View(e.systemFlag), nil
 }

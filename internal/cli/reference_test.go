@@ -191,8 +191,13 @@ func manPage(c *cobra.Command) string {
 		}
 	}
 	section("NAME", roff(name)+` \- `+roff(c.Short)+"\n")
-	if c.Runnable() {
-		section("SYNOPSIS", ".B "+roff(c.UseLine())+"\n")
+	usage, flags := "gl COMMAND [flags]", c.PersistentFlags()
+	if c.Parent() != nil {
+		usage, flags = c.UseLine(), c.LocalFlags()
+	}
+	topic := c.Parent() != nil && !c.Runnable()
+	if !topic {
+		section("SYNOPSIS", ".B "+roff(usage)+"\n")
 	}
 	text, exit := explained(c)
 	paragraphs := ""
@@ -205,8 +210,8 @@ func manPage(c *cobra.Command) string {
 	}
 	section("DESCRIPTION", paragraphs)
 	section("COMMANDS", manList(below(c)))
-	if c.Runnable() {
-		section("OPTIONS", manFlags(flagTexts(c.LocalFlags())))
+	if !topic {
+		section("OPTIONS", manFlags(flagTexts(flags)))
 	}
 	if exit != "" {
 		section("EXIT STATUS", roff(exit)+"\n")

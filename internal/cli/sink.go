@@ -17,15 +17,15 @@ type sink struct {
 }
 
 func (s *sink) Write(p []byte) (int, error) {
-	if s.err != nil {
-		return 0, s.err
-	}
 	w := s.w
 	if s.pager != nil {
 		w = s.pager
 	}
 	n, err := w.Write(p)
-	if err != nil {
+	if err == nil {
+		return n, nil // also after a failure: a disk that was full needn't stay so all night
+	}
+	if s.err == nil {
 		var path *fs.PathError
 		if errors.As(err, &path) { // its name of the file would be /dev/stdout, whatever that is
 			err = path.Err

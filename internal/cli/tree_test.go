@@ -110,7 +110,7 @@ func TestKnownValuesAreCompleted(t *testing.T) {
 	_, all := commandTree()
 	for _, c := range all {
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			known := slices.Contains([]string{"agent", "runner", "milestone", "format", "attempt", "deps", "context"}, f.Name)
+			known := slices.Contains([]string{"agent", "runner", "milestone", "format", "attempt", "deps", "context", "system"}, f.Name)
 			if _, ok := c.GetFlagCompletionFunc(f.Name); known && !ok {
 				t.Errorf("%s --%s: complete its values (completeFlag)", c.CommandPath(), f.Name)
 			}
