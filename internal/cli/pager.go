@@ -129,11 +129,12 @@ func (p *pager) start() error {
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
 	p.signals = make(chan os.Signal, 1)
 	signal.Notify(p.signals, syscall.SIGINT, syscall.SIGQUIT)
+	if err := cmd.Start(); err != nil {
+		signal.Stop(p.signals)
+		return err
+	}
 	p.started, p.pipe = cmd, pipe
 	return nil
 }
