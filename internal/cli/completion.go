@@ -109,27 +109,6 @@ func (e *env) systems() []string {
 	return pr.Keys()
 }
 
-// milestones are those that slices of this project belong to.
-func (e *env) milestones() []string {
-	pr, err := e.project()
-	if err != nil {
-		return nil
-	}
-	p, err := pr.Plan(time.Now(), pr.Options())
-	if err != nil {
-		return nil
-	}
-	var list []string
-	seen := map[string]bool{"": true}
-	for i := range p.States {
-		if m := p.States[i].Milestone; !seen[m] {
-			seen[m] = true
-			list = append(list, agent.Clean(m))
-		}
-	}
-	return list
-}
-
 // completeIDs completes slice ids with their names.
 func (e *env) completeIDs(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
 	return e.completeSome((*plan.Plan).IDs)(c, have, word)

@@ -63,17 +63,7 @@ func runRetry(ctx context.Context, e *env, ids []string, all, asJSON bool) error
 		return whichBroken(broken(p))
 	}
 	doc := retryDoc{1, []retrySlice{}}
-	var errs []error
-	for _, id := range ids {
-		if id, err = e.resolve(p, id); err == nil {
-			var was plan.State
-			was, err = retry(ctx, pr, id)
-			doc.add(id, was, err)
-		}
-		if !errors.Is(err, errAvailable) {
-			errs = append(errs, err)
-		}
-	}
+	errs := doc.retryAll(ctx, e, pr, p, ids)
 	if len(dead) > 0 {
 		errs = append(errs, pr.Tracker.Refresh(ctx))
 	}
@@ -110,6 +100,23 @@ type retrySlice struct {
 	Attempt *int          `json:"attempt"` // what is tried again; null for none that is known
 	Outcome *plan.Outcome `json:"outcome"`
 	Detail  *string       `json:"detail"`
+}
+
+// retryAll puts the slices back; one that can't be is no reason to leave the others.
+func (d *retryDoc) retryAll(ctx context.Context, e *env, pr *project.Project, p *plan.Plan, ids []string) []error {
+	var errs []error
+	for _, id := range ids {
+		id, err := e.resolve(p, id)
+		if err == nil {
+			var was plan.State
+			was, err = retry(ctx, pr, id)
+			d.add(id, was, err)
+		}
+		if !errors.Is(err, errAvailable) {
+			errs = append(errs, err)
+		}
+	}
+	return errs
 }
 
 func (d *retryDoc) add(id string, was plan.State, err error) {

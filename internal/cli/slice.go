@@ -16,7 +16,6 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/drain"
-	"greenlight/internal/near"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
@@ -132,33 +131,6 @@ func planOptions(pr *project.Project, milestone string, ids []string) plan.Optio
 	o := pr.Options()
 	o.Milestone, o.IDs = milestone, ids
 	return o
-}
-
-// knownMilestone refuses a milestone that no slice has, naming those there are.
-func knownMilestone(p *plan.Plan, m string) error {
-	if m == "" {
-		return nil
-	}
-	var known []string
-	seen := map[string]bool{"": true}
-	for i := range p.States {
-		name := p.States[i].Milestone
-		if name == m {
-			return nil
-		}
-		if !seen[name] {
-			seen[name] = true
-			known = append(known, name)
-		}
-	}
-	if len(known) == 0 {
-		return fmt.Errorf("no slice belongs to milestone %q, nor to any other", m)
-	}
-	hint := ""
-	if meant := near.Match(m, known); meant != "" {
-		hint = ", did you mean " + meant + "?"
-	}
-	return fmt.Errorf("no slice belongs to milestone %q%s (there are: %s)", m, hint, strings.Join(known, ", "))
 }
 
 // A job is one gl slice, its flags and the config brought together.
@@ -311,17 +283,26 @@ func (j *job) config(p *plan.Plan) drain.Config {
 	}
 }
 
+// drainSignals are those that end a drain. The terminal of one that leads may go away, and of any the reader of its lines:
+// the night's work goes on. SIGPIPE is taken and dropped, for what is ignored the agents would inherit.
+func drainSignals(lead bool) (signals chan os.Signal, stop func()) {
+	signals = make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if lead {
+		signal.Ignore(syscall.SIGHUP)
+	}
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE)
+	return signals, func() {
+		signal.Stop(signals)
+		signal.Stop(gone)
+	}
+}
+
 func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 	debug.SetGCPercent(100) // this may run all night
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	if cfg.Lead {
-		signal.Ignore(syscall.SIGHUP) // the terminal may go away, the night's work goes on
-	}
-	gone := make(chan os.Signal, 1) // and so may who reads the lines; dropped, for what is ignored the agents would inherit
-	signal.Notify(gone, syscall.SIGPIPE)
-	defer signal.Stop(gone)
+	signals, stop := drainSignals(cfg.Lead)
+	defer stop()
 	var stdout *os.File
 	if cfg.Foreground {
 		stdout, _ = j.e.out.(*os.File)

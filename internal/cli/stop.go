@@ -71,15 +71,7 @@ func runStop(ctx context.Context, e *env, ids []string, all, asJSON bool) error 
 	}
 	doc := stopDoc{1, []stoppedSlice{}}
 	doc.addDead(dead, ids, all)
-	busy := e.progress("ending " + plan.Count(len(recs), "agent"))
-	errs = append(errs, stopAll(ctx, pr, recs, func(was, final *attempt.Record, err error) {
-		doc.add(was, final, err)
-		busy.clear()
-		if final != nil && !asJSON {
-			e.print("%s\n", stoppedText(final))
-		}
-	})...)
-	busy.done()
+	errs = append(errs, doc.stopAll(ctx, e, pr, recs, asJSON)...)
 	if asJSON {
 		errs = append(errs, e.json(doc))
 	}
@@ -241,26 +233,32 @@ func recordOf(recs []*attempt.Record, id string) *attempt.Record {
 }
 
 // stopAll ends the attempts side by side and tells of each as it ends: every one may take its grace.
-func stopAll(ctx context.Context, pr *project.Project, recs []*attempt.Record, tell func(was, final *attempt.Record, err error)) []error {
+func (d *stopDoc) stopAll(ctx context.Context, e *env, pr *project.Project, recs []*attempt.Record, quiet bool) []error {
 	type result struct {
 		was, final *attempt.Record
 		err        error
 	}
 	results := make(chan result)
+	settler := pr.Settler()
 	for _, r := range recs {
 		go func() {
-			settler := pr.View(r.System).Settler()
 			final, err := settler.Stop(ctx, r)
 			results <- result{r, final, err}
 		}()
 	}
+	busy := e.progress("ending " + plan.Count(len(recs), "agent"))
+	defer busy.done()
 	var errs []error
 	for range recs {
 		r := <-results
+		busy.clear()
 		if r.err != nil {
 			r.final, errs = nil, append(errs, fmt.Errorf("stop %s: %w", r.was.Label(), r.err))
 		}
-		tell(r.was, r.final, r.err)
+		d.add(r.was, r.final, r.err)
+		if r.final != nil && !quiet {
+			e.print("%s\n", stoppedText(r.final))
+		}
 	}
 	return errs
 }
