@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/fold"
 )
 
 type changelogOptions struct {
@@ -134,7 +135,7 @@ func span(s string) (time.Duration, error) {
 func (c *chronicle) text(e *env, full bool) string {
 	var parts []string
 	section := func(title string, entries []chronicleEntry) {
-		parts = append(parts, e.paint(bold, "# "+oneLine(title)))
+		parts = append(parts, e.paint(bold, fold.Line("# "+oneLine(title), e.width(), 2)))
 		for _, en := range entries {
 			parts = append(parts, en.markdown(e, full))
 		}
@@ -164,7 +165,7 @@ func (en *chronicleEntry) markdown(e *env, full bool) string {
 	if full {
 		text = en.Text
 	}
-	title = e.paint(bold, oneLine(title))
+	title = e.paint(bold, fold.Line(oneLine(title), e.width(), 3))
 	if text == "" {
 		return title
 	}

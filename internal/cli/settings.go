@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/fold"
 	"greenlight/internal/near"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -261,8 +262,12 @@ func runSettings(e *env, asJSON bool) error {
 	for _, set := range list {
 		width = max(width, len(set.Key))
 	}
+	line := func(key, source, value string) {
+		text := fmt.Sprintf("%-*s  %-8s  %s", width, agent.Clean(key), source, value)
+		e.print("%s\n", fold.Line(text, e.width(), 4))
+	}
 	for _, set := range list {
-		e.print("%-*s  %-8s  %s\n", width, agent.Clean(set.Key), sourceOf(set), valueText(set.Value))
+		line(set.Key, sourceOf(set), valueText(set.Value))
 	}
 	e.print("\nModels of the agents, profile %s:\n", oneLine(s.Profile()))
 	for _, m := range s.Models() {
@@ -270,7 +275,7 @@ func runSettings(e *env, asJSON bool) error {
 		if model == "" {
 			model = "(what its own file names)"
 		}
-		e.print("%-*s  %-8s  %s\n", width, agent.Clean(m.Role), modelSource(m), model)
+		line(m.Role, modelSource(m), model)
 	}
 	return nil
 }
