@@ -23,11 +23,14 @@ func newEnvironment() *cobra.Command {
                       the session that holds a claim made by gl state claim
   LC_ALL, LC_CTYPE,   whether gl graph draws with more than ASCII
   LANG
+  TMUX                not empty: gl is in a tmux already, so gl attach prints how to attach instead of doing it
+  HOME                where the look for a project ends
 
 gl sets for the agents that it starts:
 
   GL_SLICE            the slice that is theirs
   GL_SESSION          the token of their claim: a gl that they call under it holds that slice
+  GL_ATTEMPT          which attempt at the slice this is, from 1
   GREENLIGHT_ROOT     the project's directory`,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -139,6 +140,37 @@ func TestEveryDocumentHasASchema(t *testing.T) {
 		if !local && !deed && name != "status" {
 			t.Errorf("%s --json: validate real output of it: add %q to localSchemas, where it only reads, or to deedSchemas", c.CommandPath(), name)
 		}
+	}
+}
+
+// gl help environment tells of each variable by which a command decides, and of each that the agents get.
+func TestEnvironmentIsDocumented(t *testing.T) {
+	topic := newEnvironment().Long
+	read := regexp.MustCompile(`(?:getenv|lookupEnv)\("([A-Z_]+)"\)|"(GL_[A-Z]+|GREENLIGHT_ROOT)="`)
+	seen := 0
+	for _, dir := range []string{".", "../project", "../attempt", "../drain", "../runner"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if strings.HasSuffix(f, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range read.FindAllStringSubmatch(string(text), -1) {
+				seen++
+				if name := m[1] + m[2]; !regexp.MustCompile(`\b` + name + `\b`).MatchString(topic) {
+					t.Errorf("%s: gl help environment must tell of %s", f, name)
+				}
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("found only %d: they are looked for in a wrong way", seen)
 	}
 }
 
