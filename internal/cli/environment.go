@@ -25,12 +25,15 @@ func newEnvironment() *cobra.Command {
   LANG
   TMUX                not empty: gl is in a tmux already, so gl attach prints how to attach instead of doing it
   HOME                where the look for a project ends
+  XDG_CACHE_HOME      where gl init and gl design lay the plugin for their conversation, else HOME/.cache
 
 gl sets for the agents that it starts:
 
   GL_SLICE            the slice that is theirs
   GL_SESSION          the token of their claim: a gl that they call under it holds that slice
-  GL_ATTEMPT          which attempt at the slice this is, from 1
+  GL_TASK             of a task that is no slice, such as gl quick: its kind
+  GL_SUMMARY          the file that such a task writes its summary to
+  GL_ATTEMPT          which attempt at the slice or task this is, from 1
   GREENLIGHT_ROOT     the project's directory`,
 	}
 }

@@ -98,7 +98,7 @@ type stoppedSlice struct {
 // addDead adds the attempts that were found dead and settled, which is told on stderr already.
 func (d *stopDoc) addDead(dead []*attempt.Record, ids []string, all bool) {
 	for _, r := range dead {
-		if all || slices.Contains(ids, r.Slice) {
+		if all || slices.Contains(ids, r.Slice) || slices.Contains(ids, r.Label()) {
 			d.add(r, r, nil)
 		}
 	}

@@ -33,9 +33,13 @@ func commandTree() (root *cobra.Command, all []*cobra.Command) {
 	return root, all
 }
 
-// schemaName is the name of a command's document: gl state show prints state-show.
+// schemaName is the name of a command's document: gl state show prints state-show, and all tasks print one alike.
 func schemaName(c *cobra.Command) string {
-	return strings.ReplaceAll(strings.TrimPrefix(c.CommandPath(), "gl "), " ", "-")
+	name := strings.ReplaceAll(strings.TrimPrefix(c.CommandPath(), "gl "), " ", "-")
+	if slices.Contains([]string{"quick", "assess", "map", "wrap", "ship"}, name) {
+		return "task"
+	}
+	return name
 }
 
 func TestEveryCommandIsExplained(t *testing.T) {
@@ -59,6 +63,7 @@ func TestEveryCommandIsExplained(t *testing.T) {
 func TestExamplesParse(t *testing.T) {
 	_, all := commandTree()
 	for _, c := range all {
+		own := c.Example == ""
 		for line := range strings.Lines(c.Example) {
 			words, err := exampleWords(line)
 			if err != nil || len(words) == 0 {
@@ -73,12 +78,13 @@ func TestExamplesParse(t *testing.T) {
 			if err == nil {
 				err = called.ValidateArgs(called.Flags().Args())
 			}
-			switch {
-			case err != nil:
+			if err != nil {
 				t.Errorf("%s: the example %q: %v", c.CommandPath(), line, err)
-			case !strings.HasPrefix(called.CommandPath(), c.CommandPath()) && c.Name() != "help":
-				t.Errorf("%s: the example %q is one of %s", c.CommandPath(), line, called.CommandPath())
 			}
+			own = own || strings.HasPrefix(called.CommandPath(), c.CommandPath())
+		}
+		if !own {
+			t.Errorf("%s: its examples are all of other commands", c.CommandPath())
 		}
 	}
 }
