@@ -1,8 +1,9 @@
 GO ?= go
 VERSION ?= dev
 
+# Without cgo: a static program starts sooner, and on any Linux.
 build:
-	$(GO) build -trimpath -ldflags '-X greenlight/internal/cli.Version=$(VERSION)' -o bin/gl ./cmd/gl
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-X greenlight/internal/cli.Version=$(VERSION)' -o bin/gl ./cmd/gl
 
 demo: build
 	./bin/gl demo
@@ -32,4 +33,8 @@ test-claude:
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-.PHONY: build demo test race torture test-claude bench
+# docs/reference and docs/man, from the commands' own definitions.
+docs:
+	$(GO) test ./internal/cli -run '^TestReference$$' -count=1 -update
+
+.PHONY: build demo test race torture test-claude bench docs

@@ -30,6 +30,7 @@ var layers = []string{
 	"greenlight/internal/graphview",
 	"greenlight/internal/plan",
 	"greenlight/internal/near",
+	"greenlight/internal/fold",
 	"greenlight/internal/statedir",
 	"greenlight/internal/proc",
 	"greenlight/internal/durable",

@@ -22,6 +22,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"nobody":  nobody,
 	"crlf":    crlf,
 	"rewrite": rewrite,
+	"unheard": unheard,
 }
 
 // patience is how long a script waits for what must happen: a machine may be slow, a promise isn't about that.

@@ -61,6 +61,21 @@ const (
 // elements, so that Linux allows it 128 KB.
 func (a Agent) Command(j Job) []string { return a.argv(j) }
 
+// Names are the agents that Find knows, sorted: the built-in ones and the custom ones.
+func Names(custom map[string][]string) []string {
+	known := []string{claudeName, rehearsalName}
+	for _, a := range others() {
+		known = append(known, a.Name)
+	}
+	for n := range custom {
+		if !slices.Contains(known, n) {
+			known = append(known, n)
+		}
+	}
+	slices.Sort(known)
+	return known
+}
+
 // Find returns the agent called name: "claude", "codex", "gemini", "opencode", "cursor-agent", "rehearsal",
 // "rehearsal:SPEC", or a custom one. A custom agent may take any place but the rehearsal's, which promises to cost
 // nothing. SPEC isn't looked into: rehearsal.ParseSpec checks it. The error names the agents there are.
@@ -77,16 +92,7 @@ func Find(name string, cfg Config) (Agent, error) {
 	if a, ok := other(name); ok && a.Name == name {
 		return a, nil
 	}
-	known := []string{claudeName, rehearsalName}
-	for _, a := range others() {
-		known = append(known, a.Name)
-	}
-	for n := range cfg.Custom {
-		if !slices.Contains(known, n) {
-			known = append(known, n)
-		}
-	}
-	slices.Sort(known)
+	known := Names(cfg.Custom)
 	hint := ""
 	if n := near.Match(name, known); n != "" {
 		hint = fmt.Sprintf(", did you mean %q?", n)

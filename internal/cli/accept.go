@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -31,7 +30,7 @@ func newAccept(e *env) *cobra.Command {
 --force also takes a slice that is being verified or has stalled, never one whose agent still runs.` + wordExit,
 		Example:           "  gl accept S-07",
 		Args:              args(cobra.ExactArgs(1)),
-		ValidArgsFunction: e.completeWaiting,
+		ValidArgsFunction: e.completeFirst(e.completeSome(waiting)),
 		RunE: func(c *cobra.Command, a []string) error {
 			return runAccept(c.Context(), e, a[0], force)
 		},
@@ -51,7 +50,7 @@ pending: the next gl slice, or one that runs, builds it with that in mind.
 --force also takes a slice that is being verified or has stalled, never one whose agent still runs.` + wordExit,
 		Example:           `  gl reject S-07 "the mail must not name the customer"`,
 		Args:              args(cobra.MinimumNArgs(2)),
-		ValidArgsFunction: e.completeWaiting,
+		ValidArgsFunction: e.completeFirst(e.completeSome(waiting)),
 		RunE: func(c *cobra.Command, a []string) error {
 			return runReject(c.Context(), e, a[0], strings.Join(a[1:], " "), force)
 		},
@@ -60,22 +59,8 @@ pending: the next gl slice, or one that runs, builds it with that in mind.
 	return c
 }
 
-// completeWaiting completes the slices that wait for somebody.
-func (e *env) completeWaiting(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
-	pr, err := e.greenlight()
-	if err != nil || len(have) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	p, err := pr.Plan(time.Now(), pr.Options())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var ids []string
-	for _, id := range p.Waiting {
-		ids = append(ids, cobra.CompletionWithDesc(id, agent.Clean(p.State(id).Name)))
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
-}
+// waiting are the slices that wait for somebody.
+func waiting(p *plan.Plan) []string { return p.Waiting }
 
 // errAccepted ends an edit that has nothing to do.
 var errAccepted = errors.New("complete already")

@@ -43,6 +43,7 @@ Exit codes: 0 added; 1 it failed, or the id is taken; 2 wrong usage, an unknown 
 	f.StringVar(&o.Why, "why", "", "`TEXT`: why it is built")
 	f.StringVar(&o.What, "what", "", "`TEXT`: what it does")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	completeFlag(c, "milestone", e.milestones)
 	// An error would mean a flag of another name.
 	_ = c.RegisterFlagCompletionFunc("deps", e.completeIDs)
 	return c

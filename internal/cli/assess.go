@@ -8,7 +8,7 @@ import (
 
 func newAssess(e *env) *cobra.Command {
 	var o taskOptions
-	return o.flags(&cobra.Command{
+	return o.flags(e, &cobra.Command{
 		Use:   "assess [part]",
 		Short: "Look for gaps, risks and what to wrap first",
 		Long: `Have an agent look at the code, all of it or one part, for gaps and risks, and say what to wrap first: /gl:assess.

@@ -23,7 +23,7 @@ func newAttach(e *env) *cobra.Command {
 inside another tmux, the command that attaches is printed instead.` + "\n" + exitHelp,
 		Example:           "  gl attach\n  gl attach S-07",
 		Args:              args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: e.completeIDs,
+		ValidArgsFunction: e.completeSome(running),
 		RunE: func(c *cobra.Command, ids []string) error {
 			pr, err := e.project()
 			if err != nil {

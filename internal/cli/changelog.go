@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/fold"
 )
 
 type changelogOptions struct {
@@ -41,6 +42,7 @@ Exit codes: 0 told, also where there is nothing yet; 1 there is no such mileston
 	f.StringVar(&o.since, "since", "", "only what is not older: a day, a time, or how long ago (`WHEN`)")
 	f.BoolVar(&o.full, "full", false, "all of each summary")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	completeFlag(c, "milestone", e.milestones)
 	return c
 }
 
@@ -133,7 +135,7 @@ func span(s string) (time.Duration, error) {
 func (c *chronicle) text(e *env, full bool) string {
 	var parts []string
 	section := func(title string, entries []chronicleEntry) {
-		parts = append(parts, e.paint(bold, "# "+oneLine(title)))
+		parts = append(parts, e.paint(bold, fold.Line("# "+oneLine(title), e.width(), 2)))
 		for _, en := range entries {
 			parts = append(parts, en.markdown(e, full))
 		}
@@ -163,9 +165,9 @@ func (en *chronicleEntry) markdown(e *env, full bool) string {
 	if full {
 		text = en.Text
 	}
-	title = e.paint(bold, oneLine(title))
+	title = e.paint(bold, fold.Line(oneLine(title), e.width(), 3))
 	if text == "" {
 		return title
 	}
-	return title + "\n\n" + agent.Clean(strings.ReplaceAll(text, "\r", ""))
+	return title + "\n\n" + foldLines(agent.Clean(strings.ReplaceAll(text, "\r", "")), e.width())
 }

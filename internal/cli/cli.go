@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -35,7 +37,7 @@ Exit codes: 0 done; 1 it failed, or slices are left that aren't done; 2 wrong us
 // Main runs one command line and returns its exit code. Standard input, output and error needn't be terminals or
 // even files.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, environ []string) int {
-	e := &env{in: stdin, out: stdout, err: stderr, environ: environ}
+	e := newEnv(stdin, stdout, stderr, environ)
 	if len(args) > 0 {
 		switch args[0] { // the processes of an attempt: a slot waits for them, so they need no command tree
 		case attempt.GateArg:
@@ -54,6 +56,16 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	root := newRoot(e)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
+	if word, ok := strings.CutPrefix(fmt.Sprint(err), "unknown command "); ok && !errors.As(err, new(*exitError)) {
+		if word, unquoteErr := strconv.QuotedPrefix(word); unquoteErr == nil {
+			word, _ = strconv.Unquote(word)
+			err = noSuchCommand(root, []string{word})
+		}
+	}
+	// A drain goes on when its reader has gone away, and what became of the work is its result.
+	if failed := e.data.err; failed != nil && !errors.Is(failed, syscall.EPIPE) && !errors.Is(err, failed) {
+		return max(e.exit(failed), e.exit(err))
+	}
 	return e.exit(err)
 }
 
@@ -90,8 +102,6 @@ func (e *env) exit(err error) int {
 		return exit.code
 	case errors.As(err, &admit) && admit.Taken:
 		return exitClaimed
-	case strings.HasPrefix(err.Error(), "unknown command"):
-		return exitUsage
 	}
 	return exitFailed
 }
@@ -113,13 +123,15 @@ func newRoot(e *env) *cobra.Command {
 		Use:   "gl",
 		Short: "Keep the state of agent-driven work, and run agents over its dependency graph",
 		Long: `Greenlight keeps the state of agent-driven software work where no session can corrupt it, and runs coding
-agents in parallel over a dependency graph until everything is green.` + "\n" + exitHelp,
+agents in parallel over a dependency graph until everything is green.` + "\n" + exitHelp + `
+
+Where nobody reads its output any more gl ends as every Unix filter does, by SIGPIPE (141 in a shell); a gl slice goes on,
+and ends by what became of the work. Output that can't be written for another reason is an error (1).`,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 		PersistentPreRunE: func(*cobra.Command, []string) error { return e.prepare() },
 	}
-	root.SetOut(e.out)
+	root.SetOut(e.data)
 	root.SetErr(e.err)
 	root.SetIn(e.in)
 	root.SetFlagErrorFunc(flagError)
@@ -127,8 +139,12 @@ agents in parallel over a dependency graph until everything is green.` + "\n" + 
 	f.StringVarP(&e.dirFlag, "directory", "C", "", "run as if started in `DIR`")
 	f.StringVar(&e.contextFlag, "context", "", "behave as in `WHERE`: shell or claude (default: by the environment)")
 	f.StringVar(&e.systemFlag, "system", "", "`WHICH` of a project's systems of state counts: greenlight, specwright or gsd (default: in this order)")
-	f.BoolVar(&e.noColor, "no-color", false, "no colour and no bars")
+	f.BoolVar(&e.noColor, "no-color", false, "no colour")
+	f.BoolVar(&e.noPager, "no-pager", false, "print long texts as they are")
 	f.BoolVarP(&e.verbose, "verbose", "v", false, "tell each decision and command line on stderr")
+	completeFlag(root, "context", contexts)
+	completeFlag(root, "system", e.systems)
+	_ = root.MarkPersistentFlagDirname("directory")
 	root.AddGroup(
 		&cobra.Group{ID: groupBegin, Title: "Project lifecycle:"},
 		&cobra.Group{ID: groupBuild, Title: "Building:"},
@@ -148,18 +164,19 @@ agents in parallel over a dependency graph until everything is green.` + "\n" + 
 		}
 		order = append(order, commands...)
 	}
-	add(groupBegin, newInit(e), newDesign(e), newRoadmap(e))
+	add(groupBegin, newInit(e), newDesign(e), paged(e, newRoadmap(e)))
 	add(groupBuild, newSlice(e), newQuick(e), newAccept(e), newReject(e), newRetry(e))
-	add(groupState, newStatus(e), newWhy(e), newGraph(e), newLogs(e), newDebug(e), newChangelog(e))
+	add(groupState, paged(e, newStatus(e)), paged(e, newWhy(e)), paged(e, newGraph(e)), paged(e, newLogs(e), "follow"),
+		paged(e, newDebug(e), "run-tests"), paged(e, newChangelog(e)))
 	add(groupRun, newAttach(e), newStop(e))
 	add(groupCode, newAssess(e), newMap(e), newWrap(e))
 	add(groupRelease, newShip(e))
 	add(groupSession, newPause(e), newResume(e))
 	add(groupFiles, newState(e), newAddSlice(e), newMigrate(e), newSettings(e), newDoctor(e))
-	add(groupAdmin, newInstall(e), newUninstall(e), newCheck(e), newHook(e), newRef(e), newDemo(e), newVersion(e))
+	add(groupAdmin, newInstall(e), newUninstall(e), newCheck(e), newHook(e), newRef(e), newDemo(e), newCompletion(e, root), newVersion(e))
+	root.AddCommand(newEnvironment())
 	root.SetHelpCommand(newHelp(e, root, order))
 	root.SetHelpCommandGroupID(groupAdmin)
-	root.SetCompletionCommandGroupID(groupAdmin)
 	return root
 }
 
@@ -167,7 +184,10 @@ agents in parallel over a dependency graph until everything is green.` + "\n" + 
 func flagError(c *cobra.Command, err error) error {
 	msg, _, _ := strings.Cut(err.Error(), ": strconv.") // whose words are for programmers
 	if bad, ok := strings.CutPrefix(msg, "unknown flag: --"); ok {
-		if near := nearFlag(c, bad); near != "" {
+		switch near := nearFlag(c, bad); {
+		case strings.Contains(bad, " "):
+			msg += ": before a value that begins with a dash put --"
+		case near != "":
 			msg += fmt.Sprintf(", did you mean --%s?", near)
 		}
 	}
@@ -178,6 +198,9 @@ func flagError(c *cobra.Command, err error) error {
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, a []string) error {
 		if err := check(c, a); err != nil {
+			if strings.HasPrefix(err.Error(), "unknown command") && len(a) > 0 { // cobra's words where no arguments are taken
+				err = fmt.Errorf("%s takes no arguments, but was given %q", c.CommandPath(), a[0])
+			}
 			return usage("%s (usage: %s)", err, c.UseLine())
 		}
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/fold"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -105,7 +106,9 @@ func runDebug(ctx context.Context, e *env, id string, runTests, asJSON bool) err
 	}
 	if asJSON {
 		if runTests {
-			doc.Tests.run(ctx, e, pr.Root, nil)
+			busy := e.progress("running the tests")
+			doc.Tests.run(ctx, e, pr.Root, func(line string) { busy.step("running the tests: " + line) })
+			busy.done()
 		}
 		return e.json(doc)
 	}
@@ -143,7 +146,8 @@ func (x *debugging) section(title string) { x.e.print("\n%s\n", x.e.paint(bold, 
 
 // line writes one line of a section.
 func (x *debugging) line(format string, a ...any) {
-	x.e.print("  %s\n", strings.ReplaceAll(agent.Clean(fmt.Sprintf(format, a...)), "\n", `\n`))
+	text := "  " + strings.ReplaceAll(agent.Clean(fmt.Sprintf(format, a...)), "\n", `\n`)
+	x.e.print("%s\n", fold.Line(text, x.e.width(), 6))
 }
 
 // maxDirty is how many changed files are told as text.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"strings"
 	"time"
 
 	"greenlight/internal/agent"
@@ -86,7 +85,11 @@ func newDebugAttempt(r *attempt.Record) debugAttempt {
 // tools are gl and what it starts, with their versions.
 func (x *debugging) tools(ctx context.Context) []debugTool {
 	v := versionInfo()
-	list := []debugTool{{Name: "gl", Program: known("gl"), Version: known(strings.TrimSpace(v.Version + " " + v.Commit))}}
+	version := v.Version
+	if v.Commit != nil {
+		version += " " + *v.Commit
+	}
+	list := []debugTool{{Name: "gl", Program: known("gl"), Version: known(version)}}
 	if path, err := os.Executable(); err == nil {
 		list[0].Path = &path
 	}

@@ -48,6 +48,7 @@ engine and the built-in rehearsal agent.` + "\n" + exitHelp,
 	}
 	c.Flags().StringVar(&dir, "dir", "", "write the project into `DIR`, which must not exist yet (default: a temporary directory)")
 	c.Flags().StringVar(&spec, "agent", demoAgent, "`NAME` of the agent")
+	completeFlag(c, "agent", e.agents)
 	return c
 }
 

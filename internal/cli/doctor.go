@@ -93,6 +93,8 @@ func runDoctor(ctx context.Context, e *env, fix, asJSON bool) error {
 		return err
 	}
 	doc := doctorDoc{SchemaVersion: 1, Root: pr.Root, Fixed: []string{}, Findings: []finding{}}
+	busy := e.progress("reading the project")
+	defer busy.done()
 	if fix {
 		for _, f := range fixes() {
 			did, err := f(ctx, pr)
@@ -108,11 +110,13 @@ func runDoctor(ctx context.Context, e *env, fix, asJSON bool) error {
 	}
 	doc.Format = pr.Tracker.Format()
 	for _, c := range checks() {
+		busy.step("checking: " + c.name)
 		for _, f := range c.run(x) {
 			f.Check = c.name
 			doc.Findings = append(doc.Findings, f)
 		}
 	}
+	busy.done()
 	doc.Errors, doc.Warnings, doc.Notes = tally(doc.Findings)
 	if asJSON {
 		err = e.json(doc)
@@ -153,7 +157,7 @@ func (e *env) tell(doc *doctorDoc, slices int) {
 			if f.Fixable {
 				mendable++
 			}
-			e.print("%s\n", agent.Clean(f.text()))
+			e.print("%s\n", foldLines(agent.Clean(f.text()), e.width()))
 		}
 	}
 	sum := plan.Count(doc.Errors, "error") + ", " + plan.Count(doc.Warnings, "warning") + ", " + plan.Count(doc.Notes, "note")

@@ -28,23 +28,27 @@ import (
 // An env is all of the outside world that a command sees.
 type env struct {
 	in      io.Reader
-	out     io.Writer
+	out     io.Writer // stdout itself, to ask what it is and to hand to children; what gl says goes to data
 	err     io.Writer
+	data    *sink
+	busy    *progress // nil, or what says how far something is
 	environ []string
 
 	dirFlag     string
 	contextFlag string
 	systemFlag  string
 	noColor     bool
+	noPager     bool
 	verbose     bool
 }
 
+// contexts are the values of --context.
+func contexts() []string { return []string{"shell", "claude"} }
+
 // prepare checks the global flags.
 func (e *env) prepare() error {
-	switch e.contextFlag {
-	case "", "shell", "claude":
-	default:
-		return usage("--context must be shell or claude, not %q", e.contextFlag)
+	if e.contextFlag != "" && !slices.Contains(contexts(), e.contextFlag) {
+		return usage("--context must be %s", mustBe(e.contextFlag, contexts()))
 	}
 	if e.dirFlag != "" {
 		if info, err := os.Stat(e.dirFlag); err != nil || !info.IsDir() {
@@ -54,15 +58,24 @@ func (e *env) prepare() error {
 	return nil
 }
 
-// getenv returns a variable of the environment; the last of several counts.
+func newEnv(in io.Reader, out, err io.Writer, environ []string) *env {
+	return &env{in: in, out: out, err: err, data: &sink{w: out}, environ: environ}
+}
+
+// getenv returns a variable of the environment, "" for one that isn't there.
 func (e *env) getenv(key string) string {
-	value := ""
+	value, _ := e.lookupEnv(key)
+	return value
+}
+
+// lookupEnv returns a variable of the environment, and whether it is there; the last of several counts.
+func (e *env) lookupEnv(key string) (value string, set bool) {
 	for _, kv := range e.environ {
 		if k, v, ok := strings.Cut(kv, "="); ok && k == key {
-			value = v
+			value, set = v, true
 		}
 	}
-	return value
+	return value, set
 }
 
 // dir is the directory to work from.
@@ -70,8 +83,15 @@ func (e *env) dir() (string, error) {
 	if e.dirFlag != "" {
 		return filepath.Abs(e.dirFlag)
 	}
-	return os.Getwd()
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("%w: go to one that is there, or give -C DIR (%w)", errGone, err)
+	}
+	return dir, nil
 }
+
+// errGone: somebody has removed the directory under us.
+var errGone = errors.New("the current directory is gone")
 
 // inside says whether gl was called by an agent: Claude Code marks its children, gl marks its agents.
 func (e *env) inside() bool {
@@ -101,7 +121,7 @@ func (e *env) open(open func(root string) (*project.Project, error)) (*project.P
 		return pr, err
 	}
 	if !slices.Contains(pr.Keys(), e.systemFlag) {
-		return nil, usage("--system must be one that %s uses (%s), not %q", root, strings.Join(pr.Keys(), ", "), e.systemFlag)
+		return nil, usage("--system must be one that %s uses: %s", root, mustBe(e.systemFlag, pr.Keys()))
 	}
 	return pr.View(e.systemFlag), nil
 }
@@ -132,10 +152,11 @@ func (e *env) resolve(p *plan.Plan, id string) (string, error) {
 }
 
 // print writes data to stdout. Text that comes from files has passed agent.Clean.
-func (e *env) print(format string, a ...any) { fmt.Fprintf(e.out, format, a...) }
+func (e *env) print(format string, a ...any) { fmt.Fprintf(e.data, format, a...) }
 
 // message tells the person something, on stderr.
 func (e *env) message(format string, a ...any) {
+	e.busy.clear()
 	fmt.Fprintln(e.err, agent.Clean(fmt.Sprintf(format, a...)))
 }
 
@@ -169,7 +190,7 @@ func (e *env) json(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(e.out, escapeInvisible(b.String()))
+	_, err := io.WriteString(e.data, escapeInvisible(b.String()))
 	return err
 }
 
@@ -187,36 +208,14 @@ func escapeInvisible(text string) string {
 	return b.String()
 }
 
-// terminal returns stdout when it is a terminal that takes escape sequences, else nil.
+// terminal returns stdout when it is a terminal whose cursor can be moved, else nil. Whether it may be coloured is
+// another question.
 func (e *env) terminal() *os.File {
 	f, ok := e.out.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) || e.getenv("TERM") == "dumb" || e.getenv("NO_COLOR") != "" || e.noColor {
+	if !ok || !term.IsTerminal(int(f.Fd())) || e.getenv("TERM") == "dumb" {
 		return nil
 	}
 	return f
-}
-
-// completeIDs completes slice ids with their names.
-func (e *env) completeIDs(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
-	pr, err := e.project()
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	p, err := pr.Plan(time.Now(), pr.Options())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	taken := make(map[string]bool)
-	for _, id := range have {
-		taken[id] = true
-	}
-	var ids []string
-	for i := range p.States {
-		if st := &p.States[i]; !taken[st.ID] {
-			ids = append(ids, cobra.CompletionWithDesc(st.ID, agent.Clean(st.Name)))
-		}
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
 // nearFlag is the command's flag that was probably meant.

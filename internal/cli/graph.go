@@ -56,15 +56,14 @@ Exit codes: 0 shown; 1 there is no such milestone, or no project; 2 wrong usage.
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
 	f.BoolVar(&o.ascii, "ascii", false, "text without characters beyond ASCII (default: where the locale isn't UTF-8)")
 	f.BoolVar(&asJSON, "json", false, "the same as --format json")
-	_ = c.RegisterFlagCompletionFunc("format", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return graphFormats(), cobra.ShellCompDirectiveNoFileComp
-	})
+	completeFlag(c, "format", graphFormats)
+	completeFlag(c, "milestone", e.milestones)
 	return c
 }
 
 func runGraph(e *env, o graphOptions) error {
 	if !slices.Contains(graphFormats(), o.format) {
-		return usage("--format must be %s, not %q", strings.Join(graphFormats(), ", "), o.format)
+		return usage("--format must be %s", mustBe(o.format, graphFormats()))
 	}
 	pr, err := e.project()
 	if err != nil {

@@ -229,7 +229,7 @@ func (e *env) show(text string) error {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	_, err := io.WriteString(e.out, agent.Clean(text))
+	_, err := io.WriteString(e.data, agent.Clean(text))
 	return err
 }
 

@@ -7,21 +7,25 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"greenlight/internal/fold"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
 )
 
-// newHelp is gl help. Commands are listed in their groups, in the order in which they were added: cobra's own help
-// would sort them, and only a variable of its package says that it shouldn't.
+// newHelp is gl help. The texts are gl's own and not cobra's, which would sort the commands and know no width.
 func newHelp(e *env, root *cobra.Command, order []*cobra.Command) *cobra.Command {
-	usual := root.HelpFunc()
-	root.SetHelpFunc(func(c *cobra.Command, a []string) {
-		if c != root {
-			usual(c, a)
-			return
-		}
-		e.print("%s", rootHelp(e, root, order))
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		// An error of the pager's would be one of stdout, which is remembered.
+		_ = e.page(func() error {
+			if c == root {
+				e.print("%s", rootHelp(e, root, order))
+			} else {
+				e.print("%s", commandHelp(e, c))
+			}
+			return nil
+		})
 	})
 	return &cobra.Command{
 		Use:   "help [command]",
@@ -79,26 +83,132 @@ func noSuchCommand(root *cobra.Command, a []string) error {
 // rootHelp is all commands by group, a line each, and then the state of this project in one line.
 func rootHelp(e *env, root *cobra.Command, order []*cobra.Command) string {
 	var b strings.Builder
-	b.WriteString(root.Short + ".\n\nUsage: gl COMMAND [flags]\n")
+	screen := e.width()
+	b.WriteString(fold.Line(root.Short+".", screen, 0) + "\n\nUsage: gl COMMAND [flags]\n")
 	all := inOrder(root, order)
-	width := 0
-	for _, c := range all {
-		width = max(width, len(shape(c)))
-	}
 	for _, g := range root.Groups() {
-		title := "\n" + e.paint(bold, g.Title) + "\n"
+		var in []*cobra.Command
 		for _, c := range all {
 			if c.GroupID == g.ID && (c.IsAvailableCommand() || c.Name() == "help") {
-				fmt.Fprintf(&b, "%s  gl %-*s  %s\n", title, width, shape(c), c.Short)
-				title = ""
+				in = append(in, c)
 			}
+		}
+		if len(in) > 0 {
+			b.WriteString("\n" + e.paint(bold, g.Title) + "\n" + listCommands(in, shapeWidth(all), screen))
 		}
 	}
 	b.WriteString("\n" + e.paint(bold, "Flags of every command:") + "\n")
-	b.WriteString(root.PersistentFlags().FlagUsages())
-	b.WriteString("\ngl help COMMAND tells more about one, with examples." + exitHelp + "\n")
+	b.WriteString(flagLines(root.PersistentFlags(), screen))
+	b.WriteString("\n" + reflow("gl help COMMAND tells more about one, with examples; gl help environment of the environment variables."+
+		"\n"+exitHelp, screen) + "\n")
 	if line := projectLine(e); line != "" {
 		b.WriteString("\n" + line + "\n")
+	}
+	return b.String()
+}
+
+func shapeWidth(list []*cobra.Command) int {
+	width := 0
+	for _, c := range list {
+		width = max(width, len(shape(c)))
+	}
+	return width
+}
+
+// listCommands has a line for each command; on a narrow screen its words stand below it.
+func listCommands(list []*cobra.Command, width, screen int) string {
+	var b strings.Builder
+	for _, c := range list {
+		line := fmt.Sprintf("  %-*s  %s", width, shape(c), c.Short)
+		if screen > 0 && len(line) > screen {
+			line = "  " + shape(c) + "\n" + fold.Line("      "+c.Short, screen, 6)
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// commandHelp is how one command is used.
+func commandHelp(e *env, c *cobra.Command) string {
+	var b strings.Builder
+	screen := e.width()
+	text := c.Long
+	if text == "" {
+		text = c.Short
+	}
+	b.WriteString(reflow(text, screen) + "\n")
+	section := func(title, text string) {
+		if text = strings.TrimRight(text, " \n"); text != "" {
+			b.WriteString("\n" + e.paint(bold, title) + "\n" + text + "\n")
+		}
+	}
+	if c.Runnable() {
+		section("Usage:", fold.Line("  "+c.UseLine(), screen, 4))
+	}
+	section("Examples:", c.Example)
+	var subs []*cobra.Command
+	for _, sub := range c.Commands() {
+		if sub.IsAvailableCommand() {
+			subs = append(subs, sub)
+		}
+	}
+	section("Commands:", listCommands(subs, shapeWidth(subs), screen))
+	if c.Runnable() {
+		section("Flags:", flagLines(c.LocalFlags(), screen))
+		section("Flags of every command:", flagLines(c.InheritedFlags(), screen))
+	}
+	return b.String()
+}
+
+// A flagText is a flag as help and reference have it: how it is typed, and what it means.
+type flagText struct{ typed, means string }
+
+func flagTexts(flags *pflag.FlagSet) []flagText {
+	var list []flagText
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		value, means := pflag.UnquoteUsage(f)
+		typed := "    --" + f.Name
+		if f.Shorthand != "" {
+			typed = "-" + f.Shorthand + ", --" + f.Name
+		}
+		if value != "" {
+			typed += " " + value
+		}
+		switch f.DefValue {
+		case "", "false", "0", "0s", "[]":
+		default:
+			means += " (default " + f.DefValue + ")"
+		}
+		if f.Name == "help" {
+			means = "show this"
+		}
+		list = append(list, flagText{typed, means})
+	})
+	return list
+}
+
+// flagLines has a line for each flag; on a screen that is too narrow its meaning hangs beside it, or stands below.
+func flagLines(flags *pflag.FlagSet, screen int) string {
+	var b strings.Builder
+	list, width := flagTexts(flags), 0
+	for _, f := range list {
+		width = max(width, len(f.typed))
+	}
+	column := width + 5
+	for _, f := range list {
+		line := fmt.Sprintf("  %-*s   %s", width, f.typed, f.means)
+		switch {
+		case screen == 0 || len(line) <= screen:
+		case screen >= column+30:
+			// The blanks of the first column are no place to break a line.
+			line = line[:column] + strings.TrimLeft(fold.Line(strings.Repeat(" ", column)+f.means, screen, column), " ")
+		default:
+			line = "  " + strings.TrimSpace(f.typed) + "\n" + fold.Line("      "+f.means, screen, 6)
+		}
+		b.WriteString(line + "\n")
 	}
 	return b.String()
 }
@@ -114,14 +224,14 @@ func inOrder(root *cobra.Command, order []*cobra.Command) []*cobra.Command {
 	return all
 }
 
-// shape is a command with its arguments, without the word for its flags.
-func shape(c *cobra.Command) string { return strings.TrimSuffix(c.Use, " [flags]") }
+// shape is a command as it is typed, without the word for its flags.
+func shape(c *cobra.Command) string { return strings.TrimSuffix(c.UseLine(), " [flags]") }
 
 // projectLine is the state of the project that gl was called in; "" where there is none.
 func projectLine(e *env) string {
 	p, err := compactPlan(e, "")
 	switch {
-	case errors.Is(err, project.ErrNoProject), errors.Is(err, slice.ErrNoState):
+	case errors.Is(err, project.ErrNoProject), errors.Is(err, slice.ErrNoState), errors.Is(err, errGone):
 		return ""
 	case err != nil:
 		return "This project: ? slices | ? running"

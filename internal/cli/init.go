@@ -50,6 +50,7 @@ array of objects with an id. Ids that are unknown, doubled or malformed, and cyc
 	f.BoolVar(&o.noAgent, "no-agent", false, "only the skeleton, without an interview")
 	f.StringVar(&o.graph, "graph", "", "take the slices from `FILE`, which becomes GRAPH.json")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	_ = c.MarkFlagFilename("graph", "json")
 	return c
 }
 

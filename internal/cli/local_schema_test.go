@@ -19,6 +19,8 @@ var localSchemas = map[string][][]string{
 	"settings-get": {{"settings", "get", "parallel.max", "--json"}, {"settings", "get", "test.filter_flag", "--json"}},
 	"graph":        {{"graph", "--json"}, {"graph", "--format", "json", "--milestone", "m1"}},
 	"check":        {{"check", "--json"}, {"check", "--json", "--local", "--agent", "codex"}},
+	"why":          {{"why", "--json"}, {"why", "S-9", "--json"}, {"why", "S-4", "--json"}},
+	"version":      {{"version", "--json"}},
 	"debug":        {{"debug", "--json"}, {"debug", "--json", "--run-tests"}},
 }
 

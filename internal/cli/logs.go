@@ -26,6 +26,7 @@ type logsOptions struct {
 	follow bool
 	n      int
 	raw    bool
+	json   bool
 }
 
 func newLogs(e *env) *cobra.Command {
@@ -44,12 +45,16 @@ Exit codes: 0 shown; 1 there is no such attempt; 2 wrong usage; 130, 143 interru
   gl logs -f S-07              follow it until the attempt ends
   gl logs S-07 --attempt 2
   gl logs @quick               of the last quick task; @quick.2 is the second one
-  gl logs S-07 --raw | jq .    the agent's stream as it came`,
+  gl logs S-07 --raw | jq .    the agent's stream as it came
+  gl logs S-07 --json | jq -r '.events[] | select(.kind == "tool") | .text'`,
 		Args:              args(cobra.ExactArgs(1)),
 		ValidArgsFunction: e.completeFirstAttempt,
 		RunE: func(c *cobra.Command, a []string) error {
 			if c.Flags().Changed("attempt") && o.n < 1 {
 				return usage("--attempt must be 1 or more, not %d", o.n)
+			}
+			if o.json && (o.follow || o.raw) {
+				return usage("--json goes with neither --follow nor --raw")
 			}
 			return runLogs(c.Context(), e, a[0], o)
 		},
@@ -58,6 +63,9 @@ Exit codes: 0 shown; 1 there is no such attempt; 2 wrong usage; 130, 143 interru
 	f.BoolVarP(&o.follow, "follow", "f", false, "go on as it is written, until the attempt ends")
 	f.IntVar(&o.n, "attempt", 0, "attempt `N` (default: the last one)")
 	f.BoolVar(&o.raw, "raw", false, "the bytes of the log, as they are")
+	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	// An error would mean a flag of another name.
+	_ = c.RegisterFlagCompletionFunc("attempt", e.completeAttempt)
 	return c
 }
 
@@ -76,7 +84,10 @@ func runLogs(ctx context.Context, e *env, id string, o logsOptions) error {
 	if err != nil {
 		return err
 	}
-	out := bufio.NewWriter(e.out)
+	if o.json {
+		return logsJSON(e, pr, rec)
+	}
+	out := bufio.NewWriter(e.data)
 	l := &logView{pr: pr, rec: rec, raw: o.raw, out: out, dec: agent.NewDecoder(rec.Stream),
 		tail: tail{path: pr.Runs.LogPath(rec.Slice, rec.N)}}
 	defer l.tail.close()

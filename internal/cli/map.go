@@ -6,7 +6,7 @@ import (
 
 func newMap(e *env) *cobra.Command {
 	var o taskOptions
-	return o.flags(&cobra.Command{
+	return o.flags(e, &cobra.Command{
 		Use:   "map [part]",
 		Short: "Describe the code base, for the agents that will work on it",
 		Long: `Have an agent describe the code, all of it or one part, so that those that work on it know their way: /gl:map.

@@ -50,7 +50,9 @@ func runMigrate(ctx context.Context, e *env, dryRun, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	busy := e.progress("migrating " + pr.Root)
 	m, err := pr.Slices.Migrate(ctx, dryRun)
+	busy.done()
 	already := errors.Is(err, slice.ErrMigrated)
 	switch {
 	case already:

@@ -10,10 +10,24 @@ const (
 	grey   = "90"
 )
 
-// paint puts text that has passed agent.Clean into a colour, where stdout is a terminal that takes it.
+// paint puts text that has passed agent.Clean into a colour, where text may be coloured.
 func (e *env) paint(colour, text string) string {
-	if e.terminal() == nil || text == "" {
+	if text == "" || !e.colours() {
 		return text
 	}
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+// colours says whether text may be coloured: the words that forbid it come first, then the one that demands it, and
+// with none of them it is a matter of the terminal. Documents for programs are never painted.
+func (e *env) colours() bool {
+	switch force := e.getenv("CLICOLOR_FORCE"); {
+	case e.noColor, e.getenv("NO_COLOR") != "", e.getenv("TERM") == "dumb":
+		return false
+	case force != "" && force != "0":
+		return true
+	case e.getenv("CLICOLOR") == "0":
+		return false
+	}
+	return isTerminal(e.out)
 }

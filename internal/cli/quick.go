@@ -6,7 +6,7 @@ import (
 
 func newQuick(e *env) *cobra.Command {
 	var o taskOptions
-	return o.flags(&cobra.Command{
+	return o.flags(e, &cobra.Command{
 		Use:   "quick TEXT",
 		Short: "Do something small, test first: an agent without a slice",
 		Long: `Have an agent do something small that is no slice, test first: /gl:quick TEXT. It works in any git repository. Several may

@@ -267,7 +267,7 @@ func (t *teller) liveText(now time.Time) string {
 		}
 		running = append(running, s)
 	}
-	s := fmt.Sprintf("%s %d/%d", bar(p.Done, p.Total), p.Done, p.Total)
+	s := fmt.Sprintf("%s %d/%d", bar(p.Done, p.Total, barCells), p.Done, p.Total)
 	if len(running) > 0 {
 		s += " | " + strings.Join(running, ", ")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 )
 
 func newRetry(e *env) *cobra.Command {
-	var all bool
+	var all, asJSON bool
 	c := &cobra.Command{
 		Use:   "retry ID...",
 		Short: "Put a failed or stalled slice back",
@@ -27,19 +28,23 @@ agent wrote stays. A hold because nobody was logged in ends.
 Exit codes: 0 they are pending; 1 one is done, or waits for a person, or can't be read; 2 wrong usage; 3 one is being
 worked on.`,
 		Example:           "  gl retry S-07\n  gl retry --all-failed",
-		ValidArgsFunction: e.completeIDs,
+		ValidArgsFunction: e.completeSome(broken),
 		RunE: func(c *cobra.Command, ids []string) error {
 			if all && len(ids) > 0 {
 				return usage("give ids or --all-failed, not both")
 			}
-			return runRetry(c.Context(), e, ids, all)
+			return runRetry(c.Context(), e, ids, all, asJSON)
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	c.Flags().BoolVar(&all, "all-failed", false, "all that failed or stalled")
 	return c
 }
 
-func runRetry(ctx context.Context, e *env, ids []string, all bool) error {
+// broken are the slices that wait for gl retry.
+func broken(p *plan.Plan) []string { return slices.Concat(p.Failed, p.Stalled) }
+
+func runRetry(ctx context.Context, e *env, ids []string, all, asJSON bool) error {
 	pr, err := e.project()
 	if err != nil {
 		return err
@@ -52,39 +57,113 @@ func runRetry(ctx context.Context, e *env, ids []string, all bool) error {
 	if err != nil {
 		return err
 	}
-	broken := append(append([]string(nil), p.Failed...), p.Stalled...)
-	switch {
-	case all && len(broken) == 0:
-		e.print("no slice has failed or stalled\n")
-	case all:
-		ids = broken
-	case len(ids) == 0 && len(broken) == 0:
-		return usage("which slice? none has failed or stalled")
-	case len(ids) == 0:
-		return usage("which slice? failed or stalled: %s (gl retry --all-failed takes all)", strings.Join(broken, ", "))
+	if all {
+		ids = broken(p)
+	} else if len(ids) == 0 {
+		return whichBroken(broken(p))
 	}
-	var errs []error
-	for _, id := range ids {
-		if id, err = e.resolve(p, id); err == nil {
-			err = retry(ctx, e, pr, id)
-		}
-		errs = append(errs, err)
-	}
+	doc := retryDoc{1, []retrySlice{}}
+	errs := doc.retryAll(ctx, e, pr, p, ids)
 	if len(dead) > 0 {
 		errs = append(errs, pr.Tracker.Refresh(ctx))
 	}
-	return errors.Join(append(errs, liftLogin(pr))...)
+	errs = append(errs, liftLogin(pr))
+	switch {
+	case asJSON:
+		errs = append(errs, e.json(doc))
+	case all && len(ids) == 0:
+		e.print("no slice has failed or stalled\n")
+	default:
+		e.print("%s", doc.text())
+	}
+	return errors.Join(errs...)
+}
+
+// whichBroken is the usage error that names what could be put back.
+func whichBroken(ids []string) error {
+	if len(ids) == 0 {
+		return usage("which slice? none has failed or stalled")
+	}
+	return usage("which slice? failed or stalled: %s (gl retry --all-failed takes all)", strings.Join(ids, ", "))
+}
+
+// A retryDoc is what became of each slice; its text is made from it.
+type retryDoc struct {
+	SchemaVersion int          `json:"schema_version"`
+	Slices        []retrySlice `json:"slices"`
+}
+
+type retrySlice struct {
+	ID      string        `json:"id"`
+	Changed bool          `json:"changed"` // false: it was pending already, or error says why not
+	Error   *string       `json:"error"`
+	Attempt *int          `json:"attempt"` // what is tried again; null for none that is known
+	Outcome *plan.Outcome `json:"outcome"`
+	Detail  *string       `json:"detail"`
+}
+
+// retryAll puts the slices back; one that can't be is no reason to leave the others.
+func (d *retryDoc) retryAll(ctx context.Context, e *env, pr *project.Project, p *plan.Plan, ids []string) []error {
+	var errs []error
+	for _, id := range ids {
+		id, err := e.resolve(p, id)
+		if err == nil {
+			var was plan.State
+			was, err = retry(ctx, pr, id)
+			d.add(id, was, err)
+		}
+		if !errors.Is(err, errAvailable) {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}
+
+func (d *retryDoc) add(id string, was plan.State, err error) {
+	s := retrySlice{ID: id, Changed: err == nil}
+	if err != nil && !errors.Is(err, errAvailable) {
+		s.Error = known(err.Error())
+	}
+	if a := was.Attempt; a != nil && !a.Open() {
+		s.Attempt, s.Outcome, s.Detail = &a.N, &a.Outcome, known(a.Detail)
+	}
+	d.Slices = append(d.Slices, s)
+}
+
+func (d *retryDoc) text() string {
+	var b strings.Builder
+	for _, s := range d.Slices {
+		switch {
+		case s.Changed:
+			b.WriteString(agent.Clean(s.ID+" is pending again"+s.lastAttempt()) + "\n")
+		case s.Error == nil:
+			b.WriteString(s.ID + " is pending already\n")
+		}
+	}
+	return b.String()
+}
+
+// lastAttempt tells what is being tried again: " (attempt 2 failed: exit 7)"; "" where no attempt is known.
+func (s *retrySlice) lastAttempt() string {
+	if s.Attempt == nil {
+		return ""
+	}
+	text := fmt.Sprintf("attempt %d %s", *s.Attempt, *s.Outcome)
+	if s.Detail != nil && *s.Detail != string(*s.Outcome) {
+		text += ": " + *s.Detail
+	}
+	return " (" + text + ")"
 }
 
 // errAvailable ends an edit that has nothing to do.
 var errAvailable = errors.New("available already")
 
-func retry(ctx context.Context, e *env, pr *project.Project, id string) error {
+// retry puts one slice back and returns what it was; errAvailable means that nothing was to be done.
+func retry(ctx context.Context, pr *project.Project, id string) (was plan.State, err error) {
 	if pr.Slices == nil {
-		return retryRecord(ctx, e, pr, id)
+		return retryRecord(ctx, pr, id)
 	}
-	var was plan.State
-	err := pr.Slices.Edit(ctx, id, func(f *slice.File) error {
+	err = pr.Slices.Edit(ctx, id, func(f *slice.File) error {
 		now := time.Now()
 		p, err := pr.Plan(now, pr.Options())
 		if err != nil {
@@ -93,26 +172,17 @@ func retry(ctx context.Context, e *env, pr *project.Project, id string) error {
 		was = *p.State(id)
 		return putBack(p, &was, f, now)
 	})
-	if errors.Is(err, errAvailable) {
-		e.print("%s is pending already\n", id)
-		return nil
-	}
 	if err != nil {
-		return err
+		return was, err
 	}
 	// After the slice's file: a kill between the two leaves a slice that is pending, or stalled as before; the other way
 	// round it could look as if somebody worked on it.
-	if err := pr.Runs.MarkRetried(id); err != nil {
-		return err
-	}
-	e.print("%s\n", agent.Clean(id+" is pending again"+lastAttempt(&was)))
-	return nil
+	return was, pr.Runs.MarkRetried(id)
 }
 
 // retryRecord puts an item back whose file has no word for having failed: only its attempt's record says so.
-func retryRecord(ctx context.Context, e *env, pr *project.Project, id string) error {
-	var was plan.State
-	err := pr.Tracker.Do(ctx, func(tracker.Tx) error {
+func retryRecord(ctx context.Context, pr *project.Project, id string) (was plan.State, err error) {
+	err = pr.Tracker.Do(ctx, func(tracker.Tx) error {
 		now := time.Now()
 		p, err := pr.Plan(now, pr.Options())
 		if err != nil {
@@ -124,15 +194,7 @@ func retryRecord(ctx context.Context, e *env, pr *project.Project, id string) er
 		}
 		return pr.Runs.MarkRetried(id)
 	})
-	switch {
-	case errors.Is(err, errAvailable):
-		e.print("%s is pending already\n", id)
-	case err == nil:
-		e.print("%s\n", agent.Clean(id+" is pending again"+lastAttempt(&was)))
-	default:
-		return err
-	}
-	return nil
+	return was, err
 }
 
 // mayPutBack refuses what isn't to be put back.
@@ -155,19 +217,6 @@ func putBack(p *plan.Plan, st *plan.State, f *slice.File, now time.Time) error {
 		return err
 	}
 	return setFields(f, []setting{{key: "status", value: "pending"}, {key: "step", value: "none"}, {key: "session"}})
-}
-
-// lastAttempt tells what is being tried again: " (attempt 2 failed: exit 7)"; "" where no attempt is known.
-func lastAttempt(st *plan.State) string {
-	a := st.Attempt
-	if a == nil {
-		return ""
-	}
-	s := fmt.Sprintf("attempt %d %s", a.N, a.Outcome)
-	if a.Detail != "" && a.Detail != string(a.Outcome) {
-		s += ": " + a.Detail
-	}
-	return " (" + s + ")"
 }
 
 // liftLogin ends a hold that waits for somebody to log in: whoever retries has done so.

@@ -3,7 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -33,7 +32,7 @@ To plan a new milestone, or to archive one that is done, talk to the agent: gl r
 Exit codes: 0 printed; 1 there is no roadmap, or no project; 2 wrong usage.`,
 		Example: `  gl roadmap
   gl roadmap --json | jq -r '.milestones[] | "\(.name) \(.done)/\(.total)"'`,
-		Args: func(c *cobra.Command, a []string) error { return onlySubcommands(c, a) },
+		Args: onlySubcommands,
 		RunE: func(*cobra.Command, []string) error { return runRoadmap(e, asJSON) },
 	}
 	c.SuggestionsMinimumDistance = 2
@@ -96,8 +95,8 @@ func runRoadmap(e *env, asJSON bool) error {
 		return err
 	}
 	onTerminal := isTerminal(e.out)
-	if !asJSON && !onTerminal {
-		_, err := e.out.Write(data)
+	if !asJSON && !onTerminal && !e.colours() {
+		_, err := e.data.Write(data)
 		return err
 	}
 	p, err := shownPlan(pr, time.Now(), "")
@@ -110,10 +109,10 @@ func runRoadmap(e *env, asJSON bool) error {
 		e.warn(p)
 		return e.json(roadmapDoc{1, roadmapFile, strings.ToValidUTF8(text, "\ufffd"), milestones})
 	}
-	if _, err := io.WriteString(e.out, e.styled(text)); err != nil {
-		return err
+	e.print("%s", foldLines(e.styled(text), e.width()))
+	if onTerminal {
+		e.print("\n%s", milestoneLines(milestones))
 	}
-	e.print("\n%s", milestoneLines(milestones))
 	return nil
 }
 
@@ -140,7 +139,7 @@ func milestoneLines(list []roadmapMilestone) string {
 	for _, m := range list {
 		progress := "no slices yet"
 		if m.Total > 0 {
-			progress = fmt.Sprintf("%s %d/%d", bar(m.Done, m.Total), m.Done, m.Total)
+			progress = fmt.Sprintf("%s %d/%d", bar(m.Done, m.Total, barCells), m.Done, m.Total)
 		}
 		fmt.Fprintf(&b, "%-*s  %s\n", width, m.title(), progress)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/fold"
 	"greenlight/internal/near"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -34,7 +35,7 @@ command wins over its setting.` + settingsExit,
   gl settings mode yolo
   gl settings set parallel.max 6
   gl settings get test.command`,
-		Args: func(c *cobra.Command, a []string) error { return onlySubcommands(c, a) },
+		Args: onlySubcommands,
 		RunE: func(*cobra.Command, []string) error { return runSettings(e, asJSON) },
 	}
 	c.SuggestionsMinimumDistance = 2
@@ -92,13 +93,14 @@ func newSettingsSet(e *env) *cobra.Command {
 		Use:   "set KEY VALUE",
 		Short: "Change one setting",
 		Long: `Change one setting. The value is checked as gl checks it when it reads the file. Lists and objects are given as JSON;
-command lines (parallel.claude_flags, parallel.agents.NAME.command) also as words.` + settingsExit,
+command lines (parallel.claude_flags, parallel.agents.NAME.command) also as words. Flags of
+gl's own stand before the key.` + settingsExit,
 		Example: `  gl settings set parallel.max 6
   gl settings set parallel.claude_flags '--max-turns 100 --allowedTools "Bash(git *)"'
   gl settings set parallel.agents.mine.command 'my-agent --task {prompt}'
   gl settings set test.command "go test ./..."`,
 		Args:              args(cobra.ExactArgs(2)),
-		ValidArgsFunction: e.completeSettings(settingKeys),
+		ValidArgsFunction: e.completeSetting,
 		RunE: func(c *cobra.Command, a []string) error {
 			return changeSetting(c.Context(), e, a[0], a[1])
 		},
@@ -108,18 +110,6 @@ command lines (parallel.claude_flags, parallel.agents.NAME.command) also as word
 }
 
 func settingKeys(*project.Settings) []string { return project.SettingKeys() }
-
-// completeSettings completes the first word after a command, from what the project's settings know.
-func (e *env) completeSettings(words func(*project.Settings) []string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
-		pr, err := e.project()
-		if err != nil || len(have) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		s, _ := pr.Settings() // without a file there are the usual ones
-		return words(s), cobra.ShellCompDirectiveNoFileComp
-	}
-}
 
 // settingError makes what a person typed wrong a usage error, with what was probably meant.
 func settingError(err error) error {
@@ -274,8 +264,12 @@ func runSettings(e *env, asJSON bool) error {
 	for _, set := range list {
 		width = max(width, len(set.Key))
 	}
+	line := func(key, source, value string) {
+		text := fmt.Sprintf("%-*s  %-8s  %s", width, agent.Clean(key), source, value)
+		e.print("%s\n", fold.Line(text, e.width(), 4))
+	}
 	for _, set := range list {
-		e.print("%-*s  %-8s  %s\n", width, agent.Clean(set.Key), sourceOf(set), valueText(set.Value))
+		line(set.Key, sourceOf(set), valueText(set.Value))
 	}
 	e.print("\nModels of the agents, profile %s:\n", oneLine(s.Profile()))
 	for _, m := range s.Models() {
@@ -283,7 +277,7 @@ func runSettings(e *env, asJSON bool) error {
 		if model == "" {
 			model = "(what its own file names)"
 		}
-		e.print("%-*s  %-8s  %s\n", width, agent.Clean(m.Role), modelSource(m), model)
+		line(m.Role, modelSource(m), model)
 	}
 	return nil
 }

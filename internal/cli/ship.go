@@ -16,7 +16,7 @@ import (
 
 func newShip(e *env) *cobra.Command {
 	var o taskOptions
-	return o.flags(&cobra.Command{
+	return o.flags(e, &cobra.Command{
 		Use:   "ship [version]",
 		Short: "Verify everything once more before a release",
 		Long: `Have an agent verify everything once more before a release, and tag it as VERSION where one is given: /gl:ship. It is

@@ -77,8 +77,14 @@ Inside an agent it starts nothing: it prints which slice to build.` + "\n" + exi
 	f.DurationVar(&o.interval, "interval", 0, "look again after `D` even if no file has changed (default 30s)")
 	f.BoolVar(&o.force, "force", false, "also over unmet dependencies, claims of others and completeness")
 	f.BoolVar(&o.json, "json", false, "with --dry-run: print one JSON document")
+	completeFlag(c, "agent", e.agents)
+	completeFlag(c, "runner", runners)
+	completeFlag(c, "milestone", e.milestones)
 	return c
 }
+
+// runners are the values of --runner.
+func runners() []string { return []string{"tmux", "process"} }
 
 func runSlice(ctx context.Context, e *env, o sliceOptions, ids []string) error {
 	pr, err := e.project()
@@ -90,7 +96,7 @@ func runSlice(ctx context.Context, e *env, o sliceOptions, ids []string) error {
 	}
 	switch {
 	case o.runner != "" && o.runner != "process" && o.runner != "tmux":
-		return usage("--runner must be tmux or process, not %q", o.runner)
+		return usage("--runner must be %s", mustBe(o.runner, runners()))
 	case o.runner == "tmux" && !tmux.Installed():
 		return fmt.Errorf("tmux is not on PATH: %s, or use --runner process", tmuxHint)
 	}
@@ -125,29 +131,6 @@ func planOptions(pr *project.Project, milestone string, ids []string) plan.Optio
 	o := pr.Options()
 	o.Milestone, o.IDs = milestone, ids
 	return o
-}
-
-// knownMilestone refuses a milestone that no slice has, naming those there are.
-func knownMilestone(p *plan.Plan, m string) error {
-	if m == "" {
-		return nil
-	}
-	var known []string
-	seen := map[string]bool{"": true}
-	for i := range p.States {
-		name := p.States[i].Milestone
-		if name == m {
-			return nil
-		}
-		if !seen[name] {
-			seen[name] = true
-			known = append(known, name)
-		}
-	}
-	if len(known) == 0 {
-		return fmt.Errorf("no slice belongs to milestone %q, nor to any other", m)
-	}
-	return fmt.Errorf("no slice belongs to milestone %q (there are: %s)", m, strings.Join(known, ", "))
 }
 
 // A job is one gl slice, its flags and the config brought together.
@@ -300,14 +283,26 @@ func (j *job) config(p *plan.Plan) drain.Config {
 	}
 }
 
+// drainSignals are those that end a drain. The terminal of one that leads may go away, and of any the reader of its lines:
+// the night's work goes on. SIGPIPE is taken and dropped, for what is ignored the agents would inherit.
+func drainSignals(lead bool) (signals chan os.Signal, stop func()) {
+	signals = make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if lead {
+		signal.Ignore(syscall.SIGHUP)
+	}
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE)
+	return signals, func() {
+		signal.Stop(signals)
+		signal.Stop(gone)
+	}
+}
+
 func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 	debug.SetGCPercent(100) // this may run all night
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	if cfg.Lead {
-		signal.Ignore(syscall.SIGHUP) // the terminal may go away, the night's work goes on
-	}
+	signals, stop := drainSignals(cfg.Lead)
+	defer stop()
 	var stdout *os.File
 	if cfg.Foreground {
 		stdout, _ = j.e.out.(*os.File)

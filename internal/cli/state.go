@@ -26,16 +26,7 @@ the same time none is lost, and STATE.md follows.` + "\n" + exitHelp,
 		Example: `  gl state show S-07 status
   gl state claim S-07
   gl state set S-07 status=implementing step=implementing tests=12`,
-		Args: func(c *cobra.Command, a []string) error {
-			if len(a) == 0 {
-				return nil
-			}
-			hint := ""
-			if near := c.SuggestionsFor(a[0]); len(near) > 0 {
-				hint = ", did you mean " + strings.Join(near, " or ") + "?"
-			}
-			return usage("unknown command %q for gl state%s", a[0], hint)
-		},
+		Args: onlySubcommands,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.SuggestionsMinimumDistance = 2
@@ -86,7 +77,7 @@ Exit codes: 0 printed; 1 there is no such slice, or the key has no value; 2 wron
   gl state show S-07 status
   gl state show S-07 --json`,
 		Args:              args(cobra.RangeArgs(1, 2)),
-		ValidArgsFunction: e.completeFirstID,
+		ValidArgsFunction: e.completeShow,
 		RunE: func(_ *cobra.Command, a []string) error {
 			return runShow(e, a[0], append(a[1:], "")[0], asJSON)
 		},
@@ -95,12 +86,20 @@ Exit codes: 0 printed; 1 there is no such slice, or the key has no value; 2 wron
 	return c
 }
 
-// completeFirstID completes one slice id, and nothing after it.
-func (e *env) completeFirstID(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
-	if len(have) > 0 {
+// completeShow completes a slice id, and then the fields that this slice has.
+func (e *env) completeShow(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(have) != 1 {
+		return e.completeFirstID(c, have, word)
+	}
+	pr, id, err := e.projectSlice(have[0])
+	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return e.completeIDs(c, have, word)
+	list := []string{"file"}
+	if f, err := pr.Slices.Read(id); err == nil {
+		list = append(list, keys(f)...)
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
 // A keyValue is one line of gl state show.

@@ -43,21 +43,42 @@ Exit codes: 0 written; 1 it failed; 2 wrong usage, or a value that can't be.`,
 var knownKeys = [...]string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "deps", "milestone",
 	"name", "session", "started", "updated", "waiting_for", "wave", "priority", "id"}
 
-// knownStatuses are those that people are told of; plan.Classify accepts other spellings, too.
-const knownStatuses = "pending, ready, in_progress, tests, implementing, security, fixing, verifying, complete, failed, paused"
+// statuses are those that people are told of; plan.Classify accepts other spellings, too.
+func statuses() []string {
+	return []string{"pending", "ready", "in_progress", "tests", "implementing", "security", "fixing", "verifying", "complete", "failed", "paused"}
+}
 
 func (e *env) completeSet(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(have) == 0 {
 		return e.completeIDs(c, have, word)
 	}
 	var list []string
-	for _, s := range strings.Split(knownStatuses, ", ") {
-		list = append(list, "status="+s)
+	if key, _, chosen := strings.Cut(word, "="); chosen {
+		for _, v := range e.valuesOf(key) {
+			list = append(list, key+"="+v)
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp
 	}
-	for _, k := range knownKeys[1 : len(knownKeys)-1] {
+	for _, k := range knownKeys[:len(knownKeys)-1] {
 		list = append(list, k+"=")
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
+// valuesOf are the values of a field that a shell can offer.
+func (e *env) valuesOf(key string) []string {
+	switch key {
+	case "status":
+		return statuses()
+	case "step":
+		return append([]string{"none", "complete"}, slices.DeleteFunc(statuses(), func(s string) bool { return !plan.IsStep(s) })...)
+	case "milestone":
+		return e.milestones()
+	case "deps":
+		ids, _ := e.completeIDs(nil, nil, "")
+		return ids
+	}
+	return nil
 }
 
 // A setting is one key=value of the command line.
@@ -156,7 +177,7 @@ func readSetting(key, value string) (setting, error) {
 	switch key {
 	case "status":
 		if plan.Classify(value) == plan.Unknown {
-			return s, usage("status %q is none that gl knows: use %s", value, knownStatuses)
+			return s, usage("status must be %s", mustBe(value, statuses()))
 		}
 	case "tests", "security_tests", "failing", "tests_failing":
 		n, err := strconv.ParseUint(value, 10, 31)

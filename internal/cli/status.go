@@ -60,6 +60,7 @@ Exit codes: 0 shown; 1 there is no project, or no such milestone; 2 wrong usage.
 	f.BoolVar(&o.compact, "compact", false, "one line, for a status bar")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
+	completeFlag(c, "milestone", e.milestones)
 	return c
 }
 
@@ -80,7 +81,7 @@ func runStatus(ctx context.Context, e *env, o statusOptions) error {
 		}
 	} else {
 		width := e.width()
-		for _, l := range statusLines(p, now) {
+		for _, l := range statusLines(p, now, width) {
 			e.print("%s\n", hang(l.label, l.text, width))
 		}
 	}
@@ -150,8 +151,13 @@ func freshen(ctx context.Context, pr *project.Project) {
 
 type statusLine struct{ label, text string }
 
-func statusLines(p *plan.Plan, now time.Time) []statusLine {
-	lines := []statusLine{{"Progress:", fmt.Sprintf("%s %d/%d slices", bar(p.Done, p.Total), p.Done, p.Total)}}
+// statusLines are the lines for a screen of that many columns, 0 for any number.
+func statusLines(p *plan.Plan, now time.Time, width int) []statusLine {
+	cells := barCells
+	if room := width - labelWidth - 2; width > 0 && room < cells {
+		cells = max(room, 4)
+	}
+	lines := []statusLine{{"Progress:", fmt.Sprintf("%s %d/%d slices", bar(p.Done, p.Total, cells), p.Done, p.Total)}}
 	add := func(label, text string) {
 		if text != "" {
 			lines = append(lines, statusLine{label, text})

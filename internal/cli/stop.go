@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 )
 
 func newStop(e *env) *cobra.Command {
-	var all bool
+	var all, asJSON bool
 	c := &cobra.Command{
 		Use:   "stop [ID...]",
 		Short: "End agents, keep their work",
@@ -27,19 +28,20 @@ again, another one is stalled until gl retry. A gl slice --watch that runs goes 
 
 Exit codes: 0 they are ended; 1 one of them isn't running, or can't be ended; 2 wrong usage.`,
 		Example:           "  gl stop S-07\n  gl stop @quick.2\n  gl stop --all",
-		ValidArgsFunction: e.completeTasks(e.completeIDs, true),
+		ValidArgsFunction: e.completeTasks(e.completeSome(running), true),
 		RunE: func(c *cobra.Command, ids []string) error {
 			if all && len(ids) > 0 {
 				return usage("give ids or --all, not both")
 			}
-			return runStop(c.Context(), e, ids, all)
+			return runStop(c.Context(), e, ids, all, asJSON)
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	c.Flags().BoolVar(&all, "all", false, "all that run, and every gl slice with them")
 	return c
 }
 
-func runStop(ctx context.Context, e *env, ids []string, all bool) error {
+func runStop(ctx context.Context, e *env, ids []string, all, asJSON bool) error {
 	pr, err := e.anyProject()
 	if err != nil {
 		return err
@@ -64,11 +66,53 @@ func runStop(ctx context.Context, e *env, ids []string, all bool) error {
 	if all {
 		recs = live
 	}
-	if all && len(recs)+len(dead) == 0 {
+	if all && len(recs)+len(dead) == 0 && !asJSON {
 		e.print("nothing is running\n")
 	}
-	errs = append(errs, stopAll(ctx, e, pr, recs)...)
+	doc := stopDoc{1, []stoppedSlice{}}
+	doc.addDead(dead, ids, all)
+	errs = append(errs, doc.stopAll(ctx, e, pr, recs, asJSON)...)
+	if asJSON {
+		errs = append(errs, e.json(doc))
+	}
 	return errors.Join(append(errs, pr.Tracker.Refresh(ctx))...)
+}
+
+// running are the slices that gl stop and gl attach are about.
+func running(p *plan.Plan) []string { return p.Running }
+
+// A stopDoc is how each attempt ended.
+type stopDoc struct {
+	SchemaVersion int            `json:"schema_version"`
+	Slices        []stoppedSlice `json:"slices"`
+}
+
+type stoppedSlice struct {
+	ID      string        `json:"id"`
+	Attempt int           `json:"attempt"`
+	Outcome *plan.Outcome `json:"outcome"` // null where it couldn't be ended, or is settled by another
+	Detail  *string       `json:"detail"`
+	Error   *string       `json:"error"`
+}
+
+// addDead adds the attempts that were found dead and settled, which is told on stderr already.
+func (d *stopDoc) addDead(dead []*attempt.Record, ids []string, all bool) {
+	for _, r := range dead {
+		if all || slices.Contains(ids, r.Slice) || slices.Contains(ids, r.Label()) {
+			d.add(r, r, nil)
+		}
+	}
+}
+
+func (d *stopDoc) add(was, final *attempt.Record, err error) {
+	s := stoppedSlice{ID: was.Slice, Attempt: was.N}
+	if final != nil {
+		s.Outcome, s.Detail = &final.Outcome, known(final.Detail)
+	}
+	if err != nil {
+		s.Error = known(err.Error())
+	}
+	d.Slices = append(d.Slices, s)
 }
 
 // nothingNamed is the usage error that names what could be stopped.
@@ -189,26 +233,30 @@ func recordOf(recs []*attempt.Record, id string) *attempt.Record {
 }
 
 // stopAll ends the attempts side by side and tells of each as it ends: every one may take its grace.
-func stopAll(ctx context.Context, e *env, pr *project.Project, recs []*attempt.Record) []error {
+func (d *stopDoc) stopAll(ctx context.Context, e *env, pr *project.Project, recs []*attempt.Record, quiet bool) []error {
 	type result struct {
 		was, final *attempt.Record
 		err        error
 	}
 	results := make(chan result)
+	settler := pr.Settler()
 	for _, r := range recs {
 		go func() {
-			settler := pr.View(r.System).Settler()
 			final, err := settler.Stop(ctx, r)
 			results <- result{r, final, err}
 		}()
 	}
+	busy := e.progress("ending " + plan.Count(len(recs), "agent"))
+	defer busy.done()
 	var errs []error
 	for range recs {
 		r := <-results
-		switch {
-		case r.err != nil:
-			errs = append(errs, fmt.Errorf("stop %s: %w", r.was.Label(), r.err))
-		case r.final != nil:
+		busy.clear()
+		if r.err != nil {
+			r.final, errs = nil, append(errs, fmt.Errorf("stop %s: %w", r.was.Label(), r.err))
+		}
+		d.add(r.was, r.final, r.err)
+		if r.final != nil && !quiet {
 			e.print("%s\n", stoppedText(r.final))
 		}
 	}

@@ -39,13 +39,14 @@ Exit codes: 0 done; 1 it failed, or was stopped; 2 wrong usage; 3 it runs alread
 127 the agent's program is not on PATH; 130, 143 interrupted.`
 
 // flags adds the flags that the commands share, and checks them before the command runs.
-func (o *taskOptions) flags(c *cobra.Command) *cobra.Command {
+func (o *taskOptions) flags(e *env, c *cobra.Command) *cobra.Command {
 	c.Long += fmt.Sprintf(taskHelp, c.Name())
 	f := c.Flags()
 	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent, as for gl slice")
 	f.IntVar(&o.max, "max", 0, "wait while `N` attempts run in the project (default 4)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen, change nothing")
 	f.BoolVar(&o.json, "json", false, "with --dry-run: print one JSON document")
+	completeFlag(c, "agent", e.agents)
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, a []string) error {
 		switch {

@@ -15,6 +15,7 @@ func newVersion(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
+		Long:    "Print gl's version, the commit it was built from, and with which Go and for what.\n\nExit codes: 0 printed; 2 wrong usage.",
 		Example: "  gl version\n  gl version --json",
 		Args:    args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
@@ -23,8 +24,8 @@ func newVersion(e *env) *cobra.Command {
 				return e.json(v)
 			}
 			e.print("gl %s", v.Version)
-			if v.Commit != "" {
-				e.print(" (%s)", v.Commit)
+			if v.Commit != nil {
+				e.print(" (%s)", *v.Commit)
 			}
 			e.print(" %s %s\n", v.Go, v.Platform)
 			return nil
@@ -35,11 +36,11 @@ func newVersion(e *env) *cobra.Command {
 }
 
 type versionDoc struct {
-	SchemaVersion int    `json:"schema_version"`
-	Version       string `json:"version"`
-	Commit        string `json:"commit"` // "" where the build doesn't say
-	Go            string `json:"go"`
-	Platform      string `json:"platform"`
+	SchemaVersion int     `json:"schema_version"`
+	Version       string  `json:"version"`
+	Commit        *string `json:"commit"` // null where the build doesn't say
+	Go            string  `json:"go"`
+	Platform      string  `json:"platform"`
 }
 
 func versionInfo() versionDoc {
@@ -47,7 +48,7 @@ func versionInfo() versionDoc {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				v.Commit = s.Value[:12]
+				v.Commit = known(s.Value[:12])
 			}
 		}
 	}

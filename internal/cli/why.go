@@ -11,6 +11,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/fold"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 )
@@ -88,7 +89,7 @@ func whyAll(e *env, p *plan.Plan, ids []string, now time.Time) {
 		e.print("held %s\n", heldText(p.Hold, now))
 	}
 	for _, id := range ids {
-		e.print("%s\n", oneLine(p.Why(id, now).String()))
+		e.print("%s\n", fold.Line(oneLine(p.Why(id, now).String()), e.width(), 2))
 	}
 }
 
@@ -101,7 +102,7 @@ func whyOne(e *env, pr *project.Project, p *plan.Plan, id string, now time.Time)
 	r := p.Why(id, now)
 	next := helpful(p, r, now)
 	r.Next = nil
-	e.print("%s\n", oneLine(r.String()))
+	e.print("%s\n", fold.Line(oneLine(r.String()), e.width(), 2))
 	if p.Hold != nil && r.State == "ready" {
 		e.print("held %s\n", heldText(p.Hold, now))
 	}
@@ -109,7 +110,7 @@ func whyOne(e *env, pr *project.Project, p *plan.Plan, id string, now time.Time)
 		e.print("%s%s\n", strings.Repeat("  ", i+1), oneLine(hop))
 	}
 	for _, rec := range recs[id] {
-		e.print("  %s\n", oneLine(attemptText(p.State(id), rec, now)))
+		e.print("%s\n", fold.Line("  "+oneLine(attemptText(p.State(id), rec, now)), e.width(), 4))
 	}
 	for _, command := range next {
 		e.print("Run %s\n", agent.Clean(command))

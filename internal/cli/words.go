@@ -18,9 +18,11 @@ func thousands(n int) string {
 	return s
 }
 
-// bar is a progress bar of 20 cells, rounded down: full only when all is done.
-func bar(done, total int) string {
-	const cells = 20
+// barCells is how long a progress bar is, where there is room.
+const barCells = 20
+
+// bar is a progress bar of so many cells, rounded down: full only when all is done.
+func bar(done, total, cells int) string {
 	n := 0
 	if total > 0 {
 		n = done * cells / total

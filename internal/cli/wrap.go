@@ -8,7 +8,7 @@ import (
 
 func newWrap(e *env) *cobra.Command {
 	var o taskOptions
-	return o.flags(&cobra.Command{
+	return o.flags(e, &cobra.Command{
 		Use:   "wrap [boundary]",
 		Short: "Put contracts and locking tests around existing code",
 		Long: `Have an agent put contracts and locking tests around one boundary of existing code: /gl:wrap BOUNDARY. Without a boundary

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"greenlight/internal/fold"
 )
 
 // A Style is how Text writes.
@@ -35,12 +37,12 @@ func (s Style) set() set {
 const shortestName = 12
 
 // Text draws a list: a line for each slice, with its layer's number on the first of a layer, "*" on the critical path,
-// its mark, its name, and what it depends on, an id that nothing has with "?". Below it the critical path, the cycles,
-// and what the marks mean that occur.
+// its mark, its name, and what it depends on, an id that nothing has with "?"; where the screen is too narrow that
+// stands in a line of its own. Below it the critical path, the cycles, and what the marks mean that occur.
 func (g *Graph) Text(s Style) string {
 	c := s.set()
 	var b strings.Builder
-	ids, names := g.widths(s, c)
+	ids, names, below := g.widths(s, c)
 	layer := -1
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
@@ -57,14 +59,22 @@ func (g *Graph) Text(s Style) string {
 			mark = s.Paint(n.State, mark)
 		}
 		line := fmt.Sprintf("%3s %s %-*s %s %s", depth, star, ids, n.ID, mark, pad(cut(oneLine(n.Name), names, c.cut), names))
-		if len(n.Deps) > 0 {
+		if len(n.Deps) > 0 && !below {
 			line += "  " + c.arrow + " " + g.deps(n)
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		if len(n.Deps) > 0 && below {
+			b.WriteString(fold.Line(strings.Repeat(" ", idColumn+2)+c.arrow+" "+g.deps(n), s.Width, idColumn+4) + "\n")
+		}
 	}
-	g.foot(&b, c)
+	for line := range strings.Lines(g.foot(c)) {
+		b.WriteString(fold.Line(strings.TrimRight(line, "\n"), s.Width, 2) + "\n")
+	}
 	return b.String()
 }
+
+// idColumn is where the ids begin.
+const idColumn = 6
 
 func (g *Graph) deps(n *Node) string {
 	list := slices.Clone(n.Deps)
@@ -77,8 +87,9 @@ func (g *Graph) deps(n *Node) string {
 }
 
 // widths finds the columns of ids and of names. The longest names don't push the dependencies of all the others out of
-// sight: where a line would be too long names are cut.
-func (g *Graph) widths(s Style, c set) (ids, names int) {
+// sight: where a line would be too long names are cut, and where too little would be left of them the dependencies go
+// below.
+func (g *Graph) widths(s Style, c set) (ids, names int, below bool) {
 	deps := 0
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
@@ -89,10 +100,15 @@ func (g *Graph) widths(s Style, c set) (ids, names int) {
 		}
 	}
 	const before = 9 // layer, star, mark and the blanks between
-	if room := s.Width - before - ids - deps; s.Width > 0 && names > room {
-		names = max(room, min(names, shortestName))
+	room := s.Width - before - ids
+	switch {
+	case s.Width <= 0 || names+deps <= room:
+	case min(names, shortestName)+deps <= room:
+		names = room - deps
+	default:
+		names, below = max(min(names, room), 1), true
 	}
-	return ids, names
+	return ids, names, below
 }
 
 func cut(s string, width int, mark string) string {
@@ -108,16 +124,17 @@ func pad(s string, width int) string {
 }
 
 // foot is what stands below the list.
-func (g *Graph) foot(b *strings.Builder, c set) {
+func (g *Graph) foot(c set) string {
+	var b strings.Builder
 	if len(g.Nodes) == 0 {
-		return
+		return ""
 	}
 	b.WriteByte('\n')
 	if len(g.Critical) > 0 {
-		fmt.Fprintf(b, "* critical path, %d to go: %s\n", len(g.Critical), strings.Join(g.Critical, c.then))
+		fmt.Fprintf(&b, "* critical path, %d to go: %s\n", len(g.Critical), strings.Join(g.Critical, c.then))
 	}
 	for _, cycle := range g.Cycles {
-		fmt.Fprintf(b, "cycle: %s\n", strings.Join(append(slices.Clip(cycle), cycle[0]), c.then))
+		fmt.Fprintf(&b, "cycle: %s\n", strings.Join(append(slices.Clip(cycle), cycle[0]), c.then))
 	}
 	var legend []string
 	for _, state := range states {
@@ -125,5 +142,5 @@ func (g *Graph) foot(b *strings.Builder, c set) {
 			legend = append(legend, c.marks[state]+" "+state)
 		}
 	}
-	b.WriteString(strings.Join(legend, c.notes) + "\n")
+	return b.String() + strings.Join(legend, c.notes) + "\n"
 }

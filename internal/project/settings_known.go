@@ -86,6 +86,12 @@ func findSetting(key string) (knownSetting, bool) {
 	return knownSetting{}, false
 }
 
+// IsSwitch says whether the setting is true or false.
+func IsSwitch(key string) bool {
+	k, ok := findSetting(key)
+	return ok && k.kind == boolSetting
+}
+
 // SettingKeys lists the keys that gl knows.
 func SettingKeys() []string {
 	var keys []string

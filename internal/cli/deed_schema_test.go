@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"os"
+	"strings"
+	"testing"
+)
+
+// A deed is a command that changes something, or doesn't work in every project, with the files of a project for it.
+type deed struct {
+	files map[string]string
+	args  []string
+}
+
+// deedSchemas are such commands, by the name of their schema; each runs in a project of its own.
+var deedSchemas = map[string][]deed{
+	"init": {{nil, []string{"init", "--no-agent", "--json"}}},
+	"add-slice": {{everyClass, []string{"add-slice", "A name", "--deps", "S-1", "--json"}},
+		{legacy, []string{"add-slice", "A name", "--json"}}},
+	"migrate": {{legacy, []string{"migrate", "--dry-run", "--json"}}, {legacy, []string{"migrate", "--json"}}, {everyClass, []string{"migrate", "--json"}}},
+	"pause":   {{everyClass, []string{"pause", "S-2", "--json"}}},
+	"resume":  {{paused, []string{"resume", "--json"}}, {map[string]string{".continue-here.md": "Go on.\n"}, []string{"resume", "--json"}}},
+	"retry":   {{everyClass, []string{"retry", "--all-failed", "--json"}}, {everyClass, []string{"retry", "S-1", "S-2", "S-5", "--json"}}},
+	"stop":    {{vanished, []string{"stop", "--all", "--json"}}, {vanished, []string{"stop", "S-2", "--json"}}, {nil, []string{"stop", "--all", "--json"}}},
+	"doctor":  {{everyClass, []string{"doctor", "--json"}}, {vanished, []string{"doctor", "--fix", "--json"}}},
+	"task": {{everyClass, []string{"quick", "a text", "--dry-run", "--json", "--agent", "rehearsal"}},
+		{nil, []string{"assess", "--dry-run", "--json", "--agent", "rehearsal"}}},
+	"slice":      {{everyClass, []string{"slice", "--dry-run", "--json", "--agent", "rehearsal"}}},
+	"state-show": {{everyClass, []string{"state", "show", "S-1", "--json"}}, {graphOnly, []string{"state", "show", "S-1", "--json"}}},
+	"logs":       {{logged, []string{"logs", "S-5", "--json"}}, {vanished, []string{"logs", "S-2", "--json"}}},
+}
+
+var (
+	legacy    = map[string]string{"STATE.md": "| ID | Name | Status | Deps |\n|----|------|--------|------|\n| S-1 | Sign up | done | — |\n| S-2 | Log in | pending | S-1 |\n"}
+	graphOnly = map[string]string{"GRAPH.json": `{"slices": [{"id": "S-1"}]}`}
+	paused    = map[string]string{"slices/S-2.md": "---\nid: S-2\nstatus: pending\n---\n", ".continue-here.S-2.md": "# Go on\n",
+		"project-state.json": `{"paused": {"S-2": {"paused_at": "2026-01-01T00:00:00Z", "resume_file": ".greenlight/.continue-here.S-2.md"}}}`}
+	// The gl process of this attempt is of a boot that is over.
+	vanished = map[string]string{"slices/S-2.md": "---\nid: S-2\nstatus: in_progress\nsession: tok\n---\n",
+		"runs/live/S-2.1.json": `{"schema_version": 1, "slice": "S-2", "n": 1, "token": "tok", "agent": "claude", "phase": "started",
+			"claimed_at": "2026-01-01T00:00:00Z", "launcher": {"pid": 1, "start": "1", "boot": "-", "host": "HOST"},
+			"process": {"pid": 1, "start": "1", "boot": "-", "host": "HOST"}}`}
+	logged = map[string]string{"slices/S-5.md": "---\nid: S-5\nstatus: failed\n---\n",
+		"runs/done/S-5.1.failed.json": `{"schema_version": 1, "slice": "S-5", "n": 1, "agent": "claude", "phase": "settled", "outcome": "failed", "stream": "claude"}`,
+		"runs/log/S-5.1.log": `{"type":"system","subtype":"init","session_id":"x","slash_commands":["gl:slice"]}` + "\n" +
+			`{"type":"assistant","message":{"content":[{"type":"text","text":"hello"},{"type":"tool_use","id":"1","name":"Bash","input":{"command":"ls"}}]}}` + "\nplain\n"}
+)
+
+func TestDeedsAreAsTheirSchemasSay(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, deeds := range deedSchemas {
+		schema := schemaOf(t, name)
+		for _, d := range deeds {
+			root := t.TempDir()
+			if name != "init" {
+				files := maps.Clone(d.files)
+				for path, text := range files {
+					files[path] = strings.ReplaceAll(text, "HOST", host)
+				}
+				root = projectOf(t, files)
+			}
+			var stdout, stderr bytes.Buffer
+			code := Main(context.Background(), append(d.args, "-C", root), strings.NewReader(""), &stdout, &stderr, []string{"PATH=" + os.Getenv("PATH")})
+			line := strings.Join(d.args, " ")
+			if code == exitUsage || stdout.Len() == 0 {
+				t.Errorf("gl %s: exit code %d: %s", line, code, &stderr)
+				continue
+			}
+			doc := object(t, stdout.Bytes())
+			if wrong := validate(schema, doc, "$"); len(wrong) > 0 {
+				t.Errorf("gl %s: %s", line, strings.Join(wrong, "\n"))
+			}
+			for _, list := range []string{"slices", "events"} { // or its schema isn't tried
+				if all, ok := doc[list].([]any); ok && len(all) == 0 && d.files != nil && name != "slice" && line != "logs S-2 --json" {
+					t.Errorf("gl %s: no %s\n%s", line, list, &stderr)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+)
+
+// A logsDoc is what gl logs --json prints: the attempt, and its log as far as it has come.
+type logsDoc struct {
+	SchemaVersion int        `json:"schema_version"`
+	Slice         string     `json:"slice"`
+	Attempt       whyAttempt `json:"attempt"`
+	File          string     `json:"file"` // relative to the root
+	Events        []logEvent `json:"events"`
+}
+
+type logEvent struct {
+	Kind agent.Kind `json:"kind"`
+	Text string     `json:"text"`
+}
+
+func logsJSON(e *env, pr *project.Project, rec *attempt.Record) error {
+	path := pr.Runs.LogPath(rec.Slice, rec.N)
+	doc := logsDoc{1, rec.Slice, newWhyAttempt(rec), relative(pr.Root, path), []logEvent{}}
+	dec := agent.NewDecoder(rec.Stream)
+	t := tail{path: path}
+	defer t.close()
+	err := t.lines(rec.Phase == plan.Settled, func(line []byte) {
+		if note, ok := attempt.ParseNote(line); ok {
+			doc.Events = append(doc.Events, logEvent{agent.KindPlain, agent.Clean(note.Text)})
+			return
+		}
+		for _, ev := range dec.Line(line) {
+			doc.Events = append(doc.Events, logEvent(ev))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return e.json(doc)
+}
+
+// completeAttempt completes the numbers of a slice's attempts, with how they ended.
+func (e *env) completeAttempt(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+	pr, err := e.project()
+	if err != nil || len(have) == 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	index, err := pr.Runs.Index()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var list []string
+	for _, entry := range index[have[0]] {
+		list = append(list, cobra.CompletionWithDesc(strconv.Itoa(entry.N), string(entry.Outcome)))
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}

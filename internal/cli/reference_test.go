@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+var update = flag.Bool("update", false, "write docs/reference and docs/man anew")
+
+// The reference and the man pages are what the commands' own definitions say. The generator is this test: no program has
+// to carry it.
+func TestReference(t *testing.T) {
+	root, all := commandTree()
+	pages := map[string]string{filepath.Join("reference", "README.md"): markdownIndex(root, all)}
+	for _, c := range all {
+		pages[filepath.Join("man", pageName(c)+".1")] = manPage(c)
+		if c != root {
+			pages[filepath.Join("reference", pageName(c)+".md")] = markdownPage(c)
+		}
+	}
+	docs := filepath.Join("..", "..", "docs")
+	if *update {
+		writePages(t, docs, pages)
+	}
+	var stale []string
+	for path, want := range pages {
+		if got, _ := os.ReadFile(filepath.Join(docs, path)); string(got) != want {
+			stale = append(stale, path)
+		}
+	}
+	for _, dir := range []string{"reference", "man"} {
+		there, err := os.ReadDir(filepath.Join(docs, dir))
+		if err != nil {
+			t.Error(err)
+		}
+		for _, f := range there {
+			if path := filepath.Join(dir, f.Name()); pages[path] == "" {
+				stale = append(stale, path)
+			}
+		}
+	}
+	if len(stale) > 0 {
+		slices.Sort(stale)
+		t.Errorf("these pages of docs aren't what the commands say: run make docs\n%s", strings.Join(stale, "\n"))
+	}
+}
+
+func writePages(t *testing.T, docs string, pages map[string]string) {
+	t.Helper()
+	for _, dir := range []string{"reference", "man"} {
+		if err := os.RemoveAll(filepath.Join(docs, dir)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Join(docs, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, text := range pages {
+		if err := os.WriteFile(filepath.Join(docs, path), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+
+// explained is what a command's page says of it, with the paragraph of its exit codes apart.
+func explained(c *cobra.Command) (text []block, exit string) {
+	for _, b := range blocks(c.Long) {
+		if codes, ok := strings.CutPrefix(b.text, "Exit codes: "); ok {
+			exit = codes
+			continue
+		}
+		text = append(text, b)
+	}
+	return text, exit
+}
+
+// below are the commands of a command that have pages.
+func below(c *cobra.Command) []*cobra.Command {
+	var list []*cobra.Command
+	for _, sub := range c.Commands() {
+		if !sub.Hidden {
+			list = append(list, sub)
+		}
+	}
+	return list
+}
+
+const generated = "<!-- Made from the commands' definitions by make docs; edit those. -->\n"
+
+func markdownIndex(root *cobra.Command, all []*cobra.Command) string {
+	var b strings.Builder
+	b.WriteString(generated + "\n# Commands of gl\n\n" + markdownBlocks(root))
+	row := func(c *cobra.Command) {
+		fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", markdown(shape(c)), pageName(c), markdown(c.Short))
+	}
+	for _, g := range root.Groups() {
+		fmt.Fprintf(&b, "\n## %s\n\n| | |\n|---|---|\n", strings.TrimSuffix(g.Title, ":"))
+		for _, c := range all {
+			top := c
+			for top.Parent() != root && top != root {
+				top = top.Parent()
+			}
+			if top.GroupID == g.ID && c != root {
+				row(c)
+			}
+		}
+	}
+	b.WriteString("\n## More\n\n| | |\n|---|---|\n")
+	for _, c := range all {
+		if c.Parent() == root && c.GroupID == "" {
+			row(c)
+		}
+	}
+	b.WriteString("\n## Flags of every command\n\n" + markdownCode(flagLines(root.PersistentFlags(), 0)))
+	return b.String()
+}
+
+func markdownPage(c *cobra.Command) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n# %s\n\n%s.\n\n", generated, c.CommandPath(), markdown(c.Short))
+	if c.Runnable() {
+		b.WriteString(markdownCode(c.UseLine()) + "\n")
+	}
+	b.WriteString(markdownBlocks(c))
+	section := func(title, text string) {
+		if text != "" {
+			b.WriteString("\n## " + title + "\n\n" + text)
+		}
+	}
+	if c.Example != "" {
+		section("Examples", markdownCode(c.Example))
+	}
+	subs := ""
+	for _, sub := range below(c) {
+		subs += fmt.Sprintf("- [%s](%s.md): %s\n", markdown(shape(sub)), pageName(sub), markdown(sub.Short))
+	}
+	section("Commands", subs)
+	if c.Runnable() {
+		section("Flags", markdownCode(flagLines(c.LocalFlags(), 0)))
+	}
+	if _, exit := explained(c); exit != "" {
+		section("Exit codes", markdown(exit)+"\n")
+	}
+	up := "[all commands and the flags of every command](README.md)"
+	if p := c.Parent(); p.HasParent() {
+		up = fmt.Sprintf("[%s](%s.md), ", p.CommandPath(), pageName(p)) + up
+	}
+	b.WriteString("\nSee also: " + up + "\n")
+	return b.String()
+}
+
+func markdownBlocks(c *cobra.Command) string {
+	text, exit := explained(c)
+	if c.Parent() == nil && exit != "" {
+		text = append(text, block{text: "Exit codes: " + exit})
+	}
+	var parts []string
+	for _, p := range text {
+		if p.verbatim {
+			parts = append(parts, markdownCode(p.text))
+		} else {
+			parts = append(parts, markdown(p.text)+"\n")
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+func markdownCode(text string) string { return "```\n" + strings.TrimRight(text, "\n") + "\n```\n" }
+
+func markdown(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, "`", "\\`", "[", `\[`, "]", `\]`, "|", `\|`).Replace(text)
+}
+
+func manPage(c *cobra.Command) string {
+	var b strings.Builder
+	name := pageName(c)
+	fmt.Fprintf(&b, ".\\\" Made from the commands' definitions by make docs; edit those.\n.TH %s 1 \"\" Greenlight \"Greenlight commands\"\n",
+		roff(strings.ToUpper(name)))
+	section := func(title, text string) {
+		if text != "" {
+			b.WriteString(".SH " + title + "\n" + text)
+		}
+	}
+	section("NAME", roff(name)+` \- `+roff(c.Short)+"\n")
+	usage, flags := "gl COMMAND [flags]", c.PersistentFlags()
+	if c.Parent() != nil {
+		usage, flags = c.UseLine(), c.LocalFlags()
+	}
+	topic := c.Parent() != nil && !c.Runnable()
+	if !topic {
+		section("SYNOPSIS", ".B "+roff(usage)+"\n")
+	}
+	text, exit := explained(c)
+	paragraphs := ""
+	for _, p := range text {
+		if p.verbatim {
+			paragraphs += manCode(p.text)
+		} else {
+			paragraphs += ".PP\n" + roff(p.text) + "\n"
+		}
+	}
+	section("DESCRIPTION", paragraphs)
+	section("COMMANDS", manList(below(c)))
+	if !topic {
+		section("OPTIONS", manFlags(flagTexts(flags)))
+	}
+	if exit != "" {
+		section("EXIT STATUS", roff(exit)+"\n")
+	}
+	if c.Example != "" {
+		section("EXAMPLES", manCode(c.Example))
+	}
+	see := `.BR gl\-environment (1)`
+	if c.Parent() != nil {
+		see = ".BR " + roff(pageName(c.Parent())) + " (1),\n" + see
+	}
+	section("SEE ALSO", see+"\n")
+	return b.String()
+}
+
+func manList(subs []*cobra.Command) string {
+	text := ""
+	for _, sub := range subs {
+		text += ".TP\n.BR " + roff(pageName(sub)) + " (1)\n" + roff(sub.Short) + "\n"
+	}
+	return text
+}
+
+func manFlags(list []flagText) string {
+	text := ""
+	for _, f := range list {
+		text += ".TP\n.B " + roff(strings.TrimSpace(f.typed)) + "\n" + roff(f.means) + "\n"
+	}
+	return text
+}
+
+func manCode(text string) string {
+	return ".PP\n.RS 4\n.nf\n" + roff(strings.TrimRight(text, "\n")) + "\n.fi\n.RE\n"
+}
+
+// roff keeps text from being read as requests: a hyphen stays one that can be typed, and a line that begins with a dot
+// or a quote is none.
+func roff(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		if strings.HasPrefix(l, ".") || strings.HasPrefix(l, "'") {
+			lines[i] = `\&` + l
+		}
+	}
+	return strings.Join(lines, "\n")
+}

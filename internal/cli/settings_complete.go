@@ -1,0 +1,37 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/project"
+)
+
+// completeSettings completes the first word after a command, from what the project's settings know.
+func (e *env) completeSettings(words func(*project.Settings) []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+		pr, err := e.project()
+		if err != nil || len(have) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		s, _ := pr.Settings() // without a file there are the usual ones
+		return words(s), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeSetting completes a key, and then its values where they are known.
+func (e *env) completeSetting(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+	if len(have) != 1 {
+		return e.completeSettings(settingKeys)(c, have, word)
+	}
+	switch key := have[0]; {
+	case key == "mode":
+		return project.Modes(), cobra.ShellCompDirectiveNoFileComp
+	case key == "model_profile":
+		return e.completeSettings((*project.Settings).Profiles)(c, nil, word)
+	case key == "parallel.agent":
+		return e.agents(), cobra.ShellCompDirectiveNoFileComp
+	case project.IsSwitch(key):
+		return []string{"true", "false"}, cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveDefault
+}

@@ -1,0 +1,211 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"greenlight/internal/agent"
+)
+
+// commandTree is all commands that people see, the root and the topics of help among them.
+func commandTree() (root *cobra.Command, all []*cobra.Command) {
+	root = newRoot(newEnv(strings.NewReader(""), nil, nil, nil))
+	root.InitDefaultHelpCmd()
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		c.InitDefaultHelpFlag()
+		all = append(all, c)
+		for _, sub := range c.Commands() {
+			if !sub.Hidden {
+				walk(sub)
+			}
+		}
+	}
+	walk(root)
+	return root, all
+}
+
+// schemaName is the name of a command's document: gl state show prints state-show, and all tasks print one alike.
+func schemaName(c *cobra.Command) string {
+	name := strings.ReplaceAll(strings.TrimPrefix(c.CommandPath(), "gl "), " ", "-")
+	if slices.Contains([]string{"quick", "assess", "map", "wrap", "ship"}, name) {
+		return "task"
+	}
+	return name
+}
+
+func TestEveryCommandIsExplained(t *testing.T) {
+	_, all := commandTree()
+	for _, c := range all {
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") {
+			t.Errorf("%s: Short must be one line without a full stop, not %q", c.CommandPath(), c.Short)
+		}
+		if !c.Runnable() || c.Parent() == nil {
+			continue
+		}
+		if !strings.Contains(c.Long, "\nExit codes: ") {
+			t.Errorf("%s: Long must end with a paragraph \"Exit codes: …\" that names those it can give (or exitHelp)", c.CommandPath())
+		}
+		if c.Example == "" {
+			t.Errorf("%s: give it an Example", c.CommandPath())
+		}
+	}
+}
+
+func TestExamplesParse(t *testing.T) {
+	_, all := commandTree()
+	for _, c := range all {
+		own := c.Example == ""
+		for line := range strings.Lines(c.Example) {
+			words, err := exampleWords(line)
+			if err != nil || len(words) == 0 {
+				t.Errorf("%s: no gl command in the example %q: %v", c.CommandPath(), line, err)
+				continue
+			}
+			root, _ := commandTree() // a fresh one: flags of the line before would be given still
+			called, rest, err := root.Find(words)
+			if err == nil {
+				err = called.ParseFlags(rest)
+			}
+			if err == nil {
+				err = called.ValidateArgs(called.Flags().Args())
+			}
+			if err != nil {
+				t.Errorf("%s: the example %q: %v", c.CommandPath(), line, err)
+			}
+			own = own || strings.HasPrefix(called.CommandPath(), c.CommandPath())
+		}
+		if !own {
+			t.Errorf("%s: its examples are all of other commands", c.CommandPath())
+		}
+	}
+}
+
+// exampleWords are the words after gl in a line of an example: "X=$(gl state claim S-1) || exit", "gl logs S-1   words
+// about it", "gl graph | head".
+func exampleWords(line string) ([]string, error) {
+	at := strings.Index(line, "gl ")
+	if at < 0 {
+		return nil, nil
+	}
+	line = strings.TrimRight(line[at+len("gl "):], "\n")
+	quote := byte(0)
+	for i := range len(line) {
+		ends := slices.ContainsFunc([]string{"   ", " | ", " > ", " >> ", ")"}, func(end string) bool { return strings.HasPrefix(line[i:], end) })
+		switch {
+		case quote == line[i]:
+			quote = 0
+		case quote == 0 && (line[i] == '"' || line[i] == '\''):
+			quote = line[i]
+		case quote == 0 && ends:
+			return agent.SplitWords(line[:i])
+		}
+	}
+	return agent.SplitWords(line)
+}
+
+// Values that gl knows are completed, whichever command takes them.
+func TestKnownValuesAreCompleted(t *testing.T) {
+	_, all := commandTree()
+	for _, c := range all {
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			known := slices.Contains([]string{"agent", "runner", "milestone", "format", "attempt", "deps", "context", "system"}, f.Name)
+			if _, ok := c.GetFlagCompletionFunc(f.Name); known && !ok {
+				t.Errorf("%s --%s: complete its values (completeFlag)", c.CommandPath(), f.Name)
+			}
+		})
+		if strings.Contains(strings.ToLower(c.Use), " [id") || strings.Contains(c.Use, " ID") {
+			if c.ValidArgsFunction == nil {
+				t.Errorf("%s: complete its ids (ValidArgsFunction: e.completeIDs or e.completeFirstID)", c.CommandPath())
+			}
+		}
+	}
+}
+
+// What reports as JSON has a schema, and a test that holds the two together.
+func TestEveryDocumentHasASchema(t *testing.T) {
+	_, all := commandTree()
+	for _, c := range all {
+		if c.Flags().Lookup("json") == nil {
+			continue
+		}
+		name := schemaName(c)
+		if _, err := os.Stat(filepath.Join("..", "..", "docs", "schema", name+".schema.json")); err != nil {
+			t.Errorf("%s --json: write its schema: %v", c.CommandPath(), err)
+		}
+		_, local := localSchemas[name]
+		_, deed := deedSchemas[name]
+		if !local && !deed && name != "status" {
+			t.Errorf("%s --json: validate real output of it: add %q to localSchemas, where it only reads, or to deedSchemas", c.CommandPath(), name)
+		}
+	}
+}
+
+// gl help environment tells of each variable by which a command decides, and of each that the agents get.
+func TestEnvironmentIsDocumented(t *testing.T) {
+	topic := newEnvironment().Long
+	read := regexp.MustCompile(`(?:getenv|lookupEnv)\("([A-Z_]+)"\)|"(GL_[A-Z]+|GREENLIGHT_ROOT)="`)
+	seen := 0
+	for _, dir := range []string{".", "../project", "../attempt", "../drain", "../runner"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if strings.HasSuffix(f, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range read.FindAllStringSubmatch(string(text), -1) {
+				seen++
+				if name := m[1] + m[2]; !regexp.MustCompile(`\b` + name + `\b`).MatchString(topic) {
+					t.Errorf("%s: gl help environment must tell of %s", f, name)
+				}
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("found only %d: they are looked for in a wrong way", seen)
+	}
+}
+
+// A word that nobody knows is a usage error which names the one that was meant, and reaches no project.
+func TestDidYouMean(t *testing.T) {
+	root := projectOf(t, everyClass)
+	for line, want := range map[string]string{
+		"stauts":                      "did you mean state or status?",
+		"stauts --json":               "did you mean state or status?",
+		"state shwo S-1":              "did you mean show?",
+		"settings modle x y":          "did you mean model or mode?",
+		"status --jsno":               "did you mean --json?",
+		"graph --format txet":         "did you mean text?",
+		"slice --runner porcess":      "did you mean process?",
+		"slice --agent cluade":        `did you mean "claude"?`,
+		"status --milestone M1":       "did you mean m1?",
+		"completion basch":            "did you mean bash?",
+		"settings set parallel.mx 3":  "did you mean parallel.max?",
+		"settings get paralel.max":    "did you mean parallel.max?",
+		"settings mode yoloo":         "did you mean yolo?",
+		"state set S-1 status=complt": "did you mean complete?",
+		"state set S-1 Status=x":      "did you mean status?",
+		"status --context shel":       "did you mean shell?",
+		"help slcie":                  "did you mean slice?",
+	} {
+		var stdout, stderr strings.Builder
+		code := Main(context.Background(), append([]string{"-C", root}, strings.Fields(line)...), strings.NewReader(""), &stdout, &stderr, nil)
+		if code == exitOK || !strings.Contains(stderr.String(), want) {
+			t.Errorf("gl %s: exit code %d, %q: want %q", line, code, stderr.String(), want)
+		}
+	}
+}
