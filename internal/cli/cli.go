@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,8 +47,8 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 			return e.exit(runAttempt(ctx, e, args[1:]))
 		case rehearsal.Command:
 			return rehearsal.Main(ctx, args[1:], e.getenv, stdout, stderr)
-		case hookCommand: // at every edit of an agent
-			if len(args) == 2 && !strings.HasPrefix(args[1], "-") {
+		case hookCommand: // at every edit of an agent; a newer plugin's words that this gl doesn't know must not refuse it
+			if len(args) > 1 && !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
 				return e.exit(runHook(e, args[1]))
 			}
 		}

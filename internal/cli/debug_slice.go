@@ -67,7 +67,7 @@ func (x *debugging) slice(id string) (*debugSlice, error) {
 		return nil, err
 	}
 	s := &debugSlice{ID: id, Name: st.Name, File: known(st.File), Class: st.Class, Corrupt: known(st.Corrupt),
-		Fields: map[string]string{}, Why: newWhySlice(x.p, id, recs[id], x.now), Files: []string{}, Contracts: []debugContract{}}
+		Fields: map[string]string{}, Why: newWhySlice(x.pr, x.p, id, recs[id], x.now), Files: []string{}, Contracts: []debugContract{}}
 	if st.Corrupt == "" {
 		if s.order, err = fieldsOf(x.pr, st); err != nil {
 			return nil, err

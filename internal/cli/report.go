@@ -118,7 +118,7 @@ func (t *teller) turnover(r drain.Report) []string {
 // greeting is the first launch: how many, and with which command line.
 func (t *teller) greeting(r drain.Report) []string {
 	n := len(r.Launched)
-	head := fmt.Sprintf("-> %s ready, launching %d", plan.Count(r.Ready, "slice"), n)
+	head := fmt.Sprintf("-> %s ready, launching %d", plan.Count(r.Ready, r.Plan.Snapshot.Noun), n)
 	if r.Ready == 1 {
 		head = "-> launching " + r.Launched[0].Label() + called(r.Plan, r.Launched[0])
 	}
@@ -194,9 +194,9 @@ func (t *teller) summary(res *drain.Result) {
 	case res.Stopped:
 		e.print("Stopped by gl stop --all.\n")
 	case p.Done == p.Total:
-		e.print("All slices complete.\n")
+		e.print("All %ss complete.\n", p.Snapshot.Noun)
 	case len(p.Ready) == 0 && len(p.Running) == 0:
-		e.print("All slices complete or blocked.\n")
+		e.print("All %ss complete or blocked.\n", p.Snapshot.Noun)
 	default:
 		e.print("Nothing of this run is left to do.\n")
 	}

@@ -383,7 +383,7 @@ func (j *job) conclude(cfg drain.Config, t *teller, res *drain.Result) error {
 // nothingReady says why, and is no failure only where all is done.
 func nothingReady(e *env, p *plan.Plan) error {
 	if p.Done == p.Total {
-		e.print("All slices complete: %s\n", totals(p))
+		e.print("All %ss complete: %s\n", p.Snapshot.Noun, totals(p))
 		return nil
 	}
 	e.print("Nothing is ready: %s\n", totals(p))

@@ -48,7 +48,7 @@ func (e *env) describe(p *plan.Plan, id string) error {
 
 func insideNothing(e *env, p *plan.Plan) error {
 	if p.Done == p.Total {
-		e.print("All slices complete: %s\n", totals(p))
+		e.print("All %ss complete: %s\n", p.Snapshot.Noun, totals(p))
 		return nil
 	}
 	e.print("Nothing is ready: %s\n", totals(p))

@@ -70,23 +70,48 @@ func runStatus(ctx context.Context, e *env, o statusOptions) error {
 		return e.stateless(err)
 	}
 	now := time.Now()
-	p, err := shownPlan(pr, now, o.milestone)
-	if err != nil {
-		return err
+	views := pr.Views()
+	if o.milestone != "" { // the others' milestones are others
+		views = views[:1]
 	}
-	e.warn(p)
+	plans := make([]*plan.Plan, len(views))
+	for i, view := range views {
+		if plans[i], err = shownPlan(view, now, o.milestone); err != nil {
+			return err
+		}
+		e.warn(plans[i])
+	}
 	if o.json {
-		if err := e.json(newStatusDoc(p, o.milestone)); err != nil {
+		doc := newStatusDoc(plans[0], o.milestone)
+		for _, p := range plans[1:] {
+			doc.Others = append(doc.Others, newStatusDoc(p, ""))
+		}
+		if err := e.json(doc); err != nil {
 			return err
 		}
 	} else {
-		width := e.width()
+		e.printStatus(views, plans, now)
+	}
+	for _, view := range views {
+		freshen(ctx, view)
+	}
+	return nil
+}
+
+// printStatus prints a block for each of the systems that the project uses.
+func (e *env) printStatus(views []*project.Project, plans []*plan.Plan, now time.Time) {
+	width := e.width()
+	for i, p := range plans {
+		if i > 0 {
+			e.print("\n")
+		}
+		if len(plans) > 1 {
+			e.print("%s\n", e.paint(bold, views[i].System().Name))
+		}
 		for _, l := range statusLines(p, now, width) {
 			e.print("%s\n", hang(l.label, l.text, width))
 		}
 	}
-	freshen(ctx, pr)
-	return nil
 }
 
 // runCompact prints the line for a status bar, whatever is the matter.
@@ -157,7 +182,7 @@ func statusLines(p *plan.Plan, now time.Time, width int) []statusLine {
 	if room := width - labelWidth - 2; width > 0 && room < cells {
 		cells = max(room, 4)
 	}
-	lines := []statusLine{{"Progress:", fmt.Sprintf("%s %d/%d slices", bar(p.Done, p.Total, cells), p.Done, p.Total)}}
+	lines := []statusLine{{"Progress:", fmt.Sprintf("%s %d/%d %ss", bar(p.Done, p.Total, cells), p.Done, p.Total, p.Snapshot.Noun)}}
 	add := func(label, text string) {
 		if text != "" {
 			lines = append(lines, statusLine{label, text})
@@ -173,6 +198,9 @@ func statusLines(p *plan.Plan, now time.Time, width int) []statusLine {
 	add("Stalled:", troubleList(p, p.Stalled, now))
 	add("Waiting:", briefs(p, p.Waiting, now))
 	add("Unknown:", briefs(p, p.Unknown, now))
+	if p.Snapshot.Noun != plan.Slice && p.Tests+p.Failing+p.Security == 0 {
+		return lines // the siblings don't count tests
+	}
 	add("Tests:", fmt.Sprintf("%s passing, %s failing, %s security",
 		thousands(p.Tests), thousands(p.Failing), thousands(p.Security)))
 	return lines

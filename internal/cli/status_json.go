@@ -27,6 +27,7 @@ type statusDoc struct {
 	Tests         statusTests     `json:"tests"`
 	Hold          *plan.Hold      `json:"hold"`
 	Warnings      []statusWarning `json:"warnings"`
+	Others        []statusDoc     `json:"others"` // the project by the other systems that it uses
 }
 
 // A statusSlice is one slice; of one whose file can't be read little is known.
@@ -81,7 +82,7 @@ func newStatusDoc(p *plan.Plan, milestone string) statusDoc {
 		Running: orEmpty(p.Running), Tasks: []statusTask{}, Ready: orEmpty(p.Ready), Blocked: []statusBlocked{},
 		Failed: orEmpty(p.Failed), Stalled: orEmpty(p.Stalled), Waiting: orEmpty(p.Waiting), Unknown: orEmpty(p.Unknown),
 		Tests: statusTests{Passing: p.Tests, Failing: p.Failing, Security: p.Security},
-		Hold:  p.Hold, Warnings: []statusWarning{},
+		Hold:  p.Hold, Warnings: []statusWarning{}, Others: []statusDoc{},
 	}
 	for i := range p.States {
 		if st := &p.States[i]; st.InScope {

@@ -44,27 +44,57 @@ func runWhy(e *env, id string, asJSON bool) error {
 		return err
 	}
 	now := time.Now()
-	p, err := shownPlan(pr, now, "")
-	if err != nil {
-		return err
-	}
-	ids := unfinished(p)
-	if id != "" {
-		if id, err = e.resolve(p, id); err != nil {
+	views := pr.Views()
+	plans := make([]*plan.Plan, len(views))
+	for i, view := range views {
+		if plans[i], err = shownPlan(view, now, ""); err != nil {
 			return err
 		}
-		ids = []string{id}
-	} else {
+	}
+	if id != "" {
+		return whyID(e, views, plans, id, asJSON, now)
+	}
+	doc := whyDoc{SchemaVersion: 1, Hold: plans[0].Hold, Slices: []whySlice{}}
+	for i, p := range plans {
 		e.warn(p)
+		if asJSON {
+			if err := doc.add(views[i], p, unfinished(p), now); err != nil {
+				return err
+			}
+			continue
+		}
+		if len(plans) > 1 {
+			e.print("%s\n", e.paint(bold, views[i].System().Name))
+		}
+		whyAll(e, p, unfinished(p), now)
 	}
+	if asJSON {
+		return e.json(doc)
+	}
+	return nil
+}
+
+// whyID tells about one item: of the system that counts or, where that has none of the name, of another.
+func whyID(e *env, views []*project.Project, plans []*plan.Plan, id string, asJSON bool, now time.Time) error {
+	at := 0
+	for i, p := range plans {
+		if p.State(id) != nil {
+			at = i
+			break
+		}
+	}
+	id, err := e.resolve(plans[at], id)
 	switch {
-	case asJSON:
-		return whyJSON(e, pr, p, ids, now)
-	case id == "":
-		whyAll(e, p, ids, now)
-		return nil
+	case err != nil:
+		return err
+	case !asJSON:
+		return whyOne(e, views[at], plans[at], id, now)
 	}
-	return whyOne(e, pr, p, id, now)
+	doc := whyDoc{SchemaVersion: 1, Hold: plans[at].Hold, Slices: []whySlice{}}
+	if err := doc.add(views[at], plans[at], []string{id}, now); err != nil {
+		return err
+	}
+	return e.json(doc)
 }
 
 // unfinished lists the slices that aren't done, those nearest to it first.
@@ -76,13 +106,13 @@ func unfinished(p *plan.Plan) []string {
 func whyAll(e *env, p *plan.Plan, ids []string, now time.Time) {
 	switch {
 	case p.Total == 0:
-		e.print("there are no slices yet\n")
+		e.print("there are no %ss yet\n", p.Snapshot.Noun)
 		return
 	case len(ids) == 0 && p.Total == 1:
-		e.print("the only slice is done\n")
+		e.print("the only %s is done\n", p.Snapshot.Noun)
 		return
 	case len(ids) == 0:
-		e.print("all %d slices are done\n", p.Total)
+		e.print("all %d %ss are done\n", p.Total, p.Snapshot.Noun)
 		return
 	}
 	if p.Hold != nil {
@@ -217,6 +247,7 @@ type whyDoc struct {
 }
 
 type whySlice struct {
+	System   string       `json:"system"` // "greenlight", "specwright" or "gsd"
 	ID       string       `json:"id"`
 	State    string       `json:"state"` // plan.Reason's
 	Cause    string       `json:"cause"` // "" where the state says it all
@@ -240,22 +271,22 @@ type whyAttempt struct {
 	CostUSD *float64      `json:"cost_usd"`
 }
 
-func whyJSON(e *env, pr *project.Project, p *plan.Plan, ids []string, now time.Time) error {
+// add adds items of one of the project's systems.
+func (d *whyDoc) add(pr *project.Project, p *plan.Plan, ids []string, now time.Time) error {
 	recs, err := lastAttempts(pr.Runs, ids)
 	if err != nil {
 		return err
 	}
-	doc := whyDoc{SchemaVersion: 1, Hold: p.Hold, Slices: []whySlice{}}
 	for _, id := range ids {
-		doc.Slices = append(doc.Slices, newWhySlice(p, id, recs[id], now))
+		d.Slices = append(d.Slices, newWhySlice(pr, p, id, recs[id], now))
 	}
-	return e.json(doc)
+	return nil
 }
 
-func newWhySlice(p *plan.Plan, id string, recs []*attempt.Record, now time.Time) whySlice {
+func newWhySlice(pr *project.Project, p *plan.Plan, id string, recs []*attempt.Record, now time.Time) whySlice {
 	r := p.Why(id, now)
 	s := whySlice{
-		ID: id, State: r.State, Cause: r.Cause, Needs: orEmpty(r.Needs), Root: known(r.Root),
+		System: pr.System().Key, ID: id, State: r.State, Cause: r.Cause, Needs: orEmpty(r.Needs), Root: known(r.Root),
 		Next: orEmpty(helpful(p, r, now)), Chain: []string{}, Attempts: []whyAttempt{},
 	}
 	if r.Root != "" {

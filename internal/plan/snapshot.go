@@ -122,6 +122,9 @@ type Hold struct {
 	Count  int       `json:"count"`  // holds in a row; the next one without a reset time doubles
 }
 
+// Slice is what an item of Greenlight's own is called: Snapshot.Noun.
+const Slice = "slice"
+
 // A Snapshot is all that a plan is made from.
 type Snapshot struct {
 	Format    string // name of the tracker's format

@@ -81,7 +81,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		Attempts: make(map[string]*plan.Attempt, len(live)),
 	}
 	if s.Noun == "" {
-		s.Noun = "slice"
+		s.Noun = plan.Slice
 	}
 	for _, b := range bad {
 		s.Warnings = append(s.Warnings, plan.Warning{Path: p.rel(b.Path), Message: b.Error()})
