@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"greenlight/content"
 	"greenlight/internal/agent"
@@ -26,21 +27,37 @@ func commandText(name string) (string, error) {
 	return string(text), nil
 }
 
-// pluginDir is the directory of the plugin that Claude Code is to load so that /gl:NAME exists; "" where the content is
-// installed, and for other agents. runs is the project's directory of runs.
+// pluginDir is the directory of the plugin that Claude Code is to load so that /gl:NAME exists; where the content is
+// installed without hooks, of one that has the hooks alone; "" where both are installed, and for other agents. runs is
+// the project's directory of runs.
 func pluginDir(e *env, root, runs string, a agent.Agent, name string) (string, error) {
-	if a.Stream != agent.StreamClaude || a.Login == "" || install.Has(root, name, e.getenv) {
+	if a.Stream != agent.StreamClaude || a.Login == "" {
 		return "", nil
 	}
-	if _, err := commandText(name); err != nil {
+	which := wholePlugin
+	if install.Has(root, name, e.getenv) {
+		which = hooksPlugin
+		if install.HasHooks(root, e.getenv) {
+			return "", nil
+		}
+	} else if _, err := commandText(name); err != nil {
 		return "", err
 	}
 	dir, err := unpackPlugin(runs)
 	if err != nil {
 		return "", fmt.Errorf("unpack the plugin for %s: %w", a.Name, err)
 	}
-	return dir, nil
+	return filepath.Join(dir, which), nil
 }
+
+// The directories of an unpacked plugin.
+const (
+	wholePlugin = "plugin"
+	hooksPlugin = "hooks" // the same hooks, and nothing else
+)
+
+// hooksManifest is the plugin.json of the one that has the hooks alone: two of one name would be one too many.
+const hooksManifest = `{"name": "gl-hooks", "description": "Greenlight: the hooks, where only the commands are installed"}` + "\n"
 
 // unpackPlugin writes the plugin into a directory whose name is its content's, unless it is there: one rename, so that
 // it is there whole or not at all.
@@ -53,15 +70,20 @@ func unpackPlugin(runs string) (string, error) {
 		}
 		data, err := content.Plugin.ReadFile(path)
 		files[path] = data
+		if rest, ok := strings.CutPrefix(path, "plugin/hooks/"); ok {
+			files[hooksPlugin+"/hooks/"+rest] = data
+		}
 		fmt.Fprintf(sum, "%s\x00%d\x00%s", path, len(data), data)
 		return err
 	})
 	if err != nil {
 		return "", err
 	}
+	files[hooksPlugin+"/.claude-plugin/plugin.json"] = []byte(hooksManifest)
+	fmt.Fprint(sum, hooksManifest)
 	dir := filepath.Join(runs, "plugin-"+hex.EncodeToString(sum.Sum(nil))[:12])
 	if _, err := os.Stat(dir); err == nil {
-		return filepath.Join(dir, "plugin"), nil
+		return dir, nil
 	}
 	if err := os.MkdirAll(runs, 0o755); err != nil {
 		return "", err
@@ -88,5 +110,5 @@ func unpackPlugin(runs string) (string, error) {
 			return "", err
 		}
 	}
-	return filepath.Join(dir, "plugin"), nil
+	return dir, nil
 }

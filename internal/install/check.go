@@ -169,6 +169,18 @@ func Has(root, name string, getenv func(string) string) bool {
 	})
 }
 
+// HasHooks says whether gl's hooks are in the settings that the agent reads in the project at root, however they came there.
+func HasHooks(root string, getenv func(string) string) bool {
+	return slices.ContainsFunc([]Scope{Local, Global}, func(s Scope) bool {
+		t, err := Find(Claude, s, root, getenv)
+		if err != nil || t.Settings == "" {
+			return false
+		}
+		data, err := os.ReadFile(t.Path(t.Settings))
+		return err == nil && bytes.Contains(data, []byte("gl hook guard"))
+	})
+}
+
 // Shadowed lists the commands of the project that the user's own hide: a personal command beats a project's of that name.
 func Shadowed(global, local Target) []string {
 	entries, err := os.ReadDir(local.Path(local.dirs.commands))
