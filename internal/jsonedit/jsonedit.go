@@ -1,6 +1,6 @@
 // Package jsonedit changes single values in a JSON text and keeps every other byte: the order of keys, unknown keys,
 // the forms of numbers, white space, line ends and the byte order mark. It knows nothing of what the values mean, and
-// it reads and writes no file.
+// it reads and writes no file. A path to a value is made of keys; of a list, the places of its elements are the keys.
 package jsonedit
 
 import (
@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 const bom = "\ufeff"
@@ -47,7 +49,7 @@ func (d *Doc) Get(path ...string) (json.RawMessage, bool) {
 	at := d.start()
 	end := len(d.text)
 	for _, key := range path {
-		if d.text[at] != '{' {
+		if !d.holds(at) {
 			return nil, false
 		}
 		m, ok := d.members(at).find(key)
@@ -76,8 +78,9 @@ func (d *Doc) Keys(path ...string) []string {
 }
 
 // Set writes a value, which must be JSON, at a path of keys. Objects that are missing on the way are made, in the style
-// of the document; null counts as missing. Nothing changes where the value is there already, however it is written. The
-// error is for a path that leads through something else than an object.
+// of the document; null counts as missing. The place behind the last element of a list adds one. Nothing changes where
+// the value is there already, however it is written. The error is for a path that leads through something else than an
+// object, or to no element of a list.
 func (d *Doc) Set(value json.RawMessage, path ...string) error {
 	switch {
 	case len(path) == 0:
@@ -91,7 +94,14 @@ func (d *Doc) Set(value json.RawMessage, path ...string) error {
 		o := d.members(at)
 		m, ok := o.find(key)
 		if !ok {
-			d.insert(o, Quote(key)+st.colon+st.nested(path[depth+1:], string(value), depth+1), depth, st)
+			text := st.nested(path[depth+1:], string(value), depth+1)
+			switch {
+			case d.text[at] == '{':
+				text = Quote(key) + st.colon + text
+			case key != strconv.Itoa(len(o.parts)):
+				return notThere(path[:depth], d.text[at:o.end])
+			}
+			d.insert(o, text, depth, st)
 			return nil
 		}
 		old := d.text[m.val:m.end]
@@ -105,12 +115,16 @@ func (d *Doc) Set(value json.RawMessage, path ...string) error {
 		case string(old) == "null":
 			d.splice(m.val, m.end, st.nested(path[depth+1:], string(value), depth+1))
 			return nil
-		case old[0] != '{':
-			return fmt.Errorf("%q is no object, but %.40s", strings.Join(path[:depth+1], "."), old)
+		case !d.holds(m.val):
+			return notThere(path[:depth+1], old)
 		}
 		at = m.val
 	}
 	return nil
+}
+
+func notThere(path []string, old []byte) error {
+	return fmt.Errorf("%q is no object, but %.40s", strings.Join(path, "."), old)
 }
 
 // Remove takes a key away, every time it is there, and says whether it was. What is around it stays.
@@ -118,7 +132,7 @@ func (d *Doc) Remove(path ...string) bool {
 	removed := false
 	for len(path) > 0 {
 		at, ok := d.at(path[:len(path)-1])
-		if !ok {
+		if !ok || removed && d.text[at] == '[' {
 			break
 		}
 		o := d.members(at)
@@ -132,13 +146,21 @@ func (d *Doc) Remove(path ...string) bool {
 	return removed
 }
 
-// Quote writes a string as JSON, without escaping what only HTML needs escaped.
+// Quote writes a string as JSON.stringify does: it escapes quotes, backslashes and the controls below the blank, and
+// nothing that only HTML or old JavaScript needs escaped. What isn't UTF-8 becomes U+FFFD.
 func Quote(text string) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) // a string can always be encoded
-	return strings.TrimSuffix(b.String(), "\n")
+	b := []byte{'"'}
+	for _, r := range text {
+		switch i := strings.IndexRune("\"\\\b\f\n\r\t", r); {
+		case i >= 0:
+			b = append(b, '\\', "\"\\bfnrt"[i])
+		case r < ' ':
+			b = fmt.Appendf(b, `\u%04x`, r)
+		default:
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return string(append(b, '"'))
 }
 
 // at returns where the object at a path begins.
@@ -146,7 +168,7 @@ func (d *Doc) at(path []string) (int, bool) {
 	at := d.start()
 	for _, key := range path {
 		m, ok := d.members(at).find(key)
-		if !ok || d.text[m.val] != '{' {
+		if !ok || !d.holds(m.val) {
 			return 0, false
 		}
 		at = m.val
@@ -158,7 +180,7 @@ func (d *Doc) at(path []string) (int, bool) {
 func (d *Doc) insert(o object, text string, depth int, st style) {
 	n := len(o.parts)
 	if n == 0 {
-		d.splice(o.from, o.end, st.wrap(text, depth))
+		d.splice(o.from+1, o.end-1, st.indent(depth+1)+text+st.indent(depth))
 		return
 	}
 	last := o.parts[n-1]

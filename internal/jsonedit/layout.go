@@ -3,17 +3,19 @@ package jsonedit
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
+	"strconv"
 	"strings"
 )
 
-// A member is a key and its value by their places in the text.
+// A member is a key and its value by their places in the text. The key of a list's element is its place in the list.
 type member struct {
 	key      string
-	from     int // the key's opening quote
+	from     int // the key's opening quote; of an element the value
 	val, end int // the value
 }
 
-// An object is from its bracket to behind the other one.
+// An object, or a list, is from its bracket to behind the other one.
 type object struct {
 	from, end int
 	parts     []member
@@ -38,15 +40,22 @@ func (d *Doc) start() int {
 	return skipSpace(d.text, at)
 }
 
-// members lists what is in the object at the place. The text is known to be JSON, so nothing needs to be checked.
+// holds says whether there is an object or a list at the place.
+func (d *Doc) holds(at int) bool { return d.text[at] == '{' || d.text[at] == '[' }
+
+// members lists what is in the object or list at the place. The text is known to be JSON, so nothing needs to be checked.
 func (d *Doc) members(at int) object {
 	o := object{from: at}
 	i := skipSpace(d.text, at+1)
-	for d.text[i] != '}' {
+	for d.text[i] != '}' && d.text[i] != ']' {
 		m := member{from: i}
-		i = skipString(d.text, i)
-		_ = json.Unmarshal(d.text[m.from:i], &m.key) // it is JSON
-		i = skipSpace(d.text, i) + 1                 // the colon
+		if d.text[at] == '{' {
+			i = skipString(d.text, i)
+			_ = json.Unmarshal(d.text[m.from:i], &m.key) // it is JSON
+			i = skipSpace(d.text, i) + 1                 // the colon
+		} else {
+			m.key = strconv.Itoa(len(o.parts))
+		}
 		m.val = skipSpace(d.text, i)
 		m.end = skipValue(d.text, m.val)
 		o.parts = append(o.parts, m)
@@ -152,4 +161,47 @@ func (st style) nested(path []string, value string, depth int) string {
 		return value
 	}
 	return st.wrap(Quote(path[0])+st.colon+st.nested(path[1:], value, depth+1), depth)
+}
+
+// Relay lays the document out as JSON.stringify(value, null, 2) does: two blanks for each level, a line for each member,
+// empty brackets closed at once. The order of keys, the forms of numbers and strings, line ends, a byte order mark and
+// whether there is a line end at the end stay as they are.
+func (d *Doc) Relay() {
+	body := d.text[d.start():]
+	st := style{line: "\n", unit: "  "}
+	if i := bytes.IndexByte(d.text, '\n'); i > 0 && d.text[i-1] == '\r' {
+		st.line = "\r\n"
+	}
+	out := slices.Clone(bytes.TrimSpace(d.text[:d.start()])) // a byte order mark
+	depth := 0
+	for i := skipSpace(body, 0); i < len(body); i = skipSpace(body, i) {
+		switch c := body[i]; c {
+		case '{', '[':
+			if i = skipSpace(body, i+1); body[i] == c+2 { // ']' and '}' are two behind their partners
+				out = append(out, c, c+2)
+				i++
+				continue
+			}
+			depth++
+			out = append(append(out, c), st.indent(depth)...)
+		case '}', ']':
+			depth--
+			out = append(append(out, st.indent(depth)...), c)
+			i++
+		case ',':
+			out = append(append(out, c), st.indent(depth)...)
+			i++
+		case ':':
+			out = append(out, ": "...)
+			i++
+		default:
+			end := skipValue(body, i)
+			out = append(out, body[i:end]...)
+			i = end
+		}
+	}
+	if bytes.HasSuffix(d.text, []byte("\n")) {
+		out = append(out, st.line...)
+	}
+	d.text = slices.Clip(out)
 }
