@@ -17,7 +17,7 @@ race:
 
 # The long forms of the tests that hammer the state with many processes, kills and editors; some minutes.
 torture:
-	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/slice
+	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/slice ./internal/specwright
 
 # The real Claude Code client against a stand-in of its API: no network but npm's, no cost; two minutes. The client is
 # installed for the run, unless GREENLIGHT_CLAUDE_DIR names a directory in which npm has put this version.

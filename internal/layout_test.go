@@ -21,6 +21,7 @@ var layers = []string{
 	"greenlight/internal/attempt",
 	"greenlight/internal/rehearsal",
 	"greenlight/internal/guard",
+	"greenlight/internal/specwright",
 	"greenlight/internal/slice",
 	"greenlight/internal/agent",
 	"greenlight/internal/git",

@@ -8,6 +8,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/slice"
+	"greenlight/internal/specwright"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
@@ -27,6 +28,7 @@ const greenlight = "greenlight"
 func systems() []System {
 	return []System{
 		{greenlight, "Greenlight", "gl state", []string{statedir.Name + "/"}, func(root string) tracker.Tracker { return slice.Open(root) }},
+		{"specwright", "Specwright", "gl sw", []string{specwright.StateFile}, func(root string) tracker.Tracker { return specwright.Open(root) }},
 	}
 }
 

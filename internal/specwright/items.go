@@ -1,0 +1,174 @@
+package specwright
+
+import (
+	"fmt"
+	"slices"
+
+	"greenlight/internal/plan"
+)
+
+func newItem(id string) plan.Item {
+	return plan.Item{ID: id, Name: id, Status: Pending, Staged: true, File: StateFile,
+		Wave: plan.None, Priority: plan.None, Position: plan.None}
+}
+
+// An itemMaker turns a state into items: each unit is one, in order, and needs the one before it. What is abandoned is
+// none: nobody is to build it, and nothing waits for it.
+type itemMaker struct {
+	s        *State
+	verdict  Verdict
+	fresh    bool // somebody has the lock
+	been     bool // an attempt at verifying the unit in hand was made
+	warnings []string
+}
+
+func (m *itemMaker) items() []plan.Item {
+	s := m.s
+	if len(s.Units) == 0 {
+		if s.Work == nil || s.Status() == Abandoned {
+			return nil
+		}
+		it := m.item(s.Work.ID, s.Work.Description)
+		m.inHand(&it)
+		return []plan.Item{it}
+	}
+	var items []plan.Item
+	open := false // an earlier one isn't done
+	for i := range s.Units {
+		u := &s.Units[i]
+		status, mine := canonical(u.Status), s.InHand() == u.ID
+		if mine {
+			status = s.Status()
+		}
+		switch {
+		case status == Abandoned:
+			continue
+		case slices.ContainsFunc(items, func(it plan.Item) bool { return it.ID == u.ID }):
+			m.warnings = append(m.warnings, fmt.Sprintf("there are two units %q: the first counts", u.ID))
+			continue
+		}
+		it := m.item(u.ID, u.Description)
+		it.Position = i
+		if mine {
+			m.inHand(&it)
+		} else {
+			m.queued(&it, status, open)
+		}
+		// The unit in hand has been begun, whatever is left open before it.
+		if n := len(items); n > 0 && (!mine || items[n-1].Status == complete) {
+			it.Deps = []string{items[n-1].ID}
+		}
+		open = open || it.Status != complete
+		items = append(items, it)
+	}
+	return items
+}
+
+const (
+	complete   = "complete"
+	inProgress = "in_progress"
+)
+
+func (m *itemMaker) item(id, name string) plan.Item {
+	it := newItem(id)
+	if name != "" {
+		it.Name = name
+	}
+	it.Updated, it.Changed = m.s.Updated, m.s.Changed
+	if err := CheckID(id); err != nil {
+		it.Corrupt = err.Error()
+	}
+	return it
+}
+
+func wait(it *plan.Item, what string, next ...string) { it.WaitingFor, it.Next = what, next }
+
+// queued is a unit whose turn hasn't come, or is over.
+func (m *itemMaker) queued(it *plan.Item, status string, open bool) {
+	switch status {
+	case Shipped:
+		it.Status = complete
+	case Pending, Planning, Designing:
+		wait(it, "its spec, to be written and approved", "/sw-plan", "gl sw unit approve "+it.ID)
+	case Planned:
+		if !open {
+			wait(it, "its turn: beginning a unit is a person's word", "gl sw unit next")
+		}
+	case Building, Verifying, Shipping:
+		wait(it, fmt.Sprintf("a person: it is %s, but isn't the unit in hand", status), "gl sw status")
+	default:
+		m.unknown(it, status)
+	}
+}
+
+// unknown is a status that isn't the protocol's, shown as it is. gl may know it as one of its own: it means nothing here.
+func (m *itemMaker) unknown(it *plan.Item, status string) {
+	it.Next = []string{"gl sw status"}
+	if it.Status = status; plan.Classify(status) == plan.Unknown {
+		return
+	}
+	it.Status = Pending
+	it.WaitingFor = fmt.Sprintf("a person: status %q is none of the protocol", status)
+}
+
+// inHand is the work or unit that currentWork is at.
+func (m *itemMaker) inHand(it *plan.Item) {
+	s := m.s
+	m.stage(it)
+	if err := s.readOnly(); err != nil && it.WaitingFor == "" && it.Status == Pending {
+		wait(it, "a person: gl doesn't write version "+s.Version, "gl sw status")
+	}
+	if s.Lock != nil {
+		it.Session = s.Lock.Holder
+		if m.fresh && it.Status == Pending {
+			it.Status = inProgress
+		}
+	}
+}
+
+// stage says which step is next. It never goes back to an earlier one without a person.
+func (m *itemMaker) stage(it *plan.Item) {
+	s, v := m.s, m.verdict
+	switch s.Status() {
+	case Shipped:
+		it.Status = complete
+	case Designing, Pending, "":
+		it.Step = Designing
+		wait(it, "its design, to be approved by a person", "/sw-design", "/sw-plan")
+	case Planning, Planned:
+		it.Step = Planning
+		wait(it, "its plan, to be approved by a person", "/sw-plan", "gl sw to building")
+	case Building:
+		m.building(it)
+	case Verifying:
+		it.Step = Verifying
+		switch {
+		case v.Failing:
+			wait(it, "a fix: "+v.Words(), "/sw-build", "/sw-verify")
+		case len(v.Bad) == 0:
+			wait(it, "shipping: every enabled gate has passed", "/sw-ship")
+		}
+	case Shipping:
+		it.Step = Shipping
+		wait(it, "shipping to be finished", "/sw-ship")
+	default:
+		m.unknown(it, s.Status())
+	}
+}
+
+func (m *itemMaker) building(it *plan.Item) {
+	s, v := m.s, m.verdict
+	switch {
+	case v.Failing:
+		it.Step = Verifying
+		wait(it, "a fix: "+v.Words(), "/sw-build", "gl slice "+it.ID+" --force")
+	case s.TasksDone():
+		it.Step = Verifying
+	case m.been:
+		it.Step = Verifying
+		wait(it, "a person: tasks are open again after a verification ("+s.Work.Tasks()+" done)", "/sw-build",
+			"gl slice "+it.ID+" --force")
+	default:
+		it.Step = Building
+	}
+}

@@ -1,0 +1,43 @@
+package specwright
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/statedir"
+)
+
+// A memory is what the format has no word for: that an attempt at verifying the unit was made. An agent may go back from
+// verifying to building and open new tasks, which the protocol allows; without this that would read as a step forward,
+// and be paid for again and again.
+type memory struct {
+	Work string `json:"work"`
+	Unit string `json:"unit"`
+	Step string `json:"step"` // of the last attempt
+}
+
+func (s *Store) memoryPath() string { return statedir.Path(s.root, "runs", "specwright.json") }
+
+// remembers says whether the last attempt at the unit in hand was at verifying it. What can't be read is nothing.
+func (s *Store) remembers(st *State) bool {
+	var m memory
+	data, err := os.ReadFile(s.memoryPath())
+	return err == nil && json.Unmarshal(data, &m) == nil && st.Work != nil && m == memory{st.Work.ID, st.InHand(), Verifying}
+}
+
+func (s *Store) remember(st *State) error {
+	step := Building
+	if st.skill() == "sw-verify" {
+		step = Verifying
+	}
+	data, err := json.Marshal(memory{st.Work.ID, st.InHand(), step})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(s.memoryPath()), 0o755); err != nil {
+		return err
+	}
+	return durable.WriteFile(s.memoryPath(), append(data, '\n'), 0o644)
+}

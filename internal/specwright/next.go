@@ -1,0 +1,50 @@
+package specwright
+
+import "time"
+
+// A Hint is what comes next: the skill, gl's command that belongs to it ("" for none), and why in a few words.
+type Hint struct{ Command, Also, Why string }
+
+// Next says what to do, by the protocol.
+func (s *State) Next(root string, c Config, now time.Time) Hint {
+	return s.next(s.Verdict(root, c, now))
+}
+
+func (s *State) next(v Verdict) Hint {
+	switch s.Status() {
+	case None, Shipped, Abandoned:
+		if u := s.Upcoming(); u != nil && s.Work != nil {
+			if begins(u) == Planning {
+				return Hint{"/sw-plan", "gl sw unit next", "unit " + u.ID + " is next, and not approved"}
+			}
+			return Hint{"/sw-build", "gl sw unit next", "unit " + u.ID + " is next"}
+		}
+		return Hint{"/sw-design", "gl sw start ID --description TEXT", "no work is active"}
+	case Designing:
+		if s.Work.Intensity == "quick" {
+			return Hint{"/sw-build", "gl sw to building", "a quick work needs no plan"}
+		}
+		return Hint{"/sw-plan", "gl sw to planning", "the design must be approved"}
+	case Planning:
+		return Hint{"/sw-build", "gl sw to building", "the plan must be approved"}
+	case Building:
+		switch {
+		case v.Failing:
+			return Hint{"/sw-build", "gl sw to verifying", v.Words() + ": fix, then /sw-verify"}
+		case s.TasksDone():
+			return Hint{"/sw-verify", "gl sw to verifying", "all tasks are done"}
+		}
+		return Hint{"/sw-build", "gl sw task done TASK", s.Work.Tasks() + " tasks done"}
+	case Verifying:
+		switch {
+		case v.Failing:
+			return Hint{"/sw-build", "gl sw to building", v.Words() + ": fix, then /sw-verify"}
+		case len(v.Bad) > 0:
+			return Hint{"/sw-verify", "gl sw gate NAME VERDICT", v.Words()}
+		}
+		return Hint{"/sw-ship", "gl sw ship", "every enabled gate has passed"}
+	case Shipping:
+		return Hint{"/sw-ship", "gl sw ship", "it is being shipped"}
+	}
+	return Hint{"/sw-status", "gl sw reset", "the status is none of the protocol"}
+}

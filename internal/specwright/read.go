@@ -1,0 +1,211 @@
+package specwright
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/jsonedit"
+)
+
+// A reader reads values of whatever shape, and notes what it couldn't make sense of.
+type reader struct {
+	doc *jsonedit.Doc
+	odd []string
+}
+
+func (r *reader) note(format string, a ...any) { r.odd = append(r.odd, fmt.Sprintf(format, a...)) }
+
+// raw is the JSON of a value; nil where there is none or it is null.
+func (r *reader) raw(path ...string) json.RawMessage {
+	raw, ok := r.doc.Get(path...)
+	if !ok || string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
+
+// text is a string, or the text of a number or a boolean.
+func (r *reader) text(path ...string) string { return scalar(r.raw(path...)) }
+
+func scalar(raw json.RawMessage) string {
+	var s string
+	switch {
+	case raw == nil, raw[0] == '{', raw[0] == '[':
+		return ""
+	case json.Unmarshal(raw, &s) == nil:
+		return s
+	}
+	return string(raw)
+}
+
+// first is the first text that isn't empty.
+func (r *reader) first(at []string, keys ...string) string {
+	for _, key := range keys {
+		if s := r.text(under(at, key)...); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func under(at []string, keys ...string) []string { return append(slices.Clip(at), keys...) }
+
+// count is a whole number, nil for anything else.
+func (r *reader) count(path ...string) *int {
+	f, err := strconv.ParseFloat(r.text(path...), 64)
+	if err != nil || f < 0 || f > 1e9 || f != float64(int(f)) {
+		return nil
+	}
+	n := int(f)
+	return &n
+}
+
+func (r *reader) list(path ...string) []json.RawMessage {
+	var list []json.RawMessage
+	raw := r.raw(path...)
+	if raw != nil && json.Unmarshal(raw, &list) != nil {
+		r.note("%s is no list, but %.40s", strings.Join(path, "."), raw)
+	}
+	return list
+}
+
+// old says whether the file has the keys of version 0.2.0, in which the status is the phase.
+func old(version string) bool { return strings.HasPrefix(version, "0.") }
+
+// workPath is where the work stands: a file of version 3 is one work.
+func workPath(version string) []string {
+	if strings.HasPrefix(version, "3") {
+		return nil
+	}
+	return []string{"currentWork"}
+}
+
+func (r *reader) work(version string) (*Work, error) {
+	at := workPath(version)
+	if at != nil {
+		raw := r.raw(at...)
+		if raw == nil {
+			return nil, nil
+		}
+		if !isObject(raw) {
+			return nil, fmt.Errorf("currentWork is no object, but %.40s", raw)
+		}
+	}
+	w := &Work{
+		ID: r.text(under(at, "id")...), Description: r.text(under(at, "description")...),
+		Status: r.first(at, "status", "phase"), Dir: r.text(under(at, "workDir")...),
+		Unit: r.first(at, "unitId", "activeWorkUnit"), Task: r.text(under(at, "currentTask")...),
+		Intensity: r.text(under(at, "intensity")...), Total: r.count(under(at, "tasksTotal")...),
+	}
+	if old(version) {
+		w.Status = firstOf(w.Status, r.text("phase"))
+		w.Unit = firstOf(w.Unit, r.text("activeWorkUnit"))
+	}
+	for _, raw := range r.list(under(at, "tasksCompleted")...) {
+		w.Done = append(w.Done, nameOf(raw))
+	}
+	return w, nil
+}
+
+// nameOf is a text, or the id of an object.
+func nameOf(raw json.RawMessage) string {
+	var o struct{ ID json.RawMessage }
+	if isObject(raw) && json.Unmarshal(raw, &o) == nil {
+		return scalar(o.ID)
+	}
+	return scalar(raw)
+}
+
+func (r *reader) units(s *State) {
+	for i, raw := range r.list("workUnits") {
+		at := []string{"workUnits", strconv.Itoa(i)}
+		if !isObject(raw) {
+			r.note("%s is no unit, but %.40s", strings.Join(at, "."), raw)
+			continue
+		}
+		u := Unit{ID: r.text(under(at, "id")...), Description: r.text(under(at, "description")...),
+			Status: r.first(at, "status", "phase"), Dir: r.text(under(at, "workDir")...), place: i}
+		if f, err := strconv.ParseFloat(r.text(under(at, "order")...), 64); err == nil {
+			u.Order = &f
+		}
+		s.Units = append(s.Units, u)
+	}
+	slices.SortStableFunc(s.Units, func(a, b Unit) int {
+		switch {
+		case a.Order == nil && b.Order == nil:
+			return 0
+		case a.Order == nil:
+			return 1
+		case b.Order == nil || *a.Order < *b.Order:
+			return -1
+		case *a.Order > *b.Order:
+			return 1
+		}
+		return 0
+	})
+}
+
+// gates reads gates by name, and gates by unit and name.
+func (r *reader) gates(s *State) {
+	if raw := r.raw("gates"); raw != nil && !isObject(raw) {
+		r.note("gates is no object, but %.40s", raw)
+	}
+	for _, key := range r.doc.Keys("gates") {
+		at := []string{"gates", key}
+		if !r.byUnit(at) {
+			r.gate(s, "", at)
+			continue
+		}
+		for _, name := range r.doc.Keys(at...) {
+			r.gate(s, key, under(at, name))
+		}
+	}
+}
+
+// byUnit says whether the value holds gates instead of being one.
+func (r *reader) byUnit(at []string) bool {
+	keys := r.doc.Keys(at...)
+	for _, key := range keys {
+		if !isObject(r.raw(under(at, key)...)) || key == "findings" {
+			return false
+		}
+	}
+	return len(keys) > 0
+}
+
+func (r *reader) gate(s *State, unit string, at []string) {
+	raw := r.raw(at...)
+	if raw == nil {
+		return
+	}
+	g := Gate{Name: strings.TrimPrefix(at[len(at)-1], "gate-"), Unit: unit, path: at}
+	if !isObject(raw) {
+		g.Status = scalar(raw)
+		s.Gates = append(s.Gates, g)
+		return
+	}
+	g.Status, g.LastRun = r.first(at, "verdict", "status"), r.first(at, "lastRun", "timestamp")
+	g.Evidence = r.text(under(at, "evidence")...)
+	zero := 0
+	if n := r.count(under(at, "findings")...); n != nil { // of no kind: nothing that blocks
+		g.Block, g.Warn, g.Info = &zero, &zero, n
+	} else {
+		g.Block, g.Warn = r.count(under(at, "findings", "block")...), r.count(under(at, "findings", "warn")...)
+		g.Info = r.count(under(at, "findings", "info")...)
+	}
+	s.Gates = append(s.Gates, g)
+}
+
+func firstOf(list ...string) string {
+	for _, s := range list {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}

@@ -1,0 +1,205 @@
+// Package specwright is the tracker for projects that keep their state by the Specwright protocol: one file,
+// .specwright/state/workflow.json, with the work in hand, its units, its gates and a visible lock. The package reads every
+// shape of that file that is found in the wild, changes it as the protocol says, and refuses in the protocol's words. It
+// starts no agent and prints nothing.
+//
+//	bytes ── jsonedit.Doc ── State (typed, tolerant)      what the file says
+//	Edit: one operation on Doc, seen through State        what the protocol allows
+//	Store.Update: kernel lock, read, Edit, compare, replace
+package specwright
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/jsonedit"
+)
+
+const (
+	// StateFile is where the protocol keeps its state, relative to the project's root.
+	StateFile  = ".specwright/state/workflow.json"
+	configFile = ".specwright/config.json"
+)
+
+// The statuses of a work or a unit that the protocol knows.
+const (
+	None      = "(none)" // no work at all; never in a file
+	Pending   = "pending"
+	Planned   = "planned"
+	Designing = "designing"
+	Planning  = "planning"
+	Building  = "building"
+	Verifying = "verifying"
+	Shipping  = "shipping"
+	Shipped   = "shipped"
+	Abandoned = "abandoned"
+)
+
+// A State is what workflow.json says.
+type State struct {
+	Version string
+	Work    *Work  // nil: none is in hand
+	Units   []Unit // in the order in which they are built; empty for single-unit work
+	Gates   []Gate // in the order of the file
+	Lock    *Lock  // nil: unlocked
+	Updated string // verbatim
+	Changed time.Time
+	Odd     []string // what isn't understood, in words
+}
+
+// A Work is what currentWork says.
+type Work struct {
+	ID, Description, Status, Dir, Unit, Task, Intensity string
+
+	Total *int     // of tasks; nil for unknown
+	Done  []string // tasks
+}
+
+// A Unit is an entry of workUnits.
+type Unit struct {
+	ID, Description, Status, Dir string
+
+	Order *float64
+	place int // in the list
+}
+
+// A Gate is the last verdict of one gate.
+type Gate struct {
+	Name     string // without the prefix gate-
+	Unit     string // of a file that keeps gates by units; else ""
+	Status   string // verbatim
+	LastRun  string // verbatim
+	Evidence string // as recorded
+
+	Block, Warn, Info *int
+
+	path []string
+}
+
+// parse reads the file's text. An error means that nothing may be done with it.
+func parse(data []byte, changed time.Time) (*jsonedit.Doc, *State, error) {
+	if strings.TrimSpace(string(data)) == "" {
+		return nil, nil, errors.New("it is empty")
+	}
+	doc, err := jsonedit.Parse(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := view(doc, changed)
+	return doc, s, err
+}
+
+// view reads the document. Only what makes the whole state meaningless is an error.
+func view(doc *jsonedit.Doc, changed time.Time) (*State, error) {
+	r := &reader{doc: doc}
+	s := &State{Version: r.text("version"), Updated: r.text("lastUpdated"), Changed: changed}
+	var err error
+	if s.Work, err = r.work(s.Version); err != nil {
+		return nil, err
+	}
+	r.units(s)
+	r.gates(s)
+	s.Lock = r.lock()
+	s.Odd = r.odd
+	return s, nil
+}
+
+// canonical is the protocol's word for a status: agents have invented synonyms.
+func canonical(status string) string {
+	switch s := strings.ToLower(strings.TrimSpace(status)); s {
+	case "verified":
+		return Verifying
+	case "backlog":
+		return Pending
+	default:
+		return s
+	}
+}
+
+// Status is the protocol's word for where the work stands; "(none)" where there is none.
+func (s *State) Status() string {
+	if s.Work == nil {
+		return None
+	}
+	return canonical(s.Work.Status)
+}
+
+// Current is the unit in hand: by unitId, else by the work's own id; nil for single-unit work.
+func (s *State) Current() *Unit {
+	if s.Work == nil {
+		return nil
+	}
+	if u := s.unit(s.Work.Unit); u != nil || s.Work.Unit != "" {
+		return u
+	}
+	return s.unit(s.Work.ID)
+}
+
+func (s *State) unit(id string) *Unit {
+	for i := range s.Units {
+		if id != "" && s.Units[i].ID == id {
+			return &s.Units[i]
+		}
+	}
+	return nil
+}
+
+// Upcoming is the unit whose turn is next: the first that is planned, else the first that is pending; nil for none.
+func (s *State) Upcoming() *Unit {
+	for _, want := range []string{Planned, Pending} {
+		for i := range s.Units {
+			if canonical(s.Units[i].Status) == want {
+				return &s.Units[i]
+			}
+		}
+	}
+	return nil
+}
+
+// TasksDone says whether all tasks of the work are done. Where their number isn't known they aren't.
+func (s *State) TasksDone() bool {
+	return s.Work != nil && s.Work.Total != nil && *s.Work.Total > 0 && len(s.Work.Done) >= *s.Work.Total
+}
+
+// Tasks is how far the work is: "3/4", "3/?".
+func (w *Work) Tasks() string {
+	if w.Total == nil {
+		return fmt.Sprintf("%d/?", len(w.Done))
+	}
+	return fmt.Sprintf("%d/%d", len(w.Done), *w.Total)
+}
+
+// Drift says in words where the entry of the unit in hand isn't as currentWork; "" where it is. currentWork counts.
+func (s *State) Drift() string {
+	if s.Work == nil || len(s.Units) == 0 {
+		return ""
+	}
+	u := s.Current()
+	switch {
+	case u == nil && s.Work.Unit != "":
+		return fmt.Sprintf("currentWork is at unit %q, which workUnits doesn't have", s.Work.Unit)
+	case u == nil, canonical(u.Status) == s.Status():
+		return ""
+	case s.Status() == Planning || s.Status() == Designing: // its spec is being written, or is approved
+		if st := canonical(u.Status); st == Pending || st == Planned {
+			return ""
+		}
+	}
+	words := fmt.Sprintf("unit %s says %q, currentWork says %q: currentWork counts", u.ID, u.Status, s.Work.Status)
+	if slices.Contains(Targets(), s.Status()) {
+		words += ", gl sw to " + s.Status() + " writes both"
+	}
+	return words
+}
+
+// readOnly says why the state can't be changed; nil where it can.
+func (s *State) readOnly() error {
+	v := s.Version
+	if v == "" || old(v) || strings.HasPrefix(v, "2") {
+		return nil
+	}
+	return fmt.Errorf("%s has version %s, which is unsupported for writing: gl only shows it", StateFile, v)
+}

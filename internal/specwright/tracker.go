@@ -1,0 +1,203 @@
+package specwright
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/statedir"
+	"greenlight/internal/tracker"
+)
+
+var _ tracker.Tracker = (*Store)(nil)
+
+// brokenID is the item that stands for a state that was never readable.
+const brokenID = "workflow"
+
+// Format implements tracker.Tracker.
+func (s *Store) Format() string { return "specwright" }
+
+// Watch implements tracker.Tracker.
+func (s *Store) Watch() []string { return []string{filepath.Dir(s.path())} }
+
+// Refresh implements tracker.Tracker: there are no views.
+func (s *Store) Refresh(context.Context) error { return nil }
+
+// Prompt is the skill that does the unit's next step.
+func (s *Store) Prompt(id string) string {
+	st, err := s.Read()
+	if err != nil {
+		return "/sw-build"
+	}
+	return "/" + st.skill()
+}
+
+// skill is the one that an agent runs on the work in hand.
+func (s *State) skill() string {
+	if s.Status() == Verifying || s.Status() == Building && s.TasksDone() {
+		return "sw-verify"
+	}
+	return "sw-build"
+}
+
+// Load implements tracker.Tracker. Of a state that can't be read the units stay known, as corrupt: nothing is launched.
+func (s *Store) Load() (*tracker.Contents, error) {
+	c, _, err := s.load()
+	return c, err
+}
+
+func (s *Store) load() (*tracker.Contents, *State, error) {
+	st, err := s.Read()
+	var broken *BrokenError
+	if errors.As(err, &broken) {
+		return s.broken(broken), nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &tracker.Contents{Noun: "unit"}
+	cfg, now := ReadConfig(s.root), s.Now()
+	warn := func(path, text string) { c.Warnings = append(c.Warnings, plan.Warning{Path: path, Message: text}) }
+	m := &itemMaker{s: st, verdict: st.Verdict(s.root, cfg, now), fresh: st.Fresh(now), been: s.remembers(st)}
+	c.Items = m.items()
+	for _, text := range append(st.Odd, m.warnings...) {
+		warn(StateFile, text)
+	}
+	if drift := st.Drift(); drift != "" {
+		warn(StateFile, drift)
+	}
+	if st.Lock != nil && !m.fresh {
+		warn(StateFile, fmt.Sprintf("the lock of %s is stale (%s): the next change clears it", st.Lock.Who(), plan.Age(st.LockAge(now))))
+	}
+	if err := st.readOnly(); err != nil {
+		warn(StateFile, err.Error())
+	}
+	if cfg.Problem != "" {
+		warn(configFile, cfg.Problem)
+	}
+	return c, st, nil
+}
+
+func (s *Store) broken(why *BrokenError) *tracker.Contents {
+	s.mu.Lock()
+	last := s.last
+	s.mu.Unlock()
+	items := []plan.Item{newItem(brokenID)}
+	if last != nil {
+		if have := (&itemMaker{s: last}).items(); len(have) > 0 {
+			items = have
+		}
+	}
+	for i := range items {
+		items[i].Corrupt = why.Reason.Error()
+	}
+	return &tracker.Contents{Noun: "unit", Items: items, Unsure: why.Error(),
+		Warnings: []plan.Warning{{Path: StateFile, Message: why.Reason.Error()}}}
+}
+
+// Do implements tracker.Tracker.
+func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) (err error) {
+	if err := statedir.Make(s.root); err != nil {
+		return err
+	}
+	lock, err := statedir.Lock(ctx, s.root)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	return f(&tx{ctx: ctx, s: s})
+}
+
+// A tx is one holding of the project's lock. Agents that call gl sw, or write the file themselves, don't take that lock:
+// so it remembers the visible lock that its caller has decided by, and touches no other.
+type tx struct {
+	ctx  context.Context
+	s    *Store
+	seen string
+}
+
+func lockText(st *State) string {
+	if st == nil || st.Lock == nil {
+		return ""
+	}
+	return fmt.Sprintf("%q", *st.Lock)
+}
+
+// Load implements tracker.Tx.
+func (t *tx) Load() (*tracker.Contents, error) {
+	c, st, err := t.s.load()
+	t.seen = lockText(st)
+	return c, err
+}
+
+// Item implements tracker.Tx.
+func (t *tx) Item(id string) (plan.Item, error) {
+	c, st, err := t.s.load()
+	if err != nil {
+		return plan.Item{}, err
+	}
+	t.seen = lockText(st)
+	for _, it := range c.Items {
+		if it.ID == id {
+			return it, nil
+		}
+	}
+	if st == nil { // of a broken file nobody can say which units there are
+		it := newItem(id)
+		it.Corrupt = c.Warnings[0].Message
+		return it, nil
+	}
+	return plan.Item{}, fmt.Errorf("%w: there is no unit %q", tracker.ErrNotFound, id)
+}
+
+// Claim implements tracker.Tx: it takes the visible lock for the attempt, over the one that its caller saw and decided
+// to go past.
+func (t *tx) Claim(id, token string) error {
+	_, err := t.s.Update(t.ctx, Caller{Token: token, Force: true}, func(e *Edit) error {
+		switch {
+		case e.InHand() != id:
+			return fmt.Errorf("unit %s isn't the one in hand: run gl sw unit next when its turn has come", id)
+		case lockText(e.State) != t.seen:
+			return fmt.Errorf("%s: %w", StateFile, tracker.ErrChanged)
+		}
+		if err := t.s.remember(e.State); err != nil {
+			return err
+		}
+		return e.TakeLock(e.skill())
+	})
+	return err
+}
+
+// InHand is the id of the unit in hand, of single-unit work the work's own; "" for none.
+func (s *State) InHand() string {
+	switch u := s.Current(); {
+	case s.Work == nil:
+		return ""
+	case u != nil:
+		return u.ID
+	case len(s.Units) > 0:
+		return ""
+	}
+	return s.Work.ID
+}
+
+// Settle implements tracker.Tx. Whatever the effect, the format has a word for the claim alone: a failure is told by the
+// attempt's record. An agent that follows the protocol writes its lock without a holder over the attempt's; what it left
+// of that is its own, for the protocol lets one skill in at a time.
+func (t *tx) Settle(id string, _ tracker.Effect, _ tracker.Before) (plan.Mark, error) {
+	_, err := t.s.Update(t.ctx, Caller{}, func(e *Edit) error {
+		l := e.Lock
+		ours := l != nil && lockText(e.State) == t.seen && (l.Holder != "" || l.Skill == "sw-build" || l.Skill == "sw-verify")
+		if !ours || e.InHand() != id {
+			return nil
+		}
+		return e.set(null, "lock")
+	})
+	if err != nil {
+		return plan.Mark{}, err
+	}
+	it, err := t.Item(id)
+	return plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, err
+}

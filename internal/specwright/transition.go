@@ -1,0 +1,204 @@
+package specwright
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Refusal is a transition that the protocol doesn't have, in the protocol's own words.
+type Refusal struct {
+	Current, Target string
+	Skill           string // the one that would be right, with its sw-
+	Also            string // gl's command or the reason, where there is more to say
+}
+
+func (r *Refusal) Error() string {
+	s := fmt.Sprintf("Cannot transition from %s to %s. Run /%s instead.", r.Current, r.Target, r.Skill)
+	if r.Also != "" {
+		s += " (" + r.Also + ")"
+	}
+	return s
+}
+
+// A WrongStatusError is an operation that belongs to another status.
+type WrongStatusError struct{ What, Work, Status, Belongs string }
+
+func (e *WrongStatusError) Error() string {
+	skill := map[string]string{Planning: "plan", Building: "build", Verifying: "verify"}[e.Belongs]
+	return fmt.Sprintf("Cannot %s while %s is %s. Run /sw-%s first.", e.What, e.Work, e.Status, skill)
+}
+
+// noWork refuses what needs a work.
+func (e *Edit) noWork(what string) error {
+	return fmt.Errorf("Cannot %s: no work is active. Run /sw-design first. (gl sw start ID --description TEXT)", what)
+}
+
+// A turn is a row of the table of transitions. What starts a work, and what begins the next unit, needs to know more
+// than a status: To sends it there.
+type turn struct {
+	from, to string
+	when     func(*Edit) error // more than the two statuses; nil: nothing
+}
+
+// turns are all transitions that gl sw to makes, besides staying where one is.
+func turns() []turn {
+	return []turn{
+		{Designing, Planning, nil},
+		{Designing, Building, quickOnly},
+		{Planning, Building, nil},
+		{Building, Verifying, nil},
+		{Verifying, Building, nil}, // fix after a failed verify
+		{Verifying, Shipping, gatesPass},
+		{Verifying, Shipped, gatesPass},
+		{Building, Shipped, gatesPassAlready}, // older versions of sw-ship do
+		{Shipping, Shipped, gatesPass},
+		{Shipping, Verifying, nil},
+		{Shipped, Planning, nextUnit(Planning)},
+		{Shipped, Building, nextUnit(Building)},
+	}
+}
+
+// Targets are the statuses that To knows.
+func Targets() []string {
+	return []string{Designing, Planning, Building, Verifying, Shipping, Shipped, Abandoned}
+}
+
+// To moves the work to the status, and the unit in hand with it.
+func (e *Edit) To(target string) error {
+	if err := e.guard(); err != nil {
+		return err
+	}
+	return e.move(target)
+}
+
+func (e *Edit) move(target string) error {
+	from := e.Status()
+	if from == target { // a skill that is run again
+		if e.Drift() == "" {
+			return nil
+		}
+		return e.setStatus(target)
+	}
+	for _, t := range turns() {
+		if t.from != from || t.to != target {
+			continue
+		}
+		if t.when != nil {
+			if err := t.when(e); err != nil {
+				return err
+			}
+		}
+		if e.Status() == target { // the next unit has begun
+			return nil
+		}
+		if from == Planning && len(e.Units) > 0 && e.Work.Unit == "" && e.Current() == nil {
+			return e.beginFirst()
+		}
+		return e.setStatus(target)
+	}
+	return e.refuse(target)
+}
+
+// refuse says no, and which skill would be right.
+func (e *Edit) refuse(target string) error {
+	r := &Refusal{Current: e.Status(), Target: target, Skill: strings.TrimPrefix(e.next(e.verdict()).Command, "/")}
+	if e.Work != nil {
+		r.Current = e.Work.Status // as the file has it
+	}
+	switch {
+	case target == Abandoned:
+		r.Skill, r.Also = "sw-status --reset", "gl sw reset"
+	case target == Designing && free(e.Status()):
+		r.Skill, r.Also = "sw-design", "gl sw start ID --description TEXT"
+	case target == Shipped && e.Status() == Building:
+		r.Skill = "sw-verify"
+	}
+	return r
+}
+
+// free says whether a new work may begin in the status.
+func free(status string) bool { return status == None || status == Shipped || status == Abandoned }
+
+func quickOnly(e *Edit) error {
+	if e.Work.Intensity == "quick" {
+		return nil
+	}
+	return e.refuse(Building)
+}
+
+// gatesPass refuses to ship what isn't verified.
+func gatesPass(e *Edit) error {
+	v := e.verdict()
+	if len(v.Bad) > 0 {
+		return fmt.Errorf("not shipped: %s. Run /sw-verify first", v.Words())
+	}
+	for _, old := range v.Old {
+		e.warn("%s", old)
+	}
+	return nil
+}
+
+// gatesPassAlready tolerates shipping without the status verifying, where everything was verified all the same.
+func gatesPassAlready(e *Edit) error {
+	if len(e.verdict().Bad) > 0 {
+		return e.refuse(Shipped)
+	}
+	e.warn("shipped from building: every enabled gate had passed")
+	return gatesPass(e)
+}
+
+// nextUnit begins the next unit, if that is how it would begin.
+func nextUnit(status string) func(*Edit) error {
+	return func(e *Edit) error {
+		u := e.Upcoming()
+		if u == nil || begins(u) != status {
+			return e.refuse(status)
+		}
+		return e.begin(u, status)
+	}
+}
+
+// beginFirst goes from a plan that is divided into units to building the first: all that come before must be approved.
+func (e *Edit) beginFirst() error {
+	for i := range e.Units {
+		switch u := &e.Units[i]; canonical(u.Status) {
+		case Planned:
+			return e.begin(u, Building)
+		case Pending:
+			return fmt.Errorf("unit %s isn't approved. Run /sw-plan first (gl sw unit approve %s)", u.ID, u.ID)
+		}
+	}
+	return e.refuse(Building)
+}
+
+// begins is the status in which a unit begins: an approved one is built, another planned first.
+func begins(u *Unit) string {
+	if canonical(u.Status) == Planned {
+		return Building
+	}
+	return Planning
+}
+
+// begin makes the unit the one in hand. What was recorded of the one before, its tasks and gates, isn't this one's.
+func (e *Edit) begin(u *Unit, status string) error {
+	if u == nil {
+		return e.refuse(status)
+	}
+	id, dir, place := u.ID, u.Dir, u.place
+	if err := CheckID(id); err != nil {
+		return fmt.Errorf("workUnits.%d: %w", place, err)
+	}
+	if dir == "" {
+		return fmt.Errorf("unit %s has no workDir in %s: skills take their files from there", id, StateFile)
+	}
+	e.anew = true
+	err := e.setAll(
+		setting{quote(id), e.work(e.unitKey())}, setting{quote(dir), e.work("workDir")},
+		setting{null, e.work("tasksTotal")}, setting{emptyList, e.work("tasksCompleted")}, setting{null, e.work("currentTask")},
+		setting{emptyObject, []string{"gates"}},
+	)
+	if err != nil {
+		return err
+	}
+	return e.setStatus(status)
+}
