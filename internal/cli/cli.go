@@ -116,6 +116,7 @@ const (
 	groupRelease = "release"
 	groupSession = "session"
 	groupFiles   = "files"
+	groupSibling = "siblings"
 	groupAdmin   = "admin"
 )
 
@@ -155,6 +156,7 @@ and ends by what became of the work. Output that can't be written for another re
 		&cobra.Group{ID: groupRelease, Title: "Release:"},
 		&cobra.Group{ID: groupSession, Title: "Session:"},
 		&cobra.Group{ID: groupFiles, Title: "State, for slash commands and scripts:"},
+		&cobra.Group{ID: groupSibling, Title: "Sibling formats:"},
 		&cobra.Group{ID: groupAdmin, Title: "Admin:"},
 	)
 	var order []*cobra.Command
@@ -174,6 +176,7 @@ and ends by what became of the work. Output that can't be written for another re
 	add(groupRelease, newShip(e))
 	add(groupSession, newPause(e), newResume(e))
 	add(groupFiles, newState(e), newAddSlice(e), newMigrate(e), newSettings(e), newDoctor(e))
+	add(groupSibling, newSpecwright(e))
 	add(groupAdmin, newInstall(e), newUninstall(e), newCheck(e), newHook(e), newRef(e), newDemo(e), newCompletion(e, root), newVersion(e))
 	root.AddCommand(newEnvironment())
 	root.SetHelpCommand(newHelp(e, root, order))
@@ -206,4 +209,13 @@ func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// family makes the command one that only holds others: alone it shows its help.
+func family(c *cobra.Command, members ...*cobra.Command) *cobra.Command {
+	c.Args = onlySubcommands
+	c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
+	c.SuggestionsMinimumDistance = 2
+	c.AddCommand(members...)
+	return c
 }

@@ -166,8 +166,8 @@ func checkSlices(x *exam) []finding {
 			}
 			all = append(all, found(isError, st.File, st.Corrupt, help).of(st.ID))
 		case st.Class == plan.Unknown:
-			all = append(all, found(isWarning, st.File, st.ID+" has the "+x.p.Why(st.ID, x.now).Cause,
-				"gl state set "+st.ID+" status=pending").of(st.ID))
+			why := x.p.Why(st.ID, x.now)
+			all = append(all, found(isWarning, st.File, st.ID+" has the "+why.Cause, strings.Join(why.Next, ", ")).of(st.ID))
 		}
 	}
 	return all

@@ -166,4 +166,5 @@ func TestLocalSchemasAreUnderstood(t *testing.T) {
 	for _, name := range append(slices.Collect(maps.Keys(localSchemas)), "task") {
 		walk(schemaOf(t, name), name)
 	}
+	walk(schemaOf(t, "sw-status"), "sw-status")
 }

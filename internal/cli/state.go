@@ -26,12 +26,8 @@ the same time none is lost, and STATE.md follows.` + "\n" + exitHelp,
 		Example: `  gl state show S-07 status
   gl state claim S-07
   gl state set S-07 status=implementing step=implementing tests=12`,
-		Args: onlySubcommands,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.SuggestionsMinimumDistance = 2
-	c.AddCommand(newStateShow(e), newStateClaim(e), newStateSet(e), newStateNote(e), newStateRelease(e), newStateRender(e))
-	return c
+	return family(c, newStateShow(e), newStateClaim(e), newStateSet(e), newStateNote(e), newStateRelease(e), newStateRender(e))
 }
 
 // projectSlice opens the project and finds the slice that a person means.
@@ -170,12 +166,16 @@ func only(fields []keyValue, st *plan.State, key string) ([]keyValue, error) {
 
 // fieldsOf returns the fields of the slice's file in the file's order, or what the plan knows where there is no file.
 func fieldsOf(pr *project.Project, st *plan.State) ([]keyValue, error) {
+	known := []keyValue{
+		{"id", st.ID}, {"name", st.Name}, {"status", st.Status}, {"milestone", st.Milestone},
+		{"deps", strings.Join(st.Deps, ", ")},
+	}
+	if pr.Slices == nil { // a sibling's project
+		return known, nil
+	}
 	f, err := pr.Slices.Read(st.ID)
 	if errors.Is(err, tracker.ErrNotFound) {
-		return []keyValue{
-			{"id", st.ID}, {"name", st.Name}, {"status", st.Status}, {"milestone", st.Milestone},
-			{"deps", strings.Join(st.Deps, ", ")},
-		}, nil
+		return known, nil
 	}
 	if err != nil {
 		return nil, err

@@ -1,0 +1,368 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/git"
+	"greenlight/internal/proc"
+	"greenlight/internal/project"
+	"greenlight/internal/specwright"
+	"greenlight/internal/statedir"
+)
+
+const swExit = `
+
+Exit codes: 0 done; 1 the protocol doesn't allow it, or the state can't be read or written; 2 wrong usage; 3 somebody else
+has the lock, or an agent is at work.`
+
+// A swCaller is what all commands of gl sw know: the flags that say who calls.
+type swCaller struct {
+	e     *env
+	token string
+	force bool
+}
+
+func newSpecwright(e *env) *cobra.Command {
+	s := &swCaller{e: e}
+	c := &cobra.Command{
+		Use:   "sw",
+		Short: "Read and change a Specwright project's state, by its protocol",
+		Long: `Read and change .specwright/state/workflow.json as the Specwright protocol has it: transitions that it doesn't have are
+refused, with the skill that would be right. Each change is one durable write of the whole file, so that of changes at the
+same time none is lost, and what the command isn't about stays: unknown fields, their order, the forms of numbers.
+
+The lock in the file keeps its meaning for agents that only read it: it counts for 30 minutes without a change. Under
+somebody else's lock nothing is changed. A lock is yours by its token: GL_SESSION, else CLAUDE_CODE_SESSION_ID, else
+--token with what gl sw lock has printed.` + swExit,
+		Example: `  gl sw status
+  gl sw to verifying
+  gl sw gate tests PASS --evidence .specwright/work/login/evidence/tests.md`,
+	}
+	f := c.PersistentFlags()
+	f.StringVar(&s.token, "token", "", "the `TOKEN` that gl sw lock has printed")
+	f.BoolVar(&s.force, "force", false, "also under somebody else's lock")
+	return family(c, paged(e, newSwStatus(s)), newSwInit(s), newSwStart(s), newSwTo(s), newSwUnit(s), newSwTask(s), newSwGate(s),
+		newSwShip(s), newSwReset(s), newSwLock(s), newSwUnlock(s))
+}
+
+// open finds the project and its store.
+func (s *swCaller) open() (*specwright.Store, string, error) {
+	dir, err := s.e.dir()
+	if err != nil {
+		return nil, "", err
+	}
+	root, err := project.Find(dir, s.e.getenv)
+	if errors.Is(err, project.ErrNoProject) {
+		err = fmt.Errorf("%s: %w", dir, specwright.ErrNotInitialized)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return specwright.Open(root), root, nil
+}
+
+// caller says who calls.
+func (s *swCaller) caller(root string) specwright.Caller {
+	token := s.token
+	for _, key := range []string{"GL_SESSION", "CLAUDE_CODE_SESSION_ID"} {
+		if token == "" {
+			token = s.e.getenv(key)
+		}
+	}
+	return specwright.Caller{Token: token, Force: s.force, Live: func(token string) bool {
+		return attemptOf(root, func(r *attempt.Record) bool { return r.Token == token }) != nil
+	}}
+}
+
+// attemptOf is an attempt of the project that runs; nil for none of that kind.
+func attemptOf(root string, is func(*attempt.Record) bool) *attempt.Record {
+	live, _, _ := attempt.OpenStore(statedir.Path(root, "runs")).Live() // one that can't be read is nobody's
+	for _, r := range live {
+		if is(r) && r.State() != proc.Dead {
+			return r
+		}
+	}
+	return nil
+}
+
+// change makes one change, and tells what it warns of.
+func (s *swCaller) change(ctx context.Context, f func(*specwright.Edit) error) (*specwright.Edit, error) {
+	store, root, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	return s.update(ctx, store, s.caller(root), f)
+}
+
+func (s *swCaller) update(ctx context.Context, store *specwright.Store, who specwright.Caller, f func(*specwright.Edit) error) (*specwright.Edit, error) {
+	edit, err := store.Update(ctx, who, f)
+	var locked *specwright.LockedError
+	if errors.As(err, &locked) {
+		return nil, taken("%w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range edit.Warnings {
+		s.e.message("warning: %s", w)
+	}
+	return edit, nil
+}
+
+// simple is a command that makes one change and says what came of it.
+func (s *swCaller) simple(ctx context.Context, f func(*specwright.Edit) error, say func(*specwright.Edit) string) error {
+	edit, err := s.change(ctx, f)
+	if err != nil {
+		return err
+	}
+	s.e.print("%s\n", agent.Clean(say(edit)))
+	return nil
+}
+
+// whereItIs is the work in a few words: "login, unit form: building (1/3 tasks)".
+func whereItIs(e *specwright.Edit) string {
+	if e.Work == nil {
+		return "no work is active"
+	}
+	s := e.Work.ID
+	if u := e.Current(); u != nil && u.ID != e.Work.ID {
+		s += ", unit " + u.ID
+	}
+	s += ": " + e.Work.Status
+	if e.Status() == specwright.Building {
+		s += " (" + e.Work.Tasks() + " tasks)"
+	}
+	return s
+}
+
+// inHand names what is in hand: its unit, else the work.
+func inHand(st *specwright.State) string {
+	if id := st.InHand(); id != "" || st.Work == nil {
+		return agent.Clean(id)
+	}
+	return agent.Clean(st.Work.ID)
+}
+
+func newSwInit(s *swCaller) *cobra.Command {
+	return &cobra.Command{
+		Use:   "init",
+		Short: "Make the empty state where there is none",
+		Long: `Make .specwright/state/workflow.json with no work in it, at the top of the git repository, else here. What else
+Specwright needs (its charter, its config) is made by /sw-init.` + swExit,
+		Example: "  gl sw init",
+		Args:    args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			root, err := s.initRoot(c.Context())
+			if err != nil {
+				return err
+			}
+			if err := specwright.Open(root).Init(c.Context()); err != nil {
+				return err
+			}
+			s.e.print("made %s in %s\n", specwright.StateFile, agent.Clean(root))
+			return nil
+		},
+	}
+}
+
+func (s *swCaller) initRoot(ctx context.Context) (string, error) {
+	dir, err := s.e.dir()
+	if err != nil {
+		return "", err
+	}
+	root, err := project.Find(dir, s.e.getenv)
+	if !errors.Is(err, project.ErrNoProject) {
+		return root, err
+	}
+	if main, linked := git.Linked(ctx, dir); linked {
+		return main, nil // state must not live on branches
+	}
+	if top, err := git.Root(ctx, dir); err == nil {
+		return top, nil
+	}
+	return dir, nil
+}
+
+func newSwStart(s *swCaller) *cobra.Command {
+	n := specwright.NewWork{}
+	c := &cobra.Command{
+		Use:   "start ID",
+		Short: "Begin a new work: it is being designed",
+		Long: `Begin a new work, as /sw-design does. There must be none in hand: it is shipped or abandoned, or there was none.
+--force drops what is left of the units of the one before.` + swExit,
+		Example: `  gl sw start user-login --description "Log in by mail"
+  gl sw start typo --description "A typo in the footer" --intensity quick`,
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: cobra.NoFileCompletions, // the id is new
+		RunE: func(c *cobra.Command, a []string) error {
+			n.ID = a[0]
+			switch n.Intensity {
+			case "full", "lite", "quick":
+			default:
+				return usage("--intensity must be full, lite or quick, not %q", n.Intensity)
+			}
+			if n.Description == "" {
+				return usage("say with --description what %s is about", n.ID)
+			}
+			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.Start(n) }, whereItIs)
+		},
+	}
+	c.Flags().StringVar(&n.Description, "description", "", "what it is about, in one line")
+	c.Flags().StringVar(&n.Intensity, "intensity", "full", "`HOW`: full, lite or quick")
+	return c
+}
+
+func newSwTo(s *swCaller) *cobra.Command {
+	return &cobra.Command{
+		Use:   "to STATUS",
+		Short: "Move the work in hand to a status",
+		Long: `Move the work in hand, and its unit in the same write, to one of designing, planning, building, verifying, shipping or
+shipped. A transition that the protocol doesn't have is refused. To stay is allowed: a skill may be run again.` + swExit,
+		Example:   "  gl sw to building",
+		Args:      args(cobra.ExactArgs(1)),
+		ValidArgs: specwright.Targets(),
+		RunE: func(c *cobra.Command, a []string) error {
+			if err := oneOf("status", a[0], specwright.Targets()); err != nil {
+				return err
+			}
+			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.To(a[0]) }, whereItIs)
+		},
+	}
+}
+
+func newSwShip(s *swCaller) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ship",
+		Short: "Mark the work shipped, if its gates have passed, and begin the next unit",
+		Long: `Mark the unit or work in hand shipped. Every enabled gate must be PASS, WARN or SKIP; one that ran more than 30 minutes
+ago is a warning. The next unit begins in the same write: building where its spec is approved, else planning.` + swExit,
+		Example: "  gl sw ship",
+		Args:    args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			shipped, next := "", ""
+			return s.simple(c.Context(), func(e *specwright.Edit) (err error) {
+				shipped = inHand(e.State)
+				next, err = e.Ship()
+				return err
+			}, func(e *specwright.Edit) string {
+				switch {
+				case next != "":
+					return shipped + ": shipped\n" + whereItIs(e)
+				case len(e.Units) > 0:
+					return shipped + ": shipped\nAll work units complete."
+				}
+				return shipped + ": shipped"
+			})
+		},
+	}
+}
+
+func newSwReset(s *swCaller) *cobra.Command {
+	var yes bool
+	c := &cobra.Command{
+		Use:   "reset",
+		Short: "Abandon the work in hand",
+		Long: `Abandon the work in hand, whatever its status and whoever has the lock: the lock is released, the gates are cleared, other
+units stay as they are. On a terminal gl asks first; elsewhere only --yes does it.` + swExit,
+		Example: "  gl sw reset\n  gl sw reset --yes",
+		Args:    args(cobra.NoArgs),
+		RunE:    func(c *cobra.Command, _ []string) error { return s.reset(c.Context(), yes) },
+	}
+	c.Flags().BoolVar(&yes, "yes", false, "don't ask")
+	return c
+}
+
+func (s *swCaller) reset(ctx context.Context, yes bool) error {
+	store, root, err := s.open()
+	if err != nil {
+		return err
+	}
+	st, err := store.Read()
+	if err != nil {
+		return err
+	}
+	if st.Work != nil && !yes && !s.e.confirm(fmt.Sprintf("Abandon %s (%s)?", inHand(st), agent.Clean(st.Work.Status))) {
+		return fmt.Errorf("%s stays as it is: gl sw reset --yes abandons it without asking", inHand(st))
+	}
+	id := st.InHand()
+	if r := attemptOf(root, func(r *attempt.Record) bool { return r.System == "specwright" && r.Slice == id }); r != nil {
+		return taken("%s is being worked on by attempt %d (%s): run gl stop %s", id, r.N, r.Agent, id)
+	}
+	return s.simple(ctx, func(e *specwright.Edit) error {
+		if e.InHand() != id {
+			return fmt.Errorf("%s isn't the work in hand any more: run gl sw status", id)
+		}
+		return e.Reset()
+	}, whereItIs)
+}
+
+func newSwLock(s *swCaller) *cobra.Command {
+	return &cobra.Command{
+		Use:   "lock SKILL",
+		Short: "Take the visible lock, and print its token",
+		Long: `Take the lock that agents see in the file, for a skill such as sw-build. The token that is printed is the session's, or a
+new one: who presents it is the holder, and two sessions of one skill exclude each other. The lock counts for 30 minutes
+after the holder's last change, and is released by gl sw unlock.` + swExit,
+		Example: "  TOKEN=$(gl sw lock sw-build) || exit\n  gl sw task done task-1 --token \"$TOKEN\"",
+		Args:    args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, a []string) error {
+			skill := strings.TrimPrefix(a[0], "/")
+			if err := specwright.CheckID(skill); err != nil {
+				return usage("%q is no skill: use something like sw-build", a[0])
+			}
+			store, root, err := s.open()
+			if err != nil {
+				return err
+			}
+			who := s.caller(root)
+			if who.Token == "" {
+				who.Token = attempt.NewToken(time.Now())
+			}
+			if _, err := s.update(c.Context(), store, who, func(e *specwright.Edit) error { return e.TakeLock(skill) }); err != nil {
+				return err
+			}
+			s.e.print("%s\n", agent.Clean(who.Token))
+			return nil
+		},
+	}
+}
+
+func newSwUnlock(s *swCaller) *cobra.Command {
+	return &cobra.Command{
+		Use:   "unlock",
+		Short: "Release the visible lock",
+		Long: `Release the lock, your own or a stale one. Another session's is released by --force, when you know that nobody is there
+any more.` + swExit,
+		Example: "  gl sw unlock\n  gl sw unlock --force",
+		Args:    args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			had := false
+			_, err := s.change(c.Context(), func(e *specwright.Edit) (err error) {
+				had, err = e.ReleaseLock()
+				return err
+			})
+			if err == nil && !had {
+				s.e.message("not locked")
+			}
+			return err
+		},
+	}
+}
+
+// oneOf is a usage error where the word is none of the list.
+func oneOf(what, word string, list []string) error {
+	for _, w := range list {
+		if w == word {
+			return nil
+		}
+	}
+	return usage("%q is no %s: use %s", word, what, strings.Join(list, ", "))
+}

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/near"
+	"greenlight/internal/specwright"
+)
+
+func newSwUnit(s *swCaller) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "unit",
+		Short: "Divide the work into units, and go from one to the next",
+		Long: `The units of a work are built one after the other, in their order. A new one is pending; once its spec is approved it is
+planned; its turn comes by gl sw unit next, or by gl sw ship of the one before.` + swExit,
+		Example: `  gl sw unit add form --description "The form"
+  gl sw unit approve form
+  gl sw unit next`,
+	}
+	return family(c, newSwUnitAdd(s), newSwUnitApprove(s), newSwUnitNext(s))
+}
+
+func newSwUnitAdd(s *swCaller) *cobra.Command {
+	n := specwright.NewUnit{}
+	order := 0
+	c := &cobra.Command{
+		Use:               "add ID",
+		Short:             "Add a unit, pending",
+		Long:              "Add a unit behind the others, or at --order. Its spec isn't approved yet: it is pending." + swExit,
+		Example:           "  gl sw unit add form --description \"The form\"",
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: cobra.NoFileCompletions, // the id is new
+		RunE: func(c *cobra.Command, a []string) error {
+			n.ID = a[0]
+			if n.Description == "" {
+				return usage("say with --description what unit %s is about", n.ID)
+			}
+			if c.Flags().Changed("order") {
+				n.Order = &order
+			}
+			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.AddUnit(n) },
+				func(*specwright.Edit) string { return "unit " + n.ID + ": pending" })
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&n.Description, "description", "", "what it is about, in one line")
+	f.StringVar(&n.Dir, "work-dir", "", "`DIR` of its spec and evidence (default: units/ID under the work's)")
+	f.IntVar(&order, "order", 0, "its place among the units (default: behind all)")
+	return c
+}
+
+func newSwUnitApprove(s *swCaller) *cobra.Command {
+	return &cobra.Command{
+		Use:               "approve ID",
+		Short:             "Say that a unit's spec is approved: it is planned",
+		Long:              "Say that a unit's spec is written and approved: it is planned, and waits for its turn." + swExit,
+		Example:           "  gl sw unit approve form",
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: s.completeUnits,
+		RunE: func(c *cobra.Command, a []string) error {
+			err := s.simple(c.Context(), func(e *specwright.Edit) error { return e.ApproveUnit(a[0]) },
+				func(*specwright.Edit) string { return "unit " + a[0] + ": planned" })
+			return didYouMean(err)
+		},
+	}
+}
+
+// didYouMean adds the unit that was probably meant.
+func didYouMean(err error) error {
+	var unknown *specwright.UnknownUnitError
+	if errors.As(err, &unknown) {
+		if id := near.Match(unknown.ID, unknown.All); id != "" {
+			return fmt.Errorf("%w, did you mean %s?", err, id)
+		}
+	}
+	return err
+}
+
+func (s *swCaller) completeUnits(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+	var ids []string
+	if store, _, err := s.open(); err == nil && len(have) == 0 {
+		if st, err := store.Read(); err == nil {
+			for _, u := range st.Units {
+				ids = append(ids, u.ID)
+			}
+		}
+	}
+	return ids, cobra.ShellCompDirectiveNoFileComp
+}
+
+func newSwUnitNext(s *swCaller) *cobra.Command {
+	return &cobra.Command{
+		Use:   "next",
+		Short: "Begin the next unit",
+		Long: `Make the next unit the one in hand: the first that is planned, which is then building, else the first that is pending,
+which is then being planned. Tasks and gates begin anew.` + swExit,
+		Example: "  gl sw unit next",
+		Args:    args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return s.simple(c.Context(), func(e *specwright.Edit) error {
+				_, err := e.NextUnit()
+				return err
+			}, whereItIs)
+		},
+	}
+}
+
+func newSwTask(s *swCaller) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "task",
+		Short: "Record the tasks of what is being built",
+		Long: `Record how many tasks the unit or work in hand has, which one is being worked on, and which are done. Tasks are done
+while building; their number is known from planning on.` + swExit,
+		Example: `  gl sw task total 4
+  gl sw task start task-1
+  gl sw task done task-1`,
+	}
+	return family(c, newSwTaskTotal(s),
+		newSwTaskWord(s, "start", "Say which task is being worked on", (*specwright.Edit).StartTask),
+		newSwTaskWord(s, "done", "Say that a task is done", (*specwright.Edit).FinishTask))
+}
+
+func newSwTaskTotal(s *swCaller) *cobra.Command {
+	return &cobra.Command{
+		Use:     "total N",
+		Short:   "Say how many tasks there are",
+		Long:    "Say how many tasks the unit or work in hand has." + swExit,
+		Example: "  gl sw task total 4",
+		Args:    args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, a []string) error {
+			n, err := strconv.Atoi(a[0])
+			if err != nil || n < 1 || n > 100000 {
+				return usage("%q is no number of tasks", a[0])
+			}
+			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.SetTotal(n) }, tasks)
+		},
+	}
+}
+
+func newSwTaskWord(s *swCaller, word, short string, f func(*specwright.Edit, string) error) *cobra.Command {
+	return &cobra.Command{
+		Use:     word + " TASK",
+		Short:   short,
+		Long:    short + ". Saying it again changes nothing." + swExit,
+		Example: "  gl sw task " + word + " task-1",
+		Args:    args(cobra.ExactArgs(1)),
+		RunE: func(c *cobra.Command, a []string) error {
+			return s.simple(c.Context(), func(e *specwright.Edit) error { return f(e, a[0]) }, tasks)
+		},
+	}
+}
+
+// tasks is how far the tasks are: "1/4 tasks done, now task-2".
+func tasks(e *specwright.Edit) string {
+	s := e.Work.Tasks() + " tasks done"
+	if e.Work.Task != "" {
+		s += ", now " + e.Work.Task
+	}
+	return s
+}
+
+func newSwGate(s *swCaller) *cobra.Command {
+	r := specwright.Result{}
+	c := &cobra.Command{
+		Use:   "gate NAME VERDICT",
+		Short: "Record what a gate found",
+		Long: `Record the verdict of a gate, PASS, FAIL, WARN, ERROR or SKIP, with the time and what it found. Gates are run while
+verifying. The evidence is recorded as it is given; without --evidence the path that is there stays.` + swExit,
+		Example: "  gl sw gate tests FAIL --block 2 --evidence .specwright/work/login/evidence/tests.md",
+		Args:    args(cobra.ExactArgs(2)),
+		ValidArgsFunction: func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(have) == 1 {
+				return specwright.Verdicts(), cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, a []string) error {
+			r.Name, r.Status = a[0], strings.ToUpper(a[1])
+			if err := oneOf("verdict", r.Status, specwright.Verdicts()); err != nil {
+				return err
+			}
+			if min(r.Block, r.Warn, r.Info) < 0 {
+				return usage("a number of findings can't be below 0")
+			}
+			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.SetGate(r) },
+				func(*specwright.Edit) string { return "gate " + strings.TrimPrefix(r.Name, "gate-") + ": " + r.Status })
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&r.Evidence, "evidence", "", "`PATH` of the evidence, relative to the project's root")
+	f.IntVar(&r.Block, "block", 0, "findings that block")
+	f.IntVar(&r.Warn, "warn", 0, "findings that warn")
+	f.IntVar(&r.Info, "info", 0, "findings that inform")
+	return c
+}

@@ -1,0 +1,252 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/plan"
+	"greenlight/internal/specwright"
+)
+
+func newSwStatus(s *swCaller) *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show the work, its tasks, gates, lock and units, and what comes next",
+		Long: `Show the work and unit in hand, how far its tasks are, the gates with their age and evidence, who has the lock and for how
+long, the queue of units, where the file contradicts itself, and the skill that comes next. Nothing is written.
+
+Exit codes: 0 shown; 1 there is no state, or it can't be read; 2 wrong usage.`,
+		Example: "  gl sw status\n  gl sw status --json | jq -r .next.skill",
+		Args:    args(cobra.NoArgs),
+		RunE:    func(*cobra.Command, []string) error { return s.status(asJSON) },
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
+
+type swDoc struct {
+	SchemaVersion int            `json:"schema_version"`
+	Root          string         `json:"root"`
+	File          string         `json:"file"`
+	Version       *string        `json:"version"`
+	Updated       *string        `json:"updated"`
+	Work          *swWork        `json:"work"`
+	Gates         []swGate       `json:"gates"`
+	GatesMissing  []string       `json:"gates_missing"` // enabled, and without a verdict
+	Lock          *swLock        `json:"lock"`
+	Queue         []swUnit       `json:"queue"`
+	Drift         *string        `json:"drift"`
+	Next          swNext         `json:"next"`
+	Warnings      []plan.Warning `json:"warnings"`
+}
+
+type swWork struct {
+	ID          string   `json:"id"`
+	Description *string  `json:"description"`
+	Status      string   `json:"status"` // verbatim
+	Unit        *string  `json:"unit"`
+	WorkDir     *string  `json:"work_dir"`
+	Intensity   *string  `json:"intensity"`
+	Total       *int     `json:"tasks_total"`
+	Completed   []string `json:"tasks_completed"`
+	Task        *string  `json:"current_task"`
+}
+
+type swGate struct {
+	Name       string  `json:"name"`
+	Unit       *string `json:"unit"` // of files that keep gates by units
+	Status     string  `json:"status"`
+	LastRun    *string `json:"last_run"`    // verbatim
+	AgeSeconds *int    `json:"age_seconds"` // of the evidence where it is there, else since last_run
+	Evidence   *string `json:"evidence"`
+	Found      bool    `json:"evidence_found"`
+	Enabled    bool    `json:"enabled"`
+	Block      *int    `json:"block"`
+	Warn       *int    `json:"warn"`
+	Info       *int    `json:"info"`
+}
+
+type swLock struct {
+	Skill      string  `json:"skill"`
+	Holder     *string `json:"holder"`
+	Since      *string `json:"since"` // verbatim
+	AgeSeconds int     `json:"age_seconds"`
+	Stale      bool    `json:"stale"`
+}
+
+type swUnit struct {
+	ID          string   `json:"id"`
+	Description *string  `json:"description"`
+	Status      string   `json:"status"` // verbatim
+	Order       *float64 `json:"order"`
+	WorkDir     *string  `json:"work_dir"`
+	Current     bool     `json:"current"`
+}
+
+type swNext struct {
+	Skill   string `json:"skill"`
+	Command string `json:"command"` // gl's, that belongs to it
+	Reason  string `json:"reason"`
+}
+
+// A swView is the state as it is shown, at one time.
+type swView struct {
+	*specwright.State
+	root string
+	cfg  specwright.Config
+	now  time.Time
+	live func(token string) bool
+}
+
+func (s *swCaller) status(asJSON bool) error {
+	store, root, err := s.open()
+	if err != nil {
+		return err
+	}
+	st, err := store.Read()
+	if err != nil {
+		return err
+	}
+	c, err := store.Load()
+	if err != nil {
+		return err
+	}
+	v := &swView{State: st, root: root, cfg: specwright.ReadConfig(root), now: time.Now(), live: s.caller(root).Live}
+	for _, w := range c.Warnings {
+		s.e.message("warning: %s", warningText(w))
+	}
+	if asJSON {
+		return s.e.json(v.doc(c.Warnings))
+	}
+	for _, l := range v.lines() {
+		s.e.print("%s\n", agent.Clean(l))
+	}
+	return nil
+}
+
+func (v *swView) doc(warnings []plan.Warning) swDoc {
+	next := v.Next(v.root, v.cfg, v.now)
+	d := swDoc{SchemaVersion: 1, Root: v.root, File: specwright.StateFile, Version: orNil(v.Version), Updated: orNil(v.Updated),
+		Drift: orNil(v.Drift()), Next: swNext{next.Command, next.Also, next.Why}, Warnings: append([]plan.Warning{}, warnings...),
+		Gates: []swGate{}, GatesMissing: []string{}, Queue: []swUnit{}}
+	if w := v.Work; w != nil {
+		d.Work = &swWork{w.ID, orNil(w.Description), w.Status, orNil(w.Unit), orNil(w.Dir), orNil(w.Intensity), w.Total,
+			append([]string{}, w.Done...), orNil(w.Task)}
+		for _, name := range v.Enabled(v.cfg) {
+			if v.Gate(name) == nil {
+				d.GatesMissing = append(d.GatesMissing, name)
+			}
+		}
+	}
+	for i := range v.Gates {
+		g := &v.Gates[i]
+		d.Gates = append(d.Gates, swGate{g.Name, orNil(g.Unit), g.Status, orNil(g.LastRun), v.age(g), orNil(g.Evidence), v.found(g),
+			slices.Contains(v.Enabled(v.cfg), g.Name), g.Block, g.Warn, g.Info})
+	}
+	if l := v.Lock; l != nil {
+		d.Lock = &swLock{l.Skill, orNil(l.Holder), orNil(l.Since), int(v.LockAge(v.now).Seconds()), v.stale()}
+	}
+	for _, u := range v.Units {
+		d.Queue = append(d.Queue, swUnit{u.ID, orNil(u.Description), u.Status, u.Order, orNil(u.Dir), u.ID == v.InHand()})
+	}
+	return d
+}
+
+func (v *swView) stale() bool { return !v.Fresh(v.now) && !v.live(v.Lock.Holder) }
+
+// age is how many seconds ago the gate ran; nil for unknown, also where that is in the future.
+func (v *swView) age(g *specwright.Gate) *int {
+	at := g.Time(v.root)
+	if at.IsZero() || at.After(v.now) {
+		return nil
+	}
+	n := int(v.now.Sub(at).Seconds())
+	return &n
+}
+
+func (v *swView) found(g *specwright.Gate) bool {
+	path := g.Evidence
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(v.root, filepath.FromSlash(path))
+	}
+	_, err := os.Stat(path)
+	return g.Evidence != "" && err == nil
+}
+
+func (v *swView) lines() []string {
+	var lines []string
+	add := func(label, text string) {
+		if text != "" {
+			lines = append(lines, fmt.Sprintf("%-*s%s", labelWidth, label, text))
+		}
+	}
+	if w := v.Work; w == nil {
+		add("Work:", "none")
+	} else {
+		add("Work:", described(w.ID, w.Description))
+		if u := v.Current(); u != nil {
+			add("Unit:", described(u.ID, u.Description))
+		}
+		add("Status:", w.Status)
+		task := w.Tasks()
+		if w.Task != "" {
+			task += ", now " + w.Task
+		}
+		add("Tasks:", task)
+	}
+	for i := range v.Gates {
+		add([]string{"Gates:", ""}[min(i, 1)], v.gateText(&v.Gates[i]))
+	}
+	if l := v.Lock; l != nil {
+		add("Lock:", l.Who()+", for "+plan.Age(v.LockAge(v.now))+map[bool]string{true: ", stale"}[v.stale()])
+	}
+	for i, u := range v.Units {
+		mark := map[bool]string{true: " ← current"}[u.ID == v.InHand()]
+		add([]string{"Queue:", ""}[min(i, 1)], fmt.Sprintf("%d. [%s] %s (%s)%s", i+1, strings.ToUpper(u.Status), u.ID, u.Dir, mark))
+	}
+	add("Drift:", v.Drift())
+	next := v.Next(v.root, v.cfg, v.now)
+	add("Next:", next.Command+" ("+next.Why+")")
+	return lines
+}
+
+func described(id, text string) string {
+	if text == "" {
+		return id
+	}
+	return id + " (" + oneLine(text) + ")"
+}
+
+// gateText is one gate: "tests FAIL, 12m ago, 2 block, 1 warn, 0 info, evidence.md".
+func (v *swView) gateText(g *specwright.Gate) string {
+	words := []string{g.Name + " " + g.Status}
+	if g.Unit != "" {
+		words[0] = g.Unit + ": " + words[0]
+	}
+	if age := v.age(g); age != nil {
+		words = append(words, plan.Age(time.Duration(*age)*time.Second)+" ago")
+	}
+	for _, f := range []struct {
+		n    *int
+		kind string
+	}{{g.Block, "block"}, {g.Warn, "warn"}, {g.Info, "info"}} {
+		if f.n != nil && *f.n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", *f.n, f.kind))
+		}
+	}
+	switch {
+	case g.Evidence != "" && !v.found(g):
+		words = append(words, g.Evidence+" (missing)")
+	case g.Evidence != "":
+		words = append(words, g.Evidence)
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// swStates are states in which each part of the document is there, or isn't.
+var swStates = map[string]string{
+	"full": `{"version": "2.0", "lastUpdated": "2026-03-04T12:00:00Z",
+		"currentWork": {"id": "w", "description": "W", "status": "verified", "workDir": "d", "unitId": "u", "tasksTotal": 2,
+			"tasksCompleted": ["a", 2, {"id": "c"}], "currentTask": "d", "intensity": "quick"},
+		"gates": {"spec": {"status": "PASS", "lastRun": "2026-03-04T12:00:00Z", "evidence": "e.md", "findings": 3}, "gate-x": {"verdict": "ODD", "timestamp": "soon"},
+			"u": {"tests": {"status": "FAIL", "findings": {"block": 1}}}, "word": "PASS"},
+		"workUnits": [{"id": "v", "order": 2.5}, {"id": "u", "status": "building", "order": 1, "workDir": "d", "description": "U"}],
+		"lock": {"skill": "sw-build", "since": "2026-03-04T12:00:00Z", "holder": "x"}}`,
+	"plain":    `{"version": "2.0", "currentWork": null, "gates": {}, "workUnits": null, "lock": "sw-build"}`,
+	"nothing":  `{}`,
+	"odd":      `{"version": 2, "currentWork": {"tasksTotal": "many", "tasksCompleted": 7}, "gates": [], "workUnits": {}, "lock": [1]}`,
+	"of three": `{"version": "3.0", "id": "w", "status": "building", "tasksCompleted": []}`,
+}
+
+func TestSpecwrightStatusIsAsItsSchemaSays(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	schema := schemaOf(t, "sw-status")
+	for name, state := range swStates {
+		root := t.TempDir()
+		dir := filepath.Join(root, ".specwright", "state")
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for path, text := range map[string]string{filepath.Join(dir, "workflow.json"): state, filepath.Join(root, "e.md"): ""} {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		doc := object(t, output(t, "sw", "status", "--json", "-C", root))
+		if wrong := validate(schema, doc, "$"); len(wrong) > 0 {
+			t.Errorf("%s: %s", name, strings.Join(wrong, "\n"))
+		}
+		if name != "full" {
+			continue
+		}
+		for key, part := range doc { // what is null or empty in the full one isn't tried
+			if list, ok := part.([]any); part == nil || ok && len(list) == 0 && key != "gates_missing" {
+				t.Errorf("%s is %v", key, part)
+			}
+		}
+	}
+}
