@@ -22,6 +22,7 @@ var layers = []string{
 	"greenlight/internal/rehearsal",
 	"greenlight/internal/guard",
 	"greenlight/internal/slice",
+	"greenlight/internal/gsd",
 	"greenlight/internal/agent",
 	"greenlight/internal/git",
 	"greenlight/internal/tmux",
