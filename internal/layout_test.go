@@ -30,6 +30,7 @@ var layers = []string{
 	"greenlight/internal/tracker",
 	"greenlight/internal/graphview",
 	"greenlight/internal/plan",
+	"greenlight/internal/markdown",
 	"greenlight/internal/near",
 	"greenlight/internal/fold",
 	"greenlight/internal/statedir",

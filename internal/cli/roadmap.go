@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 )
 
@@ -119,9 +120,9 @@ func runRoadmap(e *env, asJSON bool) error {
 // styled is a Markdown document for a terminal: what it says is kept, headings are bold.
 func (e *env) styled(text string) string {
 	var b strings.Builder
-	for l := range mdLines(text) {
-		line := agent.Clean(l.text)
-		if l.level > 0 {
+	for l := range markdown.Lines(text) {
+		line := agent.Clean(l.Text)
+		if l.Level > 0 {
 			line = e.paint(bold, line)
 		}
 		b.WriteString(line + "\n")
@@ -205,26 +206,26 @@ var (
 func readRoadmap(text string) roadmap {
 	r := roadmap{rows: map[string]roadmapRow{}}
 	name, level := "", 0
-	for l := range mdLines(text) {
-		m := milestoneHeading().FindStringSubmatch(l.title)
+	for l := range markdown.Lines(text) {
+		m := milestoneHeading().FindStringSubmatch(l.Title)
 		switch {
-		case l.code:
-		case l.level > 0 && m == nil:
-			if l.level <= level { // a section of another kind
+		case l.Code:
+		case l.Level > 0 && m == nil:
+			if l.Level <= level { // a section of another kind
 				name = ""
 			}
-		case l.level > 0:
+		case l.Level > 0:
 			if m[1] != "" {
-				name, level = m[1], l.level
+				name, level = m[1], l.Level
 				r.milestones = append(r.milestones, roadmapSection{m[1], m[2]})
 			}
 		case name != "":
-			cells := mdCells(l.text)
+			cells := markdown.Cells(l.Text)
 			if len(cells) == 0 || strings.Trim(cells[0], "-: ") == "" {
 				continue
 			}
 			if _, twice := r.rows[cells[0]]; !twice {
-				r.rows[cells[0]] = roadmapRow{name, dateGrammar().FindString(l.text)}
+				r.rows[cells[0]] = roadmapRow{name, dateGrammar().FindString(l.Text)}
 			}
 		}
 	}

@@ -2,27 +2,21 @@ package gsd
 
 import "math"
 
-// Counts is how far a milestone is. A total of 0 is one that isn't known.
-type Counts struct {
-	TotalPhases, CompletedPhases int
-	TotalPlans, CompletedPlans   int
-}
-
 // Percent is the progress that the file, its bar and every command show: the smaller of the two fractions, plans and
-// phases, rounded and at most 100. It is false where neither total is known; a total that isn't known limits nothing.
-func (c Counts) Percent() (int, bool) {
-	if c.TotalPlans <= 0 && c.TotalPhases <= 0 {
+// phases, rounded and at most 100. It is false where neither total is known (0); such a total limits nothing.
+func Percent(completedPlans, totalPlans, completedPhases, totalPhases int) (int, bool) {
+	if totalPlans <= 0 && totalPhases <= 0 {
 		return 0, false
 	}
-	return round(min(fraction(c.CompletedPlans, c.TotalPlans), fraction(c.CompletedPhases, c.TotalPhases))), true
+	return round(min(fraction(completedPlans, totalPlans), fraction(completedPhases, totalPhases))), true
 }
 
 // PlanPercent is the fraction of the plans alone, which GSD's update-progress prints; false without plans.
-func (c Counts) PlanPercent() (int, bool) {
-	if c.TotalPlans <= 0 {
+func PlanPercent(completed, total int) (int, bool) {
+	if total <= 0 {
 		return 0, false
 	}
-	return round(fraction(c.CompletedPlans, c.TotalPlans)), true
+	return round(fraction(completed, total)), true
 }
 
 func fraction(done, total int) float64 {

@@ -37,7 +37,7 @@ func PositionOf(d *Doc) Position {
 		p.NextPhases = v.Items
 	}
 	if v, ok := d.Get("progress"); ok {
-		p.CompletedPhases, p.TotalPhases, p.Percent = count(v, "completed_phases"), count(v, "total_phases"), count(v, "percent")
+		p.CompletedPhases, p.TotalPhases, p.Percent = leading(v, "completed_phases"), leading(v, "total_phases"), leading(v, "percent")
 	}
 	p.PhaseNum, p.PhaseTotal, p.PhaseName = phaseLine(d.Src)
 	if p.Status == "" {
@@ -66,8 +66,8 @@ func (d *Doc) word(key string) string {
 	return ""
 }
 
-// count is the number at the beginning of a value of the progress block, as digits.
-func count(v Value, key string) string {
+// leading is the number at the beginning of a value of the progress block, as digits.
+func leading(v Value, key string) string {
 	n, _ := v.Get(key)
 	return digits(n.Text)
 }

@@ -141,6 +141,9 @@ func hasSummary(file string, have map[string]bool) bool {
 		dir, base = "plans/", rest
 	}
 	names := []string{base + "-SUMMARY"}
+	if stem, ok := strings.CutSuffix(base, "-PLAN"); ok {
+		names = append(names, stem+"-SUMMARY")
+	}
 	if at := planMark().FindStringIndex(base); at != nil {
 		names = append(names, base[:at[0]]+"SUMMARY"+base[at[1]:])
 	}
@@ -153,19 +156,6 @@ func hasSummary(file string, have map[string]bool) bool {
 		}
 	}
 	return false
-}
-
-// CountPhases adds up what the directories hold.
-func CountPhases(dirs []PhaseDir) Counts {
-	c := Counts{TotalPhases: len(dirs)}
-	for i := range dirs {
-		c.TotalPlans += dirs[i].Plans
-		c.CompletedPlans += dirs[i].Summaries
-		if dirs[i].Complete() {
-			c.CompletedPhases++
-		}
-	}
-	return c
 }
 
 func atoi(s string) int {

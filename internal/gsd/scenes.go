@@ -111,7 +111,7 @@ func shortStatus(status string) string {
 		return ""
 	}
 	canonical := []string{Discussing, Planning, Executing, Verifying, Completed}
-	switch word := CompatStatus(status, ""); {
+	switch word := compatStatus(status, ""); {
 	case word == Paused:
 		return "PAUSED"
 	case slices.Contains(canonical, word):

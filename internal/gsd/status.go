@@ -17,10 +17,18 @@ const (
 	Unknown    = "unknown" // there is no status at all
 )
 
-// CompatStatus is the canonical word for a status exactly as GSD's own tools find it: the first of their words that the
+// NormalizeStatus is the canonical word for a status: GSD's own answer in compatible mode, else one without its traps.
+func NormalizeStatus(status, pausedAt string, compat bool) string {
+	if compat {
+		return compatStatus(status, pausedAt)
+	}
+	return plainStatus(status, pausedAt)
+}
+
+// compatStatus is the canonical word for a status exactly as GSD's own tools find it: the first of their words that the
 // text contains, anywhere; "paused" for any paused_at that isn't empty, even "null". Text without such a word comes back
 // as it is.
-func CompatStatus(status, pausedAt string) string {
+func compatStatus(status, pausedAt string) string {
 	s := strings.ToLower(status)
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
@@ -46,10 +54,10 @@ func CompatStatus(status, pausedAt string) string {
 	return status
 }
 
-// NormalizeStatus is CompatStatus without its traps: it looks for whole words, so that abandoned isn't done, incomplete
+// plainStatus is compatStatus without its traps: it looks for whole words, so that abandoned isn't done, incomplete
 // isn't complete and unverified isn't being verified; '_' and '-' are blanks, so that in_progress is executing; what has
 // been verified is completed; and a paused_at that says null pauses nothing.
-func NormalizeStatus(status, pausedAt string) string {
+func plainStatus(status, pausedAt string) string {
 	words := strings.FieldsFunc(strings.ToLower(status), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	text := " " + strings.Join(words, " ") + " "
 	has := func(phrases ...string) bool {
