@@ -6,9 +6,11 @@ import (
 	"sync"
 )
 
-var dependsPatterns = sync.OnceValue(func() (p struct{ aside, none, list, span, id *regexp.Regexp }) {
+var dependsPatterns = sync.OnceValue(func() (p struct{ aside, link, none, all, list, span, id *regexp.Regexp }) {
 	const id = `(?:[A-Z][A-Z0-9_]*-)?[A-Z]?\d+[A-Z]?(?:\.\d+)*`
-	p.aside = regexp.MustCompile(`\([^)]*\)|\[[^\]]*\]\([^)]*\)`)
+	p.aside = regexp.MustCompile(`\([^)]*\)`)
+	p.link = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	p.all = regexp.MustCompile(`(?i)^all\b[^\d]*$`)
 	p.none = regexp.MustCompile(`(?i)^(?:nothing|none|n/a|no\b|-|–|—|$)`)
 	p.list = regexp.MustCompile(`(?i)(?:^|\bphases?\s+)` + id + `\b(?:\s*(?:,|;|&|\+|/|-|–|—|\band\b|\bto\b|\bthrough\b)[\s,]*(?:and\s+)?(?:phases?\s+)?` + id + `\b)*`)
 	p.span = regexp.MustCompile(`(?i)\b(` + id + `)\s*(?:-|–|—|to\b|through\b)\s*(?:phases?\s+)?(` + id + `)\b`)
@@ -16,13 +18,20 @@ var dependsPatterns = sync.OnceValue(func() (p struct{ aside, none, list, span, 
 	return p
 })
 
+// allBefore stands for every phase before this one: "all previous phases".
+const allBefore = "*"
+
 // readDepends reads the value of "Depends on": `Phase 1, Phase 2.1`, `Phases 1-3 and 5`, `Nothing (first phase)`. A range
 // is the key of its ends with a ".." between. unread is a text that names no phase and doesn't say that there is none.
 func readDepends(text string) (keys []string, unread string) {
 	p := dependsPatterns()
-	plain := strings.Trim(strings.TrimSpace(p.aside.ReplaceAllString(text, " ")), "*_` .")
-	if p.none.MatchString(plain) {
+	plain := p.aside.ReplaceAllString(p.link.ReplaceAllString(text, "$1"), " ")
+	plain = strings.Trim(strings.TrimSpace(plain), "*_` .")
+	switch {
+	case p.none.MatchString(plain):
 		return nil, ""
+	case p.all.MatchString(plain):
+		return []string{allBefore}, ""
 	}
 	for _, part := range p.list.FindAllString(plain, -1) {
 		rest := p.span.ReplaceAllStringFunc(part, func(s string) string {
@@ -72,12 +81,15 @@ func (r *Roadmap) resolve() {
 					return
 				}
 			}
-			if key != "" && key != ph.Key {
+			if key != "" && key != allBefore && key != ph.Key {
 				keys = append(keys, key)
 			}
 		}
 		for _, key := range ph.Depends {
 			from, to, ok := strings.Cut(key, "..")
+			if key == allBefore && i > 0 {
+				from, to, ok = r.Phases[0].Key, r.Phases[i-1].Key, true
+			}
 			if !ok {
 				add(key)
 				continue

@@ -22,6 +22,7 @@ type PhaseDir struct {
 	Had       bool // there are plans, superseded ones included
 
 	Context      bool   // CONTEXT.md: the phase has been discussed
+	Research     bool   // RESEARCH.md
 	Verification string // status of VERIFICATION.md: passed, gaps_found, human_needed, …; "" without one
 	UAT          string // status of UAT.md: testing, partial, complete, diagnosed; "" without one
 	NextWave     int    // the lowest wave among the plans without a summary; 0 where none says
@@ -93,6 +94,8 @@ func (p *PhaseDir) note(path, file string) {
 	switch {
 	case strings.HasSuffix(file, "-CONTEXT.md") || file == "CONTEXT.md":
 		p.Context = true
+	case strings.HasSuffix(file, "-RESEARCH.md") || file == "RESEARCH.md":
+		p.Research = true
 	case strings.HasSuffix(file, "-VERIFICATION.md") || file == "VERIFICATION.md":
 		p.Verification = statusOf(filepath.Join(path, file))
 	case strings.HasSuffix(file, "-UAT.md") || file == "UAT.md":

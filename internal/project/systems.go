@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/gsd"
 	"greenlight/internal/slice"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
@@ -27,6 +28,7 @@ const greenlight = "greenlight"
 func systems() []System {
 	return []System{
 		{greenlight, "Greenlight", "gl state", []string{statedir.Name + "/"}, func(root string) tracker.Tracker { return slice.Open(root) }},
+		{"gsd", "GSD", "gl gsd", []string{".planning/"}, func(root string) tracker.Tracker { return gsd.Open(root) }},
 	}
 }
 
