@@ -53,6 +53,10 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 			}
 		}
 	}
+	if compact, ok := statuslineArgs(args); ok {
+		printStatusline(e, compact)
+		return exitOK
+	}
 	debug.SetGCPercent(400) // most commands are over before collecting pays; a drain takes it back
 	root := newRoot(e)
 	root.SetArgs(args)
@@ -116,6 +120,7 @@ const (
 	groupRelease = "release"
 	groupSession = "session"
 	groupFiles   = "files"
+	groupSibling = "sibling"
 	groupAdmin   = "admin"
 )
 
@@ -155,6 +160,7 @@ and ends by what became of the work. Output that can't be written for another re
 		&cobra.Group{ID: groupRelease, Title: "Release:"},
 		&cobra.Group{ID: groupSession, Title: "Session:"},
 		&cobra.Group{ID: groupFiles, Title: "State, for slash commands and scripts:"},
+		&cobra.Group{ID: groupSibling, Title: "Sibling formats:"},
 		&cobra.Group{ID: groupAdmin, Title: "Admin:"},
 	)
 	var order []*cobra.Command
@@ -168,12 +174,13 @@ and ends by what became of the work. Output that can't be written for another re
 	add(groupBegin, newInit(e), newDesign(e), paged(e, newRoadmap(e)))
 	add(groupBuild, newSlice(e), newQuick(e), newAccept(e), newReject(e), newRetry(e))
 	add(groupState, paged(e, newStatus(e)), paged(e, newWhy(e)), paged(e, newGraph(e)), paged(e, newLogs(e), "follow"),
-		paged(e, newDebug(e), "run-tests"), paged(e, newChangelog(e)))
+		paged(e, newDebug(e), "run-tests"), paged(e, newChangelog(e)), newStatusline(e))
 	add(groupRun, newAttach(e), newStop(e))
 	add(groupCode, newAssess(e), newMap(e), newWrap(e))
 	add(groupRelease, newShip(e))
 	add(groupSession, newPause(e), newResume(e))
 	add(groupFiles, newState(e), newAddSlice(e), newMigrate(e), newSettings(e), newDoctor(e))
+	add(groupSibling, newGsd(e))
 	add(groupAdmin, newInstall(e), newUninstall(e), newCheck(e), newHook(e), newRef(e), newDemo(e), newCompletion(e, root), newVersion(e))
 	root.AddCommand(newEnvironment())
 	root.SetHelpCommand(newHelp(e, root, order))

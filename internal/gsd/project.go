@@ -33,17 +33,25 @@ func PositionOf(d *Doc) Position {
 		ActivePhase:   d.word("active_phase"),
 		NextAction:    d.word("next_action"),
 	}
-	if v, ok := d.Get("next_phases"); ok {
-		p.NextPhases = v.Items
-	}
-	if v, ok := d.Get("progress"); ok {
-		p.CompletedPhases, p.TotalPhases, p.Percent = leading(v, "completed_phases"), leading(v, "total_phases"), leading(v, "percent")
-	}
+	p.NextPhases = d.last("next_phases", List).Items
+	progress := d.last("progress", Map)
+	p.CompletedPhases, p.TotalPhases = leading(progress, "completed_phases"), leading(progress, "total_phases")
+	p.Percent = leading(progress, "percent")
 	p.PhaseNum, p.PhaseTotal, p.PhaseName = phaseLine(d.Src)
 	if p.Status == "" {
 		p.Status = bodyStatus(d.Src)
 	}
 	return p
+}
+
+// last is the last value of that kind; the zero Value for none.
+func (d *Doc) last(key string, k Kind) Value {
+	for i := len(d.Front) - 1; i >= 0; i-- {
+		if e := &d.Front[i]; e.Key == key && e.Value.Kind == k {
+			return e.Value
+		}
+	}
+	return Value{}
 }
 
 // word is a scalar, "" for null. A key that is there again without a value doesn't take the first one's away.
