@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/gsd"
 	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 )
@@ -25,8 +26,8 @@ func newRoadmap(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "roadmap",
 		Short: "Print ROADMAP.md, and how far its milestones are",
-		Long: `Print .greenlight/ROADMAP.md. On a terminal its headings stand out, and below it stands how far each milestone is, from
-the slices; into a pipe or a file it goes byte for byte.
+		Long: `Print .greenlight/ROADMAP.md, or a GSD project's .planning/ROADMAP.md. On a terminal its headings stand out, and below it
+stands how far each milestone is, from the slices; into a pipe or a file it goes byte for byte.
 
 To plan a new milestone, or to archive one that is done, talk to the agent: gl roadmap milestone, gl roadmap archive.
 
@@ -88,9 +89,13 @@ func runRoadmap(e *env, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	data, err := os.ReadFile(filepath.Join(pr.Root, roadmapFile))
+	file, begin, read := roadmapFile, "run gl roadmap milestone", readRoadmap
+	if g, ok := pr.Tracker.(*gsd.Tracker); ok {
+		file, begin, read = g.RoadmapFile(), "type /gsd-new-project in Claude Code", readGsdRoadmap
+	}
+	data, err := os.ReadFile(filepath.Join(pr.Root, filepath.FromSlash(file)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no %s: run gl roadmap milestone in Claude Code to plan one", roadmapFile)
+		return fmt.Errorf("there is no %s: %s to plan one", file, begin)
 	}
 	if err != nil {
 		return err
@@ -105,10 +110,10 @@ func runRoadmap(e *env, asJSON bool) error {
 		return err
 	}
 	text := string(data)
-	milestones := milestonesOf(p, readRoadmap(text))
+	milestones := milestonesOf(p, read(text))
 	if asJSON {
 		e.warn(p)
-		return e.json(roadmapDoc{1, roadmapFile, strings.ToValidUTF8(text, "\ufffd"), milestones})
+		return e.json(roadmapDoc{1, file, strings.ToValidUTF8(text, "\ufffd"), milestones})
 	}
 	e.print("%s", foldLines(e.styled(text), e.width()))
 	if onTerminal {
@@ -228,6 +233,19 @@ func readRoadmap(text string) roadmap {
 				r.rows[cells[0]] = roadmapRow{name, dateGrammar().FindString(l.Text)}
 			}
 		}
+	}
+	return r
+}
+
+// readGsdRoadmap finds the milestones of a GSD roadmap, known by their versions; the phases know which is theirs.
+func readGsdRoadmap(text string) roadmap {
+	var r roadmap
+	for _, m := range gsd.ParseRoadmap(text).Milestones {
+		status := ""
+		if m.Shipped {
+			status = "shipped"
+		}
+		r.milestones = append(r.milestones, roadmapSection{m.Version, status})
 	}
 	return r
 }

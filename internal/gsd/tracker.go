@@ -69,6 +69,12 @@ func (t *Tracker) Watch() []string {
 	return dirs
 }
 
+// RoadmapFile is the roadmap's path relative to the root, with forward slashes.
+func (t *Tracker) RoadmapFile() string {
+	p := t.place()
+	return p.rel(p.Roadmap())
+}
+
 // Load reads the roadmap, the phase directories and STATE.md.
 func (t *Tracker) Load() (*tracker.Contents, error) {
 	claims, err := t.readClaims()
@@ -136,7 +142,7 @@ func (x tx) Item(id string) (plan.Item, error) {
 			return it, nil
 		}
 	}
-	return plan.Item{}, fmt.Errorf("%w: %q is no phase of %s", tracker.ErrNotFound, id, x.t.place().rel(x.t.place().Roadmap()))
+	return plan.Item{}, fmt.Errorf("%w: %q is no phase of %s", tracker.ErrNotFound, id, x.t.RoadmapFile())
 }
 
 // Claim implements tracker.Tx. GSD has no word for it: the token stands in a file of ours.
