@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"greenlight/internal/gsd"
@@ -65,7 +63,7 @@ func countsOf(pr *project.Project) string {
 }
 
 const (
-	manyFiles = 500       // slice files, and records of attempts, that can be read for every prompt
+	manyFiles = 300       // slice files, and records of attempts, that can be read for every prompt
 	bigFile   = 256 << 10 // bytes of a single file of state
 )
 
@@ -95,18 +93,12 @@ func namesIn(path string, limit int) (int, error) {
 	return len(names), err
 }
 
-var progressGrammar = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?m)^Progress: \[[█░]*\] (\d+)/(\d+) slices\r?$`)
-})
-
 // roughCounts is what a large project costs little to say: the progress as gl last wrote it into STATE.md, behind the table
 // of slices, and the attempts that run.
 func roughCounts(pr *project.Project) string {
 	var parts []string
-	tail, err := tailOf(statedir.Path(pr.Root, "STATE.md"), bigFile)
-	if m := progressGrammar().FindAllSubmatch(tail, -1); err == nil && len(m) > 0 {
-		last := m[len(m)-1]
-		parts = append(parts, fmt.Sprintf("%s/%s done", last[1], last[2]))
+	if done, total, ok := writtenProgress(statedir.Path(pr.Root, "STATE.md")); ok {
+		parts = append(parts, fmt.Sprintf("%d/%d done", done, total))
 	}
 	if live, _, err := pr.Runs.Live(); err == nil && len(live) > 0 {
 		n := 0
@@ -118,6 +110,22 @@ func roughCounts(pr *project.Project) string {
 		parts = append(parts, fmt.Sprintf("%d running", n))
 	}
 	return strings.Join(parts, " | ")
+}
+
+// writtenProgress reads the line `Progress: [#####.....] 18/36 slices` at the end of a generated STATE.md.
+func writtenProgress(path string) (done, total int, ok bool) {
+	tail, err := tailOf(path, bigFile)
+	if err != nil {
+		return 0, 0, false
+	}
+	i := bytes.LastIndex(tail, []byte("\nProgress: ["))
+	if i < 0 {
+		return 0, 0, false
+	}
+	line, _, _ := strings.Cut(string(tail[i+1:]), "\n")
+	_, counts, _ := strings.Cut(line, "] ")
+	n, err := fmt.Sscanf(counts, "%d/%d slices", &done, &total)
+	return done, total, err == nil && n == 2
 }
 
 // tailOf is the end of a file, at most limit bytes.

@@ -147,9 +147,9 @@ func (r *roadmapReader) line(l markdown.Line) {
 	}
 	if m := p.field.FindStringSubmatch(l.Text); m != nil && r.phase != "" {
 		ph := &r.road.Phases[r.at[r.phase]]
-		if !ph.Said {
-			ph.Said = true
+		if !ph.Said && strings.TrimSpace(m[1]) != "" {
 			ph.Depends, ph.Unread = readDepends(m[1])
+			ph.Said = ph.Unread == ""
 		}
 	}
 }

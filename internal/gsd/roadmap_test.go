@@ -102,7 +102,7 @@ func TestRoadmap(t *testing.T) {
 		"3.1 Fix [v1.1] <- 3",
 		"4 Stripe [v1.1] <- 3,3.1,2",
 		"6 Currencies [v2.0] <- 3,3.1,4",
-		`7 Taxes [v2.0] <-  deferred unread "the law"`,
+		`7 Taxes [v2.0] <- 6 deferred unread "the law"`,
 		"10 Last [] <- 7",
 	}
 	for _, eol := range []string{"\n", "\r\n"} {

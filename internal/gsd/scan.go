@@ -25,7 +25,6 @@ type PhaseDir struct {
 	Research     bool   // RESEARCH.md
 	Verification string // status of VERIFICATION.md: passed, gaps_found, human_needed, …; "" without one
 	UAT          string // status of UAT.md: testing, partial, complete, diagnosed; "" without one
-	NextWave     int    // the lowest wave among the plans without a summary; 0 where none says
 	Changed      time.Time
 }
 
@@ -75,15 +74,12 @@ func scanPhase(path, name, key string) PhaseDir {
 	}
 	for _, file := range plans {
 		p.Had = true
-		front := readFront(filepath.Join(path, file))
-		if strings.EqualFold(front.word("status"), "superseded") {
+		if strings.EqualFold(readFront(filepath.Join(path, file)).word("status"), "superseded") {
 			continue
 		}
 		p.Plans++
 		if hasSummary(file, have) {
 			p.Summaries++
-		} else if wave := atoi(front.word("wave")); wave > 0 && (p.NextWave == 0 || wave < p.NextWave) {
-			p.NextWave = wave
 		}
 	}
 	return p

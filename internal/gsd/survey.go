@@ -2,7 +2,9 @@ package gsd
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +28,7 @@ type survey struct {
 	changed  time.Time // when STATE.md last changed
 	cfg      Config
 	waiting  signal
+	unsure   string // why the phases can't be known just now
 	warnings []plan.Warning
 }
 
@@ -74,36 +77,42 @@ func (s *survey) join(dirs []PhaseDir) {
 	}
 }
 
-// readRoadmap takes the phases from ROADMAP.md, and from the directories where that has none.
+// readRoadmap takes the phases from ROADMAP.md, and from the directories where there is none. One that names no phases is
+// maybe being written just now: nothing is made up in its place.
 func (s *survey) readRoadmap(dirs []PhaseDir) {
 	path := s.place.Roadmap()
-	info, err := os.Stat(path)
-	var data []byte
-	switch {
-	case err == nil && (!info.Mode().IsRegular() || info.Size() > maxRoadmap):
-		s.warn(path, "is no roadmap that gl reads")
-	case err == nil:
-		if data, err = os.ReadFile(path); err != nil {
-			s.warn(path, "can't be read: "+err.Error())
-		}
-	}
+	data, err := readRoadmapFile(path)
 	s.road = ParseRoadmap(string(data))
 	s.phases = s.road.Phases
-	if len(s.phases) == 0 {
-		if len(data) > 0 {
-			s.warn(path, "names no phases: gl found no heading like `### Phase 1: Name`")
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if s.phases = phasesOf(dirs); len(s.phases) == 0 {
+			s.warn(path, "is missing, so there are no phases: type "+s.t.slash("new-project")+" in Claude Code")
 		}
-		s.phases = phasesOf(dirs)
+	case err != nil:
+		s.unsure = s.place.rel(path) + " can't be read: " + err.Error()
+	case len(s.phases) == 0:
+		s.unsure = s.place.rel(path) + " names no phases: gl found no heading like `### Phase 1: Name`"
 	}
-	if len(s.phases) == 0 && len(data) == 0 {
-		s.warn(path, "is missing, so there are no phases: type "+s.t.slash("new-project")+" in Claude Code")
-	}
-	s.checkDirs(dirs)
 	for i := range s.phases {
 		if ph := &s.phases[i]; ph.Unread != "" && !ph.Done {
-			s.warn(path, fmt.Sprintf("phase %s depends on %q, which names no phase: it is taken to depend on none", ph.ID, ph.Unread))
+			s.warn(path, fmt.Sprintf("phase %s depends on %q, which names no phase: it is taken to come after the one before it", ph.ID, ph.Unread))
 		}
 	}
+	s.checkDirs(dirs)
+}
+
+func readRoadmapFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is no file")
+	case info.Size() > maxRoadmap:
+		return nil, fmt.Errorf("it has %d MB", info.Size()>>20)
+	}
+	return os.ReadFile(path)
 }
 
 // checkDirs tells of work that the roadmap doesn't know.
@@ -126,9 +135,8 @@ func phasesOf(dirs []PhaseDir) []Phase {
 		if n := len(r.Phases); sentinel(d.Key) || n > 0 && r.Phases[n-1].Key == d.Key {
 			continue
 		}
-		id := phaseToken(stripCode(d.Name))
-		_, slug, _ := strings.Cut(d.Name, id)
-		r.Phases = append(r.Phases, Phase{ID: id, Key: d.Key, Name: strings.ReplaceAll(strings.Trim(slug, "-_ "), "-", " ")})
+		_, slug, _ := strings.Cut(d.Name, phaseToken(stripCode(d.Name)))
+		r.Phases = append(r.Phases, Phase{ID: d.Key, Key: d.Key, Name: strings.ReplaceAll(strings.Trim(slug, "-_ "), "-", " ")})
 	}
 	r.resolve()
 	return r.Phases

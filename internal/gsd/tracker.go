@@ -79,7 +79,10 @@ func (t *Tracker) RoadmapFile() string {
 func (t *Tracker) Load() (*tracker.Contents, error) {
 	claims, err := t.readClaims()
 	s := t.survey()
-	c := &tracker.Contents{Noun: "phase", Items: s.items(claims), Evidence: s.gone(), Warnings: s.warnings}
+	c := &tracker.Contents{Noun: "phase", Items: s.items(claims), Unsure: s.unsure, Evidence: s.gone(), Warnings: s.warnings}
+	if s.unsure != "" {
+		c.Warnings = append(c.Warnings, plan.Warning{Path: t.RoadmapFile(), Message: s.unsure})
+	}
 	if err != nil {
 		c.Warnings = append(c.Warnings, plan.Warning{Path: claimsRel, Message: "ignored: " + err.Error() + "; claims of this project are not known"})
 	}
