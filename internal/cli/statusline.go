@@ -85,7 +85,7 @@ func printStatusline(e *env, compact bool) {
 	line.front = cfg.Front
 	line.columns, _ = strconv.Atoi(e.getenv("COLUMNS"))
 	if line.task = currentTask(e.getenv, client.text("session_id")); line.task == "" {
-		line.state = within(stateLimit, func() string { return projectState(e.getenv, dir, compact || cfg.Compact) })
+		line.state = inTime(stateLimit, func() string { return projectState(e.getenv, dir, compact || cfg.Compact) })
 	}
 	e.print("%s\n", line)
 }
@@ -93,8 +93,8 @@ func printStatusline(e *env, compact bool) {
 // stateLimit is how long the project's state may take: a disk that hangs must not keep a prompt.
 const stateLimit = 200 * time.Millisecond
 
-// within is what f returns, "" when that takes longer than limit or fails badly.
-func within(limit time.Duration, f func() string) string {
+// inTime is what f returns, "" when that takes longer than limit or fails badly.
+func inTime(limit time.Duration, f func() string) string {
 	result := make(chan string, 1)
 	go func() {
 		defer func() {
