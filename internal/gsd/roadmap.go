@@ -109,18 +109,7 @@ func (r *roadmapReader) comment(text string) bool {
 }
 
 func (r *roadmapReader) line(l markdown.Line) {
-	p := roadmapPatterns()
-	switch lower := strings.ToLower(l.Text); {
-	case strings.Contains(lower, "<details"):
-		r.outer, r.phase = r.milestone, ""
-		r.level = 0
-	case strings.Contains(lower, "</details"):
-		r.milestone, r.phase = r.outer, ""
-	}
-	if m := p.summary.FindStringSubmatch(l.Text); m != nil {
-		if v := readMilestone(m[1]); v.Version != "" {
-			r.enter(v, 0)
-		}
+	if r.folded(l.Text) {
 		return
 	}
 	if l.Level > 0 {
@@ -134,18 +123,44 @@ func (r *roadmapReader) line(l markdown.Line) {
 		}
 		return
 	}
-	if m := p.bullet.FindStringSubmatch(l.Text); m != nil {
+	r.text(l.Text)
+}
+
+// folded follows <details> blocks, whose summary may name a milestone, and says whether the line is such a summary.
+func (r *roadmapReader) folded(text string) bool {
+	switch lower := strings.ToLower(text); {
+	case strings.Contains(lower, "<details"):
+		r.outer, r.phase = r.milestone, ""
+		r.level = 0
+	case strings.Contains(lower, "</details"):
+		r.milestone, r.phase = r.outer, ""
+	}
+	m := roadmapPatterns().summary.FindStringSubmatch(text)
+	if m == nil {
+		return false
+	}
+	if v := readMilestone(m[1]); v.Version != "" {
+		r.enter(v, 0)
+	}
+	return true
+}
+
+// text reads a line of a list or a paragraph: a phase of the checklist, a milestone's range of phases, what a phase
+// depends on.
+func (r *roadmapReader) text(text string) {
+	p := roadmapPatterns()
+	if m := p.bullet.FindStringSubmatch(text); m != nil {
 		ph := r.add(m[4], m[5], m[2]+m[3] != "")
 		ph.Done = ph.Done || strings.EqualFold(m[1], "x")
 		return
 	}
-	if m := p.span.FindStringSubmatch(l.Text); m != nil && r.phase == "" {
-		if v := readMilestone(l.Text); v.Version != "" {
+	if m := p.span.FindStringSubmatch(text); m != nil && r.phase == "" {
+		if v := readMilestone(text); v.Version != "" {
 			r.spans = append(r.spans, milestoneSpan{v, atoi(m[1]), atoi(m[2])})
 		}
 		return
 	}
-	if m := p.field.FindStringSubmatch(l.Text); m != nil && r.phase != "" {
+	if m := p.field.FindStringSubmatch(text); m != nil && r.phase != "" {
 		ph := &r.road.Phases[r.at[r.phase]]
 		if !ph.Said && strings.TrimSpace(m[1]) != "" {
 			ph.Depends, ph.Unread = readDepends(m[1])
