@@ -35,7 +35,7 @@ A GSD project shows its milestone and phase, shortly with --compact or "statusli
 It writes nothing and doesn't fail. NO_COLOR takes the colours away.
 
 Exit codes: 0 printed; 2 wrong usage.`,
-		Example:           "  gl statusline < /dev/null\n  echo '{\"model\":{\"display_name\":\"Opus\"}}' | gl statusline",
+		Example:           "  gl statusline\n  echo '{\"model\":{\"display_name\":\"Opus\"}}' | gl statusline",
 		Args:              args(cobra.NoArgs),
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // nothing here is a reason to fail
 		RunE: func(*cobra.Command, []string) error {
@@ -71,7 +71,8 @@ func printStatusline(e *env, compact bool) {
 	if e.dirFlag != "" || !filepath.IsAbs(dir) {
 		dir, _ = e.dir()
 	}
-	line := statusBar{model: client.text("model", "display_name"), dir: filepath.Base(dir), context: client.used(), colour: e.colourful(client != nil)}
+	line := statusBar{model: client.text("model", "display_name"), dir: filepath.Base(dir), context: client.used(),
+		colour: e.coloursOn(client != nil || isTerminal(e.out))} // Claude Code reads through a pipe and takes colours
 	if line.model == "" {
 		line.model = client.text("model")
 	}
@@ -166,14 +167,6 @@ func (c client) used() int {
 		return int(math.Round(max(0, min(100, 100-n))))
 	}
 	return -1
-}
-
-// colourful says whether the line may have colours: Claude Code, which reads it through a pipe, takes them.
-func (e *env) colourful(forClient bool) bool {
-	if e.getenv("NO_COLOR") != "" || e.noColor || e.getenv("TERM") == "dumb" {
-		return false
-	}
-	return forClient || isTerminal(e.out)
 }
 
 // A statusBar is the line, its texts as they are in files.
