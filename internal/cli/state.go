@@ -170,12 +170,16 @@ func only(fields []keyValue, st *plan.State, key string) ([]keyValue, error) {
 
 // fieldsOf returns the fields of the slice's file in the file's order, or what the plan knows where there is no file.
 func fieldsOf(pr *project.Project, st *plan.State) ([]keyValue, error) {
+	known := []keyValue{
+		{"id", st.ID}, {"name", st.Name}, {"status", st.Status}, {"milestone", st.Milestone},
+		{"deps", strings.Join(st.Deps, ", ")},
+	}
+	if pr.Slices == nil { // another system's
+		return append(known, keyValue{"step", st.Step}), nil
+	}
 	f, err := pr.Slices.Read(st.ID)
 	if errors.Is(err, tracker.ErrNotFound) {
-		return []keyValue{
-			{"id", st.ID}, {"name", st.Name}, {"status", st.Status}, {"milestone", st.Milestone},
-			{"deps", strings.Join(st.Deps, ", ")},
-		}, nil
+		return known, nil
 	}
 	if err != nil {
 		return nil, err
