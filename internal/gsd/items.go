@@ -1,6 +1,7 @@
 package gsd
 
 import (
+	"slices"
 	"strings"
 
 	"greenlight/internal/plan"
@@ -106,6 +107,8 @@ func (s *survey) person(ph *Phase, step string) (what string, next []string) {
 	switch {
 	case s.asked(ph):
 		return strings.TrimSuffix("an answer: "+s.waiting.Question, ": "), []string{"gl gsd state signal-resume"}
+	case !s.due(ph): // nobody need think of it yet
+		return "", nil
 	case ph.Deferred:
 		return "its time: the roadmap defers it", nil
 	case s.later(ph):
@@ -118,6 +121,17 @@ func (s *survey) person(ph *Phase, step string) (what string, next []string) {
 		return "a person's test", command("verify-work", "")
 	}
 	return "", nil
+}
+
+// due says whether all that the phase depends on is complete.
+func (s *survey) due(ph *Phase) bool {
+	for _, dep := range ph.Depends {
+		i := slices.IndexFunc(s.phases, func(p Phase) bool { return p.Key == dep })
+		if i >= 0 && s.step(&s.phases[i]) != stepDone || i < 0 && s.gone()[dep] == "" {
+			return false
+		}
+	}
+	return true
 }
 
 // asked says whether GSD's question is about the phase: it names it, or the phase is where the project stands.

@@ -180,6 +180,15 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
+// A phase asks for a person only when it is its turn.
+func TestDue(t *testing.T) {
+	tr := project(t, map[string]string{".planning/ROADMAP.md": "### Phase 3: A\n**Depends on**: Phase 2\n### Phase 4: B\n### Phase 5: C\n**Depends on**: Phase 9\n"})
+	want := []string{"3 pending plan: a discussion", "4 pending plan", "5 pending plan"}
+	if d := cmp.Diff(want, shown(t, tr)); d != "" {
+		t.Error(d)
+	}
+}
+
 func TestWithoutRoadmap(t *testing.T) {
 	tr := project(t, map[string]string{".planning/STATE.md": "", ".planning/phases/01-base-camp/": "", ".planning/phases/02-top/02-01-PLAN.md": ""})
 	c, _ := tr.Load()
