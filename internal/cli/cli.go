@@ -53,6 +53,10 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 			}
 		}
 	}
+	if compact, ok := statuslineArgs(args); ok {
+		printStatusline(e, compact)
+		return exitOK
+	}
 	debug.SetGCPercent(400) // most commands are over before collecting pays; a drain takes it back
 	root := newRoot(e)
 	root.SetArgs(args)
@@ -170,13 +174,13 @@ and ends by what became of the work. Output that can't be written for another re
 	add(groupBegin, newInit(e), newDesign(e), paged(e, newRoadmap(e)))
 	add(groupBuild, newSlice(e), newQuick(e), newAccept(e), newReject(e), newRetry(e))
 	add(groupState, paged(e, newStatus(e)), paged(e, newWhy(e)), paged(e, newGraph(e)), paged(e, newLogs(e), "follow"),
-		paged(e, newDebug(e), "run-tests"), paged(e, newChangelog(e)))
+		paged(e, newDebug(e), "run-tests"), paged(e, newChangelog(e)), newStatusline(e))
 	add(groupRun, newAttach(e), newStop(e))
 	add(groupCode, newAssess(e), newMap(e), newWrap(e))
 	add(groupRelease, newShip(e))
 	add(groupSession, newPause(e), newResume(e))
 	add(groupFiles, newState(e), newAddSlice(e), newMigrate(e), newSettings(e), newDoctor(e))
-	add(groupSibling, newSpecwright(e))
+	add(groupSibling, newSpecwright(e), newGsd(e))
 	add(groupAdmin, newInstall(e), newUninstall(e), newCheck(e), newHook(e), newRef(e), newDemo(e), newCompletion(e, root), newVersion(e))
 	root.AddCommand(newEnvironment())
 	root.SetHelpCommand(newHelp(e, root, order))

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"greenlight/internal/git"
+	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 	"greenlight/internal/tracker"
 )
@@ -115,7 +116,7 @@ func (x *debugging) body(s *debugSlice) error {
 		return err
 	}
 	text := string(f.Bytes())
-	if part, ok := mdSection(text, "Files"); ok {
+	if part, ok := markdown.Section(text, "Files"); ok {
 		for _, item := range listItems(part) {
 			path := strings.TrimSuffix(firstWord(item), ",")
 			if filepath.IsLocal(path) && strings.ContainsAny(path, "./") && !slices.Contains(s.Files, path) {
@@ -123,7 +124,7 @@ func (x *debugging) body(s *debugSlice) error {
 			}
 		}
 	}
-	part, _ := mdSection(text, "Contracts")
+	part, _ := markdown.Section(text, "Contracts")
 	names := listItems(part)
 	if field, ok := f.Get("contracts"); ok {
 		names = append(names, strings.Split(strings.Trim(field, "[]"), ",")...)
@@ -143,10 +144,10 @@ var contractID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // listItems are the texts of a list's items.
 func listItems(text string) []string {
 	var items []string
-	for l := range mdLines(text) {
-		body := strings.TrimLeft(l.text, " \t")
+	for l := range markdown.Lines(text) {
+		body := strings.TrimLeft(l.Text, " \t")
 		for _, mark := range []string{"- ", "* ", "+ "} {
-			if item, ok := strings.CutPrefix(body, mark); ok && !l.code {
+			if item, ok := strings.CutPrefix(body, mark); ok && !l.Code {
 				items = append(items, strings.TrimSpace(item))
 			}
 		}
@@ -167,9 +168,9 @@ func firstWord(s string) string {
 // findContract finds the heading that names the contract.
 func findContract(text, id string) debugContract {
 	c := debugContract{ID: id}
-	for l := range mdLines(text) {
-		if l.level > 0 && hasWord(l.title, id) {
-			c.Heading, c.Line = &l.title, &l.n
+	for l := range markdown.Lines(text) {
+		if l.Level > 0 && hasWord(l.Title, id) {
+			c.Heading, c.Line = &l.Title, &l.N
 			break
 		}
 	}

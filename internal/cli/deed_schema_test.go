@@ -30,11 +30,13 @@ var deedSchemas = map[string][]deed{
 		{nil, []string{"assess", "--dry-run", "--json", "--agent", "rehearsal"}}},
 	"slice":      {{everyClass, []string{"slice", "--dry-run", "--json", "--agent", "rehearsal"}}},
 	"state-show": {{everyClass, []string{"state", "show", "S-1", "--json"}}, {graphOnly, []string{"state", "show", "S-1", "--json"}}},
+	"gsd-line":   {{position, []string{"gsd", "line", "--json"}}, {map[string]string{"../.planning/STATE.md": ""}, []string{"gsd", "line", "--json"}}},
 	"logs":       {{logged, []string{"logs", "S-5", "--json"}}, {vanished, []string{"logs", "S-2", "--json"}}},
 }
 
 var (
 	legacy    = map[string]string{"STATE.md": "| ID | Name | Status | Deps |\n|----|------|--------|------|\n| S-1 | Sign up | done | — |\n| S-2 | Log in | pending | S-1 |\n"}
+	position  = map[string]string{"../.planning/STATE.md": "---\nstatus: x\nmilestone: v1\nnext_phases: [1]\nprogress: {percent: 50}\n---\nPhase: 1 of 2 (A)\n"}
 	graphOnly = map[string]string{"GRAPH.json": `{"slices": [{"id": "S-1"}]}`}
 	paused    = map[string]string{"slices/S-2.md": "---\nid: S-2\nstatus: pending\n---\n", ".continue-here.S-2.md": "# Go on\n",
 		"project-state.json": `{"paused": {"S-2": {"paused_at": "2026-01-01T00:00:00Z", "resume_file": ".greenlight/.continue-here.S-2.md"}}}`}

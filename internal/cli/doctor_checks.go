@@ -176,7 +176,7 @@ func checkSlices(x *exam) []finding {
 // checkGraph looks at the dependencies as they came out of graph and files.
 func checkGraph(x *exam) []finding {
 	var all []finding
-	if why := x.p.Snapshot.Unsure; why != "" && x.conflicts[graphPath] == 0 {
+	if why := x.p.Snapshot.Unsure; why != "" && x.pr.Slices != nil && x.conflicts[graphPath] == 0 {
 		all = append(all, found(isError, graphPath, why+"; nothing is launched where slices name no deps themselves", "edit "+graphPath))
 	}
 	for _, c := range x.p.Cycles {

@@ -25,6 +25,10 @@ func newEnvironment() *cobra.Command {
   LANG
   TMUX                not empty: gl is in a tmux already, so gl attach prints how to attach instead of doing it
   HOME                where the look for a project ends
+  CLAUDE_CONFIG_DIR   where Claude Code's own files are, else HOME/.claude
+  COLUMNS             how wide gl statusline may be
+  GSD_WORKSTREAM      which workstream of a GSD project is meant, else the one that GSD has stored; GSD_PROJECT, below
+                      which directory of .planning
   XDG_CACHE_HOME      where gl init and gl design lay the plugin for their conversation, else HOME/.cache
 
 gl sets for the agents that it starts:

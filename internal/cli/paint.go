@@ -20,7 +20,10 @@ func (e *env) paint(colour, text string) string {
 
 // colours says whether text may be coloured: the words that forbid it come first, then the one that demands it, and
 // with none of them it is a matter of the terminal. Documents for programs are never painted.
-func (e *env) colours() bool {
+func (e *env) colours() bool { return e.coloursOn(isTerminal(e.out)) }
+
+// coloursOn is colours where something else than a terminal may take them.
+func (e *env) coloursOn(takes bool) bool {
 	switch force := e.getenv("CLICOLOR_FORCE"); {
 	case e.noColor, e.getenv("NO_COLOR") != "", e.getenv("TERM") == "dumb":
 		return false
@@ -29,5 +32,5 @@ func (e *env) colours() bool {
 	case e.getenv("CLICOLOR") == "0":
 		return false
 	}
-	return isTerminal(e.out)
+	return takes
 }

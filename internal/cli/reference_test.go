@@ -100,7 +100,7 @@ func markdownIndex(root *cobra.Command, all []*cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(generated + "\n# Commands of gl\n\n" + markdownBlocks(root))
 	row := func(c *cobra.Command) {
-		fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", markdown(shape(c)), pageName(c), markdown(c.Short))
+		fmt.Fprintf(&b, "| [%s](%s.md) | %s |\n", asMarkdown(shape(c)), pageName(c), asMarkdown(c.Short))
 	}
 	for _, g := range root.Groups() {
 		fmt.Fprintf(&b, "\n## %s\n\n| | |\n|---|---|\n", strings.TrimSuffix(g.Title, ":"))
@@ -126,7 +126,7 @@ func markdownIndex(root *cobra.Command, all []*cobra.Command) string {
 
 func markdownPage(c *cobra.Command) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n# %s\n\n%s.\n\n", generated, c.CommandPath(), markdown(c.Short))
+	fmt.Fprintf(&b, "%s\n# %s\n\n%s.\n\n", generated, c.CommandPath(), asMarkdown(c.Short))
 	if c.Runnable() {
 		b.WriteString(markdownCode(c.UseLine()) + "\n")
 	}
@@ -141,14 +141,14 @@ func markdownPage(c *cobra.Command) string {
 	}
 	subs := ""
 	for _, sub := range below(c) {
-		subs += fmt.Sprintf("- [%s](%s.md): %s\n", markdown(shape(sub)), pageName(sub), markdown(sub.Short))
+		subs += fmt.Sprintf("- [%s](%s.md): %s\n", asMarkdown(shape(sub)), pageName(sub), asMarkdown(sub.Short))
 	}
 	section("Commands", subs)
 	if c.Runnable() {
 		section("Flags", markdownCode(flagLines(c.LocalFlags(), 0)))
 	}
 	if _, exit := explained(c); exit != "" {
-		section("Exit codes", markdown(exit)+"\n")
+		section("Exit codes", asMarkdown(exit)+"\n")
 	}
 	up := "[all commands and the flags of every command](README.md)"
 	if p := c.Parent(); p.HasParent() {
@@ -168,7 +168,7 @@ func markdownBlocks(c *cobra.Command) string {
 		if p.verbatim {
 			parts = append(parts, markdownCode(p.text))
 		} else {
-			parts = append(parts, markdown(p.text)+"\n")
+			parts = append(parts, asMarkdown(p.text)+"\n")
 		}
 	}
 	return strings.Join(parts, "\n")
@@ -176,7 +176,7 @@ func markdownBlocks(c *cobra.Command) string {
 
 func markdownCode(text string) string { return "```\n" + strings.TrimRight(text, "\n") + "\n```\n" }
 
-func markdown(text string) string {
+func asMarkdown(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", `\<`, "`", "\\`", "[", `\[`, "]", `\]`, "|", `\|`).Replace(text)
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/gsd"
+	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 )
 
@@ -24,8 +26,8 @@ func newRoadmap(e *env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "roadmap",
 		Short: "Print ROADMAP.md, and how far its milestones are",
-		Long: `Print .greenlight/ROADMAP.md. On a terminal its headings stand out, and below it stands how far each milestone is, from
-the slices; into a pipe or a file it goes byte for byte.
+		Long: `Print .greenlight/ROADMAP.md, or a GSD project's .planning/ROADMAP.md. On a terminal its headings stand out, and below it
+stands how far each milestone is, from the slices; into a pipe or a file it goes byte for byte.
 
 To plan a new milestone, or to archive one that is done, talk to the agent: gl roadmap milestone, gl roadmap archive.
 
@@ -87,9 +89,13 @@ func runRoadmap(e *env, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	data, err := os.ReadFile(filepath.Join(pr.Root, roadmapFile))
+	file, begin, read := roadmapFile, "run gl roadmap milestone", readRoadmap
+	if g, ok := pr.Tracker.(*gsd.Tracker); ok {
+		file, begin, read = g.RoadmapFile(), "type /gsd-new-project in Claude Code", readGsdRoadmap
+	}
+	data, err := os.ReadFile(filepath.Join(pr.Root, filepath.FromSlash(file)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no %s: run gl roadmap milestone in Claude Code to plan one", roadmapFile)
+		return fmt.Errorf("there is no %s: %s to plan one", file, begin)
 	}
 	if err != nil {
 		return err
@@ -104,10 +110,10 @@ func runRoadmap(e *env, asJSON bool) error {
 		return err
 	}
 	text := string(data)
-	milestones := milestonesOf(p, readRoadmap(text))
+	milestones := milestonesOf(p, read(text))
 	if asJSON {
 		e.warn(p)
-		return e.json(roadmapDoc{1, roadmapFile, strings.ToValidUTF8(text, "\ufffd"), milestones})
+		return e.json(roadmapDoc{1, file, strings.ToValidUTF8(text, "\ufffd"), milestones})
 	}
 	e.print("%s", foldLines(e.styled(text), e.width()))
 	if onTerminal {
@@ -119,9 +125,9 @@ func runRoadmap(e *env, asJSON bool) error {
 // styled is a Markdown document for a terminal: what it says is kept, headings are bold.
 func (e *env) styled(text string) string {
 	var b strings.Builder
-	for l := range mdLines(text) {
-		line := agent.Clean(l.text)
-		if l.level > 0 {
+	for l := range markdown.Lines(text) {
+		line := agent.Clean(l.Text)
+		if l.Level > 0 {
 			line = e.paint(bold, line)
 		}
 		b.WriteString(line + "\n")
@@ -205,28 +211,41 @@ var (
 func readRoadmap(text string) roadmap {
 	r := roadmap{rows: map[string]roadmapRow{}}
 	name, level := "", 0
-	for l := range mdLines(text) {
-		m := milestoneHeading().FindStringSubmatch(l.title)
+	for l := range markdown.Lines(text) {
+		m := milestoneHeading().FindStringSubmatch(l.Title)
 		switch {
-		case l.code:
-		case l.level > 0 && m == nil:
-			if l.level <= level { // a section of another kind
+		case l.Code:
+		case l.Level > 0 && m == nil:
+			if l.Level <= level { // a section of another kind
 				name = ""
 			}
-		case l.level > 0:
+		case l.Level > 0:
 			if m[1] != "" {
-				name, level = m[1], l.level
+				name, level = m[1], l.Level
 				r.milestones = append(r.milestones, roadmapSection{m[1], m[2]})
 			}
 		case name != "":
-			cells := mdCells(l.text)
+			cells := markdown.Cells(l.Text)
 			if len(cells) == 0 || strings.Trim(cells[0], "-: ") == "" {
 				continue
 			}
 			if _, twice := r.rows[cells[0]]; !twice {
-				r.rows[cells[0]] = roadmapRow{name, dateGrammar().FindString(l.text)}
+				r.rows[cells[0]] = roadmapRow{name, dateGrammar().FindString(l.Text)}
 			}
 		}
+	}
+	return r
+}
+
+// readGsdRoadmap finds the milestones of a GSD roadmap, known by their versions; the phases know which is theirs.
+func readGsdRoadmap(text string) roadmap {
+	var r roadmap
+	for _, m := range gsd.ParseRoadmap(text).Milestones {
+		status := ""
+		if m.Shipped {
+			status = "shipped"
+		}
+		r.milestones = append(r.milestones, roadmapSection{m.Version, status})
 	}
 	return r
 }

@@ -173,9 +173,14 @@ func newJob(e *env, pr *project.Project, o sliceOptions, name string) (*job, err
 			return nil, &exitError{exitUsage, err}
 		}
 	}
-	if j.agent.Prompts == agent.MethodText {
-		j.text, err = commandText(name)
+	if j.agent.Prompts != agent.MethodText {
+		return j, nil
 	}
+	if pr.Slices == nil && name == "slice" { // our method would be told to work on another system's state
+		return nil, fmt.Errorf("%s knows no slash commands, and %s is worked on by its own: use --agent claude, or a command line in parallel.agents with {prompt} in it",
+			j.agent.Name, pr.System().Name)
+	}
+	j.text, err = commandText(name)
 	return j, err
 }
 

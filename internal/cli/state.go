@@ -170,8 +170,8 @@ func fieldsOf(pr *project.Project, st *plan.State) ([]keyValue, error) {
 		{"id", st.ID}, {"name", st.Name}, {"status", st.Status}, {"milestone", st.Milestone},
 		{"deps", strings.Join(st.Deps, ", ")},
 	}
-	if pr.Slices == nil { // a sibling's project
-		return known, nil
+	if pr.Slices == nil { // another system's
+		return append(known, keyValue{"step", st.Step}), nil
 	}
 	f, err := pr.Slices.Read(st.ID)
 	if errors.Is(err, tracker.ErrNotFound) {

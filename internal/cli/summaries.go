@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 	"greenlight/internal/slice"
 )
@@ -169,14 +170,14 @@ func firstOf(all ...string) string {
 // splitTitle takes the first heading off a document, with the frontmatter's fences before it.
 func splitTitle(text string) (title, body string) {
 	var b strings.Builder
-	for l := range mdLines(text) {
-		if title == "" && l.level == 1 {
-			title = l.title
+	for l := range markdown.Lines(text) {
+		if title == "" && l.Level == 1 {
+			title = l.Title
 			continue
 		}
-		b.WriteString(l.text + "\n")
+		b.WriteString(l.Text + "\n")
 	}
-	return title, trimLines(b.String())
+	return title, markdown.TrimLines(b.String())
 }
 
 // titleOf is the heading without the id that it begins with.
@@ -197,11 +198,11 @@ var fieldGrammar = sync.OnceValue(func() *regexp.Regexp {
 
 // fieldIn is the value of a line `key: value`, `**Key:** value` or `- Key: value` before the first section.
 func fieldIn(body, key string) string {
-	for l := range mdLines(body) {
-		if l.level > 0 {
+	for l := range markdown.Lines(body) {
+		if l.Level > 0 {
 			break
 		}
-		if m := fieldGrammar().FindStringSubmatch(l.text); m != nil && strings.EqualFold(m[1], key) {
+		if m := fieldGrammar().FindStringSubmatch(l.Text); m != nil && strings.EqualFold(m[1], key) {
 			return strings.Trim(m[2], `"'`+"`")
 		}
 	}
@@ -211,22 +212,22 @@ func fieldIn(body, key string) string {
 // changedText is what a summary says about what changed: the section of that name, else the first paragraph.
 func changedText(body string) string {
 	for _, title := range []string{"What Changed", "What Was Built", "What Changed and Why", "Summary", "Changes"} {
-		if text, ok := mdSection(body, title); ok && text != "" {
+		if text, ok := markdown.Section(body, title); ok && text != "" {
 			return text
 		}
 	}
 	var lines []string
-	for l := range mdLines(body) {
-		blank := strings.TrimSpace(l.text) == ""
+	for l := range markdown.Lines(body) {
+		blank := strings.TrimSpace(l.Text) == ""
 		switch {
-		case l.level > 0, l.text == "---", len(lines) == 0 && (blank || isField(l.text)):
+		case l.Level > 0, l.Text == "---", len(lines) == 0 && (blank || isField(l.Text)):
 			if len(lines) > 0 {
 				return strings.Join(lines, "\n")
 			}
-		case blank && !l.code:
+		case blank && !l.Code:
 			return strings.Join(lines, "\n")
 		default:
-			lines = append(lines, l.text)
+			lines = append(lines, l.Text)
 		}
 	}
 	return strings.Join(lines, "\n")

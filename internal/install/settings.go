@@ -201,11 +201,28 @@ func (j *job) mergeLine(next *settings, doc *jsonedit.Doc) error {
 		return nil // it is recorded, or it is the user's own
 	case there && !halfway && !(j.o.Force && j.o.StatusLine):
 		next.Line, next.Was = false, ""
-		j.step(Keep, j.t.Settings, "it has another statusLine", nil)
+		j.step(Keep, j.t.Settings, "it has another statusLine, "+named(cur), nil)
 		return nil
 	}
 	next.Line, next.Was = true, string(cur)
 	return doc.Set(json.RawMessage(statusLine), statusKey)
+}
+
+// named is what a status line runs, for a message.
+func named(line json.RawMessage) string {
+	const most = 80
+	var v struct {
+		Command string `json:"command"`
+	}
+	_ = json.Unmarshal(line, &v) // what is no object is named as it is
+	text := []rune(v.Command)
+	if len(text) == 0 {
+		text = []rune(string(compact(line)))
+	}
+	if len(text) > most {
+		text = append(text[:most], '…')
+	}
+	return fmt.Sprintf("%q", string(text))
 }
 
 func sameJSON(a, b json.RawMessage) bool { return bytes.Equal(compact(a), compact(b)) }

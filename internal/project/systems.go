@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/gsd"
 	"greenlight/internal/slice"
 	"greenlight/internal/specwright"
 	"greenlight/internal/statedir"
@@ -29,6 +30,7 @@ func systems() []System {
 	return []System{
 		{greenlight, "Greenlight", "gl state", []string{statedir.Name + "/"}, func(root string) tracker.Tracker { return slice.Open(root) }},
 		{"specwright", "Specwright", "gl sw", []string{specwright.StateFile}, func(root string) tracker.Tracker { return specwright.Open(root) }},
+		{"gsd", "GSD", "gl gsd", []string{".planning/"}, func(root string) tracker.Tracker { return gsd.Open(root) }},
 	}
 }
 

@@ -1,35 +1,37 @@
-package cli
+// Package markdown takes Markdown documents apart as far as state needs it: lines that know whether they are headings or
+// code, the cells of a table, the text of a section. It changes nothing.
+package markdown
 
 import (
 	"iter"
 	"strings"
 )
 
-// An mdLine is one line of a Markdown document, without its line end.
-type mdLine struct {
-	n     int // from 1
-	text  string
-	level int    // of a heading; 0 for any other line
-	title string // of a heading
-	code  bool   // in a fenced block, its fences included
+// A Line is one line of a Markdown document, without its line end.
+type Line struct {
+	N     int // from 1
+	Text  string
+	Level int    // of a heading; 0 for any other line
+	Title string // of a heading
+	Code  bool   // in a fenced block, its fences included
 }
 
-// mdLines goes through a document's lines. A byte order mark is left out.
-func mdLines(text string) iter.Seq[mdLine] {
-	return func(yield func(mdLine) bool) {
+// Lines goes through a document's lines. A byte order mark is left out.
+func Lines(text string) iter.Seq[Line] {
+	return func(yield func(Line) bool) {
 		fence := ""
 		n := 0
 		for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
 			n++
-			l := mdLine{n: n, text: strings.TrimRight(line, "\r\n"), code: fence != ""}
-			body := strings.TrimLeft(l.text, " ")
+			l := Line{N: n, Text: strings.TrimRight(line, "\r\n"), Code: fence != ""}
+			body := strings.TrimLeft(l.Text, " ")
 			switch mark := fenceOf(body); {
 			case fence == "" && mark != "":
-				fence, l.code = mark, true
+				fence, l.Code = mark, true
 			case fence != "" && strings.HasPrefix(mark, fence) && strings.TrimSpace(body) == mark:
 				fence = ""
 			case fence == "":
-				l.level, l.title = mdHeading(l.text)
+				l.Level, l.Title = headingOf(l.Text)
 			}
 			if !yield(l) {
 				return
@@ -48,7 +50,7 @@ func fenceOf(body string) string {
 	return ""
 }
 
-func mdHeading(line string) (level int, title string) {
+func headingOf(line string) (level int, title string) {
 	after := strings.TrimLeft(line, "#")
 	level = len(line) - len(after)
 	if level == 0 || level > 6 || after != "" && after[0] != ' ' && after[0] != '\t' {
@@ -57,8 +59,8 @@ func mdHeading(line string) (level int, title string) {
 	return level, strings.Trim(after, " \t")
 }
 
-// mdCells are the cells of a table's row; nil for another line.
-func mdCells(line string) []string {
+// Cells are the cells of a table's row; nil for another line.
+func Cells(line string) []string {
 	line = strings.TrimSpace(line)
 	if !strings.HasPrefix(line, "|") {
 		return nil
@@ -71,28 +73,28 @@ func mdCells(line string) []string {
 	return cells
 }
 
-// mdSection is the text below the first heading of that title (case doesn't count), up to the next of its level or
+// Section is the text below the first heading of that title (case doesn't count), up to the next of its level or
 // above; false for none.
-func mdSection(text, title string) (string, bool) {
+func Section(text, title string) (string, bool) {
 	var b strings.Builder
 	level := 0
-	for l := range mdLines(text) {
+	for l := range Lines(text) {
 		switch {
 		case level == 0:
-			if l.level > 1 && strings.EqualFold(l.title, title) {
-				level = l.level
+			if l.Level > 1 && strings.EqualFold(l.Title, title) {
+				level = l.Level
 			}
 			continue
-		case l.level > 0 && l.level <= level:
-			return trimLines(b.String()), true
+		case l.Level > 0 && l.Level <= level:
+			return TrimLines(b.String()), true
 		}
-		b.WriteString(l.text + "\n")
+		b.WriteString(l.Text + "\n")
 	}
-	return trimLines(b.String()), level > 0
+	return TrimLines(b.String()), level > 0
 }
 
-// trimLines takes the blank lines at both ends away.
-func trimLines(s string) string {
+// TrimLines takes the blank lines at both ends away.
+func TrimLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for len(lines) > 0 && strings.TrimSpace(lines[0]) == "" {
 		lines = lines[1:]

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/gsd"
+)
+
+func newGsdLine(e *env) *cobra.Command {
+	var compact, asJSON bool
+	c := &cobra.Command{
+		Use:   "line",
+		Short: "Print the state's segment of the status line",
+		Long: `Print where a GSD project stands, in one line, as GSD's own status line has it: the milestone with its bar, then the phase
+that a command works on, or the command to run next, or that the milestone is complete, or the status and the phase. It is
+for a status line of your own; gl statusline is a whole one.
+
+The project is found from here upwards; with workstreams GSD_WORKSTREAM, or the one that GSD has stored, is the one shown. At
+most 256 kB of STATE.md are read, and nothing is written.
+
+Exit codes: 0 printed; 1 there is no GSD state here, or it can't be read; 2 wrong usage.`,
+		Example: "  gl gsd line\n  gl gsd line --compact\n  gl gsd line --json | jq -r .position.percent",
+		Args:    args(cobra.NoArgs),
+		RunE:    func(*cobra.Command, []string) error { return runGsdLine(e, compact, asJSON) },
+	}
+	c.Flags().BoolVar(&compact, "compact", false, "in few columns: v1.12 · P7/12 · executing")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
+
+// maxGsdLine is how many characters the line may have that somebody else puts into a status line.
+const maxGsdLine = 4 << 10
+
+type gsdLineDoc struct {
+	SchemaVersion int             `json:"schema_version"`
+	Line          string          `json:"line"`
+	Compact       string          `json:"compact"`
+	Position      gsdPositionJSON `json:"position"`
+}
+
+// gsdPositionJSON is what the line is made of, as the file has it.
+type gsdPositionJSON struct {
+	Status          *string  `json:"status"`
+	Milestone       *string  `json:"milestone"`
+	MilestoneName   *string  `json:"milestone_name"`
+	ActivePhase     *string  `json:"active_phase"`
+	NextAction      *string  `json:"next_action"`
+	NextPhases      []string `json:"next_phases"`
+	CompletedPhases *string  `json:"completed_phases"`
+	TotalPhases     *string  `json:"total_phases"`
+	Percent         *string  `json:"percent"`
+	PhaseNumber     *string  `json:"phase_number"`
+	PhaseTotal      *string  `json:"phase_total"`
+	PhaseName       *string  `json:"phase_name"`
+	NoWorkstream    bool     `json:"no_workstream"`
+}
+
+func runGsdLine(e *env, compact, asJSON bool) error {
+	dir, err := e.dir()
+	if err != nil {
+		return err
+	}
+	p, ok := gsd.ReadPosition(dir, e.getenv)
+	if !ok {
+		return fmt.Errorf("%s: no .planning/STATE.md that can be read, here or above: type /gsd-new-project in Claude Code to begin one", dir)
+	}
+	if !asJSON {
+		e.print("%s\n", clip(positionText(p, compact), maxGsdLine))
+		return nil
+	}
+	next := p.NextPhases
+	if next == nil {
+		next = []string{}
+	}
+	return e.json(gsdLineDoc{1, p.String(), p.Compact(), gsdPositionJSON{
+		Status: known(p.Status), Milestone: known(p.Milestone), MilestoneName: known(p.MilestoneName),
+		ActivePhase: known(p.ActivePhase), NextAction: known(p.NextAction), NextPhases: next,
+		CompletedPhases: known(p.CompletedPhases), TotalPhases: known(p.TotalPhases), Percent: known(p.Percent),
+		PhaseNumber: known(p.PhaseNum), PhaseTotal: known(p.PhaseTotal), PhaseName: known(p.PhaseName), NoWorkstream: p.NoWorkstream,
+	}})
+}

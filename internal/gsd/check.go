@@ -1,0 +1,115 @@
+package gsd
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/tracker"
+)
+
+// Check finds what is wrong in GSD's files and hinders their readers, or disagrees with what is on the disk.
+func (t *Tracker) Check() []tracker.Complaint {
+	s := t.survey()
+	c := &checker{place: s.place}
+	c.config()
+	data, err := os.ReadFile(s.place.State())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if !s.place.NoWorkstream {
+			c.add(s.place.State(), t.slash("progress")+" in Claude Code", "is missing: nobody knows where the project stands")
+		}
+		return c.list
+	case err != nil:
+		c.bad(s.place.State(), "make it readable", "can't be read: %v", err)
+		return c.list
+	}
+	c.state(data)
+	c.drift(s)
+	return c.list
+}
+
+type checker struct {
+	place Place
+	list  []tracker.Complaint
+}
+
+func (c *checker) add(path, help, format string, a ...any) {
+	w := plan.Warning{Path: c.place.rel(path), Message: fmt.Sprintf(format, a...)}
+	c.list = append(c.list, tracker.Complaint{Warning: w, Help: help})
+}
+
+func (c *checker) bad(path, help, format string, a ...any) {
+	c.add(path, help, format, a...)
+	c.list[len(c.list)-1].Error = true
+}
+
+func (c *checker) config() {
+	path := filepath.Join(c.place.Planning, "config.json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return // there needn't be one
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &doc); err != nil {
+		c.bad(path, "correct it by hand", "is no JSON object (%v), so GSD's defaults count", err)
+	}
+}
+
+// state looks at the bytes of STATE.md.
+func (c *checker) state(data []byte) {
+	path := c.place.State()
+	text := bytes.TrimPrefix(data, []byte("\ufeff"))
+	d := Parse(data)
+	switch {
+	case len(text) < len(data):
+		c.add(path, "remove the byte order mark", "begins with a byte order mark: GSD's status line reads none of the frontmatter")
+	case d.FrontStart == 0 && bytes.HasPrefix(text, []byte("---")):
+		c.bad(path, "add a second line ---", "the frontmatter isn't closed, so nobody reads it")
+	}
+	if _, _, next, ok := fenced(data, len(data)-len(text)); ok && d.BodyStart > next {
+		c.bad(path, "keep the first block and delete the others", "the frontmatter is there several times, one block behind the other")
+	}
+	if i := bytes.IndexByte(data, 0); i >= 0 {
+		c.bad(path, "delete it", "line %d has a NUL byte", 1+bytes.Count(data[:i], []byte("\n")))
+	}
+	if len(data) > maxRead {
+		c.add(path, "gl gsd state prune", "has %d kB: the status line reads the first %d", len(data)>>10, maxRead>>10)
+	}
+	for _, mark := range []string{"<<<<<<< ", "\n<<<<<<< "} {
+		if i := bytes.Index(data, []byte(mark)); i == 0 || i > 0 && mark[0] == '\n' {
+			c.bad(path, "keep one side of the conflict, or join them", "merge conflict in line %d", 1+bytes.Count(data[:i+1], []byte("\n")))
+		}
+	}
+	for i := range d.Front {
+		if v, _ := d.Get(d.Front[i].Key); v.Start != d.Front[i].Value.Start {
+			c.add(path, "keep one of them", "%s is there twice; the last one counts", d.Front[i].Key)
+		}
+	}
+}
+
+// drift compares the plans that STATE.md counts with those on the disk.
+func (c *checker) drift(s *survey) {
+	v, ok := s.front.Get("progress")
+	if !ok || len(s.dirs) == 0 {
+		return
+	}
+	plans, summaries := 0, 0
+	for i := range s.phases {
+		ph := &s.phases[i]
+		if d := s.dirs[ph.Key]; d != nil && (ph.Milestone == "" || ph.Milestone == roadmapPatterns().version.FindString(s.pos.Milestone)) {
+			plans += d.Plans
+			summaries += d.Summaries
+		}
+	}
+	total, completed := leading(v, "total_plans"), leading(v, "completed_plans")
+	if total != "" && completed != "" && (atoi(total) != plans || atoi(completed) != summaries) {
+		c.add(c.place.State(), "gl gsd state sync", "counts %s of %s plans as completed, and the phase directories have %d of %d",
+			completed, total, summaries, plans)
+	}
+}

@@ -1,0 +1,70 @@
+package gsd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/statedir"
+)
+
+// claimsRel is the file that says who works on which phase. It belongs to this machine, as claims do.
+const claimsRel = statedir.Name + "/runs/gsd.json"
+
+// A claim is one phase's, by its id.
+type claim struct {
+	Session string `json:"session"`
+	Started string `json:"started,omitempty"` // day
+}
+
+func (t *Tracker) claimsPath() string { return statedir.Path(t.root, "runs", "gsd.json") }
+
+func (t *Tracker) readClaims() (map[string]claim, error) {
+	_, claims, err := t.loadClaims()
+	return claims, err
+}
+
+// loadClaims returns the file's bytes too; nil where there is none.
+func (t *Tracker) loadClaims() ([]byte, map[string]claim, error) {
+	data, err := os.ReadFile(t.claimsPath())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	var claims map[string]claim
+	if err := json.Unmarshal(data, &claims); err != nil {
+		return data, nil, err
+	}
+	return data, claims, nil
+}
+
+// setClaim notes a claim, or clears it where it is empty. The caller holds the project's lock.
+func (t *Tracker) setClaim(id string, c claim) error {
+	old, claims, err := t.loadClaims()
+	if err != nil {
+		return fmt.Errorf("%s can't be read: %w; it holds claims alone: remove it if it can't be mended", claimsRel, err)
+	}
+	if claims[id] == c {
+		return nil
+	}
+	if claims == nil {
+		claims = map[string]claim{}
+	}
+	if claims[id] = c; c.Session == "" {
+		delete(claims, id)
+	}
+	data, err := json.MarshalIndent(claims, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(t.claimsPath()), 0o755); err != nil {
+		return err
+	}
+	return durable.Replace(t.claimsPath(), old, append(data, '\n'))
+}

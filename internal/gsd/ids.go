@@ -1,0 +1,62 @@
+package gsd
+
+import (
+	"strings"
+)
+
+// PhaseKey is what all spellings of a phase's id have in common: no project code before it, no leading zeros, upper
+// case. 05, 5 and APP-05 are one phase; 4.1 and 4.10 are two. "" for what is no id.
+func PhaseKey(id string) string {
+	id = stripCode(id)
+	token := phaseToken(id)
+	if token == "" || token != id {
+		return ""
+	}
+	letters := len(token) - len(strings.TrimLeft(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"))
+	n := digits(token[letters:])
+	short := strings.TrimLeft(n, "0")
+	if short == "" {
+		short = "0"
+	}
+	return strings.ToUpper(token[:letters] + short + token[letters+len(n):])
+}
+
+// phaseToken is the id that s begins with: "4.5", "12A", "B7". It ends where no letter or digit follows.
+func phaseToken(s string) string {
+	i := 0
+	if len(s) > 1 && isLetter(s[0]) && isDigit(s[1]) {
+		i = 1
+	}
+	n := len(digits(s[i:]))
+	if n == 0 {
+		return ""
+	}
+	i += n
+	if i < len(s) && isLetter(s[i]) {
+		i++
+	}
+	for i+1 < len(s) && s[i] == '.' && isDigit(s[i+1]) {
+		i += 1 + len(digits(s[i+1:]))
+	}
+	if i < len(s) && (isLetter(s[i]) || isDigit(s[i]) || s[i] == '_') {
+		return ""
+	}
+	return s[:i]
+}
+
+// stripCode takes a project's code off: APP-05 is 05.
+func stripCode(s string) string {
+	code, rest, ok := strings.Cut(s, "-")
+	if !ok || code == "" || !isLetter(code[0]) || strings.ToUpper(code) != code || strings.IndexFunc(code, notCode) >= 0 || phaseToken(rest) == "" {
+		return s
+	}
+	return rest
+}
+
+func notCode(r rune) bool { return r >= 0x80 || r == '-' || !isKeyByte(byte(r)) }
+
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+
+// sentinel says whether a phase is none of the plan's: 0 is before it, 999 and its kind are the backlog.
+func sentinel(key string) bool { return key == "0" || key == "999" || strings.HasPrefix(key, "999.") }

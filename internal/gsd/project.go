@@ -1,0 +1,166 @@
+package gsd
+
+import (
+	"bytes"
+	"strings"
+)
+
+// A Position is what the status line shows of a STATE.md. Everything is text as the file has it; "" for what it doesn't
+// say.
+type Position struct {
+	Status, Milestone, MilestoneName string
+
+	ActivePhase string   // the phase that a command works on just now
+	NextAction  string   // what to run next, without a slash
+	NextPhases  []string // on which phases
+
+	CompletedPhases, TotalPhases, Percent string // digits
+
+	PhaseNum, PhaseTotal string // digits: of the body's line "Phase: 1 of 5 (Name)"
+	PhaseName            string
+
+	NoWorkstream bool // the project is divided into workstreams, and none is chosen
+}
+
+// PositionOf reads the position from a STATE.md. What GSD's own status line reads comes out the same; what its patterns
+// stumble over (a byte order mark, comments and quotes in the progress block, a list or map in another form) is read as
+// it is meant.
+func PositionOf(d *Doc) Position {
+	p := Position{
+		Status:        d.word("status"),
+		Milestone:     d.word("milestone"),
+		MilestoneName: d.word("milestone_name"),
+		ActivePhase:   d.word("active_phase"),
+		NextAction:    d.word("next_action"),
+	}
+	p.NextPhases = d.last("next_phases", List).Items
+	progress := d.last("progress", Map)
+	p.CompletedPhases, p.TotalPhases = leading(progress, "completed_phases"), leading(progress, "total_phases")
+	p.Percent = leading(progress, "percent")
+	p.PhaseNum, p.PhaseTotal, p.PhaseName = phaseLine(d.Src)
+	if p.Status == "" {
+		p.Status = bodyStatus(d.Src)
+	}
+	return p
+}
+
+// last is the last value of that kind; the zero Value for none.
+func (d *Doc) last(key string, k Kind) Value {
+	for i := len(d.Front) - 1; i >= 0; i-- {
+		if e := &d.Front[i]; e.Key == key && e.Value.Kind == k {
+			return e.Value
+		}
+	}
+	return Value{}
+}
+
+// word is a scalar, "" for null. A key that is there again without a value doesn't take the first one's away.
+func (d *Doc) word(key string) string {
+	for i := len(d.Front) - 1; i >= 0; i-- {
+		e := &d.Front[i]
+		if e.Key != key || e.Value.Kind == Empty {
+			continue
+		}
+		text := e.Value.Text
+		if e.Value.Kind != Scalar { // brackets in a place for words
+			text, _, _ = strings.Cut(string(d.Src[e.Value.Start:e.Value.End]), "\n")
+			text = trim(text)
+		}
+		if text == "null" {
+			return ""
+		}
+		return text
+	}
+	return ""
+}
+
+// leading is the number at the beginning of a value of the progress block, as digits.
+func leading(v Value, key string) string {
+	n, _ := v.Get(key)
+	return digits(n.Text)
+}
+
+func digits(s string) string {
+	n := 0
+	for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+		n++
+	}
+	return s[:n]
+}
+
+// labelled returns what follows the label at the first line that begins with it, white space skipped as GSD does: also
+// over the end of the line. ok is false where no line begins so.
+func labelled(src []byte, label string, accept func(rest []byte) bool) {
+	for at := 0; ; {
+		i := bytes.Index(src[at:], []byte(label))
+		if i < 0 {
+			return
+		}
+		at += i + len(label)
+		if begin := at - len(label); begin > 0 && src[begin-1] != '\n' && src[begin-1] != '\r' {
+			continue
+		}
+		if accept(bytes.TrimLeft(src[at:], whiteSpace)) {
+			return
+		}
+	}
+}
+
+const whiteSpace = " \t\r\n\v\f"
+
+// phaseLine reads "Phase: 1 of 5 (Name)". A decimal phase, or one in bold, isn't read.
+func phaseLine(src []byte) (num, total, name string) {
+	labelled(src, "Phase:", func(rest []byte) bool {
+		n := digits(head(rest))
+		of := bytes.TrimLeft(rest[len(n):], whiteSpace)
+		after, ok := bytes.CutPrefix(of, []byte("of"))
+		of = bytes.TrimLeft(after, whiteSpace)
+		t := digits(head(of))
+		if n == "" || !ok || t == "" || len(of) == len(after) || rest[len(n)] == 'o' {
+			return false
+		}
+		num, total, name = n, t, parenthesis(of[len(t):])
+		return true
+	})
+	return num, total, name
+}
+
+// head is enough of b for a number.
+func head(b []byte) string { return string(b[:min(len(b), 32)]) }
+
+// maxName is how long a phase's name may be, in bytes.
+const maxName = 1 << 10
+
+// parenthesis is the text in the parentheses that b begins with, behind white space.
+func parenthesis(b []byte) string {
+	inner, ok := bytes.CutPrefix(bytes.TrimLeft(b, whiteSpace), []byte("("))
+	if !ok || len(b) > 0 && b[0] == '(' {
+		return ""
+	}
+	end := bytes.IndexByte(inner[:min(len(inner), maxName)], ')')
+	if end < 0 {
+		return ""
+	}
+	return string(inner[:end])
+}
+
+// bodyStatus is the status of a file whose frontmatter has none: a word for the first line "Status: …", if there is one
+// for it.
+func bodyStatus(src []byte) (status string) {
+	labelled(src, "Status:", func(rest []byte) bool {
+		line, _, _ := bytes.Cut(rest, []byte("\n"))
+		text := strings.ToLower(string(line))
+		switch {
+		case len(line) == 0:
+			return false
+		case strings.Contains(text, "ready to plan") || strings.Contains(text, "planning"):
+			status = Planning
+		case strings.Contains(text, "execut"):
+			status = Executing
+		case strings.Contains(text, "complet") || strings.Contains(text, "archived"):
+			status = "complete"
+		}
+		return true
+	})
+	return status
+}

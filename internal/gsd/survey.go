@@ -1,0 +1,187 @@
+package gsd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"greenlight/internal/plan"
+)
+
+// maxRoadmap is how much of a ROADMAP.md is read, in bytes.
+const maxRoadmap = 16 << 20
+
+// A survey is one look at a project's GSD files.
+type survey struct {
+	t        *Tracker
+	place    Place
+	phases   []Phase
+	road     *Roadmap
+	dirs     map[string]*PhaseDir // by key
+	front    *Doc                 // STATE.md
+	pos      Position
+	changed  time.Time // when STATE.md last changed
+	cfg      Config
+	waiting  signal
+	unsure   string // why the phases can't be known just now
+	warnings []plan.Warning
+}
+
+// A signal is WAITING.json: an agent of GSD needs an answer.
+type signal struct {
+	Status   string `json:"status"`
+	Question string `json:"question"`
+	Phase    string `json:"phase"`
+}
+
+func (t *Tracker) survey() *survey {
+	s := &survey{t: t, place: t.place(), dirs: map[string]*PhaseDir{}}
+	data, err := readStart(s.place.State())
+	if info, statErr := os.Stat(s.place.State()); statErr == nil {
+		s.changed = info.ModTime()
+		if err != nil {
+			s.warn(s.place.State(), "can't be read: "+err.Error())
+		}
+	}
+	s.front = Parse(data)
+	s.pos = PositionOf(s.front)
+	s.cfg = ReadConfig(s.place)
+	s.waiting = s.readSignal()
+	if s.place.NoWorkstream {
+		s.warn(s.place.Planning, "the project has workstreams and none is chosen: set GSD_WORKSTREAM to one of those in workstreams/")
+		return s
+	}
+	dirs := ScanPhases(s.place.Phases())
+	s.join(dirs)
+	s.readRoadmap(dirs)
+	return s
+}
+
+// join keeps the directories by key. Where two are of one phase, the one with plans counts.
+func (s *survey) join(dirs []PhaseDir) {
+	for i := range dirs {
+		d := &dirs[i]
+		have := s.dirs[d.Key]
+		if have != nil {
+			s.warn(filepath.Join(s.place.Phases(), d.Name), "is of the same phase as "+have.Name)
+			if have.Had || !d.Had {
+				continue
+			}
+		}
+		s.dirs[d.Key] = d
+	}
+}
+
+// readRoadmap takes the phases from ROADMAP.md, and from the directories where there is none. One that names no phases is
+// maybe being written just now: nothing is made up in its place.
+func (s *survey) readRoadmap(dirs []PhaseDir) {
+	path := s.place.Roadmap()
+	data, err := readRoadmapFile(path)
+	s.road = ParseRoadmap(string(data))
+	s.phases = s.road.Phases
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if s.phases = phasesOf(dirs); len(s.phases) == 0 {
+			s.warn(path, "is missing, so there are no phases: type "+s.t.slash("new-project")+" in Claude Code")
+		}
+	case err != nil:
+		s.unsure = s.place.rel(path) + " can't be read: " + err.Error()
+	case len(s.phases) == 0:
+		s.unsure = s.place.rel(path) + " names no phases: gl found no heading like `### Phase 1: Name`"
+	}
+	for i := range s.phases {
+		if ph := &s.phases[i]; ph.Unread != "" && !ph.Done {
+			s.warn(path, fmt.Sprintf("phase %s depends on %q, which names no phase: it is taken to come after the one before it", ph.ID, ph.Unread))
+		}
+	}
+	s.checkDirs(dirs)
+}
+
+func readRoadmapFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("it is no file")
+	case info.Size() > maxRoadmap:
+		return nil, fmt.Errorf("it has %d MB", info.Size()>>20)
+	}
+	return os.ReadFile(path)
+}
+
+// checkDirs tells of work that the roadmap doesn't know.
+func (s *survey) checkDirs(dirs []PhaseDir) {
+	known := map[string]bool{}
+	for i := range s.phases {
+		known[s.phases[i].Key] = true
+	}
+	for i := range dirs {
+		if d := &dirs[i]; !known[d.Key] && !sentinel(d.Key) && d.Had && !d.Complete() {
+			s.warn(filepath.Join(s.place.Phases(), d.Name), "has plans that aren't carried out, and ROADMAP.md has no such phase")
+		}
+	}
+}
+
+// phasesOf makes a roadmap of the directories: one phase after the other.
+func phasesOf(dirs []PhaseDir) []Phase {
+	r := &Roadmap{}
+	for _, d := range dirs {
+		if n := len(r.Phases); sentinel(d.Key) || n > 0 && r.Phases[n-1].Key == d.Key {
+			continue
+		}
+		_, slug, _ := strings.Cut(d.Name, phaseToken(stripCode(d.Name)))
+		r.Phases = append(r.Phases, Phase{ID: d.Key, Key: d.Key, Name: strings.ReplaceAll(strings.Trim(slug, "-_ "), "-", " ")})
+	}
+	r.resolve()
+	return r.Phases
+}
+
+func (s *survey) warn(path, text string) {
+	s.warnings = append(s.warnings, plan.Warning{Path: s.place.rel(path), Message: text})
+}
+
+// readSignal finds the signal where GSD puts it.
+func (s *survey) readSignal() signal {
+	var w signal
+	for _, path := range []string{filepath.Join(s.place.Root, ".gsd", "WAITING.json"), filepath.Join(s.place.Planning, "WAITING.json")} {
+		data, err := readStart(path)
+		if err != nil {
+			continue
+		}
+		if err := json.Unmarshal(data, &w); err != nil {
+			s.warn(path, "can't be read, so it counts as a question: "+err.Error())
+			return signal{Status: "waiting"}
+		}
+		if w.Status == "" {
+			w.Status = "waiting"
+		}
+		return w
+	}
+	return w
+}
+
+// gone are phases that the roadmap names no longer, because their milestone is over: those below all that it has.
+func (s *survey) gone() map[string]string {
+	if s.road == nil || len(s.phases) == 0 {
+		return nil
+	}
+	have := map[string]bool{}
+	for i := range s.phases {
+		have[s.phases[i].Key] = true
+	}
+	gone := map[string]string{}
+	for i := range s.phases {
+		for _, dep := range s.phases[i].Depends {
+			if !have[dep] && plan.NaturalLess(dep, s.phases[0].Key) {
+				gone[dep] = "complete"
+			}
+		}
+	}
+	return gone
+}
