@@ -183,15 +183,21 @@ func warningText(w plan.Warning) string {
 
 // json prints one document.
 func (e *env) json(v any) error {
+	text, err := marshal(v, "  ")
+	if err == nil {
+		_, err = io.WriteString(e.data, text+"\n")
+	}
+	return err
+}
+
+// marshal is JSON that may be shown: <, > and & are themselves, what a terminal may obey is escaped.
+func marshal(v any, indent string) (string, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	_, err := io.WriteString(e.data, escapeInvisible(b.String()))
-	return err
+	enc.SetIndent("", indent)
+	err := enc.Encode(v)
+	return escapeInvisible(strings.TrimSuffix(b.String(), "\n")), err
 }
 
 // escapeInvisible escapes what encoding/json leaves as it is and a terminal may obey: C1 controls and the marks that

@@ -29,6 +29,7 @@ func newEnvironment() *cobra.Command {
   COLUMNS             how wide gl statusline may be
   GSD_WORKSTREAM      which workstream of a GSD project is meant, else the one that GSD has stored; GSD_PROJECT, below
                       which directory of .planning
+  GSD_TEST_MODE       not empty: GSD_NOW_MS is the time for gl gsd state, in milliseconds since 1970
   XDG_CACHE_HOME      where gl init and gl design lay the plugin for their conversation, else HOME/.cache
 
 gl sets for the agents that it starts:

@@ -13,7 +13,9 @@ func newGsd(e *env) *cobra.Command {
 		Long: `Work on the state of a GSD project. Its STATE.md is read as GSD reads it and changed under GSD's own lock, so that gl and
 GSD may work on one project at the same time; a change touches the bytes it must and no other.` + "\n" + exitHelp,
 		Example: `  gl gsd line --compact
-  gl gsd line`,
+  gl gsd state json
+  gl gsd state add-decision --phase 4 --summary "Tokens are hashed, never stored"
+  gl gsd state-snapshot`,
 		Args: func(c *cobra.Command, a []string) error {
 			if len(a) == 0 {
 				return nil
@@ -27,6 +29,6 @@ GSD may work on one project at the same time; a change touches the bytes it must
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.SuggestionsMinimumDistance = 2
-	c.AddCommand(newGsdLine(e))
+	c.AddCommand(newGsdLine(e), newGsdState(e), newGsdSnapshot(e))
 	return c
 }

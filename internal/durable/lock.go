@@ -78,6 +78,20 @@ func (h *Held) Unlock() error {
 	return nil
 }
 
+// Claim takes the kernel lock on an open file without waiting: for the lock files of other programs, whose content isn't
+// ours to write. Closing the file gives it back. The error is ErrLocked where somebody has it; a file system without
+// locks is no error.
+func Claim(f *os.File) error {
+	err := flock(f, false)
+	switch {
+	case errors.Is(err, errBusy):
+		return ErrLocked
+	case err != nil && !unsupported(err):
+		return fmt.Errorf("lock %q: %w", f.Name(), err)
+	}
+	return nil
+}
+
 // A flocker is flock(2) on the file, waiting or not: a parameter, so that a test can have a file system without locks.
 type flocker func(f *os.File, wait bool) error
 

@@ -14,6 +14,7 @@ type Line struct {
 	Level int    // of a heading; 0 for any other line
 	Title string // of a heading
 	Code  bool   // in a fenced block, its fences included
+	Fence int    // 1: a block begins here; -1: it ends here
 }
 
 // Lines goes through a document's lines. A byte order mark is left out.
@@ -26,10 +27,10 @@ func Lines(text string) iter.Seq[Line] {
 			l := Line{N: n, Text: strings.TrimRight(line, "\r\n"), Code: fence != ""}
 			body := strings.TrimLeft(l.Text, " ")
 			switch mark := fenceOf(body); {
-			case fence == "" && mark != "":
-				fence, l.Code = mark, true
+			case fence == "" && mark != "" && !(mark[0] == '`' && strings.Contains(body[len(mark):], "`")): // that is code in a line
+				fence, l.Code, l.Fence = mark, true, 1
 			case fence != "" && strings.HasPrefix(mark, fence) && strings.TrimSpace(body) == mark:
-				fence = ""
+				fence, l.Fence = "", -1
 			case fence == "":
 				l.Level, l.Title = headingOf(l.Text)
 			}

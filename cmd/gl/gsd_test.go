@@ -1,0 +1,170 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func newGsdProject(t *testing.T) (root, state string) {
+	t.Helper()
+	root = t.TempDir()
+	state = filepath.Join(root, ".planning", "STATE.md")
+	if err := os.Mkdir(filepath.Dir(state), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	const text = "---\nstatus: executing\n---\n# State\n\n### Decisions\n\nNone yet.\n\n### Blockers/Concerns\n\nNone yet.\n"
+	if err := os.WriteFile(state, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return root, state
+}
+
+// Eight writers and one of GSD's own, which locks by its own rules: nothing that was added is lost, and nobody writes
+// while it has the lock.
+func TestGsdWritersLoseNothing(t *testing.T) {
+	root, state := newGsdProject(t)
+	const writers, each = 8, 3
+	over := make(chan struct{})
+	var theirs sync.WaitGroup
+	theirs.Add(1)
+	go func() {
+		defer theirs.Done()
+		holdLikeGsd(t, state, over)
+	}()
+	together(writers, func(i int) {
+		for n := range each {
+			for _, args := range [][]string{{"add-decision", "--summary"}, {"add-blocker", "--text"}} {
+				args = append([]string{"gsd", "state"}, append(args, fmt.Sprintf("%s %d.%d.", args[0], i, n))...)
+				if out, err := gl(root, args...).CombinedOutput(); err != nil {
+					t.Errorf("gl %q: %v\n%s", args, err, out)
+				}
+			}
+		}
+	})
+	close(over)
+	theirs.Wait()
+	data, err := os.ReadFile(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range writers {
+		for n := range each {
+			for _, kind := range []string{"add-decision", "add-blocker"} {
+				if c := strings.Count(string(data), fmt.Sprintf("%s %d.%d.\n", kind, i, n)); c != 1 {
+					t.Errorf("%s %d.%d stands there %d times", kind, i, n, c)
+				}
+			}
+		}
+	}
+	if left, _ := filepath.Glob(state + ".*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// holdLikeGsd makes the lock file with its pid now and then, as GSD's tools do, and looks that nobody writes meanwhile.
+func holdLikeGsd(t *testing.T, state string, over <-chan struct{}) {
+	lock := state + ".lock"
+	for held := 0; ; {
+		select {
+		case <-over:
+			if held == 0 {
+				t.Error("the lock was never free")
+			}
+			return
+		default:
+		}
+		f, err := os.OpenFile(lock, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+		if err != nil {
+			time.Sleep(time.Millisecond)
+			continue
+		}
+		f.WriteString(strconv.Itoa(os.Getpid()))
+		f.Close()
+		held++
+		before, _ := os.ReadFile(state)
+		time.Sleep(20 * time.Millisecond)
+		after, _ := os.ReadFile(state)
+		if string(before) != string(after) {
+			t.Error("somebody wrote while we had the lock")
+		}
+		if body, _ := os.ReadFile(lock); string(body) != strconv.Itoa(os.Getpid()) {
+			t.Errorf("somebody took our lock: %q", body)
+		}
+		os.Remove(lock)
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// Whenever a writer is killed, the file is whole, and the next one goes on at once or after the second that a lock
+// without a pid is given.
+func TestGsdWriterKilled(t *testing.T) {
+	root, state := newGsdProject(t)
+	for i := range 30 {
+		cmd := gl(root, "gsd", "state", "add-blocker", "--text", fmt.Sprintf("killed %d.", i))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(rand.IntN(12_000)) * time.Microsecond)
+		cmd.Process.Signal(syscall.SIGKILL)
+		cmd.Wait()
+		data, err := os.ReadFile(state)
+		if err != nil || !strings.HasPrefix(string(data), "---\n") || !strings.HasSuffix(string(data), "\n") {
+			t.Fatalf("after kill %d the file is %q (%v)", i, data, err)
+		}
+	}
+	began := time.Now()
+	if out, err := gl(root, "gsd", "state", "add-blocker", "--text", "at last.").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the next writer waited for %s", took)
+	}
+	data, _ := os.ReadFile(state)
+	for i := range 30 {
+		if c := strings.Count(string(data), fmt.Sprintf("killed %d.\n", i)); c > 1 {
+			t.Errorf("blocker %d stands there %d times", i, c)
+		}
+	}
+	if !strings.Contains(string(data), "- at last.\n") {
+		t.Errorf("the file is now\n%s", data)
+	}
+}
+
+// A lock that a live process of GSD has is waited for; what is written then is on top of what that wrote.
+func TestGsdLockIsWaitedFor(t *testing.T) {
+	root, state := newGsdProject(t)
+	lock := state + ".lock"
+	if err := os.WriteFile(lock, []byte(strconv.Itoa(os.Getpid())), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	cmd := gl(root, "gsd", "state", "add-blocker", "--text", "second.")
+	ended := make(chan error, 1)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		t.Fatalf("it didn't wait: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	data, _ := os.ReadFile(state)
+	if err := os.WriteFile(state, append(data, "- first.\n"...), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(lock)
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if data, _ = os.ReadFile(state); !strings.HasSuffix(string(data), "- first.\n- second.\n") {
+		t.Errorf("the file is now\n%s", data)
+	}
+}

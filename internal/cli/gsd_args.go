@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/gsd"
+)
+
+// verbArgs are the arguments of a GSD verb, by GSD's own rules, which no flag library has: a flag takes the word behind it,
+// the first time counts, and a word that begins with -- is no value. What isn't known is passed over.
+type verbArgs []string
+
+// value returns what stands behind --name; "" for nothing.
+func (a verbArgs) value(name string) string {
+	value, _ := a.given(name)
+	return value
+}
+
+func (a verbArgs) given(name string) (value string, ok bool) {
+	i := slices.Index(a, "--"+name)
+	if i < 0 || i+1 == len(a) || strings.HasPrefix(a[i+1], "--") {
+		return "", false
+	}
+	return a[i+1], true
+}
+
+func (a verbArgs) has(name string) bool { return slices.Contains(a, "--"+name) }
+
+// at is the n-th argument, "" where there are fewer.
+func (a verbArgs) at(n int) string {
+	if n < len(a) {
+		return a[n]
+	}
+	return ""
+}
+
+// number reads --name as a whole number; nil where it isn't given.
+func (a verbArgs) number(name string) (*int, error) {
+	text, ok := a.given(name)
+	if !ok {
+		return nil, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 {
+		return nil, &gsd.UsageError{Message: "Invalid --" + name + " value. Expected an integer."}
+	}
+	return &n, nil
+}
+
+// take removes the switches that every verb has and says which were there.
+func (a *verbArgs) take(name string) bool {
+	i := slices.Index(*a, "--"+name)
+	if i < 0 {
+		return false
+	}
+	*a = slices.Delete(slices.Clone(*a), i, i+1)
+	return true
+}
+
+// gsdFields reads the fields of patch: one JSON object, or --Name value pairs.
+func gsdFields(a verbArgs) ([]gsd.Field, error) {
+	if len(a) == 1 && strings.HasPrefix(strings.TrimSpace(a[0]), "{") {
+		return gsd.ParsePatch(a[0])
+	}
+	var fields []gsd.Field
+	for i := 0; i+1 < len(a); i += 2 {
+		fields = append(fields, gsd.Field{Name: strings.TrimPrefix(a[i], "--"), Value: a[i+1]})
+	}
+	return fields, nil
+}

@@ -1,0 +1,281 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf16"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/gsd"
+	"greenlight/internal/near"
+)
+
+// A gsdVerb is one of the verbs of gl gsd state.
+type gsdVerb struct {
+	name, args, short string
+	example           string   // behind gl gsd state; "" for the name alone
+	flags             []string // for completion
+	run               func(context.Context, *gsd.Store, verbArgs) (gsd.Result, error)
+}
+
+const gsdStateHelp = `Read and change .planning/STATE.md with the verbs of GSD's own tools: the same arguments, the same JSON, the same lock
+(STATE.md.lock), so that both may work on one project at the same time. A change touches the bytes it must: order,
+comments, unknown keys and line ends stay.
+
+The answer is JSON on stdout; one of more than 50,000 characters is @file: and the path of a file with it. The frontmatter
+follows the body: what a write changes there is derived into it, and what was set by hand stays until the body changes.
+
+  --raw          print the bare value, or true and false
+  --json-errors  wrong usage as {"ok":false,"reason":…,"message":…} on stderr
+  --compat       status, percent and exit codes as GSD's own tools make them
+
+GSD_PROJECT and GSD_WORKSTREAM choose a part of .planning.
+
+Exit codes: 0 done; 1 it wasn't done, the JSON says why (with --compat 0), or wrong usage.`
+
+func newGsdState(e *env) *cobra.Command {
+	verbs := gsdVerbs(e)
+	c := &cobra.Command{
+		Use:   "state [verb]",
+		Short: "GSD's state verbs, without damage to STATE.md",
+		Long:  gsdStateHelp,
+		Example: `  gl gsd state json
+  gl gsd state get "Current Position" --raw
+  gl gsd state begin-phase --phase 4 --name Observability --plans 3
+  gl gsd state set-lifecycle --next-action execute-phase --next-phases 4.5,4.6
+  gl gsd state resolve-blocker --text "API key"`,
+		DisableFlagParsing: true,
+		RunE: func(c *cobra.Command, a []string) error {
+			return e.runUnnamed(c, verbs, a)
+		},
+	}
+	for _, v := range verbs {
+		c.AddCommand(e.gsdCommand(v))
+	}
+	return c
+}
+
+func newGsdSnapshot(e *env) *cobra.Command {
+	return e.gsdCommand(gsdVerb{name: snapshotName, short: "Everything that STATE.md says, in one document",
+		run: func(_ context.Context, s *gsd.Store, _ verbArgs) (gsd.Result, error) { return s.Snapshot() }})
+}
+
+// line is an example of the verb's use.
+func (v gsdVerb) line() string {
+	switch {
+	case v.name == snapshotName:
+		return v.name
+	case v.example == "":
+		return "state " + v.name
+	}
+	return "state " + v.name + " " + v.example
+}
+
+// snapshotName is the one verb that GSD has beside state, not below it.
+const snapshotName = "state-snapshot"
+
+func (e *env) gsdCommand(v gsdVerb) *cobra.Command {
+	return &cobra.Command{
+		Use:   strings.TrimSpace(v.name + " " + v.args),
+		Short: v.short,
+		Long: v.short + `. With --raw it prints the bare value; with --json-errors wrong usage is JSON; with --compat status,
+percent and exit codes are those of GSD's own tools.
+
+Exit codes: 0 done; 1 it wasn't done, the JSON says why (with --compat 0), or wrong usage.`,
+		Example:            "  gl gsd " + v.line(),
+		DisableFlagParsing: true,
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			var list []string
+			for _, f := range append(slices.Clone(v.flags), "raw", "json-errors", "compat") {
+				list = append(list, "--"+f)
+			}
+			return list, cobra.ShellCompDirectiveNoFileComp
+		},
+		RunE: func(c *cobra.Command, a []string) error { return e.runGsd(c, v, a) },
+	}
+}
+
+// runUnnamed is gl gsd state without a verb: load, as with GSD; or an unknown one.
+func (e *env) runUnnamed(c *cobra.Command, verbs []gsdVerb, a []string) error {
+	a, help, err := e.globals(c, nil, a)
+	if err != nil || help {
+		return orHelp(c, err)
+	}
+	args := verbArgs(a)
+	if len(args) == 0 || strings.HasPrefix(args[0], "--") {
+		return e.runGsd(c, verbs[0], a)
+	}
+	var names []string
+	for _, v := range verbs {
+		names = append(names, v.name)
+	}
+	if i := slices.Index(names, args[0]); i >= 0 { // behind flags that are gl's own
+		return e.runGsd(c, verbs[i], a[1:])
+	}
+	hint := ""
+	if meant := near.Match(args[0], names); meant != "" {
+		hint = " Did you mean " + meant + "?"
+	}
+	return e.gsdError(&gsd.UsageError{Message: fmt.Sprintf("Unknown state subcommand: %q.%s Available: %s", args[0], hint,
+		strings.Join(names, ", "))}, args.has("json-errors"))
+}
+
+func orHelp(c *cobra.Command, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.Help()
+}
+
+// globals takes gl's own flags off the front: a command that reads its arguments by hand gets those, too. A flag that the
+// verb has itself is the verb's.
+func (e *env) globals(c *cobra.Command, own, a []string) (rest []string, help bool, err error) {
+	for len(a) > 0 {
+		if a[0] == "-h" || a[0] == "--help" {
+			return nil, true, nil
+		}
+		name, value, joined := strings.Cut(a[0], "=")
+		f := globalFlag(c, name)
+		switch {
+		case f == nil || slices.Contains(own, strings.TrimPrefix(name, "--")):
+			return a, false, e.prepare()
+		case len(name) > 2 && name[1] != '-': // -Cdir
+			value = a[0][2:]
+		case !joined && f.NoOptDefVal != "":
+			value = f.NoOptDefVal
+		case !joined && len(a) == 1:
+			return nil, false, usage("flag needs an argument: %s", name)
+		case !joined:
+			a, value = a[1:], a[1]
+		}
+		if err := f.Value.Set(value); err != nil {
+			return nil, false, usage("%s: %w", name, err)
+		}
+		a = a[1:]
+	}
+	return nil, false, e.prepare()
+}
+
+// globalFlag is the flag of gl itself that a word begins with; nil for none.
+func globalFlag(c *cobra.Command, word string) *pflag.Flag {
+	flags := c.Root().PersistentFlags()
+	if name, ok := strings.CutPrefix(word, "--"); ok {
+		return flags.Lookup(name)
+	}
+	if len(word) < 2 || word[0] != '-' {
+		return nil
+	}
+	f := flags.ShorthandLookup(word[1:2])
+	if f != nil && len(word) > 2 && f.NoOptDefVal != "" {
+		return nil
+	}
+	return f
+}
+
+func (e *env) runGsd(c *cobra.Command, v gsdVerb, a []string) error {
+	a, help, err := e.globals(c, v.flags, a)
+	if err != nil || help {
+		return orHelp(c, err)
+	}
+	args := verbArgs(a)
+	if args.has("help") || slices.Contains(a, "-h") && len(a) == 1 {
+		return c.Help()
+	}
+	raw, asJSON, compat := args.take("raw"), args.take("json-errors"), args.take("compat")
+	dir, err := e.dir()
+	if err != nil {
+		return err
+	}
+	s, err := gsd.OpenStore(dir, e.getenv)
+	if err != nil {
+		return e.gsdError(err, asJSON)
+	}
+	s.Compat, s.Warn = compat, func(text string) { e.message("%s", text) }
+	e.detail("gsd state %s: %s", v.name, s.Path())
+	r, err := v.run(c.Context(), s, args)
+	if err != nil {
+		return e.gsdError(err, asJSON)
+	}
+	if err := e.gsdPrint(r, raw); err != nil {
+		return err
+	}
+	if r.Failed && !compat {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+// gsdError says what is wrong as GSD does: its callers read that.
+func (e *env) gsdError(err error, asJSON bool) error {
+	var wrong *gsd.UsageError
+	if !asJSON {
+		e.message("Error: %s", err)
+		return &exitError{code: exitFailed}
+	}
+	reason := "unknown"
+	if errors.As(err, &wrong) {
+		reason = "usage"
+	}
+	doc, jsonErr := marshal(struct {
+		OK      bool   `json:"ok"`
+		Reason  string `json:"reason"`
+		Message string `json:"message"`
+	}{false, reason, err.Error()}, "")
+	if jsonErr != nil {
+		return jsonErr
+	}
+	fmt.Fprintln(e.err, doc)
+	return &exitError{code: exitFailed}
+}
+
+// maxAnswer is how many characters an answer may have on stdout: an agent's tools cut longer ones off.
+const maxAnswer = 50_000
+
+// gsdPrint prints without a line end, as GSD does: callers take the whole output for the value.
+func (e *env) gsdPrint(r gsd.Result, raw bool) error {
+	text := ""
+	if raw && r.Raw != nil {
+		text = *r.Raw
+	} else {
+		doc, err := marshal(r.Doc, "  ")
+		if err != nil {
+			return err
+		}
+		if text = doc; len(utf16.Encode([]rune(doc))) > maxAnswer {
+			path, err := spill(doc)
+			if err != nil {
+				return err
+			}
+			text = "@file:" + path
+		}
+	}
+	if f, ok := e.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		text = agent.Clean(text) + "\n"
+	}
+	_, err := io.WriteString(e.data, text)
+	return err
+}
+
+// spill writes an answer that is too long into a file that only its reader may read, where GSD puts them.
+func spill(doc string) (string, error) {
+	dir := filepath.Join(os.TempDir(), "gsd")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(dir, "gsd-*.json")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(doc)
+	return f.Name(), errors.Join(err, f.Close())
+}

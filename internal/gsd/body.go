@@ -1,0 +1,252 @@
+package gsd
+
+import (
+	"bytes"
+	"strings"
+
+	"greenlight/internal/markdown"
+)
+
+// A span is text[start:end].
+type span struct{ start, end int }
+
+// A bodyLine is a line of the Markdown body. What stands in a fenced block is text, however much it looks like a heading
+// or a field.
+type bodyLine struct {
+	line
+	fenced bool
+	level  int    // of a heading, 1 to 6; 0 for every other line
+	title  string // of a heading
+}
+
+// scan splits the body into lines. A fence that is never closed hides nothing: in a file that some tool broke there, what
+// follows is still the file.
+func scan(body []byte) []bodyLine {
+	lines := make([]bodyLine, 0, 64)
+	for at := 0; ; {
+		open := -1
+		for m := range markdown.Lines(string(body[at:])) {
+			l := bodyLine{line: lineAt(body, at, len(body)), fenced: m.Code, level: m.Level, title: m.Title}
+			if bare := strings.TrimRight(l.title, "#"); bare == "" || isBlank(bare[len(bare)-1]) {
+				l.title = strings.TrimRight(bare, " \t") // `## Title ##`
+			}
+			switch m.Fence {
+			case 1:
+				open = len(lines)
+			case -1:
+				open = -1
+			}
+			at = l.next
+			lines = append(lines, l)
+		}
+		if open < 0 {
+			return lines
+		}
+		lines = lines[:open+1]
+		lines[open].fenced = false
+		at = lines[open].next
+	}
+}
+
+// A section is a heading with what stands below it.
+type section struct {
+	heading bodyLine
+	text    span // from behind the heading's line end up to the next heading that ends it
+}
+
+// findSection returns the first section whose heading has a level up to deepest and one of the titles (case aside). It
+// ends at the next heading of level end or above; for an end of 0, of the section's own level.
+func findSection(body []byte, deepest, end int, titles ...string) (section, bool) {
+	return matchSection(body, end, func(level int, title string) bool {
+		if level < 2 || level > deepest {
+			return false
+		}
+		for _, t := range titles {
+			if strings.EqualFold(t, title) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func matchSection(body []byte, end int, match func(level int, title string) bool) (section, bool) {
+	lines := scan(body)
+	for i, l := range lines {
+		if l.level == 0 || !match(l.level, l.title) {
+			continue
+		}
+		s := section{l, span{l.next, len(body)}}
+		if end == 0 {
+			end = l.level
+		}
+		for _, next := range lines[i+1:] {
+			if next.level != 0 && next.level <= end {
+				s.text.end = next.start
+				break
+			}
+		}
+		return s, true
+	}
+	return section{}, false
+}
+
+// position is ## Current Position, which ends at any heading.
+func currentPosition(body []byte) (section, bool) { return findSection(body, 3, 6, "Current Position") }
+
+// session is ## Session, or ## Session Continuity where there is none.
+func session(body []byte) (section, bool) {
+	if s, ok := findSection(body, 2, 2, "Session"); ok {
+		return s, true
+	}
+	return findSection(body, 2, 2, "Session Continuity")
+}
+
+func decisions(body []byte) (section, bool) {
+	return matchSection(body, 3, func(level int, title string) bool {
+		title = strings.ToLower(title)
+		return (level == 2 || level == 3) && (title == "decisions" || title == "decisions made" ||
+			strings.HasPrefix(title, "accumulated") && strings.HasSuffix(title, "decisions"))
+	})
+}
+
+func blockers(body []byte) (section, bool) {
+	return findSection(body, 3, 3, "Blockers", "Blockers/Concerns", "Concerns")
+}
+
+// A field is a labelled value: `**Name:** value` anywhere in a line, `Name: value` at its start, or the row of a table
+// with two cells.
+type field struct {
+	value span // without the blanks around it; empty for a field without a value
+	bare  bool // nothing stands between label and value yet: a blank belongs there
+	cell  bool // in a table: | is escaped
+}
+
+func (f field) text(body []byte) string {
+	text := string(body[f.value.start:f.value.end])
+	if f.cell {
+		text = strings.ReplaceAll(text, `\|`, "|")
+	}
+	return text
+}
+
+// A form finds a field of this name in a line.
+type form func(body []byte, l bodyLine, name string) (field, bool)
+
+// findIn returns the field in a part of the body. The forms have GSD's order: one in bold wins, wherever it stands.
+func findIn(body []byte, in span, name string) (field, bool) {
+	lines := scan(body)
+	for _, f := range []form{boldField, plainField, cellField} {
+		for _, l := range lines {
+			if l.start < in.start || l.start >= in.end || l.fenced {
+				continue
+			}
+			if found, ok := f(body, l, name); ok {
+				return found, true
+			}
+		}
+	}
+	return field{}, false
+}
+
+func boldField(body []byte, l bodyLine, name string) (field, bool) {
+	text := body[l.start:l.end]
+	for from := 0; ; {
+		i := bytes.Index(text[from:], []byte("**"))
+		if i < 0 {
+			return field{}, false
+		}
+		from += i + 2
+		if label := text[from:]; foldPrefix(label, name) && bytes.HasPrefix(label[len(name):], []byte(":**")) {
+			return valueAt(body, l.start+from+len(name)+3, l.end), true
+		}
+	}
+}
+
+func plainField(body []byte, l bodyLine, name string) (field, bool) {
+	text := body[l.start:l.end]
+	if !foldPrefix(text, name) || len(text) == len(name) || text[len(name)] != ':' {
+		return field{}, false
+	}
+	return valueAt(body, l.start+len(name)+1, l.end), true
+}
+
+func cellField(body []byte, l bodyLine, name string) (field, bool) {
+	cells := rowCells(body, l)
+	if len(cells) != 2 {
+		return field{}, false
+	}
+	label := bytes.TrimSpace(body[cells[0].start:cells[0].end])
+	if !strings.EqualFold(string(label), name) {
+		return field{}, false
+	}
+	f := valueAt(body, cells[1].start, cells[1].end)
+	f.cell = true
+	return f, true
+}
+
+// rowCells returns the cells of a table's row, the blanks around them included; nil for a line that isn't one.
+func rowCells(body []byte, l bodyLine) []span {
+	start, end := l.start+l.indent, l.end
+	for end > start && isBlank(body[end-1]) {
+		end--
+	}
+	if end-start < 2 || body[start] != '|' || body[end-1] != '|' {
+		return nil
+	}
+	var cells []span
+	at := start + 1
+	for i := at; i < end; i++ {
+		if body[i] == '|' && body[i-1] != '\\' {
+			cells = append(cells, span{at, i})
+			at = i + 1
+		}
+	}
+	return cells
+}
+
+// cellTexts are the cells of a row without the blanks around them.
+func cellTexts(body []byte, l bodyLine) []string {
+	if rowCells(body, l) == nil {
+		return nil
+	}
+	return markdown.Cells(string(body[l.start:l.end]))
+}
+
+func valueAt(body []byte, start, end int) field {
+	f := field{value: span{start, end}}
+	for f.value.start < end && isBlank(body[f.value.start]) {
+		f.value.start++
+	}
+	if f.value.start == end { // no value: what is behind the label stays behind it
+		f.value.start = min(start+1, end)
+		f.bare = f.value.start == start
+		f.value.end = f.value.start
+		return f
+	}
+	for isBlank(body[f.value.end-1]) { // two blanks at the end are Markdown's line break
+		f.value.end--
+	}
+	f.bare = f.value.start == start
+	return f
+}
+
+// foldPrefix says whether text begins with prefix, the case of ASCII letters aside.
+func foldPrefix(text []byte, prefix string) bool {
+	if len(text) < len(prefix) {
+		return false
+	}
+	for i := range len(prefix) {
+		if lower(text[i]) != lower(prefix[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
+}

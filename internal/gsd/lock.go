@@ -1,0 +1,243 @@
+package gsd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/proc"
+)
+
+// GSD's own tools lock by a file that exists while somebody works, with the worker's pid in it. These are their rules, so
+// that they and gl exclude each other; between two gl a kernel lock on the same file makes them exact.
+const (
+	lockBudget = 30 * time.Second      // how long a writer waits
+	deadman    = 60 * time.Second      // from then on the pid of a lock may be another process's
+	freshFloor = time.Second           // so long a lock may be without a pid: it is just being made
+	maxPause   = 20 * time.Millisecond // between two looks, and up to as much again; theirs is 200 ms
+)
+
+// A heldLock is a lock file that we have made.
+type heldLock struct {
+	path string
+	file *os.File // open, with the kernel lock
+}
+
+// A busyError says who has a lock.
+type busyError struct{ path, holder string }
+
+func (e *busyError) Error() string { return fmt.Sprintf("the lock %s is held by %s", e.path, e.holder) }
+
+// lockState takes STATE.md.lock, and for a writer that touches more than STATE.md .planning/.lock as well. GSD takes these
+// two in the other order, so nobody may wait for the second while holding the first: where it is taken, both are let go.
+func lockState(ctx context.Context, state string, also bool) (release func(), err error) {
+	pid := strconv.Itoa(os.Getpid())
+	began := time.Now()
+	for pause := time.Millisecond; ; pause = min(2*pause, maxPause) {
+		first, err := tryLock(state+".lock", pid)
+		if err == nil && !also {
+			return first.release, nil
+		}
+		if err == nil {
+			var second *heldLock
+			if second, err = tryLock(filepath.Join(filepath.Dir(state), ".lock"), planningBody(state)); err == nil {
+				return func() { second.release(); first.release() }, nil
+			}
+			first.release()
+		}
+		var busy *busyError
+		if !errors.As(err, &busy) {
+			return nil, err
+		}
+		if waited := time.Since(began); waited > lockBudget {
+			return nil, fmt.Errorf("%w since more than %d s: remove it if nothing works on this project",
+				err, int(lockBudget.Seconds()))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause + rand.N(pause)):
+		}
+	}
+}
+
+// planningBody is what GSD writes into .planning/.lock and reads the holder's pid from.
+func planningBody(state string) string {
+	body, _ := json.Marshal(struct {
+		PID      int    `json:"pid"`
+		Cwd      string `json:"cwd"`
+		Acquired string `json:"acquired"`
+	}{os.Getpid(), filepath.Dir(filepath.Dir(state)), isoTime(time.Now())})
+	return string(body)
+}
+
+// tryLock makes the lock file, where nobody alive has one. The error is a *busyError where somebody has, and where the
+// file system asks to try again.
+func tryLock(path, body string) (*heldLock, error) {
+	for {
+		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+		switch {
+		case err == nil:
+			return sign(path, f, body)
+		case errors.Is(err, fs.ErrExist):
+			if err := clearStale(path); err != nil {
+				return nil, err
+			}
+		case transient(err):
+			return nil, &busyError{path, "the file system: " + err.Error()}
+		default:
+			return nil, err
+		}
+	}
+}
+
+// transient are the errors after which GSD tries again: overlays and network file systems give them in a race.
+func transient(err error) bool {
+	for _, e := range []error{syscall.EBUSY, syscall.EAGAIN, syscall.EINTR, syscall.EINVAL, syscall.EIO, syscall.ESTALE} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// sign fills a lock file that we made. Until the body is there it looks abandoned, and after a second somebody may clear
+// it away: so in the end we look whether it is still ours.
+func sign(path string, f *os.File, body string) (*heldLock, error) {
+	l := &heldLock{path, f}
+	if _, err := f.WriteString(body); err != nil {
+		l.release()
+		return nil, fmt.Errorf("write %s: %w", path, err)
+	}
+	if err := durable.Claim(f); err != nil {
+		l.release()
+		return nil, &busyError{path, "somebody who clears it"}
+	}
+	if !l.ours() {
+		f.Close()
+		return nil, &busyError{path, "somebody who was faster"}
+	}
+	return l, nil
+}
+
+// ours says whether the file at the path is the one we have open.
+func (l *heldLock) ours() bool {
+	here, errHere := l.file.Stat()
+	there, errThere := os.Lstat(l.path)
+	return errHere == nil && errThere == nil && os.SameFile(here, there)
+}
+
+// release gives the lock back. One that was stolen from us is somebody else's by now and stays.
+func (l *heldLock) release() {
+	if l.ours() {
+		os.Remove(l.path)
+	}
+	l.file.Close()
+}
+
+// clearStale removes a lock file that GSD's rules give up. nil says to try again; a *busyError that it is held.
+func clearStale(path string) error {
+	f, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return clearUnreadable(path, err)
+	}
+	defer f.Close()
+	if err := durable.Claim(f); errors.Is(err, durable.ErrLocked) {
+		return &busyError{path, "another gl"} // whatever its pid says here: it may live in another container
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	body, err := io.ReadAll(io.LimitReader(f, 4096))
+	if err != nil {
+		return &busyError{path, "somebody: " + err.Error()}
+	}
+	if holder := holderOf(body, time.Since(info.ModTime())); holder != "" {
+		return &busyError{path, holder}
+	}
+	return remove(path, info, body)
+}
+
+func clearUnreadable(path string, cause error) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil || time.Since(info.ModTime()) <= deadman {
+		return &busyError{path, "somebody: " + cause.Error()}
+	}
+	return remove(path, info, nil)
+}
+
+// holderOf says who has a lock with this body that was made so long ago; "" for nobody.
+func holderOf(body []byte, age time.Duration) string {
+	pid := holderPID(body)
+	switch {
+	case pid == 0 && age <= freshFloor:
+		return "somebody who has just begun"
+	case pid != 0 && age <= deadman && lives(pid):
+		return fmt.Sprintf("process %d", pid)
+	}
+	return ""
+}
+
+// holderPID reads both of GSD's forms: the pid alone, and JSON with one. 0 is none.
+func holderPID(body []byte) int {
+	text := strings.TrimSpace(string(body))
+	if n, err := strconv.ParseUint(text, 10, 31); err == nil && strconv.FormatUint(n, 10) == text {
+		return int(n)
+	}
+	var doc struct{ PID int }
+	if json.Unmarshal(body, &doc) == nil && doc.PID > 0 {
+		return doc.PID
+	}
+	return 0
+}
+
+func lives(pid int) bool {
+	id, err := proc.Of(pid)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	return !id.Dead()
+}
+
+// remove takes away the lock file that was looked at, and only that one: somebody may have cleared it and made his own
+// meanwhile. A rename can't compare, so what was renamed is looked at once more and put back if it was the wrong one.
+func remove(path string, seen fs.FileInfo, body []byte) error {
+	if now, err := os.Lstat(path); err != nil || !os.SameFile(now, seen) {
+		return nil
+	}
+	if now, err := os.ReadFile(path); body != nil && (err != nil || !bytes.Equal(now, body)) {
+		return nil
+	}
+	away := fmt.Sprintf("%s.stale-%d-%d", path, os.Getpid(), time.Now().UnixNano())
+	if err := os.Rename(path, away); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	defer os.Remove(away)
+	if now, err := os.Lstat(away); err == nil && !os.SameFile(now, seen) {
+		os.Link(away, path) // fails where there is a new one already
+		return &busyError{path, "somebody who was faster"}
+	}
+	return nil
+}

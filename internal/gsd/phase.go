@@ -1,0 +1,82 @@
+package gsd
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// prosePatterns are compiled when a command needs them, not at every start.
+var prosePatterns = sync.OnceValue(func() (p struct{ id, total, paren, tail, statusy, marker *regexp.Regexp }) {
+	p.id = regexp.MustCompile(`(?i)^\s*(?:Phase\s+)?(?:[A-Z][A-Z0-9_]*-)?(\d+[A-Z]?(?:\.\d+)*)\b`)
+	p.total = regexp.MustCompile(`\bof\s+(\d+)`)
+	p.paren = regexp.MustCompile(`\(([^)]{1,200})\)`)
+	p.tail = regexp.MustCompile(`—\s*([^(\n]{1,200}?)\s*$`)
+	p.statusy = regexp.MustCompile(`(?i)^(?:completed?|executing|not started|planning|planned|ready(?:\s+to\s+\S.{0,50})?|` +
+		`done|in progress|blocked|paused|verifying)$`)
+	p.marker = regexp.MustCompile(`^[A-Z][A-Z0-9_-]*$`)
+	return p
+})
+
+// A prosePhase is what `Phase: 2 of 5 (Name) — EXECUTING` says.
+type prosePhase struct{ id, of, name string }
+
+// readPhase takes the value of a Phase field apart: `2 of 5 (Name)`, `2 — Name (aside)`, `2 (Name) — EXECUTING`. A value
+// that doesn't begin with a phase's number has none: in "Milestone v0.5 complete" there is no phase 5.
+func readPhase(value string) prosePhase {
+	p := prosePatterns()
+	var out prosePhase
+	if m := p.id.FindStringSubmatch(value); m != nil {
+		out.id = m[1]
+	}
+	if m := p.total.FindStringSubmatch(value); m != nil {
+		out.of = m[1]
+	}
+	paren := ""
+	if m := p.paren.FindStringSubmatch(value); m != nil {
+		paren = strings.TrimSpace(m[1])
+	}
+	tail := ""
+	if m := p.tail.FindStringSubmatch(p.paren.ReplaceAllString(value, " ")); m != nil {
+		tail = strings.TrimSpace(m[1])
+	}
+	isName := tail != "" && !p.statusy.MatchString(tail) && !foldPrefix([]byte(tail), "milestone:") &&
+		(paren == "" || !p.marker.MatchString(tail))
+	out.name = paren
+	if isName || paren == "" {
+		out.name = tail
+	}
+	switch strings.ToLower(out.name) {
+	case "complete", "executing", "not started":
+		out.name = ""
+	}
+	return out
+}
+
+// label writes a phase for Current Position: `2 of 5 (Name) — EXECUTING`. The total stays where the file had one: the
+// status line reads it.
+func (p prosePhase) label(mark string) string {
+	text := p.id
+	if p.of != "" {
+		text += " of " + p.of
+	}
+	if p.name != "" {
+		text += " (" + p.name + ")"
+	}
+	return text + " — " + mark
+}
+
+// samePhase says whether two ids mean one phase: 2 and 02 do, 4.1 and 4.10 don't.
+func samePhase(a, b string) bool {
+	if key := PhaseKey(a); key != "" {
+		return key == PhaseKey(b)
+	}
+	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
+}
+
+// isoTime is the form of last_updated: UTC, milliseconds.
+func isoTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// localDate is the form of last_activity: the day where the person is.
+func localDate(t time.Time) string { return t.Format(time.DateOnly) }

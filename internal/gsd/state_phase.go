@@ -1,0 +1,385 @@
+package gsd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A BeginPhase begins to carry out a phase.
+type BeginPhase struct {
+	Phase, Name string
+	Plans       int // 0: unknown
+}
+
+type phaseDoc struct {
+	Updated   []string `json:"updated"`
+	Phase     string   `json:"phase"`
+	PhaseName *string  `json:"phase_name"`
+	PlanCount *int     `json:"plan_count"`
+}
+
+// movedRecently: who began another phase within this time is probably still at it.
+const movedRecently = 4 * time.Hour
+
+// BeginPhase writes that a phase is being carried out. Of a phase that is already, only the dates change: the next wave of
+// its plans begins.
+func (s *Store) BeginPhase(ctx context.Context, b BeginPhase) (Result, error) {
+	if r, err := checkPhase(b.Phase, b.Name); err != nil || r != nil {
+		return orEmpty(r), err
+	}
+	var updated updates
+	return s.verb(ctx, writing{}, func(d *draft) error {
+		updated = updates{}
+		s.warnOther(d, b.Phase)
+		b.apply(d, &updated, localDate(s.Now()))
+		return nil
+	}, func(bool) Result {
+		doc := phaseDoc{Updated: updated.names(), Phase: b.Phase}
+		if b.Name != "" {
+			doc.PhaseName = &b.Name
+		}
+		if b.Plans > 0 {
+			doc.PlanCount = &b.Plans
+		}
+		return told(doc, len(updated) > 0)
+	})
+}
+
+func orEmpty(r *Result) Result {
+	if r == nil {
+		return Result{}
+	}
+	return *r
+}
+
+// checkPhase refuses a phase that can't be one; it stands in headings, tables and file names.
+func checkPhase(phase, name string) (*Result, error) {
+	if phase == "" {
+		r := failed("phase required (--phase N)")
+		return &r, nil
+	}
+	if !regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`).MatchString(phase) {
+		return nil, usagef("%q is no phase: letters, digits, . _ - and at most 64 of them", phase)
+	}
+	return nil, checkText("--name", name)
+}
+
+// warnOther: two sessions that carry out two phases in one tree overwrite each other's position.
+func (s *Store) warnOther(d *draft, phase string) {
+	other := executingPhase(d.get("Status"))
+	info, err := os.Stat(s.Path())
+	if other == "" || samePhase(other, phase) || err != nil || s.Now().Sub(info.ModTime()) >= movedRecently {
+		return
+	}
+	s.Warn(fmt.Sprintf("warning: STATE.md says that phase %s is being executed, written %s ago: if another session works on it, "+
+		"its position is overwritten now", other, s.Now().Sub(info.ModTime()).Round(time.Minute)))
+}
+
+// executingPhase is the id in `Executing Phase 4.5`.
+func executingPhase(status string) string {
+	const verb = "executing phase "
+	at := strings.Index(strings.ToLower(status), verb)
+	if at < 0 {
+		return ""
+	}
+	return strings.TrimRight(firstWord(status[at+len(verb):]), ".,;:")
+}
+
+func firstWord(s string) string {
+	if words := strings.Fields(s); len(words) > 0 {
+		return words[0]
+	}
+	return ""
+}
+
+// updates are the names of what a command has set.
+type updates []string
+
+func (u *updates) add(name string, done bool) {
+	if done {
+		*u = append(*u, name)
+	}
+}
+
+func (u updates) names() []string {
+	if u == nil {
+		return []string{}
+	}
+	return u
+}
+
+func (b BeginPhase) apply(d *draft, up *updates, today string) {
+	resumed := samePhase(executingPhase(d.get("Status")), b.Phase)
+	activity := today + " — Phase " + b.Phase + " execution started"
+	if resumed {
+		activity = today + " — Phase " + b.Phase + " execution resumed (wave continue)"
+	}
+	up.add("Status", d.lead("Status", always("Executing Phase "+b.Phase)))
+	up.add("Last Activity", d.lead("Last Activity", always(today)))
+	if resumed {
+		up.add("Last activity (resume)", d.inPosition("Last activity", always(activity)))
+		return
+	}
+	up.add("Last Activity Description", d.replace("Last Activity Description", "Phase "+b.Phase+" execution started"))
+	up.add("Current Phase", d.lead("Current Phase", func(old string) (string, bool) { return b.current(old), true }))
+	if b.Name != "" {
+		up.add("Current Phase Name", d.lead("Current Phase Name", always(b.Name)))
+	}
+	up.add("Current Plan", d.lead("Current Plan", always("1")))
+	if b.Plans > 0 {
+		up.add("Total Plans in Phase", d.lead("Total Plans in Phase", always(strconv.Itoa(b.Plans))))
+	}
+	focus := "Phase " + b.Phase
+	if b.Name != "" {
+		focus += " — " + b.Name
+	}
+	up.add("Current focus", d.replaceBold("Current focus", focus))
+	b.position(d, up, activity)
+	if b.Name != "" && len(*up) > 0 {
+		d.exact("current_phase_name", b.Name)
+	}
+}
+
+// current is the value of Current Phase: the id, with the total that was there.
+func (b BeginPhase) current(old string) string {
+	if p := readPhase(old); p.of != "" {
+		text := b.Phase + " of " + p.of
+		if b.Name != "" {
+			text += " (" + b.Name + ")"
+		}
+		return text
+	}
+	return b.Phase
+}
+
+func (b BeginPhase) position(d *draft, up *updates, activity string) {
+	if _, ok := d.position(); !ok {
+		return
+	}
+	plans := "?"
+	if b.Plans > 0 {
+		plans = strconv.Itoa(b.Plans)
+	}
+	phase := d.inPosition("Phase", func(old string) (string, bool) { return movePhase(old, b.Phase, b.Name).label("EXECUTING"), true })
+	plan := d.inPosition("Plan", always("1 of "+plans))
+	last := d.inPosition("Last activity", always(activity))
+	up.add("Current Position", phase || plan || last)
+}
+
+// movePhase is the phase that a field speaks of from now on: the total stays, and the name of the same phase, too.
+func movePhase(old, id, name string) prosePhase {
+	p := readPhase(old)
+	if name == "" && samePhase(p.id, id) {
+		name = p.name
+	}
+	return prosePhase{id: id, of: p.of, name: name}
+}
+
+// exact sets a key of the frontmatter that the command knows better than the body can tell.
+func (d *draft) exact(key, text string) {
+	d.hold = append(d.hold, key)
+	v, _ := d.doc.Get(key)
+	if v.Kind == Scalar && v.Text == text {
+		return
+	}
+	raw := ""
+	if v.Kind == Scalar {
+		raw = string(d.doc.Src[v.Start:v.End])
+	}
+	d.set = append(d.set, change{key, yaml(oneLine(text), raw)})
+}
+
+// replaceBold sets a field that counts in bold alone.
+func (d *draft) replaceBold(name, value string) bool {
+	for _, l := range scan(d.body) {
+		if f, ok := boldField(d.body, l, name); ok && !l.fenced {
+			d.fill(f, value)
+			return true
+		}
+	}
+	return false
+}
+
+type advanceDoc struct {
+	Advanced     bool   `json:"advanced"`
+	Reason       string `json:"reason,omitempty"`
+	PreviousPlan *int   `json:"previous_plan,omitempty"`
+	CurrentPlan  int    `json:"current_plan"`
+	TotalPlans   int    `json:"total_plans"`
+	Status       string `json:"status,omitempty"`
+}
+
+// AdvancePlan goes on to the next plan of the phase; behind the last one the phase is ready to be verified.
+func (s *Store) AdvancePlan(ctx context.Context) (Result, error) {
+	var doc advanceDoc
+	parsed := false
+	return s.verb(ctx, writing{}, func(d *draft) error {
+		plan, total, compound, ok := planOf(d)
+		if parsed = ok; !ok {
+			return nil
+		}
+		today := localDate(s.Now())
+		if plan >= total {
+			doc = advanceDoc{Reason: "last_plan", CurrentPlan: plan, TotalPlans: total, Status: "ready_for_verification"}
+			d.moveStatus("Phase complete — ready for verification", today)
+			return nil
+		}
+		doc = advanceDoc{Advanced: true, PreviousPlan: &plan, CurrentPlan: plan + 1, TotalPlans: total}
+		next := strconv.Itoa(plan + 1)
+		if !compound {
+			d.lead("Current Plan", func(old string) (string, bool) { return next + old[len(digits(old)):], true })
+		}
+		d.lead("Plan", func(old string) (string, bool) { // `1 of 3 in current phase`: only the number moves
+			if n := len(digits(old)); n > 0 && (compound || strings.Contains(old, " of ")) {
+				return next + old[n:], true
+			}
+			return fmt.Sprintf("%s of %d", next, total), !compound
+		})
+		d.moveStatus("Ready to execute", today)
+		return nil
+	}, func(bool) Result {
+		if !parsed {
+			return failed("Cannot parse Current Plan or Total Plans in Phase from STATE.md")
+		}
+		return told(doc, doc.Advanced)
+	})
+}
+
+// planOf reads where the phase is: `Current Plan` with `Total Plans in Phase`, else `Plan: A of B`.
+func planOf(d *draft) (plan, total int, compound, ok bool) {
+	current, all := d.get("Current Plan"), d.get("Total Plans in Phase")
+	if current != "" && all != "" {
+		if digits(current) == "" || digits(all) == "" {
+			return 0, 0, false, false
+		}
+		return atoi(current), atoi(all), false, true
+	}
+	text := d.get("Plan")
+	of := readPhase("0 " + text).of
+	if digits(text) == "" || of == "" {
+		return 0, 0, false, false
+	}
+	return atoi(text), atoi(of), true, true
+}
+
+// moveStatus sets Status and Last Activity, where a tool wrote them.
+func (d *draft) moveStatus(status, activity string) {
+	d.lead("Status", ifDefault("Status", status))
+	d.lead("Last Activity", ifDefault("Last Activity", activity))
+}
+
+// A PlannedPhase is a phase whose plans are written.
+type PlannedPhase struct {
+	Phase, Name string
+	Plans       *int // nil: not told
+}
+
+type plannedDoc struct {
+	Updated   []string `json:"updated"`
+	Phase     string   `json:"phase"`
+	PlanCount *int     `json:"plan_count"`
+	Warning   string   `json:"warning,omitempty"`
+}
+
+// PlannedPhase writes that a phase is ready to be carried out.
+func (s *Store) PlannedPhase(ctx context.Context, p PlannedPhase) (Result, error) {
+	if r, err := checkPhase(p.Phase, p.Name); err != nil || r != nil {
+		return orEmpty(r), err
+	}
+	var updated updates
+	return s.verb(ctx, writing{}, func(d *draft) error {
+		updated = updates{}
+		d.keepCounts, d.planned = true, new(int)
+		if p.Plans != nil {
+			d.planned = p.Plans
+		}
+		p.apply(d, &updated, localDate(s.Now()))
+		return nil
+	}, func(bool) Result {
+		doc := plannedDoc{Updated: updated.names(), Phase: p.Phase, PlanCount: p.Plans}
+		if len(updated) == 0 {
+			doc.Warning = "STATE.md has none of the fields that this sets (Status:, Total Plans in Phase:, Last activity:), " +
+				"or they hold what a person wrote: nothing was changed"
+		}
+		return told(doc, len(updated) > 0)
+	})
+}
+
+func (p PlannedPhase) apply(d *draft, up *updates, today string) {
+	changed := func(set func() bool) bool {
+		before := string(d.body)
+		return set() && string(d.body) != before
+	}
+	plans := "?"
+	if p.Plans != nil {
+		plans = strconv.Itoa(*p.Plans)
+	}
+	up.add("Status", changed(func() bool { return d.lead("Status", ifDefault("Status", "Ready to execute")) }))
+	if p.Plans != nil {
+		up.add("Total Plans in Phase", d.replace("Total Plans in Phase", plans))
+	}
+	up.add("Last Activity Description", d.replace("Last Activity Description",
+		fmt.Sprintf("Phase %s planning complete — %s plans ready", p.Phase, plans)))
+	activity := ifDefault("Last Activity", today+" — Phase "+p.Phase+" planning complete")
+	up.add("Current Position", changed(func() bool { return d.inPosition("Last activity", activity) }))
+	up.add("Last Activity", changed(func() bool { return d.lead("Last Activity", ifDefault("Last Activity", today)) }))
+}
+
+type completeDoc struct {
+	Updated    []string `json:"updated"`
+	Phase      string   `json:"phase"`
+	Idempotent bool     `json:"idempotent,omitempty"`
+	Note       string   `json:"note,omitempty"`
+}
+
+// CompletePhase writes that a phase is complete: the given one, else the one the file is at. One that the file has left
+// behind already is none of its business any more.
+func (s *Store) CompletePhase(ctx context.Context, given string) (Result, error) {
+	if given != "" {
+		if r, err := checkPhase(given, ""); err != nil || r != nil {
+			return orEmpty(r), err
+		}
+	}
+	var updated updates
+	phase, superseded := "", false
+	return s.verb(ctx, writing{}, func(d *draft) error {
+		updated = updates{}
+		current := readPhase(orElse(d.doc.stored("current_phase"), d.get("Current Phase"))).id
+		phase = readPhase(given).id
+		if phase == "" && given != "" {
+			phase = given
+		}
+		if given == "" {
+			phase = orElse(current, derive(d.body).phase)
+		}
+		if superseded = current != "" && !samePhase(current, phase); !superseded && phase != "" {
+			completePhase(d, &updated, phase, localDate(s.Now()))
+		}
+		return nil
+	}, func(bool) Result {
+		switch {
+		case phase == "":
+			return failed("Unable to resolve current phase. Pass an explicit phase: state complete-phase --phase <N>")
+		case superseded:
+			return told(completeDoc{Updated: []string{}, Phase: phase, Idempotent: true, Note: "phase already superseded; no-op"}, false)
+		}
+		return told(completeDoc{Updated: updated.names(), Phase: phase}, len(updated) > 0)
+	})
+}
+
+func completePhase(d *draft, up *updates, phase, today string) {
+	done := "Phase " + phase + " marked complete"
+	up.add("Status", d.lead("Status", always("Phase "+phase+" complete")))
+	up.add("Last Activity", d.lead("Last Activity", always(today)))
+	up.add("Last Activity Description", d.replace("Last Activity Description", done))
+	if _, ok := d.position(); ok {
+		d.inPosition("Phase", func(old string) (string, bool) { return movePhase(old, phase, "").label("COMPLETE"), true })
+		d.inPosition("Last activity", always(today+" — "+done))
+		up.add("Current Position", true)
+	}
+}

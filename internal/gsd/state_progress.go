@@ -1,0 +1,154 @@
+package gsd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+type progressDoc struct {
+	Updated     bool   `json:"updated"`
+	Percent     *int   `json:"percent,omitempty"`
+	PlanPercent *int   `json:"plan_percent,omitempty"`
+	Completed   *int   `json:"completed,omitempty"`
+	Total       *int   `json:"total,omitempty"`
+	Bar         string `json:"bar,omitempty"`
+	Reason      string `json:"reason,omitempty"`
+}
+
+// UpdateProgress counts plans and phases anew and draws the body's Progress: the same percent in the file, in the bar and
+// in the answer.
+func (s *Store) UpdateProgress(ctx context.Context) (Result, error) {
+	var doc progressDoc
+	return s.verb(ctx, writing{}, func(d *draft) error {
+		doc = s.progress(d)
+		return nil
+	}, func(bool) Result {
+		r := said(doc, doc.Bar)
+		if !doc.Updated {
+			r = refused(doc)
+		}
+		return r
+	})
+}
+
+func (s *Store) progress(d *draft) progressDoc {
+	f := s.facts(d.doc)
+	plans, ok := PlanPercent(f.CompletedPlans, f.TotalPlans)
+	percent, _ := f.Percent()
+	switch {
+	case !ok:
+		return progressDoc{Reason: "no plans found in the milestone's phases: STATE.md left unchanged"}
+	case f.Unbounded && !s.Compat:
+		return progressDoc{Reason: "ROADMAP.md doesn't say which phases belong to the milestone: STATE.md left unchanged"}
+	case s.Compat:
+		percent = plans
+	}
+	if !d.lead("Progress", func(old string) (string, bool) { return withBar(old, percent), true }) {
+		return progressDoc{Reason: "Progress field not found in STATE.md"}
+	}
+	return progressDoc{Updated: true, Percent: &percent, PlanPercent: &plans, Completed: &f.CompletedPlans, Total: &f.TotalPlans,
+		Bar: drawBar(percent)}
+}
+
+// drawBar is the body's bar: `[█████░░░░░] 47%`, a cell for each ten, rounded.
+func drawBar(percent int) string {
+	filled := min(10, max(0, (percent+5)/10))
+	return "[" + strings.Repeat("█", filled) + strings.Repeat("░", 10-filled) + "] " + strconv.Itoa(percent) + "%"
+}
+
+// withBar replaces the bar of a Progress field and keeps what stands around it.
+func withBar(old string, percent int) string {
+	machine := regexp.MustCompile(`(?:(?:\[[^\]]*\]|[█▓▒░]+)[ \t]*)?\d{1,3}%`)
+	at := machine.FindStringIndex(old)
+	if at == nil {
+		return drawBar(percent)
+	}
+	return old[:at[0]] + drawBar(percent) + old[at[1]:]
+}
+
+type syncDoc struct {
+	Synced  bool     `json:"synced"`
+	Changes []string `json:"changes"`
+	DryRun  bool     `json:"dry_run"`
+}
+
+// Sync brings STATE.md into line with the disk: Total Plans in Phase, Progress, Last Activity, and the frontmatter with
+// the body. With verify it only says what it would do.
+func (s *Store) Sync(ctx context.Context, verify bool) (Result, error) {
+	doc := syncDoc{Synced: !verify, DryRun: verify}
+	result := func(bool) Result { return Result{Doc: doc} }
+	change := func(d *draft) error {
+		d.force = true
+		doc.Changes = s.sync(d)
+		return nil
+	}
+	if !verify {
+		return s.verb(ctx, writing{}, change, result)
+	}
+	state, err := s.load()
+	if err != nil {
+		return s.missing(err)
+	}
+	err = change(newDraft(state))
+	return result(false), err
+}
+
+// missing is the result where STATE.md can't be read.
+func (s *Store) missing(err error) (Result, error) {
+	if errors.Is(err, errNoState) {
+		return failed("%s", errNoState), nil
+	}
+	return Result{}, err
+}
+
+func (s *Store) sync(d *draft) []string {
+	f := s.facts(d.doc)
+	changes := []string{}
+	if !f.HasPhases {
+		return changes
+	}
+	set := func(name string, put func(old string) (string, bool)) {
+		before := d.get(name)
+		d.lead(name, put)
+		if after := d.get(name); after != before {
+			changes = append(changes, fmt.Sprintf("%s: %s -> %s", name, before, after))
+		}
+	}
+	if open := openPhase(f.Dirs); open != nil {
+		set("Total Plans in Phase", func(old string) (string, bool) {
+			return strconv.Itoa(open.Plans), old != "" && atoi(old) != open.Plans
+		})
+	}
+	percent, ok := f.Percent()
+	switch {
+	case f.Unbounded:
+		changes = append(changes, "Progress: skipped — ROADMAP.md doesn't say which phases belong to milestone "+
+			orElse(f.Milestone, d.doc.stored("milestone")))
+	case ok:
+		set("Progress", func(old string) (string, bool) { return withBar(old, percent), old != "" })
+	}
+	set("Last Activity", ifDefault("Last Activity", localDate(s.Now())))
+	return changes
+}
+
+// openPhase is the last phase that isn't through, else the first that has plans.
+func openPhase(dirs []PhaseDir) *PhaseDir {
+	var first, open *PhaseDir
+	for i := range dirs {
+		switch p := &dirs[i]; {
+		case p.Plans == 0:
+		case p.Summaries < p.Plans:
+			open = p
+		case first == nil:
+			first = p
+		}
+	}
+	if open != nil {
+		return open
+	}
+	return first
+}

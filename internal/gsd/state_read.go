@@ -1,0 +1,337 @@
+package gsd
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// An object is a JSON object whose members keep their order.
+type object []member
+
+type member struct {
+	key   string
+	value any
+}
+
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, m := range o {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		key, err := encode(m.key)
+		if err != nil {
+			return nil, err
+		}
+		value, err := encode(m.value)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(key)
+		b.WriteByte(':')
+		b.Write(value)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// encode is JSON in which <, > and & are themselves.
+func encode(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return bytes.TrimRight(b.Bytes(), "\n"), err
+}
+
+// JSON is the frontmatter as a write would make it now, and whatever other keys the file has.
+func (s *Store) JSON() (Result, error) {
+	doc, err := s.load()
+	if err != nil {
+		return s.missing(err)
+	}
+	st := settlement{doc: doc, facts: s.facts(doc), now: s.Now(), compat: s.Compat, pre: derive(doc.Body()), post: derive(doc.Body())}
+	var out object
+	for _, w := range st.values() {
+		if w.text != "" {
+			out = append(out, member{w.key, w.text})
+		} else if _, there := doc.Get(w.key); there {
+			out = append(out, member{w.key, nil})
+		}
+	}
+	for _, e := range doc.Front {
+		if e.Key != "progress" && !slices.ContainsFunc(out, func(m member) bool { return m.key == e.Key }) {
+			v, _ := doc.Get(e.Key)
+			out = append(out, member{e.Key, plainValue(v)})
+		}
+	}
+	if progress := st.progress(); len(progress) > 0 {
+		out = append(out, member{"progress", progress})
+	}
+	return Result{Doc: out}, nil
+}
+
+// plainValue is a value of the frontmatter as JSON: texts, lists and maps. null is null.
+func plainValue(v Value) any {
+	switch v.Kind {
+	case List:
+		return append([]string{}, v.Items...)
+	case Map:
+		var out object
+		for _, e := range v.Map {
+			out = append(out, member{e.Key, plainValue(e.Value)})
+		}
+		return out
+	case Scalar:
+		if v.Text != "null" && v.Text != "~" {
+			return v.Text
+		}
+	}
+	return nil
+}
+
+// progress is the block as it would be written: what is stored, where that is further than what can be counted or where
+// nothing can be.
+func (s *settlement) progress() object {
+	t, ok := s.tally()
+	if !ok {
+		t = s.bodyTally()
+	}
+	further := func(key string, n *int) bool {
+		old, ok := s.doc.storedCount(key)
+		return ok && n != nil && old > *n
+	}
+	keep := !ok && s.doc.hasProgress() || further("completed_phases", t.completedPhases) || further("completed_plans", t.completedPlans)
+	var out object
+	for _, c := range t.list() {
+		if old, ok := s.doc.storedCount(c.key); ok && keep {
+			out = append(out, member{c.key, old})
+		} else if c.n != nil && !keep {
+			out = append(out, member{c.key, *c.n})
+		}
+	}
+	stored, _ := s.doc.Get("progress")
+	for _, e := range stored.Map {
+		if !slices.Contains(progressOrder(), e.Key) {
+			out = append(out, member{e.Key, plainValue(e.Value)})
+		}
+	}
+	return out
+}
+
+// bodyTally is what the body says of the progress where nothing can be counted.
+func (s *settlement) bodyTally() (t tally) {
+	number := func(text string) *int {
+		if digits(text) == "" {
+			return nil
+		}
+		n := atoi(text)
+		return &n
+	}
+	t.totalPhases, t.totalPlans = number(s.post.totalPhases), number(s.post.totalPlans)
+	if m := regexp.MustCompile(`(\d+)%`).FindStringSubmatch(s.post.progress); m != nil {
+		t.percent = number(m[1])
+	}
+	return t
+}
+
+type contentDoc struct {
+	Content string `json:"content"`
+}
+
+// Get returns the whole file, or a field or a section of it. A name in lower case is a key of the frontmatter first; every
+// other name is a field of the body first, then a key, then a section.
+func (s *Store) Get(name string) (Result, error) {
+	doc, err := s.load()
+	if err != nil {
+		return Result{}, err
+	}
+	if name == "" {
+		return said(contentDoc{string(doc.Src)}, string(doc.Src)), nil
+	}
+	key := strings.ReplaceAll(strings.ToLower(name), " ", "_")
+	value, isKey := doc.Get(key)
+	if isKey && name == key {
+		return s.keyResult(doc, name, value), nil
+	}
+	body := doc.Body()
+	if f, ok := (&draft{body: body}).find(name); ok {
+		return said(object{{name, f.text(body)}}, f.text(body)), nil
+	}
+	if isKey {
+		return s.keyResult(doc, name, value), nil
+	}
+	if in, ok := findSection(body, 6, 0, name); ok {
+		text := strings.TrimSpace(string(body[in.text.start:in.text.end]))
+		return said(object{{name, text}}, text), nil
+	}
+	r := said(failure{fmt.Sprintf("Section or field %q not found", name)}, "")
+	r.Failed = true
+	return r, nil
+}
+
+func (s *Store) keyResult(doc *Doc, name string, v Value) Result {
+	raw := strings.TrimSpace(string(doc.Src[v.Start:v.End]))
+	switch {
+	case v.Kind == Map || v.Kind == List:
+		return said(object{{name, plainValue(v)}}, raw)
+	case s.Compat:
+		return said(object{{name, raw}}, raw)
+	}
+	return said(object{{name, v.Text}}, v.Text)
+}
+
+type snapshotDoc struct {
+	CurrentPhase      *string    `json:"current_phase"`
+	CurrentPhaseName  *string    `json:"current_phase_name"`
+	TotalPhases       *int       `json:"total_phases"`
+	CurrentPlan       *string    `json:"current_plan"`
+	TotalPlansInPhase *int       `json:"total_plans_in_phase"`
+	Status            *string    `json:"status"`
+	ProgressPercent   *int       `json:"progress_percent"`
+	LastActivity      *string    `json:"last_activity"`
+	LastActivityDesc  *string    `json:"last_activity_desc"`
+	Decisions         []decision `json:"decisions"`
+	Blockers          []string   `json:"blockers"`
+	PausedAt          *string    `json:"paused_at"`
+	Session           struct {
+		LastDate   *string `json:"last_date"`
+		StoppedAt  *string `json:"stopped_at"`
+		ResumeFile *string `json:"resume_file"`
+	} `json:"session"`
+}
+
+type decision struct {
+	Phase     string `json:"phase"`
+	Summary   string `json:"summary"`
+	Rationale string `json:"rationale"`
+}
+
+// Snapshot is what the file says, in one document; null for what it doesn't say.
+func (s *Store) Snapshot() (Result, error) {
+	doc, err := s.load()
+	if err != nil {
+		return s.missing(err)
+	}
+	body := doc.Body()
+	b := derive(body)
+	text := func(key, inBody string) *string {
+		if value := orElse(doc.stored(key), inBody); value != "" {
+			return &value
+		}
+		return nil
+	}
+	number := func(text string) *int {
+		if digits(text) == "" {
+			return nil
+		}
+		n := atoi(text)
+		return &n
+	}
+	out := snapshotDoc{CurrentPhase: text("current_phase", b.phase), CurrentPhaseName: text("current_phase_name", b.phaseName),
+		CurrentPlan: text("current_plan", b.plan), Status: text("status", b.bodyStatus),
+		LastActivity: text("last_activity", b.lastActivity), LastActivityDesc: text("last_activity_desc", b.lastDesc),
+		PausedAt:    text("paused_at", b.pausedAt),
+		TotalPhases: number(b.totalPhases), TotalPlansInPhase: number(b.totalPlans), Decisions: decisionTable(body), Blockers: blockerList(body)}
+	if n, ok := doc.storedCount("percent"); ok {
+		out.ProgressPercent = &n
+	} else if m := regexp.MustCompile(`(\d+)\s*%`).FindStringSubmatch(b.progress); m != nil {
+		out.ProgressPercent = number(m[1])
+	}
+	out.Session.LastDate = text("", orElse(sessionField(body, "Last Date"), sessionField(body, "Last session")))
+	out.Session.StoppedAt = text("", sessionField(body, "Stopped At"))
+	out.Session.ResumeFile = text("", sessionField(body, "Resume File"))
+	return Result{Doc: out}, nil
+}
+
+// decisionTable reads the table of the section Decisions Made.
+func decisionTable(body []byte) []decision {
+	out := []decision{}
+	in, ok := findSection(body, 6, 0, "Decisions Made")
+	if !ok {
+		return out
+	}
+	d := &draft{body: body}
+	ruled := false
+	for _, l := range d.lines(in.text) {
+		cells := cellTexts(body, l)
+		switch {
+		case isRule(cells):
+			ruled = true
+		case ruled && len(cells) >= 3 && cells[0] != "" && cells[1] != "" && cells[2] != "":
+			out = append(out, decision{cells[0], cells[1], cells[2]})
+		}
+	}
+	return out
+}
+
+// blockerList reads the items of the section ## Blockers.
+func blockerList(body []byte) []string {
+	out := []string{}
+	in, ok := findSection(body, 2, 2, "Blockers")
+	if !ok {
+		return out
+	}
+	for _, l := range (&draft{body: body}).lines(in.text) {
+		if item := itemText(body, l); item != "" {
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+type validDoc struct {
+	Valid    bool     `json:"valid"`
+	Warnings []string `json:"warnings"`
+	Drift    object   `json:"drift"`
+}
+
+func (v *validDoc) warn(format string, a ...any) {
+	v.Warnings = append(v.Warnings, fmt.Sprintf(format, a...))
+}
+
+// Validate compares STATE.md with the disk.
+func (s *Store) Validate() (Result, error) {
+	doc, err := s.load()
+	if err != nil {
+		return s.missing(err)
+	}
+	v := validDoc{Warnings: []string{}, Drift: object{}}
+	if at := bytes.IndexByte(doc.Src, 0); at >= 0 {
+		v.warn("STATE.md has a NUL byte at offset %d: it is damaged, and tools that search text skip it", at)
+	} else {
+		s.drift(doc, &v)
+	}
+	v.Valid = len(v.Warnings) == 0
+	return Result{Doc: v}, nil
+}
+
+func (s *Store) drift(doc *Doc, v *validDoc) {
+	b := derive(doc.Body())
+	phase := orElse(doc.stored("current_phase"), b.phase)
+	status := orElse(b.bodyStatus, doc.stored("status"))
+	dirs := ScanPhases(s.file("phases"))
+	i := slices.IndexFunc(dirs, func(d PhaseDir) bool { return d.Key != "" && d.Key == PhaseKey(readPhase(phase).id) })
+	if i < 0 {
+		return
+	}
+	dir := dirs[i]
+	if b.totalPlans != "" && digits(b.totalPlans) != "" && atoi(b.totalPlans) != dir.Plans {
+		v.warn("Plan count mismatch: STATE.md says %d plans, disk has %d", atoi(b.totalPlans), dir.Plans)
+		v.Drift = append(v.Drift, member{"plan_count", object{{"state", atoi(b.totalPlans)}, {"disk", dir.Plans}}})
+	}
+	executing := NormalizeStatus(status, "", false) == Executing || strings.Contains(strings.ToLower(status), "executing")
+	switch {
+	case !executing:
+	case dir.Verification == "passed":
+		v.warn("Status drift: STATE.md says %q but %s shows verification passed — phase may be complete", status, dir.Name)
+		v.Drift = append(v.Drift, member{"verification_status", object{{"state_status", status}, {"verification", "passed"}}})
+	case dir.Verification == "" && dir.Plans > 0 && dir.Summaries >= dir.Plans:
+		v.warn("All %d plans have summaries but status is still %q — phase may be ready for verification", dir.Plans, status)
+	}
+}

@@ -1,0 +1,321 @@
+package gsd
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// derived is what the body and the disk say about the keys of the frontmatter; "" for nothing.
+type derived struct {
+	phase, phaseName, plan  string
+	status                  string
+	stoppedAt, pausedAt     string
+	lastActivity, lastDesc  string
+	phaseLine               string // the value of Phase in Current Position
+	bodyStatus              string
+	totalPlans, totalPhases string
+	progress                string
+}
+
+// derive reads the body's fields.
+func derive(body []byte) derived {
+	var d derived
+	at := span{0, len(body)}
+	if s, ok := currentPosition(body); ok {
+		at = s.text
+	}
+	if f, ok := findIn(body, at, "Phase"); ok {
+		d.phaseLine = f.text(body)
+	}
+	prose := readPhase(d.phaseLine)
+	d.phase = prose.id
+	if current := getField(body, "Current Phase"); current != "" {
+		d.phase = current
+		if p := readPhase(current); p.id != "" && p.id != current {
+			d.phase = p.id // 2 of 5 (Name)
+		}
+	}
+	d.phaseName = orElse(getField(body, "Current Phase Name"), prose.name)
+	d.plan = getField(body, "Current Plan")
+	d.bodyStatus = getField(body, "Status")
+	d.stoppedAt, d.pausedAt = sessionField(body, "Stopped At"), sessionField(body, "Paused At")
+	date, desc := readActivity(getField(body, "Last Activity"))
+	d.lastActivity, d.lastDesc = date, orElse(getField(body, "Last Activity Description"), desc)
+	d.totalPlans, d.totalPhases = getField(body, "Total Plans in Phase"), getField(body, "Total Phases")
+	d.progress = getField(body, "Progress")
+	return d
+}
+
+// sessionField reads a field of the session's section; an archive's copy of it isn't this session's.
+func sessionField(body []byte, name string) string {
+	in := span{0, len(body)}
+	if s, ok := session(body); ok {
+		in = s.text
+	}
+	if f, ok := findIn(body, in, name); ok {
+		return f.text(body)
+	}
+	return ""
+}
+
+// readActivity splits `2026-01-02 — what happened`. What has no date is all date: GSD keeps it so.
+func readActivity(value string) (date, desc string) {
+	if len(value) < 10 || !isDate(value[:10]) {
+		return value, ""
+	}
+	rest := strings.TrimLeft(value[10:], " \t")
+	if rest == "" {
+		return value[:10], ""
+	}
+	if len(rest) == len(value[10:]) {
+		return value, ""
+	}
+	for _, dash := range []string{"——", "—-", "-—", "—", "--", "-"} {
+		if text, ok := strings.CutPrefix(rest, dash); ok {
+			if bare := strings.TrimSpace(text); bare != "" && len(bare) < len(text) {
+				return value[:10], bare
+			}
+			break
+		}
+	}
+	return value, ""
+}
+
+func orElse(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// null says whether a scalar stands for nothing.
+func null(text string) bool { return text == "" || text == "null" || text == "~" }
+
+// stored returns a key of the frontmatter, "" where it has none or null.
+func (d *Doc) stored(key string) string {
+	v, _ := d.Get(key)
+	if v.Kind != Scalar || null(v.Text) {
+		return ""
+	}
+	return v.Text
+}
+
+// storedCount returns a number of the progress block; ok is false where there is none.
+func (d *Doc) storedCount(key string) (n int, ok bool) {
+	p, _ := d.Get("progress")
+	v, _ := p.Get(key)
+	n, err := strconv.Atoi(strings.TrimSuffix(v.Text, "%"))
+	return n, err == nil
+}
+
+// A settlement decides what the frontmatter says after a write.
+type settlement struct {
+	doc       *Doc
+	facts     Facts
+	now       time.Time
+	compat    bool
+	pre, post derived
+	given     []change // by the command: they win
+
+	force, zero, keepCounts bool // as in draft
+	planned                 *int
+}
+
+// settle returns the document as it is to be written: the draft's body, and the frontmatter brought into line with it.
+func (d *draft) settle(facts Facts, now time.Time, compat bool) []byte {
+	s := settlement{doc: d.doc, facts: facts, now: now, compat: compat, given: d.set,
+		keepCounts: d.keepCounts, planned: d.planned, zero: d.zero, force: d.force,
+		pre: derive(d.doc.Body()), post: derive(d.body)}
+	var set []change
+	for _, v := range s.values() {
+		if slices.ContainsFunc(d.set, func(c change) bool { return c.key == v.key }) || slices.Contains(d.drop, v.key) ||
+			slices.Contains(d.hold, v.key) {
+			continue
+		}
+		if c, ok := s.change(v); ok {
+			set = append(set, c)
+		}
+	}
+	set = append(set, d.set...)
+	drop := d.drop
+	if s.post.phaseName == "" && !samePhase(s.pre.phase, s.post.phase) && d.doc.stored("current_phase_name") != "" &&
+		!slices.Contains(d.hold, "current_phase_name") {
+		drop = append(slices.Clone(drop), "current_phase_name") // it was another phase's
+	}
+	return slices.Concat(editFront(d.doc, set, drop, s.counts()), d.body)
+}
+
+// A wanted is a key and the text it should have.
+type wanted struct{ key, text string }
+
+// change makes the edit for a key, where its text isn't what it should be.
+func (s *settlement) change(w wanted) (change, bool) {
+	v, _ := s.doc.Get(w.key)
+	if w.text == "" || v.Kind == Scalar && v.Text == w.text {
+		return change{}, false
+	}
+	raw := ""
+	if v.Kind == Scalar {
+		raw = string(s.doc.Src[v.Start:v.End])
+	} else if _, there := s.doc.Get(w.key); !there {
+		switch w.key {
+		case "gsd_state_version":
+			raw = "'"
+		case "current_phase", "current_plan", "last_activity", "last_updated":
+			raw = `"` // a phase is text: 4.10 isn't 4.1
+		}
+	}
+	return change{w.key, yaml(w.text, raw)}, true
+}
+
+// values are the keys in GSD's order with what they should be.
+func (s *settlement) values() []wanted {
+	d := s.doc
+	keep := func(key, now string, changed bool) wanted { // what the body says now, where this write changed it
+		if old := d.stored(key); old != "" && (!changed && !s.force || now == "") {
+			return wanted{key, old}
+		}
+		return wanted{key, now}
+	}
+	out := []wanted{{"gsd_state_version", orElse(d.stored("gsd_state_version"), "1.0")}}
+	out = append(out, s.milestone()...)
+	date, desc := s.activity()
+	phase := wanted{"current_phase", orElse(s.post.phase, d.stored("current_phase"))}
+	if old := d.stored("current_phase"); old != "" && !s.phaseMoved() && !s.force {
+		phase.text = old
+	}
+	return append(out,
+		phase,
+		keep("current_phase_name", s.post.phaseName, s.phaseMoved()),
+		wanted{"current_plan", orElse(s.post.plan, d.stored("current_plan"))},
+		wanted{"status", s.status()},
+		keep("stopped_at", s.post.stoppedAt, s.pre.stoppedAt != s.post.stoppedAt),
+		wanted{"paused_at", orElse(s.post.pausedAt, d.stored("paused_at"))},
+		wanted{"last_updated", isoTime(s.now)},
+		wanted{"last_activity", date},
+		wanted{"last_activity_desc", desc},
+	)
+}
+
+func (s *settlement) phaseMoved() bool {
+	return s.pre.phaseLine != s.post.phaseLine || s.pre.phase != s.post.phase
+}
+
+// milestone: what ROADMAP.md says, but no placeholder takes the place of a real name.
+func (s *settlement) milestone() []wanted {
+	version, name := orElse(s.facts.Milestone, s.doc.stored("milestone")), s.facts.MilestoneName
+	old := s.doc.stored("milestone_name")
+	if (name == "" || name == "milestone" || strings.HasPrefix(strings.TrimSpace(name), "—")) && old != "" && old != "milestone" {
+		name, version = old, orElse(s.doc.stored("milestone"), version)
+	}
+	return []wanted{{"milestone", version}, {"milestone_name", orElse(name, old)}}
+}
+
+// status: a stored one stays as long as this write leaves the body's alone.
+func (s *settlement) status() string {
+	old := s.doc.stored("status")
+	paused := orElse(s.post.pausedAt, s.doc.stored("paused_at"))
+	for _, c := range s.given {
+		if c.key == "paused_at" {
+			paused = c.raw
+			if null(c.raw) {
+				paused = ""
+			}
+			return NormalizeStatus(s.post.bodyStatus, paused, s.compat)
+		}
+	}
+	if s.pre.bodyStatus == s.post.bodyStatus && !s.force && old != "" && old != "unknown" {
+		return old
+	}
+	status := NormalizeStatus(s.post.bodyStatus, paused, s.compat)
+	if status == "unknown" && old != "" {
+		return old
+	}
+	return status
+}
+
+// activity never goes back to an earlier day, and its description stays until the body has a new one.
+func (s *settlement) activity() (date, desc string) {
+	date, desc = s.post.lastActivity, s.post.lastDesc
+	oldDate, oldDesc := s.doc.stored("last_activity"), s.doc.stored("last_activity_desc")
+	if len(oldDate) >= 10 && len(date) >= 10 && isDate(oldDate[:10]) && isDate(date[:10]) && date[:10] < oldDate[:10] {
+		return oldDate, orElse(oldDesc, desc)
+	}
+	if oldDesc != "" && (desc == "" || s.pre.lastDesc == s.post.lastDesc) {
+		desc = oldDesc
+	}
+	return orElse(date, oldDate), desc
+}
+
+// counts is what changes in the progress block: counted anew, or left alone where there is nothing to count.
+func (s *settlement) counts() []change {
+	if s.keepCounts && s.planned == nil && s.doc.hasProgress() {
+		return nil
+	}
+	p, ok := s.tally()
+	if !ok {
+		return nil
+	}
+	var out []change
+	for _, c := range p.list() {
+		old, there := s.doc.storedCount(c.key)
+		switch {
+		case c.n == nil && there && c.key == "percent":
+			out = append(out, change{c.key, ""})
+		case c.n != nil && (!there || old != *c.n):
+			out = append(out, change{c.key, strconv.Itoa(*c.n)})
+		}
+	}
+	return out
+}
+
+func (d *Doc) hasProgress() bool {
+	v, _ := d.Get("progress")
+	return v.Kind == Map
+}
+
+// A tally is the progress block; nil is no number.
+type tally struct{ totalPhases, completedPhases, totalPlans, completedPlans, percent *int }
+
+type countOf struct {
+	key string
+	n   *int
+}
+
+func (t tally) list() []countOf {
+	return []countOf{{"total_phases", t.totalPhases}, {"completed_phases", t.completedPhases}, {"total_plans", t.totalPlans},
+		{"completed_plans", t.completedPlans}, {"percent", t.percent}}
+}
+
+// tally counts what is on the disk; ok is false where there is neither a directory phases nor ROADMAP.md.
+func (s *settlement) tally() (t tally, ok bool) {
+	f := s.facts
+	if s.zero {
+		return tally{new(int), new(int), new(int), new(int), new(int)}, true
+	}
+	if !f.HasPhases && !f.HasRoadmap {
+		return t, false
+	}
+	phases, done, plans, summaries := f.TotalPhases, f.CompletedPhases, f.TotalPlans, f.CompletedPlans
+	if !f.HasPhases || s.planned != nil { // nothing that was done is undone by directories that are gone, or not there yet
+		if old, ok := s.doc.storedCount("completed_phases"); ok {
+			done = max(done, old)
+		}
+		if old, ok := s.doc.storedCount("completed_plans"); ok {
+			summaries = max(summaries, old)
+		}
+	}
+	if old, ok := s.doc.storedCount("total_plans"); ok && !f.HasPhases {
+		plans = old
+	}
+	if s.planned != nil && !f.HasPhases {
+		plans = max(plans, *s.planned)
+	}
+	t = tally{totalPhases: &phases, completedPhases: &done, totalPlans: &plans, completedPlans: &summaries}
+	if percent, ok := (Counts{phases, done, plans, summaries}).Percent(); ok && !f.Unbounded {
+		t.percent = &percent
+	}
+	return t, true
+}
