@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/proc"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
+	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
 
@@ -70,16 +71,18 @@ func fixMigration(ctx context.Context, pr *project.Project) ([]string, error) {
 }
 
 func fixIgnores(ctx context.Context, pr *project.Project) ([]string, error) {
-	if pr.Slices == nil {
-		return nil, nil
-	}
-	path := filepath.Join(pr.Root, ".greenlight", ".gitignore")
+	path := statedir.Path(pr.Root, ".gitignore")
 	left, err := git.Unignored(ctx, pr.Root, slice.Ignored()...)
 	if err != nil || len(left) == 0 {
 		return nil, nil // no repository, or nothing to do there
 	}
 	there := exists(path)
-	added, err := pr.Slices.AddIgnores(ctx)
+	var added []string
+	if pr.Slices != nil {
+		added, err = pr.Slices.AddIgnores(ctx)
+	} else {
+		err = statedir.WriteIgnore(pr.Root)
+	}
 	if len(added) > 0 || !there && exists(path) {
 		return []string{"wrote .greenlight/.gitignore"}, err
 	}

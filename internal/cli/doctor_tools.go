@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/near"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/slice"
+	"greenlight/internal/statedir"
 	"greenlight/internal/tmux"
 )
 
@@ -182,6 +183,9 @@ func versionNumbers(version string) []int {
 // checkGit looks whether git leaves alone what belongs to this machine.
 func checkGit(x *exam) []finding {
 	root := x.pr.Root
+	if !exists(statedir.Path(root)) { // a sibling's project: it comes with its .gitignore
+		return nil
+	}
 	left, err := git.Unignored(x.ctx, root, slice.Ignored()...)
 	switch {
 	case errors.Is(err, git.ErrNone), errors.Is(err, git.ErrMissing):
