@@ -73,7 +73,7 @@ func fixMigration(ctx context.Context, pr *project.Project) ([]string, error) {
 func fixIgnores(ctx context.Context, pr *project.Project) ([]string, error) {
 	path := statedir.Path(pr.Root, ".gitignore")
 	left, err := git.Unignored(ctx, pr.Root, slice.Ignored()...)
-	if err != nil || len(left) == 0 {
+	if err != nil || len(left) == 0 || !exists(statedir.Path(pr.Root)) {
 		return nil, nil // no repository, or nothing to do there
 	}
 	there := exists(path)
