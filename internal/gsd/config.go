@@ -13,6 +13,7 @@ type Config struct {
 	Front   bool // statusline.context_position is "front"
 
 	SkipDiscuss bool // workflow.skip_discuss: phases are planned without having been discussed
+	WantDiscuss bool // workflow.skip_discuss is false outright: they aren't
 	NoResearch  bool // workflow.research is false
 	NoVerifier  bool // workflow.verifier is false: phases are complete when their plans have been carried out
 }
@@ -30,6 +31,7 @@ func ReadConfig(p Place) Config {
 		Compact:     is("statusline.state_format", "compact"),
 		Front:       is("statusline.context_position", "front"),
 		SkipDiscuss: is("workflow.skip_discuss", true),
+		WantDiscuss: is("workflow.skip_discuss", false),
 		NoResearch:  is("workflow.research", false),
 		NoVerifier:  is("workflow.verifier", false),
 	}

@@ -94,7 +94,13 @@ func (s *survey) verified(d *PhaseDir) bool {
 	case "testing", "partial", "diagnosed":
 		return false
 	}
-	return d.Verification == "passed" || d.Verification == "" && s.cfg.NoVerifier || d.Verification == "human_needed" && d.UAT == "complete"
+	switch d.Verification {
+	case "passed":
+		return true
+	case "":
+		return s.cfg.NoVerifier || d.UAT == "complete"
+	}
+	return d.Verification == "human_needed" && d.UAT == "complete"
 }
 
 // person says what a phase waits for where its next step isn't an agent's: a question that GSD asks, the discussion
@@ -160,29 +166,32 @@ func (s *survey) later(ph *Phase) bool {
 	return false
 }
 
-// undiscussed says whether planning would stop to ask: nobody has said what the phase is to be like, nor that it doesn't
-// matter.
+// undiscussed says whether the state asks for a discussion before the phase is planned: by next_action, by its status
+// while the project stands at the phase, or by a config that says outright that discussions aren't skipped.
 func (s *survey) undiscussed(ph *Phase, d *PhaseDir) bool {
 	if d != nil && d.Context || s.cfg.SkipDiscuss {
 		return false
 	}
-	if s.pos.NextAction != "plan-phase" {
+	next := func(action string) bool {
+		return s.pos.NextAction == action && slices.ContainsFunc(s.pos.NextPhases, func(id string) bool { return PhaseKey(id) == ph.Key })
+	}
+	switch {
+	case next("plan-phase"):
+		return false
+	case next("discuss-phase"), s.cfg.WantDiscuss:
 		return true
 	}
-	for _, id := range s.pos.NextPhases {
-		if PhaseKey(id) == ph.Key {
-			return false
-		}
-	}
-	return true
+	return NormalizeStatus(s.pos.Status, "", false) == Discussing && s.current() == ph.Key
 }
 
-// command is what an agent is told for the phase's step. A phase that has been carried out and has no report yet is
-// carried out again: GSD then finds nothing left to do but to verify it.
+// command is what an agent is told for the phase's step.
 func (s *survey) command(ph *Phase) string {
 	d := s.dirs[ph.Key]
-	if s.step(ph) != stepPlan {
+	switch s.step(ph) {
+	case stepExecute:
 		return s.t.slash("execute-phase") + " " + ph.ID
+	case stepVerify:
+		return s.t.slash("verify-work") + " " + ph.ID
 	}
 	text := s.t.slash("plan-phase") + " " + ph.ID
 	switch { // it would ask whether to look around first

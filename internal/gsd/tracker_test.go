@@ -76,6 +76,8 @@ func shown(t *testing.T, tr *Tracker) []string {
 	return lines
 }
 
+const talk = `{"workflow": {"skip_discuss": false}}`
+
 const skip = `{"workflow": {"skip_discuss": true}}`
 
 // road is a roadmap with one phase.
@@ -99,7 +101,9 @@ func TestSteps(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		{"not discussed", dir(), "1 pending plan: a discussion"},
+		{"not discussed", dir(), "1 pending plan"},
+		{"a discussion wanted", with(dir(), "config.json", talk), "1 pending plan: a discussion"},
+		{"being discussed", with(dir(), "STATE.md", "---\nstatus: discussing\ncurrent_phase: 1\n---\n"), "1 pending plan: a discussion"},
 		{"discussed", dir("01-CONTEXT.md"), "1 pending plan"},
 		{"no discussion wanted", with(dir(), "config.json", skip), "1 pending plan"},
 		{"planning is next", with(dir(), "STATE.md", "---\nnext_action: plan-phase\nnext_phases: [\"01\"]\n---\n"), "1 pending plan"},
@@ -114,6 +118,7 @@ func TestSteps(t *testing.T) {
 		{"verified", dir("01-01-PLAN.md", "01-01-SUMMARY.md", "01-VERIFICATION.md=passed"), "1 complete complete"},
 		{"a person is needed", dir("01-01-PLAN.md", "01-01-SUMMARY.md", "01-VERIFICATION.md=human_needed"), "1 pending verify: a person's test"},
 		{"a person was there", dir("01-01-PLAN.md", "01-01-SUMMARY.md", "01-VERIFICATION.md=human_needed", "01-UAT.md=complete"), "1 complete complete"},
+		{"a person was there, without a report", dir("01-01-PLAN.md", "01-01-SUMMARY.md", "01-UAT.md=complete"), "1 complete complete"},
 		{"a person is at it", dir("01-01-PLAN.md", "01-01-SUMMARY.md", "01-VERIFICATION.md=passed", "01-UAT.md=testing"), "1 pending verify: a person's test"},
 		{"gaps", dir("01-01-PLAN.md", "01-01-SUMMARY.md", "01-VERIFICATION.md=gaps_found"), "1 pending verify: a decision about the gaps that were found"},
 		{"gaps planned", dir("01-01-PLAN.md", "01-01-SUMMARY.md", "01-02-PLAN.md", "01-VERIFICATION.md=gaps_found"), "1 pending execute"},
@@ -149,7 +154,7 @@ func TestPrompts(t *testing.T) {
 		".planning/phases/01.5-done/01-SUMMARY.md": "",
 	})
 	for id, want := range map[string]string{"1": "/gsd-execute-phase 1", "02.1": "/gsd-plan-phase 02.1", "3": "/gsd-plan-phase 3 --research",
-		"4": "/gsd-execute-phase 4", "none": "/gsd-progress"} {
+		"4": "/gsd-verify-work 4", "none": "/gsd-progress"} {
 		if got := tr.Prompt(id); got != want {
 			t.Errorf("%s: %q, want %q", id, got, want)
 		}
@@ -182,7 +187,7 @@ func TestDependencies(t *testing.T) {
 
 // A phase asks for a person only when it is its turn.
 func TestDue(t *testing.T) {
-	tr := project(t, map[string]string{".planning/ROADMAP.md": "### Phase 3: A\n**Depends on**: Phase 2\n### Phase 4: B\n### Phase 5: C\n**Depends on**: Phase 9\n"})
+	tr := project(t, map[string]string{".planning/config.json": talk, ".planning/ROADMAP.md": "### Phase 3: A\n**Depends on**: Phase 2\n### Phase 4: B\n### Phase 5: C\n**Depends on**: Phase 9\n"})
 	want := []string{"3 pending plan: a discussion", "4 pending plan", "5 pending plan"}
 	if d := cmp.Diff(want, shown(t, tr)); d != "" {
 		t.Error(d)
