@@ -224,7 +224,8 @@ func (e *env) resume(ctx context.Context, pr *project.Project, st *plan.State, p
 		return nil
 	}
 	return pr.Slices.EditProject(ctx, func(ps *slice.ProjectState) error {
-		err := errors.Join(ps.Unpause(st.ID), ps.SetLastSession(time.Now()))
+		ps.Unpause(st.ID)
+		err := ps.SetLastSession(time.Now())
 		if ps.ResumeFile() == file {
 			err = errors.Join(err, ps.SetResumeFile(""))
 		}

@@ -26,7 +26,7 @@ func Parse(data []byte) (*Doc, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return &Doc{text: []byte("{}\n")}, nil
 	}
-	var v any
+	var v json.RawMessage // not any, which has no place for a number like 1e400
 	if err := json.Unmarshal(body, &v); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
@@ -35,7 +35,7 @@ func Parse(data []byte) (*Doc, error) {
 		}
 		return nil, err
 	}
-	if _, ok := v.(map[string]any); !ok {
+	if bytes.TrimSpace(v)[0] != '{' {
 		return nil, errors.New("not a JSON object")
 	}
 	return &Doc{text: slices.Clone(data)}, nil

@@ -32,6 +32,7 @@ func TestSet(t *testing.T) {
 		{"of two keys the last", `{"a": 1, "a": 2}`, "a", `3`, `{"a": 1, "a": 3}`},
 		{"a key with an escape", `{"\u0061": 1}`, "a", `2`, `{"\u0061": 2}`},
 		{"brackets in strings", `{"x": "}]{[\"", "a": {"y": ["\\", {}], "b": 1}}`, "a.b", `2`, `{"x": "}]{[\"", "a": {"y": ["\\", {}], "b": 2}}`},
+		{"beside a number that no float holds", `{"x": 1e400}`, "a", `1`, `{"x": 1e400, "a": 1}`},
 		{"nothing", "", "a", `1`, "{\n  \"a\": 1\n}\n"},
 		{"an empty object", "{}", "a", `1`, "{\n  \"a\": 1\n}"},
 	} {

@@ -57,7 +57,7 @@ func (d *Doc) RemoveElement(i int, path ...string) bool {
 	return true
 }
 
-// list finds the list at a path: as an object whose members have no keys.
+// list finds the list at a path.
 func (d *Doc) list(path []string) (object, bool) {
 	if len(path) == 0 {
 		return object{}, false
@@ -70,15 +70,7 @@ func (d *Doc) list(path []string) (object, bool) {
 	if !ok || d.text[m.val] != '[' {
 		return object{}, false
 	}
-	l := object{from: m.val, end: m.end}
-	for i := skipSpace(d.text, m.val+1); d.text[i] != ']'; {
-		e := member{from: i, val: i, end: skipValue(d.text, i)}
-		l.parts = append(l.parts, e)
-		if i = skipSpace(d.text, e.end); d.text[i] == ',' {
-			i = skipSpace(d.text, i+1)
-		}
-	}
-	return l, true
+	return d.members(m.val), true
 }
 
 // list writes a list with one element, whose brackets stand at the depth.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"greenlight/internal/jsonedit"
 )
 
 // A graphSpot is where the slices stand in the bytes of GRAPH.json.
@@ -163,7 +165,7 @@ func (w *graphStyle) fields(e entry) []graphField {
 func (w *graphStyle) render(e entry) string {
 	key := ""
 	if !w.spot.array {
-		key = quoteJSON(e.id) + w.colon
+		key = jsonedit.Quote(e.id) + w.colon
 	}
 	switch {
 	case w.kind == '"' && w.spot.array && len(e.deps) == 0: // just ids
@@ -177,7 +179,7 @@ func (w *graphStyle) render(e entry) string {
 		if i > 0 {
 			b.WriteString("," + w.between)
 		}
-		b.WriteString(quoteJSON(f.key) + w.colon + w.value(f.value))
+		b.WriteString(jsonedit.Quote(f.key) + w.colon + w.value(f.value))
 	}
 	b.WriteString(w.closing + "}")
 	return b.String()
@@ -190,7 +192,7 @@ func (w *graphStyle) value(v any) string {
 	case json.Number:
 		return string(v)
 	case string:
-		return quoteJSON(v)
+		return jsonedit.Quote(v)
 	}
 	return "null"
 }
@@ -223,7 +225,7 @@ func (w *graphStyle) idText(id string) []byte {
 	if w.isNumber(id) {
 		return []byte(id)
 	}
-	return []byte(quoteJSON(id))
+	return []byte(jsonedit.Quote(id))
 }
 
 func (w *graphStyle) isNumber(id string) bool {

@@ -3,6 +3,8 @@ package slice
 import (
 	"bytes"
 	"strings"
+
+	"greenlight/internal/jsonedit"
 )
 
 // A graphStyle is how a GRAPH.json is written, as far as one more entry has to look like its neighbours. It is read
@@ -184,9 +186,9 @@ func (w *graphStyle) withSlices(e entry) []byte {
 		if sep != "" {
 			sep = w.comma
 		}
-		return putIn(w.data, at, at, sep+quoteJSON("slices")+w.colon+"{"+w.render(e)+"}")
+		return putIn(w.data, at, at, sep+jsonedit.Quote("slices")+w.colon+"{"+w.render(e)+"}")
 	}
-	text := sep + w.eol + w.unit + quoteJSON("slices") + w.colon + "{" + w.eol + w.unit + w.unit + w.render(e) +
+	text := sep + w.eol + w.unit + jsonedit.Quote("slices") + w.colon + "{" + w.eol + w.unit + w.unit + w.render(e) +
 		w.eol + w.unit + "}"
 	if w.space(w.spot.tail) == "" {
 		text += w.eol

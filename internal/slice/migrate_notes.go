@@ -1,6 +1,10 @@
 package slice
 
-import "strings"
+import (
+	"strings"
+
+	"greenlight/internal/jsonedit"
+)
 
 // projectNotes is what STATE.md says of the project as a whole.
 type projectNotes struct {
@@ -74,7 +78,7 @@ func (n projectNotes) into(p *ProjectState) error {
 		}
 	}
 	if p.LastSession() == "" && n.LastSession != "" {
-		if err := p.setField("session", "last_session", quoteJSON(n.LastSession)); err != nil {
+		if err := p.setField("session", "last_session", jsonedit.Quote(n.LastSession)); err != nil {
 			return err
 		}
 	}

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/jsonedit"
 	"greenlight/internal/tracker"
 )
 
@@ -34,29 +36,22 @@ const emptyProject = `{
 
 // A ProjectState is project-state.json, held as its text: what isn't set keeps every byte, unknown keys and the forms
 // of numbers included.
-type ProjectState struct{ text []byte }
+type ProjectState struct{ doc *jsonedit.Doc }
 
 // ParseProjectState reads project-state.json; a blank text is that of a new project. The error names the line.
 func ParseProjectState(data []byte) (*ProjectState, error) {
 	if blank(strings.TrimPrefix(string(data), bom)) {
-		return &ProjectState{text: []byte(emptyProject)}, nil
+		data = []byte(emptyProject)
 	}
 	if line := conflict(string(data)); line > 0 {
 		return nil, fmt.Errorf("merge conflict in line %d", line)
 	}
-	p := &ProjectState{text: data}
-	s := &scanner{b: data, i: p.start()}
-	if s.peek() != '{' {
-		s.unexpected()
-	} else {
-		s.skip()
-		s.end()
-	}
-	return p, s.err
+	doc, err := jsonedit.Parse(data)
+	return &ProjectState{doc}, err
 }
 
 // Bytes returns the file as it is to be written.
-func (p *ProjectState) Bytes() []byte { return p.text }
+func (p *ProjectState) Bytes() []byte { return p.doc.Bytes() }
 
 // LastSession is when somebody last worked on the project, verbatim; "" for never.
 func (p *ProjectState) LastSession() string { return p.parsed().lastSession }
@@ -73,7 +68,7 @@ func (p *ProjectState) Overview() (valueProp, stack, mode string) {
 	return s.value, s.stack, s.mode
 }
 
-func (p *ProjectState) parsed() projectState { return parseProject(p.text, fileStamp{}) }
+func (p *ProjectState) parsed() projectState { return parseProject(p.doc.Bytes(), fileStamp{}) }
 
 // A PausedSlice is where somebody stopped working on a slice.
 type PausedSlice struct {
@@ -95,7 +90,7 @@ func (p *ProjectState) Paused(id string) (PausedSlice, bool) {
 // mark is what stands under a key of paused.
 func (p *ProjectState) mark(key string) (json.RawMessage, bool) {
 	var all struct{ Paused json.RawMessage }
-	_ = json.Unmarshal(bytes.TrimPrefix(p.text, []byte(bom)), &all)
+	_ = json.Unmarshal(bytes.TrimPrefix(p.doc.Bytes(), []byte(bom)), &all)
 	marks, _ := object(all.Paused)
 	raw, ok := marks[key]
 	return raw, ok
@@ -103,7 +98,7 @@ func (p *ProjectState) mark(key string) (json.RawMessage, bool) {
 
 // SetLastSession sets when somebody last worked on the project.
 func (p *ProjectState) SetLastSession(at time.Time) error {
-	return p.setField("session", "last_session", quoteJSON(stamp(at)))
+	return p.setField("session", "last_session", jsonedit.Quote(stamp(at)))
 }
 
 // SetResumeFile sets the hand-off file to go on from; "" for none.
@@ -115,7 +110,7 @@ func (p *ProjectState) SetResumeFile(path string) error {
 func (p *ProjectState) SetOverview(key, value string) error {
 	switch key {
 	case "value_prop", "stack", "mode":
-		return p.setField("overview", key, quoteJSON(value))
+		return p.setField("overview", key, jsonedit.Quote(value))
 	}
 	return fmt.Errorf("%q is no field of the overview: use value_prop, stack or mode", key)
 }
@@ -130,14 +125,12 @@ func (p *ProjectState) Pause(id, step string, at time.Time, resumeFile string) e
 	}
 	key := p.pausedKey(id)
 	if raw, ok := p.mark(key); ok && raw[0] != '{' { // a mark of another shape
-		if err := p.remove("paused", key); err != nil {
-			return err
-		}
+		p.doc.Remove("paused", key)
 	}
 	for _, set := range [][2]string{
-		{"step", quoteJSON(step)}, {"paused_at", quoteJSON(stamp(at))}, {"resume_file", orNull(resumeFile)},
+		{"step", jsonedit.Quote(step)}, {"paused_at", jsonedit.Quote(stamp(at))}, {"resume_file", orNull(resumeFile)},
 	} {
-		if err := p.set([]string{"paused", key, set[0]}, set[1]); err != nil {
+		if err := p.doc.Set(json.RawMessage(set[1]), "paused", key, set[0]); err != nil {
 			return err
 		}
 	}
@@ -145,7 +138,7 @@ func (p *ProjectState) Pause(id, step string, at time.Time, resumeFile string) e
 }
 
 // Unpause takes the mark of a paused slice away.
-func (p *ProjectState) Unpause(id string) error { return p.remove("paused", p.pausedKey(id)) }
+func (p *ProjectState) Unpause(id string) { p.doc.Remove("paused", p.pausedKey(id)) }
 
 // AddBlocker adds a line to the blockers, unless it is there.
 func (p *ProjectState) AddBlocker(text string) error {
@@ -158,7 +151,7 @@ func (p *ProjectState) AddBlocker(text string) error {
 	if err := p.wantList("blockers"); err != nil {
 		return err
 	}
-	return p.appendTo("blockers", quoteJSON(text))
+	return p.doc.Append(json.RawMessage(jsonedit.Quote(text)), "blockers")
 }
 
 // RemoveBlocker removes the blockers that read so, and says whether there was one.
@@ -169,7 +162,51 @@ func (p *ProjectState) RemoveBlocker(text string) (bool, error) {
 	if err := p.wantList("blockers"); err != nil {
 		return false, err
 	}
-	return true, p.removeFrom("blockers", func(raw []byte) bool { return has(texts(raw), text) })
+	for i, raw := range slices.Backward(p.doc.Elements("blockers")) {
+		if has(texts(raw), text) {
+			p.doc.RemoveElement(i, "blockers")
+		}
+	}
+	return true, nil
+}
+
+// setField sets a key of one of the two objects of fixed keys. Older files have strings in their place.
+func (p *ProjectState) setField(name, key, value string) error {
+	main := map[string]string{"overview": "value_prop", "session": "last_session"}[name]
+	if err := p.wantObject(name, main); err != nil {
+		return err
+	}
+	return p.doc.Set(json.RawMessage(value), name, key)
+}
+
+// wantObject makes the member an object where it isn't one yet; what it was becomes the value of key.
+func (p *ProjectState) wantObject(name, key string) error {
+	old, ok := p.doc.Get(name)
+	if !ok || old[0] == '{' || string(old) == "null" {
+		return nil
+	}
+	if key == "" {
+		return fmt.Errorf("%q in %s is no object, but %.40s: correct it by hand", name, stateRel(projectFile), old)
+	}
+	if err := p.doc.Set(json.RawMessage("null"), name); err != nil {
+		return err
+	}
+	return p.doc.Set(old, name, key)
+}
+
+// wantList makes the member a list; a lone value becomes its first element, unless it says that there is none.
+func (p *ProjectState) wantList(name string) error {
+	old, ok := p.doc.Get(name)
+	if ok && old[0] == '[' {
+		return nil
+	}
+	if len(texts(old)) == 0 {
+		return p.doc.Set(json.RawMessage("[]"), name)
+	}
+	if err := p.doc.Set(json.RawMessage("null"), name); err != nil {
+		return err
+	}
+	return p.doc.Append(old, name)
 }
 
 // pausedKey is the spelling in which a slice is marked as paused, id itself where it isn't.
@@ -192,20 +229,11 @@ func (p *ProjectState) pausedKey(id string) string {
 // stamp is a time as the files have it: UTC, to the second.
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// quoteJSON writes a string as JSON, without escaping what only HTML needs escaped.
-func quoteJSON(text string) string {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) // a string can always be encoded
-	return strings.TrimSuffix(b.String(), "\n")
-}
-
 func orNull(text string) string {
 	if text == "" {
 		return "null"
 	}
-	return quoteJSON(text)
+	return jsonedit.Quote(text)
 }
 
 // ReadProject reads project-state.json; a missing one is that of a new project.
@@ -251,7 +279,7 @@ func (s *Store) editProject(f func(*ProjectState) error) error {
 		if err := f(p); err != nil {
 			return err
 		}
-		err = durable.Replace(s.path(projectFile), old, p.text)
+		err = durable.Replace(s.path(projectFile), old, p.Bytes())
 		if err == nil {
 			return nil
 		}
