@@ -32,7 +32,7 @@ func configured(t *testing.T, config []byte) *project.Project {
 
 // What gl init writes out is what holds without it.
 func TestDefaultConfigSaysTheDefaults(t *testing.T) {
-	pr := configured(t, defaultConfig())
+	pr := configured(t, project.DefaultFile())
 	if pr.ConfigErr != nil {
 		t.Fatal(pr.ConfigErr)
 	}
@@ -41,7 +41,7 @@ func TestDefaultConfigSaysTheDefaults(t *testing.T) {
 	if diff := cmp.Diff(want, pr.Config); diff != "" {
 		t.Error(diff)
 	}
-	if stray := strayKeys(defaultConfig()); len(stray) > 0 {
+	if stray := strayKeys(project.DefaultFile()); len(stray) > 0 {
 		t.Error(stray)
 	}
 }
@@ -49,7 +49,7 @@ func TestDefaultConfigSaysTheDefaults(t *testing.T) {
 // Every key that gl init writes, and so every key that gl doctor takes for one, is read.
 func TestEveryKnownKeyIsRead(t *testing.T) {
 	var doc map[string]any
-	if err := json.Unmarshal(defaultConfig(), &doc); err != nil {
+	if err := json.Unmarshal(project.DefaultFile(), &doc); err != nil {
 		t.Fatal(err)
 	}
 	parallel := doc["parallel"].(map[string]any)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"greenlight/internal/git"
 	"greenlight/internal/install"
 	"greenlight/internal/near"
+	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/slice"
 	"greenlight/internal/statedir"
@@ -45,18 +45,20 @@ func checkConfig(x *exam) []finding {
 // strayKeys says which keys of config.json nobody reads: any in "parallel", and what looks like gl's at the top, where
 // others keep settings, too.
 func strayKeys(data []byte) []string {
-	var top, parallel, known map[string]json.RawMessage
+	var top, parallel map[string]json.RawMessage
 	if json.Unmarshal(trimBOM(data), &top) != nil {
 		return nil
 	}
-	var defaults struct{ Parallel json.RawMessage }
-	_ = json.Unmarshal(defaultConfig(), &defaults) // our own text
-	_ = json.Unmarshal(defaults.Parallel, &known)
 	_ = json.Unmarshal(top["parallel"], &parallel) // of another type: an error already
-	names := slices.Sorted(maps.Keys(known))
+	var names []string
+	for _, key := range project.SettingKeys() {
+		if name, ok := strings.CutPrefix(key, "parallel."); ok {
+			names = append(names, name)
+		}
+	}
 	var stray []string
 	for key := range parallel {
-		if _, ok := known[key]; ok {
+		if slices.Contains(names, key) {
 			continue
 		}
 		text := fmt.Sprintf("parallel.%s is no setting", key)
@@ -68,7 +70,7 @@ func strayKeys(data []byte) []string {
 	for key := range top {
 		if key != "parallel" && near.Match(key, []string{"parallel"}) != "" {
 			stray = append(stray, fmt.Sprintf("%q is no section, did you mean parallel?", key))
-		} else if _, ours := known[key]; ours && key != "agents" {
+		} else if slices.Contains(names, key) && key != "agents" {
 			stray = append(stray, fmt.Sprintf("%s belongs into the section parallel", key))
 		}
 	}

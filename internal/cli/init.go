@@ -2,14 +2,12 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -239,7 +237,7 @@ func (s *skeleton) make(ctx context.Context) error {
 		return err
 	}
 	staged := filepath.Join(stage, ".greenlight")
-	if err := durable.WriteFile(filepath.Join(staged, "config.json"), defaultConfig(), 0o644); err != nil {
+	if err := durable.WriteFile(filepath.Join(staged, "config.json"), project.DefaultFile(), 0o644); err != nil {
 		return err
 	}
 	if err := slice.Open(stage).Refresh(ctx); err != nil { // STATE.md shows the mode
@@ -305,41 +303,4 @@ func (s *skeleton) next() string {
 		return `gl add-slice "what to build first"`
 	}
 	return "gl slice --dry-run"
-}
-
-// defaultConfig is config.json with all that may be set and what it is without being set.
-func defaultConfig() []byte {
-	c := project.DefaultConfig()
-	var doc struct {
-		Mode     string         `json:"mode"`
-		Parallel parallelConfig `json:"parallel"`
-	}
-	doc.Mode = c.Mode
-	doc.Parallel = parallelConfig{
-		Max: c.Max, Agent: c.Agent, ClaudeFlags: strings.Join(c.Flags, " "), Agents: map[string]any{}, Prefix: c.Prefix,
-		Interval: c.Interval / time.Second, Stale: c.StaleAfter / time.Minute, Silent: c.Silent / time.Minute,
-		Tool: c.Tool / time.Minute, Result: c.Result / time.Second, Hold: c.Hold / time.Second,
-		Stagger: c.Stagger / time.Millisecond,
-	}
-	data, err := json.MarshalIndent(doc, "", "  ")
-	if err != nil { // there is nothing in it that has no JSON
-		return []byte("{}\n")
-	}
-	return append(data, '\n')
-}
-
-// A parallelConfig is the section "parallel" of config.json; the numbers are counts of the unit that the key names.
-type parallelConfig struct {
-	Max         int            `json:"max"`
-	Agent       string         `json:"agent"`
-	ClaudeFlags string         `json:"claude_flags"`
-	Agents      map[string]any `json:"agents"`
-	Prefix      string         `json:"tmux_session_prefix"`
-	Interval    time.Duration  `json:"watch_interval_seconds"`
-	Stale       time.Duration  `json:"stale_minutes"`
-	Silent      time.Duration  `json:"silent_minutes"`
-	Tool        time.Duration  `json:"tool_minutes"`
-	Result      time.Duration  `json:"result_grace_seconds"`
-	Hold        time.Duration  `json:"hold_seconds"`
-	Stagger     time.Duration  `json:"stagger_ms"`
 }

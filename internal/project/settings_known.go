@@ -68,6 +68,17 @@ func knownSettings() []knownSetting {
 	return list
 }
 
+// DefaultFile is config.json with all that gl itself reads, each setting as it is without being set.
+func DefaultFile() []byte {
+	doc, _ := jsonedit.Parse(nil) // an empty document has no fault
+	for _, k := range knownSettings() {
+		if k.kind == modeSetting || k.kind == parsedSetting {
+			_ = doc.Set(k.value, strings.Split(k.key, ".")...) // there are only objects on the way
+		}
+	}
+	return doc.Bytes()
+}
+
 // rawJSON is for values that have a JSON.
 func rawJSON(v any) json.RawMessage {
 	if s, ok := v.(string); ok {
