@@ -1,5 +1,5 @@
 // Package tracker is the seam between the state formats and everything above them. A format is one implementation
-// of Tracker; nothing above it knows which one it has. The package holds the interface and its errors, no code.
+// of Tracker; nothing above it knows which one it has. The package holds the interface, its words and its errors.
 package tracker
 
 import (
@@ -71,15 +71,6 @@ type Tx interface {
 	// Settle ends a claim and returns the item's mark as it is then.
 	Settle(id string, e Effect, before Before) (plan.Mark, error)
 }
-
-// An Effect is what the end of an attempt does to its item.
-type Effect int
-
-const (
-	Release Effect = iota // the claim is cleared, the rest stays as the agent left it
-	Fail                  // failed, the claim cleared
-	Restore               // as it was before the claim
-)
 
 // Before is what Restore goes back to.
 type Before struct {
