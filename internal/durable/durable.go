@@ -91,7 +91,8 @@ func remove(path string) error {
 	return syncDir(dir)
 }
 
-// named gives an error the caller's path instead of the temp's, which means nothing to anyone and is gone by now.
+// named gives an error the caller's path instead of the temp's, which means nothing to anyone and is gone by now. As an
+// *fs.PathError it can be told without the path by who names the file in other words.
 func named(op, path string, err error) error {
 	if err == nil {
 		return nil
@@ -104,5 +105,5 @@ func named(op, path string, err error) error {
 	case errors.As(err, &l):
 		err = fmt.Errorf("%s: %w", l.Op, l.Err)
 	}
-	return fmt.Errorf("%s %q: %w", op, path, err)
+	return &fs.PathError{Op: op, Path: path, Err: err}
 }

@@ -208,7 +208,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 		"write":  WriteFile(path, []byte("new"), 0o644),
 		"remove": Remove(path),
 	} {
-		if !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), fmt.Sprintf("%s %q: ", op, path)) {
+		if !errors.Is(err, fs.ErrPermission) || !strings.HasPrefix(err.Error(), fmt.Sprintf("%s %s: ", op, path)) {
 			t.Errorf("%s: %v", op, err)
 		}
 	}

@@ -87,7 +87,7 @@ func Claim(f *os.File) error {
 	case errors.Is(err, errBusy):
 		return ErrLocked
 	case err != nil && !unsupported(err):
-		return fmt.Errorf("lock %q: %w", f.Name(), err)
+		return named("lock", f.Name(), err)
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ type flocker func(f *os.File, wait bool) error
 func lock(ctx context.Context, path string, limit time.Duration, flock flocker) (*Held, error) {
 	for {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("lock %q: %w", path, err)
+			return nil, named("lock", path, err)
 		}
 		f, err := openLock(path)
 		if err != nil {
@@ -111,7 +111,7 @@ func lock(ctx context.Context, path string, limit time.Duration, flock flocker) 
 		case errors.Is(err, ErrLocked):
 			return nil, &LockedError{Path: path, Holder: holder(path), waited: limit}
 		case err != nil:
-			return nil, fmt.Errorf("lock %q: %w", path, err)
+			return nil, named("lock", path, err)
 		}
 		// Somebody may have removed the file since we opened it (git clean does): a lock on what is no longer there
 		// excludes nobody who opens the new one.

@@ -321,7 +321,7 @@ func TestLockWithoutKernelLocks(t *testing.T) {
 func TestLockErrorsNameThePath(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "no", ".lock")
 	_, err := Lock(context.Background(), path)
-	if want := fmt.Sprintf("lock %q: open: no such file or directory", path); err == nil || err.Error() != want {
+	if want := fmt.Sprintf("lock %s: open: no such file or directory", path); err == nil || err.Error() != want {
 		t.Errorf("error %v\nwant  %s", err, want)
 	}
 }

@@ -4,7 +4,6 @@ package durable
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -32,5 +31,5 @@ func Holder(path string) (string, error) {
 	case unsupported(err):
 		return "", nil
 	}
-	return "", fmt.Errorf("look at the lock %q: %w", path, err)
+	return "", named("look at the lock", path, err)
 }

@@ -235,7 +235,7 @@ func TestMoveDir(t *testing.T) {
 		}
 	}
 	seed(t, filepath.Join(from, "a"), "x")
-	if err := MoveDir(from, to); !errors.Is(err, os.ErrExist) || !strings.Contains(err.Error(), `move "`+from) {
+	if err := MoveDir(from, to); !errors.Is(err, os.ErrExist) || !strings.Contains(err.Error(), "move "+from) {
 		t.Errorf("over an empty directory: %v", err)
 	}
 	if err := os.Remove(to); err != nil {

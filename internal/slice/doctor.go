@@ -62,7 +62,7 @@ func (s *Store) AddIgnores(ctx context.Context) (added []string, err error) {
 			}
 			err = durable.Replace(s.path(".gitignore"), old, []byte(text))
 			if err != nil && !errors.Is(err, durable.ErrChanged) {
-				return fmt.Errorf("write %s: %w", stateRel(".gitignore"), err)
+				return fmt.Errorf("write %s: %w", stateRel(".gitignore"), bareError(err))
 			}
 			return err
 		})

@@ -122,7 +122,7 @@ func (s *Store) addToGraph(e entry) (bool, error) {
 		return false, fmt.Errorf("%s: %w", stateRel("GRAPH.json"), err)
 	}
 	if err := durable.Replace(s.path("GRAPH.json"), append([]byte{}, data...), next); err != nil {
-		return false, fmt.Errorf("write %s: %w", stateRel("GRAPH.json"), err)
+		return false, fmt.Errorf("write %s: %w", stateRel("GRAPH.json"), bareError(err))
 	}
 	return true, nil
 }
@@ -318,7 +318,7 @@ func (s *Store) makeFiles() error {
 			return err
 		}
 		if err := durable.Replace(s.slicePath(id), nil, f.Bytes()); err != nil {
-			return fmt.Errorf("write %s: %w", sliceRel(id+".md"), err)
+			return fmt.Errorf("write %s: %w", sliceRel(id+".md"), bareError(err))
 		}
 	}
 	return nil

@@ -169,7 +169,7 @@ func (s *Store) replaceAll(writes []fileWrite) error {
 			}
 		}
 		if err := durable.Replace(s.path(w.name), w.old, w.new); err != nil {
-			return fmt.Errorf("write %s: %w", stateRel(w.name), err)
+			return fmt.Errorf("write %s: %w", stateRel(w.name), bareError(err))
 		}
 	}
 	return nil

@@ -47,7 +47,7 @@ func (s *Store) addRow(id, name string, deps []string) error {
 			return nil
 		}
 		if !errors.Is(err, durable.ErrChanged) {
-			return fmt.Errorf("write %s: %w", stateRel("STATE.md"), err)
+			return fmt.Errorf("write %s: %w", stateRel("STATE.md"), bareError(err))
 		}
 	}
 	return fmt.Errorf("%s: %w", stateRel("STATE.md"), tracker.ErrChanged)

@@ -379,3 +379,12 @@ func FuzzLegacyEdit(f *testing.F) {
 		}
 	})
 }
+
+// Errors name the file once, and as the user sees it: relative to the root.
+func TestWriteErrorsNameTheFileOnce(t *testing.T) {
+	root := project(t, map[string]string{"STATE.md/x": ""})
+	err := open(root).replaceAll([]fileWrite{{name: "STATE.md", new: []byte("x")}})
+	if want := "write .greenlight/STATE.md: not a regular file"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}

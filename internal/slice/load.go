@@ -116,7 +116,7 @@ func (v *view) warn(path, format string, args ...any) {
 	v.warnings = append(v.warnings, plan.Warning{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// bareError leaves out the path, which a warning has already.
+// bareError leaves out the path, which stands in front of it already.
 func bareError(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -244,7 +244,7 @@ func (s *Store) saveAs(base, text string) (string, error) {
 			return stateRel(name), nil
 		}
 		if !errors.Is(err, durable.ErrChanged) {
-			return "", fmt.Errorf("save %s as %s: %w", stateRel("STATE.md"), name, err)
+			return "", fmt.Errorf("save %s as %s: %w", stateRel("STATE.md"), name, bareError(err))
 		}
 		if have, err := os.ReadFile(s.path(name)); err == nil && string(have) == text {
 			return stateRel(name), nil

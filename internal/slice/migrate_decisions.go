@@ -100,7 +100,7 @@ func (s *Store) addDecisions(entries []string) error {
 			return nil
 		}
 		if !errors.Is(err, durable.ErrChanged) {
-			return fmt.Errorf("write %s: %w", stateRel("DECISIONS.md"), err)
+			return fmt.Errorf("write %s: %w", stateRel("DECISIONS.md"), bareError(err))
 		}
 	}
 	return fmt.Errorf("%s: %w", stateRel("DECISIONS.md"), tracker.ErrChanged)

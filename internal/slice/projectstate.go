@@ -284,7 +284,7 @@ func (s *Store) editProject(f func(*ProjectState) error) error {
 			return nil
 		}
 		if !errors.Is(err, durable.ErrChanged) {
-			return fmt.Errorf("write %s: %w", stateRel(projectFile), err)
+			return fmt.Errorf("write %s: %w", stateRel(projectFile), bareError(err))
 		}
 	}
 	return fmt.Errorf("%s: %w", stateRel(projectFile), tracker.ErrChanged)

@@ -51,7 +51,7 @@ func (s *Store) refreshOnce() (done bool, err error) {
 		}
 	}
 	if err := durable.Replace(s.path("STATE.md"), before, []byte(text)); err != nil {
-		return false, fmt.Errorf("write %s: %w", stateRel("STATE.md"), err)
+		return false, fmt.Errorf("write %s: %w", stateRel("STATE.md"), bareError(err))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *Store) saveHandWritten(text string) error {
 		err := durable.Replace(s.path(name), nil, []byte(text))
 		if !errors.Is(err, durable.ErrChanged) {
 			if err != nil {
-				return fmt.Errorf("save %s as %s: %w", stateRel("STATE.md"), name, err)
+				return fmt.Errorf("save %s as %s: %w", stateRel("STATE.md"), name, bareError(err))
 			}
 			return nil
 		}

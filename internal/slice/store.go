@@ -324,7 +324,7 @@ func (t *tx) try(v *view, id string, create bool, f func(*File) error) error {
 		return fmt.Errorf("edit %s: the result would be no slice file: %w", sliceRel(id+".md"), err)
 	}
 	if err := durable.Replace(t.s.slicePath(id), old, data); err != nil {
-		return fmt.Errorf("write %s: %w", sliceRel(id+".md"), err)
+		return fmt.Errorf("write %s: %w", sliceRel(id+".md"), bareError(err))
 	}
 	t.wrote = true
 	v.ix.file[id] = true
