@@ -24,43 +24,17 @@ const yield = 30 * time.Millisecond
 
 // runAttempt is the wrapper: the process that runs one agent to its end. The drain starts it; nobody types it.
 func runAttempt(ctx context.Context, e *env, args []string) error {
-	var root, id, token string
-	var n int
-	var pane bool
-	f := flag.NewFlagSet("attempt", flag.ContinueOnError)
-	f.SetOutput(e.err)
-	f.StringVar(&root, "root", "", "")
-	f.StringVar(&id, "slice", "", "")
-	f.IntVar(&n, "n", 0, "")
-	f.StringVar(&token, "token", "", "")
-	f.BoolVar(&pane, strings.TrimLeft(runner.PaneFlag, "-"), false, "")
-	if err := f.Parse(args); err != nil {
-		return &exitError{code: exitUsage}
-	}
-	// Notified and dropped rather than ignored: what is ignored, the agent would inherit.
-	deaf := make(chan os.Signal, 1)
-	signal.Notify(deaf, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGTSTP) // C-z in a pane would stop it for ever
-	stop := make(chan os.Signal, 4)
-	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
-	go func() {
-		for range deaf {
-		}
-	}()
-	open := project.Open
-	if attempt.IsTask(id) {
-		open = project.OpenRuns
-	}
-	pr, err := open(root)
+	o, err := wrapperArgs(e, args)
 	if err != nil {
 		return err
 	}
-	rec, err := pr.Runs.Get(id, n)
-	if err != nil || rec.Token != token || rec.Phase != plan.Claimed {
-		return &exitError{exitFailed, attempt.ErrLate}
+	stop := wrapperSignals()
+	pr, rec, err := o.claimed()
+	if err != nil {
+		return err
 	}
-	pr = pr.View(rec.System)
 	show := func(line string) { fmt.Fprintln(e.out, line) }
-	if pane {
+	if o.pane {
 		if e.environ, err = pr.Runs.TakeEnv(rec); err != nil {
 			return errors.Join(attempt.ErrLate, err)
 		}
@@ -81,7 +55,7 @@ func runAttempt(ctx context.Context, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	if pane {
+	if o.pane {
 		show("\n" + agent.Clean(endedText(final)))
 	}
 	time.Sleep(yield)
@@ -90,6 +64,58 @@ func runAttempt(ctx context.Context, e *env, args []string) error {
 		return errors.Join(&exitError{code: exitFailed}, err)
 	}
 	return err
+}
+
+// wrapperOptions name the attempt that a wrapper is for.
+type wrapperOptions struct {
+	root, id, token string
+	n               int
+	pane            bool // it runs in one
+}
+
+func wrapperArgs(e *env, args []string) (o wrapperOptions, err error) {
+	f := flag.NewFlagSet("attempt", flag.ContinueOnError)
+	f.SetOutput(e.err)
+	f.StringVar(&o.root, "root", "", "")
+	f.StringVar(&o.id, "slice", "", "")
+	f.IntVar(&o.n, "n", 0, "")
+	f.StringVar(&o.token, "token", "", "")
+	f.BoolVar(&o.pane, strings.TrimLeft(runner.PaneFlag, "-"), false, "")
+	if f.Parse(args) != nil { // which has been told
+		return o, &exitError{code: exitUsage}
+	}
+	return o, nil
+}
+
+// wrapperSignals are those that end the agent. What a terminal that goes away sends is notified and dropped rather than
+// ignored: what is ignored, the agent would inherit.
+func wrapperSignals() <-chan os.Signal {
+	deaf := make(chan os.Signal, 1)
+	signal.Notify(deaf, syscall.SIGHUP, syscall.SIGPIPE, syscall.SIGTSTP) // C-z in a pane would stop it for ever
+	stop := make(chan os.Signal, 4)
+	signal.Notify(stop, syscall.SIGINT, syscall.SIGTERM, syscall.SIGQUIT)
+	go func() {
+		for range deaf {
+		}
+	}()
+	return stop
+}
+
+// claimed finds the attempt, if it is still ours to start.
+func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
+	open := project.Open
+	if attempt.IsTask(o.id) {
+		open = project.OpenRuns
+	}
+	pr, err := open(o.root)
+	if err != nil {
+		return nil, nil, err
+	}
+	rec, err := pr.Runs.Get(o.id, o.n)
+	if err != nil || rec.Token != o.token || rec.Phase != plan.Claimed {
+		return nil, nil, &exitError{exitFailed, attempt.ErrLate}
+	}
+	return pr.View(rec.System), rec, nil
 }
 
 // A view shows lines in a pane without ever waiting for it: C-s, or a tmux server that is stopped, keeps a terminal from

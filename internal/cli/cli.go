@@ -111,28 +111,17 @@ func (e *env) exit(err error) int {
 	return exitFailed
 }
 
-const (
-	groupBegin   = "begin"
-	groupBuild   = "build"
-	groupState   = "state"
-	groupRun     = "run"
-	groupCode    = "code"
-	groupRelease = "release"
-	groupSession = "session"
-	groupFiles   = "files"
-	groupSibling = "siblings"
-	groupAdmin   = "admin"
-)
-
-func newRoot(e *env) *cobra.Command {
-	root := &cobra.Command{
-		Use:   "gl",
-		Short: "Keep the state of agent-driven work, and run agents over its dependency graph",
-		Long: `Greenlight keeps the state of agent-driven software work where no session can corrupt it, and runs coding
+const aboutGl = `Greenlight keeps the state of agent-driven software work where no session can corrupt it, and runs coding
 agents in parallel over a dependency graph until everything is green.` + "\n" + exitHelp + `
 
 Where nobody reads its output any more gl ends as every Unix filter does, by SIGPIPE (141 in a shell); a gl slice goes on,
-and ends by what became of the work. Output that can't be written for another reason is an error (1).`,
+and ends by what became of the work. Output that can't be written for another reason is an error (1).`
+
+func newRoot(e *env) *cobra.Command {
+	root := &cobra.Command{
+		Use:               "gl",
+		Short:             "Keep the state of agent-driven work, and run agents over its dependency graph",
+		Long:              aboutGl,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		PersistentPreRunE: func(*cobra.Command, []string) error { return e.prepare() },
@@ -141,6 +130,24 @@ and ends by what became of the work. Output that can't be written for another re
 	root.SetErr(e.err)
 	root.SetIn(e.in)
 	root.SetFlagErrorFunc(flagError)
+	globalFlags(e, root)
+	var order []*cobra.Command
+	for _, g := range commandGroups(e, root) {
+		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.id
+			root.AddCommand(c)
+		}
+		order = append(order, g.commands...)
+	}
+	root.AddCommand(newEnvironment())
+	root.SetHelpCommand(newHelp(e, root, order))
+	root.SetHelpCommandGroupID(groupAdmin)
+	return root
+}
+
+// globalFlags are those of every command.
+func globalFlags(e *env, root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVarP(&e.dirFlag, "directory", "C", "", "run as if started in `DIR`")
 	f.StringVar(&e.contextFlag, "context", "", "behave as in `WHERE`: shell or claude (default: by the environment)")
@@ -151,41 +158,34 @@ and ends by what became of the work. Output that can't be written for another re
 	completeFlag(root, "context", contexts)
 	completeFlag(root, "system", e.systems)
 	_ = root.MarkPersistentFlagDirname("directory")
-	root.AddGroup(
-		&cobra.Group{ID: groupBegin, Title: "Project lifecycle:"},
-		&cobra.Group{ID: groupBuild, Title: "Building:"},
-		&cobra.Group{ID: groupState, Title: "State and progress:"},
-		&cobra.Group{ID: groupRun, Title: "Running sessions:"},
-		&cobra.Group{ID: groupCode, Title: "Existing code:"},
-		&cobra.Group{ID: groupRelease, Title: "Release:"},
-		&cobra.Group{ID: groupSession, Title: "Session:"},
-		&cobra.Group{ID: groupFiles, Title: "State, for slash commands and scripts:"},
-		&cobra.Group{ID: groupSibling, Title: "Sibling formats:"},
-		&cobra.Group{ID: groupAdmin, Title: "Admin:"},
-	)
-	var order []*cobra.Command
-	add := func(group string, commands ...*cobra.Command) {
-		for _, c := range commands {
-			c.GroupID = group
-			root.AddCommand(c)
-		}
-		order = append(order, commands...)
+}
+
+type commandGroup struct {
+	id, title string
+	commands  []*cobra.Command
+}
+
+// groupAdmin is also that of gl help, which cobra adds by itself.
+const groupAdmin = "admin"
+
+// commandGroups are the commands in the order in which the help lists them.
+func commandGroups(e *env, root *cobra.Command) []commandGroup {
+	type list = []*cobra.Command
+	return []commandGroup{
+		{"begin", "Project lifecycle:", list{newInit(e), newDesign(e), paged(e, newRoadmap(e))}},
+		{"build", "Building:", list{newSlice(e), newQuick(e), newAccept(e), newReject(e), newRetry(e)}},
+		{"state", "State and progress:", list{paged(e, newStatus(e)), paged(e, newWhy(e)), paged(e, newGraph(e)),
+			paged(e, newLogs(e), "follow"), paged(e, newDebug(e), "run-tests"), paged(e, newChangelog(e)), newStatusline(e)}},
+		{"run", "Running sessions:", list{newAttach(e), newStop(e)}},
+		{"code", "Existing code:", list{newAssess(e), newMap(e), newWrap(e)}},
+		{"release", "Release:", list{newShip(e)}},
+		{"session", "Session:", list{newPause(e), newResume(e)}},
+		{"files", "State, for slash commands and scripts:",
+			list{newState(e), newAddSlice(e), newMigrate(e), newSettings(e), newDoctor(e)}},
+		{"siblings", "Sibling formats:", list{newSpecwright(e), newGsd(e)}},
+		{groupAdmin, "Admin:", list{newInstall(e), newUninstall(e), newCheck(e), newHook(e), newRef(e), newDemo(e),
+			newCompletion(e, root), newVersion(e)}},
 	}
-	add(groupBegin, newInit(e), newDesign(e), paged(e, newRoadmap(e)))
-	add(groupBuild, newSlice(e), newQuick(e), newAccept(e), newReject(e), newRetry(e))
-	add(groupState, paged(e, newStatus(e)), paged(e, newWhy(e)), paged(e, newGraph(e)), paged(e, newLogs(e), "follow"),
-		paged(e, newDebug(e), "run-tests"), paged(e, newChangelog(e)), newStatusline(e))
-	add(groupRun, newAttach(e), newStop(e))
-	add(groupCode, newAssess(e), newMap(e), newWrap(e))
-	add(groupRelease, newShip(e))
-	add(groupSession, newPause(e), newResume(e))
-	add(groupFiles, newState(e), newAddSlice(e), newMigrate(e), newSettings(e), newDoctor(e))
-	add(groupSibling, newSpecwright(e), newGsd(e))
-	add(groupAdmin, newInstall(e), newUninstall(e), newCheck(e), newHook(e), newRef(e), newDemo(e), newCompletion(e, root), newVersion(e))
-	root.AddCommand(newEnvironment())
-	root.SetHelpCommand(newHelp(e, root, order))
-	root.SetHelpCommandGroupID(groupAdmin)
-	return root
 }
 
 // flagError makes a bad flag a usage error, with the flag that was meant.

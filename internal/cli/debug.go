@@ -92,19 +92,11 @@ func runDebug(ctx context.Context, e *env, id string, runTests, asJSON bool) err
 		e.warn(p)
 	}
 	x := &debugging{e: e, pr: pr, p: p, now: now}
-	doc := debugDoc{SchemaVersion: 1, Root: pr.Root, Hold: p.Hold, Tests: x.testCommand()}
-	if id != "" {
-		if doc.Slice, err = x.slice(id); err != nil {
-			return err
-		}
-		doc.Git = x.git(ctx, id, doc.Slice.Files)
-	} else {
-		if doc.Project, err = x.project(ctx); err != nil {
-			return err
-		}
-		doc.Git = x.git(ctx, "", nil)
-	}
-	if asJSON {
+	doc, err := x.doc(ctx, id)
+	switch {
+	case err != nil:
+		return err
+	case asJSON:
 		if runTests {
 			busy := e.progress("running the tests")
 			doc.Tests.run(ctx, e, pr.Root, func(line string) { busy.step("running the tests: " + line) })
@@ -112,7 +104,7 @@ func runDebug(ctx context.Context, e *env, id string, runTests, asJSON bool) err
 		}
 		return e.json(doc)
 	}
-	x.tell(ctx, &doc, runTests)
+	x.tell(ctx, doc, runTests)
 	return nil
 }
 
@@ -122,6 +114,23 @@ type debugging struct {
 	pr  *project.Project
 	p   *plan.Plan
 	now time.Time
+}
+
+// doc gathers what there is to know of a slice, or of the project where id is "".
+func (x *debugging) doc(ctx context.Context, id string) (*debugDoc, error) {
+	doc := &debugDoc{SchemaVersion: 1, Root: x.pr.Root, Hold: x.p.Hold, Tests: x.testCommand()}
+	var files []string
+	var err error
+	if id == "" {
+		doc.Project, err = x.project(ctx)
+	} else if doc.Slice, err = x.slice(id); err == nil {
+		files = doc.Slice.Files
+	}
+	if err != nil {
+		return nil, err
+	}
+	doc.Git = x.git(ctx, id, files)
+	return doc, nil
 }
 
 // tell writes the report as text.
@@ -165,6 +174,17 @@ func (x *debugging) tellGit(doc *debugDoc) {
 	} else {
 		x.line("no branch is checked out")
 	}
+	x.tellChanges(g)
+	for _, t := range g.Tags {
+		x.line("checkpoint %s: %s %s", t.Name, t.Hash, t.Date)
+	}
+	if len(g.Tags) == 0 && doc.Slice != nil {
+		x.line("no checkpoint: no tag names %s", doc.Slice.ID)
+	}
+}
+
+// tellChanges tells what was committed of the files, and what is not yet.
+func (x *debugging) tellChanges(g debugGit) {
 	of := "the project"
 	if len(g.Paths) > 0 {
 		of = "its files"
@@ -188,11 +208,5 @@ func (x *debugging) tellGit(doc *debugDoc) {
 			break
 		}
 		x.line("  %s", f)
-	}
-	for _, t := range g.Tags {
-		x.line("checkpoint %s: %s %s", t.Name, t.Hash, t.Date)
-	}
-	if len(g.Tags) == 0 && doc.Slice != nil {
-		x.line("no checkpoint: no tag names %s", doc.Slice.ID)
 	}
 }

@@ -62,26 +62,11 @@ const hooksManifest = `{"name": "gl-hooks", "description": "Greenlight: the hook
 // unpackPlugin writes the plugin into a directory whose name is its content's, unless it is there: one rename, so that
 // it is there whole or not at all.
 func unpackPlugin(runs string) (string, error) {
-	files := make(map[string][]byte)
-	sum := sha256.New()
-	err := fs.WalkDir(content.Plugin, "plugin", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		data, err := content.Plugin.ReadFile(path)
-		files[path] = data
-		if rest, ok := strings.CutPrefix(path, "plugin/hooks/"); ok {
-			files[hooksPlugin+"/hooks/"+rest] = data
-		}
-		fmt.Fprintf(sum, "%s\x00%d\x00%s", path, len(data), data)
-		return err
-	})
+	files, sum, err := pluginFiles()
 	if err != nil {
 		return "", err
 	}
-	files[hooksPlugin+"/.claude-plugin/plugin.json"] = []byte(hooksManifest)
-	fmt.Fprint(sum, hooksManifest)
-	dir := filepath.Join(runs, "plugin-"+hex.EncodeToString(sum.Sum(nil))[:12])
+	dir := filepath.Join(runs, "plugin-"+sum)
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
@@ -111,4 +96,25 @@ func unpackPlugin(runs string) (string, error) {
 		}
 	}
 	return dir, nil
+}
+
+// pluginFiles are what is unpacked, by path, and a name for exactly that.
+func pluginFiles() (files map[string][]byte, sum string, err error) {
+	files = make(map[string][]byte)
+	hash := sha256.New()
+	err = fs.WalkDir(content.Plugin, "plugin", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := content.Plugin.ReadFile(path)
+		files[path] = data
+		if rest, ok := strings.CutPrefix(path, "plugin/hooks/"); ok {
+			files[hooksPlugin+"/hooks/"+rest] = data
+		}
+		fmt.Fprintf(hash, "%s\x00%d\x00%s", path, len(data), data)
+		return err
+	})
+	files[hooksPlugin+"/.claude-plugin/plugin.json"] = []byte(hooksManifest)
+	fmt.Fprint(hash, hooksManifest)
+	return files, hex.EncodeToString(hash.Sum(nil))[:12], err
 }
