@@ -42,14 +42,9 @@ func runAttempt(ctx context.Context, e *env, args []string) error {
 		defer v.close()
 		show = v.show
 	}
-	parent, err := self()
+	w, err := newWrapper(e, pr, stop, show)
 	if err != nil {
 		return err
-	}
-	w := &attempt.Wrapper{
-		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: agent.ScrubEnv(e.environ), Stop: stop,
-		Limits: attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
-		Print:  func(ev agent.Event) { show(eventText(ev)) },
 	}
 	final, err := w.Run(ctx, rec)
 	if err != nil {
@@ -116,6 +111,18 @@ func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
 		return nil, nil, &exitError{exitFailed, attempt.ErrLate}
 	}
 	return pr.View(rec.System), rec, nil
+}
+
+func newWrapper(e *env, pr *project.Project, stop <-chan os.Signal, show func(line string)) (*attempt.Wrapper, error) {
+	parent, err := self()
+	if err != nil {
+		return nil, err
+	}
+	return &attempt.Wrapper{
+		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: agent.ScrubEnv(e.environ), Stop: stop,
+		Limits: attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
+		Print:  func(ev agent.Event) { show(eventText(ev)) },
+	}, nil
 }
 
 // A view shows lines in a pane without ever waiting for it: C-s, or a tmux server that is stopped, keeps a terminal from

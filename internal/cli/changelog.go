@@ -46,14 +46,19 @@ Exit codes: 0 told, also where there is nothing yet; 1 there is no such mileston
 	return c
 }
 
+// from is the time that --since says, the zero time without it.
+func (o changelogOptions) from(now time.Time) (time.Time, error) {
+	if o.since == "" {
+		return time.Time{}, nil
+	}
+	return readSince(o.since, now)
+}
+
 func runChangelog(e *env, o changelogOptions) error {
 	now := time.Now()
-	var since time.Time
-	if o.since != "" {
-		var err error
-		if since, err = readSince(o.since, now); err != nil {
-			return err
-		}
+	since, err := o.from(now)
+	if err != nil {
+		return err
 	}
 	pr, err := e.project()
 	if err != nil {

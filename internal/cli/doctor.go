@@ -96,13 +96,7 @@ func runDoctor(ctx context.Context, e *env, fix, asJSON bool) error {
 	busy := e.progress("reading the project")
 	defer busy.done()
 	if fix {
-		for _, f := range fixes() {
-			did, err := f(ctx, pr)
-			doc.Fixed = append(doc.Fixed, did...)
-			if err != nil { // the others are no worse for it
-				e.message("warning: %v", err)
-			}
-		}
+		doc.Fixed = append(doc.Fixed, e.fixAll(ctx, pr)...)
 	}
 	x, err := newExam(ctx, e, pr)
 	if err != nil {
@@ -127,6 +121,19 @@ func runDoctor(ctx context.Context, e *env, fix, asJSON bool) error {
 		return &exitError{code: exitFailed}
 	}
 	return err
+}
+
+// fixAll mends what can be mended, and says what it was.
+func (e *env) fixAll(ctx context.Context, pr *project.Project) []string {
+	var all []string
+	for _, f := range fixes() {
+		did, err := f(ctx, pr)
+		all = append(all, did...)
+		if err != nil { // the others are no worse for it
+			e.message("warning: %v", err)
+		}
+	}
+	return all
 }
 
 func tally(all []finding) (errs, warnings, notes int) {

@@ -15,7 +15,7 @@ const gsdOrder = "load complete-phase json get update patch begin-phase advance-
 
 // gsdVerbs are the verbs in that order.
 func gsdVerbs(e *env) []gsdVerb {
-	verbs := slices.Concat(gsdReading(), gsdMoving(), gsdNoting(), gsdKeeping(e))
+	verbs := slices.Concat(gsdReading(), gsdMoving(), gsdNoting(), gsdSignalling(), gsdKeeping(e))
 	order := strings.Fields(gsdOrder)
 	slices.SortFunc(verbs, func(a, b gsdVerb) int { return slices.Index(order, a.name) - slices.Index(order, b.name) })
 	return verbs
@@ -156,6 +156,12 @@ func gsdNoting() []gsdVerb {
 		{name: "record-session", example: `--stopped-at "Plan 2 done" --resume-file None`,
 			args: "[--stopped-at TEXT] [--resume-file PATH]", short: "Where the work stopped",
 			flags: []string{"stopped-at", "resume-file"}, run: gsdSession},
+	}
+}
+
+func gsdSignalling() []gsdVerb {
+	type c = context.Context
+	return []gsdVerb{
 		{name: "signal-waiting", example: `--question "Which database?" --options "Postgres|SQLite" --phase 4`,
 			args:  "[--type TEXT] [--question TEXT] [--options A|B] [--phase N]",
 			short: "Write WAITING.json: a person is needed", flags: []string{"type", "question", "options", "phase"},

@@ -104,11 +104,7 @@ func runPause(ctx context.Context, e *env, id string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if st.Attempt.Live() {
-		e.message("%s is being worked on by attempt %d (%s), which goes on: gl stop %s ends it", id, st.Attempt.N, st.Attempt.Agent, id)
-	} else if w := foreignWarning(e, pr, st); w != "" {
-		e.message("%s", w)
-	}
+	e.warnAtWork(pr, st)
 	if asJSON {
 		doc, at := newPauseDoc(st), now.UTC().Format(time.RFC3339)
 		doc.Paused, doc.PausedAt, doc.File, doc.Text = true, &at, &rel, &text
@@ -116,6 +112,15 @@ func runPause(ctx context.Context, e *env, id string, asJSON bool) error {
 	}
 	e.print("%s is paused, its hand-off is in %s: gl resume %s\n", id, rel, id)
 	return nil
+}
+
+// warnAtWork says who works on the slice while it is set aside.
+func (e *env) warnAtWork(pr *project.Project, st *plan.State) {
+	if a := st.Attempt; a.Live() {
+		e.message("%s is being worked on by attempt %d (%s), which goes on: gl stop %s ends it", st.ID, a.N, a.Agent, st.ID)
+	} else if w := foreignWarning(e, pr, st); w != "" {
+		e.message("%s", w)
+	}
 }
 
 // whichToPause finds the slice that is meant: the one that was named, that this session works on, that is active.

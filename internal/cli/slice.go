@@ -57,15 +57,17 @@ Inside an agent it starts nothing: it prints which slice to build.` + "\n" + exi
   gl slice --watch --agent rehearsal:step=100ms,fail=10%   rehearse it at no cost`,
 		ValidArgsFunction: e.completeIDs,
 		RunE: func(c *cobra.Command, ids []string) error {
-			if c.Flags().Changed("max") && o.max < 1 {
-				return usage("--max must be 1 or more, not %d", o.max)
-			}
-			if c.Flags().Changed("interval") && o.interval <= 0 {
-				return usage("--interval must be above 0, not %s", o.interval)
+			if err := o.check(c); err != nil {
+				return err
 			}
 			return runSlice(c.Context(), e, o, ids)
 		},
 	}
+	o.flags(e, c)
+	return c
+}
+
+func (o *sliceOptions) flags(e *env, c *cobra.Command) {
 	f := c.Flags()
 	f.IntVar(&o.max, "max", 0, "at most `N` attempts at a time in the project (default 4)")
 	f.BoolVar(&o.watch, "watch", false, "go on until nothing is ready: slots refill as slices end")
@@ -80,7 +82,17 @@ Inside an agent it starts nothing: it prints which slice to build.` + "\n" + exi
 	completeFlag(c, "agent", e.agents)
 	completeFlag(c, "runner", runners)
 	completeFlag(c, "milestone", e.milestones)
-	return c
+}
+
+// check refuses what a flag can't be.
+func (o *sliceOptions) check(c *cobra.Command) error {
+	switch {
+	case c.Flags().Changed("max") && o.max < 1:
+		return usage("--max must be 1 or more, not %d", o.max)
+	case c.Flags().Changed("interval") && o.interval <= 0:
+		return usage("--interval must be above 0, not %s", o.interval)
+	}
+	return nil
 }
 
 // runners are the values of --runner.

@@ -123,8 +123,7 @@ func (d *drain) launch(ctx context.Context, r *Report) error {
 }
 
 func (d *drain) claim(tx tracker.Tx, r *Report) ([]*attempt.Record, error) {
-	runs := d.Project.Runs
-	if runs.StopMark() != d.stopMark {
+	if d.Project.Runs.StopMark() != d.stopMark {
 		d.stopping, d.res.Stopped = true, true
 		return nil, nil
 	}
@@ -136,20 +135,25 @@ func (d *drain) claim(tx tracker.Tx, r *Report) ([]*attempt.Record, error) {
 	if !d.planAllows() {
 		return nil, nil
 	}
+	candidates := d.candidates(d.plan)
+	if r.Ready == 0 {
+		r.Ready = len(candidates)
+	}
+	return d.claimSome(tx, r, candidates)
+}
+
+// claimSome claims as many of the candidates as there are slots for, just one where launches are staggered.
+func (d *drain) claimSome(tx tracker.Tx, r *Report, candidates []string) ([]*attempt.Record, error) {
 	n := d.free(d.plan)
 	if d.Stagger > 0 {
 		n = min(n, 1)
 	}
 	var claimed []*attempt.Record
-	candidates := d.candidates(d.plan)
-	if r.Ready == 0 {
-		r.Ready = len(candidates)
-	}
 	for _, id := range candidates {
 		if len(claimed) >= n {
 			break
 		}
-		rec, err := runs.Claim(tx, d.request(id), time.Now())
+		rec, err := d.Project.Runs.Claim(tx, d.request(id), time.Now())
 		if err != nil && d.Task != nil {
 			return nil, err
 		}

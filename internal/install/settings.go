@@ -139,7 +139,12 @@ func (j *job) planSettings(c Content) error {
 			return fmt.Errorf("%s: %w", j.t.Path(j.t.Settings), err)
 		}
 	}
-	after := doc.Bytes()
+	j.writeSettings(next, cur, doc.Bytes())
+	return nil
+}
+
+// writeSettings plans the write of settings.json, if there is one to be made. cur is nil where there is no file yet.
+func (j *job) writeSettings(next *settings, cur, after []byte) {
 	if len(next.Ours) > 0 || next.Line {
 		j.next.Settings = next
 	}
@@ -150,7 +155,6 @@ func (j *job) planSettings(c Content) error {
 	case cur != nil && !bytes.Equal(cur, after):
 		j.step(Edit, j.t.Settings, "our part", func() error { return j.put(j.t.Settings, cur, after) })
 	}
-	return nil
 }
 
 // settings reads settings.json; there may be none.

@@ -90,19 +90,11 @@ func (d *Doc) Set(value json.RawMessage, path ...string) error {
 	}
 	value = bytes.TrimSpace(value)
 	st, at := d.style(), d.start()
-	for depth, key := range path {
+	for depth := range path {
 		o := d.members(at)
-		m, ok := o.find(key)
+		m, ok := o.find(path[depth])
 		if !ok {
-			text := st.nested(path[depth+1:], string(value), depth+1)
-			switch {
-			case d.text[at] == '{':
-				text = Quote(key) + st.colon + text
-			case key != strconv.Itoa(len(o.parts)):
-				return notThere(path[:depth], d.text[at:o.end])
-			}
-			d.insert(o, text, depth, st)
-			return nil
+			return d.add(o, value, path, depth)
 		}
 		old := d.text[m.val:m.end]
 		last := depth == len(path)-1
@@ -120,6 +112,20 @@ func (d *Doc) Set(value json.RawMessage, path ...string) error {
 		}
 		at = m.val
 	}
+	return nil
+}
+
+// add puts the value, and objects around it, into an object or list that has nothing by the name of path[depth].
+func (d *Doc) add(o object, value json.RawMessage, path []string, depth int) error {
+	st, key := d.style(), path[depth]
+	text := st.nested(path[depth+1:], string(value), depth+1)
+	switch {
+	case d.text[o.from] == '{':
+		text = Quote(key) + st.colon + text
+	case key != strconv.Itoa(len(o.parts)):
+		return notThere(path[:depth], d.text[o.from:o.end])
+	}
+	d.insert(o, text, depth, st)
 	return nil
 }
 

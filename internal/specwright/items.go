@@ -24,14 +24,20 @@ type itemMaker struct {
 
 func (m *itemMaker) items() []plan.Item {
 	s := m.s
-	if len(s.Units) == 0 {
-		if s.Work == nil || s.Status() == Abandoned {
-			return nil
-		}
-		it := m.item(s.Work.ID, s.Work.Description)
-		m.inHand(&it)
-		return []plan.Item{it}
+	switch {
+	case len(s.Units) > 0:
+		return m.queue()
+	case s.Work == nil || s.Status() == Abandoned:
+		return nil
 	}
+	it := m.item(s.Work.ID, s.Work.Description)
+	m.inHand(&it)
+	return []plan.Item{it}
+}
+
+// queue makes the items of the list of units, each after the one before it.
+func (m *itemMaker) queue() []plan.Item {
+	s := m.s
 	var items []plan.Item
 	open := false // an earlier one isn't done
 	for i := range s.Units {
