@@ -287,18 +287,5 @@ func (l *logView) end() {
 	if l.raw {
 		return
 	}
-	r := l.rec
-	l.line(strings.Join(append([]string{outcomeText(r)}, spent(r)...), ", "))
-}
-
-// outcomeText is how an attempt ended, in a few words: "failed: exit 7", "interrupted in tests".
-func outcomeText(r *attempt.Record) string {
-	word := string(r.Outcome)
-	switch {
-	case r.Detail == "":
-		return word
-	case strings.HasPrefix(r.Detail, word):
-		return r.Detail
-	}
-	return word + ": " + r.Detail
+	l.line(withCost(outcomeText(l.rec.Outcome, l.rec.Detail), l.rec))
 }

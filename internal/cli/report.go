@@ -165,23 +165,7 @@ func (t *teller) ended(rec *attempt.Record) string {
 	return endedText(rec)
 }
 
-// endedText is the line of a settled attempt: "S-4 complete (42 tests)".
-func endedText(rec *attempt.Record) string {
-	switch rec.Outcome {
-	case plan.Complete:
-		if rec.Detail == "" {
-			return rec.Label() + " complete"
-		}
-		return fmt.Sprintf("%s complete (%s)", rec.Label(), rec.Detail)
-	case plan.FailedOut, plan.Hung, plan.StalledOut, plan.Crashed:
-		return fmt.Sprintf("%s %s (%s, gl logs %s)", rec.Label(), rec.Outcome, rec.Detail, rec.Label())
-	case plan.WaitingOut:
-		return fmt.Sprintf("%s is %s", rec.Label(), rec.Detail)
-	}
-	return fmt.Sprintf("%s %s (%s)", rec.Label(), rec.Outcome, rec.Detail)
-}
-
-// summary is the end of a run: the seeds' line, and the reason of each slice left.
+// summary is the end of a run: its totals, and the reason of each slice left.
 func (t *teller) summary(res *drain.Result) {
 	p := res.Plan
 	if p == nil {
@@ -216,7 +200,7 @@ func (t *teller) summary(res *drain.Result) {
 	e.print("  %s\n", totals(p))
 }
 
-// totals is the seeds' summary line: "28/36 done | 1,847 tests | 8 blocked on S6.1".
+// totals is the summary line: "28/36 done | 1,847 tests | 8 blocked on S6.1".
 func totals(p *plan.Plan) string {
 	s := fmt.Sprintf("%d/%d done | %s tests", p.Done, p.Total, thousands(p.Tests))
 	if root, n := p.BlockedOn(); n > 0 {

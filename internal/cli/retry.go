@@ -49,10 +49,7 @@ func runRetry(ctx context.Context, e *env, ids []string, all, asJSON bool) error
 	if err != nil {
 		return err
 	}
-	dead, err := e.reconcile(ctx, pr)
-	if err != nil {
-		e.message("warning: %v", err)
-	}
+	dead := e.reconcile(ctx, pr)
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		return err
@@ -148,11 +145,11 @@ func (s *retrySlice) lastAttempt() string {
 	if s.Attempt == nil {
 		return ""
 	}
-	text := fmt.Sprintf("attempt %d %s", *s.Attempt, *s.Outcome)
-	if s.Detail != nil && *s.Detail != string(*s.Outcome) {
-		text += ": " + *s.Detail
+	detail := ""
+	if s.Detail != nil {
+		detail = *s.Detail
 	}
-	return " (" + text + ")"
+	return fmt.Sprintf(" (attempt %d %s)", *s.Attempt, outcomeText(*s.Outcome, detail))
 }
 
 // errAvailable ends an edit that has nothing to do.

@@ -54,10 +54,7 @@ func runStop(ctx context.Context, e *env, ids []string, all, asJSON bool) error 
 			return err
 		}
 	}
-	dead, err := e.reconcile(ctx, pr)
-	if err != nil {
-		e.message("warning: %v", err) // a corpse that can't be cleared away mustn't keep the others alive
-	}
+	dead := e.reconcile(ctx, pr)
 	live, err := liveAttempts(pr)
 	if err != nil {
 		return err
@@ -141,13 +138,17 @@ func putStopMark(ctx context.Context, pr *project.Project) error {
 	})
 }
 
-// reconcile settles the attempts whose gl process is gone, and says so.
-func (e *env) reconcile(ctx context.Context, pr *project.Project) ([]*attempt.Record, error) {
+// reconcile settles the attempts whose gl process is gone, and says so. One that can't be settled is only told: it mustn't
+// keep the others from what is to be done with them.
+func (e *env) reconcile(ctx context.Context, pr *project.Project) []*attempt.Record {
 	settled, err := drain.Reconcile(ctx, pr)
 	for _, r := range settled {
 		e.message("%s %s (%s)", r.Label(), r.Outcome, r.Detail)
 	}
-	return settled, err
+	if err != nil {
+		e.message("warning: %v", err)
+	}
+	return settled
 }
 
 // liveAttempts are the open attempts; the leftover of one that is settled is none.
@@ -271,5 +272,5 @@ func stoppedText(r *attempt.Record) string {
 	case plan.Complete:
 		return fmt.Sprintf("%s was done already (%s)", r.Label(), r.Detail)
 	}
-	return fmt.Sprintf("%s had ended already: %s", r.Label(), outcomeText(r))
+	return fmt.Sprintf("%s had ended already: %s", r.Label(), outcomeText(r.Outcome, r.Detail))
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -182,62 +181,6 @@ func lastAttempts(runs *attempt.Store, ids []string) (map[string][]*attempt.Reco
 		}
 	}
 	return all, nil
-}
-
-// attemptText is one attempt in a line: "attempt 2 with claude, 2026-03-01 14:05: failed: exit 7, after 12s, 3 turns,
-// $0.42". The time is local.
-func attemptText(st *plan.State, r *attempt.Record, now time.Time) string {
-	began := r.ClaimedAt
-	if r.StartedAt != nil {
-		began = *r.StartedAt
-	}
-	parts := append([]string{attemptState(st, r, now)}, spent(r)...)
-	return fmt.Sprintf("attempt %d with %s, %s: %s", r.N, r.Agent, began.Local().Format("2006-01-02 15:04"), strings.Join(parts, ", "))
-}
-
-// spent is what an attempt took, as far as that is known: "after 12s", "3 turns", "$0.42".
-func spent(r *attempt.Record) []string {
-	var parts []string
-	if d := duration(r); d != nil {
-		parts = append(parts, "after "+plan.Age(*d))
-	}
-	if turns := turnsOf(r); turns != nil {
-		parts = append(parts, plan.Count(*turns, "turn"))
-	}
-	if cost := r.Cost(); cost != nil {
-		parts = append(parts, fmt.Sprintf("$%.2f", *cost))
-	}
-	return parts
-}
-
-func attemptState(st *plan.State, r *attempt.Record, now time.Time) string {
-	switch {
-	case r.Phase == plan.Settled:
-		return outcomeText(r)
-	case st.Attempt != nil && st.Attempt.N == r.N && st.Attempt.Dead:
-		return "its gl process vanished"
-	case r.StartedAt == nil:
-		return "starting"
-	case r.Phase == plan.Ended:
-		return "ended, being settled"
-	}
-	return "running for " + plan.Age(now.Sub(*r.StartedAt))
-}
-
-// duration is how long the agent was at work, nil where that isn't known (yet).
-func duration(r *attempt.Record) *time.Duration {
-	if r.StartedAt == nil || r.EndedAt == nil {
-		return nil
-	}
-	d := r.EndedAt.Sub(*r.StartedAt)
-	return &d
-}
-
-func turnsOf(r *attempt.Record) *int {
-	if r.Evidence == nil || r.Evidence.Result == nil {
-		return nil
-	}
-	return &r.Evidence.Result.Turns
 }
 
 type whyDoc struct {

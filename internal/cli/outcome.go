@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+)
+
+// outcomeText is how an attempt ended, in a few words: "failed: exit 7", "interrupted in tests".
+func outcomeText(o plan.Outcome, detail string) string {
+	switch {
+	case detail == "":
+		return string(o)
+	case strings.HasPrefix(detail, string(o)):
+		return detail
+	}
+	return string(o) + ": " + detail
+}
+
+// endedText is the line of a settled attempt: "S-4 complete (42 tests)".
+func endedText(rec *attempt.Record) string {
+	switch rec.Outcome {
+	case plan.Complete:
+		if rec.Detail == "" {
+			return rec.Label() + " complete"
+		}
+		return fmt.Sprintf("%s complete (%s)", rec.Label(), rec.Detail)
+	case plan.FailedOut, plan.Hung, plan.StalledOut, plan.Crashed:
+		return fmt.Sprintf("%s %s (%s, gl logs %s)", rec.Label(), rec.Outcome, rec.Detail, rec.Label())
+	case plan.WaitingOut:
+		return fmt.Sprintf("%s is %s", rec.Label(), rec.Detail)
+	}
+	return fmt.Sprintf("%s %s (%s)", rec.Label(), rec.Outcome, rec.Detail)
+}
+
+// attemptText is one attempt in a line: "attempt 2 with claude, 2026-03-01 14:05: failed: exit 7, after 12s, 3 turns,
+// $0.42". The time is local.
+func attemptText(st *plan.State, r *attempt.Record, now time.Time) string {
+	began := r.ClaimedAt
+	if r.StartedAt != nil {
+		began = *r.StartedAt
+	}
+	return fmt.Sprintf("attempt %d with %s, %s: %s", r.N, r.Agent, began.Local().Format("2006-01-02 15:04"),
+		withCost(attemptState(st, r, now), r))
+}
+
+// withCost adds what the attempt took to how it stands or ended: "failed: exit 7, after 12s, 3 turns, $0.42".
+func withCost(text string, r *attempt.Record) string {
+	return strings.Join(append([]string{text}, spent(r)...), ", ")
+}
+
+// spent is what an attempt took, as far as that is known: "after 12s", "3 turns", "$0.42".
+func spent(r *attempt.Record) []string {
+	var parts []string
+	if d := duration(r); d != nil {
+		parts = append(parts, "after "+plan.Age(*d))
+	}
+	if turns := turnsOf(r); turns != nil {
+		parts = append(parts, plan.Count(*turns, "turn"))
+	}
+	if cost := r.Cost(); cost != nil {
+		parts = append(parts, fmt.Sprintf("$%.2f", *cost))
+	}
+	return parts
+}
+
+func attemptState(st *plan.State, r *attempt.Record, now time.Time) string {
+	switch {
+	case r.Phase == plan.Settled:
+		return outcomeText(r.Outcome, r.Detail)
+	case st.Attempt != nil && st.Attempt.N == r.N && st.Attempt.Dead:
+		return "its gl process vanished"
+	case r.StartedAt == nil:
+		return "starting"
+	case r.Phase == plan.Ended:
+		return "ended, being settled"
+	}
+	return "running for " + plan.Age(now.Sub(*r.StartedAt))
+}
+
+// duration is how long the agent was at work, nil where that isn't known (yet).
+func duration(r *attempt.Record) *time.Duration {
+	if r.StartedAt == nil || r.EndedAt == nil {
+		return nil
+	}
+	d := r.EndedAt.Sub(*r.StartedAt)
+	return &d
+}
+
+func turnsOf(r *attempt.Record) *int {
+	if r.Evidence == nil || r.Evidence.Result == nil {
+		return nil
+	}
+	return &r.Evidence.Result.Turns
+}
