@@ -7,7 +7,31 @@ import "path"
 // gemini-cli 0.56 (packages/cli/src/config/config.ts) and opencode 1.18 (packages/opencode/src/cli/cmd/run.ts), and
 // with what is written about cursor-agent's flags, whose source is closed.
 func others() []Agent {
-	return []Agent{codex(), gemini(), opencode(), cursor()}
+	return []Agent{
+		// codex may write in its directory only, and not in a .git there (openai/codex#7071): its commits fail unless the
+		// user's ~/.codex/config.toml makes .git a writable root, or a custom agent chooses another -s.
+		told("codex", StreamCodex, "npm install -g @openai/codex", "codex login", func(j Job) []string {
+			return []string{"exec", "--json", "-s", "workspace-write", "-C", j.Dir, j.instructions()}
+		}),
+		// gemini has no command that only logs in: its first start asks.
+		told("gemini", StreamGemini, "npm install -g @google/gemini-cli", "gemini", func(j Job) []string {
+			return []string{"-p", j.instructions(), "--approval-mode", "yolo", "--skip-trust", "-o", "stream-json"}
+		}),
+		told("opencode", StreamOpencode, "npm install -g opencode-ai", "opencode auth login", func(j Job) []string {
+			return []string{"run", "--auto", "--format", "json", "--dir", j.Dir, j.instructions()}
+		}),
+		told("cursor-agent", StreamCursor, "curl https://cursor.com/install -fsS | bash", "cursor-agent login", func(j Job) []string {
+			return []string{"-p", "--force", "--trust", "--output-format", "stream-json", j.instructions()}
+		}),
+	}
+}
+
+// told is an agent that is told in words what to do, since it has no slash commands; its program has its name.
+func told(name, stream, install, login string, args func(Job) []string) Agent {
+	return Agent{
+		Name: name, Program: name, Stream: stream, Prompts: MethodText, Install: install, Login: login,
+		argv: func(j Job) []string { return append([]string{name}, args(j)...) },
+	}
 }
 
 // other finds one of the others by its program, which is also its name.
@@ -18,53 +42,4 @@ func other(program string) (Agent, bool) {
 		}
 	}
 	return Agent{}, false
-}
-
-// codex may write in its directory only, and not in a .git there (openai/codex#7071): its commits fail unless the user's
-// ~/.codex/config.toml makes .git a writable root, or a custom agent chooses another -s.
-func codex() Agent {
-	return Agent{
-		Name: "codex", Program: "codex", Stream: StreamCodex, Prompts: MethodText,
-		Install: "npm install -g @openai/codex",
-		Login:   "codex login",
-		argv: func(j Job) []string {
-			return []string{"codex", "exec", "--json", "-s", "workspace-write", "-C", j.Dir, j.instructions()}
-		},
-	}
-}
-
-// gemini has no command that only logs in: its first start asks.
-func gemini() Agent {
-	return Agent{
-		Name: "gemini", Program: "gemini", Stream: StreamGemini, Prompts: MethodText,
-		Install: "npm install -g @google/gemini-cli",
-		Login:   "gemini",
-		argv: func(j Job) []string {
-			return []string{"gemini", "-p", j.instructions(), "--approval-mode", "yolo", "--skip-trust",
-				"-o", "stream-json"}
-		},
-	}
-}
-
-func opencode() Agent {
-	return Agent{
-		Name: "opencode", Program: "opencode", Stream: StreamOpencode, Prompts: MethodText,
-		Install: "npm install -g opencode-ai",
-		Login:   "opencode auth login",
-		argv: func(j Job) []string {
-			return []string{"opencode", "run", "--auto", "--format", "json", "--dir", j.Dir, j.instructions()}
-		},
-	}
-}
-
-func cursor() Agent {
-	return Agent{
-		Name: "cursor-agent", Program: "cursor-agent", Stream: StreamCursor, Prompts: MethodText,
-		Install: "curl https://cursor.com/install -fsS | bash",
-		Login:   "cursor-agent login",
-		argv: func(j Job) []string {
-			return []string{"cursor-agent", "-p", "--force", "--trust", "--output-format", "stream-json",
-				j.instructions()}
-		},
-	}
 }

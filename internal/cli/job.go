@@ -1,0 +1,286 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/drain"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/rehearsal"
+	"greenlight/internal/runner"
+	"greenlight/internal/tmux"
+	"greenlight/internal/tracker"
+)
+
+// A job is one gl slice, or the task of gl quick and its like: its flags and the config brought together.
+type job struct {
+	e      *env
+	pr     *project.Project
+	o      sliceOptions
+	ids    []string
+	max    int
+	every  time.Duration
+	agent  agent.Agent
+	parent string // path of gl
+	name   string // of the slash command: "slice"
+	text   string // what it says, for agents without slash commands
+	plugin string
+}
+
+// newJob also finds the agent, and what it is told where it doesn't know the slash command /gl:NAME.
+func newJob(e *env, pr *project.Project, o sliceOptions, name string) (*job, error) {
+	j := &job{e: e, pr: pr, o: o, max: pr.Config.Max, every: pr.Config.Interval, name: name}
+	if o.max > 0 {
+		j.max = o.max
+	}
+	if o.interval > 0 {
+		j.every = o.interval
+	}
+	if o.agent == "" {
+		o.agent = pr.Config.Agent
+	}
+	var err error
+	if j.parent, err = self(); err != nil {
+		return nil, err
+	}
+	j.agent, err = agent.Find(o.agent, agent.Config{ClaudeFlags: pr.Config.Flags, Custom: pr.Config.Agents, Self: j.parent})
+	if err != nil {
+		return nil, &exitError{exitUsage, err}
+	}
+	if spec, ok := strings.CutPrefix(o.agent, "rehearsal"); ok && j.agent.Program == j.parent {
+		if _, err := rehearsal.ParseSpec(strings.TrimPrefix(spec, ":")); err != nil {
+			return nil, &exitError{exitUsage, err}
+		}
+	}
+	if j.agent.Prompts != agent.MethodText {
+		return j, nil
+	}
+	if pr.Slices == nil && name == "slice" { // our method would be told to work on another system's state
+		return nil, fmt.Errorf("%s knows no slash commands, and %s is worked on by its own: use --agent claude, or a command line in parallel.agents with {prompt} in it",
+			j.agent.Name, pr.System().Name)
+	}
+	j.text, err = commandText(name)
+	return j, err
+}
+
+// parallel says whether agents run beside each other: in tmux, unless it is missing or something else was asked for.
+func (j *job) parallel() bool {
+	return j.runner() != "" && !j.o.sequential && (j.oneByOne() == "" || j.o.runner != "")
+}
+
+// oneByOne says why the items of this format are better not built side by side; "" where they may be.
+func (j *job) oneByOne() string {
+	if t, ok := j.pr.Tracker.(tracker.Serial); ok {
+		return t.Serial()
+	}
+	return ""
+}
+
+func (j *job) runner() string {
+	if j.o.runner == "" && tmux.Installed() {
+		return "tmux"
+	}
+	return j.o.runner
+}
+
+const tmuxHint = "install it (apt install tmux, brew install tmux)"
+
+// run builds slices.
+func (j *job) run(ctx context.Context) error {
+	if err := j.present(); err != nil {
+		return err
+	}
+	settled, err := drain.Reconcile(ctx, j.pr)
+	for _, r := range settled {
+		j.e.message("warning: %s", endedText(r))
+	}
+	if err != nil {
+		return err
+	}
+	p, err := j.pr.Plan(time.Now(), planOptions(j.pr, j.o.milestone, j.scope()))
+	if err != nil {
+		return err
+	}
+	j.e.warn(p)
+	if err := j.admit(p); err != nil {
+		return err
+	}
+	cfg := j.config(p)
+	if !cfg.Serial && j.pr.Tracker.Format() == "legacy" && !j.o.force {
+		return errors.New("this project keeps its state in STATE.md alone, one file that parallel agents would overwrite for each other: run gl migrate, or gl slice --sequential")
+	}
+	if !j.o.watch && len(j.ids) == 0 && len(p.Ready) == 0 {
+		return nothingReady(j.e, p)
+	}
+	if why := j.oneByOne(); why != "" && cfg.Serial && len(p.Ready) > 1 && !j.o.sequential {
+		j.e.message("one after the other, for %s (--runner tmux builds side by side all the same)", why)
+	} else if cfg.Serial && len(p.Ready) > 1 && j.o.runner == "" && !j.o.sequential {
+		j.e.message("tmux is not on PATH, so slices are built one after the other: %s, or use --runner process", tmuxHint)
+	}
+	return j.drain(ctx, cfg)
+}
+
+// present checks that the agent's program is there, before anything is claimed.
+func (j *job) present() error {
+	err := notOnPath(j.agent)
+	if err == nil {
+		j.plugin, err = pluginDir(j.e, j.pr.Root, j.pr.Runs.Dir(), j.agent, j.name)
+	}
+	return err
+}
+
+func (j *job) scope() []string {
+	if len(j.ids) == 0 {
+		return nil
+	}
+	return j.ids
+}
+
+// admit refuses named slices that can't be built, with the reason.
+func (j *job) admit(p *plan.Plan) error {
+	within := make(map[string]bool, len(j.ids))
+	for _, id := range j.ids {
+		within[id] = true
+	}
+	for _, id := range j.ids {
+		req := attempt.Request{ID: id, Named: true, Force: j.o.force, Within: within}
+		if err := attempt.Admit(p, req, time.Now()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// config decides the mode: one here, several one after the other here, or side by side.
+func (j *job) config(p *plan.Plan) drain.Config {
+	ready := len(p.Ready)
+	if len(j.ids) > 0 {
+		ready = len(j.ids)
+	}
+	here := !j.parallel() || !j.o.watch && ready == 1
+	return drain.Config{
+		Project: j.pr, Agent: j.agent, Job: agent.Job{Dir: j.pr.Root, PluginDir: j.plugin, Instructions: j.text},
+		IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force,
+		Max: j.max, Serial: here, Foreground: here, Lead: j.o.watch,
+		Refill:   j.o.watch || len(j.ids) > 1 || here && (ready > 1 || j.o.sequential),
+		Interval: j.every, Stagger: j.pr.Config.Stagger,
+	}
+}
+
+// drainSignals are those that end a drain. The terminal of one that leads may go away, and of any the reader of its lines:
+// the night's work goes on. SIGPIPE is taken and dropped, for what is ignored the agents would inherit.
+func drainSignals(lead bool) (signals chan os.Signal, stop func()) {
+	signals = make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if lead {
+		signal.Ignore(syscall.SIGHUP)
+	}
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE)
+	return signals, func() {
+		signal.Stop(signals)
+		signal.Stop(gone)
+	}
+}
+
+func (j *job) drain(ctx context.Context, cfg drain.Config) error {
+	debug.SetGCPercent(100) // this may run all night
+	signals, stop := drainSignals(cfg.Lead)
+	defer stop()
+	var stdout *os.File
+	if cfg.Foreground {
+		stdout, _ = j.e.out.(*os.File)
+	}
+	process := runner.NewProcess(j.parent, j.pr.Root, j.e.environ, stdout, cfg.Max)
+	cfg.Runner = process
+	var panes *runner.Tmux
+	if !cfg.Foreground && j.runner() == "tmux" {
+		var err error
+		if panes, err = j.tmux(process); err != nil {
+			return err
+		}
+		defer panes.Session.CloseIdle(context.WithoutCancel(ctx), panes.Over)
+		cfg.Runner = panes
+		cfg.Detach = !cfg.Refill && j.e.canAttach()
+	}
+	cfg.Signals = signals
+	t := newTeller(j.e, cfg)
+	if panes != nil {
+		t.session, panes.Warn = panes.Session, t.warn
+	}
+	cfg.Report = t.report
+	cfg.Trace = j.e.detail
+	res, err := drain.Run(ctx, cfg)
+	t.clear()
+	if err != nil {
+		return err
+	}
+	if cfg.Detach && len(res.Open) > 0 {
+		return j.e.attach(ctx, panes.Session)
+	}
+	return j.conclude(cfg, t, res)
+}
+
+// tmux makes the runner that puts agents into panes, and falls back on processes.
+func (j *job) tmux(process *runner.Process) (*runner.Tmux, error) {
+	// In a pane /proc/self/exe would be tmux.
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return &runner.Tmux{Session: openSession(j.e, j.pr), Self: program, Root: j.pr.Root, Env: j.e.environ, Runs: j.pr.Runs,
+		Process: process}, nil
+}
+
+// conclude prints what is to be known at the end and gives the exit code.
+func (j *job) conclude(cfg drain.Config, t *teller, res *drain.Result) error {
+	if cfg.Task == nil {
+		t.summary(res)
+	} else {
+		j.taskSummary(res)
+	}
+	if sig, ok := res.Signal.(syscall.Signal); ok {
+		return &exitError{code: exitSignal + int(sig)}
+	}
+	for _, r := range res.Ended {
+		if r.Evidence != nil && r.Evidence.Missing != "" {
+			return &exitError{code: exitMissing}
+		}
+	}
+	done := res.Plan.Done == res.Plan.Total
+	if !cfg.Refill { // one round: what it launched counts, and what a hold stopped as it came out in the end
+		last := make(map[string]plan.Outcome)
+		for _, r := range res.Ended {
+			last[r.Slice] = r.Outcome
+		}
+		done = len(last) > 0
+		for _, o := range last {
+			done = done && o == plan.Complete
+		}
+	}
+	if !done {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+// nothingReady says why, and is no failure only where all is done.
+func nothingReady(e *env, p *plan.Plan) error {
+	if p.Done == p.Total {
+		e.print("All %ss complete: %s\n", p.Snapshot.Noun, totals(p))
+		return nil
+	}
+	e.print("Nothing is ready: %s\n", totals(p))
+	leftOver(e, p)
+	return &exitError{code: exitFailed}
+}
