@@ -78,8 +78,8 @@ func runAccept(ctx context.Context, e *env, id string, force bool) error {
 		if st.Class == plan.Done {
 			return errAccepted
 		}
-		return setFields(f, []setting{{key: "status", value: "complete"}, {key: "step", value: "complete"},
-			{key: "waiting_for"}, {key: "session"}})
+		return f.SetAll([][2]string{{"status", "complete"}, {"step", "complete"},
+			{"waiting_for", ""}, {"session", ""}})
 	})
 	if errors.Is(err, errAccepted) {
 		e.print("%s is complete already\n", id)
@@ -117,8 +117,8 @@ func runReject(ctx context.Context, e *env, id, text string, force bool) error {
 		if err := f.AppendToSection("Decisions", note); err != nil {
 			return err
 		}
-		return setFields(f, []setting{{key: "status", value: "pending"}, {key: "step", value: "none"},
-			{key: "waiting_for"}, {key: "session"}})
+		return f.SetAll([][2]string{{"status", "pending"}, {"step", "none"},
+			{"waiting_for", ""}, {"session", ""}})
 	})
 	if err != nil {
 		return err
@@ -177,17 +177,4 @@ func decided(st *plan.State, format string, a ...any) error {
 		return taken(format, a...)
 	}
 	return fmt.Errorf(format, a...)
-}
-
-// setFields writes fields of a slice's file; a missing one need not be made to be empty.
-func setFields(f *slice.File, set []setting) error {
-	for _, s := range set {
-		if _, there := f.Get(s.key); !there && s.value == "" {
-			continue
-		}
-		if err := f.Set(s.key, s.value); err != nil {
-			return err
-		}
-	}
-	return nil
 }

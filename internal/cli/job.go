@@ -276,11 +276,18 @@ func (j *job) conclude(cfg drain.Config, t *teller, res *drain.Result) error {
 
 // nothingReady says why, and is no failure only where all is done.
 func nothingReady(e *env, p *plan.Plan) error {
+	tellNothingReady(e, p)
+	if p.Done == p.Total {
+		return nil
+	}
+	return &exitError{code: exitFailed}
+}
+
+func tellNothingReady(e *env, p *plan.Plan) {
 	if p.Done == p.Total {
 		e.print("All %ss complete: %s\n", p.Snapshot.Noun, totals(p))
-		return nil
+		return
 	}
 	e.print("Nothing is ready: %s\n", totals(p))
 	leftOver(e, p)
-	return &exitError{code: exitFailed}
 }

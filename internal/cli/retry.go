@@ -213,7 +213,7 @@ func putBack(p *plan.Plan, st *plan.State, f *slice.File, now time.Time) error {
 	if err := mayPutBack(p, st, now); err != nil {
 		return err
 	}
-	return setFields(f, []setting{{key: "status", value: "pending"}, {key: "step", value: "none"}, {key: "session"}})
+	return f.SetAll([][2]string{{"status", "pending"}, {"step", "none"}, {"session", ""}})
 }
 
 // liftLogin ends a hold that waits for somebody to log in: whoever retries has done so.

@@ -18,7 +18,8 @@ func sliceInside(e *env, pr *project.Project, p *plan.Plan, ids []string) error 
 	case own != "" && p.State(own) != nil:
 		return e.describe(p, own)
 	case len(p.Ready) == 0:
-		return insideNothing(e, p)
+		tellNothingReady(e, p)
+		return nil
 	}
 	if err := e.describe(p, p.Ready[0]); err != nil {
 		return err
@@ -43,15 +44,5 @@ func (e *env) describe(p *plan.Plan, id string) error {
 	}
 	e.pairs([]keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step}, {"milestone", st.Milestone},
 		{"deps", strings.Join(st.Deps, ",")}, {"file", st.File}, {"session", st.Session}, e.headless(), {"note", note}})
-	return nil
-}
-
-func insideNothing(e *env, p *plan.Plan) error {
-	if p.Done == p.Total {
-		e.print("All %ss complete: %s\n", p.Snapshot.Noun, totals(p))
-		return nil
-	}
-	e.print("Nothing is ready: %s\n", totals(p))
-	leftOver(e, p)
 	return nil
 }

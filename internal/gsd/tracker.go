@@ -2,7 +2,6 @@ package gsd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -116,16 +115,11 @@ func (t *Tracker) slash(name string) string {
 }
 
 // Do runs f with the project's lock held.
-func (t *Tracker) Do(ctx context.Context, f func(tracker.Tx) error) (err error) {
+func (t *Tracker) Do(ctx context.Context, f func(tracker.Tx) error) error {
 	if err := statedir.Make(t.root); err != nil {
 		return err
 	}
-	lock, err := statedir.Lock(ctx, t.root)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	return f(tx{t})
+	return statedir.Locked(ctx, t.root, func() error { return f(tx{t}) })
 }
 
 // A tx is one holding of the lock.

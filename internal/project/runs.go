@@ -45,14 +45,9 @@ func (s stateless) Settle(id string, _ tracker.Effect, _ tracker.Before) (plan.M
 func noItem(id string) error { return fmt.Errorf("%s: %w", id, tracker.ErrNotFound) }
 
 // Do makes the directory where it isn't there yet, with what keeps it out of git.
-func (s stateless) Do(ctx context.Context, f func(tracker.Tx) error) (err error) {
+func (s stateless) Do(ctx context.Context, f func(tracker.Tx) error) error {
 	if err := statedir.Make(s.root); err != nil {
 		return err
 	}
-	lock, err := statedir.Lock(ctx, s.root)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	return f(s)
+	return statedir.Locked(ctx, s.root, func() error { return f(s) })
 }

@@ -2,14 +2,11 @@ package slice
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"greenlight/internal/durable"
 	"greenlight/internal/statedir"
 )
 
@@ -47,24 +44,12 @@ func Ignored() []string {
 // AddIgnores adds to .greenlight/.gitignore the lines that it lacks, under the lock, and says which.
 func (s *Store) AddIgnores(ctx context.Context) (added []string, err error) {
 	err = s.locked(ctx, func() error {
-		return s.retry(".gitignore", func() error {
-			old, err := os.ReadFile(s.path(".gitignore"))
-			if err != nil && !missing(err) {
-				return fmt.Errorf("read %s: %w", stateRel(".gitignore"), bareError(err))
-			}
-			if err == nil && old == nil {
-				old = []byte{}
-			}
+		return s.rewrite(".gitignore", func(old []byte) ([]byte, error) {
 			var text string
-			text, added = withIgnores(string(old))
-			if len(added) == 0 {
-				return nil
+			if text, added = withIgnores(string(old)); len(added) == 0 {
+				return nil, nil
 			}
-			err = durable.Replace(s.path(".gitignore"), old, []byte(text))
-			if err != nil && !errors.Is(err, durable.ErrChanged) {
-				return fmt.Errorf("write %s: %w", stateRel(".gitignore"), bareError(err))
-			}
-			return err
+			return []byte(text), nil
 		})
 	})
 	return added, err

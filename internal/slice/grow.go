@@ -69,11 +69,9 @@ func (s *Store) Add(ctx context.Context, n NewSlice) (added *AddedSlice, err err
 // add writes entry and file, or row and entry: a table that can't take a row is found out before anything is written.
 func (s *Store) add(v *view, n *NewSlice, added *AddedSlice) error {
 	e := n.graphEntry(added.Deps)
-	toGraph := func() error {
-		return s.retry("GRAPH.json", func() (err error) {
-			added.Graph, err = s.addToGraph(e)
-			return err
-		})
+	toGraph := func() (err error) {
+		added.Graph, err = s.addToGraph(e)
+		return err
 	}
 	if v.format == legacyFormat {
 		added.File = stateRel("STATE.md")
@@ -99,6 +97,31 @@ func (s *Store) retry(name string, f func() error) error {
 	return fmt.Errorf("%s: %w", stateRel(name), tracker.ErrChanged)
 }
 
+// rewrite is one read-modify-write of a file of the project. f is given nil where there is none yet, and returns nil to
+// leave it as it is.
+func (s *Store) rewrite(name string, f func(old []byte) ([]byte, error)) error {
+	return s.retry(name, func() error {
+		old, err := os.ReadFile(s.path(name))
+		switch {
+		case missing(err):
+			old = nil
+		case err != nil:
+			return fmt.Errorf("read %s: %w", stateRel(name), bareError(err))
+		case old == nil:
+			old = []byte{}
+		}
+		next, err := f(old)
+		if err != nil || next == nil {
+			return err
+		}
+		err = durable.Replace(s.path(name), old, next)
+		if err != nil && !errors.Is(err, durable.ErrChanged) {
+			return fmt.Errorf("write %s: %w", stateRel(name), bareError(err))
+		}
+		return err
+	})
+}
+
 // graphEntry is what the graph is told of a new slice.
 func (n *NewSlice) graphEntry(deps []string) entry {
 	return entry{
@@ -109,22 +132,18 @@ func (n *NewSlice) graphEntry(deps []string) entry {
 
 // addToGraph writes the entry; false where the project has no GRAPH.json: one with a single entry would put the new
 // slice before all others.
-func (s *Store) addToGraph(e entry) (bool, error) {
-	data, err := os.ReadFile(s.path("GRAPH.json"))
-	if missing(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read %s: %w", stateRel("GRAPH.json"), bareError(err))
-	}
-	next, err := insertEntry(data, e)
-	if err != nil {
-		return false, fmt.Errorf("%s: %w", stateRel("GRAPH.json"), err)
-	}
-	if err := durable.Replace(s.path("GRAPH.json"), append([]byte{}, data...), next); err != nil {
-		return false, fmt.Errorf("write %s: %w", stateRel("GRAPH.json"), bareError(err))
-	}
-	return true, nil
+func (s *Store) addToGraph(e entry) (added bool, err error) {
+	err = s.rewrite("GRAPH.json", func(old []byte) ([]byte, error) {
+		if added = old != nil; !added {
+			return nil, nil
+		}
+		next, err := insertEntry(old, e)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", stateRel("GRAPH.json"), err)
+		}
+		return next, nil
+	})
+	return added && err == nil, err
 }
 
 // addFile makes the slice's file. The view is from before the slice was added.

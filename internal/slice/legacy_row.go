@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"strings"
-
-	"greenlight/internal/durable"
-	"greenlight/internal/tracker"
 )
 
 // A NewRow is a slice to be added to the table of a legacy project.
@@ -30,27 +27,17 @@ func (s *Store) addRow(id, name string, deps []string) error {
 	if format, err := Detect(s.root); err != nil || format != legacyFormat {
 		return errors.Join(err, fmt.Errorf("%s is no row of a table: this project has slice files", r.ID))
 	}
-	for range tries {
-		old, err := os.ReadFile(s.path("STATE.md"))
-		if err != nil {
-			return fmt.Errorf("read %s: %w", stateRel("STATE.md"), bareError(err))
+	return s.rewrite("STATE.md", func(old []byte) ([]byte, error) {
+		if old == nil {
+			return nil, fmt.Errorf("read %s: %w", stateRel("STATE.md"), fs.ErrNotExist)
 		}
 		text, isMarked := strings.CutPrefix(string(old), bom)
-		if text, err = addRow(text, r); err != nil {
-			return err
-		}
+		text, err := addRow(text, r)
 		if isMarked {
 			text = bom + text
 		}
-		err = durable.Replace(s.path("STATE.md"), old, []byte(text))
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, durable.ErrChanged) {
-			return fmt.Errorf("write %s: %w", stateRel("STATE.md"), bareError(err))
-		}
-	}
-	return fmt.Errorf("%s: %w", stateRel("STATE.md"), tracker.ErrChanged)
+		return []byte(text), err
+	})
 }
 
 // addRow returns the text with one more row behind the last line of the last slice table.

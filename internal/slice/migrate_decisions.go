@@ -1,13 +1,9 @@
 package slice
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
-
-	"greenlight/internal/durable"
-	"greenlight/internal/tracker"
 )
 
 // decisionsIn returns the entries of STATE.md's Decisions section as they stand there: a list item, table or paragraph
@@ -80,28 +76,11 @@ func withDecisions(text string, entries []string) (string, []string) {
 
 // addDecisions appends to DECISIONS.md what it hasn't yet.
 func (s *Store) addDecisions(entries []string) error {
-	for range tries {
-		old, err := os.ReadFile(s.path("DECISIONS.md"))
-		if err != nil && !missing(err) {
-			return fmt.Errorf("read %s: %w", stateRel("DECISIONS.md"), bareError(err))
-		}
-		there := err == nil
+	return s.rewrite("DECISIONS.md", func(old []byte) ([]byte, error) {
 		next, added := withDecisions(string(old), entries)
 		if len(added) == 0 {
-			return nil
+			return nil, nil
 		}
-		if there {
-			old = append([]byte{}, old...)
-		} else {
-			old = nil
-		}
-		err = durable.Replace(s.path("DECISIONS.md"), old, []byte(next))
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, durable.ErrChanged) {
-			return fmt.Errorf("write %s: %w", stateRel("DECISIONS.md"), bareError(err))
-		}
-	}
-	return fmt.Errorf("%s: %w", stateRel("DECISIONS.md"), tracker.ErrChanged)
+		return []byte(next), nil
+	})
 }

@@ -32,7 +32,7 @@ func (s *Store) planMigration() (*migration, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, _, err := s.readProjectState(); err != nil {
+	if _, err := s.ReadProject(); err != nil {
 		return nil, err
 	}
 	text := strings.TrimPrefix(string(l.state), bom)
@@ -219,12 +219,12 @@ func (v *view) migrated(r row, old *sliceFile, mile milestones, now string) (*Fi
 	if err != nil {
 		return nil, err
 	}
-	for _, set := range []setting{
+	for _, set := range [][2]string{
 		{"id", r.id}, {"status", migratedStatus(r.status)}, {"step", migratedStep(old.step, r.status)},
 		{"milestone", oneLine(it.Milestone)}, {"started", oneLine(old.started)}, {"updated", now},
 		{"tests", strconv.Itoa(r.tests)}, {"security_tests", strconv.Itoa(r.security)}, {"session", oneLine(old.session)},
 	} {
-		if err := f.Set(set.key, set.value); err != nil {
+		if err := f.Set(set[0], set[1]); err != nil {
 			return nil, err
 		}
 	}

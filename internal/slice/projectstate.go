@@ -4,16 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
-	"greenlight/internal/durable"
 	"greenlight/internal/jsonedit"
-	"greenlight/internal/tracker"
 )
 
 // projectFile is the name of the file of what belongs to no single slice.
@@ -238,23 +235,20 @@ func orNull(text string) string {
 
 // ReadProject reads project-state.json; a missing one is that of a new project.
 func (s *Store) ReadProject() (*ProjectState, error) {
-	_, p, err := s.readProjectState()
-	return p, err
+	data, err := os.ReadFile(s.path(projectFile))
+	if err != nil && !missing(err) {
+		return nil, fmt.Errorf("read %s: %w", stateRel(projectFile), bareError(err))
+	}
+	return readable(data)
 }
 
-func (s *Store) readProjectState() (old []byte, p *ProjectState, err error) {
-	old, err = os.ReadFile(s.path(projectFile))
-	if err != nil && !missing(err) {
-		return nil, nil, fmt.Errorf("read %s: %w", stateRel(projectFile), bareError(err))
+// readable is ParseProjectState with the file's name in the error.
+func readable(data []byte) (*ProjectState, error) {
+	p, err := ParseProjectState(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s can't be read: %w", stateRel(projectFile), err)
 	}
-	there := err == nil
-	if p, err = ParseProjectState(old); err != nil {
-		return nil, nil, fmt.Errorf("%s can't be read: %w", stateRel(projectFile), err)
-	}
-	if there && old == nil {
-		old = []byte{}
-	}
-	return old, p, nil
+	return p, nil
 }
 
 // EditProject changes project-state.json by f, under the lock, and then STATE.md. A missing file is made, even if f
@@ -271,21 +265,14 @@ func (s *Store) EditProject(ctx context.Context, f func(*ProjectState) error) er
 
 // editProject is EditProject under the caller's lock, without STATE.md.
 func (s *Store) editProject(f func(*ProjectState) error) error {
-	for range tries {
-		old, p, err := s.readProjectState()
+	return s.rewrite(projectFile, func(old []byte) ([]byte, error) {
+		p, err := readable(old)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := f(p); err != nil {
-			return err
+			return nil, err
 		}
-		err = durable.Replace(s.path(projectFile), old, p.Bytes())
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, durable.ErrChanged) {
-			return fmt.Errorf("write %s: %w", stateRel(projectFile), bareError(err))
-		}
-	}
-	return fmt.Errorf("%s: %w", stateRel(projectFile), tracker.ErrChanged)
+		return p.Bytes(), nil
+	})
 }

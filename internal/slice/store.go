@@ -93,16 +93,11 @@ func (s *Store) locked(ctx context.Context, f func() error) error {
 }
 
 // underLock runs f under the project's lock.
-func (s *Store) underLock(ctx context.Context, f func() error) (err error) {
+func (s *Store) underLock(ctx context.Context, f func() error) error {
 	if _, err := Detect(s.root); err != nil {
 		return err
 	}
-	lock, err := statedir.Lock(ctx, s.root)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	return f()
+	return statedir.Locked(ctx, s.root, f)
 }
 
 // housekeep removes, once, the temps of writers that died, completes the migration of one that did, and makes the
@@ -221,33 +216,30 @@ func (t *tx) Load() (*tracker.Contents, error) {
 	return t.s.Load()
 }
 
-// A setting is a key and the value to write.
-type setting struct{ key, value string }
-
 // Claim implements tracker.Tx. The day on which the work began stays that of the first claim.
 func (t *tx) Claim(id, token string) error {
 	return t.edit(id, false, func(f *File) error {
-		set := []setting{{"status", "in_progress"}, {"session", token}}
+		set := [][2]string{{"status", "in_progress"}, {"session", token}}
 		if started, _ := f.Get("started"); started == "" {
-			set = append(set, setting{"started", t.s.Now().UTC().Format(time.DateOnly)})
+			set = append(set, [2]string{"started", t.s.Now().UTC().Format(time.DateOnly)})
 		}
-		return f.setAll(set)
+		return f.SetAll(set)
 	})
 }
 
 // Settle implements tracker.Tx.
 func (t *tx) Settle(id string, e tracker.Effect, before tracker.Before) (mark plan.Mark, err error) {
-	set := []setting{{"session", ""}}
+	set := [][2]string{{"session", ""}}
 	switch e {
 	case tracker.Fail:
-		set = append(set, setting{"status", "failed"})
+		set = append(set, [2]string{"status", "failed"})
 	case tracker.Restore:
-		set = []setting{
+		set = [][2]string{
 			{"status", before.Status}, {"step", before.Step}, {"session", before.Session}, {"started", before.Started},
 		}
 	}
 	err = t.edit(id, false, func(f *File) error {
-		err := f.setAll(set)
+		err := f.SetAll(set)
 		mark.Status, _ = f.Get("status")
 		mark.Step, _ = f.Get("step")
 		mark.Session, _ = f.Get("session")
@@ -260,13 +252,14 @@ func (t *tx) Settle(id string, e tracker.Effect, before tracker.Before) (mark pl
 	return mark, err
 }
 
-// setAll writes the settings; a missing key need not be made to be empty.
-func (f *File) setAll(set []setting) error {
+// SetAll sets pairs of a key and its value; a missing key need not be made to be empty.
+func (f *File) SetAll(set [][2]string) error {
 	for _, s := range set {
-		if _, there := f.Get(s.key); !there && s.value == "" {
+		key, value := s[0], s[1]
+		if _, there := f.Get(key); !there && value == "" {
 			continue
 		}
-		if err := f.Set(s.key, s.value); err != nil {
+		if err := f.Set(key, value); err != nil {
 			return err
 		}
 	}

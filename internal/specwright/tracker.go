@@ -98,16 +98,11 @@ func (s *Store) broken(why *BrokenError) *tracker.Contents {
 }
 
 // Do implements tracker.Tracker.
-func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) (err error) {
+func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) error {
 	if err := statedir.Make(s.root); err != nil {
 		return err
 	}
-	lock, err := statedir.Lock(ctx, s.root)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	return f(&tx{ctx: ctx, s: s})
+	return statedir.Locked(ctx, s.root, func() error { return f(&tx{ctx: ctx, s: s}) })
 }
 
 // A tx is one holding of the project's lock. Agents that call gl sw, or write the file themselves, don't take that lock:

@@ -25,14 +25,15 @@ func Path(root string, elem ...string) string {
 	return filepath.Join(append([]string{root, Name}, elem...)...)
 }
 
-// Lock waits for the project's lock, which serialises every change of state among gl processes. The directory must
-// be there; see Make. Whoever holds it doesn't wait for processes.
-func Lock(ctx context.Context, root string) (*durable.Held, error) {
+// Locked calls f under the project's lock, which serialises every change of state among gl processes. The directory must
+// be there; see Make. f doesn't wait for processes.
+func Locked(ctx context.Context, root string, f func() error) (err error) {
 	lock, err := durable.Lock(ctx, Path(root, ".lock"))
 	if err != nil {
-		return nil, fmt.Errorf("lock the project: %w", err)
+		return fmt.Errorf("lock the project: %w", err)
 	}
-	return lock, nil
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	return f()
 }
 
 // Make makes the directory and its .gitignore where they are missing.
