@@ -182,12 +182,17 @@ type settingDoc struct {
 	Source        *string         `json:"source"`
 }
 
-func runSettingsGet(e *env, key string, asJSON bool) error {
+// settings are those of the project.
+func (e *env) settings() (*project.Settings, error) {
 	pr, err := e.project()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s, err := pr.Settings()
+	return pr.Settings()
+}
+
+func runSettingsGet(e *env, key string, asJSON bool) error {
+	s, err := e.settings()
 	if err != nil {
 		return err
 	}

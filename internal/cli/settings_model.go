@@ -63,11 +63,7 @@ func runSettingsModel(ctx context.Context, e *env, role, model string) error {
 
 // runPrintModel prints the models as commands read them.
 func runPrintModel(e *env, role string) error {
-	pr, err := e.project()
-	if err != nil {
-		return err
-	}
-	s, err := pr.Settings()
+	s, err := e.settings()
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/fold"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 )
@@ -249,24 +250,7 @@ func hang(label, text string, width int) string {
 	if width < 2*labelWidth {
 		return label + text
 	}
-	b := strings.Builder{}
-	b.WriteString(label)
-	column := labelWidth
-	for _, word := range pieces(text, width-labelWidth) {
-		n := utf8.RuneCountInString(word)
-		switch {
-		case column == labelWidth:
-		case column+1+n > width:
-			b.WriteString("\n" + strings.Repeat(" ", labelWidth))
-			column = labelWidth
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += n
-	}
-	return b.String()
+	return fold.Words(label, pieces(text, width-labelWidth), width, labelWidth)
 }
 
 // pieces are the parts of a text that stay together in lines of that many columns.

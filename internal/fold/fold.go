@@ -16,10 +16,16 @@ func Line(line string, width, hang int) string {
 		hang = 0
 	}
 	body := strings.TrimLeft(line, " ")
+	return Words(line[:len(line)-len(body)], strings.Fields(body), width, hang)
+}
+
+// Words puts words in lines no wider than so many columns, unless a word is; the first line begins with lead, the others
+// are indented by hang.
+func Words(lead string, words []string, width, hang int) string {
 	var b strings.Builder
-	b.WriteString(line[:len(line)-len(body)])
-	column := len(line) - len(body)
-	for i, word := range strings.Fields(body) {
+	b.WriteString(lead)
+	column := utf8.RuneCountInString(lead)
+	for i, word := range words {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
