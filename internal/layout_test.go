@@ -4,12 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// layers is the house from the top down; a package may import only what stands below it. docs/design.md says why.
+// layers is the house from the top down; a package may import only what stands below it. docs/design.md says what each is for.
 var layers = []string{
 	"greenlight/internal/claudetest", // for tests alone: it stands above all that could import it
 	"greenlight/cmd/gl",
@@ -39,6 +43,21 @@ var layers = []string{
 	"greenlight/internal/durable",
 	"greenlight/internal/jsonedit",
 	"greenlight/internal/crashtest",
+}
+
+// The page that tells where a thing belongs tells of every package, in the same order.
+func TestDesignListsTheLayers(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "docs", "design.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, m := range regexp.MustCompile(`(?m)^    ((?:cmd|internal|content)[a-z/]*)/ +[a-zA-Z]`).FindAllStringSubmatch(string(data), -1) {
+		told = append(told, "greenlight/"+m[1])
+	}
+	if !slices.Equal(told, layers) {
+		t.Errorf("docs/design.md lists\n%q\nthe layers are\n%q", told, layers)
+	}
 }
 
 // face are the packages that may use libraries; all others import the standard library and each other alone.
