@@ -45,14 +45,11 @@ func (e *LockedError) Unwrap() error { return ErrLocked }
 // Held is a lock that we have, until Unlock or until the process is gone, however it went. It excludes other processes
 // and other holders in this process alike, but it guards files: for memory take a mutex as well. Child processes don't
 // inherit it. Don't drop it: a Held that is garbage is unlocked at any time.
-type Held struct {
-	file     *os.File
-	degraded bool
-}
+type Held struct{ file *os.File }
 
 // Lock waits for the exclusive advisory lock on the file, which is made (0644 less the umask) where it is missing and
 // never removed. It gives up when ctx ends, with ctx's error, and after 30 s, with a *LockedError. On a file system
-// without locks it succeeds at once, see Degraded.
+// without locks it succeeds at once: there nobody is excluded, and only Replace notices others.
 func Lock(ctx context.Context, path string) (*Held, error) {
 	return lock(ctx, path, lockLimit, flock)
 }
@@ -66,9 +63,6 @@ func Await(ctx context.Context, path string) (*Held, error) {
 func TryLock(path string) (*Held, error) {
 	return lock(context.Background(), path, 0, flock)
 }
-
-// Degraded says that the file system has no locks: nobody is excluded, and only Replace notices others.
-func (h *Held) Degraded() bool { return h.degraded }
 
 // Unlock gives the lock back. Call it once.
 func (h *Held) Unlock() error {
@@ -142,7 +136,7 @@ func degraded(path string) (*Held, error) {
 	if err != nil {
 		return nil, named("lock", path, err)
 	}
-	return &Held{file: f, degraded: true}, nil
+	return &Held{f}, nil
 }
 
 // acquire gets the lock on the open file: at once where it is free, else by waiting in the kernel, up to limit. On an

@@ -1,8 +1,6 @@
 package install
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"path"
@@ -102,13 +100,4 @@ func unquote(value string) string {
 		return strings.ReplaceAll(value, "''", "'")
 	}
 	return value
-}
-
-// sumOf is one hash for a whole set of files.
-func sumOf(files []File) string {
-	sum := sha256.New()
-	for _, f := range files {
-		fmt.Fprintf(sum, "%s\x00%d\x00%s", f.Path, len(f.Data), f.Data)
-	}
-	return hex.EncodeToString(sum.Sum(nil))
 }
