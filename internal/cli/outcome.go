@@ -32,6 +32,8 @@ func endedText(rec *attempt.Record) string {
 		return fmt.Sprintf("%s %s (%s, gl logs %s)", rec.Label(), rec.Outcome, rec.Detail, rec.Label())
 	case plan.WaitingOut:
 		return fmt.Sprintf("%s is %s", rec.Label(), rec.Detail)
+	case plan.Interrupted: // whose detail says it again, and where
+		return rec.Label() + " " + outcomeText(rec.Outcome, rec.Detail)
 	}
 	return fmt.Sprintf("%s %s (%s)", rec.Label(), rec.Outcome, rec.Detail)
 }
