@@ -141,10 +141,13 @@ func evidencePath(root, evidence string) string {
 
 // A Verdict is what all enabled gates say together.
 type Verdict struct {
-	Bad     []string // "tests FAIL", "spec not run": not to be shipped
-	Failing bool     // among them are gates that ran
-	Old     []string // those that ran more than 30 minutes ago, in words
+	Bad    []string // "gate tests FAIL", "gate spec not run": not to be shipped
+	Failed []string // of them those that ran: "tests FAIL"
+	Old    []string // those that ran more than 30 minutes ago, in words
 }
+
+// Failing says whether a gate ran and didn't pass.
+func (v Verdict) Failing() bool { return len(v.Failed) > 0 }
 
 // Words name what is wrong: "gate tests FAIL, gate spec not run".
 func (v Verdict) Words() string { return strings.Join(v.Bad, ", ") }
@@ -164,7 +167,7 @@ func (s *State) Verdict(root string, c Config, now time.Time) Verdict {
 				v.Old = append(v.Old, fmt.Sprintf("gate %s ran %s ago, more than 30 minutes", name, plan.Age(now.Sub(at))))
 			}
 		default:
-			v.Bad, v.Failing = append(v.Bad, "gate "+name+" "+g.Status), true
+			v.Bad, v.Failed = append(v.Bad, "gate "+name+" "+g.Status), append(v.Failed, name+" "+g.Status)
 		}
 	}
 	return v

@@ -143,7 +143,7 @@ func (m *itemMaker) stage(it *plan.Item) {
 	case Verifying:
 		it.Step = Verifying
 		switch {
-		case v.Failing:
+		case v.Failing():
 			wait(it, "a fix: "+v.Words(), "/sw-build", "/sw-verify")
 		case len(v.Bad) == 0:
 			wait(it, "shipping: every enabled gate has passed", "/sw-ship")
@@ -159,7 +159,7 @@ func (m *itemMaker) stage(it *plan.Item) {
 func (m *itemMaker) building(it *plan.Item) {
 	s, v := m.s, m.verdict
 	switch {
-	case v.Failing:
+	case v.Failing():
 		it.Step = Verifying
 		wait(it, "a fix: "+v.Words(), "/sw-build", "gl slice "+it.ID+" --force")
 	case s.TasksDone():
