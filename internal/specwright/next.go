@@ -26,6 +26,9 @@ func (s *State) next(v Verdict) Hint {
 		}
 		return Hint{"/sw-plan", "gl sw to planning", "the design must be approved"}
 	case Planning:
+		if u := s.unapproved(); u != nil {
+			return Hint{"/sw-plan", "gl sw unit approve " + u.ID, "unit " + u.ID + " isn't approved"}
+		}
 		return Hint{"/sw-build", "gl sw to building", "the plan must be approved"}
 	case Building:
 		switch {
