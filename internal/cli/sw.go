@@ -77,9 +77,16 @@ func (s *swCaller) caller(root string) specwright.Caller {
 			token = s.e.getenv(key)
 		}
 	}
-	return specwright.Caller{Token: token, Force: s.force, Live: func(token string) bool {
+	who := specwright.Caller{Token: token, Force: s.force, Live: func(token string) bool {
 		return attemptOf(root, func(r *attempt.Record) bool { return r.Token == token }) != nil
 	}}
+	if token == "" {
+		return who
+	}
+	if r := attemptOf(root, func(r *attempt.Record) bool { return r.System == "specwright" && r.Token == token }); r != nil {
+		who.Unit = r.Slice
+	}
+	return who
 }
 
 // attemptOf is an attempt of the project that runs; nil for none of that kind.

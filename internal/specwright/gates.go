@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,8 +28,8 @@ type Config struct {
 // gateOrder is sw-verify's, and what counts as enabled where config.json says nothing.
 func gateOrder() []string { return []string{"build", "tests", "security", "wiring", "spec"} }
 
-// ReadConfig reads config.json. Agents have written the enabled gates in three ways: gates or gates.enabled is a list of
-// names, or each gate is an object that says whether it is enabled.
+// ReadConfig reads config.json. Agents have written the enabled gates in several ways: gates or gates.enabled is a list
+// of names, or has for each gate a boolean, or an object that says whether it is enabled.
 func ReadConfig(root string) Config {
 	c := Config{Gates: gateOrder()}
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(configFile)))
@@ -54,23 +55,35 @@ func ReadConfig(root string) Config {
 	return c
 }
 
+// enabled reads the value of gates. That no gate is enabled must have been said, by an empty list or by gates that are all
+// switched off: it lets work be shipped that nobody has looked at.
 func enabled(raw json.RawMessage) ([]string, error) {
 	var names []string
-	if json.Unmarshal(raw, &names) == nil {
+	if err := json.Unmarshal(raw, &names); err == nil && names != nil {
 		return inOrder(names), nil
 	}
 	var gates map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &gates); err != nil {
 		return nil, fmt.Errorf("gates: %w", err)
 	}
-	if raw, ok := gates["enabled"]; ok && json.Unmarshal(raw, &names) == nil {
-		return inOrder(names), nil
+	if raw, ok := gates["enabled"]; ok {
+		return enabled(raw)
 	}
+	known := false
 	for key, raw := range gates {
-		var g struct{ Enabled *bool }
-		if isObject(raw) && json.Unmarshal(raw, &g) == nil && (g.Enabled == nil || *g.Enabled) {
+		on := string(raw)
+		if isObject(raw) {
+			var g struct{ Enabled json.RawMessage }
+			_ = json.Unmarshal(raw, &g) // what can't be read isn't switched off
+			on = strconv.FormatBool(string(g.Enabled) != "false")
+		}
+		known = known || on == "true" || on == "false"
+		if on == "true" {
 			names = append(names, key)
 		}
+	}
+	if !known {
+		return gateOrder(), nil
 	}
 	return inOrder(names), nil
 }
