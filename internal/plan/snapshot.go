@@ -26,6 +26,7 @@ type Item struct {
 	Position int // place in the graph file; None
 
 	Session    string    // token of the claim; empty: unclaimed, or claimed by unknown
+	Holder     string    // who has claimed it, where its system has better words than the token
 	WaitingFor string    // non-empty: a person is needed, and for what
 	Next       []string  // what helps where the item waits or isn't understood; nil: gl's own commands do
 	Staged     bool      // each Step is an attempt of its own, and Step names the one that is to come: see Advanced

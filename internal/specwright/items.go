@@ -121,7 +121,10 @@ func (m *itemMaker) inHand(it *plan.Item) {
 	if s.Lock != nil {
 		it.Session = s.Lock.Holder
 		if m.fresh && it.Status == Pending {
-			it.Status = inProgress
+			it.Status, it.Holder = inProgress, s.Lock.Who()
+			if it.WaitingFor == "" {
+				it.Next = []string{"gl sw unlock --force"}
+			}
 		}
 	}
 }
@@ -132,10 +135,10 @@ func (m *itemMaker) stage(it *plan.Item) {
 	switch s.Status() {
 	case Shipped:
 		it.Status = complete
-	case Designing, Pending, "":
+	case Designing:
 		it.Step = Designing
 		wait(it, "its design, to be approved by a person", "/sw-design", "/sw-plan")
-	case Planning, Planned:
+	case Planning:
 		it.Step = Planning
 		wait(it, "its plan, to be approved by a person", "/sw-plan", "gl sw to building")
 	case Building:
