@@ -192,7 +192,11 @@ func attemptText(st *plan.State, r *attempt.Record, now time.Time) string {
 		began = *r.StartedAt
 	}
 	parts := append([]string{attemptState(st, r, now)}, spent(r)...)
-	return fmt.Sprintf("attempt %d with %s, %s: %s", r.N, r.Agent, began.Local().Format("2006-01-02 15:04"), strings.Join(parts, ", "))
+	other := ""
+	if st != nil && !r.IsOf(&st.Item) {
+		other = " in " + r.Of
+	}
+	return fmt.Sprintf("attempt %d%s with %s, %s: %s", r.N, other, r.Agent, began.Local().Format("2006-01-02 15:04"), strings.Join(parts, ", "))
 }
 
 // spent is what an attempt took, as far as that is known: "after 12s", "3 turns", "$0.42".

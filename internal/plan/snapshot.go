@@ -17,6 +17,7 @@ type Item struct {
 	ID        string
 	Name      string // what people read; the id where nothing better is known
 	Status    string // verbatim, as the file has it; Classify gives its meaning
+	Of        string // what it is part of, where its id may come again in another: Specwright's work; else ""
 	Step      string // verbatim; where in the TDD loop the work stands
 	Milestone string
 	Deps      []string // canonical ids; an id that no item has stays as it was written

@@ -74,6 +74,9 @@ func (m *itemMaker) item(id, name string) plan.Item {
 	if name != "" {
 		it.Name = name
 	}
+	if m.s.Work != nil {
+		it.Of = m.s.Work.ID
+	}
 	it.Updated, it.Changed = m.s.Updated, m.s.Changed
 	if err := CheckID(id); err != nil {
 		it.Corrupt = err.Error()
