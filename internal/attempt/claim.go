@@ -113,7 +113,7 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	job := req.Job
 	job.Slice, job.SessionID = it.ID, newUUID()
 	r := &Record{
-		SchemaVersion: schemaVersion, System: req.System, Slice: it.ID, Title: it.Name, N: n, Token: NewToken(now), Phase: plan.Claimed,
+		SchemaVersion: schemaVersion, System: req.System, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now), Phase: plan.Claimed,
 		Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner,
 		Before:   tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started},
 		Launcher: proc.Self(), ClaimedAt: now.UTC(),

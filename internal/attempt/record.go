@@ -20,6 +20,7 @@ type Record struct {
 	SchemaVersion int      `json:"schema_version"`    // 1
 	System        string   `json:"system,omitempty"`  // whose item it is: project.System's key
 	Slice         string   `json:"slice"`             // "@quick" for a task
+	Of            string   `json:"of,omitempty"`      // plan.Item.Of when it was claimed
 	Summary       string   `json:"summary,omitempty"` // where a task's summary belongs, relative to the root
 	Title         string   `json:"title"`             // the slice's name when it was claimed
 	N             int      `json:"n"`                 // 1 for the slice's first attempt
@@ -58,6 +59,9 @@ type Record struct {
 
 // Name is the record's file name without its ending: "S-01.3".
 func (r *Record) Name() string { return fmt.Sprintf("%s.%d", r.Slice, r.N) }
+
+// IsOf says whether the attempt was at the item, not at one that had its id before.
+func (r *Record) IsOf(it *plan.Item) bool { return r.Of == "" || r.Of == it.Of }
 
 // Cost is what the agent says it cost, in US dollars; nil for unknown.
 func (r *Record) Cost() *float64 {

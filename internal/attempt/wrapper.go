@@ -308,7 +308,7 @@ func (w *Wrapper) checkCommand(ctx context.Context) {
 	sum := w.dec.Summary()
 	command, _, _ := strings.Cut(w.rec.Prompt, " ")
 	command, slash := strings.CutPrefix(command, "/")
-	if !slash || !sum.SawInit || !slices.Contains(w.rec.Argv, w.rec.Prompt) || slices.Contains(sum.Commands, command) {
+	if !slash || !sum.SawInit || !slices.Contains(w.rec.Argv, w.rec.Prompt) || lists(sum.Commands, command) {
 		return
 	}
 	help := "install what brings it"
@@ -316,6 +316,14 @@ func (w *Wrapper) checkCommand(ctx context.Context) {
 		help = "run gl install, then gl check"
 	}
 	w.end(ctx, EndCommand, "the agent doesn't know the command /"+command+": "+help)
+}
+
+// lists says whether the client knows the command. What a plugin brings is listed with the plugin's name,
+// specwright:sw-build, and is typed without it.
+func lists(commands []string, command string) bool {
+	return slices.ContainsFunc(commands, func(c string) bool {
+		return c == command || !strings.Contains(command, ":") && strings.HasSuffix(c, ":"+command)
+	})
 }
 
 // end ends the agent's process group, TERM then KILL. Why is written down before the first signal, so that the

@@ -205,6 +205,25 @@ func TestWhatIsLoaded(t *testing.T) {
 	}
 }
 
+// A skill of a plugin is listed with the plugin's name. Without it, it can be typed where its frontmatter has a name; else
+// the text goes to the model as it is.
+func TestPluginSkillsAreTypedShort(t *testing.T) {
+	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{Say("Well.")}})
+	dir := filepath.Join(w.home, "plugin")
+	w.write(filepath.Join(dir, ".claude-plugin/plugin.json"), `{"name": "specwright"}`)
+	w.write(filepath.Join(dir, "skills/sw-build/SKILL.md"), "---\nname: sw-build\ndescription: Builds\n---\nThe text of the skill.\n")
+	w.write(filepath.Join(dir, "skills/nameless/SKILL.md"), "---\ndescription: Builds\n---\nThe text of the skill.\n")
+	for prompt, expands := range map[string]bool{"/sw-build": true, "/specwright:sw-build": true, "/nameless": false, "/specwright:nameless": true} {
+		up, _ := w.headless(prompt, "--plugin-dir", dir)
+		if name := "specwright:" + prompt[strings.LastIndexAny(prompt, "/:")+1:]; !slices.Contains(up.SlashCommands, name) {
+			t.Errorf("%s isn't among %q", name, up.SlashCommands)
+		}
+		if got := w.last().Asked("The text of the skill."); got != expands {
+			t.Errorf("%s expands: %v", prompt, got)
+		}
+	}
+}
+
 // probe writes a command, an agent and a hook that tell where they come from.
 func (w *world) probe(dir, from, command, hooks string) {
 	w.Helper()

@@ -167,7 +167,7 @@ func checkSlices(x *exam) []finding {
 			all = append(all, found(isError, st.File, st.Corrupt, help).of(st.ID))
 		case st.Class == plan.Unknown:
 			why := x.p.Why(st.ID, x.now)
-			all = append(all, found(isWarning, st.File, st.ID+" has the "+why.Cause, strings.Join(why.Next, ", ")).of(st.ID))
+			all = append(all, found(isWarning, st.File, st.ID+": "+why.Cause, strings.Join(why.Next, ", ")).of(st.ID))
 		}
 	}
 	return all

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -143,12 +144,26 @@ func (e *env) resolve(p *plan.Plan, id string) (string, error) {
 	}
 	match, note, err := slice.Resolve(id, p.IDs())
 	if err != nil {
-		return "", err
+		return "", cmp.Or(elsewhere(p, id), err)
 	}
 	if note != "" {
 		e.message("%s", note)
 	}
 	return match, nil
+}
+
+// elsewhere says which other system of the project has an item of that id; nil for none.
+func elsewhere(p *plan.Plan, id string) error {
+	pr, err := project.Open(p.Snapshot.Root)
+	if err != nil {
+		return nil
+	}
+	for _, v := range pr.Views() {
+		if q, err := v.Plan(time.Now(), v.Options()); err == nil && q.Snapshot.Format != p.Snapshot.Format && q.State(id) != nil {
+			return fmt.Errorf("%s is a %s of %s: add --system %s", id, q.Snapshot.Noun, v.System().Name, v.System().Key)
+		}
+	}
+	return nil
 }
 
 // print writes data to stdout. Text that comes from files has passed agent.Clean.

@@ -86,7 +86,7 @@ func runGraph(e *env, o graphOptions) error {
 		e.print("%s", g.Dot())
 	default:
 		if len(g.Nodes) == 0 {
-			e.print("there are no slices yet\n")
+			e.print("there are no %ss yet\n", p.Snapshot.Noun)
 			return nil
 		}
 		ascii := o.ascii || !o.asciiSet && !e.utf8()

@@ -241,8 +241,12 @@ func hookStart(e *env, in *hookInput) error {
 		return nil
 	}
 	if id := e.getenv("GL_SLICE"); id != "" && e.getenv("GL_SESSION") != "" {
-		e.print("This session builds %s for gl and holds its claim: gl state show %s. Nobody is there to answer questions.\n",
-			agent.Clean(id), agent.Clean(id))
+		show := "gl state show"
+		if pr.Slices == nil {
+			show = "gl why"
+		}
+		e.print("This session builds %s for gl and holds its claim: %s %s. Nobody is there to answer questions.\n",
+			agent.Clean(id), show, agent.Clean(id))
 		return nil
 	}
 	now := time.Now()
@@ -250,16 +254,20 @@ func hookStart(e *env, in *hookInput) error {
 	if err != nil {
 		return nil
 	}
-	e.print("Greenlight keeps this project's state, changed through gl alone: %d/%d done.\n", p.Done, p.Total)
+	if pr.Slices != nil {
+		e.print("Greenlight keeps this project's state, changed through gl alone: %d/%d done.\n", p.Done, p.Total)
+	} else {
+		e.print("This project keeps its state by %s, and gl builds its %ss: %d/%d done.\n", pr.System().Name, p.Snapshot.Noun, p.Done, p.Total)
+	}
 	for _, st := range e.held(pr, in) {
 		e.print("This session has claimed %s (%s).\n", agent.Clean(st.ID), agent.Clean(st.Progress()))
 	}
-	e.hookLists(p, now)
+	e.hookLists(pr, p, now)
 	return nil
 }
 
 // hookLists prints what runs, what is ready and what is stuck, and the command that goes on from there.
-func (e *env) hookLists(p *plan.Plan, now time.Time) {
+func (e *env) hookLists(pr *project.Project, p *plan.Plan, now time.Time) {
 	if p.Hold != nil {
 		e.print("Held: %s\n", heldText(p.Hold, now))
 	}
@@ -283,7 +291,8 @@ func (e *env) hookLists(p *plan.Plan, now time.Time) {
 	case len(p.Failed)+len(p.Stalled) > 0:
 		e.print("Next: gl why says what to do about each; gl slice builds what is ready.\n")
 	case len(p.Ready) > 0:
-		e.print("Next: /gl:slice builds %s; gl slice --watch in a terminal builds all.\n", agent.Clean(p.Ready[0]))
+		command, _, _ := strings.Cut(pr.Tracker.Prompt(p.Ready[0]), " ")
+		e.print("Next: %s builds %s; gl slice --watch in a terminal builds all.\n", command, agent.Clean(p.Ready[0]))
 	case p.Done < p.Total && len(p.Running) == 0:
 		e.print("Next: gl why.\n")
 	}

@@ -202,7 +202,10 @@ func (t *teller) summary(res *drain.Result) {
 
 // totals is the summary line: "28/36 done | 1,847 tests | 8 blocked on S6.1".
 func totals(p *plan.Plan) string {
-	s := fmt.Sprintf("%d/%d done | %s tests", p.Done, p.Total, thousands(p.Tests))
+	s := fmt.Sprintf("%d/%d done", p.Done, p.Total)
+	if p.Snapshot.Noun == plan.Slice || p.Tests > 0 { // the siblings don't count tests
+		s += " | " + thousands(p.Tests) + " tests"
+	}
 	if root, n := p.BlockedOn(); n > 0 {
 		s += fmt.Sprintf(" | %d blocked on %s", n, agent.Clean(root))
 	}

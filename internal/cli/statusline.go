@@ -30,7 +30,8 @@ project stands), the directory and how full the context is. gl install --statusl
 gives its JSON on stdin, and without it the line is about the directory here.
 
 A GSD project shows its milestone and phase, shortly with --compact or "statusline.state_format": "compact" in
-.planning/config.json; any other "18/36 done | 4 running | 1 needs you". What takes longer than a blink is left out.
+.planning/config.json; a Specwright project its work, unit, status, tasks and gates ("shop/cart verifying 2/2 · tests FAIL");
+any other "18/36 done | 4 running | 1 needs you". What takes longer than a blink is left out.
 
 It writes nothing and doesn't fail. NO_COLOR takes the colours away.
 

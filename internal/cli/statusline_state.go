@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"greenlight/internal/gsd"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/specwright"
 	"greenlight/internal/statedir"
 )
 
@@ -20,7 +22,7 @@ func projectState(getenv func(string) string, dir string, compact bool) string {
 	root, err := project.Find(dir, getenv)
 	if err == nil {
 		if pr, err := project.Open(root); err == nil && pr.Tracker.Format() != gsdFormat {
-			return countsOf(pr)
+			return stateOf(pr, compact)
 		}
 	}
 	p, _ := gsd.ReadPosition(dir, getenv)
@@ -36,7 +38,25 @@ func positionText(p gsd.Position, compact bool) string {
 	return p.String()
 }
 
-// countsOf is "18/36 done | 4 running | 1 needs you".
+// stateOf is "18/36 done | 4 running | 1 needs you". In the place of the counts a Specwright project has its work:
+// "shop/cart building 1/3 | 1 running".
+func stateOf(pr *project.Project, compact bool) string {
+	store, ok := pr.Tracker.(*specwright.Store)
+	if !ok {
+		return countsOf(pr)
+	}
+	st, err := store.Read()
+	if err != nil {
+		return filepath.Base(specwright.StateFile) + " can't be understood"
+	}
+	now := time.Now()
+	line := st.Line(pr.Root, specwright.ReadConfig(pr.Root), now, compact)
+	if p, err := pr.Plan(now, pr.Options()); err == nil {
+		line = strings.Join(append([]string{line}, concerns(p)...), " | ")
+	}
+	return line
+}
+
 func countsOf(pr *project.Project) string {
 	if large(pr.Root) {
 		return roughCounts(pr)
@@ -45,7 +65,12 @@ func countsOf(pr *project.Project) string {
 	if err != nil {
 		return ""
 	}
-	parts := []string{fmt.Sprintf("%d/%d done", p.Done, p.Total)}
+	return strings.Join(append([]string{fmt.Sprintf("%d/%d done", p.Done, p.Total)}, concerns(p)...), " | ")
+}
+
+// concerns are what runs, what needs a person, and a hold.
+func concerns(p *plan.Plan) []string {
+	var parts []string
 	if n := len(p.Running); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d running", n))
 	}
@@ -59,7 +84,7 @@ func countsOf(pr *project.Project) string {
 	if p.Hold != nil {
 		parts = append(parts, "held until "+p.Hold.Until.Local().Format("15:04"))
 	}
-	return strings.Join(parts, " | ")
+	return parts
 }
 
 const (

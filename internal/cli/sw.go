@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,9 +78,16 @@ func (s *swCaller) caller(root string) specwright.Caller {
 			token = s.e.getenv(key)
 		}
 	}
-	return specwright.Caller{Token: token, Force: s.force, Live: func(token string) bool {
+	who := specwright.Caller{Token: token, Force: s.force, Live: func(token string) bool {
 		return attemptOf(root, func(r *attempt.Record) bool { return r.Token == token }) != nil
 	}}
+	if token == "" {
+		return who
+	}
+	if r := attemptOf(root, func(r *attempt.Record) bool { return r.System == "specwright" && r.Token == token }); r != nil {
+		who.Unit = r.Slice
+	}
+	return who
 }
 
 // attemptOf is an attempt of the project that runs; nil for none of that kind.
@@ -215,7 +223,7 @@ func newSwStart(s *swCaller) *cobra.Command {
 			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.Start(n) }, whereItIs)
 		},
 	}
-	c.Flags().StringVar(&n.Description, "description", "", "what it is about, in one line")
+	c.Flags().StringVar(&n.Description, "description", "", "`TEXT`: what it is about, in one line")
 	c.Flags().StringVar(&n.Intensity, "intensity", "full", "`HOW`: full, lite or quick")
 	return c
 }
@@ -311,8 +319,9 @@ func newSwLock(s *swCaller) *cobra.Command {
 		Long: `Take the lock that agents see in the file, for a skill such as sw-build. The token that is printed is the session's, or a
 new one: who presents it is the holder, and two sessions of one skill exclude each other. The lock counts for 30 minutes
 after the holder's last change, and is released by gl sw unlock.` + swExit,
-		Example: "  TOKEN=$(gl sw lock sw-build) || exit\n  gl sw task done task-1 --token \"$TOKEN\"",
-		Args:    args(cobra.ExactArgs(1)),
+		Example:           "  TOKEN=$(gl sw lock sw-build) || exit\n  gl sw task done task-1 --token \"$TOKEN\"",
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: completeWords("sw-design", "sw-plan", "sw-build", "sw-verify", "sw-ship"),
 		RunE: func(c *cobra.Command, a []string) error {
 			skill := strings.TrimPrefix(a[0], "/")
 			if err := specwright.CheckID(skill); err != nil {
@@ -359,10 +368,8 @@ any more.` + swExit,
 
 // oneOf is a usage error where the word is none of the list.
 func oneOf(what, word string, list []string) error {
-	for _, w := range list {
-		if w == word {
-			return nil
-		}
+	if slices.Contains(list, word) {
+		return nil
 	}
-	return usage("%q is no %s: use %s", word, what, strings.Join(list, ", "))
+	return usage("%s must be %s", what, mustBe(word, list))
 }

@@ -48,9 +48,9 @@ func newSwUnitAdd(s *swCaller) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&n.Description, "description", "", "what it is about, in one line")
+	f.StringVar(&n.Description, "description", "", "`TEXT`: what it is about, in one line")
 	f.StringVar(&n.Dir, "work-dir", "", "`DIR` of its spec and evidence (default: units/ID under the work's)")
-	f.IntVar(&order, "order", 0, "its place among the units (default: behind all)")
+	f.IntVar(&order, "order", 0, "`N`: its place among the units (default: behind all)")
 	return c
 }
 
@@ -127,11 +127,12 @@ while building; their number is known from planning on.` + swExit,
 
 func newSwTaskTotal(s *swCaller) *cobra.Command {
 	return &cobra.Command{
-		Use:     "total N",
-		Short:   "Say how many tasks there are",
-		Long:    "Say how many tasks the unit or work in hand has." + swExit,
-		Example: "  gl sw task total 4",
-		Args:    args(cobra.ExactArgs(1)),
+		Use:               "total N",
+		Short:             "Say how many tasks there are",
+		Long:              "Say how many tasks the unit or work in hand has." + swExit,
+		Example:           "  gl sw task total 4",
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, a []string) error {
 			n, err := strconv.Atoi(a[0])
 			if err != nil || n < 1 || n > 100000 {
@@ -144,11 +145,12 @@ func newSwTaskTotal(s *swCaller) *cobra.Command {
 
 func newSwTaskWord(s *swCaller, word, short string, f func(*specwright.Edit, string) error) *cobra.Command {
 	return &cobra.Command{
-		Use:     word + " TASK",
-		Short:   short,
-		Long:    short + ". Saying it again changes nothing." + swExit,
-		Example: "  gl sw task " + word + " task-1",
-		Args:    args(cobra.ExactArgs(1)),
+		Use:               word + " TASK",
+		Short:             short,
+		Long:              short + ". Saying it again changes nothing." + swExit,
+		Example:           "  gl sw task " + word + " task-1",
+		Args:              args(cobra.ExactArgs(1)),
+		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, a []string) error {
 			return s.simple(c.Context(), func(e *specwright.Edit) error { return f(e, a[0]) }, tasks)
 		},
@@ -174,7 +176,10 @@ verifying. The evidence is recorded as it is given; without --evidence the path 
 		Example: "  gl sw gate tests FAIL --block 2 --evidence .specwright/work/login/evidence/tests.md",
 		Args:    args(cobra.ExactArgs(2)),
 		ValidArgsFunction: func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
-			if len(have) == 1 {
+			switch len(have) {
+			case 0:
+				return s.enabledGates(), cobra.ShellCompDirectiveNoFileComp
+			case 1:
 				return specwright.Verdicts(), cobra.ShellCompDirectiveNoFileComp
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -193,8 +198,17 @@ verifying. The evidence is recorded as it is given; without --evidence the path 
 	}
 	f := c.Flags()
 	f.StringVar(&r.Evidence, "evidence", "", "`PATH` of the evidence, relative to the project's root")
-	f.IntVar(&r.Block, "block", 0, "findings that block")
-	f.IntVar(&r.Warn, "warn", 0, "findings that warn")
-	f.IntVar(&r.Info, "info", 0, "findings that inform")
+	f.IntVar(&r.Block, "block", 0, "`N` findings that block")
+	f.IntVar(&r.Warn, "warn", 0, "`N` findings that warn")
+	f.IntVar(&r.Info, "info", 0, "`N` findings that inform")
 	return c
+}
+
+func (s *swCaller) enabledGates() []string {
+	if store, root, err := s.open(); err == nil {
+		if st, err := store.Read(); err == nil {
+			return st.Enabled(specwright.ReadConfig(root))
+		}
+	}
+	return nil
 }

@@ -53,7 +53,10 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 	r := Reason{ID: id}
 	switch st.Class {
 	case Done:
-		r.State, r.Cause = "done", Count(st.Tests, "test")
+		r.State = "done"
+		if noun := p.Snapshot.Noun; st.Tests > 0 || noun == "" || noun == Slice { // the siblings don't count tests
+			r.Cause = Count(st.Tests, "test")
+		}
 	case Available:
 		p.whyAvailable(st, &r)
 	case Active:
@@ -203,17 +206,21 @@ func whyActive(st *State, now time.Time, r *Reason) {
 		return
 	}
 	r.State = "claimed"
-	holder := "unknown"
-	if st.Session != "" {
-		holder = "session " + st.Session
+	switch {
+	case st.Holder != "":
+		r.Cause += " by " + st.Holder
+	case st.Session != "":
+		r.Cause += " by session " + st.Session
+	default:
+		r.Cause += " by unknown"
 	}
-	r.Cause += " by " + holder
 	if !st.Changed.IsZero() {
 		r.Cause += ", last change " + Age(now.Sub(st.Changed)) + " ago"
 	}
 	if st.Stale {
 		r.Cause += ", stale"
 		r.Next = []string{"gl state release " + st.ID}
+		r.help(st)
 	}
 }
 

@@ -17,6 +17,7 @@ type Item struct {
 	ID        string
 	Name      string // what people read; the id where nothing better is known
 	Status    string // verbatim, as the file has it; Classify gives its meaning
+	Of        string // what it is part of, where its id may come again in another: Specwright's work; else ""
 	Step      string // verbatim; where in the TDD loop the work stands
 	Milestone string
 	Deps      []string // canonical ids; an id that no item has stays as it was written
@@ -26,6 +27,7 @@ type Item struct {
 	Position int // place in the graph file; None
 
 	Session    string    // token of the claim; empty: unclaimed, or claimed by unknown
+	Holder     string    // who has claimed it, where its system has better words than the token
 	WaitingFor string    // non-empty: a person is needed, and for what
 	Next       []string  // what helps where the item waits or isn't understood; nil: gl's own commands do
 	Staged     bool      // each Step is an attempt of its own, and Step names the one that is to come: see Advanced

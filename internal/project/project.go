@@ -127,7 +127,7 @@ func (p *Project) addSettled(s *plan.Snapshot, index map[string][]attempt.Entry)
 			continue
 		}
 		last := entries[len(entries)-1]
-		if r, err := p.Runs.Get(last.Slice, last.N); err == nil && r.Phase == plan.Settled && p.Has(r) {
+		if r, err := p.Runs.Get(last.Slice, last.N); err == nil && r.Phase == plan.Settled && p.Has(r) && r.IsOf(it) {
 			s.Attempts[it.ID] = settled(r)
 		}
 	}

@@ -32,9 +32,7 @@ func complain(message, help string) tracker.Complaint {
 	return tracker.Complaint{Warning: plan.Warning{Path: StateFile, Message: message}, Help: help}
 }
 
-func known(status string) bool {
-	return slices.Contains(append(Targets(), Pending, Planned), canonical(status))
-}
+func known(status string) bool { return slices.Contains(Targets(), canonical(status)) }
 
 func (s *State) checkWork() []tracker.Complaint {
 	var all []tracker.Complaint

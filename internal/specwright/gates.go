@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,8 +28,8 @@ type Config struct {
 // gateOrder is sw-verify's, and what counts as enabled where config.json says nothing.
 func gateOrder() []string { return []string{"build", "tests", "security", "wiring", "spec"} }
 
-// ReadConfig reads config.json. Agents have written the enabled gates in three ways: gates or gates.enabled is a list of
-// names, or each gate is an object that says whether it is enabled.
+// ReadConfig reads config.json. Agents have written the enabled gates in several ways: gates or gates.enabled is a list
+// of names, or has for each gate a boolean, or an object that says whether it is enabled.
 func ReadConfig(root string) Config {
 	c := Config{Gates: gateOrder()}
 	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(configFile)))
@@ -54,23 +55,35 @@ func ReadConfig(root string) Config {
 	return c
 }
 
+// enabled reads the value of gates. That no gate is enabled must have been said, by an empty list or by gates that are all
+// switched off: it lets work be shipped that nobody has looked at.
 func enabled(raw json.RawMessage) ([]string, error) {
 	var names []string
-	if json.Unmarshal(raw, &names) == nil {
+	if err := json.Unmarshal(raw, &names); err == nil && names != nil {
 		return inOrder(names), nil
 	}
 	var gates map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &gates); err != nil {
 		return nil, fmt.Errorf("gates: %w", err)
 	}
-	if raw, ok := gates["enabled"]; ok && json.Unmarshal(raw, &names) == nil {
-		return inOrder(names), nil
+	if raw, ok := gates["enabled"]; ok {
+		return enabled(raw)
 	}
+	known := false
 	for key, raw := range gates {
-		var g struct{ Enabled *bool }
-		if isObject(raw) && json.Unmarshal(raw, &g) == nil && (g.Enabled == nil || *g.Enabled) {
+		on := string(raw)
+		if isObject(raw) {
+			var g struct{ Enabled json.RawMessage }
+			_ = json.Unmarshal(raw, &g) // what can't be read isn't switched off
+			on = strconv.FormatBool(string(g.Enabled) != "false")
+		}
+		known = known || on == "true" || on == "false"
+		if on == "true" {
 			names = append(names, key)
 		}
+	}
+	if !known {
+		return gateOrder(), nil
 	}
 	return inOrder(names), nil
 }
@@ -141,10 +154,13 @@ func evidencePath(root, evidence string) string {
 
 // A Verdict is what all enabled gates say together.
 type Verdict struct {
-	Bad     []string // "tests FAIL", "spec not run": not to be shipped
-	Failing bool     // among them are gates that ran
-	Old     []string // those that ran more than 30 minutes ago, in words
+	Bad    []string // "gate tests FAIL", "gate spec not run": not to be shipped
+	Failed []string // of them those that ran: "tests FAIL"
+	Old    []string // those that ran more than 30 minutes ago, in words
 }
+
+// Failing says whether a gate ran and didn't pass.
+func (v Verdict) Failing() bool { return len(v.Failed) > 0 }
 
 // Words name what is wrong: "gate tests FAIL, gate spec not run".
 func (v Verdict) Words() string { return strings.Join(v.Bad, ", ") }
@@ -164,7 +180,7 @@ func (s *State) Verdict(root string, c Config, now time.Time) Verdict {
 				v.Old = append(v.Old, fmt.Sprintf("gate %s ran %s ago, more than 30 minutes", name, plan.Age(now.Sub(at))))
 			}
 		default:
-			v.Bad, v.Failing = append(v.Bad, "gate "+name+" "+g.Status), true
+			v.Bad, v.Failed = append(v.Bad, "gate "+name+" "+g.Status), append(v.Failed, name+" "+g.Status)
 		}
 	}
 	return v

@@ -80,6 +80,9 @@ func (m *itemMaker) item(id, name string) plan.Item {
 	if name != "" {
 		it.Name = name
 	}
+	if m.s.Work != nil {
+		it.Of = m.s.Work.ID
+	}
 	it.Updated, it.Changed = m.s.Updated, m.s.Changed
 	if err := CheckID(id); err != nil {
 		it.Corrupt = err.Error()
@@ -127,7 +130,10 @@ func (m *itemMaker) inHand(it *plan.Item) {
 	if s.Lock != nil {
 		it.Session = s.Lock.Holder
 		if m.fresh && it.Status == Pending {
-			it.Status = inProgress
+			it.Status, it.Holder = inProgress, s.Lock.Who()
+			if it.WaitingFor == "" {
+				it.Next = []string{"gl sw unlock --force"}
+			}
 		}
 	}
 }
@@ -138,10 +144,10 @@ func (m *itemMaker) stage(it *plan.Item) {
 	switch s.Status() {
 	case Shipped:
 		it.Status = complete
-	case Designing, Pending, "":
+	case Designing:
 		it.Step = Designing
 		wait(it, "its design, to be approved by a person", "/sw-design", "/sw-plan")
-	case Planning, Planned:
+	case Planning:
 		it.Step = Planning
 		wait(it, "its plan, to be approved by a person", "/sw-plan", "gl sw to building")
 	case Building:
@@ -149,7 +155,7 @@ func (m *itemMaker) stage(it *plan.Item) {
 	case Verifying:
 		it.Step = Verifying
 		switch {
-		case v.Failing:
+		case v.Failing():
 			wait(it, "a fix: "+v.Words(), "/sw-build", "/sw-verify")
 		case len(v.Bad) == 0:
 			wait(it, "shipping: every enabled gate has passed", "/sw-ship")
@@ -165,7 +171,7 @@ func (m *itemMaker) stage(it *plan.Item) {
 func (m *itemMaker) building(it *plan.Item) {
 	s, v := m.s, m.verdict
 	switch {
-	case v.Failing:
+	case v.Failing():
 		it.Step = Verifying
 		wait(it, "a fix: "+v.Words(), "/sw-build", "gl slice "+it.ID+" --force")
 	case s.TasksDone():

@@ -80,6 +80,7 @@ type Caller struct {
 	Force bool   // also over somebody else's lock
 	// Live says whether an attempt runs under the token: its lock is never stale. nil: none does.
 	Live func(token string) bool
+	Unit string // that the caller's own attempt, a running one, is at work on; "" for none
 }
 
 // guard admits the caller beside the lock: where there is none, where it is the caller's own, and where it is stale,
@@ -93,6 +94,8 @@ func (e *Edit) guard() error {
 	switch {
 	case e.mine():
 		e.refresh = true
+		return nil
+	case l.Holder == "" && e.who.Unit != "" && e.who.Unit == e.InHand(): // its agent took it as the protocol has it
 		return nil
 	case age > lockLimit && (e.who.Live == nil || l.Holder == "" || !e.who.Live(l.Holder)):
 		e.warn("the lock of %s is stale (%s): cleared", l.Who(), plan.Age(age))

@@ -26,10 +26,13 @@ func (s *State) next(v Verdict) Hint {
 		}
 		return Hint{"/sw-plan", "gl sw to planning", "the design must be approved"}
 	case Planning:
+		if u := s.unapproved(); u != nil {
+			return Hint{"/sw-plan", "gl sw unit approve " + u.ID, "unit " + u.ID + " isn't approved"}
+		}
 		return Hint{"/sw-build", "gl sw to building", "the plan must be approved"}
 	case Building:
 		switch {
-		case v.Failing:
+		case v.Failing():
 			return Hint{"/sw-build", "gl sw to verifying", v.Words() + ": fix, then /sw-verify"}
 		case s.TasksDone():
 			return Hint{"/sw-verify", "gl sw to verifying", "all tasks are done"}
@@ -37,7 +40,7 @@ func (s *State) next(v Verdict) Hint {
 		return Hint{"/sw-build", "gl sw task done TASK", s.Work.Tasks() + " tasks done"}
 	case Verifying:
 		switch {
-		case v.Failing:
+		case v.Failing():
 			return Hint{"/sw-build", "gl sw to building", v.Words() + ": fix, then /sw-verify"}
 		case len(v.Bad) > 0:
 			return Hint{"/sw-verify", "gl sw gate NAME VERDICT", v.Words()}

@@ -48,6 +48,8 @@ func TestItems(t *testing.T) {
 		"unapproved":            {at(`"status":"building"`, strings.Replace(twoUnits, "planned", "backlog", 1), ""), "a available building; b waiting for its spec, to be written and approved ! a"},
 		"unknown":               {at(`"status":"odd"`, twoUnits, ""), "a unknown; b available ! a"},
 		"gl's own word":         {at(`"status":"ready"`, strings.Replace(twoUnits, "planned", "done", 1), ""), `a waiting for a person: status "ready" is none of the protocol; b waiting for a person: status "done" is none of the protocol ! a`},
+		"a unit's word":         {`{"currentWork":{"id":"w","status":"planned"}}`, `w unknown`},
+		"no status":             {`{"currentWork":{"id":"w"}}`, `w waiting for a person: status "" is none of the protocol`},
 		"locked":                {at(`"status":"building"`, twoUnits, foreign), "a active building; b available ! a"},
 		"stale lock":            {at(`"status":"building"`, twoUnits, stale), "a available building; b available ! a"},
 		"lock of a skill":       {at(`"status":"building"`, twoUnits, `,"lock":"sw-build"`), "a active building; b available ! a"},

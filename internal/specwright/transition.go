@@ -91,7 +91,7 @@ func (e *Edit) move(target string) error {
 		if e.Status() == target { // the next unit has begun
 			return nil
 		}
-		if from == Planning && len(e.Units) > 0 && e.Work.Unit == "" && e.Current() == nil {
+		if from == Planning && e.undecided() {
 			return e.beginFirst()
 		}
 		return e.setStatus(target)
@@ -103,7 +103,7 @@ func (e *Edit) move(target string) error {
 func (e *Edit) refuse(target string) error {
 	r := &Refusal{Current: e.Status(), Target: target, Skill: strings.TrimPrefix(e.next(e.verdict()).Command, "/")}
 	if e.Work != nil {
-		r.Current = e.Work.Status // as the file has it
+		r.Current = firstOf(e.Work.Status, `""`) // as the file has it
 	}
 	switch {
 	case target == Abandoned:
@@ -158,15 +158,34 @@ func nextUnit(status string) func(*Edit) error {
 	}
 }
 
+// undecided says whether the work has units, and none of them is in hand yet.
+func (s *State) undecided() bool { return len(s.Units) > 0 && s.Work.Unit == "" && s.Current() == nil }
+
+// firstUnit is the one with which building begins; nil for none.
+func (s *State) firstUnit() *Unit {
+	for i := range s.Units {
+		if st := canonical(s.Units[i].Status); st == Planned || st == Pending {
+			return &s.Units[i]
+		}
+	}
+	return nil
+}
+
+// unapproved is the unit that keeps a plan with units from being built; nil for none.
+func (s *State) unapproved() *Unit {
+	if u := s.firstUnit(); s.undecided() && u != nil && canonical(u.Status) == Pending {
+		return u
+	}
+	return nil
+}
+
 // beginFirst goes from a plan that is divided into units to building the first: all that come before must be approved.
 func (e *Edit) beginFirst() error {
-	for i := range e.Units {
-		switch u := &e.Units[i]; canonical(u.Status) {
-		case Planned:
-			return e.begin(u, Building)
-		case Pending:
-			return fmt.Errorf("unit %s isn't approved. Run /sw-plan first (gl sw unit approve %s)", u.ID, u.ID)
-		}
+	if u := e.unapproved(); u != nil {
+		return fmt.Errorf("unit %s isn't approved. Run /sw-plan first (gl sw unit approve %s)", u.ID, u.ID)
+	}
+	if u := e.firstUnit(); u != nil {
+		return e.begin(u, Building)
 	}
 	return e.refuse(Building)
 }

@@ -153,6 +153,9 @@ func TestEnabledGates(t *testing.T) {
 		`{"gates": ["spec", "tests"]}`:                                                                "tests spec",
 		"\ufeff" + `{"gates": {"enabled": ["gate-spec", "lint", "build", "lint"]}}`:                   "build lint spec",
 		`{"gates": {"wiring": {"enabled": true}, "lint": {}, "build": {"enabled": false}, "own": 1}}`: "wiring lint",
+		`{"gates": {}}`: usual, `{"gates": {"enabled": null}}`: usual, `{"gates": {"strictness": 3}}`: usual, `{"gates": []}`: "",
+		`{"gates": {"build": true, "tests": false}}`: "build", `{"gates": {"enabled": {"build": true}}}`: "build",
+		`{"gates": {"tests": {"enabled": false}}}`: "", `{"gates": {"tests": {"enabled": "yes"}}}`: "tests",
 	} {
 		s := project(t, "{}")
 		if config != "" {
