@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -240,9 +241,11 @@ func hookStart(e *env, in *hookInput) error {
 	if pr == nil {
 		return nil
 	}
-	if id := e.getenv("GL_SLICE"); id != "" && e.getenv("GL_SESSION") != "" {
-		e.print("This session builds %s for gl and holds its claim: gl state show %s. Nobody is there to answer questions.\n",
-			agent.Clean(id), agent.Clean(id))
+	if e.getenv("GL_SESSION") != "" {
+		e.hookOwn(pr)
+		return nil
+	}
+	if pr.Slices == nil { // another system's: it has a start of its own, and isn't changed through gl
 		return nil
 	}
 	now := time.Now()
@@ -256,6 +259,18 @@ func hookStart(e *env, in *hookInput) error {
 	}
 	e.hookLists(p, now)
 	return nil
+}
+
+// hookOwn tells a session that gl started what it is there for, and nothing of other work.
+func (e *env) hookOwn(pr *project.Project) {
+	id, claim := agent.Clean(cmp.Or(e.getenv("GL_SLICE"), e.getenv("GL_TASK"))), ""
+	if id == "" {
+		return
+	}
+	if pr.Slices != nil && e.getenv("GL_SLICE") != "" {
+		claim = " and holds its claim: gl state show " + id
+	}
+	e.print("This session works on %s for gl%s. Nobody is there to answer questions.\n", id, claim)
 }
 
 // hookLists prints what runs, what is ready and what is stuck, and the command that goes on from there.
