@@ -122,7 +122,7 @@ func hookGuard(e *env, in *hookInput) error {
 	if err != nil {
 		return nil
 	}
-	refusal := guardState(e, call, real(path))
+	refusal := guardState(e, call, in.Cwd, real(path))
 	if refusal == nil {
 		refusal = guardTests(e, call, in, real(path))
 	}
@@ -144,14 +144,18 @@ func real(path string) string {
 	return filepath.Join(real(dir), filepath.Base(path))
 }
 
-// guardState looks at files in a .greenlight, and reads nothing for any other.
-func guardState(e *env, call guard.Call, path string) error {
+// guardState looks at files in the .greenlight of the session's own project, and reads nothing for any other. One that lies
+// elsewhere, below testdata for instance, is a file like others.
+func guardState(e *env, call guard.Call, cwd, path string) error {
 	_, rel, ok := strings.Cut(filepath.ToSlash(path), "/"+statedir.Name+"/")
 	if !ok {
 		return nil
 	}
 	dir := strings.TrimSuffix(path, filepath.FromSlash(statedir.Name+"/"+rel))
-	root, err := project.Find(dir, e.getenv)
+	root, err := project.Find(cwd, e.getenv)
+	if err != nil { // the session has gone elsewhere
+		root, err = project.Find(dir, e.getenv)
+	}
 	if err != nil || real(root) != filepath.Clean(dir) { // a copy on a branch isn't the state
 		return nil
 	}
