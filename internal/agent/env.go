@@ -2,7 +2,7 @@ package agent
 
 import "strings"
 
-// ScrubEnv returns env without the variables by which Claude Code knows that it runs inside itself, and without those
+// ScrubEnv returns env without the variables by which Claude Code and others mark what runs inside them, and without those
 // that name a claim of gl: an agent gets its own. Settings of the user, such as CLAUDE_CODE_USE_BEDROCK, stay. The
 // order is kept and env isn't changed.
 func ScrubEnv(env []string) []string {
@@ -18,6 +18,7 @@ func ScrubEnv(env []string) []string {
 func isMark(name string) bool {
 	switch name {
 	case "CLAUDECODE", "CLAUDE_CODE", "CLAUDE_PID", "CLAUDE_EFFORT", "AI_AGENT",
+		"CODEX_THREAD_ID", "CODEX_SESSION_ID", "GEMINI_CLI", "OPENCODE", "OPENCODE_PID",
 		"GL_SLICE", "GL_TASK", "GL_SUMMARY", "GL_SESSION", "GL_ATTEMPT":
 		return true
 	}

@@ -184,6 +184,8 @@ func newUUID() string {
 type ClaimHolder struct {
 	Token  string `json:"token"`  // valid only while the slice has this session
 	Holder string `json:"holder"` // CLAUDE_CODE_SESSION_ID
+
+	Released *plan.Mark `json:"released,omitempty"` // instead: how the slice was when it was given back half-way
 }
 
 func (s *Store) holderPath(slice string) string {
@@ -208,4 +210,18 @@ func (s *Store) PutHolder(slice string, h ClaimHolder) error {
 		return err
 	}
 	return writeJSON(s.holderPath(slice), h)
+}
+
+// PutReleased remembers that a slice that was begun has been given back by its holder.
+func (s *Store) PutReleased(slice string, as plan.Mark) error {
+	if err := mkdir(filepath.Dir(s.holderPath(slice))); err != nil {
+		return err
+	}
+	return writeJSON(s.holderPath(slice), ClaimHolder{Released: &as})
+}
+
+// Released says whether the slice is as its last holder gave it back.
+func (s *Store) Released(slice string, is plan.Mark) bool {
+	var h ClaimHolder
+	return readJSON(s.holderPath(slice), &h) && h.Released != nil && *h.Released == is
 }

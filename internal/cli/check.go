@@ -171,8 +171,8 @@ func (e *env) tellCheck(doc *checkDoc, states []*install.State) {
 			e.print("  %-8s %s\n", d.What, agent.Clean(e.short(st.Target.Path(d.Path))))
 		}
 	}
-	for _, path := range doc.Shadowed {
-		e.print("%s is hidden by yours in %s\n", agent.Clean(path), agent.Clean(e.short(e.personal())))
+	if n := len(doc.Shadowed); n > 0 {
+		e.print("%s%s hidden by yours of the same name in %s\n", agent.Clean(doc.Shadowed[0]), moreAre(n-1), agent.Clean(e.short(e.personal())))
 	}
 	if !told {
 		e.print("Nothing is installed.\n")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -11,15 +12,15 @@ import (
 // A claimant is who calls gl, as far as the claim of one slice goes. The zero claimant is a person at a shell.
 type claimant struct {
 	token  string // of the claim that the caller was started under
-	holder string // the caller's Claude Code session, where there is no token
+	holder string // the caller's session of Claude Code or codex, where there is no token
 }
 
-// claimant says who calls: gl's agents bear the token of their own slice, other sessions of Claude Code an id.
+// claimant says who calls: gl's agents bear the token of their own slice, other sessions of Claude Code and codex an id.
 func (e *env) claimant(id string) claimant {
 	if token := e.getenv("GL_SESSION"); token != "" && e.getenv("GL_SLICE") == id {
 		return claimant{token: token}
 	}
-	return claimant{holder: e.getenv("CLAUDE_CODE_SESSION_ID")}
+	return claimant{holder: cmp.Or(e.getenv("CLAUDE_CODE_SESSION_ID"), e.getenv("CODEX_THREAD_ID"))}
 }
 
 func (c claimant) nobody() bool { return c == claimant{} }

@@ -215,6 +215,14 @@ func more(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
+// moreAre goes between the first of several and what they all are.
+func moreAre(n int) string {
+	if n <= 0 {
+		return " is"
+	}
+	return more(n) + " are"
+}
+
 // checkMerges suggests what keeps merges from conflicting in a file that is generated.
 func checkMerges(x *exam) []finding {
 	tracked, err := git.Tracked(x.ctx, x.pr.Root, statePath)

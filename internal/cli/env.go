@@ -94,7 +94,13 @@ func (e *env) dir() (string, error) {
 // errGone: somebody has removed the directory under us.
 var errGone = errors.New("the current directory is gone")
 
-// inside says whether gl was called by an agent: Claude Code marks its children, gl marks its agents.
+// marks are the variables by which children of an agent can be told: those of Claude Code, codex, Gemini CLI and
+// opencode, and gl's own.
+func marks() []string {
+	return []string{"CLAUDECODE", "CLAUDE_CODE", "CODEX_THREAD_ID", "GEMINI_CLI", "OPENCODE", "GL_SESSION"}
+}
+
+// inside says whether gl was called by an agent.
 func (e *env) inside() bool {
 	switch e.contextFlag {
 	case "shell":
@@ -102,7 +108,7 @@ func (e *env) inside() bool {
 	case "claude":
 		return true
 	}
-	return e.getenv("CLAUDECODE") != "" || e.getenv("CLAUDE_CODE") != "" || e.getenv("GL_SESSION") != ""
+	return slices.ContainsFunc(marks(), func(name string) bool { return e.getenv(name) != "" })
 }
 
 // project opens the project that gl was called in.

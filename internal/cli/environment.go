@@ -18,8 +18,11 @@ func newEnvironment() *cobra.Command {
   CLICOLOR            0: no colours
   CLAUDECODE,         one that isn't empty says that gl is called by an agent: gl slice starts none then, but says which
   CLAUDE_CODE,        slice to build. --context shell and --context claude decide otherwise.
+  CODEX_THREAD_ID,
+  GEMINI_CLI,
+  OPENCODE,
   GL_SESSION
-  CLAUDE_CODE_SESSION_ID
+  CLAUDE_CODE_SESSION_ID, CODEX_THREAD_ID
                       the session that holds a claim made by gl state claim
   LC_ALL, LC_CTYPE,   whether gl graph draws with more than ASCII
   LANG

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -121,7 +122,7 @@ func hookGuard(e *env, in *hookInput) error {
 	if err != nil {
 		return nil
 	}
-	refusal := guardState(e, call, real(path))
+	refusal := guardState(e, call, in.Cwd, real(path))
 	if refusal == nil {
 		refusal = guardTests(e, call, in, real(path))
 	}
@@ -143,14 +144,18 @@ func real(path string) string {
 	return filepath.Join(real(dir), filepath.Base(path))
 }
 
-// guardState looks at files in a .greenlight, and reads nothing for any other.
-func guardState(e *env, call guard.Call, path string) error {
+// guardState looks at files in the .greenlight of the session's own project, and reads nothing for any other. One that lies
+// elsewhere, below testdata for instance, is a file like others.
+func guardState(e *env, call guard.Call, cwd, path string) error {
 	_, rel, ok := strings.Cut(filepath.ToSlash(path), "/"+statedir.Name+"/")
 	if !ok {
 		return nil
 	}
 	dir := strings.TrimSuffix(path, filepath.FromSlash(statedir.Name+"/"+rel))
-	root, err := project.Find(dir, e.getenv)
+	root, err := project.Find(cwd, e.getenv)
+	if err != nil { // the session has gone elsewhere
+		root, err = project.Find(dir, e.getenv)
+	}
 	if err != nil || real(root) != filepath.Clean(dir) { // a copy on a branch isn't the state
 		return nil
 	}
@@ -240,13 +245,11 @@ func hookStart(e *env, in *hookInput) error {
 	if pr == nil {
 		return nil
 	}
-	if id := e.getenv("GL_SLICE"); id != "" && e.getenv("GL_SESSION") != "" {
-		show := "gl state show"
-		if pr.Slices == nil {
-			show = "gl why"
-		}
-		e.print("This session builds %s for gl and holds its claim: %s %s. Nobody is there to answer questions.\n",
-			agent.Clean(id), show, agent.Clean(id))
+	if e.getenv("GL_SESSION") != "" {
+		e.hookOwn(pr)
+		return nil
+	}
+	if pr.Slices == nil { // another system's: it has a start of its own, and isn't changed through gl
 		return nil
 	}
 	now := time.Now()
@@ -264,6 +267,22 @@ func hookStart(e *env, in *hookInput) error {
 	}
 	e.hookLists(pr, p, now)
 	return nil
+}
+
+// hookOwn tells a session that gl started what it is there for, and nothing of other work.
+func (e *env) hookOwn(pr *project.Project) {
+	id, claim := agent.Clean(cmp.Or(e.getenv("GL_SLICE"), e.getenv("GL_TASK"))), ""
+	if id == "" {
+		return
+	}
+	switch {
+	case e.getenv("GL_SLICE") == "":
+	case pr.Slices != nil:
+		claim = " and holds its claim: gl state show " + id
+	default:
+		claim = " and holds its claim: gl why " + id
+	}
+	e.print("This session works on %s for gl%s. Nobody is there to answer questions.\n", id, claim)
 }
 
 // hookLists prints what runs, what is ready and what is stuck, and the command that goes on from there.

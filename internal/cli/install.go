@@ -54,7 +54,8 @@ CLAUDE_GREENLIGHT.md, append adds ours at its end between markers, replace saves
 a session that leaves its slice in progress is asked for a word. --statusline sets its statusLine to gl statusline; another
 one of yours is kept, unless --force takes its place until gl uninstall.
 
---agent codex|gemini|opencode installs the same commands in that agent's own format.
+--agent codex|gemini|opencode installs the same commands in that agent's own format. Of a project (--local) Codex reads the
+agents only where it trusts the project, and Gemini CLI asks about them once.
 
 Exit codes: 0 installed, or nothing was to be done; 1 it failed; 2 wrong usage.`,
 		Example: "  gl install --global\n  gl install --local --hooks --on-conflict=append\n  gl install --global --agent gemini\n" +

@@ -203,7 +203,10 @@ func runRelease(ctx context.Context, e *env, id string, force bool) error {
 			return err
 		}
 		status = st.Status
-		return giveBack(st, f, &status)
+		if err := giveBack(st, f, &status); err != nil || plan.Classify(status) != plan.Active {
+			return err
+		}
+		return pr.Runs.PutReleased(id, plan.Mark{Status: st.Status, Step: st.Step}) // while it has a session it means nothing
 	})
 	if errors.Is(err, errUnclaimed) {
 		e.message("%s isn't claimed", id)

@@ -57,6 +57,9 @@ func runUninstall(ctx context.Context, e *env, o placeFlags, dryRun bool) error 
 		e.print("Would change %s in %s\n", plan.Count(r.Changed(), "file"), where)
 	default:
 		e.print("Took gl out of %s (%s)\n", where, plan.Count(r.Changed(), "file"))
+		if left := t.Backups(); left != "" {
+			e.message("copies of what you had changed are left in %s", e.short(left))
+		}
 	}
 	return nil
 }

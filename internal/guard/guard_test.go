@@ -89,9 +89,16 @@ func TestIsTest(t *testing.T) {
 		"a_test.go": true, "pkg/x/a_test.go": true, "a.go": false, "testdata/a.go": false, "test/a.go": false, "contest.go": false,
 		"tests/helpers.py": true, "src/latest.py": false, "test_a.py": true, "conftest.py": true, "tests/data.json": false,
 		"src/a.test.ts": true, "src/__tests__/a.tsx": true, "src/test.ts": false, "e2e/a.spec.mjs": true, "spec/openapi.yaml": false,
-		"spec/a_helper.rb": true, "lib/spec/a.py": false, "src/test/java/A.java": true, "src/main/java/ATest.java": true,
+		"spec/a_helper.rb": true, "lib/spec/a.py": false, "src/test/java/A.java": true, "src/test/java/ATest.java": true,
 		"src/main/java/Attest.java": false, "tests/a.rs": true, "src/tests.rs": false, "Tests/AppTests/A.swift": true, "docs/tests.md": false,
 		"tests/README.md": false, "": false,
+		// what tests are run from is a test; what has their name in the middle of the sources is a page, a model, a table
+		"src/main/java/LabTest.java": false, "src/main/java/AUDIT.java": false, "app/src/androidTest/java/ATest.kt": true,
+		"app/models/lab_test.rb": false, "test/models/lab_test.rb": true, "app/Models/LabTest.php": false, "tests/Unit/LabTest.php": true,
+		"src/Shop/LabTest.cs": false, "src/Shop.Tests/LabTest.cs": true, "Sources/App/SpeedTest.swift": false, "AppTests/SpeedTest.swift": true,
+		"app/tests/page.tsx": false, "src/features/tests/list.ts": false, "pages/test/index.js": false, "src/a/__tests__/b.ts": true,
+		"packages/a/test/b.js": true, "crates/a/tests/common/mod.rs": true, "src/lib.rs": false,
+		"a/testdata/in.go": false, "src/__snapshots__/a.snap": false, "tests/fixtures/a.json": false, "lib/rspec/spec/a.rb": false,
 	} {
 		if IsTest(path) != want {
 			t.Errorf("%q: %v", path, !want)

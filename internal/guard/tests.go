@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// testNames are the names that test files have by the rules of their language's tools.
+// testNames are the names that test files have by the rules of their language's tools, wherever they lie.
 func testNames() []string {
 	return []string{
 		"*_test.go",
@@ -14,12 +14,19 @@ func testNames() []string {
 		"*.test.js", "*.test.jsx", "*.test.ts", "*.test.tsx", "*.test.mjs", "*.test.cjs", "*.test.mts", "*.test.cts",
 		"*.spec.js", "*.spec.jsx", "*.spec.ts", "*.spec.tsx", "*.spec.mjs", "*.spec.cjs", "*.spec.mts", "*.spec.cts",
 		"*.test.vue", "*.spec.vue", "*.test.svelte", "*.spec.svelte", "*.cy.js", "*.cy.ts",
-		"*_spec.rb", "*_test.rb", "test_*.rb",
+		"*_test.cc", "*_test.cpp", "*_test.c", "test_*.c", "test_*.cc", "test_*.cpp",
+		"*_test.rs", "*_tests.rs", "*_test.jl", "*.bats", "*.feature", "*_SUITE.erl", "*.t",
+	}
+}
+
+// housedNames are those of languages whose tests have directories of their own. Elsewhere LabTest.java and lab_test.rb are
+// about laboratories.
+func housedNames() []string {
+	return []string{
+		"*_spec.rb", "*_test.rb", "test_*.rb", "*_test.exs", "*_test.dart", "*_test.lua", "*_spec.lua", "*_test.clj", "*_test.cljs",
+		"*_test.erl", "*Spec.hs",
 		"*Test.java", "*Tests.java", "*IT.java", "*Test.kt", "*Tests.kt", "*Spec.kt", "*Test.scala", "*Spec.scala", "*Spec.groovy",
 		"*Test.cs", "*Tests.cs", "*Test.php", "*Tests.swift", "*Test.swift",
-		"*_test.exs", "*_test.dart", "*_test.cc", "*_test.cpp", "*_test.c", "test_*.c", "test_*.cc", "test_*.cpp",
-		"*_test.rs", "*_tests.rs", "*_test.lua", "*_spec.lua", "*_test.jl", "*.bats", "*.feature", "*Spec.hs", "*_test.erl", "*_SUITE.erl",
-		"*_test.clj", "*_test.cljs", "*.t",
 	}
 }
 
@@ -40,17 +47,36 @@ func testDirs() map[string][]string {
 // It knows only what languages agree on: helpers and data of tests aren't tests to it.
 func IsTest(rel string) bool {
 	dir, name := path.Split(rel)
-	if slices.ContainsFunc(testNames(), func(pattern string) bool {
+	named := func(pattern string) bool {
 		ok, _ := path.Match(pattern, name)
 		return ok
-	}) {
-		return true
 	}
+	parts := strings.Split(dir, "/")
+	return slices.ContainsFunc(testNames(), named) ||
+		slices.ContainsFunc(housedNames(), named) && slices.ContainsFunc(parts, housesTests) ||
+		inTestDir(parts, path.Ext(name))
+}
+
+// housesTests knows test, spec, AppTests, App.Tests, androidTest, integration_test, javatests.
+func housesTests(part string) bool {
+	part = strings.ToLower(part)
+	return part == "spec" || part == "specs" || part == "it" || strings.HasSuffix(part, "test") || strings.HasSuffix(part, "tests")
+}
+
+// inTestDir looks at the directories from the top. Below a directory of sources only some names can't mean anything else:
+// app/tests/page.tsx is a page, src/test/java is where Java has its tests.
+func inTestDir(parts []string, ext string) bool {
 	dirs := testDirs()
-	for _, part := range strings.Split(dir, "/") {
-		if slices.Contains(dirs[part], path.Ext(name)) {
+	for i, part := range parts {
+		sure := part == "__tests__" || i == 0 || !slices.ContainsFunc(parts[:i], holdsSources) ||
+			part == "test" && parts[i-1] == "src" && slices.Contains([]string{".java", ".kt", ".scala", ".groovy", ".clj"}, ext)
+		if sure && slices.Contains(dirs[part], ext) {
 			return true
 		}
 	}
 	return false
+}
+
+func holdsSources(part string) bool {
+	return slices.Contains([]string{"src", "app", "lib", "pages", "routes", "internal", "main", "Sources"}, part)
 }

@@ -69,7 +69,7 @@ func placeCodex(t *Target, getenv func(string) string) error {
 
 func codexSkill(t Target, d doc) File {
 	name := "gl-" + flat(d.name)
-	body := banged().ReplaceAllString(d.body, "Run `$1` and read what it prints.")
+	body := bangs(d.body, told)
 	const given = "<arguments>"
 	if strings.Contains(body, "$ARGUMENTS") {
 		body = "Where this text says " + given + ", put what the user wrote behind the skill's name; nothing, if that is nothing.\n\n" +
@@ -85,7 +85,8 @@ func codexAgent(t Target, d doc) File {
 		[2]string{"developer_instructions", slashes(d.body, "$gl-")}))}
 }
 
-// Gemini CLI keeps commands in TOML. {{args}} inside of !{…} is quoted for the shell.
+// Gemini CLI keeps commands in TOML. It quotes {{args}} inside of !{…} as one word for the shell, so that a command with
+// arguments is left to the model.
 
 func placeGemini(t *Target, _ func(string) string) error {
 	t.Home = ".gemini/greenlight"
@@ -95,7 +96,12 @@ func placeGemini(t *Target, _ func(string) string) error {
 
 func geminiCommand(t Target, d doc) File {
 	const mark = "\x00" // so that only what was a command becomes one
-	body := banged().ReplaceAllString(d.body, mark+"{$1}")
+	body := bangs(d.body, func(command string) string {
+		if strings.Contains(command, "$ARGUMENTS") {
+			return told(command)
+		}
+		return mark + "{" + command + "}"
+	})
 	body = strings.ReplaceAll(body, "!{", "! {")
 	body = strings.ReplaceAll(body, mark, "!")
 	body = strings.ReplaceAll(body, "$ARGUMENTS", "{{args}}")
@@ -140,7 +146,7 @@ func placeOpencode(t *Target, getenv func(string) string) error {
 
 func opencodeCommand(t Target, d doc) File {
 	return File{t.dirs.commands + "/gl-" + flat(d.name) + ".md",
-		[]byte(yaml([2]any{"description", d.description()}) + slashes(d.body, "/gl-"))}
+		[]byte(yaml([2]any{"description", d.description()}) + slashes(bangs(d.body, claudes), "/gl-"))}
 }
 
 // opencodeAgent denies the agent what it hasn't in the content. Version 2 reads these rules of version 1, too.
@@ -158,7 +164,22 @@ func opencodeAgent(t Target, d doc) File {
 	return File{t.dirs.agents + "/" + d.agentName() + ".md", []byte(yaml(front...) + slashes(d.body, "/gl-"))}
 }
 
-// banged is a command that Claude Code runs for the text: !`cmd`.
+// bangs writes what Claude Code runs for the text, !`cmd`, as the agent has it. gl is told there that an agent calls it, for
+// gl slice in a shell starts agents, and not every version of every agent can be known by its environment.
+func bangs(body string, form func(command string) string) string {
+	return banged().ReplaceAllStringFunc(body, func(match string) string {
+		command := strings.Trim(match, "!`")
+		if rest, ours := strings.CutPrefix(command, "gl "); ours {
+			command = "gl --context claude " + rest
+		}
+		return form(command)
+	})
+}
+
+// told leaves a command to the model, claudes writes it as Claude Code does.
+func told(command string) string    { return "Run `" + command + "` and read what it prints." }
+func claudes(command string) string { return "!`" + command + "`" }
+
 var banged = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("!`([^`\n]+)`") })
 
 // slashes writes /gl:NAME as the agent calls its commands.

@@ -22,14 +22,14 @@ func TestFormats(t *testing.T) {
 		{"codex", map[string]map[string]string{
 			".agents/skills/gl-slice/SKILL.md": {"name": "gl-slice", "description": `Build: one "slice"`,
 				"": "Where this text says <arguments>, put what the user wrote behind the skill's name; nothing, if that is nothing.\n\n" +
-					"Run `gl slice <arguments> || true` and read what it prints.\n\n" + fmt.Sprintf(command, "$gl-", "<arguments>")},
+					"Run `gl --context claude slice <arguments> || true` and read what it prints.\n\n" + fmt.Sprintf(command, "$gl-", "<arguments>")},
 			".agents/skills/gl-help/SKILL.md":       {"name": "gl-help", "description": "Greenlight: help", "": help},
 			".codex/agents/gl-tester.toml":          {"name": "gl-tester", "description": "Writes tests", "developer_instructions": agent},
 			".codex/greenlight/references/rules.md": nil,
 		}},
 		{"gemini", map[string]map[string]string{
 			".gemini/commands/gl/slice.toml": {"description": `Build: one "slice"`,
-				"prompt": "!{gl slice {{args}} || true}\n\n" + fmt.Sprintf(command, "/gl:", "{{args}}")},
+				"prompt": "Run `gl --context claude slice {{args}} || true` and read what it prints.\n\n" + fmt.Sprintf(command, "/gl:", "{{args}}")},
 			".gemini/commands/gl/help.toml": {"description": "Greenlight: help", "prompt": help},
 			".gemini/agents/gl-tester.md": {"name": "gl-tester", "description": "Writes tests", "": agent,
 				"tools": `["read_file","list_directory","write_file"]`},
@@ -37,7 +37,7 @@ func TestFormats(t *testing.T) {
 		}},
 		{"opencode", map[string]map[string]string{
 			".opencode/commands/gl-slice.md": {"description": `Build: one "slice"`,
-				"": "!`gl slice $ARGUMENTS || true`\n\n" + fmt.Sprintf(command, "/gl-", "$ARGUMENTS")},
+				"": "!`gl --context claude slice $ARGUMENTS || true`\n\n" + fmt.Sprintf(command, "/gl-", "$ARGUMENTS")},
 			".opencode/commands/gl-help.md": {"description": "Greenlight: help", "": help},
 			".opencode/agents/gl-tester.md": {"description": "Writes tests", "mode": "subagent", "": agent,
 				"permission": `{"bash":"deny","glob":"deny","grep":"deny"}`},

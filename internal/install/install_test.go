@@ -21,7 +21,7 @@ var theirs = map[string][]string{
 	".claude/agents/own.md": {"own\n"},
 	"CLAUDE_GREENLIGHT.md":  {"odd\n"},
 	"CLAUDE.md.backup":      {"an older one\n"},
-	".claude/settings.json": {"{}", `{"a": 1}`, "{\"statusLine\" : {\"type\":\"command\",  \"command\": \"mine\"}}", "{\n\t\"model\": \"opus\",\n\t\"hooks\": {\n\t\t\"Stop\": [\n\t\t\t{\"hooks\": []}\n\t\t]\n\t}\n}\n",
+	".claude/settings.json": {"{}", "", "\n", `{"a": 1}`, "{\"statusLine\" : {\"type\":\"command\",  \"command\": \"mine\"}}", "{\n\t\"model\": \"opus\",\n\t\"hooks\": {\n\t\t\"Stop\": [\n\t\t\t{\"hooks\": []}\n\t\t]\n\t}\n}\n",
 		"{\r\n  \"hooks\": {}\r\n}\r\n", `{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "gl hook stop"}]}]}}`},
 }
 

@@ -2,11 +2,13 @@ package install
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"greenlight/internal/jsonedit"
 )
@@ -15,6 +17,7 @@ import (
 type settings struct {
 	Ours []hook   `json:"hooks"`
 	Made []string `json:"made,omitempty"` // keys that we made; "" is the file itself
+	Bare *string  `json:"bare,omitempty"` // the file's text, where there was one with nothing in it
 	Line bool     `json:"status_line,omitempty"`
 	Was  string   `json:"was_status_line,omitempty"` // the user's that ours took the place of, as it was written
 }
@@ -44,6 +47,7 @@ func (h *settings) with(old *manifest) *settings {
 				all.Ours = append(all.Ours, k)
 			}
 		}
+		all.Bare = cmp.Or(all.Bare, h.Bare)
 		for _, m := range h.Made {
 			all.made(m)
 		}
@@ -153,6 +157,9 @@ func (j *job) writeSettings(next *settings, cur, after []byte) {
 		next.made("")
 		j.step(Write, j.t.Settings, "", func() error { return j.put(j.t.Settings, nil, after) })
 	case cur != nil && !bytes.Equal(cur, after):
+		if text := string(cur); strings.TrimSpace(text) == "" {
+			next.Bare = &text
+		}
 		j.step(Edit, j.t.Settings, "our part", func() error { return j.put(j.t.Settings, cur, after) })
 	}
 }
@@ -284,6 +291,9 @@ func (j *job) planSettingsRemoval() error {
 	case slices.Contains(h.Made, "") && len(compact(after)) == 2:
 		j.step(Remove, j.t.Settings, "", func() error { return j.t.remove(j.t.Settings) })
 	default:
+		if h.Bare != nil && len(compact(after)) == 2 {
+			after = []byte(*h.Bare)
+		}
 		j.step(Edit, j.t.Settings, "our part is out", func() error { return j.put(j.t.Settings, cur, after) })
 	}
 	return nil

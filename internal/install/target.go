@@ -11,6 +11,7 @@ package install
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -102,6 +103,15 @@ func (t Target) manifestPath() string { return path.Join(t.Home, "manifest.json"
 // backup is where a file of the user's is saved: not below another .claude, for agents look into those, too.
 func (t Target) backup(rel string) string {
 	return path.Join(t.Home, "backup", strings.TrimPrefix(rel, path.Dir(t.Home)+"/"))
+}
+
+// Backups is the directory with copies of files of the user's that nothing was put back from; "" for none.
+func (t Target) Backups() string {
+	dir := t.Path(t.Home + "/backup")
+	if _, err := os.Stat(dir); err != nil {
+		return ""
+	}
+	return dir
 }
 
 // beside is where our CLAUDE.md goes when the user's stays as it is.

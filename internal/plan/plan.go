@@ -131,6 +131,8 @@ func (st *State) classify(now time.Time, staleAfter time.Duration) {
 		c = Stalled
 	case st.failed(c):
 		c = Failed
+	case c == Active && st.Released:
+		c = Stalled
 	case c == Active:
 		st.Stale = staleAfter > 0 && now.Sub(st.Changed) > staleAfter
 	}

@@ -248,6 +248,8 @@ func (st *State) repair() []string {
 func (st *State) lastDetail() string {
 	a := st.Attempt
 	switch {
+	case st.Released && !a.Open() && !st.abandoned(Active):
+		return "given back in " + st.Progress()
 	case a == nil:
 		return ""
 	case a.Open():

@@ -87,6 +87,9 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		s.Warnings = append(s.Warnings, plan.Warning{Path: p.rel(b.Path), Message: b.Error()})
 	}
 	p.addSettled(s, index)
+	if p.Slices != nil {
+		p.addReleased(s)
+	}
 	for _, r := range live {
 		switch {
 		case settledIn(index, r):
@@ -99,6 +102,15 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		}
 	}
 	return s, nil
+}
+
+// addReleased tells slices that were given back half-way from those that somebody unknown works on.
+func (p *Project) addReleased(s *plan.Snapshot) {
+	for i := range s.Items {
+		it := &s.Items[i]
+		it.Released = it.Session == "" && plan.Classify(it.Status) == plan.Active &&
+			p.Runs.Released(it.ID, plan.Mark{Status: it.Status, Step: it.Step})
+	}
 }
 
 // settledIn says whether a live record is only the leftover of a settled one.
