@@ -249,9 +249,6 @@ func hookStart(e *env, in *hookInput) error {
 		e.hookOwn(pr)
 		return nil
 	}
-	if pr.Slices == nil { // another system's: it has a start of its own, and isn't changed through gl
-		return nil
-	}
 	now := time.Now()
 	p, err := pr.Plan(now, pr.Options())
 	if err != nil {
