@@ -42,7 +42,7 @@ inside another tmux, the command that attaches is printed instead.` + "\n" + exi
 					return err
 				}
 			}
-			return e.attach(c.Context(), s)
+			return e.attach(c.Context(), pr, s)
 		},
 	}
 }
@@ -81,7 +81,7 @@ func (e *env) canAttach() bool {
 }
 
 // attach gives the terminal to tmux until the person detaches, or prints how.
-func (e *env) attach(ctx context.Context, s *tmux.Session) error {
+func (e *env) attach(ctx context.Context, pr *project.Project, s *tmux.Session) error {
 	argv := s.AttachArgv()
 	if !e.canAttach() {
 		e.print("%s\n", commandLine(argv))
@@ -91,11 +91,15 @@ func (e *env) attach(ctx context.Context, s *tmux.Session) error {
 	cmd.Env = s.Env()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.in, e.out, e.err
 	err := cmd.Run()
-	if err == nil {
+	panes, lookErr := s.Panes(ctx)
+	gone := lookErr == nil && len(panes) == 0
+	live, _, liveErr := pr.Runs.Live()
+	switch {
+	case gone && liveErr == nil && len(live) > 0: // somebody closed it, or ended the server
+		e.message("the tmux session is gone, but not its agents: gl status, gl logs -f %s", live[0].Label())
 		return nil
+	case err != nil && !gone:
+		return fmt.Errorf("%s: %w", commandLine(argv), err)
 	}
-	if panes, lookErr := s.Panes(ctx); lookErr == nil && len(panes) == 0 {
-		return errors.New("the tmux session is gone; its agents go on without it: gl status, gl logs -f ID")
-	}
-	return fmt.Errorf("%s: %w", commandLine(argv), err)
+	return nil
 }

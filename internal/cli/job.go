@@ -243,7 +243,7 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 		return err
 	}
 	if cfg.Detach && len(res.Open) > 0 {
-		return j.e.attach(ctx, panes.Session)
+		return j.e.attach(ctx, j.pr, panes.Session)
 	}
 	return j.conclude(cfg, t, res)
 }
