@@ -29,6 +29,9 @@ inside another tmux, the command that attaches is printed instead.` + "\n" + exi
 			if err != nil {
 				return err
 			}
+			if !tmux.Installed() {
+				return fmt.Errorf("tmux is not on PATH: %s; gl logs ID shows what an agent does", tmuxHint)
+			}
 			s := openSession(e, pr)
 			panes, err := s.Panes(c.Context())
 			if err != nil {
