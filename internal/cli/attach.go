@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/project"
+	"greenlight/internal/runner"
 	"greenlight/internal/tmux"
 )
 
@@ -53,6 +54,14 @@ inside another tmux, the command that attaches is printed instead.` + "\n" + exi
 // openSession is the project's tmux session, with the server's environment free of the marks of an agent's session.
 func openSession(e *env, pr *project.Project) *tmux.Session {
 	return tmux.Open(pr.Root, pr.Config.Prefix, agent.ScrubEnv(e.environ))
+}
+
+// closeIdle ends the tmux session where all that ran in it is over and no drain is there to do so.
+func closeIdle(ctx context.Context, e *env, pr *project.Project) {
+	if tmux.Installed() {
+		over := (&runner.Tmux{Runs: pr.Runs}).Over
+		_ = openSession(e, pr).CloseIdle(ctx, over) // what can't be closed is in nobody's way
+	}
 }
 
 // selectPane brings the pane of a slice's latest attempt to the front.

@@ -113,6 +113,7 @@ func (j *job) run(ctx context.Context) error {
 		return err
 	}
 	if !j.o.watch && len(j.ids) == 0 && len(p.Ready) == 0 {
+		closeIdle(ctx, j.e, j.pr)
 		return nothingReady(j.e, p)
 	}
 	// Who has nothing to launch needs no agent.
