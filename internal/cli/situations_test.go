@@ -69,7 +69,7 @@ var inSituations = map[string][4]int{
 	"settings profile budget":         {0, 1, 0, 0},
 	"settings set parallel.max 3":     {0, 1, 0, 0},
 	"ship":                            {0, 1, 1, 1},
-	"slice":                           {0, 1, 127, 1},
+	"slice":                           {0, 1, 127, 127},
 	"slice --dry-run":                 {0, 1, 0, 0},
 	"state claim S-2":                 {0, 1, 0, 1},
 	"state note S-2 --decision text":  {0, 1, 0, 1},
