@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/project"
+	"greenlight/internal/runner"
 	"greenlight/internal/tmux"
 )
 
@@ -29,6 +30,9 @@ inside another tmux, the command that attaches is printed instead.` + "\n" + exi
 			if err != nil {
 				return err
 			}
+			if !tmux.Installed() {
+				return fmt.Errorf("tmux is not on PATH: %s; gl logs ID shows what an agent does", tmuxHint)
+			}
 			s := openSession(e, pr)
 			panes, err := s.Panes(c.Context())
 			if err != nil {
@@ -42,7 +46,7 @@ inside another tmux, the command that attaches is printed instead.` + "\n" + exi
 					return err
 				}
 			}
-			return e.attach(c.Context(), s)
+			return e.attach(c.Context(), pr, s)
 		},
 	}
 }
@@ -50,6 +54,14 @@ inside another tmux, the command that attaches is printed instead.` + "\n" + exi
 // openSession is the project's tmux session, with the server's environment free of the marks of an agent's session.
 func openSession(e *env, pr *project.Project) *tmux.Session {
 	return tmux.Open(pr.Root, pr.Config.Prefix, agent.ScrubEnv(e.environ))
+}
+
+// closeIdle ends the tmux session where all that ran in it is over and no drain is there to do so.
+func closeIdle(ctx context.Context, e *env, pr *project.Project) {
+	if tmux.Installed() {
+		over := (&runner.Tmux{Runs: pr.Runs}).Over
+		_ = openSession(e, pr).CloseIdle(ctx, over) // what can't be closed is in nobody's way
+	}
 }
 
 // selectPane brings the pane of a slice's latest attempt to the front.
@@ -81,7 +93,7 @@ func (e *env) canAttach() bool {
 }
 
 // attach gives the terminal to tmux until the person detaches, or prints how.
-func (e *env) attach(ctx context.Context, s *tmux.Session) error {
+func (e *env) attach(ctx context.Context, pr *project.Project, s *tmux.Session) error {
 	argv := s.AttachArgv()
 	if !e.canAttach() {
 		e.print("%s\n", commandLine(argv))
@@ -91,11 +103,15 @@ func (e *env) attach(ctx context.Context, s *tmux.Session) error {
 	cmd.Env = s.Env()
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.in, e.out, e.err
 	err := cmd.Run()
-	if err == nil {
+	panes, lookErr := s.Panes(ctx)
+	gone := lookErr == nil && len(panes) == 0
+	live, _, liveErr := pr.Runs.Live()
+	switch {
+	case gone && liveErr == nil && len(live) > 0: // somebody closed it, or ended the server
+		e.message("the tmux session is gone, but not its agents: gl status, gl logs -f %s", live[0].Label())
 		return nil
+	case err != nil && !gone:
+		return fmt.Errorf("%s: %w", commandLine(argv), err)
 	}
-	if panes, lookErr := s.Panes(ctx); lookErr == nil && len(panes) == 0 {
-		return errors.New("the tmux session is gone; its agents go on without it: gl status, gl logs -f ID")
-	}
-	return fmt.Errorf("%s: %w", commandLine(argv), err)
+	return nil
 }

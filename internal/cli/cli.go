@@ -202,16 +202,33 @@ func flagError(c *cobra.Command, err error) error {
 	return usage("%s (gl %s --help)", msg, strings.TrimPrefix(c.CommandPath(), "gl "))
 }
 
-// args wraps an argument check so that its error is a usage error.
+// args wraps an argument check so that its error is a usage error, in the words of the command's usage line: cobra's are
+// for programmers.
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(c *cobra.Command, a []string) error {
-		if err := check(c, a); err != nil {
-			if strings.HasPrefix(err.Error(), "unknown command") && len(a) > 0 { // cobra's words where no arguments are taken
-				err = fmt.Errorf("%s takes no arguments, but was given %q", c.CommandPath(), a[0])
-			}
-			return usage("%s (usage: %s)", err, c.UseLine())
+		err := check(c, a)
+		if err == nil {
+			return nil
 		}
-		return nil
+		var takes, needs []string
+		for _, word := range strings.Fields(c.Use)[1:] {
+			if strings.HasPrefix(word, "-") {
+				continue
+			}
+			takes = append(takes, word)
+			if !strings.HasPrefix(word, "[") && !strings.HasSuffix(word, "]") {
+				needs = append(needs, strings.TrimSuffix(word, "..."))
+			}
+		}
+		switch {
+		case len(takes) == 0:
+			err = fmt.Errorf("%s takes no arguments, but was given %q", c.CommandPath(), a[0])
+		case len(a) < len(needs):
+			err = fmt.Errorf("%s needs %s", c.CommandPath(), strings.Join(needs[len(a):], " and "))
+		case len(a) > len(takes):
+			err = fmt.Errorf("%s: one argument too many: %q", c.CommandPath(), a[len(takes)])
+		}
+		return usage("%s (usage: %s)", err, c.UseLine())
 	}
 }
 

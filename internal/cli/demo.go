@@ -3,7 +3,9 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -78,7 +80,9 @@ func writeDemo(dir string) (string, error) {
 	var err error
 	if dir == "" {
 		dir, err = os.MkdirTemp("", "greenlight-demo-")
-	} else if err = os.Mkdir(dir, 0o755); err == nil {
+	} else if err = os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("%s is there already: give --dir the name of a directory that is to be made", dir)
+	} else if err == nil {
 		dir, err = filepath.Abs(dir)
 	}
 	if err != nil {

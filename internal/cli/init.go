@@ -72,6 +72,7 @@ func runInit(ctx context.Context, e *env, o initOptions) error {
 		return fmt.Errorf("begin a project in %s: %w", root, err)
 	}
 	e.noteGitRoot(ctx, root)
+	e.noteSystems(root)
 	if o.json {
 		return e.json(initDoc{SchemaVersion: 1, Root: root, Files: s.files(), Slices: orEmpty(s.ids)})
 	}
@@ -172,6 +173,19 @@ func isInside(dir, root string) bool {
 func (e *env) noteGitRoot(ctx context.Context, root string) {
 	if top, err := git.Root(ctx, root); err == nil && top != root {
 		e.message("note: the git repository begins at %s; gl finds this project only from %s downwards", top, root)
+	}
+}
+
+// noteSystems tells who begins a project where another system keeps state that gl slice now works on this one.
+func (e *env) noteSystems(root string) {
+	pr, err := project.Open(root)
+	if err != nil {
+		return
+	}
+	for _, other := range pr.Views()[1:] {
+		s := other.System()
+		e.message("note: %s keeps state here, too: gl works on Greenlight's slices from now on, and on %s's with --system %s",
+			s.Name, s.Name, s.Key)
 	}
 }
 

@@ -97,9 +97,6 @@ const tmuxHint = "install it (apt install tmux, brew install tmux)"
 
 // run builds slices.
 func (j *job) run(ctx context.Context) error {
-	if err := j.present(); err != nil {
-		return err
-	}
 	settled, err := drain.Reconcile(ctx, j.pr)
 	for _, r := range settled {
 		j.e.message("warning: %s", endedText(r))
@@ -115,19 +112,40 @@ func (j *job) run(ctx context.Context) error {
 	if err := j.admit(p); err != nil {
 		return err
 	}
-	cfg := j.config(p)
-	if !cfg.Serial && j.pr.Tracker.Format() == "legacy" && !j.o.force {
-		return errors.New("this project keeps its state in STATE.md alone, one file that parallel agents would overwrite for each other: run gl migrate, or gl slice --sequential")
-	}
 	if !j.o.watch && len(j.ids) == 0 && len(p.Ready) == 0 {
+		closeIdle(ctx, j.e, j.pr)
 		return nothingReady(j.e, p)
 	}
-	if why := j.oneByOne(); why != "" && cfg.Serial && len(p.Ready) > 1 && !j.o.sequential {
+	// Who has nothing to launch needs no agent.
+	if err := j.present(); err != nil && len(p.Ready)+len(p.Running)+len(j.ids) > 0 {
+		return err
+	}
+	cfg := j.config(p)
+	if err := j.refused(cfg); err != nil {
+		return err
+	}
+	j.noteSerial(cfg, p)
+	return j.drain(ctx, cfg)
+}
+
+// refused says why the mode isn't for this project.
+func (j *job) refused(cfg drain.Config) error {
+	if cfg.Serial || j.pr.Tracker.Format() != "legacy" || j.o.force {
+		return nil
+	}
+	return errors.New("this project keeps its state in STATE.md alone, one file that parallel agents would overwrite for each other: run gl migrate, or gl slice --sequential")
+}
+
+// noteSerial says why several slices are built one after the other, where nobody asked for that.
+func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
+	if !cfg.Serial || len(p.Ready) < 2 || j.o.sequential {
+		return
+	}
+	if why := j.oneByOne(); why != "" {
 		j.e.message("one after the other, for %s (--runner tmux builds side by side all the same)", why)
-	} else if cfg.Serial && len(p.Ready) > 1 && j.o.runner == "" && !j.o.sequential {
+	} else if j.o.runner == "" {
 		j.e.message("tmux is not on PATH, so slices are built one after the other: %s, or use --runner process", tmuxHint)
 	}
-	return j.drain(ctx, cfg)
 }
 
 // present checks that the agent's program is there, before anything is claimed.
@@ -226,7 +244,7 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 		return err
 	}
 	if cfg.Detach && len(res.Open) > 0 {
-		return j.e.attach(ctx, panes.Session)
+		return j.e.attach(ctx, j.pr, panes.Session)
 	}
 	return j.conclude(cfg, t, res)
 }

@@ -5,12 +5,14 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/drain"
+	"greenlight/internal/fold"
 	"greenlight/internal/plan"
 	"greenlight/internal/tmux"
 )
@@ -42,7 +44,11 @@ func (t *teller) report(r drain.Report) {
 	if len(lines) > 0 {
 		t.clear()
 		for _, l := range lines {
-			t.e.print("%s\n", agent.Clean(l))
+			width := t.e.width()
+			if strings.HasPrefix(l, "   ") { // a command line, for copying
+				width = 0
+			}
+			t.e.print("%s\n", fold.Line(agent.Clean(l), width, 3))
 		}
 	}
 	if r.Plan.Total > 0 {
@@ -194,8 +200,8 @@ func (t *teller) summary(res *drain.Result) {
 		if t.session != nil {
 			show = "gl attach or " + show
 		}
-		e.print("  Going on without this gl: %s. %s shows it, gl stop --all ends it, gl slice --watch takes over\n",
-			strings.Join(ids, ", "), show)
+		e.print("%s\n", fold.Line(fmt.Sprintf("  Going on without this gl: %s. %s shows it, gl stop --all ends it, gl slice --watch takes over",
+			strings.Join(ids, ", "), show), e.width(), 4))
 	}
 	e.print("  %s\n", totals(p))
 }
@@ -217,7 +223,7 @@ func leftOver(e *env, p *plan.Plan) {
 	now := time.Now()
 	for _, ids := range [][]string{p.Failed, p.Stalled, p.Waiting, p.Unknown, p.Running, p.Ready, p.Blocked} {
 		for _, id := range ids {
-			e.print("  %s\n", agent.Clean(p.Why(id, now).String()))
+			e.print("%s\n", fold.Line("  "+agent.Clean(p.Why(id, now).String()), e.width(), 4))
 		}
 	}
 }
@@ -227,12 +233,12 @@ func (t *teller) draw() {
 	if t.live == nil || t.plan == nil {
 		return
 	}
-	line := []rune(agent.Clean(t.liveText(time.Now())))
-	if width, _, err := term.GetSize(int(t.live.Fd())); err == nil && len(line) >= width && width > 1 {
-		line = append(line[:width-2], '…')
+	width, _, err := term.GetSize(int(t.live.Fd()))
+	if err != nil || width < 2 {
+		width = 80
 	}
 	t.shown = true
-	fmt.Fprintf(t.live, "\r\x1b[K%s", string(line))
+	fmt.Fprintf(t.live, "\r\x1b[K%s", t.liveText(time.Now(), width-1))
 }
 
 // clear takes the live line away, for lines that stay.
@@ -243,8 +249,15 @@ func (t *teller) clear() {
 	}
 }
 
-func (t *teller) liveText(now time.Time) string {
+// liveText is the live line in so many columns. What is about the whole is always in it: how much is done, the slots and
+// the time left. Then come as many of the running slices as there is room for; the bar goes first.
+func (t *teller) liveText(now time.Time, width int) string {
 	p := t.plan
+	done := fmt.Sprintf("%d/%d", p.Done, p.Total)
+	rest := fmt.Sprintf(" | %d of %d slots", p.Taken, t.cfg.Max)
+	if eta := t.eta(); eta > 0 {
+		rest += " | about " + plan.Age(eta) + " left"
+	}
 	var running []string
 	for _, id := range p.Running {
 		st := p.State(id)
@@ -252,17 +265,28 @@ func (t *teller) liveText(now time.Time) string {
 		if st.Attempt.Live() && !st.Attempt.Started.IsZero() {
 			s += " " + plan.Age(now.Sub(st.Attempt.Started))
 		}
-		running = append(running, s)
+		running = append(running, agent.Clean(s))
 	}
-	s := fmt.Sprintf("%s %d/%d", bar(p.Done, p.Total, barCells), p.Done, p.Total)
-	if len(running) > 0 {
-		s += " | " + strings.Join(running, ", ")
+	line := bar(p.Done, p.Total, barCells) + " " + done + withMore(running, len(running)) + rest
+	for n := len(running); utf8.RuneCountInString(line) > width && n >= 0; n-- {
+		line = done + withMore(running, n) + rest
 	}
-	s += fmt.Sprintf(" | %d of %d slots", p.Taken, t.cfg.Max)
-	if eta := t.eta(); eta > 0 {
-		s += " | about " + plan.Age(eta) + " left"
+	if r := []rune(line); len(r) > width {
+		return string(r[:width-1]) + "…"
 	}
-	return s
+	return line
+}
+
+// withMore is " | a, b, 3 more": the first n of the list.
+func withMore(list []string, n int) string {
+	shown := list[:n:n]
+	if left := len(list) - n; left > 0 {
+		shown = append(shown, fmt.Sprintf("%d more", left))
+	}
+	if len(shown) == 0 {
+		return ""
+	}
+	return " | " + strings.Join(shown, ", ")
 }
 
 // eta estimates the rest from the mean of what is complete: the work over the slots, but not less than the longest

@@ -53,7 +53,7 @@ func onlySubcommands(c *cobra.Command, a []string) error {
 	if near := c.SuggestionsFor(a[0]); len(near) > 0 {
 		hint = ", did you mean " + strings.Join(near, " or ") + "?"
 	}
-	return usage("unknown command %q for %s%s", a[0], c.CommandPath(), hint)
+	return usage("unknown command %q for %s%s (%[2]s --help lists them all)", a[0], c.CommandPath(), hint)
 }
 
 func newRoadmapTalk(e *env, name, short string) *cobra.Command {

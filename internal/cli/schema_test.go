@@ -120,8 +120,12 @@ func output(t *testing.T, args ...string) []byte {
 func projectOf(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(root, ".greenlight", "slices"), 0o755); err != nil {
-		t.Fatal(err)
+	_, legacy := files["STATE.md"]
+	_, sibling := files["../.planning/STATE.md"]
+	if !legacy && !sibling {
+		if err := os.MkdirAll(filepath.Join(root, ".greenlight", "slices"), 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, text := range files {
 		path := filepath.Join(root, ".greenlight", filepath.FromSlash(name))

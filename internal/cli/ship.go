@@ -87,5 +87,5 @@ func mayShip(p *plan.Plan, now time.Time) error {
 	if len(p.Ready) > 0 {
 		next += ", then gl slice --watch"
 	}
-	return fmt.Errorf("%d of %s not done: %s. Run %s", len(open), plan.Count(p.Total, "slice"), strings.Join(open, ", "), next)
+	return fmt.Errorf("%d of %s not done: %s. Run %s", len(open), plan.Count(p.Total, p.Snapshot.Noun), strings.Join(open, ", "), next)
 }

@@ -37,7 +37,7 @@ slice ends, the next ready one is launched, until nothing runs and nothing is re
 Several run at a time, each in a pane of a private tmux session (gl attach). Without tmux they run one after the other,
 here; with --runner process side by side without panes (gl logs -f ID).
 
-Inside an agent it starts nothing: it prints which slice to build.` + "\n" + exitHelp,
+Inside an agent it starts nothing: it prints which slice to build, or what --dry-run asks for.` + "\n" + exitHelp,
 		Example: `  gl slice                           build what is ready
   gl slice --watch                   drain the graph, several at a time
   gl slice S-07                      build this one, here; also one that has failed before
@@ -79,6 +79,8 @@ func (o *sliceOptions) check(c *cobra.Command) error {
 		return usage("--max must be 1 or more, not %d", o.max)
 	case c.Flags().Changed("interval") && o.interval <= 0:
 		return usage("--interval must be above 0, not %s", o.interval)
+	case o.json && !o.dryRun:
+		return usage("--json goes with --dry-run")
 	}
 	return nil
 }
@@ -112,7 +114,7 @@ func runSlice(ctx context.Context, e *env, o sliceOptions, ids []string) error {
 			return err
 		}
 	}
-	if e.inside() {
+	if e.inside() && !o.dryRun {
 		return sliceInside(e, pr, p, ids)
 	}
 	job, err := newJob(e, pr, o, "slice")

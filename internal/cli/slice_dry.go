@@ -1,11 +1,14 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"time"
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/fold"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 )
@@ -16,6 +19,12 @@ func dryRun(e *env, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) e
 		return err
 	}
 	launch := wouldLaunch(p, j)
+	var refused error
+	if len(launch) > 0 {
+		if refused = j.refused(j.config(p)); refused != nil {
+			launch = nil
+		}
+	}
 	id := "ID"
 	if len(launch) > 0 && p.State(launch[0]).Staged { // its prompt depends on its step
 		id = launch[0]
@@ -23,13 +32,16 @@ func dryRun(e *env, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) e
 	command := j.agent.Command(agent.Job{Prompt: pr.Tracker.Prompt(id), Dir: pr.Root, SessionID: "UUID", Slice: "ID",
 		Instructions: j.text})
 	if o.json {
-		return e.json(dryDoc(p, launch, command))
+		return errors.Join(e.json(dryDoc(p, launch, command)), refused)
 	}
 	e.warn(p)
 	now := time.Now()
+	show := func(label, words string) {
+		e.print("%s\n", fold.Line(strings.TrimRight(label+": "+words, " "), e.width(), 2))
+	}
 	list := func(label string, ids []string, words string) {
 		if len(ids) > 0 || label == "Ready" {
-			e.print("%s (%d): %s\n", label, len(ids), words)
+			show(fmt.Sprintf("%s (%d)", label, len(ids)), words)
 		}
 	}
 	list("Ready", p.Ready, strings.Join(p.Ready, ", "))
@@ -43,10 +55,10 @@ func dryRun(e *env, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) e
 		e.print("Held until %s: %s\n", clock(p.Hold.Until), agent.Clean(p.Hold.Kind))
 	}
 	if len(launch) == 0 {
-		e.print("Would launch: nothing\n")
-		return nil
+		show("Would launch", "nothing")
+		return refused
 	}
-	e.print("Would launch: %s\n", strings.Join(launch, ", "))
+	show("Would launch", strings.Join(launch, ", "))
 	e.print("Command: %s\n", commandLine(shortened(command)))
 	return nil
 }

@@ -14,6 +14,9 @@ func sliceInside(e *env, pr *project.Project, p *plan.Plan, ids []string) error 
 	own := e.getenv("GL_SLICE")
 	switch {
 	case len(ids) > 0:
+		if len(ids) > 1 {
+			e.message("one session builds one slice: run gl slice %s in a terminal for the others", strings.Join(ids[1:], " "))
+		}
 		return e.describe(p, ids[0])
 	case own != "" && p.State(own) != nil:
 		return e.describe(p, own)

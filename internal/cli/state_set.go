@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/near"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -115,6 +116,14 @@ func runSet(ctx context.Context, e *env, id string, words []string) error {
 	}
 	if warning != "" {
 		e.message("%s", warning)
+	}
+	for _, x := range set {
+		if slices.Contains(knownKeys[:], x.key) {
+			continue
+		}
+		if meant := near.Match(x.key, knownKeys[:]); meant != "" {
+			e.message("note: %s is a key that gl doesn't know, and is kept as it is: did you mean %s?", x.key, meant)
+		}
 	}
 	return e.afterSet(pr, id, set, open)
 }

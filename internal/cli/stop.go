@@ -69,6 +69,9 @@ func runStop(ctx context.Context, e *env, ids []string, all, asJSON bool) error 
 	doc := stopDoc{1, []stoppedSlice{}}
 	doc.addDead(dead, ids, all)
 	errs = append(errs, doc.stopAll(ctx, e, pr, recs, asJSON)...)
+	if all {
+		closeIdle(ctx, e, pr)
+	}
 	if asJSON {
 		errs = append(errs, e.json(doc))
 	}

@@ -327,6 +327,8 @@ func notOnPath(a agent.Agent) error {
 	msg := fmt.Sprintf("%s is not on PATH", a.Program)
 	if a.Install != "" {
 		msg += ": install it with " + a.Install
+	} else {
+		msg += fmt.Sprintf(": it is the command of parallel.agents.%s in .greenlight/config.json", a.Name)
 	}
 	return &exitError{exitMissing, errors.New(msg)}
 }

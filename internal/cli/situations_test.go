@@ -1,0 +1,181 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// A situation is where a command line may be typed.
+type situation struct {
+	files  map[string]string // under .greenlight; nil: no project
+	inside bool
+}
+
+// situations are told apart by the column of the table below.
+var situations = []situation{
+	{everyClass, true},
+	{nil, false},
+	{legacy, false},
+	{map[string]string{"../.planning/ROADMAP.md": "# Roadmap\n\n- [x] **Phase 1: Core** - a\n- [ ] **Phase 2: Cart** - b\n",
+		"../.planning/STATE.md": "# Project State\n\nPhase: 2 of 2 (Cart)\nStatus: Ready to plan\n"}, false},
+}
+
+// Each command, with arguments that are right, and the exit codes: inside an agent in a project of slices, outside of any
+// project, in a project that is one STATE.md, and in one of GSD's. There is no agent and no tmux here.
+var inSituations = map[string][4]int{
+	"accept S-2":                      {1, 1, 1, 1},
+	"add-slice name":                  {0, 1, 0, 1},
+	"assess":                          {0, 1, 127, 127},
+	"attach":                          {1, 1, 1, 1},
+	"changelog":                       {0, 1, 0, 0},
+	"check":                           {0, 0, 0, 0},
+	"completion bash":                 {0, 0, 0, 0},
+	"debug S-2":                       {0, 1, 0, 1},
+	"demo --dir .":                    {1, 1, 1, 1},
+	"design":                          {0, 1, 1, 1},
+	"doctor":                          {1, 1, 1, 1},
+	"environment":                     {0, 0, 0, 0},
+	"graph":                           {0, 1, 0, 0},
+	"gsd line":                        {1, 1, 1, 0},
+	"gsd state-snapshot":              {1, 1, 1, 0},
+	"help":                            {0, 0, 0, 0},
+	"init":                            {0, 1, 1, 1},
+	"init --no-agent":                 {1, 0, 1, 0},
+	"install --local --agent codex":   {0, 0, 0, 0},
+	"logs S-2":                        {1, 1, 1, 1},
+	"map":                             {0, 1, 127, 127},
+	"migrate --dry-run":               {0, 1, 0, 1},
+	"pause S-2":                       {0, 1, 0, 1},
+	"quick text":                      {0, 1, 127, 127},
+	"ref isolation":                   {0, 0, 0, 0},
+	"reject S-2 text":                 {1, 1, 1, 1},
+	"resume S-2":                      {1, 1, 1, 1},
+	"retry S-2":                       {0, 1, 0, 1},
+	"roadmap":                         {1, 1, 1, 0},
+	"roadmap archive":                 {0, 1, 1, 1},
+	"roadmap milestone":               {0, 1, 1, 1},
+	"settings":                        {0, 1, 0, 0},
+	"settings get mode":               {0, 1, 0, 0},
+	"settings mode yolo":              {0, 1, 0, 0},
+	"settings model security opus":    {0, 1, 0, 0},
+	"settings profile budget":         {0, 1, 0, 0},
+	"settings set parallel.max 3":     {0, 1, 0, 0},
+	"ship":                            {0, 1, 1, 1},
+	"slice":                           {0, 1, 127, 127},
+	"slice --dry-run":                 {0, 1, 0, 0},
+	"state claim S-2":                 {0, 1, 0, 1},
+	"state note S-2 --decision text":  {0, 1, 0, 1},
+	"state release S-2":               {0, 1, 0, 1},
+	"state render":                    {0, 1, 0, 1},
+	"state set S-2 step=tests":        {0, 1, 0, 1},
+	"state show S-2":                  {0, 1, 0, 1},
+	"status":                          {0, 1, 0, 0},
+	"statusline":                      {0, 0, 0, 0},
+	"stop --all":                      {0, 1, 0, 0},
+	"sw init":                         {0, 0, 0, 0},
+	"sw status":                       {1, 1, 1, 1},
+	"uninstall --local --agent codex": {0, 0, 0, 0},
+	"version":                         {0, 0, 0, 0},
+	"why S-2":                         {0, 1, 0, 1},
+	"wrap":                            {0, 1, 127, 127},
+}
+
+// Every command has its exit code wherever it is typed; what fails says why in one message, outside of a project with what
+// begins one. On a project of one STATE.md and beside GSD's state the documents are as their schemas say, too.
+func TestEveryCommandInEverySituation(t *testing.T) {
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Skip(err)
+	}
+	bin := t.TempDir()
+	if err := os.Symlink(git, filepath.Join(bin, "git")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	t.Setenv("HOME", t.TempDir())
+	top, all := commandTree()
+	seen := map[*cobra.Command]bool{}
+	for line, want := range inSituations {
+		words := strings.Fields(line)
+		c, _, err := top.Find(words)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[c] = true
+		for i, s := range situations {
+			code, _, stderr := s.run(t, words...)
+			if code != want[i] {
+				t.Errorf("%d: gl %s: exit code %d, want %d: %s", i, line, code, want[i], stderr)
+			}
+			if n := strings.Count("\n"+stderr, "\ngl: "); n > 1 || code > exitFailed && n == 0 {
+				t.Errorf("%d: gl %s: exit code %d, %d messages: %s", i, line, code, n, stderr)
+			}
+			if s.files == nil && code != 0 && strings.HasPrefix(stderr, "gl: ROOT") && !strings.Contains(stderr, "init") && !strings.Contains(stderr, "gsd-new") {
+				t.Errorf("gl %s outside of a project doesn't say what begins one: %s", line, stderr)
+			}
+			if i > 1 && c.Flags().Lookup("json") != nil && code == 0 {
+				_, stdout, _ := s.run(t, append(words, "--json")...)
+				if wrong := validate(schemaOf(t, schemaName(c)), object(t, []byte(stdout)), "$"); len(wrong) > 0 {
+					t.Errorf("%d: gl %s --json: %s", i, line, strings.Join(wrong, "\n"))
+				}
+			}
+		}
+	}
+	for _, c := range all {
+		path := c.CommandPath()
+		ours := !strings.HasPrefix(path, "gl sw ") && !strings.HasPrefix(path, "gl gsd state") // whose scripts have a state for each
+		if ours && c.RunE != nil && !c.HasSubCommands() && !seen[c] {
+			t.Errorf("%s: add it to inSituations", path)
+		}
+	}
+}
+
+// Wrong usage is exit code 2, told in one line on stderr that names the help, whichever command it is of.
+func TestWrongUsageOfEveryCommand(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, all := commandTree()
+	s := situations[1] // what is wrong is told before any project is looked for
+	for _, c := range all {
+		words := strings.Fields(c.CommandPath())[1:]
+		if len(words) == 0 || words[0] == "gsd" && len(words) > 1 && words[1] != "line" || c.Name() == "environment" {
+			continue // by GSD's own rules; a topic of help, not a command
+		}
+		lines := [][]string{append(slices.Clip(words), "--no-such-flag")}
+		if c.Args != nil && !strings.Contains(c.Use, "...") && c.Args(c, strings.Fields("1 2 3 4 5 6")) != nil {
+			lines = append(lines, append(slices.Clip(words), "1", "2", "3", "4", "5", "6"))
+		}
+		if c.Args != nil && c.Args(c, nil) != nil {
+			lines = append(lines, words)
+		}
+		for _, line := range lines {
+			code, stdout, stderr := s.run(t, line...)
+			if code != exitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "gl: ") || strings.Contains(stderr, "arg(s)") {
+				t.Errorf("gl %s: exit code %d, %q, %q", strings.Join(line, " "), code, stdout, stderr)
+			}
+		}
+	}
+}
+
+// run runs one command line in a fresh directory; ROOT stands for it in what comes on stderr.
+func (s situation) run(t *testing.T, line ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	root := t.TempDir()
+	if s.files != nil {
+		root = projectOf(t, s.files)
+	}
+	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "GIT_CEILING_DIRECTORIES=" + filepath.Dir(root)}
+	if s.inside {
+		environ = append(environ, "CLAUDECODE=1")
+	}
+	var out, errs bytes.Buffer
+	code = Main(context.Background(), append([]string{"-C", root}, line...), strings.NewReader(""), &out, &errs, environ)
+	return code, out.String(), strings.ReplaceAll(errs.String(), root, "ROOT")
+}
