@@ -146,7 +146,7 @@ func placeOpencode(t *Target, getenv func(string) string) error {
 
 func opencodeCommand(t Target, d doc) File {
 	return File{t.dirs.commands + "/gl-" + flat(d.name) + ".md",
-		[]byte(yaml([2]any{"description", d.description()}) + slashes(bangs(d.body, claudes), "/gl-"))}
+		[]byte(yaml([2]any{"description", d.description()}) + slashes(bangs(d.body, merged), "/gl-"))}
 }
 
 // opencodeAgent denies the agent what it hasn't in the content. Version 2 reads these rules of version 1, too.
@@ -176,9 +176,11 @@ func bangs(body string, form func(command string) string) string {
 	})
 }
 
-// told leaves a command to the model, claudes writes it as Claude Code does.
-func told(command string) string    { return "Run `" + command + "` and read what it prints." }
-func claudes(command string) string { return "!`" + command + "`" }
+// told leaves a command to the model; merged is for opencode, whose model would see stdout alone, and so no refusal.
+func told(command string) string { return "Run `" + command + "` and read what it prints." }
+func merged(command string) string {
+	return "!`" + strings.TrimSuffix(command, " || true") + " 2>&1 || true`"
+}
 
 var banged = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("!`([^`\n]+)`") })
 

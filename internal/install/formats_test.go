@@ -37,7 +37,7 @@ func TestFormats(t *testing.T) {
 		}},
 		{"opencode", map[string]map[string]string{
 			".opencode/commands/gl-slice.md": {"description": `Build: one "slice"`,
-				"": "!`gl --context claude slice $ARGUMENTS || true`\n\n" + fmt.Sprintf(command, "/gl-", "$ARGUMENTS")},
+				"": "!`gl --context claude slice $ARGUMENTS 2>&1 || true`\n\n" + fmt.Sprintf(command, "/gl-", "$ARGUMENTS")},
 			".opencode/commands/gl-help.md": {"description": "Greenlight: help", "": help},
 			".opencode/agents/gl-tester.md": {"description": "Writes tests", "mode": "subagent", "": agent,
 				"permission": `{"bash":"deny","glob":"deny","grep":"deny"}`},
