@@ -182,6 +182,7 @@ func merged(command string) string {
 	return "!`" + strings.TrimSuffix(command, " || true") + " 2>&1 || true`"
 }
 
+// banged is a command that Claude Code runs for the text: !`cmd`.
 var banged = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("!`([^`\n]+)`") })
 
 // slashes writes /gl:NAME as the agent calls its commands.
