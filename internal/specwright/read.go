@@ -123,14 +123,15 @@ func nameOf(raw json.RawMessage) string {
 
 func (r *reader) units(s *State) {
 	for i, raw := range r.list("workUnits") {
-		at := []string{"workUnits", strconv.Itoa(i)}
-		if !isObject(raw) {
-			r.note("%s is no unit, but %.40s", strings.Join(at, "."), raw)
+		doc, err := jsonedit.Parse(raw) // on its own: each value is looked for from the beginning
+		if err != nil {
+			r.note("workUnits.%d is no unit, but %.40s", i, raw)
 			continue
 		}
-		u := Unit{ID: r.text(under(at, "id")...), Description: r.text(under(at, "description")...),
-			Status: r.first(at, "status", "phase"), Dir: r.text(under(at, "workDir")...), place: i}
-		if f, err := strconv.ParseFloat(r.text(under(at, "order")...), 64); err == nil {
+		one := &reader{doc: doc}
+		u := Unit{ID: one.text("id"), Description: one.text("description"), Status: one.first(nil, "status", "phase"),
+			Dir: one.text("workDir"), place: i}
+		if f, err := strconv.ParseFloat(one.text("order"), 64); err == nil {
 			u.Order = &f
 		}
 		s.Units = append(s.Units, u)
