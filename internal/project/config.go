@@ -112,23 +112,32 @@ func (c *Config) parallel(keys map[string]json.RawMessage) error {
 	get("agent", func(raw json.RawMessage) error { return text(raw, &c.Agent) })
 	get("tmux_session_prefix", func(raw json.RawMessage) error { return text(raw, &c.Prefix) })
 	get("agents", func(raw json.RawMessage) error { return commands(raw, &c.Agents) })
-	for key, d := range map[string]struct {
-		unit time.Duration
-		to   *time.Duration
-		zero bool
-	}{
-		"watch_interval_seconds": {time.Second, &c.Interval, false},
-		"stale_minutes":          {time.Minute, &c.StaleAfter, false},
-		"silent_minutes":         {time.Minute, &c.Silent, false},
-		"tool_minutes":           {time.Minute, &c.Tool, false},
-		"result_grace_seconds":   {time.Second, &c.Result, false},
-		"hold_seconds":           {time.Second, &c.Hold, false},
-		"stagger_ms":             {time.Millisecond, &c.Stagger, true},
-	} {
-		get(key, func(raw json.RawMessage) error { return duration(raw, d.unit, d.to, d.zero) })
+	for _, s := range c.spans() {
+		get(s.key, func(raw json.RawMessage) error { return duration(raw, s.unit, s.to, s.zero) })
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)
+}
+
+// A span is a key of the section that is a time: a number of units.
+type span struct {
+	key  string
+	unit time.Duration
+	to   *time.Duration
+	zero bool // may be 0
+}
+
+// spans lists them in the order in which they are shown.
+func (c *Config) spans() []span {
+	return []span{
+		{"watch_interval_seconds", time.Second, &c.Interval, false},
+		{"stale_minutes", time.Minute, &c.StaleAfter, false},
+		{"silent_minutes", time.Minute, &c.Silent, false},
+		{"tool_minutes", time.Minute, &c.Tool, false},
+		{"result_grace_seconds", time.Second, &c.Result, false},
+		{"hold_seconds", time.Second, &c.Hold, false},
+		{"stagger_ms", time.Millisecond, &c.Stagger, true},
+	}
 }
 
 func duration(raw json.RawMessage, unit time.Duration, to *time.Duration, zero bool) error {
