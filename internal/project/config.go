@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/jsonedit"
 )
 
 // A Config is what .greenlight/config.json says about running agents; the defaults where it says nothing.
@@ -62,8 +63,8 @@ func readConfig(path string) (Config, error) {
 func parseConfig(data []byte) (Config, error) {
 	c := DefaultConfig()
 	var file struct{ Parallel, Mode json.RawMessage }
-	if err := json.Unmarshal(stripBOM(data), &file); err != nil {
-		return c, errors.New(jsonError(data, err))
+	if err := jsonedit.Unmarshal(data, &file); err != nil {
+		return c, err
 	}
 	return c, errors.Join(c.mode(file.Mode), c.section(file.Parallel))
 }
@@ -200,20 +201,4 @@ func short(raw json.RawMessage) string {
 		s = s[:60] + "…"
 	}
 	return agent.Clean(s)
-}
-
-// jsonError adds the line to what encoding/json says.
-func jsonError(data []byte, err error) string {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		return fmt.Sprintf("line %d: %v", 1+strings.Count(string(data[:min(int(syntax.Offset), len(data))]), "\n"), err)
-	}
-	return err.Error()
-}
-
-func stripBOM(data []byte) []byte {
-	if len(data) >= 3 && string(data[:3]) == "\ufeff" {
-		return data[3:]
-	}
-	return data
 }
