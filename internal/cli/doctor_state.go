@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"greenlight/internal/jsonedit"
 	"greenlight/internal/plan"
 )
 
@@ -59,7 +60,7 @@ func checkProjectState(x *exam) []finding {
 // wrongTypes says which keys of project-state.json hold something else than what is read.
 func wrongTypes(data []byte) []string {
 	var top map[string]json.RawMessage
-	if json.Unmarshal(trimBOM(data), &top) != nil {
+	if jsonedit.Unmarshal(data, &top) != nil {
 		return []string{"must be an object"}
 	}
 	var bad []string
@@ -74,11 +75,9 @@ func wrongTypes(data []byte) []string {
 	return bad
 }
 
-func trimBOM(data []byte) []byte { return []byte(strings.TrimPrefix(string(data), "\ufeff")) }
-
 func pausedIDs(data []byte) []string {
 	var top struct{ Paused map[string]json.RawMessage }
-	_ = json.Unmarshal(trimBOM(data), &top) // what has other types is told above
+	_ = jsonedit.Unmarshal(data, &top) // what has other types is told above
 	ids := make([]string, 0, len(top.Paused))
 	for id := range top.Paused {
 		ids = append(ids, id)

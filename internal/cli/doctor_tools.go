@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/git"
 	"greenlight/internal/install"
+	"greenlight/internal/jsonedit"
 	"greenlight/internal/near"
 	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
@@ -46,7 +47,7 @@ func checkConfig(x *exam) []finding {
 // others keep settings, too.
 func strayKeys(data []byte) []string {
 	var top, parallel map[string]json.RawMessage
-	if json.Unmarshal(trimBOM(data), &top) != nil {
+	if jsonedit.Unmarshal(data, &top) != nil {
 		return nil
 	}
 	_ = json.Unmarshal(top["parallel"], &parallel) // of another type: an error already

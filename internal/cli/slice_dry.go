@@ -34,6 +34,12 @@ func dryRun(e *env, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) e
 	if o.json {
 		return errors.Join(e.json(dryDoc(p, launch, command)), refused)
 	}
+	e.tellDry(p, launch, command)
+	return refused
+}
+
+// tellDry tells the plan, and what would be launched of it by which command.
+func (e *env) tellDry(p *plan.Plan, launch, command []string) {
 	e.warn(p)
 	now := time.Now()
 	show := func(label, words string) {
@@ -56,11 +62,10 @@ func dryRun(e *env, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) e
 	}
 	if len(launch) == 0 {
 		show("Would launch", "nothing")
-		return refused
+		return
 	}
 	show("Would launch", strings.Join(launch, ", "))
 	e.print("Command: %s\n", commandLine(shortened(command)))
-	return nil
 }
 
 // wouldLaunch is what the first round would start.

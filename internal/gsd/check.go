@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"greenlight/internal/jsonedit"
 	"greenlight/internal/plan"
 	"greenlight/internal/tracker"
 )
@@ -55,8 +56,8 @@ func (c *checker) config() {
 	if err != nil {
 		return // there needn't be one
 	}
-	var doc map[string]any
-	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &doc); err != nil {
+	var doc map[string]json.RawMessage
+	if err := jsonedit.Unmarshal(data, &doc); err != nil {
 		c.bad(path, "correct it by hand", "is no JSON object (%v), so GSD's defaults count", err)
 	}
 }

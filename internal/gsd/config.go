@@ -1,10 +1,10 @@
 package gsd
 
 import (
-	"bytes"
-	"encoding/json"
 	"path/filepath"
 	"strings"
+
+	"greenlight/internal/jsonedit"
 )
 
 // Config is what gl heeds of .planning/config.json. What is missing or of another type has GSD's default.
@@ -25,7 +25,7 @@ func ReadConfig(p Place) Config {
 		data, _ = readStart(filepath.Join(p.Root, ".planning", "config.json"))
 	}
 	var doc map[string]any
-	_ = json.Unmarshal(bytes.TrimPrefix(data, []byte("\ufeff")), &doc) // the defaults stand for what can't be read
+	_ = jsonedit.Unmarshal(data, &doc) // the defaults stand for what can't be read
 	is := func(key string, want any) bool { return lookUp(doc, key) == want }
 	return Config{
 		Compact:     is("statusline.state_format", "compact"),

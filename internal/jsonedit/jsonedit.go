@@ -27,18 +27,28 @@ func Parse(data []byte) (*Doc, error) {
 		return &Doc{text: []byte("{}\n")}, nil
 	}
 	var v json.RawMessage // not any, which has no place for a number like 1e400
-	if err := json.Unmarshal(body, &v); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			line := 1 + bytes.Count(body[:min(int(syntax.Offset), len(body))], []byte("\n"))
-			err = fmt.Errorf("line %d: %w", line, err)
-		}
+	if err := Unmarshal(body, &v); err != nil {
 		return nil, err
 	}
 	if bytes.TrimSpace(v)[0] != '{' {
 		return nil, errors.New("not a JSON object")
 	}
 	return &Doc{text: slices.Clone(data)}, nil
+}
+
+// Unmarshal is encoding/json's, for a text that may begin with a byte order mark; an error in the JSON names its line.
+func Unmarshal(data []byte, v any) error {
+	body := bytes.TrimPrefix(data, []byte(bom))
+	return atLine(body, json.Unmarshal(body, v))
+}
+
+func atLine(body []byte, err error) error {
+	var syntax *json.SyntaxError
+	if !errors.As(err, &syntax) {
+		return err
+	}
+	line := 1 + bytes.Count(body[:min(int(syntax.Offset), len(body))], []byte("\n"))
+	return fmt.Errorf("line %d: %w", line, err)
 }
 
 // Bytes returns the text as it is now.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/jsonedit"
 )
 
 // A Config is what .greenlight/config.json says about running agents; the defaults where it says nothing.
@@ -62,8 +63,8 @@ func readConfig(path string) (Config, error) {
 func parseConfig(data []byte) (Config, error) {
 	c := DefaultConfig()
 	var file struct{ Parallel, Mode json.RawMessage }
-	if err := json.Unmarshal(stripBOM(data), &file); err != nil {
-		return c, errors.New(jsonError(data, err))
+	if err := jsonedit.Unmarshal(data, &file); err != nil {
+		return c, err
 	}
 	return c, errors.Join(c.mode(file.Mode), c.section(file.Parallel))
 }
@@ -112,23 +113,32 @@ func (c *Config) parallel(keys map[string]json.RawMessage) error {
 	get("agent", func(raw json.RawMessage) error { return text(raw, &c.Agent) })
 	get("tmux_session_prefix", func(raw json.RawMessage) error { return text(raw, &c.Prefix) })
 	get("agents", func(raw json.RawMessage) error { return commands(raw, &c.Agents) })
-	for key, d := range map[string]struct {
-		unit time.Duration
-		to   *time.Duration
-		zero bool
-	}{
-		"watch_interval_seconds": {time.Second, &c.Interval, false},
-		"stale_minutes":          {time.Minute, &c.StaleAfter, false},
-		"silent_minutes":         {time.Minute, &c.Silent, false},
-		"tool_minutes":           {time.Minute, &c.Tool, false},
-		"result_grace_seconds":   {time.Second, &c.Result, false},
-		"hold_seconds":           {time.Second, &c.Hold, false},
-		"stagger_ms":             {time.Millisecond, &c.Stagger, true},
-	} {
-		get(key, func(raw json.RawMessage) error { return duration(raw, d.unit, d.to, d.zero) })
+	for _, s := range c.spans() {
+		get(s.key, func(raw json.RawMessage) error { return duration(raw, s.unit, s.to, s.zero) })
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)
+}
+
+// A span is a key of the section that is a time: a number of units.
+type span struct {
+	key  string
+	unit time.Duration
+	to   *time.Duration
+	zero bool // may be 0
+}
+
+// spans lists them in the order in which they are shown.
+func (c *Config) spans() []span {
+	return []span{
+		{"watch_interval_seconds", time.Second, &c.Interval, false},
+		{"stale_minutes", time.Minute, &c.StaleAfter, false},
+		{"silent_minutes", time.Minute, &c.Silent, false},
+		{"tool_minutes", time.Minute, &c.Tool, false},
+		{"result_grace_seconds", time.Second, &c.Result, false},
+		{"hold_seconds", time.Second, &c.Hold, false},
+		{"stagger_ms", time.Millisecond, &c.Stagger, true},
+	}
 }
 
 func duration(raw json.RawMessage, unit time.Duration, to *time.Duration, zero bool) error {
@@ -191,20 +201,4 @@ func short(raw json.RawMessage) string {
 		s = s[:60] + "…"
 	}
 	return agent.Clean(s)
-}
-
-// jsonError adds the line to what encoding/json says.
-func jsonError(data []byte, err error) string {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
-		return fmt.Sprintf("line %d: %v", 1+strings.Count(string(data[:min(int(syntax.Offset), len(data))]), "\n"), err)
-	}
-	return err.Error()
-}
-
-func stripBOM(data []byte) []byte {
-	if len(data) >= 3 && string(data[:3]) == "\ufeff" {
-		return data[3:]
-	}
-	return data
 }

@@ -219,7 +219,7 @@ func (s *Settings) put(raw json.RawMessage, path ...string) error {
 // reads makes sure that gl's own reader finds the value: it doesn't tell "Mode" from "mode", and takes the last.
 func (s *Settings) reads(raw json.RawMessage, path []string) error {
 	var file struct{ Parallel, Mode json.RawMessage }
-	if err := json.Unmarshal(stripBOM(s.doc.Bytes()), &file); err != nil {
+	if err := jsonedit.Unmarshal(s.doc.Bytes(), &file); err != nil {
 		return fmt.Errorf("%s: %w", configFile, err)
 	}
 	got := raw

@@ -6,7 +6,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"greenlight/internal/agent"
@@ -43,17 +42,16 @@ func knownSettings() []knownSetting {
 		{"mode", rawJSON(c.Mode), modeSetting},
 		{"model_profile", rawJSON(defaultProfile), profileSetting},
 	}
-	for _, s := range []struct {
-		key   string
-		value any
-	}{
-		{"max", c.Max}, {"agent", c.Agent}, {"agents", map[string]any{}}, {"claude_flags", strings.Join(c.Flags, " ")},
-		{"tmux_session_prefix", c.Prefix}, {"watch_interval_seconds", c.Interval / time.Second},
-		{"stale_minutes", c.StaleAfter / time.Minute}, {"silent_minutes", c.Silent / time.Minute},
-		{"tool_minutes", c.Tool / time.Minute}, {"result_grace_seconds", c.Result / time.Second},
-		{"hold_seconds", c.Hold / time.Second}, {"stagger_ms", c.Stagger / time.Millisecond},
-	} {
-		list = append(list, knownSetting{"parallel." + s.key, rawJSON(s.value), parsedSetting})
+	parallel := func(key string, value any) {
+		list = append(list, knownSetting{"parallel." + key, rawJSON(value), parsedSetting})
+	}
+	parallel("max", c.Max)
+	parallel("agent", c.Agent)
+	parallel("agents", map[string]any{})
+	parallel("claude_flags", strings.Join(c.Flags, " "))
+	parallel("tmux_session_prefix", c.Prefix)
+	for _, s := range c.spans() {
+		parallel(s.key, *s.to/s.unit)
 	}
 	for _, key := range []string{"security_scan", "visual_checkpoint", "auto_parallel", "run_full_suite_after_slice"} {
 		list = append(list, knownSetting{"workflow." + key, nil, boolSetting})

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/jsonedit"
 	"greenlight/internal/plan"
 )
 
@@ -41,7 +42,7 @@ func ReadConfig(root string) Config {
 		Commands struct{ Build any }
 	}
 	if err == nil {
-		err = json.Unmarshal([]byte(strings.TrimPrefix(string(data), "\ufeff")), &file)
+		err = jsonedit.Unmarshal(data, &file)
 	}
 	if err == nil && len(file.Gates) > 0 && string(file.Gates) != "null" {
 		c.Gates, err = enabled(file.Gates)
