@@ -35,13 +35,27 @@ func dryRun(e *env, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) e
 		return errors.Join(e.json(dryDoc(p, launch, command)), refused)
 	}
 	e.warn(p)
-	now := time.Now()
-	show := func(label, words string) {
-		e.print("%s\n", fold.Line(strings.TrimRight(label+": "+words, " "), e.width(), 2))
+	e.dryLists(p)
+	if len(launch) == 0 {
+		e.dryLine("Would launch", "nothing")
+		return refused
 	}
+	e.dryLine("Would launch", strings.Join(launch, ", "))
+	e.print("Command: %s\n", commandLine(shortened(command)))
+	return nil
+}
+
+// dryLine is a line of a dry run, broken between ids.
+func (e *env) dryLine(label, words string) {
+	e.print("%s\n", fold.Line(strings.TrimRight(label+": "+words, " "), e.width(), 2))
+}
+
+// dryLists shows where each slice stands.
+func (e *env) dryLists(p *plan.Plan) {
+	now := time.Now()
 	list := func(label string, ids []string, words string) {
 		if len(ids) > 0 || label == "Ready" {
-			show(fmt.Sprintf("%s (%d)", label, len(ids)), words)
+			e.dryLine(fmt.Sprintf("%s (%d)", label, len(ids)), words)
 		}
 	}
 	list("Ready", p.Ready, strings.Join(p.Ready, ", "))
@@ -54,13 +68,6 @@ func dryRun(e *env, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) e
 	if p.Hold != nil {
 		e.print("Held until %s: %s\n", clock(p.Hold.Until), agent.Clean(p.Hold.Kind))
 	}
-	if len(launch) == 0 {
-		show("Would launch", "nothing")
-		return refused
-	}
-	show("Would launch", strings.Join(launch, ", "))
-	e.print("Command: %s\n", commandLine(shortened(command)))
-	return nil
 }
 
 // wouldLaunch is what the first round would start.
