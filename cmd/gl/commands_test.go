@@ -131,12 +131,13 @@ func pidIn(ts *testscript.TestScript, args []string) int {
 }
 
 // nobody WORD: no process on this machine has the word in its command line or its environment. With $WORK it says that
-// nothing a script started is left.
+// nothing a script started is left; $WORK of quick.txtar is no part of quick_kill.txtar's, which may run beside it.
 func nobody(ts *testscript.TestScript, neg bool, args []string) {
 	all := []string{"axeww", "-o", "pid,command"}
 	if runtime.GOOS == "darwin" {
 		all = []string{"-axEww", "-o", "pid,command"}
 	}
+	word := regexp.MustCompile(regexp.QuoteMeta(args[0]) + `\b`)
 	deadline := time.Now().Add(patience)
 	for {
 		cmd := exec.Command("ps", all...)
@@ -145,7 +146,7 @@ func nobody(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		var left []string
 		for _, line := range bytes.Split(out, []byte("\n")) {
-			if bytes.Contains(line, []byte(args[0])) {
+			if word.Match(line) {
 				left = append(left, string(line[:min(len(line), 300)]))
 			}
 		}

@@ -41,13 +41,26 @@ func dryRun(e *env, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) e
 // tellDry tells the plan, and what would be launched of it by which command.
 func (e *env) tellDry(p *plan.Plan, launch, command []string) {
 	e.warn(p)
-	now := time.Now()
-	show := func(label, words string) {
-		e.print("%s\n", fold.Line(strings.TrimRight(label+": "+words, " "), e.width(), 2))
+	e.dryLists(p)
+	if len(launch) == 0 {
+		e.dryLine("Would launch", "nothing")
+		return
 	}
+	e.dryLine("Would launch", strings.Join(launch, ", "))
+	e.print("Command: %s\n", commandLine(shortened(command)))
+}
+
+// dryLine is a line of a dry run, broken between ids.
+func (e *env) dryLine(label, words string) {
+	e.print("%s\n", fold.Line(strings.TrimRight(label+": "+words, " "), e.width(), 2))
+}
+
+// dryLists shows where each slice stands.
+func (e *env) dryLists(p *plan.Plan) {
+	now := time.Now()
 	list := func(label string, ids []string, words string) {
 		if len(ids) > 0 || label == "Ready" {
-			show(fmt.Sprintf("%s (%d)", label, len(ids)), words)
+			e.dryLine(fmt.Sprintf("%s (%d)", label, len(ids)), words)
 		}
 	}
 	list("Ready", p.Ready, strings.Join(p.Ready, ", "))
@@ -60,12 +73,6 @@ func (e *env) tellDry(p *plan.Plan, launch, command []string) {
 	if p.Hold != nil {
 		e.print("Held until %s: %s\n", clock(p.Hold.Until), agent.Clean(p.Hold.Kind))
 	}
-	if len(launch) == 0 {
-		show("Would launch", "nothing")
-		return
-	}
-	show("Would launch", strings.Join(launch, ", "))
-	e.print("Command: %s\n", commandLine(shortened(command)))
 }
 
 // wouldLaunch is what the first round would start.
