@@ -51,7 +51,7 @@ func runAttempt(ctx context.Context, e *env, args []string) error {
 		return err
 	}
 	if o.pane {
-		show("\n" + agent.Clean(endedText(final)))
+		show("\n" + agent.Clean(endedText(final, pr.Flags())))
 	}
 	time.Sleep(yield)
 	err = pr.Tracker.Refresh(ctx)
@@ -110,7 +110,7 @@ func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
 	if err != nil || rec.Token != o.token || rec.Phase != plan.Claimed {
 		return nil, nil, &exitError{exitFailed, attempt.ErrLate}
 	}
-	return pr.View(rec.System), rec, nil
+	return pr.Whose(rec), rec, nil
 }
 
 func newWrapper(e *env, pr *project.Project, stop <-chan os.Signal, show func(line string)) (*attempt.Wrapper, error) {
