@@ -99,14 +99,8 @@ func (c *checker) drift(s *survey) {
 	if !ok || len(s.dirs) == 0 {
 		return
 	}
-	plans, summaries := 0, 0
-	for i := range s.phases {
-		ph := &s.phases[i]
-		if d := s.dirs[ph.Key]; d != nil && (ph.Milestone == "" || ph.Milestone == roadmapPatterns().version.FindString(s.pos.Milestone)) {
-			plans += d.Plans
-			summaries += d.Summaries
-		}
-	}
+	f := ReadFacts(s.place, s.front.stored("milestone"), false) // what a sync would count
+	plans, summaries := f.TotalPlans, f.CompletedPlans
 	total, completed := leading(v, "total_plans"), leading(v, "completed_plans")
 	if total != "" && completed != "" && (atoi(total) != plans || atoi(completed) != summaries) {
 		c.add(c.place.State(), "gl gsd state sync", "counts %s of %s plans as completed, and the phase directories have %d of %d",
