@@ -275,6 +275,14 @@ func (st *State) lastDetail() string {
 	return a.Detail
 }
 
+// TestCount is "42 tests"; "" where the format counts none.
+func (it *Item) TestCount() string {
+	if it.Staged && it.Tests == 0 {
+		return ""
+	}
+	return Count(it.Tests, "test")
+}
+
 // Count is a number with its noun: "1 test", "42 tests".
 func Count(n int, noun string) string {
 	if n == 1 {
