@@ -94,7 +94,7 @@ func runRoadmap(e *env, asJSON bool) error {
 	file, begin, read := roadmapOf(pr)
 	data, err := os.ReadFile(filepath.Join(pr.Root, filepath.FromSlash(file)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no %s: %s to plan one", file, begin)
+		return fmt.Errorf("there is no %s: %s", file, begin)
 	}
 	if err != nil {
 		return err
@@ -124,9 +124,9 @@ func runRoadmap(e *env, asJSON bool) error {
 // roadmapOf is where the roadmap of the system that counts is, relative to the root, how one begins, and what reads it.
 func roadmapOf(pr *project.Project) (file, begin string, read func(text string) roadmap) {
 	if g, ok := pr.Tracker.(*gsd.Tracker); ok {
-		return g.RoadmapFile(), "type /gsd-new-project in Claude Code", readGsdRoadmap
+		return g.RoadmapFile(), g.Begin(), readGsdRoadmap
 	}
-	return roadmapFile, "run gl roadmap milestone", readRoadmap
+	return roadmapFile, "run gl roadmap milestone to plan one", readRoadmap
 }
 
 // withRoadmap is the view of the first system that has a roadmap; the project itself where none has.

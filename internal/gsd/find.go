@@ -170,6 +170,18 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
+// choose is how one of the project's workstreams is chosen.
+func (p Place) choose() string {
+	list, _ := os.ReadDir(filepath.Join(p.Planning, "workstreams"))
+	var names []string
+	for _, d := range list {
+		if d.IsDir() && validName(d.Name()) {
+			names = append(names, d.Name())
+		}
+	}
+	return "set GSD_WORKSTREAM to " + strings.Join(names, " or ")
+}
+
 // hasDirs says whether a directory has directories in it.
 func hasDirs(path string) bool {
 	list, err := os.ReadDir(path)

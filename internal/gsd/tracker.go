@@ -74,6 +74,14 @@ func (t *Tracker) RoadmapFile() string {
 	return p.rel(p.Roadmap())
 }
 
+// Begin is what leads to a roadmap where there is none.
+func (t *Tracker) Begin() string {
+	if p := t.place(); p.NoWorkstream {
+		return p.choose()
+	}
+	return "type " + t.slash("new-project") + " in Claude Code to plan one"
+}
+
 // Load reads the roadmap, the phase directories and STATE.md.
 func (t *Tracker) Load() (*tracker.Contents, error) {
 	claims, err := t.readClaims()
