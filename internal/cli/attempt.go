@@ -119,7 +119,7 @@ func newWrapper(e *env, pr *project.Project, stop <-chan os.Signal, show func(li
 		return nil, err
 	}
 	return &attempt.Wrapper{
-		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: agent.ScrubEnv(e.environ), Stop: stop,
+		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: append(agent.ScrubEnv(e.environ), pr.AgentEnv()...), Stop: stop,
 		Limits: attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
 		Print:  func(ev agent.Event) { show(eventText(ev)) },
 	}, nil

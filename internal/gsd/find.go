@@ -49,7 +49,7 @@ func Find(dir string, getenv func(string) string) (Place, bool) {
 }
 
 func workstream(root, planning string, getenv func(string) string) Place {
-	name := getenv("GSD_WORKSTREAM")
+	name := getenv(workstreamKey)
 	if name == "" {
 		name = storedWorkstream(planning, getenv)
 	}

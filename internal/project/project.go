@@ -28,6 +28,7 @@ type Project struct {
 	ConfigErr error
 
 	used []tracked // by all the systems that it uses, the one that counts by itself first
+	part string    // of the system that counts: tracker.Parted
 	all  []tracked // those that are looked at, the one that counts first
 }
 

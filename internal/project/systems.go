@@ -112,7 +112,23 @@ func (p *Project) as(all []tracked) *Project {
 
 // Has says whether the attempt is at an item of the system that counts, or at a task, which belongs to none.
 func (p *Project) Has(r *attempt.Record) bool {
-	return r.IsTask() || r.System == p.System().Key || r.System == "" && p.System().Key == greenlight
+	return r.IsTask() || r.System == p.Key() || r.System == "" && p.Key() == greenlight
+}
+
+// Key says in a record whose item it is: the system, and the part of the project where it has parts.
+func (p *Project) Key() string {
+	if p.part == "" {
+		return p.System().Key
+	}
+	return p.System().Key + "/" + p.part
+}
+
+// AgentEnv is what agents are told of it, KEY=VALUE.
+func (p *Project) AgentEnv() []string {
+	if t, ok := p.Tracker.(tracker.Parted); ok {
+		return t.Env()
+	}
+	return nil
 }
 
 // View is the project as the system with that key sees it, "" for Greenlight; as it is, where it doesn't use that one.
@@ -128,8 +144,13 @@ func (p *Project) View(system string) *Project {
 // Whose is the project as the system whose item the attempt is at sees it. Where that one's files have gone in the
 // meantime, nobody has the item: another system may have one of the same name, which is none of the attempt's business.
 func (p *Project) Whose(r *attempt.Record) *Project {
-	if v := p.View(r.System); v.Has(r) {
+	system, part, _ := strings.Cut(r.System, "/")
+	v := p.View(system)
+	if v.Has(r) {
 		return v
+	}
+	if t, ok := v.Tracker.(tracker.Parted); ok && v.System().Key == system {
+		return p.as([]tracked{{v.System(), t.In(part)}})
 	}
 	return p.as([]tracked{{System{Key: r.System, Name: r.System}, stateless{p.Root}}})
 }
@@ -156,7 +177,12 @@ func (p *Project) use(all []tracked) {
 	p.all = all
 	p.Tracker = all[0].Tracker
 	p.Slices, _ = p.Tracker.(*slice.Store)
-	if len(p.used) > 1 {
+	p.part = ""
+	if t, ok := p.Tracker.(tracker.Parted); ok {
+		p.part = t.Part()
+		p.Tracker = t.In(p.part)
+	}
+	if len(p.used) > 1 || p.part != "" {
 		p.Runs = p.Runs.Of(p.Has)
 	}
 }
