@@ -68,7 +68,7 @@ func Admit(p *plan.Plan, req Request, now time.Time) error {
 		refuse.Taken = true
 	}
 	if req.Named && (st.Class == plan.Active || st.Class == plan.Done) {
-		refuse.Reason.Next = append(refuse.Reason.Next, "gl slice "+req.ID+" --force")
+		refuse.Reason.Next = append(refuse.Reason.Next, "gl slice "+req.ID+" --force"+p.Snapshot.Flags)
 	}
 	return refuse
 }
@@ -130,7 +130,7 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 
 // next is the number of the slice's next attempt.
 func (s *Store) next(slice string) (int, error) {
-	all, err := s.Index()
+	all, err := s.names()
 	if err != nil {
 		return 0, err
 	}

@@ -36,7 +36,7 @@ func Judge(r *Record, it plan.Item) Verdict {
 func judge(r *Record, it plan.Item) Verdict {
 	e := r.Evidence
 	if plan.Classify(it.Status) == plan.Done {
-		return Verdict{Outcome: plan.Complete, Detail: plan.Count(it.Tests, "test")}
+		return Verdict{Outcome: plan.Complete, Detail: it.TestCount()}
 	}
 	if e == nil {
 		e = &Evidence{}

@@ -18,7 +18,10 @@ import (
 )
 
 // A Store is the directory of a project's attempts, .greenlight/runs.
-type Store struct{ dir string }
+type Store struct {
+	dir  string
+	mine func(*Record) bool // nil for all
+}
 
 const schemaVersion = 1
 
@@ -28,6 +31,10 @@ var outcomes = []plan.Outcome{plan.Complete, plan.Advanced, plan.FailedOut, plan
 
 // OpenStore returns the store in dir, which needn't exist yet.
 func OpenStore(dir string) *Store { return &Store{dir: dir} }
+
+// Of is the store as one of several systems of state sees it, which share numbers and slots: two may have an item of the
+// same id, and then Index, History and MarkRetried tell of the records that are its own.
+func (s *Store) Of(mine func(*Record) bool) *Store { return &Store{dir: s.dir, mine: mine} }
 
 // Dir is the store's directory; hold.json, stop.json and the drain's lock are in it.
 func (s *Store) Dir() string { return s.dir }
@@ -111,8 +118,34 @@ type Entry struct {
 	Outcome plan.Outcome // "" for an attempt that isn't settled
 }
 
-// Index returns the attempts of every slice, oldest first, from two directory reads.
+// Index returns the attempts of every slice, oldest first, from two directory reads; where the store is one of several
+// systems', the records are read, too. One that can't be read is everybody's.
 func (s *Store) Index() (map[string][]Entry, error) {
+	all, err := s.names()
+	if err != nil || s.mine == nil {
+		return all, err
+	}
+	for id, entries := range all {
+		own := slices.DeleteFunc(entries, func(e Entry) bool {
+			r, err := s.get(e)
+			return err == nil && !s.mine(r)
+		})
+		if all[id] = own; len(own) == 0 {
+			delete(all, id)
+		}
+	}
+	return all, nil
+}
+
+// get reads the record of an entry.
+func (s *Store) get(e Entry) (*Record, error) {
+	if e.Outcome == "" {
+		return s.Get(e.Slice, e.N) // settled in the meantime, maybe
+	}
+	return s.read(s.donePath(e.Slice, e.N, e.Outcome), e.Slice, e.N)
+}
+
+func (s *Store) names() (map[string][]Entry, error) {
 	all := make(map[string][]Entry)
 	for _, dir := range []string{s.doneDir(), s.LiveDir()} {
 		entries, err := list(dir)
@@ -215,10 +248,9 @@ func (s *Store) MarkRetried(slice string) error {
 		if e.Outcome == "" {
 			continue
 		}
-		path := s.donePath(e.Slice, e.N, e.Outcome)
-		r, err := s.read(path, e.Slice, e.N)
+		r, err := s.get(e)
 		if err != nil {
-			return &BadRecord{Path: path, Err: err}
+			return &BadRecord{Path: s.donePath(e.Slice, e.N, e.Outcome), Err: err}
 		}
 		if r.Retried {
 			return nil

@@ -51,7 +51,7 @@ func runAttempt(ctx context.Context, e *env, args []string) error {
 		return err
 	}
 	if o.pane {
-		show("\n" + agent.Clean(endedText(final)))
+		show("\n" + agent.Clean(endedText(final, pr.Flags())))
 	}
 	time.Sleep(yield)
 	err = pr.Tracker.Refresh(ctx)
@@ -110,7 +110,7 @@ func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
 	if err != nil || rec.Token != o.token || rec.Phase != plan.Claimed {
 		return nil, nil, &exitError{exitFailed, attempt.ErrLate}
 	}
-	return pr.View(rec.System), rec, nil
+	return pr.Whose(rec), rec, nil
 }
 
 func newWrapper(e *env, pr *project.Project, stop <-chan os.Signal, show func(line string)) (*attempt.Wrapper, error) {
@@ -119,7 +119,7 @@ func newWrapper(e *env, pr *project.Project, stop <-chan os.Signal, show func(li
 		return nil, err
 	}
 	return &attempt.Wrapper{
-		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: agent.ScrubEnv(e.environ), Stop: stop,
+		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: append(agent.ScrubEnv(e.environ), pr.AgentEnv()...), Stop: stop,
 		Limits: attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
 		Print:  func(ev agent.Event) { show(eventText(ev)) },
 	}, nil

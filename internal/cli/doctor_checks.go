@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/proc"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
+	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
 
@@ -235,6 +236,8 @@ func checkFiles(x *exam) []finding {
 		case st != nil && w.Message == st.Corrupt:
 		case w.Path == projectPath || w.Path == graphPath && x.p.Snapshot.Unsure != "":
 		case strings.HasPrefix(w.Path, ".greenlight/runs/live/"):
+		case st == nil && !strings.HasPrefix(w.Path, statedir.Name+"/"): // a sibling's: what helps is in the message
+			all = append(all, found(isWarning, w.Path, w.Message, ""))
 		case st == nil:
 			all = append(all, found(isWarning, w.Path, w.Message, "edit, rename or remove "+w.Path))
 		case strings.HasPrefix(w.Message, "deps ("):

@@ -121,7 +121,7 @@ func fixLeftovers(ctx context.Context, pr *project.Project) ([]string, error) {
 		if err != nil || final.Phase != plan.Settled || r.State() != proc.Dead {
 			continue
 		}
-		settler := pr.View(r.System).Settler()
+		settler := pr.Whose(r).Settler()
 		_, err = settler.Settle(ctx, r)
 		errs = append(errs, err)
 		if !pr.Runs.IsOpen(r.Name()) {

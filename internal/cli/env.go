@@ -150,13 +150,22 @@ func (e *env) resolve(p *plan.Plan, id string) (string, error) {
 	}
 	match, note, err := slice.Resolve(id, p.IDs())
 	if err != nil {
-		return "", cmp.Or(elsewhere(p, id), err)
+		return "", cmp.Or[error](elsewhere(p, id), inWords{err, p.Snapshot.Noun})
 	}
 	if note != "" {
 		e.message("%s", note)
 	}
 	return match, nil
 }
+
+// inWords is an error about slices in the words of a system that calls them otherwise.
+type inWords struct {
+	err  error
+	noun string
+}
+
+func (w inWords) Error() string { return strings.Replace(w.err.Error(), "slice", w.noun, 1) }
+func (w inWords) Unwrap() error { return w.err }
 
 // elsewhere says which other system of the project has an item of that id; nil for none.
 func elsewhere(p *plan.Plan, id string) error {

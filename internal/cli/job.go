@@ -99,7 +99,7 @@ const tmuxHint = "install it (apt install tmux, brew install tmux)"
 func (j *job) run(ctx context.Context) error {
 	settled, err := drain.Reconcile(ctx, j.pr)
 	for _, r := range settled {
-		j.e.message("warning: %s", endedText(r))
+		j.e.message("warning: %s", endedText(r, j.pr.Whose(r).Flags()))
 	}
 	if err != nil {
 		return err

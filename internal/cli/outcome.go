@@ -21,7 +21,7 @@ func outcomeText(o plan.Outcome, detail string) string {
 }
 
 // endedText is the line of a settled attempt: "S-4 complete (42 tests)".
-func endedText(rec *attempt.Record) string {
+func endedText(rec *attempt.Record, flags string) string {
 	switch rec.Outcome {
 	case plan.Complete:
 		if rec.Detail == "" {
@@ -29,7 +29,7 @@ func endedText(rec *attempt.Record) string {
 		}
 		return fmt.Sprintf("%s complete (%s)", rec.Label(), rec.Detail)
 	case plan.FailedOut, plan.Hung, plan.StalledOut, plan.Crashed:
-		return fmt.Sprintf("%s %s (%s, gl logs %s)", rec.Label(), rec.Outcome, rec.Detail, rec.Label())
+		return fmt.Sprintf("%s %s (%s, gl logs %s%s)", rec.Label(), rec.Outcome, rec.Detail, rec.Label(), flags)
 	case plan.WaitingOut:
 		return fmt.Sprintf("%s is %s", rec.Label(), rec.Detail)
 	case plan.Interrupted: // whose detail says it again, and where

@@ -102,13 +102,13 @@ func (t *teller) turnover(r drain.Report) []string {
 		t.greeted = true
 		lines := t.greeting(r)
 		for _, rec := range r.Ended {
-			lines = append(lines, t.ended(rec))
+			lines = append(lines, t.ended(rec, r.Plan.Snapshot.Flags))
 		}
 		return lines
 	}
 	var lines []string
 	for _, rec := range r.Ended {
-		line := t.ended(rec)
+		line := t.ended(rec, r.Plan.Snapshot.Flags)
 		if len(launched) > 0 {
 			line += " -> launched " + launched[0].Label()
 			launched = launched[1:]
@@ -147,7 +147,7 @@ func (t *teller) greeting(r drain.Report) []string {
 	case t.session != nil:
 		lines = append(lines, "   attach with: "+commandLine(t.session.AttachArgv())+"  (or: gl attach)")
 	case !t.cfg.Foreground:
-		lines = append(lines, "   watch one with: gl logs -f "+ids[0])
+		lines = append(lines, "   watch one with: gl logs -f "+ids[0]+r.Plan.Snapshot.Flags)
 	}
 	return lines
 }
@@ -163,12 +163,12 @@ func called(p *plan.Plan, rec *attempt.Record) string {
 	return ""
 }
 
-func (t *teller) ended(rec *attempt.Record) string {
+func (t *teller) ended(rec *attempt.Record, flags string) string {
 	if rec.Outcome == plan.Complete && !rec.IsTask() && rec.StartedAt != nil && rec.EndedAt != nil {
 		t.spent += rec.EndedAt.Sub(*rec.StartedAt)
 		t.complete++
 	}
-	return endedText(rec)
+	return endedText(rec, flags)
 }
 
 // summary is the end of a run: its totals, and the reason of each slice left.
@@ -196,12 +196,12 @@ func (t *teller) summary(res *drain.Result) {
 		for i, rec := range res.Open {
 			ids[i] = rec.Slice
 		}
-		show := "gl logs -f " + ids[0]
+		show := "gl logs -f " + ids[0] + p.Snapshot.Flags
 		if t.session != nil {
 			show = "gl attach or " + show
 		}
-		e.print("%s\n", fold.Line(fmt.Sprintf("  Going on without this gl: %s. %s shows it, gl stop --all ends it, gl slice --watch takes over",
-			strings.Join(ids, ", "), show), e.width(), 4))
+		e.print("%s\n", fold.Line(fmt.Sprintf("  Going on without this gl: %s. %s shows it, gl stop --all ends it, gl slice --watch%s takes over",
+			strings.Join(ids, ", "), show, p.Snapshot.Flags), e.width(), 4))
 	}
 	e.print("  %s\n", totals(p))
 }

@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/gsd"
 	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
+	"greenlight/internal/project"
 )
 
 const roadmapFile = ".greenlight/ROADMAP.md"
@@ -27,7 +28,7 @@ func newRoadmap(e *env) *cobra.Command {
 		Use:   "roadmap",
 		Short: "Print ROADMAP.md, and how far its milestones are",
 		Long: `Print .greenlight/ROADMAP.md, or a GSD project's .planning/ROADMAP.md. On a terminal its headings stand out, and below it
-stands how far each milestone is, from the slices; into a pipe or a file it goes byte for byte.
+stands how far each milestone is, from the slices; into a pipe or a file it goes byte for byte. Of a project's several systems the first that has a roadmap counts.
 
 To plan a new milestone, or to archive one that is done, talk to the agent: gl roadmap milestone, gl roadmap archive.
 
@@ -89,13 +90,11 @@ func runRoadmap(e *env, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	file, begin, read := roadmapFile, "run gl roadmap milestone", readRoadmap
-	if g, ok := pr.Tracker.(*gsd.Tracker); ok {
-		file, begin, read = g.RoadmapFile(), "type /gsd-new-project in Claude Code", readGsdRoadmap
-	}
+	pr = withRoadmap(pr)
+	file, begin, read := roadmapOf(pr)
 	data, err := os.ReadFile(filepath.Join(pr.Root, filepath.FromSlash(file)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no %s: %s to plan one", file, begin)
+		return fmt.Errorf("there is no %s: %s", file, begin)
 	}
 	if err != nil {
 		return err
@@ -120,6 +119,25 @@ func runRoadmap(e *env, asJSON bool) error {
 		e.print("\n%s", milestoneLines(milestones))
 	}
 	return nil
+}
+
+// roadmapOf is where the roadmap of the system that counts is, relative to the root, how one begins, and what reads it.
+func roadmapOf(pr *project.Project) (file, begin string, read func(text string) roadmap) {
+	if g, ok := pr.Tracker.(*gsd.Tracker); ok {
+		return g.RoadmapFile(), g.Begin(), readGsdRoadmap
+	}
+	return roadmapFile, "run gl roadmap milestone to plan one", readRoadmap
+}
+
+// withRoadmap is the view of the first system that has a roadmap; the project itself where none has.
+func withRoadmap(pr *project.Project) *project.Project {
+	for _, view := range pr.Views() {
+		file, _, _ := roadmapOf(view)
+		if _, err := os.Stat(filepath.Join(view.Root, filepath.FromSlash(file))); err == nil {
+			return view
+		}
+	}
+	return pr
 }
 
 // styled is a Markdown document for a terminal: what it says is kept, headings are bold.

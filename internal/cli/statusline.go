@@ -31,7 +31,8 @@ gives its JSON on stdin, and without it the line is about the directory here.
 
 A GSD project shows its milestone and phase, shortly with --compact or "statusline.state_format": "compact" in
 .planning/config.json; a Specwright project its work, unit, status, tasks and gates ("shop/cart verifying 2/2 · tests FAIL");
-any other "18/36 done | 4 running | 1 needs you". What takes longer than a blink is left out.
+any other "18/36 done | 4 running | 1 needs you". Of several systems each has its part. What takes longer than a
+blink is left out.
 
 It writes nothing and doesn't fail. NO_COLOR takes the colours away.
 
@@ -72,7 +73,7 @@ func printStatusline(e *env, compact bool) {
 	if e.dirFlag != "" || !filepath.IsAbs(dir) {
 		dir, _ = e.dir()
 	}
-	line := statusBar{model: client.text("model", "display_name"), dir: filepath.Base(dir), context: client.used(),
+	line := statusBar{model: client.text("model", "display_name"), dir: baseName(dir), context: client.used(),
 		colour: e.coloursOn(client != nil || isTerminal(e.out))} // Claude Code reads through a pipe and takes colours
 	if line.model == "" {
 		line.model = client.text("model")
@@ -90,6 +91,14 @@ func printStatusline(e *env, compact bool) {
 		line.state = inTime(stateLimit, func() string { return projectState(e.getenv, dir, compact || cfg.Compact) })
 	}
 	e.print("%s\n", line)
+}
+
+// baseName is the last part of a path; "" for none, where the directory is gone.
+func baseName(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return filepath.Base(dir)
 }
 
 // stateLimit is how long the project's state may take: a disk that hangs must not keep a prompt.
@@ -189,7 +198,7 @@ const (
 
 func (l statusBar) String() string {
 	model, middle, dir := clip(l.model, maxModel), clip(l.task+l.state, maxState), clip(l.dir, maxDir)
-	if over := runes(model) + runes(middle) + runes(dir) + len(" | ")*2 + len(" ██████████ 100%")/2 - l.columns; l.columns > 0 && over > 0 {
+	if over := runes(model) + runes(middle) + runes(dir) + 2*runes(separator) + runes(" ██████████ 100%") - l.columns; l.columns > 0 && over > 0 {
 		middle = clip(middle, max(runes(middle)-over, 1))
 	}
 	middleColour := dim
@@ -208,8 +217,10 @@ func (l statusBar) String() string {
 			parts = append(parts, p)
 		}
 	}
-	return strings.Join(parts, " │ ")
+	return strings.Join(parts, separator)
 }
+
+const separator = " │ "
 
 const (
 	dim    = "2"

@@ -16,17 +16,32 @@ import (
 	"greenlight/internal/statedir"
 )
 
-// projectState is where the project that dir belongs to stands, in the words of the system that keeps its state; "" where
+// projectState is where the project that dir belongs to stands, in the words of each system that keeps its state; "" where
 // there is none.
 func projectState(getenv func(string) string, dir string, compact bool) string {
+	position := func() string {
+		p, _ := gsd.ReadPosition(dir, getenv)
+		return positionText(p, compact)
+	}
 	root, err := project.Find(dir, getenv)
-	if err == nil {
-		if pr, err := project.Open(root); err == nil && pr.Tracker.Format() != gsdFormat {
-			return stateOf(pr, compact)
+	if err != nil {
+		return position()
+	}
+	pr, err := project.Open(root)
+	if err != nil {
+		return position()
+	}
+	var states []string
+	for _, view := range pr.Views() {
+		text := position
+		if view.Tracker.Format() != gsdFormat {
+			text = func() string { return stateOf(view, compact) }
+		}
+		if s := text(); s != "" {
+			states = append(states, s)
 		}
 	}
-	p, _ := gsd.ReadPosition(dir, getenv)
-	return positionText(p, compact)
+	return strings.Join(states, separator)
 }
 
 const gsdFormat = "gsd"
@@ -58,7 +73,7 @@ func stateOf(pr *project.Project, compact bool) string {
 }
 
 func countsOf(pr *project.Project) string {
-	if large(pr.Root) {
+	if pr.Slices != nil && large(pr.Root) {
 		return roughCounts(pr)
 	}
 	p, err := pr.Plan(time.Now(), pr.Options())

@@ -175,6 +175,9 @@ func chosen(e *env, pr *project.Project, ids []string, live, dead []*attempt.Rec
 	if err != nil {
 		return nil, []error{err}
 	}
+	live = slices.DeleteFunc(slices.Clone(live), func(r *attempt.Record) bool { // another system's of the same id
+		return !pr.Has(r) && p.State(r.Slice) != nil
+	})
 	var recs []*attempt.Record
 	var errs []error
 	for _, id := range ids {
@@ -243,8 +246,8 @@ func (d *stopDoc) stopAll(ctx context.Context, e *env, pr *project.Project, recs
 		err        error
 	}
 	results := make(chan result)
-	settler := pr.Settler()
 	for _, r := range recs {
+		settler := pr.Whose(r).Settler()
 		go func() {
 			final, err := settler.Stop(ctx, r)
 			results <- result{r, final, err}

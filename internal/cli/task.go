@@ -128,7 +128,7 @@ func runTask(ctx context.Context, e *env, pr *project.Project, t attempt.Task, o
 	}
 	settled, err := drain.Reconcile(ctx, pr)
 	for _, r := range settled {
-		e.message("warning: %s", endedText(r))
+		e.message("warning: %s", endedText(r, pr.Whose(r).Flags()))
 	}
 	if err == nil {
 		err = pr.Runs.Busy(&t)

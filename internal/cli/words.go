@@ -86,7 +86,7 @@ func troubleList(p *plan.Plan, ids []string, now time.Time) string {
 			words = append(words, agent.Clean(cause))
 		}
 		if p.State(id).Attempt != nil {
-			words = append(words, "gl logs "+id)
+			words = append(words, "gl logs "+id+p.Snapshot.Flags)
 		}
 		list[i] = id
 		if len(words) > 0 {

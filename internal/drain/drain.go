@@ -84,6 +84,7 @@ type drain struct {
 	watch   *watcher
 
 	open     map[string]*attempt.Record // what this drain answers for, by name
+	guests   []*attempt.Record          // open attempts of the project's other systems: they take slots
 	tried    map[string]bool            // named slices that had their turn
 	excluded map[string]bool            // not to be launched again by this drain
 	misfires map[string]int

@@ -93,7 +93,7 @@ func (d *drain) request(id string) attempt.Request {
 		return attempt.Request{ID: id, Task: d.Task, Named: true, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
 	}
 	job.Prompt = d.Project.Tracker.Prompt(id)
-	return attempt.Request{System: d.Project.System().Key, ID: id, Named: d.IDs != nil, Force: d.Force, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
+	return attempt.Request{System: d.Project.Key(), ID: id, Named: d.IDs != nil, Force: d.Force, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
 }
 
 // launch claims under the lock, against a plan made under the same lock, and starts the wrappers after it.

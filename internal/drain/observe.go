@@ -16,6 +16,7 @@ func (d *drain) observe(ctx context.Context, r *Report) error {
 		return err
 	}
 	now := make(map[string]*attempt.Record, len(live))
+	d.guests = nil
 	for _, rec := range live {
 		now[rec.Name()] = rec
 		d.meet(ctx, rec, r)
@@ -34,7 +35,14 @@ func (d *drain) observe(ctx context.Context, r *Report) error {
 // meet handles an open attempt: one of ours, one to adopt, or one whose wrapper is dead.
 func (d *drain) meet(ctx context.Context, rec *attempt.Record, r *Report) {
 	name := rec.Name()
-	if d.stuck[name] || !d.Project.Has(rec) {
+	if d.stuck[name] {
+		return
+	}
+	if !d.Project.Has(rec) {
+		d.guests = append(d.guests, rec)
+		if d.leads && !d.recovering[name] && rec.State() == proc.Dead { // maybe nobody else is there to do it
+			d.recover(ctx, rec)
+		}
 		return
 	}
 	if d.open[name] != nil {
@@ -61,7 +69,8 @@ func (d *drain) recover(ctx context.Context, rec *attempt.Record) {
 	name := rec.Name()
 	d.recovering[name] = true
 	go func() {
-		final, err := d.settler.Recover(ctx, rec)
+		settler := d.Project.Whose(rec).Settler()
+		final, err := settler.Recover(ctx, rec)
 		d.recovered <- recovery{name, final, err}
 	}()
 }

@@ -3,7 +3,9 @@ package drain
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -72,15 +74,13 @@ func (d *drain) nextLook() time.Duration {
 // someoneDied looks at the processes only. A wrapper that ends in its own time tells through the files; one that was
 // killed tells nobody.
 func (d *drain) someoneDied() bool {
-	for name, rec := range d.open {
-		if d.recovering[name] {
-			continue
-		}
-		if rec.State() == proc.Dead {
+	died := func(rec *attempt.Record) bool { return !d.recovering[rec.Name()] && rec.State() == proc.Dead }
+	for _, rec := range d.open {
+		if died(rec) {
 			return true
 		}
 	}
-	return false
+	return d.leads && slices.ContainsFunc(d.guests, died)
 }
 
 // exited handles a wrapper of ours that is gone. Almost always it has settled its attempt, and we have seen that; else
@@ -106,8 +106,13 @@ func (d *drain) exited(ctx context.Context, e runner.Exit) (look bool) {
 func (d *drain) afterRecovery(r recovery) {
 	delete(d.recovering, r.name)
 	if r.err == nil {
-		if r.rec != nil && r.rec.IsTask() && d.open[r.name] == nil { // of a gl that is gone
+		switch {
+		case r.rec == nil || d.open[r.name] != nil:
+		case r.rec.IsTask(): // of a gl that is gone
 			d.report(Report{Ended: []*attempt.Record{r.rec}})
+		case !d.Project.Has(r.rec):
+			d.report(Report{Warnings: []string{fmt.Sprintf("the gl process of attempt %d of %s %s is gone: settled as %s",
+				r.rec.N, d.Project.Whose(r.rec).System().Name, r.rec.Slice, r.rec.Outcome)}})
 		}
 		return
 	}
@@ -158,7 +163,7 @@ func Reconcile(ctx context.Context, pr *project.Project) ([]*attempt.Record, err
 	var settled []*attempt.Record
 	var errs []error
 	for _, rec := range live {
-		s := pr.View(rec.System).Settler()
+		s := pr.Whose(rec).Settler()
 		final, err := s.Recover(ctx, rec)
 		if final != nil {
 			settled = append(settled, final)

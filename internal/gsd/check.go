@@ -100,13 +100,12 @@ func (c *checker) drift(s *survey) {
 	if !ok || len(s.dirs) == 0 {
 		return
 	}
-	plans, summaries := 0, 0
-	for i := range s.phases {
-		ph := &s.phases[i]
-		if d := s.dirs[ph.Key]; d != nil && (ph.Milestone == "" || ph.Milestone == roadmapPatterns().version.FindString(s.pos.Milestone)) {
-			plans += d.Plans
-			summaries += d.Summaries
-		}
+	f := ReadFacts(s.place, s.front.stored("milestone"), false) // what a sync would count
+	plans, summaries := f.TotalPlans, f.CompletedPlans
+	if done, all := leading(v, "completed_phases"), leading(v, "total_phases"); done != "" && all != "" && !f.Unbounded &&
+		(atoi(done) != f.CompletedPhases || atoi(all) != f.TotalPhases) {
+		c.add(c.place.State(), "gl gsd state sync", "counts %s of %s phases as completed, and the phase directories have %d of %d",
+			done, all, f.CompletedPhases, f.TotalPhases)
 	}
 	total, completed := leading(v, "total_plans"), leading(v, "completed_plans")
 	if total != "" && completed != "" && (atoi(total) != plans || atoi(completed) != summaries) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 
 	"greenlight/internal/durable"
@@ -15,11 +16,13 @@ import (
 // claimsRel is the file that says who works on which phase. It belongs to this machine, as claims do.
 const claimsRel = statedir.Name + "/runs/gsd.json"
 
-// A claim is one phase's, by its id.
+// A claim is one phase's, by its id; in a workstream by "workstream/id".
 type claim struct {
 	Session string `json:"session"`
 	Started string `json:"started,omitempty"` // day
 }
+
+func (t *Tracker) claimKey(id string) string { return path.Join(t.Part(), id) }
 
 func (t *Tracker) claimsPath() string { return statedir.Path(t.root, "runs", "gsd.json") }
 
@@ -46,6 +49,7 @@ func (t *Tracker) loadClaims() ([]byte, map[string]claim, error) {
 
 // setClaim notes a claim, or clears it where it is empty. The caller holds the project's lock.
 func (t *Tracker) setClaim(id string, c claim) error {
+	id = t.claimKey(id)
 	old, claims, err := t.loadClaims()
 	if err != nil {
 		return fmt.Errorf("%s can't be read: %w; it holds claims alone: remove it if it can't be mended", claimsRel, err)

@@ -49,7 +49,7 @@ func Find(dir string, getenv func(string) string) (Place, bool) {
 }
 
 func workstream(root, planning string, getenv func(string) string) Place {
-	name := getenv("GSD_WORKSTREAM")
+	name := getenv(workstreamKey)
 	if name == "" {
 		name = storedWorkstream(planning, getenv)
 	}
@@ -168,6 +168,18 @@ func isFile(path string) bool {
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
+}
+
+// choose is how one of the project's workstreams is chosen.
+func (p Place) choose() string {
+	list, _ := os.ReadDir(filepath.Join(p.Planning, "workstreams"))
+	var names []string
+	for _, d := range list {
+		if d.IsDir() && validName(d.Name()) {
+			names = append(names, d.Name())
+		}
+	}
+	return "set GSD_WORKSTREAM to " + strings.Join(names, " or ")
 }
 
 // hasDirs says whether a directory has directories in it.

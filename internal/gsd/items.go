@@ -27,7 +27,7 @@ func (s *survey) items(claims map[string]claim) []plan.Item {
 		it := plan.Item{
 			ID: ph.ID, Name: ph.Name, Milestone: ph.Milestone, Staged: true, File: s.place.rel(s.place.Roadmap()),
 			Wave: plan.None, Priority: i, Position: i, // by number: that is the order in which GSD works
-			Changed: s.changed, Session: claims[ph.ID].Session, Started: claims[ph.ID].Started,
+			Changed: s.changed, Session: claims[s.t.claimKey(ph.ID)].Session, Started: claims[s.t.claimKey(ph.ID)].Started,
 		}
 		if it.Name == "" {
 			it.Name = ph.ID

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -132,7 +133,27 @@ func (s *Store) sync(d *draft) []string {
 		set("Progress", func(old string) (string, bool) { return withBar(old, percent), old != "" })
 	}
 	set("Last Activity", ifDefault("Last Activity", localDate(s.Now())))
+	if s.miscounted(d) {
+		changes = append(changes, "Frontmatter: progress")
+	}
 	return changes
+}
+
+// miscounted says whether the frontmatter has a progress block that isn't as the disk is. Its other keys are no reason to
+// write: where the body says what it did before, what a person gave them stays.
+func (s *Store) miscounted(d *draft) bool {
+	if _, ok := d.doc.Get("progress"); !ok || !d.force {
+		return false
+	}
+	text := func(doc *Doc) string {
+		for _, e := range slices.Backward(doc.Front) {
+			if e.Key == "progress" {
+				return strings.TrimSpace(string(doc.Src[e.Start:e.End]))
+			}
+		}
+		return ""
+	}
+	return text(Parse(d.settle(s.facts(d.doc), s.Now(), s.Compat))) != text(d.doc)
 }
 
 // openPhase is the last phase that isn't through, else the first that has plans.

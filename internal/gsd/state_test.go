@@ -239,6 +239,13 @@ func TestVerbs(t *testing.T) {
 				"+Last session: 2026-01-02T03:04:05.006Z", "+Stopped at: Plan 2", "+Resume file: x.md")},
 		{"sync", func(s *Store) (Result, error) { return s.Sync(ctx, false) },
 			`{"synced":true,"changes":[],"dry_run":false}`, "", nil},
+		{"sync of counts alone", func(s *Store) (Result, error) {
+			if err := os.WriteFile(s.file("phases/02-core/02-01-SUMMARY.md"), nil, 0o644); err != nil {
+				return Result{}, err
+			}
+			return s.Sync(ctx, false)
+		}, `{"synced":true,"changes":["Frontmatter: progress"],"dry_run":false}`, "",
+			derivedNew(nil, "2026-01-01", "Planned", "-  completed_plans: 2", "+  completed_plans: 3")},
 		{"set-lifecycle", func(s *Store) (Result, error) {
 			return s.SetLifecycle(ctx, Lifecycle{NextAction: "execute-phase", NextPhases: []string{"4.5", "10"}})
 		}, `{"updated":["next_action","next_phases"],"active_phase":null,"next_action":"execute-phase","next_phases":["4.5","10"],"paused_at":null,"status":"planning"}`,

@@ -175,7 +175,10 @@ func (s *Store) once(w writing, change func(*draft) error) (bool, error) {
 		return false, err
 	}
 	if bytes.Equal(d.body, doc.Body()) && len(d.set) == 0 && len(d.drop) == 0 {
-		return false, nil
+		if !s.miscounted(d) {
+			return false, nil
+		}
+		d.force = false
 	}
 	out := d.settle(s.facts(doc), s.Now(), s.Compat)
 	if w.first != nil {

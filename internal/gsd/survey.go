@@ -53,7 +53,7 @@ func (t *Tracker) survey() *survey {
 	s.cfg = ReadConfig(s.place)
 	s.waiting = s.readSignal()
 	if s.place.NoWorkstream {
-		s.warn(s.place.Planning, "the project has workstreams and none is chosen: set GSD_WORKSTREAM to one of those in workstreams/")
+		s.warn(s.place.Planning, "the project has workstreams and none is chosen: "+s.place.choose())
 		return s
 	}
 	dirs := ScanPhases(s.place.Phases())

@@ -24,6 +24,7 @@ var (
 	_ tracker.Tracker = (*Tracker)(nil)
 	_ tracker.Serial  = (*Tracker)(nil)
 	_ tracker.Checker = (*Tracker)(nil)
+	_ tracker.Parted  = (*Tracker)(nil)
 )
 
 // Open returns the tracker of the project at root, an absolute path. The environment chooses the workstream. It reads
@@ -39,6 +40,37 @@ func (t *Tracker) Serial() string { return "GSD's phases share one Current Posit
 
 // Refresh has nothing to do: the files are the only view.
 func (t *Tracker) Refresh(context.Context) error { return nil }
+
+// Part is the workstream; "" in a project without.
+func (t *Tracker) Part() string {
+	if p := t.place(); filepath.Base(filepath.Dir(p.Planning)) == "workstreams" {
+		return filepath.Base(p.Planning)
+	}
+	return ""
+}
+
+// In is the tracker of that workstream.
+func (t *Tracker) In(part string) tracker.Tracker {
+	in := *t
+	in.getenv = func(key string) string {
+		if key == workstreamKey && part != "" {
+			return part
+		}
+		return t.getenv(key)
+	}
+	return &in
+}
+
+// Env tells GSD's commands which workstream they are about: an agent's session has none stored.
+func (t *Tracker) Env() []string {
+	if part := t.Part(); part != "" {
+		return []string{workstreamKey + "=" + part}
+	}
+	return nil
+}
+
+// workstreamKey is the variable that names the workstream.
+const workstreamKey = "GSD_WORKSTREAM"
 
 // place is where the files are. A project without a STATE.md may still have a roadmap.
 func (t *Tracker) place() Place {
@@ -72,6 +104,14 @@ func (t *Tracker) Watch() []string {
 func (t *Tracker) RoadmapFile() string {
 	p := t.place()
 	return p.rel(p.Roadmap())
+}
+
+// Begin is what leads to a roadmap where there is none.
+func (t *Tracker) Begin() string {
+	if p := t.place(); p.NoWorkstream {
+		return p.choose()
+	}
+	return "type " + t.slash("new-project") + " in Claude Code to plan one"
 }
 
 // Load reads the roadmap, the phase directories and STATE.md.

@@ -81,7 +81,22 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 		r.Next = []string{"gl state set " + id + " status=pending"}
 		r.help(st)
 	}
+	r.Next = p.commands(r.Next)
 	return r
+}
+
+// commands are commands about the plan's items, so that they are about these and not about another system's.
+func (p *Plan) commands(list []string) []string {
+	if p.Snapshot.Flags == "" {
+		return list
+	}
+	list = slices.Clone(list)
+	for i, c := range list {
+		if word, isGl := strings.CutPrefix(c, "gl "); isGl && !strings.HasPrefix(word, "gsd ") && !strings.HasPrefix(word, "sw ") {
+			list[i] += p.Snapshot.Flags
+		}
+	}
+	return list
 }
 
 // help prefers what the item's own system says would help.
@@ -258,6 +273,14 @@ func (st *State) lastDetail() string {
 		return fmt.Sprintf("was complete in attempt %d, its file says %q now", a.N, st.Status)
 	}
 	return a.Detail
+}
+
+// TestCount is "42 tests"; "" where the format counts none.
+func (it *Item) TestCount() string {
+	if it.Staged && it.Tests == 0 {
+		return ""
+	}
+	return Count(it.Tests, "test")
 }
 
 // Count is a number with its noun: "1 test", "42 tests".

@@ -133,6 +133,7 @@ type Snapshot struct {
 	Format    string // name of the tracker's format
 	Noun      string // what an item is called there: "slice", "unit", "phase"
 	Root      string
+	Flags     string              // what commands about its items need besides: " --system gsd", "" where the system counts by itself
 	Items     []Item              // one per id, in the tracker's order
 	Unsure    string              // non-empty: the dependency graph can't be read just now, and why
 	Evidence  map[string]string   // raw status of ids that are no items but are known to have been (rows of STATE.md)

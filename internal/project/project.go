@@ -27,7 +27,9 @@ type Project struct {
 	// commands that show say so and go on.
 	ConfigErr error
 
-	all []tracked // by the systems it uses, the one that counts first
+	used []tracked // by all the systems that it uses, the one that counts by itself first
+	part string    // of the system that counts: tracker.Parted
+	all  []tracked // those that are looked at, the one that counts first
 }
 
 // Open opens the project at root. It fails where there is no state at all.
@@ -36,7 +38,7 @@ func Open(root string) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Project{Root: root, Runs: attempt.OpenStore(statedir.Path(root, "runs"))}
+	p := &Project{Root: root, Runs: attempt.OpenStore(statedir.Path(root, "runs")), used: all}
 	p.use(all)
 	p.Config, p.ConfigErr = readConfig(statedir.Path(root, "config.json"))
 	return p, nil
@@ -76,7 +78,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		return nil, err
 	}
 	s := &plan.Snapshot{
-		Format: p.Tracker.Format(), Noun: c.Noun, Root: p.Root, Items: c.Items, Unsure: c.Unsure, Evidence: c.Evidence,
+		Format: p.Tracker.Format(), Noun: c.Noun, Root: p.Root, Flags: p.Flags(), Items: c.Items, Unsure: c.Unsure, Evidence: c.Evidence,
 		Warnings: c.Warnings, Hold: p.Runs.Hold(), Used: make(map[string]int, len(index)),
 		Attempts: make(map[string]*plan.Attempt, len(live)),
 	}

@@ -99,32 +99,74 @@ func (p *Project) System() System { return p.all[0].System }
 func (p *Project) Views() []*Project {
 	list := []*Project{p}
 	for i := range p.all[1:] {
-		q := *p
-		q.use(p.all[i+1 : i+2])
-		list = append(list, &q)
+		list = append(list, p.as(p.all[i+1:i+2]))
 	}
 	return list
 }
 
-// Has says whether the attempt is at an item of the system that counts, or at a task, which belongs to none.
-func (p *Project) Has(r *attempt.Record) bool {
-	return r.IsTask() || r.System == p.System().Key || r.System == "" && p.System().Key == greenlight
+func (p *Project) as(all []tracked) *Project {
+	q := *p
+	q.use(all)
+	return &q
 }
 
-// View is the project as the system with that key sees it; as it is, where it doesn't use that one.
+// Has says whether the attempt is at an item of the system that counts, or at a task, which belongs to none.
+func (p *Project) Has(r *attempt.Record) bool {
+	return r.IsTask() || r.System == p.Key() || r.System == "" && p.Key() == greenlight
+}
+
+// Key says in a record whose item it is: the system, and the part of the project where it has parts.
+func (p *Project) Key() string {
+	if p.part == "" {
+		return p.System().Key
+	}
+	return p.System().Key + "/" + p.part
+}
+
+// AgentEnv is what agents are told of it, KEY=VALUE.
+func (p *Project) AgentEnv() []string {
+	if t, ok := p.Tracker.(tracker.Parted); ok {
+		return t.Env()
+	}
+	return nil
+}
+
+// View is the project as the system with that key sees it, "" for Greenlight; as it is, where it doesn't use that one.
 func (p *Project) View(system string) *Project {
-	for _, v := range p.Views() {
-		if v.System().Key == system {
-			return v
+	for i := range p.used {
+		if key := p.used[i].Key; key == system || system == "" && key == greenlight {
+			return p.as(p.used[i : i+1])
 		}
 	}
 	return p
 }
 
+// Whose is the project as the system whose item the attempt is at sees it. Where that one's files have gone in the
+// meantime, nobody has the item: another system may have one of the same name, which is none of the attempt's business.
+func (p *Project) Whose(r *attempt.Record) *Project {
+	system, part, _ := strings.Cut(r.System, "/")
+	v := p.View(system)
+	if v.Has(r) {
+		return v
+	}
+	if t, ok := v.Tracker.(tracker.Parted); ok && v.System().Key == system {
+		return p.as([]tracked{{v.System(), t.In(part)}})
+	}
+	return p.as([]tracked{{System{Key: r.System, Name: r.System}, stateless{p.Root}}})
+}
+
+// Flags are what commands need besides to be about this view of the project: " --system gsd", or nothing.
+func (p *Project) Flags() string {
+	if len(p.used) == 0 || p.System().Key == p.used[0].Key {
+		return ""
+	}
+	return " --system " + p.System().Key
+}
+
 // Keys are the systems that the project uses, the one that counts first.
 func (p *Project) Keys() []string {
-	keys := make([]string, len(p.all))
-	for i, t := range p.all {
+	keys := make([]string, len(p.used))
+	for i, t := range p.used {
 		keys[i] = t.Key
 	}
 	return keys
@@ -135,6 +177,14 @@ func (p *Project) use(all []tracked) {
 	p.all = all
 	p.Tracker = all[0].Tracker
 	p.Slices, _ = p.Tracker.(*slice.Store)
+	p.part = ""
+	if t, ok := p.Tracker.(tracker.Parted); ok {
+		p.part = t.Part()
+		p.Tracker = t.In(p.part)
+	}
+	if len(p.used) > 1 || p.part != "" {
+		p.Runs = p.Runs.Of(p.Has)
+	}
 }
 
 func isDir(path string) bool {

@@ -48,6 +48,14 @@ type Tracker interface {
 // they would overwrite for each other.
 type Serial interface{ Serial() (why string) }
 
+// A Parted tracker sees one part of its project at a time, which the environment or a file chooses; two parts may have items
+// of the same ids. Whoever begins something stays with the part it began with, and its agents are told by Env.
+type Parted interface {
+	Part() string           // "" where the project has no parts, or none is chosen
+	In(part string) Tracker // the same for that part, whatever is chosen meanwhile
+	Env() []string          // KEY=VALUE
+}
+
 // A Checker is a tracker that finds more wrong in its files than Load has to warn of. It changes nothing.
 type Checker interface{ Check() []Complaint }
 
