@@ -13,6 +13,9 @@ var every = flag.Bool("every", false, "kill at every step, not at some of them")
 
 // Killed at any instant, the next install completes the installation, and uninstall leaves what was there before.
 func TestCrash(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes, which the race detector sees nothing of")
+	}
 	mine := map[string]string{"CLAUDE.md": "mine", ".claude/commands/gl/slice.md": "mine\n", ".claude/settings.json": `{"statusLine": {"type": "x"}}`}
 	for _, c := range []struct {
 		name, op string

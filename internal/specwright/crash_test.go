@@ -37,6 +37,9 @@ func crashChild(root, op string) error {
 
 // Killed at any instant, the state is the old one or the new one, and the next command goes on from there.
 func TestCrashAtEveryStep(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes, which the race detector sees nothing of")
+	}
 	verified := at(`"status":"verifying"`, twoUnits, `,"gates":{"spec":{"status":"PASS"}}`)
 	for op, before := range map[string]string{"init": "", "ship": verified, "claim": verified} {
 		t.Run(op, func(t *testing.T) {

@@ -79,6 +79,9 @@ func underLock(s *Store, who Caller, mark, task string, ledger *os.File) error {
 // Many processes take and release the visible lock and complete tasks, and are killed at random: no task is lost, and
 // there are never two holders.
 func TestTorture(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes, which the race detector sees nothing of")
+	}
 	total := 128
 	if os.Getenv("GREENLIGHT_LONG") != "" {
 		total = 2000
