@@ -183,6 +183,7 @@ func (t *teller) summary(res *drain.Result) {
 		e.print("Interrupted.\n")
 	case res.Stopped:
 		e.print("Stopped by gl stop --all.\n")
+	case len(t.cfg.IDs) > 0: // of those that were named, not of all: each has had its line
 	case p.Done == p.Total:
 		e.print("All %ss complete.\n", p.Snapshot.Noun)
 	case len(p.Ready) == 0 && len(p.Running) == 0:
