@@ -57,6 +57,15 @@ type Record struct {
 	Retried  bool           `json:"retried,omitempty"`
 }
 
+// unfinished says whether the item is still what the attempt is to do. A staged one says so by its step: its system may
+// have no word for being worked on.
+func (r *Record) unfinished(it plan.Item) bool {
+	if it.Staged {
+		return it.Step == r.Before.Step && plan.Classify(it.Status) != plan.Done
+	}
+	return plan.Classify(it.Status) == plan.Active
+}
+
 // Name is the record's file name without its ending: "S-01.3".
 func (r *Record) Name() string { return fmt.Sprintf("%s.%d", r.Slice, r.N) }
 

@@ -118,10 +118,7 @@ func (s *Store) Busy(t *Task) error {
 
 // describe fills in what a record has for a task alone.
 func (r *Record) describe(t *Task, now time.Time) {
-	if t == nil {
-		return
-	}
-	if t.Summary {
+	if t != nil && t.Summary {
 		r.Summary = SummaryFile(t, r.N, now)
 	}
 }

@@ -254,8 +254,8 @@ func (w *Wrapper) waits(ctx context.Context) bool {
 	}
 	open := false
 	err := w.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		it, err := tx.Item(w.rec.Slice)
-		open = plan.Classify(it.Status) == plan.Active && it.WaitingFor == ""
+		it, err := w.rec.of(tx).Item(w.rec.Slice)
+		open = w.rec.unfinished(it) && it.WaitingFor == ""
 		return err
 	})
 	return err == nil && open

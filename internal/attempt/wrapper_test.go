@@ -71,6 +71,17 @@ func TestWrapper(t *testing.T) {
 	}
 }
 
+// A task has no file that says how far it is, and waits for its background all the same.
+func TestTaskWaitsForItsBackground(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, `"result_grace_seconds": 0.2`, "tasks {}; result; sleep 0.6; tasks; init; echo went on; result")
+	task := &attempt.Task{Name: "quick", Prompt: "/gl:quick x"}
+	r := s.wrapped(s.request(attempt.Request{ID: "@quick", Task: task, Agent: s.agent, Job: agent.Job{Dir: s.Root, Prompt: task.Prompt}, Runner: "process"}))
+	if r.Outcome != plan.Complete || !strings.Contains(s.log(r), "went on") {
+		t.Errorf("%s, %q: %s", r.Outcome, r.Detail, s.log(r))
+	}
+}
+
 // What the agent is given: its place, its identity, no input, and no mark of a session it could be nested in.
 func TestWrapperEnvironment(t *testing.T) {
 	t.Setenv("CLAUDECODE", "1")

@@ -101,6 +101,16 @@ func attemptOf(root string, is func(*attempt.Record) bool) *attempt.Record {
 	return nil
 }
 
+// read opens the state and reads it.
+func (s *swCaller) read() (*specwright.Store, string, *specwright.State, error) {
+	store, root, err := s.open()
+	if err != nil {
+		return nil, "", nil, err
+	}
+	st, err := store.Read()
+	return store, root, st, err
+}
+
 // change makes one change, and tells what it warns of.
 func (s *swCaller) change(ctx context.Context, f func(*specwright.Edit) error) (*specwright.Edit, error) {
 	store, root, err := s.open()
@@ -289,11 +299,7 @@ units stay as they are. On a terminal gl asks first; elsewhere only --yes does i
 }
 
 func (s *swCaller) reset(ctx context.Context, yes bool) error {
-	store, root, err := s.open()
-	if err != nil {
-		return err
-	}
-	st, err := store.Read()
+	_, root, st, err := s.read()
 	if err != nil {
 		return err
 	}

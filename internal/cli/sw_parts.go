@@ -83,11 +83,9 @@ func didYouMean(err error) error {
 
 func (s *swCaller) completeUnits(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var ids []string
-	if store, _, err := s.open(); err == nil && len(have) == 0 {
-		if st, err := store.Read(); err == nil {
-			for _, u := range st.Units {
-				ids = append(ids, u.ID)
-			}
+	if _, _, st, err := s.read(); err == nil && len(have) == 0 {
+		for _, u := range st.Units {
+			ids = append(ids, u.ID)
 		}
 	}
 	return ids, cobra.ShellCompDirectiveNoFileComp
@@ -205,10 +203,9 @@ verifying. The evidence is recorded as it is given; without --evidence the path 
 }
 
 func (s *swCaller) enabledGates() []string {
-	if store, root, err := s.open(); err == nil {
-		if st, err := store.Read(); err == nil {
-			return st.Enabled(specwright.ReadConfig(root))
-		}
+	_, root, st, err := s.read()
+	if err != nil {
+		return nil
 	}
-	return nil
+	return st.Enabled(specwright.ReadConfig(root))
 }

@@ -107,11 +107,7 @@ type swView struct {
 }
 
 func (s *swCaller) status(asJSON bool) error {
-	store, root, err := s.open()
-	if err != nil {
-		return err
-	}
-	st, err := store.Read()
+	store, root, st, err := s.read()
 	if err != nil {
 		return err
 	}
