@@ -1,13 +1,16 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/fold"
 	"greenlight/internal/graphview"
+	"greenlight/internal/tracker"
 )
 
 type graphOptions struct {
@@ -91,8 +94,21 @@ func runGraph(e *env, o graphOptions) error {
 		}
 		ascii := o.ascii || !o.asciiSet && !e.utf8()
 		e.print("%s", g.Text(graphview.Style{ASCII: ascii, Width: e.width(), Paint: e.paintState}))
+		if t, ok := pr.Tracker.(tracker.Waved); ok {
+			e.printWaves(t.Waves())
+		}
 	}
 	return nil
+}
+
+// printWaves shows the parts of items under the graph.
+func (e *env) printWaves(waves []tracker.Wave) {
+	if len(waves) > 0 {
+		e.print("\nplans by wave\n")
+	}
+	for _, w := range waves {
+		e.print("%s\n", fold.Line("  "+oneLine(fmt.Sprintf("%s wave %d, %d/%d done: %s", w.Item, w.N, w.Done, len(w.Parts), strings.Join(w.Parts, ", "))), e.width(), 4))
+	}
 }
 
 // utf8 says whether the locale has the characters that people draw with.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,6 +18,7 @@ type PhaseDir struct {
 	Name string // "04.5-observability"
 	Key  string // PhaseKey of the id that the name begins with
 
+	Waves     map[int]Wave
 	Plans     int  // plans that are to be carried out: superseded ones don't count
 	Summaries int  // plans with a summary beside them
 	Had       bool // there are plans, superseded ones included
@@ -26,6 +28,12 @@ type PhaseDir struct {
 	Verification string // status of VERIFICATION.md: passed, gaps_found, human_needed, …; "" without one
 	UAT          string // status of UAT.md: testing, partial, complete, diagnosed; "" without one
 	Changed      time.Time
+}
+
+// A Wave is the plans of a phase that execute-phase carries out side by side: their frontmatter's wave.
+type Wave struct {
+	Plans []string // their files' names, without what all have
+	Done  int      // those with a summary
 }
 
 // Complete says whether all that was planned has been carried out.
@@ -55,7 +63,7 @@ func ScanPhases(dir string) []PhaseDir {
 func dirKey(name string) string { return PhaseKey(phaseToken(stripCode(name))) }
 
 func scanPhase(path, name, key string) PhaseDir {
-	p := PhaseDir{Name: name, Key: key}
+	p := PhaseDir{Name: name, Key: key, Waves: map[int]Wave{}}
 	if info, err := os.Stat(path); err == nil {
 		p.Changed = info.ModTime()
 	}
@@ -74,13 +82,22 @@ func scanPhase(path, name, key string) PhaseDir {
 	}
 	for _, file := range plans {
 		p.Had = true
-		if strings.EqualFold(readFront(filepath.Join(path, file)).word("status"), "superseded") {
+		front := readFront(filepath.Join(path, file))
+		if strings.EqualFold(front.word("status"), "superseded") {
 			continue
 		}
+		n, err := strconv.Atoi(front.word("wave"))
+		if err != nil {
+			n = 1
+		}
+		w := p.Waves[n]
+		w.Plans = append(w.Plans, strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".md"), "-PLAN"))
 		p.Plans++
 		if hasSummary(file, have) {
 			p.Summaries++
+			w.Done++
 		}
+		p.Waves[n] = w
 	}
 	return p
 }

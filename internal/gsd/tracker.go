@@ -3,8 +3,10 @@ package gsd
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"greenlight/internal/plan"
@@ -202,6 +204,22 @@ func (x tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Mar
 	}
 	it, err := x.Item(id)
 	return plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, err
+}
+
+// Waves are the plans of the phases that have any, by wave.
+func (t *Tracker) Waves() []tracker.Wave {
+	var list []tracker.Wave
+	s := t.survey()
+	for i := range s.phases {
+		d := s.dirs[s.phases[i].Key]
+		if d == nil {
+			continue
+		}
+		for _, n := range slices.Sorted(maps.Keys(d.Waves)) {
+			list = append(list, tracker.Wave{Item: s.phases[i].ID, N: n, Parts: d.Waves[n].Plans, Done: d.Waves[n].Done})
+		}
+	}
+	return list
 }
 
 // rel is a path as messages name it: relative to the root.

@@ -371,3 +371,19 @@ func TestItemsOfAnything(t *testing.T) {
 		_ = tr.Check()
 	})
 }
+
+func TestWaves(t *testing.T) {
+	tr := project(t, map[string]string{
+		".planning/ROADMAP.md":                     road,
+		".planning/phases/01-a/01-01-PLAN.md":      "---\nwave: 2\n---\n",
+		".planning/phases/01-a/01-02-PLAN.md":      "---\nwave: 1\n---\n",
+		".planning/phases/01-a/01-02-SUMMARY.md":   "",
+		".planning/phases/01-a/01-03-PLAN.md":      "no wave\n",
+		".planning/phases/01-a/01-04-PLAN.md":      "---\nwave: 1\nstatus: superseded\n---\n",
+		".planning/phases/99-nobody/99-01-PLAN.md": "",
+	})
+	want := []tracker.Wave{{Item: "1", N: 1, Parts: []string{"01-02", "01-03"}, Done: 1}, {Item: "1", N: 2, Parts: []string{"01-01"}}}
+	if d := cmp.Diff(want, tr.Waves()); d != "" {
+		t.Error(d)
+	}
+}

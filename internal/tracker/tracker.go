@@ -56,6 +56,17 @@ type Parted interface {
 	Env() []string          // KEY=VALUE
 }
 
+// A Waved tracker's items have parts that an agent builds wave by wave.
+type Waved interface{ Waves() []Wave }
+
+// A Wave is the parts of an item that are built side by side, once the waves before it are through.
+type Wave struct {
+	Item  string
+	N     int
+	Parts []string
+	Done  int // how many of them
+}
+
 // A Checker is a tracker that finds more wrong in its files than Load has to warn of. It changes nothing.
 type Checker interface{ Check() []Complaint }
 
