@@ -36,8 +36,9 @@ var layers = []string{
 	"greenlight/internal/graphview",
 	"greenlight/internal/plan",
 	"greenlight/internal/markdown",
-	"greenlight/internal/near",
-	"greenlight/internal/fold",
+	"greenlight/internal/term",
+	"greenlight/internal/sanitize",
+	"greenlight/internal/suggest",
 	"greenlight/internal/statedir",
 	"greenlight/internal/proc",
 	"greenlight/internal/durable",
@@ -65,6 +66,7 @@ var face = map[string]bool{
 	"greenlight/cmd/gl":         true,
 	"greenlight/internal/cli":   true,
 	"greenlight/internal/drain": true, // fsnotify, in the watch loop
+	"greenlight/internal/term":  true, // x/ansi, for widths
 }
 
 type pkg struct {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"greenlight/internal/near"
+	"greenlight/internal/suggest"
 )
 
 // The streams that a Decoder knows.
@@ -94,7 +94,7 @@ func Find(name string, cfg Config) (Agent, error) {
 	}
 	known := Names(cfg.Custom)
 	hint := ""
-	if n := near.Match(name, known); n != "" {
+	if n := suggest.Match(name, known); n != "" {
 		hint = fmt.Sprintf(", did you mean %q?", n)
 	}
 	return Agent{}, fmt.Errorf("no agent is called %q%s (known: %s; parallel.agents in config.json adds more)",

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"greenlight/internal/sanitize"
 )
 
 // A codexLine is one line of codex exec --json, as codex-rs/exec/src/exec_events.rs writes it (0.142, 2026): a thread,
@@ -132,7 +134,7 @@ func (it *codexItem) toolText() string {
 	default:
 		return ""
 	}
-	return oneLine(name, argumentRunes) + after(arg)
+	return sanitize.Excerpt(name, argumentRunes) + after(arg)
 }
 
 func (it *codexItem) failure() string {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"greenlight/internal/sanitize"
 )
 
 // A complaint is what an agent other than claude says went wrong. On the wire it is an object, or a string in its
@@ -68,7 +70,7 @@ func (c complaint) empty() bool { return c.text == "" && c.name == "" && c.statu
 // words is what a person is told, one line, never blank.
 func (c complaint) words(limit int) string {
 	for _, s := range []string{c.text, c.name} {
-		if s = oneLine(s, limit); s != "" {
+		if s = sanitize.Excerpt(s, limit); s != "" {
 			return s
 		}
 	}

@@ -3,6 +3,8 @@ package agent
 import (
 	"bytes"
 	"slices"
+
+	"greenlight/internal/sanitize"
 )
 
 // Kind says what an Event is about.
@@ -79,7 +81,7 @@ func (d *Decoder) Line(line []byte) []Event {
 	}
 	switch d.stream {
 	case StreamText:
-		return []Event{{KindPlain, Clean(string(line))}}
+		return []Event{{KindPlain, sanitize.Text(string(line))}}
 	case StreamCodex, StreamGemini, StreamOpencode, StreamCursor:
 		return d.otherLine(line)
 	}
@@ -116,7 +118,7 @@ func (d *Decoder) event(w *wire, line []byte) []Event {
 	case w.Type == "result" && (w.Subtype != "" || w.IsError != nil):
 		return d.result(w)
 	case d.foreign && !d.sum.SawInit:
-		return []Event{{KindPlain, oneLine(string(line), argumentRunes)}}
+		return []Event{{KindPlain, sanitize.Excerpt(string(line), argumentRunes)}}
 	}
 	return nil // progress, hooks, what later clients add
 }
@@ -124,9 +126,9 @@ func (d *Decoder) event(w *wire, line []byte) []Event {
 // plainText shows a line that is no event. What began as JSON is an event cut short: a hint of it is enough.
 func plainText(line []byte) string {
 	if line[0] == '{' {
-		return oneLine(string(line), argumentRunes)
+		return sanitize.Excerpt(string(line), argumentRunes)
 	}
-	return Clean(string(line))
+	return sanitize.Text(string(line))
 }
 
 func (d *Decoder) init(w *wire) []Event {
@@ -148,7 +150,7 @@ func (d *Decoder) assistant(w *wire) []Event {
 	for _, b := range w.Message.Content {
 		switch b.Type {
 		case "text":
-			if text := Clean(b.Text); text != "" {
+			if text := sanitize.Text(b.Text); text != "" {
 				events = append(events, Event{kind, text})
 			}
 		case "tool_use":

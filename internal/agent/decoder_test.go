@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"greenlight/internal/sanitize"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -357,7 +359,7 @@ func FuzzDecoder(f *testing.F) {
 		d := NewDecoder(stream)
 		for line := range strings.SplitSeq(string(data), "\n") {
 			for _, e := range d.Line([]byte(line)) {
-				if dirty(e.Text) {
+				if sanitize.Text(e.Text) != e.Text {
 					t.Errorf("%s event: %q", e.Kind, e.Text)
 				}
 				manyLines := e.Kind == KindSay || e.Kind == KindLimit
@@ -376,10 +378,10 @@ func FuzzDecoder(f *testing.F) {
 		if _, err := json.Marshal(s); err != nil {
 			t.Errorf("a summary that can't be stored: %v", err)
 		}
-		if dirty(s.Trouble) || strings.Contains(s.Trouble, "\n") {
+		if sanitize.Text(s.Trouble) != s.Trouble || strings.Contains(s.Trouble, "\n") {
 			t.Errorf("trouble: %q", s.Trouble)
 		}
-		if l := s.Limit; l != nil && (dirty(l.Reason) || l.Reason == "" || s.Result != nil && !s.Result.IsError) {
+		if l := s.Limit; l != nil && (sanitize.Text(l.Reason) != l.Reason || l.Reason == "" || s.Result != nil && !s.Result.IsError) {
 			t.Errorf("limit %+v, result %+v", l, s.Result)
 		}
 	})

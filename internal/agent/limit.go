@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"greenlight/internal/sanitize"
 )
 
 // The kinds of a Limit.
@@ -76,7 +78,7 @@ func (l *limits) meet(kind, reason string, inAnswer bool) {
 }
 
 func (l *limits) limit(kind, reason string) *Limit {
-	limit := &Limit{Kind: kind, Reason: oneLine(reason, reasonRunes)}
+	limit := &Limit{Kind: kind, Reason: sanitize.Excerpt(reason, reasonRunes)}
 	if limit.Reason == "" {
 		limit.Reason = kind
 	}

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"greenlight/internal/sanitize"
 )
 
 const argumentRunes = 160
@@ -39,7 +42,7 @@ func initText(w *wire) string {
 	if w.Model != "" {
 		parts = append(parts, w.Model)
 	}
-	return oneLine(strings.Join(parts, ", "), argumentRunes)
+	return sanitize.Excerpt(strings.Join(parts, ", "), argumentRunes)
 }
 
 // An argument is the field of a tool's input that tells most, in the order of the fields.
@@ -75,23 +78,23 @@ func (a argument) first() string {
 
 func toolText(b block) string {
 	var a argument
-	name := oneLine(b.Name, argumentRunes)
+	name := sanitize.Excerpt(b.Name, argumentRunes)
 	if !unmarshal(b.Input, &a) || a.first() == "" {
 		return name
 	}
-	return name + ": " + oneLine(a.first(), argumentRunes)
+	return name + ": " + sanitize.Excerpt(a.first(), argumentRunes)
 }
 
 func toolErrorText(b block) string {
 	var content blocks
 	if b.Content != nil && content.UnmarshalJSON(b.Content) == nil && content.text() != "" {
-		return oneLine(content.text(), argumentRunes)
+		return sanitize.Excerpt(content.text(), argumentRunes)
 	}
 	return "the tool failed"
 }
 
 func retryText(w *wire) string {
-	reason := oneLine(w.Error, argumentRunes)
+	reason := sanitize.Excerpt(w.Error, argumentRunes)
 	if reason == "" {
 		reason = "unknown"
 	}
@@ -109,7 +112,7 @@ func rateLimitText(head string, info *rateLimitInfo) string {
 	if at := info.ResetsAt.at; at != nil {
 		head += ", resets " + at.Format("2006-01-02 15:04:05 UTC")
 	}
-	return oneLine(head, argumentRunes)
+	return sanitize.Excerpt(head, argumentRunes)
 }
 
 func resultText(r *Result, denials int) string {
@@ -130,7 +133,7 @@ func resultText(r *Result, denials int) string {
 		parts = append(parts, count(denials, "tool call")+" denied")
 	}
 	text := strings.Join(parts, ", ")
-	if said := oneLine(r.Text, argumentRunes); r.Turns == 0 && said != "" {
+	if said := sanitize.Excerpt(r.Text, argumentRunes); r.Turns == 0 && said != "" {
 		text += ": " + said // the model was never asked, so this is the client's own complaint
 	}
 	return text
@@ -149,7 +152,7 @@ func errorText(r *Result) string {
 	case r.APIStatus != 0:
 		return fmt.Sprintf("api error %d", r.APIStatus) + after(said)
 	case isErrorSubtype(r.Subtype):
-		return oneLine(strings.ReplaceAll(r.Subtype, "_", " "), argumentRunes) + after(said)
+		return sanitize.Excerpt(strings.ReplaceAll(r.Subtype, "_", " "), argumentRunes) + after(said)
 	}
 	return "error" + after(said)
 }
@@ -160,11 +163,11 @@ func bracketed(s string) string {
 	if open < 0 || !strings.HasSuffix(s, ")") {
 		return ""
 	}
-	return " " + oneLine(s[open:], argumentRunes)
+	return " " + sanitize.Excerpt(s[open:], argumentRunes)
 }
 
 func after(s string) string {
-	if s = oneLine(s, argumentRunes); s == "" {
+	if s = sanitize.Excerpt(s, argumentRunes); s == "" {
 		return ""
 	}
 	return ": " + s
@@ -191,4 +194,15 @@ func durationText(ms int64) string {
 		return d.Round(100 * time.Millisecond).String()
 	}
 	return d.Round(time.Second).String()
+}
+
+// cutBytes is the start of s, at most limit bytes and whole runes.
+func cutBytes(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"greenlight/internal/sanitize"
 )
 
 // Work is what a Decoder counts along for the agents whose result events don't tell, or that have none.
@@ -67,7 +69,7 @@ func (d *Decoder) answered() {
 // said is a message of the model.
 func (d *Decoder) said(text string) []Event {
 	d.answered()
-	clean := Clean(text)
+	clean := sanitize.Text(text)
 	if strings.TrimSpace(clean) == "" {
 		return nil
 	}
@@ -122,7 +124,7 @@ func (d *Decoder) returned(id string) {
 
 // toolFailed is what is told of a tool call that went wrong.
 func toolFailed(text string) []Event {
-	if text = oneLine(text, argumentRunes); text == "" {
+	if text = sanitize.Excerpt(text, argumentRunes); text == "" {
 		text = "the tool failed"
 	}
 	return []Event{{KindToolError, text}}

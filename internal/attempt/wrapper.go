@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/tracker"
 )
 
@@ -287,9 +288,9 @@ func (w *Wrapper) take(ctx context.Context, c chunk) {
 	if c.stderr {
 		text := strings.TrimRight(string(c.line), "\r\n")
 		w.log.note("stderr", text)
-		w.Print(agent.Event{Kind: agent.KindPlain, Text: agent.Clean(text)})
+		w.Print(agent.Event{Kind: agent.KindPlain, Text: sanitize.Text(text)})
 		if text = strings.TrimSpace(text); text != "" {
-			w.last = agent.Clean(text[:min(len(text), 300)])
+			w.last = sanitize.Text(text[:min(len(text), 300)])
 		}
 		return
 	}

@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
+	"greenlight/internal/sanitize"
 )
 
 // yield is how long STATE.md waits after an attempt's end: whoever fills the slot needs the lock at that moment.
@@ -51,7 +52,7 @@ func runAttempt(ctx context.Context, e *env, args []string) error {
 		return err
 	}
 	if o.pane {
-		show("\n" + agent.Clean(endedText(final, pr.Flags())))
+		show("\n" + sanitize.Text(endedText(final, pr.Flags())))
 	}
 	time.Sleep(yield)
 	err = pr.Tracker.Refresh(ctx)

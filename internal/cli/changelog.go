@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
-	"greenlight/internal/fold"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 )
 
 type changelogOptions struct {
@@ -99,10 +99,10 @@ func noEntries(o changelogOptions) string {
 		s += " yet"
 	}
 	if o.milestone != "" {
-		s += " for milestone " + oneLine(o.milestone)
+		s += " for milestone " + sanitize.Line(o.milestone)
 	}
 	if o.since != "" {
-		s += " since " + oneLine(o.since)
+		s += " since " + sanitize.Line(o.since)
 	}
 	return s + "."
 }
@@ -140,7 +140,7 @@ func span(s string) (time.Duration, error) {
 func (c *chronicle) text(e *env, full bool) string {
 	var parts []string
 	section := func(title string, entries []chronicleEntry) {
-		parts = append(parts, e.paint(bold, fold.Line("# "+oneLine(title), e.width(), 2)))
+		parts = append(parts, e.paint(bold, term.Wrap("# "+sanitize.Line(title), e.width(), 2)))
 		for _, en := range entries {
 			parts = append(parts, en.markdown(e, full))
 		}
@@ -170,9 +170,9 @@ func (en *chronicleEntry) markdown(e *env, full bool) string {
 	if full {
 		text = en.Text
 	}
-	title = e.paint(bold, fold.Line(oneLine(title), e.width(), 3))
+	title = e.paint(bold, term.Wrap(sanitize.Line(title), e.width(), 3))
 	if text == "" {
 		return title
 	}
-	return title + "\n\n" + foldLines(agent.Clean(strings.ReplaceAll(text, "\r", "")), e.width())
+	return title + "\n\n" + term.WrapLines(sanitize.Text(strings.ReplaceAll(text, "\r", "")), e.width())
 }

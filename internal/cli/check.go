@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/install"
 	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
 )
 
 type checkOptions struct {
@@ -166,13 +166,13 @@ func (e *env) tellCheck(doc *checkDoc, states []*install.State) {
 			continue
 		}
 		told = true
-		e.print("%s\n", agent.Clean(e.placeText(st)))
+		e.print("%s\n", sanitize.Text(e.placeText(st)))
 		for _, d := range st.Diffs {
-			e.print("  %-8s %s\n", d.What, agent.Clean(e.short(st.Target.Path(d.Path))))
+			e.print("  %-8s %s\n", d.What, sanitize.Text(e.short(st.Target.Path(d.Path))))
 		}
 	}
 	if n := len(doc.Shadowed); n > 0 {
-		e.print("%s%s hidden by yours of the same name in %s\n", agent.Clean(doc.Shadowed[0]), moreAre(n-1), agent.Clean(e.short(e.personal())))
+		e.print("%s%s hidden by yours of the same name in %s\n", sanitize.Text(doc.Shadowed[0]), moreAre(n-1), sanitize.Text(e.short(e.personal())))
 	}
 	if !told {
 		e.print("Nothing is installed.\n")

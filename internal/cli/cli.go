@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/runner"
+	"greenlight/internal/sanitize"
 )
 
 // The exit codes; each command's help names those it can give.
@@ -101,7 +101,7 @@ func (e *env) exit(err error) int {
 	case errors.As(err, &exit) && exit.err == nil:
 		return exit.code
 	}
-	fmt.Fprintf(e.err, "gl: %s\n", agent.Clean(strings.TrimSpace(err.Error())))
+	fmt.Fprintf(e.err, "gl: %s\n", sanitize.Text(strings.TrimSpace(err.Error())))
 	switch {
 	case exit != nil:
 		return exit.code

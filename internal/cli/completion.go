@@ -7,8 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/agent"
-	"greenlight/internal/near"
 	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/suggest"
 )
 
 func completionShells() []string { return []string{"bash", "zsh", "fish", "powershell"} }
@@ -65,8 +66,8 @@ func mustBe(got string, known []string) string {
 		}
 		s += k
 	}
-	s += ", not \"" + agent.Clean(got) + "\""
-	if meant := near.Match(got, known); meant != "" {
+	s += ", not \"" + sanitize.Text(got) + "\""
+	if meant := suggest.Match(got, known); meant != "" {
 		s += ": did you mean " + meant + "?"
 	}
 	return s
@@ -143,7 +144,7 @@ func (e *env) completeSome(pick func(*plan.Plan) []string) cobra.CompletionFunc 
 		var ids []string
 		for _, id := range pick(p) {
 			if !slices.Contains(have, id) {
-				ids = append(ids, cobra.CompletionWithDesc(id, oneLine(p.State(id).Name)))
+				ids = append(ids, cobra.CompletionWithDesc(id, sanitize.Line(p.State(id).Name)))
 			}
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp

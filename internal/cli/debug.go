@@ -8,12 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
-	"greenlight/internal/fold"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 )
 
 func newDebug(e *env) *cobra.Command {
@@ -155,8 +155,8 @@ func (x *debugging) section(title string) { x.e.print("\n%s\n", x.e.paint(bold, 
 
 // line writes one line of a section.
 func (x *debugging) line(format string, a ...any) {
-	text := "  " + strings.ReplaceAll(agent.Clean(fmt.Sprintf(format, a...)), "\n", `\n`)
-	x.e.print("%s\n", fold.Line(text, x.e.width(), 6))
+	text := "  " + strings.ReplaceAll(sanitize.Text(fmt.Sprintf(format, a...)), "\n", `\n`)
+	x.e.print("%s\n", term.Wrap(text, x.e.width(), 6))
 }
 
 // maxDirty is how many changed files are told as text.

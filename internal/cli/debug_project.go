@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/tmux"
 )
 
@@ -145,11 +146,11 @@ func programVersion(ctx context.Context, path string, env []string) string {
 		return ""
 	}
 	line, _, _ := bytes.Cut(bytes.TrimSpace(out), []byte("\n"))
-	return oneLine(string(line))
+	return sanitize.Line(string(line))
 }
 
 func (x *debugging) tellProject(d *debugProject) {
-	x.e.print("%s\n", x.e.paint(bold, agent.Clean(x.pr.Root)))
+	x.e.print("%s\n", x.e.paint(bold, sanitize.Text(x.pr.Root)))
 	x.line("%d/%d done, format %s", d.Done, d.Total, d.Format)
 	x.section("Tools")
 	for _, t := range d.Tools {

@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/git"
 	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/tracker"
 )
 
@@ -203,7 +204,7 @@ func hasWord(s, word string) bool {
 func (x *debugging) git(ctx context.Context, id string, files []string) debugGit {
 	g := debugGit{Paths: orEmpty(files), Commits: []git.Commit{}, Dirty: []string{}, Tags: []git.Tag{}}
 	fail := func(err error) debugGit {
-		g.Error = known(oneLine(err.Error()))
+		g.Error = known(sanitize.Line(err.Error()))
 		return g
 	}
 	branch, err := git.Branch(ctx, x.pr.Root)
@@ -243,7 +244,7 @@ func (x *debugging) tellSlice(s *debugSlice) {
 	if s.Name != s.ID {
 		title += ": " + s.Name
 	}
-	x.e.print("%s\n", x.e.paint(bold, oneLine(title)))
+	x.e.print("%s\n", x.e.paint(bold, sanitize.Line(title)))
 	if s.File != nil {
 		x.line("%s", *s.File)
 	}

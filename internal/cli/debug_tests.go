@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
 )
 
 // debugTests is the project's test command and, if it was run, how that went.
@@ -120,7 +121,7 @@ func (w *lineWriter) Write(data []byte) (int, error) {
 
 func (w *lineWriter) emit(line []byte) {
 	line = bytes.TrimRight(line, "\r")
-	w.line(agent.Clean(string(line[:min(len(line), maxLine)])))
+	w.line(sanitize.Text(string(line[:min(len(line), maxLine)])))
 }
 
 func (w *lineWriter) flush() {

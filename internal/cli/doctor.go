@@ -8,10 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 )
 
 func newDoctor(e *env) *cobra.Command {
@@ -153,7 +154,7 @@ func tally(all []finding) (errs, warnings, notes int) {
 // tell prints the findings, the worst first.
 func (e *env) tell(doc *doctorDoc, slices int) {
 	for _, did := range doc.Fixed {
-		e.print("fixed: %s\n", agent.Clean(did))
+		e.print("fixed: %s\n", sanitize.Text(did))
 	}
 	mendable := 0
 	for _, severity := range []string{isError, isWarning, isNote} {
@@ -164,7 +165,7 @@ func (e *env) tell(doc *doctorDoc, slices int) {
 			if f.Fixable {
 				mendable++
 			}
-			e.print("%s\n", foldLines(agent.Clean(f.text()), e.width()))
+			e.print("%s\n", term.WrapLines(sanitize.Text(f.text()), e.width()))
 		}
 	}
 	sum := plan.Count(doc.Errors, "error") + ", " + plan.Count(doc.Warnings, "warning") + ", " + plan.Count(doc.Notes, "note")

@@ -16,11 +16,11 @@ import (
 	"greenlight/internal/git"
 	"greenlight/internal/install"
 	"greenlight/internal/jsonedit"
-	"greenlight/internal/near"
 	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/slice"
 	"greenlight/internal/statedir"
+	"greenlight/internal/suggest"
 	"greenlight/internal/tmux"
 )
 
@@ -63,13 +63,13 @@ func strayKeys(data []byte) []string {
 			continue
 		}
 		text := fmt.Sprintf("parallel.%s is no setting", key)
-		if meant := near.Match(key, names); meant != "" {
+		if meant := suggest.Match(key, names); meant != "" {
 			text += fmt.Sprintf(", did you mean %s?", meant)
 		}
 		stray = append(stray, text)
 	}
 	for key := range top {
-		if key != "parallel" && near.Match(key, []string{"parallel"}) != "" {
+		if key != "parallel" && suggest.Match(key, []string{"parallel"}) != "" {
 			stray = append(stray, fmt.Sprintf("%q is no section, did you mean parallel?", key))
 		} else if slices.Contains(names, key) && key != "agents" {
 			stray = append(stray, fmt.Sprintf("%s belongs into the section parallel", key))

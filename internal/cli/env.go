@@ -16,14 +16,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
-	"greenlight/internal/near"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/slice"
+	"greenlight/internal/suggest"
 )
 
 // An env is all of the outside world that a command sees.
@@ -181,13 +181,13 @@ func elsewhere(p *plan.Plan, id string) error {
 	return nil
 }
 
-// print writes data to stdout. Text that comes from files has passed agent.Clean.
+// print writes data to stdout. Text that comes from files has passed sanitize.Text.
 func (e *env) print(format string, a ...any) { fmt.Fprintf(e.data, format, a...) }
 
 // message tells the person something, on stderr.
 func (e *env) message(format string, a ...any) {
 	e.busy.clear()
-	fmt.Fprintln(e.err, agent.Clean(fmt.Sprintf(format, a...)))
+	fmt.Fprintln(e.err, sanitize.Text(fmt.Sprintf(format, a...)))
 }
 
 // detail is a message for --verbose, with its time.
@@ -248,7 +248,7 @@ func escapeInvisible(text string) string {
 // another question.
 func (e *env) terminal() *os.File {
 	f, ok := e.out.(*os.File)
-	if !ok || !term.IsTerminal(int(f.Fd())) || e.getenv("TERM") == "dumb" {
+	if !ok || !xterm.IsTerminal(int(f.Fd())) || e.getenv("TERM") == "dumb" {
 		return nil
 	}
 	return f
@@ -258,7 +258,7 @@ func (e *env) terminal() *os.File {
 func nearFlag(c *cobra.Command, bad string) string {
 	var names []string
 	c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	return near.Match(bad, names)
+	return suggest.Match(bad, names)
 }
 
 // self is the path of this program, for starting wrappers and agents with. On Linux it is a name for the very file

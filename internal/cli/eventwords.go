@@ -7,7 +7,7 @@ import (
 )
 
 // eventText is an agent's event as lines for a person, without the last line end. The first character tells what kind
-// it is; later lines are indented, so that they can't be taken for events. The text has passed agent.Clean already.
+// it is; later lines are indented, so that they can't be taken for events. The text has passed sanitize.Text already.
 func eventText(ev agent.Event) string {
 	return eventMark(ev.Kind) + strings.ReplaceAll(ev.Text, "\n", "\n  ")
 }

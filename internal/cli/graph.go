@@ -8,8 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/fold"
 	"greenlight/internal/graphview"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 	"greenlight/internal/tracker"
 )
 
@@ -81,7 +82,7 @@ func runGraph(e *env, o graphOptions) error {
 	if o.format == "json" {
 		return e.json(newGraphDoc(g, o.milestone))
 	}
-	g = g.Map(oneLine)
+	g = g.Map(sanitize.Line)
 	switch o.format {
 	case "mermaid":
 		e.print("%s", g.Mermaid())
@@ -107,7 +108,7 @@ func (e *env) printWaves(waves []tracker.Wave) {
 		e.print("\nplans by wave\n")
 	}
 	for _, w := range waves {
-		e.print("%s\n", fold.Line("  "+oneLine(fmt.Sprintf("%s wave %d, %d/%d done: %s", w.Item, w.N, w.Done, len(w.Parts), strings.Join(w.Parts, ", "))), e.width(), 4))
+		e.print("%s\n", term.Wrap("  "+sanitize.Line(fmt.Sprintf("%s wave %d, %d/%d done: %s", w.Item, w.N, w.Done, len(w.Parts), strings.Join(w.Parts, ", "))), e.width(), 4))
 	}
 }
 

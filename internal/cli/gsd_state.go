@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/gsd"
-	"greenlight/internal/near"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/suggest"
 )
 
 // A gsdVerb is one of the verbs of gl gsd state.
@@ -123,7 +123,7 @@ func (e *env) runUnnamed(c *cobra.Command, verbs []gsdVerb, a []string) error {
 		return e.runGsd(c, verbs[i], a[1:])
 	}
 	hint := ""
-	if meant := near.Match(args[0], names); meant != "" {
+	if meant := suggest.Match(args[0], names); meant != "" {
 		hint = " Did you mean " + meant + "?"
 	}
 	return e.gsdError(&gsd.UsageError{Message: fmt.Sprintf("Unknown state subcommand: %q.%s Available: %s", args[0], hint,
@@ -259,8 +259,8 @@ func (e *env) gsdPrint(r gsd.Result, raw bool) error {
 			text = "@file:" + path
 		}
 	}
-	if f, ok := e.out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		text = agent.Clean(text) + "\n"
+	if f, ok := e.out.(*os.File); ok && xterm.IsTerminal(int(f.Fd())) {
+		text = sanitize.Text(text) + "\n"
 	}
 	_, err := io.WriteString(e.data, text)
 	return err

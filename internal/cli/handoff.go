@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/tracker"
 )
 
@@ -93,10 +94,10 @@ func (h *handoff) facts(ctx context.Context) string {
 	if st.Name != st.ID {
 		title += ": " + st.Name
 	}
-	fmt.Fprintf(&b, "# %s\n\n", agent.Clean(title))
+	fmt.Fprintf(&b, "# %s\n\n", sanitize.Text(title))
 	line := func(key, value string) {
 		if value != "" {
-			fmt.Fprintf(&b, "- %s: %s\n", key, agent.Clean(value))
+			fmt.Fprintf(&b, "- %s: %s\n", key, sanitize.Text(value))
 		}
 	}
 	line("Status", st.Status)
@@ -148,7 +149,7 @@ func (h *handoff) lastAttempt() string {
 	if rec.EndedAt != nil {
 		text += ", ended " + rec.EndedAt.UTC().Format(time.RFC3339)
 	}
-	text = agent.Clean(text) + "."
+	text = sanitize.Text(text) + "."
 	if lines := logEnd(h.pr, rec, handoffLines); len(lines) > 0 {
 		text += "\n\n    " + strings.Join(lines, "\n    ")
 	}
@@ -190,7 +191,7 @@ func (h *handoff) changed(ctx context.Context) string {
 	case errors.Is(err, git.ErrNone), errors.Is(err, git.ErrMissing):
 		return "Unknown: " + err.Error() + "."
 	case err != nil:
-		return "Unknown: " + agent.Clean(oneLineError(err).Error()) + "."
+		return "Unknown: " + sanitize.Text(oneLineError(err).Error()) + "."
 	case len(files) == 0:
 		return "None."
 	}
@@ -200,7 +201,7 @@ func (h *handoff) changed(ctx context.Context) string {
 			fmt.Fprintf(&b, "    … and %d more\n", len(files)-i)
 			break
 		}
-		b.WriteString("    " + strings.ReplaceAll(agent.Clean(f), "\n", `\n`) + "\n")
+		b.WriteString("    " + strings.ReplaceAll(sanitize.Text(f), "\n", `\n`) + "\n")
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
@@ -229,7 +230,7 @@ func (e *env) show(text string) error {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	_, err := io.WriteString(e.data, agent.Clean(text))
+	_, err := io.WriteString(e.data, sanitize.Text(text))
 	return err
 }
 

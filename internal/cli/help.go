@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"greenlight/internal/fold"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
+	"greenlight/internal/term"
 )
 
 // newHelp is gl help. The texts are gl's own and not cobra's, which would sort the commands and know no width.
@@ -84,7 +84,7 @@ func noSuchCommand(root *cobra.Command, a []string) error {
 func rootHelp(e *env, root *cobra.Command, order []*cobra.Command) string {
 	var b strings.Builder
 	screen := e.width()
-	b.WriteString(fold.Line(root.Short+".", screen, 0) + "\n\nUsage: gl COMMAND [flags]\n")
+	b.WriteString(term.Wrap(root.Short+".", screen, 0) + "\n\nUsage: gl COMMAND [flags]\n")
 	all := inOrder(root, order)
 	for _, g := range root.Groups() {
 		var in []*cobra.Command
@@ -99,7 +99,7 @@ func rootHelp(e *env, root *cobra.Command, order []*cobra.Command) string {
 	}
 	b.WriteString("\n" + e.paint(bold, "Flags of every command:") + "\n")
 	b.WriteString(flagLines(root.PersistentFlags(), screen))
-	b.WriteString("\n" + reflow("gl help COMMAND tells more about one, with examples; gl help environment of the environment variables."+
+	b.WriteString("\n" + term.Reflow("gl help COMMAND tells more about one, with examples; gl help environment of the environment variables."+
 		"\n"+exitHelp, screen) + "\n")
 	if line := projectLine(e); line != "" {
 		b.WriteString("\n" + line + "\n")
@@ -121,7 +121,7 @@ func listCommands(list []*cobra.Command, width, screen int) string {
 	for _, c := range list {
 		line := fmt.Sprintf("  %-*s  %s", width, shape(c), c.Short)
 		if screen > 0 && len(line) > screen {
-			line = "  " + shape(c) + "\n" + fold.Line("      "+c.Short, screen, 6)
+			line = "  " + shape(c) + "\n" + term.Wrap("      "+c.Short, screen, 6)
 		}
 		b.WriteString(line + "\n")
 	}
@@ -136,14 +136,14 @@ func commandHelp(e *env, c *cobra.Command) string {
 	if text == "" {
 		text = c.Short
 	}
-	b.WriteString(reflow(text, screen) + "\n")
+	b.WriteString(term.Reflow(text, screen) + "\n")
 	section := func(title, text string) {
 		if text = strings.TrimRight(text, " \n"); text != "" {
 			b.WriteString("\n" + e.paint(bold, title) + "\n" + text + "\n")
 		}
 	}
 	if c.Runnable() {
-		section("Usage:", fold.Line("  "+c.UseLine(), screen, 4))
+		section("Usage:", term.Wrap("  "+c.UseLine(), screen, 4))
 	}
 	section("Examples:", c.Example)
 	var subs []*cobra.Command
@@ -204,9 +204,9 @@ func flagLines(flags *pflag.FlagSet, screen int) string {
 		case screen == 0 || len(line) <= screen:
 		case screen >= column+30:
 			// The blanks of the first column are no place to break a line.
-			line = line[:column] + strings.TrimLeft(fold.Line(strings.Repeat(" ", column)+f.means, screen, column), " ")
+			line = line[:column] + strings.TrimLeft(term.Wrap(strings.Repeat(" ", column)+f.means, screen, column), " ")
 		default:
-			line = "  " + strings.TrimSpace(f.typed) + "\n" + fold.Line("      "+f.means, screen, 6)
+			line = "  " + strings.TrimSpace(f.typed) + "\n" + term.Wrap("      "+f.means, screen, 6)
 		}
 		b.WriteString(line + "\n")
 	}

@@ -13,10 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/guard"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/slice"
 	"greenlight/internal/statedir"
 )
@@ -260,7 +260,7 @@ func hookStart(e *env, in *hookInput) error {
 		e.print("This project keeps its state by %s, and gl builds its %ss: %d/%d done.\n", pr.System().Name, p.Snapshot.Noun, p.Done, p.Total)
 	}
 	for _, st := range e.held(pr, in) {
-		e.print("This session has claimed %s (%s).\n", agent.Clean(st.ID), agent.Clean(st.Progress()))
+		e.print("This session has claimed %s (%s).\n", sanitize.Text(st.ID), sanitize.Text(st.Progress()))
 	}
 	e.hookLists(pr, p, now)
 	return nil
@@ -268,7 +268,7 @@ func hookStart(e *env, in *hookInput) error {
 
 // hookOwn tells a session that gl started what it is there for, and nothing of other work.
 func (e *env) hookOwn(pr *project.Project) {
-	id, claim := agent.Clean(cmp.Or(e.getenv("GL_SLICE"), e.getenv("GL_TASK"))), ""
+	id, claim := sanitize.Text(cmp.Or(e.getenv("GL_SLICE"), e.getenv("GL_TASK"))), ""
 	if id == "" {
 		return
 	}
@@ -300,7 +300,7 @@ func (e *env) hookLists(pr *project.Project, p *plan.Plan, now time.Time) {
 	} {
 		const most = 6
 		if n := len(l.ids); n > 0 {
-			e.print("%s: %s%s\n", l.label, agent.Clean(l.text(l.ids[:min(n, most)])), more(n-most))
+			e.print("%s: %s%s\n", l.label, sanitize.Text(l.text(l.ids[:min(n, most)])), more(n-most))
 		}
 	}
 	switch {
@@ -308,7 +308,7 @@ func (e *env) hookLists(pr *project.Project, p *plan.Plan, now time.Time) {
 		e.print("Next: gl why says what to do about each; gl slice builds what is ready.\n")
 	case len(p.Ready) > 0:
 		command, _, _ := strings.Cut(pr.Tracker.Prompt(p.Ready[0]), " ")
-		e.print("Next: %s builds %s; gl slice --watch in a terminal builds all.\n", command, agent.Clean(p.Ready[0]))
+		e.print("Next: %s builds %s; gl slice --watch in a terminal builds all.\n", command, sanitize.Text(p.Ready[0]))
 	case p.Done < p.Total && len(p.Running) == 0:
 		e.print("Next: gl why.\n")
 	}
@@ -338,7 +338,7 @@ func hookStop(e *env, in *hookInput) error {
 			"gl state set %s status=complete step=complete tests=N when all is done and committed; "+
 			"gl state set %s waiting_for=\"what is needed\" when a person is needed; gl state release %s to give it back. "+
 			"If you only wait for an answer, stop again: this is said once.", st.ID, st.Progress(), st.ID, st.ID, st.ID)
-		return e.json(map[string]string{"decision": "block", "reason": agent.Clean(reason)})
+		return e.json(map[string]string{"decision": "block", "reason": sanitize.Text(reason)})
 	}
 	return nil
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/content"
-	"greenlight/internal/agent"
 	"greenlight/internal/git"
 	"greenlight/internal/install"
-	"greenlight/internal/near"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/suggest"
 )
 
 // A placeFlags is what says where content is: gl install, uninstall and check have it in common.
@@ -113,7 +113,7 @@ func knownAgent(name string) error {
 		return nil
 	}
 	text := fmt.Sprintf("--agent must be one of %s, not %q", strings.Join(install.Agents(), ", "), name)
-	if meant := near.Match(name, install.Agents()); meant != "" {
+	if meant := suggest.Match(name, install.Agents()); meant != "" {
 		text += fmt.Sprintf(", did you mean %s?", meant)
 	}
 	return usage("%s", text)
@@ -159,7 +159,7 @@ func runInstall(ctx context.Context, e *env, o installOptions) error {
 		return err
 	}
 	e.tellSteps(t, r, o.dryRun)
-	where := agent.Clean(e.short(t.Dir()))
+	where := sanitize.Text(e.short(t.Dir()))
 	switch n := r.Changed(); {
 	case o.dryRun && n == 0, n == 0:
 		e.print("Nothing to do: %s is as gl %s installs it\n", where, Version)
@@ -168,7 +168,7 @@ func runInstall(ctx context.Context, e *env, o installOptions) error {
 	case !r.Found:
 		e.print("Installed gl %s for %s into %s (%s)\n", Version, t.Agent, where, plan.Count(n, "file"))
 	case r.From != Version:
-		e.print("Brought %s from gl %s to %s (%s)\n", where, agent.Clean(r.From), Version, plan.Count(n, "file"))
+		e.print("Brought %s from gl %s to %s (%s)\n", where, sanitize.Text(r.From), Version, plan.Count(n, "file"))
 	default:
 		e.print("Brought %s up to date (%s)\n", where, plan.Count(n, "file"))
 	}
@@ -187,7 +187,7 @@ func (e *env) tellSteps(t install.Target, r *install.Result, all bool) {
 		if s.Note != "" {
 			line += ": " + s.Note
 		}
-		e.print("%s\n", agent.Clean(line))
+		e.print("%s\n", sanitize.Text(line))
 	}
 	if kept := slices.ContainsFunc(r.Steps, func(s install.Step) bool { return s.Do == install.Keep }); kept {
 		e.message("what you have changed was kept: %s --force overwrites it, and keeps a copy", installCommand(t))

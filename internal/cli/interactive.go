@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
 )
 
 // A talk is a command that hands over to a conversation with the agent.
@@ -98,7 +99,7 @@ func factText(t talk, facts []keyValue) string {
 	fmt.Fprintf(&b, "This session was started by `%s`. What gl knows of the place:\n", t.command)
 	for _, f := range facts {
 		if f.value != "" {
-			fmt.Fprintf(&b, "%s: %s\n", f.key, oneLine(f.value))
+			fmt.Fprintf(&b, "%s: %s\n", f.key, sanitize.Line(f.value))
 		}
 	}
 	return b.String()

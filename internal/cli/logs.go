@@ -20,6 +20,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
 )
 
 type logsOptions struct {
@@ -270,7 +271,7 @@ func (l *logView) more(over bool) error {
 }
 
 func (l *logView) note(n attempt.Note) {
-	text := agent.Clean(n.Text)
+	text := sanitize.Text(n.Text)
 	if n.From == "note" {
 		text = "gl: " + text
 	}
@@ -278,7 +279,7 @@ func (l *logView) note(n attempt.Note) {
 }
 
 func (l *logView) line(text string) {
-	l.out.WriteString(agent.Clean(text))
+	l.out.WriteString(sanitize.Text(text))
 	l.out.WriteByte('\n')
 }
 

@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
 )
 
 // A logsDoc is what gl logs --json prints: the attempt, and its log as far as it has come.
@@ -33,7 +34,7 @@ func logsJSON(e *env, pr *project.Project, rec *attempt.Record) error {
 	defer t.close()
 	err := t.lines(rec.Phase == plan.Settled, func(line []byte) {
 		if note, ok := attempt.ParseNote(line); ok {
-			doc.Events = append(doc.Events, logEvent{agent.KindPlain, agent.Clean(note.Text)})
+			doc.Events = append(doc.Events, logEvent{agent.KindPlain, sanitize.Text(note.Text)})
 			return
 		}
 		for _, ev := range dec.Line(line) {

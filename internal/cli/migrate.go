@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/slice"
 )
 
@@ -72,7 +72,7 @@ func runMigrate(ctx context.Context, e *env, dryRun, asJSON bool) error {
 		return e.json(doc)
 	}
 	if !already {
-		e.print("%s", agent.Clean(migrateText(m, dryRun)))
+		e.print("%s", sanitize.Text(migrateText(m, dryRun)))
 	}
 	return nil
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/agent"
-	"greenlight/internal/near"
 	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/suggest"
 )
 
 // milestonesIn are the milestones that slices belong to, in their order.
@@ -37,7 +37,7 @@ func knownMilestone(p *plan.Plan, m string) error {
 		return fmt.Errorf("no slice belongs to milestone %q, nor to any other", m)
 	}
 	hint := ""
-	if meant := near.Match(m, known); meant != "" {
+	if meant := suggest.Match(m, known); meant != "" {
 		hint = ", did you mean " + meant + "?"
 	}
 	return fmt.Errorf("no slice belongs to milestone %q%s (there are: %s)", m, hint, strings.Join(known, ", "))
@@ -55,7 +55,7 @@ func (e *env) milestones() []string {
 	}
 	list := milestonesIn(p)
 	for i, m := range list {
-		list[i] = agent.Clean(m)
+		list[i] = sanitize.Text(m)
 	}
 	return list
 }

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 
 	"greenlight/internal/agent"
 )
@@ -67,7 +67,7 @@ func (e *env) newPager() *pager {
 		return nil
 	}
 	p := &pager{argv: argv, env: e.environ, screen: screen, errs: e.err}
-	if p.columns, p.rows, err = term.GetSize(int(screen.Fd())); err != nil || p.rows < 2 || p.columns < 1 {
+	if p.columns, p.rows, err = xterm.GetSize(int(screen.Fd())); err != nil || p.rows < 2 || p.columns < 1 {
 		return nil
 	}
 	// As git does: less ends by itself where the text is short, shows colours, and leaves the text on the screen.

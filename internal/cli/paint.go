@@ -10,7 +10,7 @@ const (
 	grey   = "90"
 )
 
-// paint puts text that has passed agent.Clean into a colour, where text may be coloured.
+// paint puts text that has passed sanitize.Text into a colour, where text may be coloured.
 func (e *env) paint(colour, text string) string {
 	if text == "" || !e.colours() {
 		return text

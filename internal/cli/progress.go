@@ -6,9 +6,10 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/term"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 
-	"greenlight/internal/agent"
+	xterm "golang.org/x/term"
 )
 
 // progressAfter is how long something may take without a word.
@@ -84,10 +85,10 @@ func (p *progress) draw() {
 	if !p.late || p.over {
 		return
 	}
-	line := []rune(agent.Clean(p.text) + " …")
-	if width, _, err := term.GetSize(int(p.screen.Fd())); err == nil && width > 1 && len(line) >= width {
-		line = append(line[:width-2], '…')
+	line := sanitize.Text(p.text) + " …"
+	if width, _, err := xterm.GetSize(int(p.screen.Fd())); err == nil && width > 1 {
+		line = term.Truncate(line, width-1)
 	}
 	p.shown = true
-	fmt.Fprintf(p.screen, "\r\x1b[K%s", string(line))
+	fmt.Fprintf(p.screen, "\r\x1b[K%s", line)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/content"
-	"greenlight/internal/near"
+	"greenlight/internal/suggest"
 )
 
 func newRef(e *env) *cobra.Command {
@@ -44,7 +44,7 @@ func runRef(e *env, a []string) error {
 	text, ok := refTexts()[name]
 	if !ok {
 		hint := ""
-		if meant := near.Match(name, refNames()); meant != "" {
+		if meant := suggest.Match(name, refNames()); meant != "" {
 			hint = ", did you mean " + meant + "?"
 		}
 		return usage("no document is called %q%s (gl ref lists them all)", a[0], hint)

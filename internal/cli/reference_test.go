@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/term"
+
 	"github.com/spf13/cobra"
 )
 
@@ -72,9 +74,9 @@ func writePages(t *testing.T, docs string, pages map[string]string) {
 func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
 // explained is what a command's page says of it, with the paragraph of its exit codes apart.
-func explained(c *cobra.Command) (text []block, exit string) {
-	for _, b := range blocks(c.Long) {
-		if codes, ok := strings.CutPrefix(b.text, "Exit codes: "); ok {
+func explained(c *cobra.Command) (text []term.Paragraph, exit string) {
+	for _, b := range term.Paragraphs(c.Long) {
+		if codes, ok := strings.CutPrefix(b.Text, "Exit codes: "); ok {
 			exit = codes
 			continue
 		}
@@ -161,14 +163,14 @@ func markdownPage(c *cobra.Command) string {
 func markdownBlocks(c *cobra.Command) string {
 	text, exit := explained(c)
 	if c.Parent() == nil && exit != "" {
-		text = append(text, block{text: "Exit codes: " + exit})
+		text = append(text, term.Paragraph{Text: "Exit codes: " + exit})
 	}
 	var parts []string
 	for _, p := range text {
-		if p.verbatim {
-			parts = append(parts, markdownCode(p.text))
+		if p.Verbatim {
+			parts = append(parts, markdownCode(p.Text))
 		} else {
-			parts = append(parts, asMarkdown(p.text)+"\n")
+			parts = append(parts, asMarkdown(p.Text)+"\n")
 		}
 	}
 	return strings.Join(parts, "\n")
@@ -202,10 +204,10 @@ func manPage(c *cobra.Command) string {
 	text, exit := explained(c)
 	paragraphs := ""
 	for _, p := range text {
-		if p.verbatim {
-			paragraphs += manCode(p.text)
+		if p.Verbatim {
+			paragraphs += manCode(p.Text)
 		} else {
-			paragraphs += ".PP\n" + roff(p.text) + "\n"
+			paragraphs += ".PP\n" + roff(p.Text) + "\n"
 		}
 	}
 	section("DESCRIPTION", paragraphs)

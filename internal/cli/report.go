@@ -5,15 +5,15 @@ import (
 	"os"
 	"strings"
 	"time"
-	"unicode/utf8"
 
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/drain"
-	"greenlight/internal/fold"
 	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 	"greenlight/internal/tmux"
 )
 
@@ -48,7 +48,7 @@ func (t *teller) report(r drain.Report) {
 			if strings.HasPrefix(l, "   ") { // a command line, for copying
 				width = 0
 			}
-			t.e.print("%s\n", fold.Line(agent.Clean(l), width, 3))
+			t.e.print("%s\n", term.Wrap(sanitize.Text(l), width, 3))
 		}
 	}
 	if r.Plan.Total > 0 {
@@ -60,7 +60,7 @@ func (t *teller) report(r drain.Report) {
 // warn tells something at once, in the middle of a pass.
 func (t *teller) warn(words string) {
 	t.clear()
-	t.e.print("warning: %s\n", agent.Clean(words))
+	t.e.print("warning: %s\n", sanitize.Text(words))
 }
 
 func (t *teller) lines(r drain.Report) []string {
@@ -201,7 +201,7 @@ func (t *teller) summary(res *drain.Result) {
 		if t.session != nil {
 			show = "gl attach or " + show
 		}
-		e.print("%s\n", fold.Line(fmt.Sprintf("  Going on without this gl: %s. %s shows it, gl stop --all ends it, gl slice --watch%s takes over",
+		e.print("%s\n", term.Wrap(fmt.Sprintf("  Going on without this gl: %s. %s shows it, gl stop --all ends it, gl slice --watch%s takes over",
 			strings.Join(ids, ", "), show, p.Snapshot.Flags), e.width(), 4))
 	}
 	e.print("  %s\n", totals(p))
@@ -214,7 +214,7 @@ func totals(p *plan.Plan) string {
 		s += " | " + thousands(p.Tests) + " tests"
 	}
 	if root, n := p.BlockedOn(); n > 0 {
-		s += fmt.Sprintf(" | %d blocked on %s", n, agent.Clean(root))
+		s += fmt.Sprintf(" | %d blocked on %s", n, sanitize.Text(root))
 	}
 	return s
 }
@@ -224,7 +224,7 @@ func leftOver(e *env, p *plan.Plan) {
 	now := time.Now()
 	for _, ids := range [][]string{p.Failed, p.Stalled, p.Waiting, p.Unknown, p.Running, p.Ready, p.Blocked} {
 		for _, id := range ids {
-			e.print("%s\n", fold.Line("  "+agent.Clean(p.Why(id, now).String()), e.width(), 4))
+			e.print("%s\n", term.Wrap("  "+sanitize.Text(p.Why(id, now).String()), e.width(), 4))
 		}
 	}
 }
@@ -234,7 +234,7 @@ func (t *teller) draw() {
 	if t.live == nil || t.plan == nil {
 		return
 	}
-	width, _, err := term.GetSize(int(t.live.Fd()))
+	width, _, err := xterm.GetSize(int(t.live.Fd()))
 	if err != nil || width < 2 {
 		width = 80
 	}
@@ -266,16 +266,13 @@ func (t *teller) liveText(now time.Time, width int) string {
 		if st.Attempt.Live() && !st.Attempt.Started.IsZero() {
 			s += " " + plan.Age(now.Sub(st.Attempt.Started))
 		}
-		running = append(running, agent.Clean(s))
+		running = append(running, sanitize.Text(s))
 	}
 	line := bar(p.Done, p.Total, barCells) + " " + done + withMore(running, len(running)) + rest
-	for n := len(running); utf8.RuneCountInString(line) > width && n >= 0; n-- {
+	for n := len(running); term.Width(line) > width && n >= 0; n-- {
 		line = done + withMore(running, n) + rest
 	}
-	if r := []rune(line); len(r) > width {
-		return string(r[:width-1]) + "…"
-	}
-	return line
+	return term.Truncate(line, width)
 }
 
 // withMore is " | a, b, 3 more": the first n of the list.

@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/slice"
 	"greenlight/internal/tracker"
 )
@@ -132,7 +133,7 @@ func (d *retryDoc) text() string {
 	for _, s := range d.Slices {
 		switch {
 		case s.Changed:
-			b.WriteString(agent.Clean(s.ID+" is pending again"+s.lastAttempt()) + "\n")
+			b.WriteString(sanitize.Text(s.ID+" is pending again"+s.lastAttempt()) + "\n")
 		case s.Error == nil:
 			b.WriteString(s.ID + " is pending already\n")
 		}

@@ -13,11 +13,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/gsd"
 	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 )
 
 const roadmapFile = ".greenlight/ROADMAP.md"
@@ -114,7 +115,7 @@ func runRoadmap(e *env, asJSON bool) error {
 		e.warn(p)
 		return e.json(roadmapDoc{1, file, strings.ToValidUTF8(text, "\ufffd"), milestones})
 	}
-	e.print("%s", foldLines(e.styled(text), e.width()))
+	e.print("%s", term.WrapLines(e.styled(text), e.width()))
 	if onTerminal {
 		e.print("\n%s", milestoneLines(milestones))
 	}
@@ -144,7 +145,7 @@ func withRoadmap(pr *project.Project) *project.Project {
 func (e *env) styled(text string) string {
 	var b strings.Builder
 	for l := range markdown.Lines(text) {
-		line := agent.Clean(l.Text)
+		line := sanitize.Text(l.Text)
 		if l.Level > 0 {
 			line = e.paint(bold, line)
 		}
@@ -157,7 +158,7 @@ func (e *env) styled(text string) string {
 func milestoneLines(list []roadmapMilestone) string {
 	width := 0
 	for i := range list {
-		width = max(width, len([]rune(list[i].title())))
+		width = max(width, term.Width(list[i].title()))
 	}
 	var b strings.Builder
 	for _, m := range list {
@@ -165,7 +166,7 @@ func milestoneLines(list []roadmapMilestone) string {
 		if m.Total > 0 {
 			progress = fmt.Sprintf("%s %d/%d", bar(m.Done, m.Total, barCells), m.Done, m.Total)
 		}
-		fmt.Fprintf(&b, "%-*s  %s\n", width, m.title(), progress)
+		fmt.Fprintf(&b, "%s  %s\n", term.Pad(m.title(), width), progress)
 	}
 	return b.String()
 }
@@ -174,7 +175,7 @@ func (m *roadmapMilestone) title() string {
 	if m.Name == nil {
 		return "(no milestone)"
 	}
-	return oneLine(*m.Name)
+	return sanitize.Line(*m.Name)
 }
 
 // milestonesOf counts the slices of each milestone: those of the roadmap in its order, then the slices' others. A slice

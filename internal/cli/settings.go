@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
-	"greenlight/internal/fold"
-	"greenlight/internal/near"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/suggest"
+	"greenlight/internal/term"
 )
 
 const settingsExit = `
@@ -117,7 +117,7 @@ func settingError(err error) error {
 	if !errors.As(err, &bad) {
 		return err
 	}
-	meant := near.Match(bad.Got, bad.Known)
+	meant := suggest.Match(bad.Got, bad.Known)
 	for _, k := range bad.Known {
 		if bad.Got != "" && strings.HasSuffix(k, "."+bad.Got) { // max is parallel.max
 			meant = k
@@ -166,13 +166,13 @@ func changeSetting(ctx context.Context, e *env, key, text string) error {
 func valueText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		return oneLine(text)
+		return sanitize.Line(text)
 	}
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
 		return ""
 	}
-	return agent.Clean(b.String())
+	return sanitize.Text(b.String())
 }
 
 type settingDoc struct {
@@ -270,15 +270,15 @@ func runSettings(e *env, asJSON bool) error {
 		width = max(width, len(set.Key))
 	}
 	line := func(key, source, value string) {
-		text := fmt.Sprintf("%-*s  %-8s  %s", width, agent.Clean(key), source, value)
-		e.print("%s\n", fold.Line(text, e.width(), 4))
+		text := fmt.Sprintf("%-*s  %-8s  %s", width, sanitize.Text(key), source, value)
+		e.print("%s\n", term.Wrap(text, e.width(), 4))
 	}
 	for _, set := range list {
 		line(set.Key, sourceOf(set), valueText(set.Value))
 	}
-	e.print("\nModels of the agents, profile %s:\n", oneLine(s.Profile()))
+	e.print("\nModels of the agents, profile %s:\n", sanitize.Line(s.Profile()))
 	for _, m := range s.Models() {
-		model := oneLine(m.Model)
+		model := sanitize.Line(m.Model)
 		if model == "" {
 			model = "(what its own file names)"
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
 )
 
 func newSettingsModel(e *env) *cobra.Command {
@@ -53,11 +54,11 @@ func runSettingsModel(ctx context.Context, e *env, role, model string) error {
 	}
 	for i, m := range after {
 		if i < len(before) && before[i] != m {
-			e.print("%s\n", oneLine(m.Role+" gets "+modelText(m)))
+			e.print("%s\n", sanitize.Line(m.Role+" gets "+modelText(m)))
 			return nil
 		}
 	}
-	e.print("%s\n", oneLine(role+" has that already"))
+	e.print("%s\n", sanitize.Line(role+" has that already"))
 	return nil
 }
 
@@ -73,13 +74,13 @@ func runPrintModel(e *env, role string) error {
 			return settingError(err)
 		}
 		if m.Model != "" {
-			e.print("%s\n", oneLine(m.Model))
+			e.print("%s\n", sanitize.Line(m.Model))
 		}
 		return nil
 	}
 	for _, m := range s.Models() {
 		if m.Model != "" {
-			e.print("%s\n", oneLine(m.Role+": "+m.Model))
+			e.print("%s\n", sanitize.Line(m.Role+": "+m.Model))
 		}
 	}
 	return nil

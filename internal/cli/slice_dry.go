@@ -8,9 +8,10 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
-	"greenlight/internal/fold"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 )
 
 // dryRun shows what a run would do. It writes nothing and starts nothing.
@@ -52,7 +53,7 @@ func (e *env) tellDry(p *plan.Plan, launch, command []string) {
 
 // dryLine is a line of a dry run, broken between ids.
 func (e *env) dryLine(label, words string) {
-	e.print("%s\n", fold.Line(strings.TrimRight(label+": "+words, " "), e.width(), 2))
+	e.print("%s\n", term.Wrap(strings.TrimRight(label+": "+words, " "), e.width(), 2))
 }
 
 // dryLists shows where each slice stands.
@@ -71,7 +72,7 @@ func (e *env) dryLists(p *plan.Plan) {
 	list("Waiting", p.Waiting, briefs(p, p.Waiting, now))
 	list("Unknown", p.Unknown, briefs(p, p.Unknown, now))
 	if p.Hold != nil {
-		e.print("Held until %s: %s\n", clock(p.Hold.Until), agent.Clean(p.Hold.Kind))
+		e.print("Held until %s: %s\n", clock(p.Hold.Until), sanitize.Text(p.Hold.Kind))
 	}
 }
 
@@ -127,7 +128,7 @@ func commandLine(argv []string) string {
 			words[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
 		}
 	}
-	return agent.Clean(strings.Join(words, " "))
+	return sanitize.Text(strings.Join(words, " "))
 }
 
 // shortened cuts the words that nobody would read: the method's text, where it is the prompt.
@@ -135,10 +136,7 @@ func shortened(argv []string) []string {
 	const most = 120
 	short := make([]string, len(argv))
 	for i, a := range argv {
-		short[i] = a
-		if r := []rune(a); len(r) > most {
-			short[i] = string(r[:most]) + "…"
-		}
+		short[i] = term.Truncate(a, most)
 	}
 	return short
 }

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/slice"
 	"greenlight/internal/tracker"
 )
@@ -131,14 +131,14 @@ func runShow(e *env, id, key string, asJSON bool) error {
 		return e.json(newShowDoc(st, fields))
 	}
 	if key != "" {
-		e.print("%s\n", agent.Clean(fields[0].value))
+		e.print("%s\n", sanitize.Text(fields[0].value))
 		return nil
 	}
 	if st.File != "" {
 		fields = append(fields, keyValue{"file", st.File})
 	}
 	for _, f := range fields {
-		e.print("%s\n", agent.Clean(strings.TrimRight(f.key+": "+f.value, " ")))
+		e.print("%s\n", sanitize.Text(strings.TrimRight(f.key+": "+f.value, " ")))
 	}
 	return nil
 }

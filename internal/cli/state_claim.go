@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
@@ -166,7 +166,7 @@ func (e *env) confirm(question string) bool {
 
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return ok && xterm.IsTerminal(int(f.Fd()))
 }
 
 func newStateRelease(e *env) *cobra.Command {

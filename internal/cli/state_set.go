@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/near"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
+	"greenlight/internal/suggest"
 )
 
 func newStateSet(e *env) *cobra.Command {
@@ -121,7 +121,7 @@ func runSet(ctx context.Context, e *env, id string, words []string) error {
 		if slices.Contains(knownKeys[:], x.key) {
 			continue
 		}
-		if meant := near.Match(x.key, knownKeys[:]); meant != "" {
+		if meant := suggest.Match(x.key, knownKeys[:]); meant != "" {
 			e.message("note: %s is a key that gl doesn't know, and is kept as it is: did you mean %s?", x.key, meant)
 		}
 	}

@@ -7,15 +7,14 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
+	xterm "golang.org/x/term"
 
-	"greenlight/internal/agent"
-	"greenlight/internal/fold"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 )
 
 type statusOptions struct {
@@ -221,11 +220,8 @@ func heldText(h *plan.Hold, now time.Time) string {
 	if h.Reason != "" {
 		why += ": " + h.Reason
 	}
-	return fmt.Sprintf("until %s (%s)", until.Format(layout), oneLine(why))
+	return fmt.Sprintf("until %s (%s)", until.Format(layout), sanitize.Line(why))
 }
-
-// oneLine makes text from a file fit for one line of a terminal.
-func oneLine(s string) string { return agent.Clean(strings.Join(strings.Fields(s), " ")) }
 
 // width is how many columns stdout has; 0 for what is no terminal, where lines may be of any length.
 func (e *env) width() int {
@@ -233,7 +229,7 @@ func (e *env) width() int {
 	if !ok || !isTerminal(f) {
 		return 0
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
+	width, _, err := xterm.GetSize(int(f.Fd()))
 	if err != nil {
 		return 0
 	}
@@ -250,7 +246,7 @@ func hang(label, text string, width int) string {
 	if width < 2*labelWidth {
 		return label + text
 	}
-	return fold.Words(label, pieces(text, width-labelWidth), width, labelWidth)
+	return term.WrapWords(label, pieces(text, width-labelWidth), width, labelWidth)
 }
 
 // pieces are the parts of a text that stay together in lines of that many columns.
@@ -258,7 +254,7 @@ func pieces(text string, columns int) []string {
 	var list []string
 	for _, part := range strings.SplitAfter(text, ", ") {
 		part = strings.TrimSuffix(part, " ")
-		if utf8.RuneCountInString(part) <= columns {
+		if term.Width(part) <= columns {
 			list = append(list, part)
 		} else {
 			list = append(list, strings.Split(part, " ")...)

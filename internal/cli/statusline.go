@@ -13,8 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/gsd"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 )
 
 // statuslineName is the command that Claude Code runs for every prompt, so it goes past the command tree.
@@ -198,8 +199,8 @@ const (
 
 func (l statusBar) String() string {
 	model, middle, dir := clip(l.model, maxModel), clip(l.task+l.state, maxState), clip(l.dir, maxDir)
-	if over := runes(model) + runes(middle) + runes(dir) + 2*runes(separator) + runes(" ██████████ 100%") - l.columns; l.columns > 0 && over > 0 {
-		middle = clip(middle, max(runes(middle)-over, 1))
+	if over := term.Width(model) + term.Width(middle) + term.Width(dir) + 2*term.Width(separator) + term.Width(" ██████████ 100%") - l.columns; l.columns > 0 && over > 0 {
+		middle = clip(middle, max(term.Width(middle)-over, 1))
 	}
 	middleColour := dim
 	if l.task != "" {
@@ -251,16 +252,11 @@ func (l statusBar) meter() string {
 	return l.paint(colour, fmt.Sprintf("%s %d%%", cells, l.context))
 }
 
-func runes(s string) int { return len([]rune(s)) }
-
-// clip makes text from a file one line of at most limit characters that a terminal may have.
+// clip makes text from a file one line of at most limit columns that a terminal may have.
 func clip(s string, limit int) string {
 	s = cutBytes(s, 8*limit)
-	s = agent.Clean(strings.TrimSpace(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(s)))
-	if r := []rune(s); len(r) > limit {
-		return string(r[:max(limit-1, 0)]) + "…"
-	}
-	return s
+	s = sanitize.Text(strings.TrimSpace(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(s)))
+	return term.Truncate(s, limit)
 }
 
 // cutBytes is the start of s, at most limit bytes and whole characters.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"greenlight/internal/term"
 )
 
 // Whatever Claude Code and the file say, it is one line that a terminal may have, and no failure.
@@ -26,7 +28,7 @@ func FuzzStatusline(f *testing.F) {
 		e.dirFlag = root
 		printStatusline(e, false)
 		line, ok := strings.CutSuffix(out.String(), "\n")
-		if !ok || errs.Len() > 0 || strings.ContainsFunc(line, unicode.IsControl) || runes(line) > 150 {
+		if !ok || errs.Len() > 0 || strings.ContainsFunc(line, unicode.IsControl) || term.Width(line) > 150 {
 			t.Errorf("%q and %q: %q, %q", in, state, out.String(), errs.String())
 		}
 	})

@@ -10,11 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/git"
 	"greenlight/internal/proc"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/specwright"
 	"greenlight/internal/statedir"
 )
@@ -141,7 +141,7 @@ func (s *swCaller) simple(ctx context.Context, f func(*specwright.Edit) error, s
 	if err != nil {
 		return err
 	}
-	s.e.print("%s\n", agent.Clean(say(edit)))
+	s.e.print("%s\n", sanitize.Text(say(edit)))
 	return nil
 }
 
@@ -164,9 +164,9 @@ func whereItIs(e *specwright.Edit) string {
 // inHand names what is in hand: its unit, else the work.
 func inHand(st *specwright.State) string {
 	if id := st.InHand(); id != "" || st.Work == nil {
-		return agent.Clean(id)
+		return sanitize.Text(id)
 	}
-	return agent.Clean(st.Work.ID)
+	return sanitize.Text(st.Work.ID)
 }
 
 func newSwInit(s *swCaller) *cobra.Command {
@@ -185,7 +185,7 @@ Specwright needs (its charter, its config) is made by /sw-init.` + swExit,
 			if err := specwright.Open(root).Init(c.Context()); err != nil {
 				return err
 			}
-			s.e.print("made %s in %s\n", specwright.StateFile, agent.Clean(root))
+			s.e.print("made %s in %s\n", specwright.StateFile, sanitize.Text(root))
 			return nil
 		},
 	}
@@ -303,7 +303,7 @@ func (s *swCaller) reset(ctx context.Context, yes bool) error {
 	if err != nil {
 		return err
 	}
-	if st.Work != nil && !yes && !s.e.confirm(fmt.Sprintf("Abandon %s (%s)?", inHand(st), agent.Clean(st.Work.Status))) {
+	if st.Work != nil && !yes && !s.e.confirm(fmt.Sprintf("Abandon %s (%s)?", inHand(st), sanitize.Text(st.Work.Status))) {
 		return fmt.Errorf("%s stays as it is: gl sw reset --yes abandons it without asking", inHand(st))
 	}
 	id := st.InHand()
@@ -344,7 +344,7 @@ after the holder's last change, and is released by gl sw unlock.` + swExit,
 			if _, err := s.update(c.Context(), store, who, func(e *specwright.Edit) error { return e.TakeLock(skill) }); err != nil {
 				return err
 			}
-			s.e.print("%s\n", agent.Clean(who.Token))
+			s.e.print("%s\n", sanitize.Text(who.Token))
 			return nil
 		},
 	}

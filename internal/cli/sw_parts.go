@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/near"
 	"greenlight/internal/specwright"
+	"greenlight/internal/suggest"
 )
 
 func newSwUnit(s *swCaller) *cobra.Command {
@@ -74,7 +74,7 @@ func newSwUnitApprove(s *swCaller) *cobra.Command {
 func didYouMean(err error) error {
 	var unknown *specwright.UnknownUnitError
 	if errors.As(err, &unknown) {
-		if id := near.Match(unknown.ID, unknown.All); id != "" {
+		if id := suggest.Match(unknown.ID, unknown.All); id != "" {
 			return fmt.Errorf("%w, did you mean %s?", err, id)
 		}
 	}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/specwright"
 )
 
@@ -123,7 +123,7 @@ func (s *swCaller) status(asJSON bool) error {
 		return s.e.json(v.doc(c.Warnings))
 	}
 	for _, l := range v.lines() {
-		s.e.print("%s\n", agent.Clean(l))
+		s.e.print("%s\n", sanitize.Text(l))
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func described(id, text string) string {
 	if text == "" {
 		return id
 	}
-	return id + " (" + oneLine(text) + ")"
+	return id + " (" + sanitize.Line(text) + ")"
 }
 
 // gateText is one gate: "tests FAIL, 12m ago, 2 block, 1 warn, 0 info, evidence.md".

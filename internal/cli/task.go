@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/slice"
 )
 
@@ -209,13 +210,13 @@ func dryTask(e *env, j *job, t *attempt.Task, asJSON bool) error {
 	if asJSON {
 		return e.json(doc)
 	}
-	e.print("Root: %s\n", agent.Clean(doc.Root))
+	e.print("Root: %s\n", sanitize.Text(doc.Root))
 	if len(doc.Running) > 0 {
-		e.print("Running (%d of %d slots): %s\n", p.Taken, j.max, agent.Clean(strings.Join(doc.Running, ", ")))
+		e.print("Running (%d of %d slots): %s\n", p.Taken, j.max, sanitize.Text(strings.Join(doc.Running, ", ")))
 	}
 	switch {
 	case p.Hold != nil:
-		e.print("Would launch: %s, not before %s (%s)\n", doc.Task, clock(p.Hold.Until), agent.Clean(p.Hold.Kind))
+		e.print("Would launch: %s, not before %s (%s)\n", doc.Task, clock(p.Hold.Until), sanitize.Text(p.Hold.Kind))
 	case p.Taken >= j.max:
 		e.print("Would launch: %s, once a slot is free\n", doc.Task)
 	default:
@@ -298,7 +299,7 @@ func (e *env) headless() keyValue {
 func (e *env) pairs(lines []keyValue) {
 	for _, l := range lines {
 		if l.value != "" {
-			e.print("%s: %s\n", l.key, oneLine(l.value))
+			e.print("%s: %s\n", l.key, sanitize.Line(l.value))
 		}
 	}
 }

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/install"
 	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
 )
 
 func newUninstall(e *env) *cobra.Command {
@@ -39,7 +39,7 @@ func runUninstall(ctx context.Context, e *env, o placeFlags, dryRun bool) error 
 	if err != nil {
 		return err
 	}
-	where := agent.Clean(e.short(t.Dir()))
+	where := sanitize.Text(e.short(t.Dir()))
 	for _, s := range r.Steps {
 		if s.Do == install.Remove && !dryRun && !e.verbose {
 			continue
@@ -48,7 +48,7 @@ func runUninstall(ctx context.Context, e *env, o placeFlags, dryRun bool) error 
 		if s.Note != "" {
 			line += ": " + s.Note
 		}
-		e.print("%s\n", agent.Clean(line))
+		e.print("%s\n", sanitize.Text(line))
 	}
 	switch {
 	case !r.Found:

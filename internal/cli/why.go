@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
-	"greenlight/internal/fold"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 )
 
 func newWhy(e *env) *cobra.Command {
@@ -118,7 +118,7 @@ func whyAll(e *env, p *plan.Plan, ids []string, now time.Time) {
 		e.print("held %s\n", heldText(p.Hold, now))
 	}
 	for _, id := range ids {
-		e.print("%s\n", fold.Line(oneLine(p.Why(id, now).String()), e.width(), 2))
+		e.print("%s\n", term.Wrap(sanitize.Line(p.Why(id, now).String()), e.width(), 2))
 	}
 }
 
@@ -131,18 +131,18 @@ func whyOne(e *env, pr *project.Project, p *plan.Plan, id string, now time.Time)
 	r := p.Why(id, now)
 	next := helpful(p, r, now)
 	r.Next = nil
-	e.print("%s\n", fold.Line(oneLine(r.String()), e.width(), 2))
+	e.print("%s\n", term.Wrap(sanitize.Line(r.String()), e.width(), 2))
 	if p.Hold != nil && r.State == "ready" {
 		e.print("held %s\n", heldText(p.Hold, now))
 	}
 	for i, hop := range p.Hops(id, now) {
-		e.print("%s%s\n", strings.Repeat("  ", i+1), oneLine(hop))
+		e.print("%s%s\n", strings.Repeat("  ", i+1), sanitize.Line(hop))
 	}
 	for _, rec := range recs[id] {
-		e.print("%s\n", fold.Line("  "+oneLine(attemptText(p.State(id), rec, now)), e.width(), 4))
+		e.print("%s\n", term.Wrap("  "+sanitize.Line(attemptText(p.State(id), rec, now)), e.width(), 4))
 	}
 	for _, command := range next {
-		e.print("Run %s\n", agent.Clean(command))
+		e.print("Run %s\n", sanitize.Text(command))
 	}
 	return nil
 }

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 )
 
 // thousands writes a number with separators: 1,247.
@@ -34,7 +35,7 @@ func bar(done, total, cells int) string {
 func briefs(p *plan.Plan, ids []string, now time.Time) string {
 	list := make([]string, len(ids))
 	for i, id := range ids {
-		list[i] = agent.Clean(p.Why(id, now).Brief())
+		list[i] = sanitize.Text(p.Why(id, now).Brief())
 	}
 	return strings.Join(list, ", ")
 }
@@ -48,7 +49,7 @@ func progressList(p *plan.Plan) string {
 		if st.Stale {
 			word += ", stale"
 		}
-		list[i] = id + " (" + agent.Clean(word) + ")"
+		list[i] = id + " (" + sanitize.Text(word) + ")"
 	}
 	for i := range p.Snapshot.Tasks {
 		t := &p.Snapshot.Tasks[i]
@@ -71,10 +72,7 @@ func progressList(p *plan.Plan) string {
 // brief is the beginning of a text, for a list.
 func brief(text string) string {
 	const most = 60
-	if r := []rune(oneLine(text)); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return oneLine(text)
+	return term.Truncate(sanitize.Line(text), most)
 }
 
 // troubleList is failed or stalled slices with the cause and, where an agent tried, the command that shows more.
@@ -83,7 +81,7 @@ func troubleList(p *plan.Plan, ids []string, now time.Time) string {
 	for i, id := range ids {
 		var words []string
 		if cause := p.Why(id, now).Cause; cause != "" {
-			words = append(words, agent.Clean(cause))
+			words = append(words, sanitize.Text(cause))
 		}
 		if p.State(id).Attempt != nil {
 			words = append(words, "gl logs "+id+p.Snapshot.Flags)

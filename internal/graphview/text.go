@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
-	"greenlight/internal/fold"
+	"greenlight/internal/term"
 )
 
 // A Style is how Text writes.
@@ -58,17 +57,17 @@ func (g *Graph) Text(s Style) string {
 		if s.Paint != nil {
 			mark = s.Paint(n.State, mark)
 		}
-		line := fmt.Sprintf("%3s %s %-*s %s %s", depth, star, ids, n.ID, mark, pad(cut(oneLine(n.Name), names, c.cut), names))
+		line := fmt.Sprintf("%3s %s %s %s %s", depth, star, term.Pad(n.ID, ids), mark, term.Pad(cut(oneLine(n.Name), names, c.cut), names))
 		if len(n.Deps) > 0 && !below {
 			line += "  " + c.arrow + " " + g.deps(n)
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 		if len(n.Deps) > 0 && below {
-			b.WriteString(fold.Line(strings.Repeat(" ", idColumn+2)+c.arrow+" "+g.deps(n), s.Width, idColumn+4) + "\n")
+			b.WriteString(term.Wrap(strings.Repeat(" ", idColumn+2)+c.arrow+" "+g.deps(n), s.Width, idColumn+4) + "\n")
 		}
 	}
 	for line := range strings.Lines(g.foot(c)) {
-		b.WriteString(fold.Line(strings.TrimRight(line, "\n"), s.Width, 2) + "\n")
+		b.WriteString(term.Wrap(strings.TrimRight(line, "\n"), s.Width, 2) + "\n")
 	}
 	return b.String()
 }
@@ -93,10 +92,10 @@ func (g *Graph) widths(s Style, c set) (ids, names int, below bool) {
 	deps := 0
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		ids = max(ids, utf8.RuneCountInString(n.ID))
-		names = max(names, utf8.RuneCountInString(oneLine(n.Name)))
+		ids = max(ids, term.Width(n.ID))
+		names = max(names, term.Width(oneLine(n.Name)))
 		if len(n.Deps) > 0 {
-			deps = max(deps, 3+utf8.RuneCountInString(c.arrow+g.deps(n)))
+			deps = max(deps, 3+term.Width(c.arrow+g.deps(n)))
 		}
 	}
 	const before = 9 // layer, star, mark and the blanks between
@@ -112,15 +111,10 @@ func (g *Graph) widths(s Style, c set) (ids, names int, below bool) {
 }
 
 func cut(s string, width int, mark string) string {
-	if utf8.RuneCountInString(s) <= width {
+	if term.Width(s) <= width {
 		return s
 	}
-	keep := max(width-utf8.RuneCountInString(mark), 0)
-	return strings.TrimRight(string([]rune(s)[:keep]), " ") + mark
-}
-
-func pad(s string, width int) string {
-	return s + strings.Repeat(" ", max(width-utf8.RuneCountInString(s), 0))
+	return strings.TrimRight(term.Cut(s, width-term.Width(mark)), " ") + mark
 }
 
 // foot is what stands below the list.

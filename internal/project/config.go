@@ -13,6 +13,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/jsonedit"
+	"greenlight/internal/sanitize"
 )
 
 // A Config is what .greenlight/config.json says about running agents; the defaults where it says nothing.
@@ -200,5 +201,5 @@ func short(raw json.RawMessage) string {
 	if len(s) > 60 {
 		s = s[:60] + "…"
 	}
-	return agent.Clean(s)
+	return sanitize.Text(s)
 }

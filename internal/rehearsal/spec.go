@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"greenlight/internal/near"
+	"greenlight/internal/suggest"
 )
 
 // A Spec says how a rehearsal goes. The zero Spec isn't valid: ParseSpec("") gives the defaults.
@@ -224,7 +224,7 @@ func unknownKey(key string) error {
 		keys = append(keys, string(kind))
 	}
 	hint := ""
-	if n := near.Match(key, keys); n != "" {
+	if n := suggest.Match(key, keys); n != "" {
 		hint = fmt.Sprintf(", did you mean %q?", n)
 	}
 	return fmt.Errorf("unknown key %q%s (known: %s)", key, hint, strings.Join(keys, ", "))

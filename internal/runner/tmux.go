@@ -7,10 +7,10 @@ import (
 	"os"
 	"time"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/tmux"
 )
 
@@ -68,7 +68,7 @@ func (t *Tmux) place(r *attempt.Record) (pid int, err error) {
 		title += " " + r.Title
 	}
 	return t.Session.Place(context.Background(), tmux.Placement{
-		Tag: r.Name(), Title: agent.Clean(title),
+		Tag: r.Name(), Title: sanitize.Text(title),
 		Argv: append(append([]string{t.Self}, WrapperArgs(t.Root, r)...), PaneFlag),
 		Dir:  t.Root, Bar: tmux.StatusBar{Program: t.Self, Root: t.Root},
 	}, t.Over)

@@ -5,8 +5,8 @@ import (
 	"sort"
 	"strings"
 
-	"greenlight/internal/near"
 	"greenlight/internal/plan"
+	"greenlight/internal/suggest"
 	"greenlight/internal/tracker"
 )
 
@@ -136,7 +136,7 @@ func nearest(id string, ids []string) []string {
 	key := normalise(id)
 	limit := min(2, len(key)/2)
 	for _, have := range ids {
-		if d := near.Distance(key, normalise(have)); d <= limit {
+		if d := suggest.Distance(key, normalise(have)); d <= limit {
 			found = append(found, candidate{have, d})
 		}
 	}

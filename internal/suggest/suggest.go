@@ -1,5 +1,5 @@
-// Package near finds the word that was probably meant. It holds the one measure that all "did you mean" share.
-package near
+// Package suggest finds the word that was probably meant. It holds the one measure that all "did you mean" share.
+package suggest
 
 import "strings"
 

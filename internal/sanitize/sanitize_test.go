@@ -1,4 +1,4 @@
-package agent
+package sanitize
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestClean(t *testing.T) {
+func TestText(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                       "",
 		"plain\n\ttext é 漢 🙂":    "plain\n\ttext é 漢 🙂",
@@ -21,13 +21,13 @@ func TestClean(t *testing.T) {
 		"\uFFFD is a real rune":  "\uFFFD is a real rune",
 		"zero\u200dwidth":        "zero\u200dwidth", // joins emoji and scripts
 	} {
-		if got := Clean(in); got != want {
-			t.Errorf("Clean(%q) = %q, want %q", in, got, want)
+		if got := Text(in); got != want {
+			t.Errorf("Text(%q) = %q, want %q", in, got, want)
 		}
 	}
 }
 
-// dirty says whether a terminal could be made to do something by s, told without Clean's own tables.
+// dirty says whether a terminal could be made to do something by s, told without Text's own tables.
 func dirty(s string) bool {
 	return !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool {
 		return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 ||
@@ -35,12 +35,12 @@ func dirty(s string) bool {
 	})
 }
 
-func TestCleanLeavesNothing(t *testing.T) {
+func TestTextLeavesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := string(rapid.SliceOf(rapid.Byte()).Draw(t, "bytes")) + rapid.String().Draw(t, "runes")
-		got := Clean(s)
+		got := Text(s)
 		if dirty(got) {
-			t.Fatalf("Clean(%q) = %q", s, got)
+			t.Fatalf("Text(%q) = %q", s, got)
 		}
 		if !dirty(s) && got != s {
 			t.Fatalf("clean text changed: %q became %q", s, got)
@@ -48,7 +48,7 @@ func TestCleanLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestOneLine(t *testing.T) {
+func TestExcerpt(t *testing.T) {
 	for _, tt := range []struct {
 		in    string
 		limit int
@@ -62,18 +62,8 @@ func TestOneLine(t *testing.T) {
 		{"\x1b[2J", 9, `\x1b[2J`},
 		{"\xff", 9, `\xff`},
 	} {
-		if got := oneLine(tt.in, tt.limit); got != tt.want {
-			t.Errorf("oneLine(%q, %d) = %q, want %q", tt.in, tt.limit, got, tt.want)
+		if got := Excerpt(tt.in, tt.limit); got != tt.want {
+			t.Errorf("Excerpt(%q, %d) = %q, want %q", tt.in, tt.limit, got, tt.want)
 		}
 	}
-}
-
-func TestCutBytesKeepsRunesWhole(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s, limit := rapid.String().Draw(t, "s"), rapid.IntRange(0, 20).Draw(t, "limit")
-		got := cutBytes(s, limit)
-		if len(got) > limit || !strings.HasPrefix(s, got) || !utf8.ValidString(got) || len(s) > limit && len(got) < limit-3 {
-			t.Fatalf("cutBytes(%q, %d) = %q", s, limit, got)
-		}
-	})
 }

@@ -1,4 +1,7 @@
-package agent
+// Package sanitize makes text from files, agents and the network safe to show: nothing in it reaches a terminal as a
+// control sequence. It doesn't know widths or colors; those are package term's. It uses the standard library only,
+// because the engine cleans what agents say before it records it.
+package sanitize
 
 import (
 	"fmt"
@@ -6,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Clean makes s safe for a terminal: control characters other than newline and tab, escape sequences with them, and
+// Text makes s safe for a terminal: control characters other than newline and tab, escape sequences with them, and
 // the Unicode characters that reorder text show as \x1b or \u202e; a byte that isn't UTF-8 shows as \xNN. What is left
-// is what a person sees. Clean text stays as it is.
-func Clean(s string) string {
+// is what a person sees. Safe text is returned unchanged.
+func Text(s string) string {
 	start := firstUnsafe(s)
 	if start == len(s) {
 		return s
@@ -63,9 +66,12 @@ func isUnsafe(r rune) bool {
 	return false
 }
 
-// oneLine is s as one clean line: runs of white space become one blank, and it ends in … where it had more than limit
-// runes. It reads no more of s than it needs, which may be megabytes.
-func oneLine(s string, limit int) string {
+// Line makes s safe and puts it on one line: runs of white space become one space.
+func Line(s string) string { return Text(strings.Join(strings.Fields(s), " ")) }
+
+// Excerpt is Line for text that may be megabytes long: it reads no more of s than it needs, and ends in … where s has
+// more than limit characters.
+func Excerpt(s string, limit int) string {
 	var b strings.Builder
 	n, gap := 0, false
 	for i, r := range s {
@@ -83,19 +89,8 @@ func oneLine(s string, limit int) string {
 			gap = false
 		}
 		_, size := utf8.DecodeRuneInString(s[i:])
-		b.WriteString(s[i : i+size]) // the bytes, so that Clean sees which aren't UTF-8
+		b.WriteString(s[i : i+size]) // the bytes, so that Text sees which aren't UTF-8
 		n++
 	}
-	return Clean(b.String())
-}
-
-// cutBytes is the start of s, at most limit bytes and whole runes.
-func cutBytes(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
+	return Text(b.String())
 }

@@ -1,0 +1,36 @@
+package term
+
+// A Color is the SGR parameter of a color or style; Paint applies it.
+type Color string
+
+const (
+	Bold   Color = "1"
+	Red    Color = "31"
+	Green  Color = "32"
+	Yellow Color = "33"
+	Blue   Color = "34"
+	Violet Color = "35"
+	Gray   Color = "90"
+)
+
+// Paint puts sanitized text into a color.
+func (c Color) Paint(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
+}
+
+// ColorWanted says whether text may be colored: NO_COLOR and TERM=dumb forbid it, then CLICOLOR_FORCE demands it, then
+// CLICOLOR=0 forbids it, and otherwise it depends on whether the output is a terminal.
+func ColorWanted(getenv func(string) string, terminal bool) bool {
+	switch force := getenv("CLICOLOR_FORCE"); {
+	case getenv("NO_COLOR") != "", getenv("TERM") == "dumb":
+		return false
+	case force != "" && force != "0":
+		return true
+	case getenv("CLICOLOR") == "0":
+		return false
+	}
+	return terminal
+}

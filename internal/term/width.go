@@ -1,0 +1,22 @@
+// Package term lays text out for a terminal: how wide it is, where it is cut or wrapped, and its colors. Text from
+// files must have passed package sanitize first. The package prints nothing and asks the terminal nothing.
+package term
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+)
+
+// Width is the number of columns that s takes: two for most CJK characters and emoji, none for combining marks and
+// escape sequences.
+func Width(s string) int { return ansi.StringWidth(s) }
+
+// Truncate cuts s to at most width columns; what was cut ends in "…".
+func Truncate(s string, width int) string { return ansi.Truncate(s, max(width, 0), "…") }
+
+// Cut is the start of s, at most width columns.
+func Cut(s string, width int) string { return ansi.Truncate(s, max(width, 0), "") }
+
+// Pad fills s up with spaces to width columns. A wider s is returned unchanged.
+func Pad(s string, width int) string { return s + strings.Repeat(" ", max(width-Width(s), 0)) }

@@ -1,0 +1,111 @@
+package term
+
+import "strings"
+
+// MaxProse is the longest line of prose on a screen that is wider: longer ones are hard to read.
+const MaxProse = 100
+
+// Wrap breaks a line between words so that no part is wider than width columns; the parts that follow are indented by
+// hang. A word stays whole however long it is, because a broken id or path can't be copied. A width of 0 is no limit.
+func Wrap(line string, width, hang int) string {
+	if width <= 0 || Width(line) <= width {
+		return line
+	}
+	if hang > width-10 {
+		hang = 0
+	}
+	body := strings.TrimLeft(line, " ")
+	return WrapWords(line[:len(line)-len(body)], strings.Fields(body), width, hang)
+}
+
+// WrapWords puts words on lines of at most width columns, unless a single word is wider; the first line begins with
+// lead, the others are indented by hang.
+func WrapWords(lead string, words []string, width, hang int) string {
+	var b strings.Builder
+	b.WriteString(lead)
+	column := Width(lead)
+	for i, word := range words {
+		n := Width(word)
+		switch {
+		case i == 0:
+		case column+1+n > width:
+			b.WriteString("\n" + strings.Repeat(" ", hang))
+			column = hang
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
+}
+
+// WrapLines wraps each line of a text that already has a layout: continuation lines are aligned with the line's own
+// first word, or with the text of a list item, and table rows stay whole.
+func WrapLines(text string, width int) string {
+	if width <= 0 {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		body := strings.TrimLeft(l, " ")
+		hang := len(l) - len(body)
+		if strings.HasPrefix(body, "|") {
+			continue
+		}
+		if strings.HasPrefix(body, "- ") || strings.HasPrefix(body, "* ") {
+			hang += 2
+		}
+		lines[i] = Wrap(l, width, hang)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Reflow lays prose out for a screen of width columns: line breaks within a paragraph are dropped, indented lines are
+// kept as they are. With a width of 0 the text keeps its own lines.
+func Reflow(text string, width int) string {
+	text = strings.TrimSpace(text)
+	if width <= 0 {
+		return text
+	}
+	var parts []string
+	for _, p := range Paragraphs(text) {
+		if p.Verbatim {
+			parts = append(parts, WrapLines(p.Text, width))
+		} else {
+			parts = append(parts, Wrap(p.Text, min(width, MaxProse), 0))
+		}
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// A Paragraph is one block of prose on a single line, or indented lines that keep their layout.
+type Paragraph struct {
+	Text     string
+	Verbatim bool
+}
+
+// Paragraphs splits prose at blank lines and where indentation begins or ends.
+func Paragraphs(text string) []Paragraph {
+	var list []Paragraph
+	gap := true
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		line = strings.TrimRight(line, " \n")
+		indented := strings.HasPrefix(line, " ")
+		last := len(list) - 1
+		switch {
+		case line == "":
+			gap = true
+			continue
+		case gap || list[last].Verbatim != indented:
+			list = append(list, Paragraph{line, indented})
+		case indented:
+			list[last].Text += "\n" + line
+		default:
+			list[last].Text += " " + line
+		}
+		gap = false
+	}
+	return list
+}
