@@ -18,6 +18,8 @@ var layers = []string{
 	"greenlight/internal/claudetest", // for tests alone: it stands above all that could import it
 	"greenlight/cmd/gl",
 	"greenlight/internal/cli",
+	"greenlight/internal/cli/cmdutil",
+	"greenlight/internal/iostreams",
 	"greenlight/content",
 	"greenlight/internal/drain",
 	"greenlight/internal/runner",
@@ -38,6 +40,8 @@ var layers = []string{
 	"greenlight/internal/markdown",
 	"greenlight/internal/term",
 	"greenlight/internal/sanitize",
+	"greenlight/internal/shellwords",
+	"greenlight/internal/environ",
 	"greenlight/internal/suggest",
 	"greenlight/internal/statedir",
 	"greenlight/internal/proc",
@@ -63,10 +67,12 @@ func TestDesignListsTheLayers(t *testing.T) {
 
 // face are the packages that may use libraries; all others import the standard library and each other alone.
 var face = map[string]bool{
-	"greenlight/cmd/gl":         true,
-	"greenlight/internal/cli":   true,
-	"greenlight/internal/drain": true, // fsnotify, in the watch loop
-	"greenlight/internal/term":  true, // x/ansi, for widths
+	"greenlight/cmd/gl":               true,
+	"greenlight/internal/cli":         true,
+	"greenlight/internal/cli/cmdutil": true,
+	"greenlight/internal/iostreams":   true, // x/term
+	"greenlight/internal/drain":       true, // fsnotify, in the watch loop
+	"greenlight/internal/term":        true, // x/ansi, for widths
 }
 
 type pkg struct {

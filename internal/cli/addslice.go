@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
 	"greenlight/internal/tracker"
@@ -18,21 +19,22 @@ type addOptions struct {
 	json bool
 }
 
-func newAddSlice(e *env) *cobra.Command {
+func newAddSlice(app *cmdutil.App) *cobra.Command {
 	var o addOptions
 	c := &cobra.Command{
-		Use:   "add-slice NAME",
-		Short: "Add a slice: its file and its entry in GRAPH.json",
+		Use:        "add-slice NAME",
+		SuggestFor: []string{"add", "new", "create"},
+		Short:      "Add a slice: its file and its entry in GRAPH.json",
 		Long: `Add a slice to the project: its entry in GRAPH.json, written as the file writes its entries, and its file, under one
 lock. In a legacy project it is a row of STATE.md. The id is the next free S-{n}, and is printed, alone, on stdout.
 
 Exit codes: 0 added; 1 it failed, or the id is taken; 2 wrong usage, an unknown dependency or a cycle.`,
 		Example: `  gl add-slice "Password reset" --deps S-03,S-07
   ID=$(gl add-slice "Search" --milestone v2 --what "Full text over the catalogue") || exit`,
-		Args: args(cobra.ExactArgs(1)),
+		Args: cmdutil.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, a []string) error {
 			o.Name = a[0]
-			return runAdd(c.Context(), e, o)
+			return runAdd(c.Context(), app, o)
 		},
 	}
 	f := c.Flags()
@@ -43,9 +45,9 @@ Exit codes: 0 added; 1 it failed, or the id is taken; 2 wrong usage, an unknown 
 	f.StringVar(&o.Why, "why", "", "`TEXT`: why it is built")
 	f.StringVar(&o.What, "what", "", "`TEXT`: what it does")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
-	completeFlag(c, "milestone", e.milestones)
+	cmdutil.CompleteFlag(c, "milestone", app.Milestones)
 	// An error would mean a flag of another name.
-	_ = c.RegisterFlagCompletionFunc("deps", e.completeIDs)
+	_ = c.RegisterFlagCompletionFunc("deps", app.CompleteIDs)
 	return c
 }
 
@@ -58,11 +60,11 @@ type addDoc struct {
 	Graph         bool     `json:"graph"` // it has an entry in GRAPH.json
 }
 
-func runAdd(ctx context.Context, e *env, o addOptions) error {
+func runAdd(ctx context.Context, app *cmdutil.App, o addOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	pr, err := e.greenlight()
+	pr, err := app.Greenlight()
 	if err != nil {
 		return err
 	}
@@ -78,19 +80,19 @@ func runAdd(ctx context.Context, e *env, o addOptions) error {
 		return addError(err)
 	}
 	for _, note := range added.Notes {
-		e.message("%s", note)
+		app.IO.Message("%s", note)
 	}
 	if len(used[added.ID]) > 0 {
-		e.message("warning: a slice %s was attempted before and may count as stalled: gl why %s", added.ID, added.ID)
+		app.IO.Message("warning: a slice %s was attempted before and may count as stalled: gl why %s", added.ID, added.ID)
 	}
 	if lost := o.homeless(pr, added); len(lost) > 0 {
-		e.message("warning: the table of a legacy project has no place for %s: gl migrate makes slice files", strings.Join(lost, ", "))
+		app.IO.Message("warning: the table of a legacy project has no place for %s: gl migrate makes slice files", strings.Join(lost, ", "))
 	}
-	e.message("%s", addedText(o, added))
+	app.IO.Message("%s", addedText(o, added))
 	if o.json {
-		return e.json(addDoc{1, added.ID, o.Name, orEmpty(added.Deps), added.File, added.Graph})
+		return app.IO.JSON(addDoc{1, added.ID, o.Name, orEmpty(added.Deps), added.File, added.Graph})
 	}
-	e.print("%s\n", added.ID)
+	app.IO.Printf("%s\n", added.ID)
 	return nil
 }
 
@@ -99,28 +101,28 @@ func (o *addOptions) check() error {
 	texts := map[string]string{"the name": o.Name, "--milestone": o.Milestone, "--why": o.Why, "--what": o.What}
 	for _, what := range []string{"the name", "--milestone", "--why", "--what"} {
 		if strings.ContainsFunc(texts[what], unicode.IsControl) {
-			return usage("%s must be one line of text without control characters", what)
+			return cmdutil.Usage("%s must be one line of text without control characters", what)
 		}
 	}
 	if strings.TrimSpace(o.Name) == "" {
-		return usage("the name must not be empty: say in a few words what is built")
+		return cmdutil.Usage("the name must not be empty: say in a few words what is built")
 	}
 	for _, c := range o.Contracts {
 		if strings.ContainsFunc(c, unicode.IsControl) || strings.TrimSpace(c) == "" {
-			return usage("--contracts must be a list like C-1,C-2")
+			return cmdutil.Usage("--contracts must be a list like C-1,C-2")
 		}
 	}
 	for i, d := range o.Deps {
 		o.Deps[i] = strings.TrimSpace(d)
 		if err := slice.ValidID(o.Deps[i]); err != nil {
-			return usage("--deps: %w", err)
+			return cmdutil.Usage("--deps: %w", err)
 		}
 	}
 	if o.ID == "" {
 		return nil
 	}
 	if err := slice.ValidID(o.ID); err != nil {
-		return usage("--id: %w", err)
+		return cmdutil.Usage("--id: %w", err)
 	}
 	return nil
 }
@@ -149,7 +151,7 @@ func (o *addOptions) homeless(pr *project.Project, added *slice.AddedSlice) []st
 // addError makes what the person gave wrong a usage error.
 func addError(err error) error {
 	if errors.Is(err, tracker.ErrNotFound) || errors.Is(err, slice.ErrCycle) {
-		return usage("--deps: %w", err)
+		return cmdutil.Usage("--deps: %w", err)
 	}
 	return err
 }

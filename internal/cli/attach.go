@@ -11,29 +11,32 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
 	"greenlight/internal/tmux"
 )
 
-func newAttach(e *env) *cobra.Command {
+func newAttach(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
-		Use:   "attach [id]",
-		Short: "Attach to the tmux session of running agents, or to one slice's pane",
+		Use:        "attach [id]",
+		SuggestFor: []string{"tmux", "watch"},
+		Short:      "Attach to the tmux session of running agents, or to one slice's pane",
 		Long: `Attach this terminal to the project's tmux session; detach with tmux's own key (C-b d). Where there is no terminal, and
-inside another tmux, the command that attaches is printed instead.` + "\n" + exitHelp,
+inside another tmux, the command that attaches is printed instead.` + "\n" + cmdutil.ExitHelp,
 		Example:           "  gl attach\n  gl attach S-07",
-		Args:              args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: e.completeSome(running),
+		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: app.CompleteSome(running),
 		RunE: func(c *cobra.Command, ids []string) error {
-			pr, err := e.project()
+			pr, err := app.Project()
 			if err != nil {
 				return err
 			}
 			if !tmux.Installed() {
 				return fmt.Errorf("tmux is not on PATH: %s; gl logs ID shows what an agent does", tmuxHint)
 			}
-			s := openSession(e, pr)
+			s := openSession(app, pr)
 			panes, err := s.Panes(c.Context())
 			if err != nil {
 				return err
@@ -42,35 +45,35 @@ inside another tmux, the command that attaches is printed instead.` + "\n" + exi
 				return errors.New("no tmux session of this project runs: gl slice --watch starts one, gl logs ID shows what an agent did")
 			}
 			if len(ids) > 0 {
-				if err := selectPane(c.Context(), e, pr, s, panes, ids[0]); err != nil {
+				if err := selectPane(c.Context(), app, pr, s, panes, ids[0]); err != nil {
 					return err
 				}
 			}
-			return e.attach(c.Context(), pr, s)
+			return attach(c.Context(), app, pr, s)
 		},
 	}
 }
 
 // openSession is the project's tmux session, with the server's environment free of the marks of an agent's session.
-func openSession(e *env, pr *project.Project) *tmux.Session {
-	return tmux.Open(pr.Root, pr.Config.Prefix, agent.ScrubEnv(e.environ))
+func openSession(app *cmdutil.App, pr *project.Project) *tmux.Session {
+	return tmux.Open(pr.Root, pr.Config.Prefix, agent.ScrubEnv(app.Environ))
 }
 
 // closeIdle ends the tmux session where all that ran in it is over and no drain is there to do so.
-func closeIdle(ctx context.Context, e *env, pr *project.Project) {
+func closeIdle(ctx context.Context, app *cmdutil.App, pr *project.Project) {
 	if tmux.Installed() {
 		over := (&runner.Tmux{Runs: pr.Runs}).Over
-		_ = openSession(e, pr).CloseIdle(ctx, over) // what can't be closed is in nobody's way
+		_ = openSession(app, pr).CloseIdle(ctx, over) // what can't be closed is in nobody's way
 	}
 }
 
 // selectPane brings the pane of a slice's latest attempt to the front.
-func selectPane(ctx context.Context, e *env, pr *project.Project, s *tmux.Session, panes []tmux.Pane, id string) error {
+func selectPane(ctx context.Context, app *cmdutil.App, pr *project.Project, s *tmux.Session, panes []tmux.Pane, id string) error {
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		return err
 	}
-	if id, err = e.resolve(p, id); err != nil {
+	if id, err = app.Resolve(p, id); err != nil {
 		return err
 	}
 	var best *tmux.Pane
@@ -88,30 +91,30 @@ func selectPane(ctx context.Context, e *env, pr *project.Project, s *tmux.Sessio
 }
 
 // canAttach says whether this gl can hand its terminal to tmux: it has one, and isn't in a tmux already.
-func (e *env) canAttach() bool {
-	return isTerminal(e.in) && isTerminal(e.out) && e.getenv("TMUX") == ""
+func canAttach(app *cmdutil.App) bool {
+	return iostreams.IsTerminal(app.IO.In) && iostreams.IsTerminal(app.IO.Out) && app.Getenv("TMUX") == ""
 }
 
 // attach gives the terminal to tmux until the person detaches, or prints how.
-func (e *env) attach(ctx context.Context, pr *project.Project, s *tmux.Session) error {
+func attach(ctx context.Context, app *cmdutil.App, pr *project.Project, s *tmux.Session) error {
 	argv := s.AttachArgv()
-	if !e.canAttach() {
-		e.print("%s\n", commandLine(argv))
+	if !canAttach(app) {
+		app.IO.Printf("%s\n", shellLine(argv))
 		return nil
 	}
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env = s.Env()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.in, e.out, e.err
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = app.IO.In, app.IO.Out, app.IO.Err
 	err := cmd.Run()
 	panes, lookErr := s.Panes(ctx)
 	gone := lookErr == nil && len(panes) == 0
 	live, _, liveErr := pr.Runs.Live()
 	switch {
 	case gone && liveErr == nil && len(live) > 0: // somebody closed it, or ended the server
-		e.message("the tmux session is gone, but not its agents: gl status, gl logs -f %s", live[0].Label())
+		app.IO.Message("the tmux session is gone, but not its agents: gl status, gl logs -f %s", live[0].Label())
 		return nil
 	case err != nil && !gone:
-		return fmt.Errorf("%s: %w", commandLine(argv), err)
+		return fmt.Errorf("%s: %w", shellLine(argv), err)
 	}
 	return nil
 }

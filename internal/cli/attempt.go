@@ -14,6 +14,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
@@ -24,8 +25,8 @@ import (
 const yield = 30 * time.Millisecond
 
 // runAttempt is the wrapper: the process that runs one agent to its end. The drain starts it; nobody types it.
-func runAttempt(ctx context.Context, e *env, args []string) error {
-	o, err := wrapperArgs(e, args)
+func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
+	o, err := wrapperArgs(app, args)
 	if err != nil {
 		return err
 	}
@@ -34,16 +35,16 @@ func runAttempt(ctx context.Context, e *env, args []string) error {
 	if err != nil {
 		return err
 	}
-	show := func(line string) { fmt.Fprintln(e.out, line) }
+	show := func(line string) { fmt.Fprintln(app.IO.Out, line) }
 	if o.pane {
-		if e.environ, err = pr.Runs.TakeEnv(rec); err != nil {
+		if app.Environ, err = pr.Runs.TakeEnv(rec); err != nil {
 			return errors.Join(attempt.ErrLate, err)
 		}
-		v := newView(e.out)
+		v := newView(app.IO.Out)
 		defer v.close()
 		show = v.show
 	}
-	w, err := newWrapper(e, pr, stop, show)
+	w, err := newWrapper(app, pr, stop, show)
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func runAttempt(ctx context.Context, e *env, args []string) error {
 	time.Sleep(yield)
 	err = pr.Tracker.Refresh(ctx)
 	if final.Outcome != plan.Complete {
-		return errors.Join(&exitError{code: exitFailed}, err)
+		return errors.Join(&cmdutil.ExitError{Code: cmdutil.ExitFailed}, err)
 	}
 	return err
 }
@@ -69,16 +70,16 @@ type wrapperOptions struct {
 	pane            bool // it runs in one
 }
 
-func wrapperArgs(e *env, args []string) (o wrapperOptions, err error) {
+func wrapperArgs(app *cmdutil.App, args []string) (o wrapperOptions, err error) {
 	f := flag.NewFlagSet("attempt", flag.ContinueOnError)
-	f.SetOutput(e.err)
+	f.SetOutput(app.IO.Err)
 	f.StringVar(&o.root, "root", "", "")
 	f.StringVar(&o.id, "slice", "", "")
 	f.IntVar(&o.n, "n", 0, "")
 	f.StringVar(&o.token, "token", "", "")
 	f.BoolVar(&o.pane, strings.TrimLeft(runner.PaneFlag, "-"), false, "")
 	if f.Parse(args) != nil { // which has been told
-		return o, &exitError{code: exitUsage}
+		return o, &cmdutil.ExitError{Code: cmdutil.ExitUsage}
 	}
 	return o, nil
 }
@@ -109,18 +110,18 @@ func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
 	}
 	rec, err := pr.Runs.Get(o.id, o.n)
 	if err != nil || rec.Token != o.token || rec.Phase != plan.Claimed {
-		return nil, nil, &exitError{exitFailed, attempt.ErrLate}
+		return nil, nil, &cmdutil.ExitError{Code: cmdutil.ExitFailed, Err: attempt.ErrLate}
 	}
 	return pr.Whose(rec), rec, nil
 }
 
-func newWrapper(e *env, pr *project.Project, stop <-chan os.Signal, show func(line string)) (*attempt.Wrapper, error) {
-	parent, err := self()
+func newWrapper(app *cmdutil.App, pr *project.Project, stop <-chan os.Signal, show func(line string)) (*attempt.Wrapper, error) {
+	parent, err := cmdutil.Self()
 	if err != nil {
 		return nil, err
 	}
 	return &attempt.Wrapper{
-		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: append(agent.ScrubEnv(e.environ), pr.AgentEnv()...), Stop: stop,
+		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: append(agent.ScrubEnv(app.Environ), pr.AgentEnv()...), Stop: stop,
 		Limits: attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
 		Print:  func(ev agent.Event) { show(eventText(ev)) },
 	}, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 )
@@ -19,7 +20,7 @@ type changelogOptions struct {
 	json      bool
 }
 
-func newChangelog(e *env) *cobra.Command {
+func newChangelog(app *cmdutil.App) *cobra.Command {
 	var o changelogOptions
 	c := &cobra.Command{
 		Use:   "changelog",
@@ -34,15 +35,15 @@ Exit codes: 0 told, also where there is nothing yet; 1 there is no such mileston
   gl changelog --milestone mvp --full
   gl changelog --since 7d
   gl changelog --json | jq -r '.milestones[].entries[].title'`,
-		Args: args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return runChangelog(e, o) },
+		Args: cmdutil.Args(cobra.NoArgs),
+		RunE: func(*cobra.Command, []string) error { return runChangelog(app, o) },
 	}
 	f := c.Flags()
 	f.StringVar(&o.milestone, "milestone", "", "only what belongs to milestone `M`")
 	f.StringVar(&o.since, "since", "", "only what is not older: a day, a time, or how long ago (`WHEN`)")
 	f.BoolVar(&o.full, "full", false, "all of each summary")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
-	completeFlag(c, "milestone", e.milestones)
+	cmdutil.CompleteFlag(c, "milestone", app.Milestones)
 	return c
 }
 
@@ -54,13 +55,13 @@ func (o changelogOptions) from(now time.Time) (time.Time, error) {
 	return readSince(o.since, now)
 }
 
-func runChangelog(e *env, o changelogOptions) error {
+func runChangelog(app *cmdutil.App, o changelogOptions) error {
 	now := time.Now()
 	since, err := o.from(now)
 	if err != nil {
 		return err
 	}
-	pr, err := e.project()
+	pr, err := app.Project()
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func runChangelog(e *env, o changelogOptions) error {
 		return err
 	}
 	for _, b := range bad {
-		e.message("warning: %v", b)
+		app.IO.Message("warning: %v", b)
 	}
 	c := newChronicle(all, o.milestone, since)
 	if len(c.Milestones) == 0 {
@@ -83,13 +84,13 @@ func runChangelog(e *env, o changelogOptions) error {
 	}
 	if o.json {
 		c.Since = known(o.since)
-		return e.json(c)
+		return app.IO.JSON(c)
 	}
 	if len(c.Milestones)+len(c.Quick) == 0 {
-		e.print("%s\n", noEntries(o))
+		app.IO.Printf("%s\n", noEntries(o))
 		return nil
 	}
-	e.print("%s", c.text(e, o.full))
+	app.IO.Printf("%s", c.text(app, o.full))
 	return nil
 }
 
@@ -118,7 +119,7 @@ func readSince(s string, now time.Time) (time.Time, error) {
 	if d, err := span(s); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, usage("--since %q: a day (2026-03-01), a time (2026-03-01T12:00:00Z) or how long ago (12h, 7d, 2w)", s)
+	return time.Time{}, cmdutil.Usage("--since %q: a day (2026-03-01), a time (2026-03-01T12:00:00Z) or how long ago (12h, 7d, 2w)", s)
 }
 
 // span is time.ParseDuration that knows whole days and weeks, too.
@@ -137,12 +138,12 @@ func span(s string) (time.Duration, error) {
 }
 
 // text is the changelog as Markdown.
-func (c *chronicle) text(e *env, full bool) string {
+func (c *chronicle) text(app *cmdutil.App, full bool) string {
 	var parts []string
 	section := func(title string, entries []chronicleEntry) {
-		parts = append(parts, e.paint(bold, term.Wrap("# "+sanitize.Line(title), e.width(), 2)))
+		parts = append(parts, app.IO.Paint(term.Bold, term.Wrap("# "+sanitize.Line(title), app.IO.Width(), 2)))
 		for _, en := range entries {
-			parts = append(parts, en.markdown(e, full))
+			parts = append(parts, en.markdown(app, full))
 		}
 	}
 	for _, m := range c.Milestones {
@@ -158,7 +159,7 @@ func (c *chronicle) text(e *env, full bool) string {
 	return strings.Join(parts, "\n\n") + "\n"
 }
 
-func (en *chronicleEntry) markdown(e *env, full bool) string {
+func (en *chronicleEntry) markdown(app *cmdutil.App, full bool) string {
 	title := "## " + en.ID
 	if en.Title != en.ID {
 		title += ": " + en.Title
@@ -170,9 +171,9 @@ func (en *chronicleEntry) markdown(e *env, full bool) string {
 	if full {
 		text = en.Text
 	}
-	title = e.paint(bold, term.Wrap(sanitize.Line(title), e.width(), 3))
+	title = app.IO.Paint(term.Bold, term.Wrap(sanitize.Line(title), app.IO.Width(), 3))
 	if text == "" {
 		return title
 	}
-	return title + "\n\n" + term.WrapLines(sanitize.Text(strings.ReplaceAll(text, "\r", "")), e.width())
+	return title + "\n\n" + term.WrapLines(sanitize.Text(strings.ReplaceAll(text, "\r", "")), app.IO.Width())
 }

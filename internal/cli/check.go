@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/install"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
@@ -16,7 +17,7 @@ type checkOptions struct {
 	verify, json bool
 }
 
-func newCheck(e *env) *cobra.Command {
+func newCheck(app *cmdutil.App) *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
 		Use:   "check",
@@ -29,12 +30,12 @@ is written. Without flags all places of all agents are looked at; --global, --lo
 
 Exit codes: 0 said; 1 with --verify, something differs or nothing is installed; 2 wrong usage.`,
 		Example: "  gl check\n  gl check --local --verify\n  gl check --json | jq '.places[] | select(.installed)'",
-		Args:    args(cobra.NoArgs),
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !c.Flags().Changed("agent") {
 				o.agent = ""
 			}
-			return runCheck(c.Context(), e, o)
+			return runCheck(c.Context(), app, o)
 		},
 	}
 	o.add(c)
@@ -74,33 +75,33 @@ type checkDifference struct {
 	What string `json:"what"` // changed, missing, outdated, new, dropped
 }
 
-func runCheck(ctx context.Context, e *env, o checkOptions) error {
+func runCheck(ctx context.Context, app *cmdutil.App, o checkOptions) error {
 	if o.agent != "" {
 		if err := knownAgent(o.agent); err != nil {
 			return err
 		}
 	}
-	states, shadowed, err := o.look(ctx, e)
+	states, shadowed, err := o.look(ctx, app)
 	if err != nil {
 		return err
 	}
 	doc := newCheckDoc(states, shadowed)
-	if doc.Commands, err = e.haveCommands(ctx); err != nil {
+	if doc.Commands, err = haveCommands(ctx, app); err != nil {
 		return err
 	}
 	if o.json {
-		err = e.json(doc)
+		err = app.IO.JSON(doc)
 	} else {
-		e.tellCheck(doc, states)
+		tellCheck(app, doc, states)
 	}
 	if err == nil && o.verify && !doc.Same {
-		return &exitError{code: exitFailed}
+		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
 	return err
 }
 
 // look looks at all places that the flags choose. Where the user has no home there are no places of theirs.
-func (o checkOptions) look(ctx context.Context, e *env) ([]*install.State, []string, error) {
+func (o checkOptions) look(ctx context.Context, app *cmdutil.App) ([]*install.State, []string, error) {
 	var states []*install.State
 	both := map[install.Scope]install.Target{}
 	for _, name := range install.Agents() {
@@ -108,7 +109,7 @@ func (o checkOptions) look(ctx context.Context, e *env) ([]*install.State, []str
 			if o.agent != "" && o.agent != name || o.global != o.local && o.global != (scope == install.Global) {
 				continue
 			}
-			t, err := e.place(ctx, name, scope)
+			t, err := place(ctx, app, name, scope)
 			if err != nil {
 				if scope == install.Global && !o.global {
 					continue
@@ -133,9 +134,9 @@ func (o checkOptions) look(ctx context.Context, e *env) ([]*install.State, []str
 }
 
 // haveCommands says whether Claude Code finds /gl:slice from here.
-func (e *env) haveCommands(ctx context.Context) (bool, error) {
-	t, err := e.place(ctx, install.Claude, install.Local)
-	return install.Has(t.Root, "slice", e.getenv), err
+func haveCommands(ctx context.Context, app *cmdutil.App) (bool, error) {
+	t, err := place(ctx, app, install.Claude, install.Local)
+	return install.Has(t.Root, "slice", app.Getenv), err
 }
 
 func newCheckDoc(states []*install.State, shadowed []string) *checkDoc {
@@ -159,32 +160,32 @@ func newCheckDoc(states []*install.State, shadowed []string) *checkDoc {
 	return doc
 }
 
-func (e *env) tellCheck(doc *checkDoc, states []*install.State) {
+func tellCheck(app *cmdutil.App, doc *checkDoc, states []*install.State) {
 	told := false
 	for _, st := range states {
 		if !st.Installed && len(st.Loose) == 0 {
 			continue
 		}
 		told = true
-		e.print("%s\n", sanitize.Text(e.placeText(st)))
+		app.IO.Printf("%s\n", sanitize.Text(placeText(app, st)))
 		for _, d := range st.Diffs {
-			e.print("  %-8s %s\n", d.What, sanitize.Text(e.short(st.Target.Path(d.Path))))
+			app.IO.Printf("  %-8s %s\n", d.What, sanitize.Text(short(app, st.Target.Path(d.Path))))
 		}
 	}
 	if n := len(doc.Shadowed); n > 0 {
-		e.print("%s%s hidden by yours of the same name in %s\n", sanitize.Text(doc.Shadowed[0]), moreAre(n-1), sanitize.Text(e.short(e.personal())))
+		app.IO.Printf("%s%s hidden by yours of the same name in %s\n", sanitize.Text(doc.Shadowed[0]), moreAre(n-1), sanitize.Text(short(app, personal(app))))
 	}
 	if !told {
-		e.print("Nothing is installed.\n")
+		app.IO.Printf("Nothing is installed.\n")
 	}
 	if !doc.Commands {
-		e.print("Claude Code finds no /gl: commands here. Agents that gl starts get those of gl %s all the same; gl install --global is for "+
+		app.IO.Printf("Claude Code finds no /gl: commands here. Agents that gl starts get those of gl %s all the same; gl install --global is for "+
 			"your own sessions\n", Version)
 	}
 }
 
-func (e *env) personal() string {
-	t, err := install.Find(install.Claude, install.Global, "", e.getenv)
+func personal(app *cmdutil.App) string {
+	t, err := install.Find(install.Claude, install.Global, "", app.Getenv)
 	if err != nil {
 		return ""
 	}
@@ -192,16 +193,16 @@ func (e *env) personal() string {
 }
 
 // placeText is one place in a line: "claude, local: .claude: gl 1.2, 34 files, hooks: 2 files differ".
-func (e *env) placeText(st *install.State) string {
+func placeText(app *cmdutil.App, st *install.State) string {
 	t := st.Target
-	text := fmt.Sprintf("%s, %s, %s: ", t.Agent, t.Scope, e.short(t.Dir()))
+	text := fmt.Sprintf("%s, %s, %s: ", t.Agent, t.Scope, short(app, t.Dir()))
 	if !st.Installed {
 		return text + fmt.Sprintf("%s of these names there, not installed by gl: %s saves them and writes its own",
 			plan.Count(len(st.Loose), "file"), installCommand(t))
 	}
 	text += fmt.Sprintf("gl %s, %s", st.Version, plan.Count(st.Files, "file"))
 	if st.Memory != "" {
-		text += ", " + e.short(t.Path(st.Memory))
+		text += ", " + short(app, t.Path(st.Memory))
 	}
 	if st.Hooks {
 		text += ", hooks"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 )
 
@@ -15,12 +16,12 @@ type claimant struct {
 	holder string // the caller's session of Claude Code or codex, where there is no token
 }
 
-// claimant says who calls: gl's agents bear the token of their own slice, other sessions of Claude Code and codex an id.
-func (e *env) claimant(id string) claimant {
-	if token := e.getenv("GL_SESSION"); token != "" && e.getenv("GL_SLICE") == id {
+// newClaimant says who calls: gl's agents bear the token of their own slice, other sessions of Claude Code and codex an id.
+func newClaimant(app *cmdutil.App, id string) claimant {
+	if token := app.Getenv("GL_SESSION"); token != "" && app.Getenv("GL_SLICE") == id {
 		return claimant{token: token}
 	}
-	return claimant{holder: cmp.Or(e.getenv("CLAUDE_CODE_SESSION_ID"), e.getenv("CODEX_THREAD_ID"))}
+	return claimant{holder: cmp.Or(app.Getenv("CLAUDE_CODE_SESSION_ID"), app.Getenv("CODEX_THREAD_ID"))}
 }
 
 func (c claimant) nobody() bool { return c == claimant{} }
@@ -58,6 +59,3 @@ func claimText(st *plan.State, now time.Time) string {
 	}
 	return s
 }
-
-// taken is a refusal because somebody else has the slice.
-func taken(format string, a ...any) error { return &exitError{exitClaimed, fmt.Errorf(format, a...)} }

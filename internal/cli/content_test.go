@@ -14,8 +14,9 @@ import (
 	"testing"
 
 	"greenlight/content"
-	"greenlight/internal/agent"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/project"
+	"greenlight/internal/shellwords"
 )
 
 // contentTexts are all documents that ship, by their path.
@@ -98,12 +99,12 @@ func TestContentHooksCallGl(t *testing.T) {
 
 // checkCall says what gl has against the line. A line that only names a command, without arguments, is fine in prose.
 func checkCall(line string, prose bool) error {
-	words, err := agent.SplitWords(line)
+	words, err := shellwords.Split(line)
 	if err != nil {
 		return err
 	}
 	words = words[1:]
-	root := newRoot(&env{})
+	root := newRoot(cmdutil.NewApp(nil, nil, nil, nil))
 	root.InitDefaultHelpCmd()
 	c, rest, err := root.Find(words)
 	if err != nil || c.Name() == "gl" {

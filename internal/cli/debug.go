@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -16,7 +17,7 @@ import (
 	"greenlight/internal/term"
 )
 
-func newDebug(e *env) *cobra.Command {
+func newDebug(app *cmdutil.App) *cobra.Command {
 	var asJSON, runTests bool
 	c := &cobra.Command{
 		Use:   "debug [id]",
@@ -35,10 +36,10 @@ Exit codes: 0 reported, also where the tests fail; 1 there is no such slice, or 
   gl debug S-07 --run-tests
   gl debug @quick              the last quick tasks
   gl debug S-07 --json > report.json`,
-		Args:              args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: e.completeFirstAttempt,
+		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: app.Complete(completeFirstAttempt),
 		RunE: func(c *cobra.Command, a []string) error {
-			return runDebug(c.Context(), e, append(a, "")[0], runTests, asJSON)
+			return runDebug(c.Context(), app, append(a, "")[0], runTests, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&runTests, "run-tests", false, "run the project's test command, too")
@@ -68,14 +69,14 @@ type debugGit struct {
 	Tags    []git.Tag    `json:"tags"`  // that name the slice
 }
 
-func runDebug(ctx context.Context, e *env, id string, runTests, asJSON bool) error {
+func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON bool) error {
 	if task, n, ok := attempt.SplitTask(id); ok {
 		if runTests {
-			return usage("--run-tests goes with a slice, or without an id")
+			return cmdutil.Usage("--run-tests goes with a slice, or without an id")
 		}
-		return runDebugTask(ctx, e, task, n, asJSON)
+		return runDebugTask(ctx, app, task, n, asJSON)
 	}
-	pr, err := e.project()
+	pr, err := app.Project()
 	if err != nil {
 		return err
 	}
@@ -85,24 +86,24 @@ func runDebug(ctx context.Context, e *env, id string, runTests, asJSON bool) err
 		return err
 	}
 	if id != "" {
-		if id, err = e.resolve(p, id); err != nil {
+		if id, err = app.Resolve(p, id); err != nil {
 			return err
 		}
 	} else {
-		e.warn(p)
+		app.Warn(p)
 	}
-	x := &debugging{e: e, pr: pr, p: p, now: now}
+	x := &debugging{app: app, pr: pr, p: p, now: now}
 	doc, err := x.doc(ctx, id)
 	switch {
 	case err != nil:
 		return err
 	case asJSON:
 		if runTests {
-			busy := e.progress("running the tests")
-			doc.Tests.run(ctx, e, pr.Root, func(line string) { busy.step("running the tests: " + line) })
-			busy.done()
+			busy := app.IO.Progress("running the tests")
+			doc.Tests.run(ctx, app, pr.Root, func(line string) { busy.Step("running the tests: " + line) })
+			busy.Done()
 		}
-		return e.json(doc)
+		return app.IO.JSON(doc)
 	}
 	x.tell(ctx, doc, runTests)
 	return nil
@@ -110,7 +111,7 @@ func runDebug(ctx context.Context, e *env, id string, runTests, asJSON bool) err
 
 // debugging is one gl debug.
 type debugging struct {
-	e   *env
+	app *cmdutil.App
 	pr  *project.Project
 	p   *plan.Plan
 	now time.Time
@@ -151,12 +152,14 @@ func (x *debugging) tell(ctx context.Context, doc *debugDoc, runTests bool) {
 	}
 }
 
-func (x *debugging) section(title string) { x.e.print("\n%s\n", x.e.paint(bold, title)) }
+func (x *debugging) section(title string) {
+	x.app.IO.Printf("\n%s\n", x.app.IO.Paint(term.Bold, title))
+}
 
 // line writes one line of a section.
 func (x *debugging) line(format string, a ...any) {
 	text := "  " + strings.ReplaceAll(sanitize.Text(fmt.Sprintf(format, a...)), "\n", `\n`)
-	x.e.print("%s\n", term.Wrap(text, x.e.width(), 6))
+	x.app.IO.Printf("%s\n", term.Wrap(text, x.app.IO.Width(), 6))
 }
 
 // maxDirty is how many changed files are told as text.

@@ -10,10 +10,12 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 	"greenlight/internal/tmux"
 )
 
@@ -112,7 +114,7 @@ func newTool(program, version string) debugTool {
 func (x *debugging) agentTool(ctx context.Context) debugTool {
 	c := x.pr.Config
 	t := debugTool{Name: c.Agent}
-	own, err := self()
+	own, err := cmdutil.Self()
 	if err != nil {
 		return t
 	}
@@ -127,7 +129,7 @@ func (x *debugging) agentTool(ctx context.Context) debugTool {
 	}
 	t.Path = &path
 	if a.Install != "" {
-		t.Version = known(programVersion(ctx, path, agent.ScrubEnv(x.e.environ)))
+		t.Version = known(programVersion(ctx, path, agent.ScrubEnv(x.app.Environ)))
 	}
 	return t
 }
@@ -150,7 +152,7 @@ func programVersion(ctx context.Context, path string, env []string) string {
 }
 
 func (x *debugging) tellProject(d *debugProject) {
-	x.e.print("%s\n", x.e.paint(bold, sanitize.Text(x.pr.Root)))
+	x.app.IO.Printf("%s\n", x.app.IO.Paint(term.Bold, sanitize.Text(x.pr.Root)))
 	x.line("%d/%d done, format %s", d.Done, d.Total, d.Format)
 	x.section("Tools")
 	for _, t := range d.Tools {

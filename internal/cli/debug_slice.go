@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 	"greenlight/internal/tracker"
 )
 
@@ -244,7 +245,7 @@ func (x *debugging) tellSlice(s *debugSlice) {
 	if s.Name != s.ID {
 		title += ": " + s.Name
 	}
-	x.e.print("%s\n", x.e.paint(bold, sanitize.Line(title)))
+	x.app.IO.Printf("%s\n", x.app.IO.Paint(term.Bold, sanitize.Line(title)))
 	if s.File != nil {
 		x.line("%s", *s.File)
 	}

@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
+	"greenlight/internal/term"
 )
 
 // A debugTask is what gl debug reports about a task.
@@ -25,10 +27,10 @@ type debugTaskAttempt struct {
 }
 
 // runDebugTask is gl debug @quick, or @quick.2 for one attempt. It needs no state.
-func runDebugTask(ctx context.Context, e *env, id string, n int, asJSON bool) error {
-	x := &debugging{e: e, now: time.Now()}
+func runDebugTask(ctx context.Context, app *cmdutil.App, id string, n int, asJSON bool) error {
+	x := &debugging{app: app, now: time.Now()}
 	var err error
-	if x.pr, err = e.anyProject(); err != nil {
+	if x.pr, err = app.AnyProject(); err != nil {
 		return err
 	}
 	recs, err := x.taskRecords(id, n)
@@ -41,9 +43,9 @@ func runDebugTask(ctx context.Context, e *env, id string, n int, asJSON bool) er
 	}
 	doc.Tests = x.testCommand()
 	if asJSON {
-		return e.json(doc)
+		return app.IO.JSON(doc)
 	}
-	e.print("%s\n", e.paint(bold, id))
+	app.IO.Printf("%s\n", app.IO.Paint(term.Bold, id))
 	x.section("Attempts")
 	for _, r := range recs {
 		st := &plan.State{Attempt: &plan.Attempt{N: r.N, Dead: r.State() == proc.Dead}}
@@ -67,7 +69,7 @@ func runDebugTask(ctx context.Context, e *env, id string, n int, asJSON bool) er
 // taskRecords are the last attempts at a task, newest first; or the one with the number.
 func (x *debugging) taskRecords(id string, n int) ([]*attempt.Record, error) {
 	if n > 0 {
-		rec, err := findAttempt(x.e, x.pr, id, n)
+		rec, err := findAttempt(x.app, x.pr, id, n)
 		return []*attempt.Record{rec}, err
 	}
 	all, err := lastAttempts(x.pr.Runs, []string{id})

@@ -10,9 +10,10 @@ import (
 	"slices"
 	"time"
 
-	"greenlight/internal/agent"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/shellwords"
 )
 
 // debugTests is the project's test command and, if it was run, how that went.
@@ -44,11 +45,11 @@ func (x *debugging) testCommand() debugTests {
 }
 
 // run runs the command. Its lines go to live, where there is one, as they come.
-func (t *debugTests) run(ctx context.Context, e *env, root string, live func(string)) {
+func (t *debugTests) run(ctx context.Context, app *cmdutil.App, root string, live func(string)) {
 	if t.Command == nil {
 		return
 	}
-	words, err := agent.SplitWords(*t.Command)
+	words, err := shellwords.Split(*t.Command)
 	if err == nil {
 		err = noShell(words)
 	}
@@ -57,7 +58,7 @@ func (t *debugTests) run(ctx context.Context, e *env, root string, live func(str
 		return
 	}
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	cmd.Dir, cmd.Env = root, e.environ
+	cmd.Dir, cmd.Env = root, app.Environ
 	cmd.WaitDelay = 2 * time.Second // what a test left behind may keep the pipe open
 	out := &lineWriter{line: func(line string) {
 		if live != nil {
@@ -142,7 +143,7 @@ func (x *debugging) tellTests(ctx context.Context, doc *debugDoc, run bool) {
 		return
 	}
 	x.line("%s", *t.Command)
-	t.run(ctx, x.e, x.pr.Root, func(line string) { x.line("    %s", line) })
+	t.run(ctx, x.app, x.pr.Root, func(line string) { x.line("    %s", line) })
 	switch {
 	case t.ExitCode != nil:
 		x.line("exit %d after %s", *t.ExitCode, plan.Age(time.Duration(*t.Seconds*float64(time.Second))))

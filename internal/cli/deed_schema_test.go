@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"greenlight/internal/cli/cmdutil"
 )
 
 // A deed is a command that changes something, or doesn't work in every project, with the files of a project for it.
@@ -70,7 +72,7 @@ func TestDeedsAreAsTheirSchemasSay(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			code := Main(context.Background(), append(d.args, "-C", root), strings.NewReader(""), &stdout, &stderr, []string{"PATH=" + os.Getenv("PATH")})
 			line := strings.Join(d.args, " ")
-			if code == exitUsage || stdout.Len() == 0 {
+			if code == cmdutil.ExitUsage || stdout.Len() == 0 {
 				t.Errorf("gl %s: exit code %d: %s", line, code, &stderr)
 				continue
 			}

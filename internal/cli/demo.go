@@ -12,6 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/project"
 	"greenlight/internal/tmux"
 )
@@ -35,26 +37,26 @@ var demoSlices = []struct{ name, deps string }{
 // demoAgent makes the run last about ten seconds: the longest chain is five slices.
 const demoAgent = "rehearsal:seed=7,step=400ms,jitter=30%"
 
-func newDemo(e *env) *cobra.Command {
+func newDemo(app *cmdutil.App) *cobra.Command {
 	var dir, spec string
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Drain a sample project with the built-in agent, in ten seconds and at no cost",
 		Long: `Write a sample project of a dozen slices into a temporary directory and drain it, up to four at a time, with the real
-engine and the built-in rehearsal agent.` + "\n" + exitHelp,
+engine and the built-in rehearsal agent.` + "\n" + cmdutil.ExitHelp,
 		Example: "  gl demo\n  gl demo --agent rehearsal:step=100ms,fail=10%,limit=5%",
-		Args:    args(cobra.NoArgs),
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runDemo(c.Context(), e, dir, spec)
+			return runDemo(c.Context(), app, dir, spec)
 		},
 	}
 	c.Flags().StringVar(&dir, "dir", "", "write the project into `DIR`, which must not exist yet (default: a temporary directory)")
 	c.Flags().StringVar(&spec, "agent", demoAgent, "`NAME` of the agent")
-	completeFlag(c, "agent", e.agents)
+	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	return c
 }
 
-func runDemo(ctx context.Context, e *env, dir, agentName string) error {
+func runDemo(ctx context.Context, app *cmdutil.App, dir, agentName string) error {
 	root, err := writeDemo(dir)
 	if err != nil {
 		return err
@@ -63,12 +65,12 @@ func runDemo(ctx context.Context, e *env, dir, agentName string) error {
 	if err != nil {
 		return err
 	}
-	e.print("sample project in %s\n", root)
+	app.IO.Printf("sample project in %s\n", root)
 	how := "process"
-	if isTerminal(e.out) && tmux.Installed() {
+	if iostreams.IsTerminal(app.IO.Out) && tmux.Installed() {
 		how = "tmux"
 	}
-	j, err := newJob(e, pr, sliceOptions{watch: true, runner: how, agent: agentName}, "slice")
+	j, err := newJob(app, pr, sliceOptions{watch: true, runner: how, agent: agentName}, "slice")
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/project"
 )
 
@@ -19,34 +20,34 @@ project beside it. What it may do without asking is as you have set it there: th
 Exit codes: the agent's own; 1 it needs a terminal and there is none, %s; 2 wrong usage;
 127 claude is not on PATH.`
 
-func newDesign(e *env) *cobra.Command {
+func newDesign(app *cmdutil.App) *cobra.Command {
 	const prompt = "/gl:design"
 	return &cobra.Command{
 		Use:     "design",
 		Short:   "Design the system with the agent",
 		Long:    "Talk the design of the system through with the agent: " + prompt + "." + fmt.Sprintf(talkHelp, prompt, "or no project"),
 		Example: "  gl design",
-		Args:    args(cobra.NoArgs),
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return e.talkInProject(c.Context(), "design", "")
+			return talkInProject(c.Context(), app, "design", "")
 		},
 	}
 }
 
 // talkInProject is a conversation that needs a project; words follow the slash command.
-func (e *env) talkInProject(ctx context.Context, name, words string) error {
+func talkInProject(ctx context.Context, app *cmdutil.App, name, words string) error {
 	t := talk{command: "gl " + name, name: name, prompt: "/gl:" + name}
 	if words != "" {
 		t.command += " " + words
 		t.prompt += " " + words
 	}
 	var err error
-	t.pr, t.root, err = e.talkProject()
+	t.pr, t.root, err = talkProject(app)
 	if err != nil {
 		return err
 	}
-	if !e.inside() && (t.pr == nil || t.pr.Tracker.Format() == project.NoFormat) {
+	if !app.Inside() && (t.pr == nil || t.pr.Tracker.Format() == project.NoFormat) {
 		return fmt.Errorf("%s: %w", t.root, project.ErrNoProject)
 	}
-	return e.talk(ctx, t)
+	return startTalk(ctx, app, t)
 }

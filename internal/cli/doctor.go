@@ -9,17 +9,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 )
 
-func newDoctor(e *env) *cobra.Command {
+func newDoctor(app *cmdutil.App) *cobra.Command {
 	var fix, asJSON bool
 	c := &cobra.Command{
-		Use:   "doctor",
-		Short: "Check everything, and say what to do",
+		Use:        "doctor",
+		SuggestFor: []string{"fsck", "validate", "verify"},
+		Short:      "Check everything, and say what to do",
 		Long: `Check the project: slice files, graph, claims, attempts, leftovers of processes that died, STATE.md, project-state.json,
 config.json, the tools and their versions, and what git should ignore. Each finding says where, what, and what helps. An
 error keeps slices from being built, a warning is wrong but in nobody's way, a note is worth knowing. Nothing is written.
@@ -29,9 +31,9 @@ settled, STATE.md regenerated, .greenlight/.gitignore written, environments of a
 
 Exit codes: 0 no error was found; 1 there is one, or no project; 2 wrong usage.`,
 		Example: "  gl doctor\n  gl doctor --fix\n  gl doctor --json | jq '.findings[] | select(.severity == \"error\")'",
-		Args:    args(cobra.NoArgs),
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runDoctor(c.Context(), e, fix, asJSON)
+			return runDoctor(c.Context(), app, fix, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&fix, "fix", false, "mend what is safe to mend")
@@ -88,50 +90,50 @@ type doctorDoc struct {
 	Notes         int       `json:"notes"`
 }
 
-func runDoctor(ctx context.Context, e *env, fix, asJSON bool) error {
-	pr, err := e.project()
+func runDoctor(ctx context.Context, app *cmdutil.App, fix, asJSON bool) error {
+	pr, err := app.Project()
 	if err != nil {
 		return err
 	}
 	doc := doctorDoc{SchemaVersion: 1, Root: pr.Root, Fixed: []string{}, Findings: []finding{}}
-	busy := e.progress("reading the project")
-	defer busy.done()
+	busy := app.IO.Progress("reading the project")
+	defer busy.Done()
 	if fix {
-		doc.Fixed = append(doc.Fixed, e.fixAll(ctx, pr)...)
+		doc.Fixed = append(doc.Fixed, fixAll(ctx, app, pr)...)
 	}
-	x, err := newExam(ctx, e, pr)
+	x, err := newExam(ctx, app, pr)
 	if err != nil {
 		return err
 	}
 	doc.Format = pr.Tracker.Format()
 	for _, c := range checks() {
-		busy.step("checking: " + c.name)
+		busy.Step("checking: " + c.name)
 		for _, f := range c.run(x) {
 			f.Check = c.name
 			doc.Findings = append(doc.Findings, f)
 		}
 	}
-	busy.done()
+	busy.Done()
 	doc.Errors, doc.Warnings, doc.Notes = tally(doc.Findings)
 	if asJSON {
-		err = e.json(doc)
+		err = app.IO.JSON(doc)
 	} else {
-		e.tell(&doc, len(x.p.States))
+		tell(app, &doc, len(x.p.States))
 	}
 	if err == nil && doc.Errors > 0 {
-		return &exitError{code: exitFailed}
+		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
 	return err
 }
 
 // fixAll mends what can be mended, and says what it was.
-func (e *env) fixAll(ctx context.Context, pr *project.Project) []string {
+func fixAll(ctx context.Context, app *cmdutil.App, pr *project.Project) []string {
 	var all []string
 	for _, f := range fixes() {
 		did, err := f(ctx, pr)
 		all = append(all, did...)
 		if err != nil { // the others are no worse for it
-			e.message("warning: %v", err)
+			app.IO.Message("warning: %v", err)
 		}
 	}
 	return all
@@ -152,9 +154,9 @@ func tally(all []finding) (errs, warnings, notes int) {
 }
 
 // tell prints the findings, the worst first.
-func (e *env) tell(doc *doctorDoc, slices int) {
+func tell(app *cmdutil.App, doc *doctorDoc, slices int) {
 	for _, did := range doc.Fixed {
-		e.print("fixed: %s\n", sanitize.Text(did))
+		app.IO.Printf("fixed: %s\n", sanitize.Text(did))
 	}
 	mendable := 0
 	for _, severity := range []string{isError, isWarning, isNote} {
@@ -165,17 +167,17 @@ func (e *env) tell(doc *doctorDoc, slices int) {
 			if f.Fixable {
 				mendable++
 			}
-			e.print("%s\n", term.WrapLines(sanitize.Text(f.text()), e.width()))
+			app.IO.Printf("%s\n", term.WrapLines(sanitize.Text(f.text()), app.IO.Width()))
 		}
 	}
 	sum := plan.Count(doc.Errors, "error") + ", " + plan.Count(doc.Warnings, "warning") + ", " + plan.Count(doc.Notes, "note")
 	switch {
 	case len(doc.Findings) == 0:
-		e.print("No faults found in %s\n", plan.Count(slices, "slice"))
+		app.IO.Printf("No faults found in %s\n", plan.Count(slices, "slice"))
 	case mendable > 0:
-		e.print("%s; %s mends %d\n", sum, fixCommand, mendable)
+		app.IO.Printf("%s; %s mends %d\n", sum, fixCommand, mendable)
 	default:
-		e.print("%s\n", sum)
+		app.IO.Printf("%s\n", sum)
 	}
 }
 
@@ -195,7 +197,7 @@ func (f finding) text() string {
 // An exam is what the checks look at: one look at the project, for all of them.
 type exam struct {
 	ctx   context.Context
-	e     *env
+	app   *cmdutil.App
 	pr    *project.Project
 	p     *plan.Plan
 	now   time.Time
@@ -206,8 +208,8 @@ type exam struct {
 	conflicts map[string]int // line of the first mark of a merge conflict, by path relative to the root
 }
 
-func newExam(ctx context.Context, e *env, pr *project.Project) (*exam, error) {
-	x := &exam{ctx: ctx, e: e, pr: pr, now: time.Now()}
+func newExam(ctx context.Context, app *cmdutil.App, pr *project.Project) (*exam, error) {
+	x := &exam{ctx: ctx, app: app, pr: pr, now: time.Now()}
 	var errs [4]error
 	x.p, errs[0] = pr.Plan(x.now, pr.Options())
 	x.live, x.bad, errs[1] = pr.Runs.Live()

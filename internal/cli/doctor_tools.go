@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
 	"greenlight/internal/install"
 	"greenlight/internal/jsonedit"
@@ -81,7 +82,7 @@ func strayKeys(data []byte) []string {
 
 // checkAgent looks whether the configured agent is there, and knows its command.
 func checkAgent(x *exam) []finding {
-	parent, err := self()
+	parent, err := cmdutil.Self()
 	if err != nil {
 		return []finding{found(isError, "", err.Error(), "")}
 	}
@@ -104,7 +105,7 @@ func checkAgent(x *exam) []finding {
 		}
 		return []finding{found(isError, "", fmt.Sprintf("%s, the agent, is not on PATH", a.Program), help)}
 	}
-	if a.Stream == agent.StreamClaude && a.Login != "" && !install.Has(x.pr.Root, "slice", x.e.getenv) {
+	if a.Stream == agent.StreamClaude && a.Login != "" && !install.Has(x.pr.Root, "slice", x.app.Getenv) {
 		return []finding{found(isNote, "", "the /gl: commands aren't installed for Claude Code; agents that gl starts get them all the same",
 			"gl install --global, or gl install --local")}
 	}
@@ -115,13 +116,13 @@ func checkAgent(x *exam) []finding {
 func checkInstalled(x *exam) []finding {
 	var all []finding
 	for _, scope := range []install.Scope{install.Local, install.Global} {
-		t, err := install.Find(install.Claude, scope, x.pr.Root, x.e.getenv)
+		t, err := install.Find(install.Claude, scope, x.pr.Root, x.app.Getenv)
 		if err != nil {
 			continue
 		}
 		st, err := t.Check(shipped())
 		theirs := func(d install.Difference) bool { return d.What == install.Changed }
-		switch dir := x.e.short(t.Dir()); {
+		switch dir := short(x.app, t.Dir()); {
 		case err != nil:
 			all = append(all, found(isWarning, "", err.Error(), ""))
 		case st.Installed && !st.Complete:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/graphview"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
@@ -24,12 +25,13 @@ type graphOptions struct {
 // graphFormats are the values of --format.
 func graphFormats() []string { return []string{"text", "mermaid", "dot", "json"} }
 
-func newGraph(e *env) *cobra.Command {
+func newGraph(app *cmdutil.App) *cobra.Command {
 	var o graphOptions
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "graph",
-		Short: "Show the dependency graph",
+		Use:        "graph",
+		SuggestFor: []string{"tree", "deps", "dag"},
+		Short:      "Show the dependency graph",
 		Long: `Show the dependency graph. As text it is a list: what depends on nothing comes first, and every slice stands below all
 that it needs, those of one depth in launch order. Each line has the slice's state, its name, and what it depends on; a *
 marks the critical path, the longest chain of slices that are still to be built. An id with ? is one that no slice has.
@@ -43,16 +45,16 @@ Exit codes: 0 shown; 1 there is no such milestone, or no project; 2 wrong usage.
   gl graph --milestone mvp
   gl graph --format dot | dot -Tsvg > graph.svg
   gl graph --json | jq -r '.critical_path[]'`,
-		Args: args(cobra.NoArgs),
+		Args: cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			o.asciiSet = c.Flags().Changed("ascii")
 			if asJSON {
 				if c.Flags().Changed("format") && o.format != "json" {
-					return usage("give --json or --format %s, not both", o.format)
+					return cmdutil.Usage("give --json or --format %s, not both", o.format)
 				}
 				o.format = "json"
 			}
-			return runGraph(e, o)
+			return runGraph(app, o)
 		},
 	}
 	f := c.Flags()
@@ -60,16 +62,16 @@ Exit codes: 0 shown; 1 there is no such milestone, or no project; 2 wrong usage.
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
 	f.BoolVar(&o.ascii, "ascii", false, "text without characters beyond ASCII (default: where the locale isn't UTF-8)")
 	f.BoolVar(&asJSON, "json", false, "the same as --format json")
-	completeFlag(c, "format", graphFormats)
-	completeFlag(c, "milestone", e.milestones)
+	cmdutil.CompleteFlag(c, "format", graphFormats)
+	cmdutil.CompleteFlag(c, "milestone", app.Milestones)
 	return c
 }
 
-func runGraph(e *env, o graphOptions) error {
+func runGraph(app *cmdutil.App, o graphOptions) error {
 	if !slices.Contains(graphFormats(), o.format) {
-		return usage("--format must be %s", mustBe(o.format, graphFormats()))
+		return cmdutil.Usage("--format must be %s", cmdutil.MustBe(o.format, graphFormats()))
 	}
-	pr, err := e.project()
+	pr, err := app.Project()
 	if err != nil {
 		return err
 	}
@@ -77,45 +79,45 @@ func runGraph(e *env, o graphOptions) error {
 	if err != nil {
 		return err
 	}
-	e.warn(p)
+	app.Warn(p)
 	g := graphview.New(p)
 	if o.format == "json" {
-		return e.json(newGraphDoc(g, o.milestone))
+		return app.IO.JSON(newGraphDoc(g, o.milestone))
 	}
 	g = g.Map(sanitize.Line)
 	switch o.format {
 	case "mermaid":
-		e.print("%s", g.Mermaid())
+		app.IO.Printf("%s", g.Mermaid())
 	case "dot":
-		e.print("%s", g.Dot())
+		app.IO.Printf("%s", g.Dot())
 	default:
 		if len(g.Nodes) == 0 {
-			e.print("there are no %ss yet\n", p.Snapshot.Noun)
+			app.IO.Printf("there are no %ss yet\n", p.Snapshot.Noun)
 			return nil
 		}
-		ascii := o.ascii || !o.asciiSet && !e.utf8()
-		e.print("%s", g.Text(graphview.Style{ASCII: ascii, Width: e.width(), Paint: e.paintState}))
+		ascii := o.ascii || !o.asciiSet && !isUTF8(app)
+		app.IO.Printf("%s", g.Text(graphview.Style{ASCII: ascii, Width: app.IO.Width(), Paint: func(state, mark string) string { return app.IO.Paint(stateColor(state), mark) }}))
 		if t, ok := pr.Tracker.(tracker.Waved); ok {
-			e.printWaves(t.Waves())
+			printWaves(app, t.Waves())
 		}
 	}
 	return nil
 }
 
 // printWaves shows the parts of items under the graph.
-func (e *env) printWaves(waves []tracker.Wave) {
+func printWaves(app *cmdutil.App, waves []tracker.Wave) {
 	if len(waves) > 0 {
-		e.print("\nplans by wave\n")
+		app.IO.Printf("\nplans by wave\n")
 	}
 	for _, w := range waves {
-		e.print("%s\n", term.Wrap("  "+sanitize.Line(fmt.Sprintf("%s wave %d, %d/%d done: %s", w.Item, w.N, w.Done, len(w.Parts), strings.Join(w.Parts, ", "))), e.width(), 4))
+		app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Line(fmt.Sprintf("%s wave %d, %d/%d done: %s", w.Item, w.N, w.Done, len(w.Parts), strings.Join(w.Parts, ", "))), app.IO.Width(), 4))
 	}
 }
 
 // utf8 says whether the locale has the characters that people draw with.
-func (e *env) utf8() bool {
+func isUTF8(app *cmdutil.App) bool {
 	for _, key := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
-		if locale := e.getenv(key); locale != "" {
+		if locale := app.Getenv(key); locale != "" {
 			locale = strings.ToLower(strings.ReplaceAll(locale, "-", ""))
 			return strings.Contains(locale, "utf8")
 		}
@@ -123,12 +125,11 @@ func (e *env) utf8() bool {
 	return false
 }
 
-func (e *env) paintState(state, mark string) string {
-	colour := map[string]string{
-		graphview.Done: green, graphview.Running: yellow, graphview.Ready: blue, graphview.Blocked: grey,
-		graphview.Failed: red, graphview.Stalled: red, graphview.Waiting: violet, graphview.Unknown: red,
+func stateColor(state string) term.Color {
+	return map[string]term.Color{
+		graphview.Done: term.Green, graphview.Running: term.Yellow, graphview.Ready: term.Blue, graphview.Blocked: term.Gray,
+		graphview.Failed: term.Red, graphview.Stalled: term.Red, graphview.Waiting: term.Violet, graphview.Unknown: term.Red,
 	}[state]
-	return e.paint(colour, mark)
 }
 
 type graphDoc struct {

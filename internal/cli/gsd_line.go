@@ -5,10 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/gsd"
 )
 
-func newGsdLine(e *env) *cobra.Command {
+func newGsdLine(app *cmdutil.App) *cobra.Command {
 	var compact, asJSON bool
 	c := &cobra.Command{
 		Use:   "line",
@@ -22,8 +23,8 @@ most 256 kB of STATE.md are read, and nothing is written.
 
 Exit codes: 0 printed; 1 there is no GSD state here, or it can't be read; 2 wrong usage.`,
 		Example: "  gl gsd line\n  gl gsd line --compact\n  gl gsd line --json | jq -r .position.percent",
-		Args:    args(cobra.NoArgs),
-		RunE:    func(*cobra.Command, []string) error { return runGsdLine(e, compact, asJSON) },
+		Args:    cmdutil.Args(cobra.NoArgs),
+		RunE:    func(*cobra.Command, []string) error { return runGsdLine(app, compact, asJSON) },
 	}
 	c.Flags().BoolVar(&compact, "compact", false, "in few columns: v1.12 · P7/12 · executing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
@@ -57,24 +58,24 @@ type gsdPositionJSON struct {
 	NoWorkstream    bool     `json:"no_workstream"`
 }
 
-func runGsdLine(e *env, compact, asJSON bool) error {
-	dir, err := e.dir()
+func runGsdLine(app *cmdutil.App, compact, asJSON bool) error {
+	dir, err := app.Dir()
 	if err != nil {
 		return err
 	}
-	p, ok := gsd.ReadPosition(dir, e.getenv)
+	p, ok := gsd.ReadPosition(dir, app.Getenv)
 	if !ok {
 		return fmt.Errorf("%s: no .planning/STATE.md that can be read, here or above: type /gsd-new-project in Claude Code to begin one", dir)
 	}
 	if !asJSON {
-		e.print("%s\n", clip(positionText(p, compact), maxGsdLine))
+		app.IO.Printf("%s\n", clip(positionText(p, compact), maxGsdLine))
 		return nil
 	}
 	next := p.NextPhases
 	if next == nil {
 		next = []string{}
 	}
-	return e.json(gsdLineDoc{1, p.String(), p.Compact(), gsdPositionJSON{
+	return app.IO.JSON(gsdLineDoc{1, p.String(), p.Compact(), gsdPositionJSON{
 		Status: known(p.Status), Milestone: known(p.Milestone), MilestoneName: known(p.MilestoneName),
 		ActivePhase: known(p.ActivePhase), NextAction: known(p.NextAction), NextPhases: next,
 		CompletedPhases: known(p.CompletedPhases), TotalPhases: known(p.TotalPhases), Percent: known(p.Percent),

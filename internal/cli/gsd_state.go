@@ -15,7 +15,9 @@ import (
 	"github.com/spf13/pflag"
 	xterm "golang.org/x/term"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/gsd"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/suggest"
 )
@@ -43,8 +45,8 @@ GSD_PROJECT and GSD_WORKSTREAM choose a part of .planning.
 
 Exit codes: 0 done; 1 it wasn't done, the JSON says why (with --compat 0), or wrong usage.`
 
-func newGsdState(e *env) *cobra.Command {
-	verbs := gsdVerbs(e)
+func newGsdState(app *cmdutil.App) *cobra.Command {
+	verbs := gsdVerbs(app)
 	c := &cobra.Command{
 		Use:   "state [verb]",
 		Short: "GSD's state verbs, without damage to STATE.md",
@@ -56,17 +58,17 @@ func newGsdState(e *env) *cobra.Command {
   gl gsd state resolve-blocker --text "API key"`,
 		DisableFlagParsing: true,
 		RunE: func(c *cobra.Command, a []string) error {
-			return e.runUnnamed(c, verbs, a)
+			return runUnnamed(app, c, verbs, a)
 		},
 	}
 	for _, v := range verbs {
-		c.AddCommand(e.gsdCommand(v))
+		c.AddCommand(gsdCommand(app, v))
 	}
 	return c
 }
 
-func newGsdSnapshot(e *env) *cobra.Command {
-	return e.gsdCommand(gsdVerb{name: snapshotName, short: "Everything that STATE.md says, in one document",
+func newGsdSnapshot(app *cmdutil.App) *cobra.Command {
+	return gsdCommand(app, gsdVerb{name: snapshotName, short: "Everything that STATE.md says, in one document",
 		run: func(_ context.Context, s *gsd.Store, _ verbArgs) (gsd.Result, error) { return s.Snapshot() }})
 }
 
@@ -84,7 +86,7 @@ func (v gsdVerb) line() string {
 // snapshotName is the one verb that GSD has beside state, not below it.
 const snapshotName = "state-snapshot"
 
-func (e *env) gsdCommand(v gsdVerb) *cobra.Command {
+func gsdCommand(app *cmdutil.App, v gsdVerb) *cobra.Command {
 	return &cobra.Command{
 		Use:   strings.TrimSpace(v.name + " " + v.args),
 		Short: v.short,
@@ -101,32 +103,32 @@ Exit codes: 0 done; 1 it wasn't done, the JSON says why (with --compat 0), or wr
 			}
 			return list, cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(c *cobra.Command, a []string) error { return e.runGsd(c, v, a) },
+		RunE: func(c *cobra.Command, a []string) error { return runGsd(app, c, v, a) },
 	}
 }
 
 // runUnnamed is gl gsd state without a verb: load, as with GSD; or an unknown one.
-func (e *env) runUnnamed(c *cobra.Command, verbs []gsdVerb, a []string) error {
-	a, help, err := e.globals(c, nil, a)
+func runUnnamed(app *cmdutil.App, c *cobra.Command, verbs []gsdVerb, a []string) error {
+	a, help, err := globals(app, c, nil, a)
 	if err != nil || help {
 		return orHelp(c, err)
 	}
 	args := verbArgs(a)
 	if len(args) == 0 || strings.HasPrefix(args[0], "--") {
-		return e.runGsd(c, verbs[0], a)
+		return runGsd(app, c, verbs[0], a)
 	}
 	var names []string
 	for _, v := range verbs {
 		names = append(names, v.name)
 	}
 	if i := slices.Index(names, args[0]); i >= 0 { // behind flags that are gl's own
-		return e.runGsd(c, verbs[i], a[1:])
+		return runGsd(app, c, verbs[i], a[1:])
 	}
 	hint := ""
 	if meant := suggest.Match(args[0], names); meant != "" {
 		hint = " Did you mean " + meant + "?"
 	}
-	return e.gsdError(&gsd.UsageError{Message: fmt.Sprintf("Unknown state subcommand: %q.%s Available: %s", args[0], hint,
+	return gsdError(app, &gsd.UsageError{Message: fmt.Sprintf("Unknown state subcommand: %q.%s Available: %s", args[0], hint,
 		strings.Join(names, ", "))}, args.has("json-errors"))
 }
 
@@ -139,7 +141,7 @@ func orHelp(c *cobra.Command, err error) error {
 
 // globals takes gl's own flags off the front: a command that reads its arguments by hand gets those, too. A flag that the
 // verb has itself is the verb's.
-func (e *env) globals(c *cobra.Command, own, a []string) (rest []string, help bool, err error) {
+func globals(app *cmdutil.App, c *cobra.Command, own, a []string) (rest []string, help bool, err error) {
 	for len(a) > 0 {
 		if a[0] == "-h" || a[0] == "--help" {
 			return nil, true, nil
@@ -148,22 +150,22 @@ func (e *env) globals(c *cobra.Command, own, a []string) (rest []string, help bo
 		f := globalFlag(c, name)
 		switch {
 		case f == nil || slices.Contains(own, strings.TrimPrefix(name, "--")):
-			return a, false, e.prepare()
+			return a, false, app.CheckGlobals()
 		case len(name) > 2 && name[1] != '-': // -Cdir
 			value = a[0][2:]
 		case !joined && f.NoOptDefVal != "":
 			value = f.NoOptDefVal
 		case !joined && len(a) == 1:
-			return nil, false, usage("flag needs an argument: %s", name)
+			return nil, false, cmdutil.Usage("flag needs an argument: %s", name)
 		case !joined:
 			a, value = a[1:], a[1]
 		}
 		if err := f.Value.Set(value); err != nil {
-			return nil, false, usage("%s: %w", name, err)
+			return nil, false, cmdutil.Usage("%s: %w", name, err)
 		}
 		a = a[1:]
 	}
-	return nil, false, e.prepare()
+	return nil, false, app.CheckGlobals()
 }
 
 // globalFlag is the flag of gl itself that a word begins with; nil for none.
@@ -182,8 +184,8 @@ func globalFlag(c *cobra.Command, word string) *pflag.Flag {
 	return f
 }
 
-func (e *env) runGsd(c *cobra.Command, v gsdVerb, a []string) error {
-	a, help, err := e.globals(c, v.flags, a)
+func runGsd(app *cmdutil.App, c *cobra.Command, v gsdVerb, a []string) error {
+	a, help, err := globals(app, c, v.flags, a)
 	if err != nil || help {
 		return orHelp(c, err)
 	}
@@ -192,41 +194,41 @@ func (e *env) runGsd(c *cobra.Command, v gsdVerb, a []string) error {
 		return c.Help()
 	}
 	raw, asJSON, compat := args.take("raw"), args.take("json-errors"), args.take("compat")
-	dir, err := e.dir()
+	dir, err := app.Dir()
 	if err != nil {
 		return err
 	}
-	s, err := gsd.OpenStore(dir, e.getenv)
+	s, err := gsd.OpenStore(dir, app.Getenv)
 	if err != nil {
-		return e.gsdError(err, asJSON)
+		return gsdError(app, err, asJSON)
 	}
-	s.Compat, s.Warn = compat, func(text string) { e.message("%s", text) }
-	e.detail("gsd state %s: %s", v.name, s.Path())
+	s.Compat, s.Warn = compat, func(text string) { app.IO.Message("%s", text) }
+	app.IO.Detail("gsd state %s: %s", v.name, s.Path())
 	r, err := v.run(c.Context(), s, args)
 	if err != nil {
-		return e.gsdError(err, asJSON)
+		return gsdError(app, err, asJSON)
 	}
-	if err := e.gsdPrint(r, raw); err != nil {
+	if err := gsdPrint(app, r, raw); err != nil {
 		return err
 	}
 	if r.Failed && !compat {
-		return &exitError{code: exitFailed}
+		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
 	return nil
 }
 
 // gsdError says what is wrong as GSD does: its callers read that.
-func (e *env) gsdError(err error, asJSON bool) error {
+func gsdError(app *cmdutil.App, err error, asJSON bool) error {
 	var wrong *gsd.UsageError
 	if !asJSON {
-		e.message("Error: %s", err)
-		return &exitError{code: exitFailed}
+		app.IO.Message("Error: %s", err)
+		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
 	reason := "unknown"
 	if errors.As(err, &wrong) {
 		reason = "usage"
 	}
-	doc, jsonErr := marshal(struct {
+	doc, jsonErr := iostreams.Marshal(struct {
 		OK      bool   `json:"ok"`
 		Reason  string `json:"reason"`
 		Message string `json:"message"`
@@ -234,20 +236,20 @@ func (e *env) gsdError(err error, asJSON bool) error {
 	if jsonErr != nil {
 		return jsonErr
 	}
-	fmt.Fprintln(e.err, doc)
-	return &exitError{code: exitFailed}
+	fmt.Fprintln(app.IO.Err, doc)
+	return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 }
 
 // maxAnswer is how many characters an answer may have on stdout: an agent's tools cut longer ones off.
 const maxAnswer = 50_000
 
 // gsdPrint prints without a line end, as GSD does: callers take the whole output for the value.
-func (e *env) gsdPrint(r gsd.Result, raw bool) error {
+func gsdPrint(app *cmdutil.App, r gsd.Result, raw bool) error {
 	text := ""
 	if raw && r.Raw != nil {
 		text = *r.Raw
 	} else {
-		doc, err := marshal(r.Doc, "  ")
+		doc, err := iostreams.Marshal(r.Doc, "  ")
 		if err != nil {
 			return err
 		}
@@ -259,10 +261,10 @@ func (e *env) gsdPrint(r gsd.Result, raw bool) error {
 			text = "@file:" + path
 		}
 	}
-	if f, ok := e.out.(*os.File); ok && xterm.IsTerminal(int(f.Fd())) {
+	if f, ok := app.IO.Out.(*os.File); ok && xterm.IsTerminal(int(f.Fd())) {
 		text = sanitize.Text(text) + "\n"
 	}
-	_, err := io.WriteString(e.data, text)
+	_, err := io.WriteString(app.IO, text)
 	return err
 }
 

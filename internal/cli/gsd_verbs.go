@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/gsd"
 )
 
@@ -14,8 +15,8 @@ const gsdOrder = "load complete-phase json get update patch begin-phase advance-
 	"milestone-switch add-roadmap-evolution set-lifecycle"
 
 // gsdVerbs are the verbs in that order.
-func gsdVerbs(e *env) []gsdVerb {
-	verbs := slices.Concat(gsdReading(), gsdMoving(), gsdNoting(), gsdSignalling(), gsdKeeping(e))
+func gsdVerbs(app *cmdutil.App) []gsdVerb {
+	verbs := slices.Concat(gsdReading(), gsdMoving(), gsdNoting(), gsdSignalling(), gsdKeeping(app))
 	order := strings.Fields(gsdOrder)
 	slices.SortFunc(verbs, func(a, b gsdVerb) int { return slices.Index(order, a.name) - slices.Index(order, b.name) })
 	return verbs
@@ -174,7 +175,7 @@ func gsdSignalling() []gsdVerb {
 	}
 }
 
-func gsdKeeping(e *env) []gsdVerb {
+func gsdKeeping(app *cmdutil.App) []gsdVerb {
 	type c = context.Context
 	return []gsdVerb{
 		{name: "prune", example: `--keep-recent 3 --dry-run`,
@@ -184,7 +185,7 @@ func gsdKeeping(e *env) []gsdVerb {
 			args: "[--dry-run] [--verbose]", short: "Repair the body's structure, with a log",
 			flags: []string{"dry-run", "verbose"},
 			run: func(ctx c, s *gsd.Store, a verbArgs) (gsd.Result, error) {
-				tell := func(line string) { e.message("%s", line) }
+				tell := func(line string) { app.IO.Message("%s", line) }
 				if !a.has("verbose") {
 					tell = nil
 				}

@@ -225,15 +225,6 @@ func findHandoff(root, id, named string) (file, text string, err error) {
 	return "", "", nil
 }
 
-// show prints a text from a file; unlike print it tells whether that went well.
-func (e *env) show(text string) error {
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	_, err := io.WriteString(e.data, sanitize.Text(text))
-	return err
-}
-
 func orNil(text string) *string {
 	if text == "" {
 		return nil

@@ -9,20 +9,21 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
 	"greenlight/internal/term"
 )
 
 // newHelp is gl help. The texts are gl's own and not cobra's, which would sort the commands and know no width.
-func newHelp(e *env, root *cobra.Command, order []*cobra.Command) *cobra.Command {
+func newHelp(app *cmdutil.App, root *cobra.Command, order []*cobra.Command) *cobra.Command {
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
 		// An error of the pager's would be one of stdout, which is remembered.
-		_ = e.page(func() error {
+		_ = app.Page(func() error {
 			if c == root {
-				e.print("%s", rootHelp(e, root, order))
+				app.IO.Printf("%s", rootHelp(app, root, order))
 			} else {
-				e.print("%s", commandHelp(e, c))
+				app.IO.Printf("%s", commandHelp(app, c))
 			}
 			return nil
 		})
@@ -63,17 +64,16 @@ func completeCommands(root *cobra.Command, have []string, word string) []string 
 	return names
 }
 
-// noSuchCommand names the first word that isn't a command, and what was probably meant.
+// noSuchCommand names the first word that isn't a command, and the command that was probably meant.
 func noSuchCommand(root *cobra.Command, a []string) error {
 	c := root
 	for _, word := range a {
 		i := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool { return sub.Name() == word })
+		if i < 0 && c == root && slices.Contains([]string{"rm", "remove", "delete"}, word) {
+			return cmdutil.Usage("unknown command %q for gl: to remove a slice, delete its file and its entry in GRAPH.json, then run gl state render", word)
+		}
 		if i < 0 {
-			hint := ""
-			if near := c.SuggestionsFor(word); len(near) > 0 {
-				hint = ", did you mean " + strings.Join(near, " or ") + "?"
-			}
-			return usage("unknown command %q for %s%s (gl help lists them all)", word, c.CommandPath(), hint)
+			return cmdutil.UnknownCommand(c, word)
 		}
 		c = c.Commands()[i]
 	}
@@ -81,9 +81,9 @@ func noSuchCommand(root *cobra.Command, a []string) error {
 }
 
 // rootHelp is all commands by group, a line each, and then the state of this project in one line.
-func rootHelp(e *env, root *cobra.Command, order []*cobra.Command) string {
+func rootHelp(app *cmdutil.App, root *cobra.Command, order []*cobra.Command) string {
 	var b strings.Builder
-	screen := e.width()
+	screen := app.IO.Width()
 	b.WriteString(term.Wrap(root.Short+".", screen, 0) + "\n\nUsage: gl COMMAND [flags]\n")
 	all := inOrder(root, order)
 	for _, g := range root.Groups() {
@@ -94,14 +94,14 @@ func rootHelp(e *env, root *cobra.Command, order []*cobra.Command) string {
 			}
 		}
 		if len(in) > 0 {
-			b.WriteString("\n" + e.paint(bold, g.Title) + "\n" + listCommands(in, shapeWidth(all), screen))
+			b.WriteString("\n" + app.IO.Paint(term.Bold, g.Title) + "\n" + listCommands(in, shapeWidth(all), screen))
 		}
 	}
-	b.WriteString("\n" + e.paint(bold, "Flags of every command:") + "\n")
+	b.WriteString("\n" + app.IO.Paint(term.Bold, "Flags of every command:") + "\n")
 	b.WriteString(flagLines(root.PersistentFlags(), screen))
 	b.WriteString("\n" + term.Reflow("gl help COMMAND tells more about one, with examples; gl help environment of the environment variables."+
-		"\n"+exitHelp, screen) + "\n")
-	if line := projectLine(e); line != "" {
+		"\n"+cmdutil.ExitHelp, screen) + "\n")
+	if line := projectLine(app); line != "" {
 		b.WriteString("\n" + line + "\n")
 	}
 	return b.String()
@@ -129,9 +129,9 @@ func listCommands(list []*cobra.Command, width, screen int) string {
 }
 
 // commandHelp is how one command is used.
-func commandHelp(e *env, c *cobra.Command) string {
+func commandHelp(app *cmdutil.App, c *cobra.Command) string {
 	var b strings.Builder
-	screen := e.width()
+	screen := app.IO.Width()
 	text := c.Long
 	if text == "" {
 		text = c.Short
@@ -139,7 +139,7 @@ func commandHelp(e *env, c *cobra.Command) string {
 	b.WriteString(term.Reflow(text, screen) + "\n")
 	section := func(title, text string) {
 		if text = strings.TrimRight(text, " \n"); text != "" {
-			b.WriteString("\n" + e.paint(bold, title) + "\n" + text + "\n")
+			b.WriteString("\n" + app.IO.Paint(term.Bold, title) + "\n" + text + "\n")
 		}
 	}
 	if c.Runnable() {
@@ -228,10 +228,10 @@ func inOrder(root *cobra.Command, order []*cobra.Command) []*cobra.Command {
 func shape(c *cobra.Command) string { return strings.TrimSuffix(c.UseLine(), " [flags]") }
 
 // projectLine is the state of the project that gl was called in; "" where there is none.
-func projectLine(e *env) string {
-	p, err := compactPlan(e, "")
+func projectLine(app *cmdutil.App) string {
+	p, err := compactPlan(app, "")
 	switch {
-	case errors.Is(err, project.ErrNoProject), errors.Is(err, slice.ErrNoState), errors.Is(err, errGone):
+	case errors.Is(err, project.ErrNoProject), errors.Is(err, slice.ErrNoState), errors.Is(err, cmdutil.ErrGone):
 		return ""
 	case err != nil:
 		return "This project: ? slices | ? running"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/guard"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -24,7 +25,7 @@ import (
 const hookCommand = "hook"
 
 // newHook is only for the help: Main calls runHook without a command tree, because a hook runs at every edit.
-func newHook(e *env) *cobra.Command {
+func newHook(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:    hookCommand + " session-start|guard|stop",
 		Short:  "What Claude Code calls while it works",
@@ -40,9 +41,9 @@ stop asks a session once for a word about the slice that it has claimed and leav
 Exit codes: 0 go on; 2 refused, with the reason on stderr.`,
 		Example:   "  gl hook guard < call.json",
 		ValidArgs: []string{"session-start", "guard", "stop"},
-		Args:      args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
+		Args:      cmdutil.Args(cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs)),
 		RunE: func(_ *cobra.Command, a []string) error {
-			return runHook(e, a[0])
+			return runHook(app, a[0])
 		},
 	}
 }
@@ -66,13 +67,13 @@ const maxHookInput = 64 << 20
 
 // runHook answers one call. Whatever goes wrong here is no reason to stop anybody's work: a panic would exit with 2, which
 // to the client is a refusal.
-func runHook(e *env, name string) (err error) {
+func runHook(app *cmdutil.App, name string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = nil
 		}
 	}()
-	data, err := io.ReadAll(io.LimitReader(e.in, maxHookInput))
+	data, err := io.ReadAll(io.LimitReader(app.IO.In, maxHookInput))
 	if err != nil {
 		return nil
 	}
@@ -82,18 +83,18 @@ func runHook(e *env, name string) (err error) {
 	}
 	switch name {
 	case "session-start":
-		return hookStart(e, &in)
+		return hookStart(app, &in)
 	case "guard":
-		return hookGuard(e, &in)
+		return hookGuard(app, &in)
 	case "stop":
-		return hookStop(e, &in)
+		return hookStop(app, &in)
 	}
 	return nil
 }
 
 // hookProject opens the project that a path belongs to; nil where there is none.
-func (e *env) hookProject(dir string) *project.Project {
-	root, err := project.Find(dir, e.getenv)
+func hookProject(app *cmdutil.App, dir string) *project.Project {
+	root, err := project.Find(dir, app.Getenv)
 	if err != nil {
 		return nil
 	}
@@ -105,7 +106,7 @@ func (e *env) hookProject(dir string) *project.Project {
 }
 
 // hookGuard refuses with exit 2 and the reason on stderr, which the client shows to the agent.
-func hookGuard(e *env, in *hookInput) error {
+func hookGuard(app *cmdutil.App, in *hookInput) error {
 	_, name, plugin := strings.Cut(in.AgentType, ":")
 	if !plugin {
 		name = in.AgentType
@@ -122,12 +123,12 @@ func hookGuard(e *env, in *hookInput) error {
 	if err != nil {
 		return nil
 	}
-	refusal := guardState(e, call, in.Cwd, real(path))
+	refusal := guardState(app, call, in.Cwd, real(path))
 	if refusal == nil {
-		refusal = guardTests(e, call, in, real(path))
+		refusal = guardTests(app, call, in, real(path))
 	}
 	if refusal != nil {
-		return &exitError{exitUsage, refusal}
+		return &cmdutil.ExitError{Code: cmdutil.ExitUsage, Err: refusal}
 	}
 	return nil
 }
@@ -146,15 +147,15 @@ func real(path string) string {
 
 // guardState looks at files in the .greenlight of the session's own project, and reads nothing for any other. One that lies
 // elsewhere, below testdata for instance, is a file like others.
-func guardState(e *env, call guard.Call, cwd, path string) error {
+func guardState(app *cmdutil.App, call guard.Call, cwd, path string) error {
 	_, rel, ok := strings.Cut(filepath.ToSlash(path), "/"+statedir.Name+"/")
 	if !ok {
 		return nil
 	}
 	dir := strings.TrimSuffix(path, filepath.FromSlash(statedir.Name+"/"+rel))
-	root, err := project.Find(cwd, e.getenv)
+	root, err := project.Find(cwd, app.Getenv)
 	if err != nil { // the session has gone elsewhere
-		root, err = project.Find(dir, e.getenv)
+		root, err = project.Find(dir, app.Getenv)
 	}
 	if err != nil || real(root) != filepath.Clean(dir) { // a copy on a branch isn't the state
 		return nil
@@ -171,8 +172,8 @@ func guardState(e *env, call guard.Call, cwd, path string) error {
 }
 
 // guardTests looks at tests of the project.
-func guardTests(e *env, call guard.Call, in *hookInput, path string) error {
-	root, err := project.Find(in.Cwd, e.getenv)
+func guardTests(app *cmdutil.App, call guard.Call, in *hookInput, path string) error {
+	root, err := project.Find(in.Cwd, app.Getenv)
 	if err != nil {
 		return nil
 	}
@@ -187,11 +188,11 @@ func guardTests(e *env, call guard.Call, in *hookInput, path string) error {
 	if call.Agent != "" {
 		return isolation().Tests(call, rel)
 	}
-	pr := e.hookProject(in.Cwd)
+	pr := hookProject(app, in.Cwd)
 	if pr == nil {
 		return nil
 	}
-	for _, st := range e.held(pr, in) {
+	for _, st := range held(app, pr, in) {
 		if strings.EqualFold(st.Step, "implementing") {
 			return guard.Implementing(call, rel, st.ID)
 		}
@@ -220,7 +221,7 @@ func isolation() guard.Isolation {
 }
 
 // held are the slices that the session holds.
-func (e *env) held(pr *project.Project, in *hookInput) []*plan.State {
+func held(app *cmdutil.App, pr *project.Project, in *hookInput) []*plan.State {
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		return nil
@@ -228,7 +229,7 @@ func (e *env) held(pr *project.Project, in *hookInput) []*plan.State {
 	var mine []*plan.State
 	for i := range p.States {
 		st := &p.States[i]
-		who := e.claimant(st.ID)
+		who := newClaimant(app, st.ID)
 		if who.token == "" && in.Session != "" {
 			who.holder = in.Session
 		}
@@ -240,13 +241,13 @@ func (e *env) held(pr *project.Project, in *hookInput) []*plan.State {
 }
 
 // hookStart prints what a session had better know before its first word.
-func hookStart(e *env, in *hookInput) error {
-	pr := e.hookProject(in.Cwd)
+func hookStart(app *cmdutil.App, in *hookInput) error {
+	pr := hookProject(app, in.Cwd)
 	if pr == nil {
 		return nil
 	}
-	if e.getenv("GL_SESSION") != "" {
-		e.hookOwn(pr)
+	if app.Getenv("GL_SESSION") != "" {
+		hookOwn(app, pr)
 		return nil
 	}
 	now := time.Now()
@@ -255,37 +256,37 @@ func hookStart(e *env, in *hookInput) error {
 		return nil
 	}
 	if pr.Slices != nil {
-		e.print("Greenlight keeps this project's state, changed through gl alone: %d/%d done.\n", p.Done, p.Total)
+		app.IO.Printf("Greenlight keeps this project's state, changed through gl alone: %d/%d done.\n", p.Done, p.Total)
 	} else {
-		e.print("This project keeps its state by %s, and gl builds its %ss: %d/%d done.\n", pr.System().Name, p.Snapshot.Noun, p.Done, p.Total)
+		app.IO.Printf("This project keeps its state by %s, and gl builds its %ss: %d/%d done.\n", pr.System().Name, p.Snapshot.Noun, p.Done, p.Total)
 	}
-	for _, st := range e.held(pr, in) {
-		e.print("This session has claimed %s (%s).\n", sanitize.Text(st.ID), sanitize.Text(st.Progress()))
+	for _, st := range held(app, pr, in) {
+		app.IO.Printf("This session has claimed %s (%s).\n", sanitize.Text(st.ID), sanitize.Text(st.Progress()))
 	}
-	e.hookLists(pr, p, now)
+	hookLists(app, pr, p, now)
 	return nil
 }
 
 // hookOwn tells a session that gl started what it is there for, and nothing of other work.
-func (e *env) hookOwn(pr *project.Project) {
-	id, claim := sanitize.Text(cmp.Or(e.getenv("GL_SLICE"), e.getenv("GL_TASK"))), ""
+func hookOwn(app *cmdutil.App, pr *project.Project) {
+	id, claim := sanitize.Text(cmp.Or(app.Getenv("GL_SLICE"), app.Getenv("GL_TASK"))), ""
 	if id == "" {
 		return
 	}
 	switch {
-	case e.getenv("GL_SLICE") == "":
+	case app.Getenv("GL_SLICE") == "":
 	case pr.Slices != nil:
 		claim = " and holds its claim: gl state show " + id
 	default:
 		claim = " and holds its claim: gl why " + id
 	}
-	e.print("This session works on %s for gl%s. Nobody is there to answer questions.\n", id, claim)
+	app.IO.Printf("This session works on %s for gl%s. Nobody is there to answer questions.\n", id, claim)
 }
 
 // hookLists prints what runs, what is ready and what is stuck, and the command that goes on from there.
-func (e *env) hookLists(pr *project.Project, p *plan.Plan, now time.Time) {
+func hookLists(app *cmdutil.App, pr *project.Project, p *plan.Plan, now time.Time) {
 	if p.Hold != nil {
-		e.print("Held: %s\n", heldText(p.Hold, now))
+		app.IO.Printf("Held: %s\n", heldText(p.Hold, now))
 	}
 	for _, l := range []struct {
 		label string
@@ -300,30 +301,30 @@ func (e *env) hookLists(pr *project.Project, p *plan.Plan, now time.Time) {
 	} {
 		const most = 6
 		if n := len(l.ids); n > 0 {
-			e.print("%s: %s%s\n", l.label, sanitize.Text(l.text(l.ids[:min(n, most)])), more(n-most))
+			app.IO.Printf("%s: %s%s\n", l.label, sanitize.Text(l.text(l.ids[:min(n, most)])), more(n-most))
 		}
 	}
 	switch {
 	case len(p.Failed)+len(p.Stalled) > 0:
-		e.print("Next: gl why says what to do about each; gl slice builds what is ready.\n")
+		app.IO.Printf("Next: gl why says what to do about each; gl slice builds what is ready.\n")
 	case len(p.Ready) > 0:
 		command, _, _ := strings.Cut(pr.Tracker.Prompt(p.Ready[0]), " ")
-		e.print("Next: %s builds %s; gl slice --watch in a terminal builds all.\n", command, sanitize.Text(p.Ready[0]))
+		app.IO.Printf("Next: %s builds %s; gl slice --watch in a terminal builds all.\n", command, sanitize.Text(p.Ready[0]))
 	case p.Done < p.Total && len(p.Running) == 0:
-		e.print("Next: gl why.\n")
+		app.IO.Printf("Next: gl why.\n")
 	}
 }
 
 // hookStop asks for a word about a slice that is left in progress, once for each claim.
-func hookStop(e *env, in *hookInput) error {
+func hookStop(app *cmdutil.App, in *hookInput) error {
 	if in.StopActive || in.AgentID != "" || in.Event != "Stop" || len(in.Background) > 0 {
 		return nil
 	}
-	pr := e.hookProject(in.Cwd)
+	pr := hookProject(app, in.Cwd)
 	if pr == nil || pr.Slices == nil { // other systems have no claims
 		return nil
 	}
-	for _, st := range e.held(pr, in) {
+	for _, st := range held(app, pr, in) {
 		if plan.Classify(st.Status) == plan.Done || plan.Classify(st.Status) == plan.Failed || st.WaitingFor != "" || st.Paused {
 			continue
 		}
@@ -338,7 +339,7 @@ func hookStop(e *env, in *hookInput) error {
 			"gl state set %s status=complete step=complete tests=N when all is done and committed; "+
 			"gl state set %s waiting_for=\"what is needed\" when a person is needed; gl state release %s to give it back. "+
 			"If you only wait for an answer, stop again: this is said once.", st.ID, st.Progress(), st.ID, st.ID, st.ID)
-		return e.json(map[string]string{"decision": "block", "reason": sanitize.Text(reason)})
+		return app.IO.JSON(map[string]string{"decision": "block", "reason": sanitize.Text(reason)})
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
@@ -24,7 +25,7 @@ type initOptions struct {
 	json    bool
 }
 
-func newInit(e *env) *cobra.Command {
+func newInit(app *cmdutil.App) *cobra.Command {
 	var o initOptions
 	c := &cobra.Command{
 		Use:   "init",
@@ -39,9 +40,9 @@ that is there already is refused.
 --graph takes the slices and their order from a file: {"slices": {"S-1": {"name": "…", "depends_on": []}, …}}, or an
 array of objects with an id. Ids that are unknown, doubled or malformed, and cycles, are refused by name.`,
 		Example: "  gl init\n  gl init --no-agent\n  gl init --no-agent --graph plan.json",
-		Args:    args(cobra.NoArgs),
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runInit(c.Context(), e, o)
+			return runInit(c.Context(), app, o)
 		},
 	}
 	f := c.Flags()
@@ -52,14 +53,14 @@ array of objects with an id. Ids that are unknown, doubled or malformed, and cyc
 	return c
 }
 
-func runInit(ctx context.Context, e *env, o initOptions) error {
+func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	switch {
 	case !o.noAgent && (o.graph != "" || o.json):
-		return usage("--graph and --json go with --no-agent")
+		return cmdutil.Usage("--graph and --json go with --no-agent")
 	case !o.noAgent:
-		return e.interview(ctx)
+		return interview(ctx, app)
 	}
-	root, err := e.initRoot(ctx)
+	root, err := initRoot(ctx, app)
 	if err != nil {
 		return err
 	}
@@ -67,37 +68,37 @@ func runInit(ctx context.Context, e *env, o initOptions) error {
 	if err := s.readGraph(o.graph); err != nil {
 		return err
 	}
-	e.detail("make .greenlight in %s", root)
+	app.IO.Detail("make .greenlight in %s", root)
 	if err := s.make(ctx); err != nil {
 		return fmt.Errorf("begin a project in %s: %w", root, err)
 	}
-	e.noteGitRoot(ctx, root)
-	e.noteSystems(root)
+	noteGitRoot(ctx, app, root)
+	noteSystems(app, root)
 	if o.json {
-		return e.json(initDoc{SchemaVersion: 1, Root: root, Files: s.files(), Slices: orEmpty(s.ids)})
+		return app.IO.JSON(initDoc{SchemaVersion: 1, Root: root, Files: s.files(), Slices: orEmpty(s.ids)})
 	}
-	e.print("Made .greenlight in %s: %s, %s\n", root, plan.Count(len(s.ids), "slice"), strings.Join(s.files(), ", "))
-	e.print("Next: %s\n", s.next())
+	app.IO.Printf("Made .greenlight in %s: %s, %s\n", root, plan.Count(len(s.ids), "slice"), strings.Join(s.files(), ", "))
+	app.IO.Printf("Next: %s\n", s.next())
 	return nil
 }
 
 // interview begins the conversation, in a project or where one may begin.
-func (e *env) interview(ctx context.Context) error {
-	pr, root, err := e.talkProject()
+func interview(ctx context.Context, app *cmdutil.App) error {
+	pr, root, err := talkProject(app)
 	if err != nil {
 		return err
 	}
-	if pr == nil && !e.inside() {
+	if pr == nil && !app.Inside() {
 		if err := notLinked(ctx, root); err != nil {
 			return err
 		}
-		e.noteGitRoot(ctx, root)
+		noteGitRoot(ctx, app, root)
 	}
-	if !e.inside() && !e.hasTerminal() {
+	if !app.Inside() && !app.IO.Interactive() {
 		return errors.New("gl init is a conversation, and needs a terminal on its standard input and output: run gl init --no-agent " +
 			"for the skeleton alone")
 	}
-	return e.talk(ctx, talk{command: "gl init", name: "init", prompt: "/gl:init", root: root, pr: pr})
+	return startTalk(ctx, app, talk{command: "gl init", name: "init", prompt: "/gl:init", root: root, pr: pr})
 }
 
 type initDoc struct {
@@ -109,10 +110,10 @@ type initDoc struct {
 
 // initRoot is the directory for the new project. Directories above it are looked at as every command does: a project
 // there would be left for this one without anybody noticing, unless the directory was chosen by name.
-func (e *env) initRoot(ctx context.Context) (string, error) {
-	dir, err := e.dir()
-	chosen := e.dirFlag != ""
-	if root := e.getenv("GREENLIGHT_ROOT"); root != "" {
+func initRoot(ctx context.Context, app *cmdutil.App) (string, error) {
+	dir, err := app.Dir()
+	chosen := app.DirFlag != ""
+	if root := app.Getenv("GREENLIGHT_ROOT"); root != "" {
 		dir, err = filepath.Abs(root)
 		chosen = true
 	}
@@ -126,7 +127,7 @@ func (e *env) initRoot(ctx context.Context) (string, error) {
 		if key == "GREENLIGHT_ROOT" {
 			return ""
 		}
-		return e.getenv(key)
+		return app.Getenv(key)
 	})
 	if errors.Is(err, project.ErrNoProject) {
 		return dir, notLinked(ctx, dir)
@@ -170,21 +171,21 @@ func isInside(dir, root string) bool {
 }
 
 // noteGitRoot tells who begins a project below the top of a repository that it is found from there downwards only.
-func (e *env) noteGitRoot(ctx context.Context, root string) {
+func noteGitRoot(ctx context.Context, app *cmdutil.App, root string) {
 	if top, err := git.Root(ctx, root); err == nil && top != root {
-		e.message("note: the git repository begins at %s; gl finds this project only from %s downwards", top, root)
+		app.IO.Message("note: the git repository begins at %s; gl finds this project only from %s downwards", top, root)
 	}
 }
 
 // noteSystems tells who begins a project where another system keeps state that gl slice now works on this one.
-func (e *env) noteSystems(root string) {
+func noteSystems(app *cmdutil.App, root string) {
 	pr, err := project.Open(root)
 	if err != nil {
 		return
 	}
 	for _, other := range pr.Views()[1:] {
 		s := other.System()
-		e.message("note: %s keeps state here, too: gl works on Greenlight's slices from now on, and on %s's with --system %s",
+		app.IO.Message("note: %s keeps state here, too: gl works on Greenlight's slices from now on, and on %s's with --system %s",
 			s.Name, s.Name, s.Key)
 	}
 }

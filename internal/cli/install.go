@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/content"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
 	"greenlight/internal/install"
 	"greenlight/internal/plan"
@@ -34,7 +35,7 @@ type installOptions struct {
 	dryRun   bool
 }
 
-func newInstall(e *env) *cobra.Command {
+func newInstall(app *cmdutil.App) *cobra.Command {
 	var o installOptions
 	c := &cobra.Command{
 		Use:   "install --global|--local",
@@ -60,8 +61,8 @@ agents only where it trusts the project, and Gemini CLI asks about them once.
 Exit codes: 0 installed, or nothing was to be done; 1 it failed; 2 wrong usage.`,
 		Example: "  gl install --global\n  gl install --local --hooks --on-conflict=append\n  gl install --global --agent gemini\n" +
 			"  gl install --local --dry-run",
-		Args: args(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error { return runInstall(c.Context(), e, o) },
+		Args: cmdutil.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error { return runInstall(c.Context(), app, o) },
 	}
 	f := c.Flags()
 	o.placeFlags.add(c)
@@ -87,9 +88,9 @@ func conflicts() []string {
 }
 
 // target is the one place that the flags name.
-func (p placeFlags) target(ctx context.Context, e *env, verb string) (install.Target, error) {
+func (p placeFlags) target(ctx context.Context, app *cmdutil.App, verb string) (install.Target, error) {
 	if p.global == p.local {
-		return install.Target{}, usage("say gl %s --global (for you, in all projects) or gl %s --local (for this project)", verb, verb)
+		return install.Target{}, cmdutil.Usage("say gl %s --global (for you, in all projects) or gl %s --local (for this project)", verb, verb)
 	}
 	if err := knownAgent(p.agent); err != nil {
 		return install.Target{}, err
@@ -98,11 +99,11 @@ func (p placeFlags) target(ctx context.Context, e *env, verb string) (install.Ta
 	if p.global {
 		scope = install.Global
 	}
-	t, err := e.place(ctx, p.agent, scope)
+	t, err := place(ctx, app, p.agent, scope)
 	if err == nil && p.local {
-		global, errGlobal := e.place(ctx, p.agent, install.Global)
+		global, errGlobal := place(ctx, app, p.agent, install.Global)
 		if errGlobal == nil && global.Path(global.Home) == t.Path(t.Home) {
-			return t, usage("%s is where your own configuration is, not a project: say gl %s --global", t.Root, verb)
+			return t, cmdutil.Usage("%s is where your own configuration is, not a project: say gl %s --global", t.Root, verb)
 		}
 	}
 	return t, err
@@ -116,24 +117,24 @@ func knownAgent(name string) error {
 	if meant := suggest.Match(name, install.Agents()); meant != "" {
 		text += fmt.Sprintf(", did you mean %s?", meant)
 	}
-	return usage("%s", text)
+	return cmdutil.Usage("%s", text)
 }
 
 // place is where an agent's content goes; for this project that is the root of the checkout, or of the project, or here.
-func (e *env) place(ctx context.Context, name string, scope install.Scope) (install.Target, error) {
+func place(ctx context.Context, app *cmdutil.App, name string, scope install.Scope) (install.Target, error) {
 	root := ""
 	if scope == install.Local {
-		dir, err := e.dir()
+		dir, err := app.Dir()
 		if err != nil {
 			return install.Target{}, err
 		}
 		if root, err = git.Root(ctx, dir); err != nil {
-			if root, err = project.Find(dir, e.getenv); err != nil {
+			if root, err = project.Find(dir, app.Getenv); err != nil {
 				root = dir
 			}
 		}
 	}
-	return install.Find(name, scope, root, e.getenv)
+	return install.Find(name, scope, root, app.Getenv)
 }
 
 // shipped is the content that this gl has.
@@ -142,55 +143,55 @@ func shipped() install.Content {
 	return install.Content{Plugin: plugin, Memory: []byte(content.Standards)}
 }
 
-func runInstall(ctx context.Context, e *env, o installOptions) error {
+func runInstall(ctx context.Context, app *cmdutil.App, o installOptions) error {
 	if o.conflict != "" && !slices.Contains(conflicts(), o.conflict) {
-		return usage("--on-conflict must be %s, not %q", strings.Join(conflicts(), ", "), o.conflict)
+		return cmdutil.Usage("--on-conflict must be %s, not %q", strings.Join(conflicts(), ", "), o.conflict)
 	}
-	t, err := o.target(ctx, e, "install")
+	t, err := o.target(ctx, app, "install")
 	if err != nil {
 		return err
 	}
 	if t.Settings == "" && (o.hooks || o.line) {
-		return usage("--hooks and --statusline are for %s alone", install.Claude)
+		return cmdutil.Usage("--hooks and --statusline are for %s alone", install.Claude)
 	}
 	r, err := t.Install(ctx, shipped(), install.Options{Version: Version, Conflict: install.Conflict(o.conflict), Force: o.force,
 		Hooks: o.hooks, StatusLine: o.line, DryRun: o.dryRun})
 	if err != nil {
 		return err
 	}
-	e.tellSteps(t, r, o.dryRun)
-	where := sanitize.Text(e.short(t.Dir()))
+	tellSteps(app, t, r, o.dryRun)
+	where := sanitize.Text(short(app, t.Dir()))
 	switch n := r.Changed(); {
 	case o.dryRun && n == 0, n == 0:
-		e.print("Nothing to do: %s is as gl %s installs it\n", where, Version)
+		app.IO.Printf("Nothing to do: %s is as gl %s installs it\n", where, Version)
 	case o.dryRun:
-		e.print("Would change %s for %s in %s\n", plan.Count(n, "file"), t.Agent, where)
+		app.IO.Printf("Would change %s for %s in %s\n", plan.Count(n, "file"), t.Agent, where)
 	case !r.Found:
-		e.print("Installed gl %s for %s into %s (%s)\n", Version, t.Agent, where, plan.Count(n, "file"))
+		app.IO.Printf("Installed gl %s for %s into %s (%s)\n", Version, t.Agent, where, plan.Count(n, "file"))
 	case r.From != Version:
-		e.print("Brought %s from gl %s to %s (%s)\n", where, sanitize.Text(r.From), Version, plan.Count(n, "file"))
+		app.IO.Printf("Brought %s from gl %s to %s (%s)\n", where, sanitize.Text(r.From), Version, plan.Count(n, "file"))
 	default:
-		e.print("Brought %s up to date (%s)\n", where, plan.Count(n, "file"))
+		app.IO.Printf("Brought %s up to date (%s)\n", where, plan.Count(n, "file"))
 	}
-	e.hintMemory(t, r)
+	hintMemory(app, t, r)
 	return nil
 }
 
 // tellSteps tells what was done beyond writing our own files; all of it for a dry run and --verbose.
-func (e *env) tellSteps(t install.Target, r *install.Result, all bool) {
+func tellSteps(app *cmdutil.App, t install.Target, r *install.Result, all bool) {
 	for _, s := range r.Steps {
 		plainWrite := (s.Do == install.Write || s.Do == install.Upgrade || s.Do == install.Remove) && s.Note == ""
-		if plainWrite && !all && !e.verbose {
+		if plainWrite && !all && !app.IO.Verbose {
 			continue
 		}
-		line := fmt.Sprintf("%-8s %s", s.Do, e.short(t.Path(s.Path)))
+		line := fmt.Sprintf("%-8s %s", s.Do, short(app, t.Path(s.Path)))
 		if s.Note != "" {
 			line += ": " + s.Note
 		}
-		e.print("%s\n", sanitize.Text(line))
+		app.IO.Printf("%s\n", sanitize.Text(line))
 	}
 	if kept := slices.ContainsFunc(r.Steps, func(s install.Step) bool { return s.Do == install.Keep }); kept {
-		e.message("what you have changed was kept: %s --force overwrites it, and keeps a copy", installCommand(t))
+		app.IO.Message("what you have changed was kept: %s --force overwrites it, and keeps a copy", installCommand(t))
 	}
 }
 
@@ -204,23 +205,23 @@ func installCommand(t install.Target) string {
 }
 
 // hintMemory says what is left to do where ours lies beside the user's CLAUDE.md.
-func (e *env) hintMemory(t install.Target, r *install.Result) {
+func hintMemory(app *cmdutil.App, t install.Target, r *install.Result) {
 	for _, s := range r.Steps {
 		if name, ours := strings.CutSuffix(filepath.Base(s.Path), "_GREENLIGHT.md"); ours && s.Do == install.Write {
-			e.message("your %s.md wasn't touched. To have ours read, write the line @%s into it, or run %s --on-conflict=append",
+			app.IO.Message("your %s.md wasn't touched. To have ours read, write the line @%s into it, or run %s --on-conflict=append",
 				name, filepath.Base(s.Path), installCommand(t))
 		}
 	}
 }
 
 // short writes a path as people do: with ~, or relative to where they are.
-func (e *env) short(path string) string {
-	if dir, err := e.dir(); err == nil {
+func short(app *cmdutil.App, path string) string {
+	if dir, err := app.Dir(); err == nil {
 		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
 			return rel
 		}
 	}
-	if home := e.getenv("HOME"); home != "" {
+	if home := app.Getenv("HOME"); home != "" {
 		if rel, err := filepath.Rel(home, path); err == nil && filepath.IsLocal(rel) {
 			return filepath.Join("~", rel)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/guard"
 	"greenlight/internal/install"
 )
@@ -57,7 +58,7 @@ func TestCheckDocument(t *testing.T) {
 // What ships can be installed for every agent, and what the guard reads of it can be read.
 func TestShippedContent(t *testing.T) {
 	for _, name := range install.Agents() {
-		tg, err := install.Find(name, install.Local, t.TempDir(), (&env{}).getenv)
+		tg, err := install.Find(name, install.Local, t.TempDir(), (&cmdutil.App{}).Getenv)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -31,20 +32,20 @@ type talk struct {
 
 // talk starts the conversation in the place of gl: terminal, signals and exit code are the agent's own from here on.
 // Inside an agent it starts nothing and prints what the slash command needs.
-func (e *env) talk(ctx context.Context, t talk) error {
-	facts := e.facts(ctx, t.root, t.pr)
-	if e.inside() {
-		e.pairs(append([]keyValue{e.headless()}, facts...))
+func startTalk(ctx context.Context, app *cmdutil.App, t talk) error {
+	facts := facts(ctx, app, t.root, t.pr)
+	if app.Inside() {
+		pairs(app, append([]keyValue{headless(app)}, facts...))
 		return nil
 	}
-	if !e.hasTerminal() {
+	if !app.IO.Interactive() {
 		return fmt.Errorf("%s is a conversation, and needs a terminal on its standard input and output", t.command)
 	}
 	a, _ := agent.Talk("", "", "")
 	if err := notOnPath(a); err != nil {
 		return err
 	}
-	plugin, err := e.talkPlugin(t, a)
+	plugin, err := talkPlugin(app, t, a)
 	if err != nil {
 		return err
 	}
@@ -53,14 +54,14 @@ func (e *env) talk(ctx context.Context, t talk) error {
 		return err
 	}
 	_, argv := agent.Talk(t.prompt, factText(t, facts), plugin)
-	e.detail("in %s: %s", t.root, commandLine(shortened(argv)))
+	app.IO.Detail("in %s: %s", t.root, shellLine(shortened(argv)))
 	if path, err = filepath.Abs(path); err != nil { // before the directory changes
 		return err
 	}
 	if err := os.Chdir(t.root); err != nil {
 		return err
 	}
-	env := append(agent.ScrubEnv(e.environ), "PWD="+t.root)
+	env := append(agent.ScrubEnv(app.Environ), "PWD="+t.root)
 	if self, err := os.Executable(); err == nil {
 		env = attempt.WithGL(env, self)
 	}
@@ -69,28 +70,18 @@ func (e *env) talk(ctx context.Context, t talk) error {
 
 // talkPlugin is the plugin's directory as for any attempt. Without a project there is no directory of runs to unpack it
 // into yet, and making one would look like the beginning of a project: then the user's cache takes it.
-func (e *env) talkPlugin(t talk, a agent.Agent) (string, error) {
+func talkPlugin(app *cmdutil.App, t talk, a agent.Agent) (string, error) {
 	if t.pr != nil {
-		return pluginDir(e, t.root, t.pr.Runs.Dir(), a, t.name)
+		return pluginDir(app, t.root, t.pr.Runs.Dir(), a, t.name)
 	}
-	cache := e.getenv("XDG_CACHE_HOME")
+	cache := app.Getenv("XDG_CACHE_HOME")
 	if cache == "" {
-		cache = filepath.Join(e.getenv("HOME"), ".cache")
+		cache = filepath.Join(app.Getenv("HOME"), ".cache")
 	}
 	if !filepath.IsAbs(cache) { // nothing that everybody can write is trusted with what an agent loads
 		return "", errors.New("neither HOME nor XDG_CACHE_HOME names a directory, for the plugin with /gl:" + t.name)
 	}
-	return pluginDir(e, t.root, filepath.Join(cache, "greenlight"), a, t.name)
-}
-
-// hasTerminal says whether a person sits at both ends.
-func (e *env) hasTerminal() bool {
-	in, ok := e.in.(*os.File)
-	if !ok || !isTerminal(in) {
-		return false
-	}
-	out, ok := e.out.(*os.File)
-	return ok && isTerminal(out)
+	return pluginDir(app, t.root, filepath.Join(cache, "greenlight"), a, t.name)
 }
 
 // factText tells the model what gl knows, so that the conversation needn't begin with finding it out.
@@ -106,7 +97,7 @@ func factText(t talk, facts []keyValue) string {
 }
 
 // facts is what gl knows of a place: the state, the documents, the code and git. pr is nil where there is no project.
-func (e *env) facts(ctx context.Context, root string, pr *project.Project) []keyValue {
+func facts(ctx context.Context, app *cmdutil.App, root string, pr *project.Project) []keyValue {
 	lines := []keyValue{{"root", root}, {"project", "none: gl init begins one"}}
 	if pr != nil && pr.Tracker.Format() != project.NoFormat {
 		lines[1].value = pr.Tracker.Format()
@@ -194,15 +185,15 @@ func gitFacts(ctx context.Context, root string) []keyValue {
 }
 
 // talkProject is the project to talk about; nil, with the directory, where there is none.
-func (e *env) talkProject() (*project.Project, string, error) {
-	pr, err := e.anyProject()
+func talkProject(app *cmdutil.App) (*project.Project, string, error) {
+	pr, err := app.AnyProject()
 	if err == nil {
 		return pr, pr.Root, nil
 	}
 	if !errors.Is(err, project.ErrNoProject) {
 		return nil, "", err
 	}
-	dir, err := e.dir()
+	dir, err := app.Dir()
 	if err != nil {
 		return nil, "", err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/drain"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -24,7 +25,7 @@ import (
 
 // A job is one gl slice, or the task of gl quick and its like: its flags and the config brought together.
 type job struct {
-	e      *env
+	app    *cmdutil.App
 	pr     *project.Project
 	o      sliceOptions
 	ids    []string
@@ -38,8 +39,8 @@ type job struct {
 }
 
 // newJob also finds the agent, and what it is told where it doesn't know the slash command /gl:NAME.
-func newJob(e *env, pr *project.Project, o sliceOptions, name string) (*job, error) {
-	j := &job{e: e, pr: pr, o: o, max: pr.Config.Max, every: pr.Config.Interval, name: name}
+func newJob(app *cmdutil.App, pr *project.Project, o sliceOptions, name string) (*job, error) {
+	j := &job{app: app, pr: pr, o: o, max: pr.Config.Max, every: pr.Config.Interval, name: name}
 	if o.max > 0 {
 		j.max = o.max
 	}
@@ -50,16 +51,16 @@ func newJob(e *env, pr *project.Project, o sliceOptions, name string) (*job, err
 		o.agent = pr.Config.Agent
 	}
 	var err error
-	if j.parent, err = self(); err != nil {
+	if j.parent, err = cmdutil.Self(); err != nil {
 		return nil, err
 	}
 	j.agent, err = agent.Find(o.agent, agent.Config{ClaudeFlags: pr.Config.Flags, Custom: pr.Config.Agents, Self: j.parent})
 	if err != nil {
-		return nil, &exitError{exitUsage, err}
+		return nil, &cmdutil.ExitError{Code: cmdutil.ExitUsage, Err: err}
 	}
 	if spec, ok := strings.CutPrefix(o.agent, "rehearsal"); ok && j.agent.Program == j.parent {
 		if _, err := rehearsal.ParseSpec(strings.TrimPrefix(spec, ":")); err != nil {
-			return nil, &exitError{exitUsage, err}
+			return nil, &cmdutil.ExitError{Code: cmdutil.ExitUsage, Err: err}
 		}
 	}
 	if j.agent.Prompts != agent.MethodText {
@@ -99,7 +100,7 @@ const tmuxHint = "install it (apt install tmux, brew install tmux)"
 func (j *job) run(ctx context.Context) error {
 	settled, err := drain.Reconcile(ctx, j.pr)
 	for _, r := range settled {
-		j.e.message("warning: %s", endedText(r, j.pr.Whose(r).Flags()))
+		j.app.IO.Message("warning: %s", endedText(r, j.pr.Whose(r).Flags()))
 	}
 	if err != nil {
 		return err
@@ -108,13 +109,13 @@ func (j *job) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	j.e.warn(p)
+	j.app.Warn(p)
 	if err := j.admit(p); err != nil {
 		return err
 	}
 	if !j.o.watch && len(j.ids) == 0 && len(p.Ready) == 0 {
-		closeIdle(ctx, j.e, j.pr)
-		return nothingReady(j.e, p)
+		closeIdle(ctx, j.app, j.pr)
+		return nothingReady(j.app, p)
 	}
 	// Who has nothing to launch needs no agent.
 	if err := j.present(); err != nil && len(p.Ready)+len(p.Running)+len(j.ids) > 0 {
@@ -142,9 +143,9 @@ func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
 		return
 	}
 	if why := j.oneByOne(); why != "" {
-		j.e.message("one after the other, for %s (--runner tmux builds side by side all the same)", why)
+		j.app.IO.Message("one after the other, for %s (--runner tmux builds side by side all the same)", why)
 	} else if j.o.runner == "" {
-		j.e.message("tmux is not on PATH, so slices are built one after the other: %s, or use --runner process", tmuxHint)
+		j.app.IO.Message("tmux is not on PATH, so slices are built one after the other: %s, or use --runner process", tmuxHint)
 	}
 }
 
@@ -152,7 +153,7 @@ func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
 func (j *job) present() error {
 	err := notOnPath(j.agent)
 	if err == nil {
-		j.plugin, err = pluginDir(j.e, j.pr.Root, j.pr.Runs.Dir(), j.agent, j.name)
+		j.plugin, err = pluginDir(j.app, j.pr.Root, j.pr.Runs.Dir(), j.agent, j.name)
 	}
 	return err
 }
@@ -217,9 +218,9 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 	defer stop()
 	var stdout *os.File
 	if cfg.Foreground {
-		stdout, _ = j.e.out.(*os.File)
+		stdout, _ = j.app.IO.Out.(*os.File)
 	}
-	process := runner.NewProcess(j.parent, j.pr.Root, j.e.environ, stdout, cfg.Max)
+	process := runner.NewProcess(j.parent, j.pr.Root, j.app.Environ, stdout, cfg.Max)
 	cfg.Runner = process
 	var panes *runner.Tmux
 	if !cfg.Foreground && j.runner() == "tmux" {
@@ -229,22 +230,22 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 		}
 		defer panes.Session.CloseIdle(context.WithoutCancel(ctx), panes.Over)
 		cfg.Runner = panes
-		cfg.Detach = !cfg.Refill && j.e.canAttach()
+		cfg.Detach = !cfg.Refill && canAttach(j.app)
 	}
 	cfg.Signals = signals
-	t := newTeller(j.e, cfg)
+	t := newTeller(j.app, cfg)
 	if panes != nil {
 		t.session, panes.Warn = panes.Session, t.warn
 	}
 	cfg.Report = t.report
-	cfg.Trace = j.e.detail
+	cfg.Trace = j.app.IO.Detail
 	res, err := drain.Run(ctx, cfg)
 	t.clear()
 	if err != nil {
 		return err
 	}
 	if cfg.Detach && len(res.Open) > 0 {
-		return j.e.attach(ctx, j.pr, panes.Session)
+		return attach(ctx, j.app, j.pr, panes.Session)
 	}
 	return j.conclude(cfg, t, res)
 }
@@ -256,7 +257,7 @@ func (j *job) tmux(process *runner.Process) (*runner.Tmux, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &runner.Tmux{Session: openSession(j.e, j.pr), Self: program, Root: j.pr.Root, Env: j.e.environ, Runs: j.pr.Runs,
+	return &runner.Tmux{Session: openSession(j.app, j.pr), Self: program, Root: j.pr.Root, Env: j.app.Environ, Runs: j.pr.Runs,
 		Process: process}, nil
 }
 
@@ -268,11 +269,11 @@ func (j *job) conclude(cfg drain.Config, t *teller, res *drain.Result) error {
 		j.taskSummary(res)
 	}
 	if sig, ok := res.Signal.(syscall.Signal); ok {
-		return &exitError{code: exitSignal + int(sig)}
+		return &cmdutil.ExitError{Code: cmdutil.ExitSignal + int(sig)}
 	}
 	for _, r := range res.Ended {
 		if r.Evidence != nil && r.Evidence.Missing != "" {
-			return &exitError{code: exitMissing}
+			return &cmdutil.ExitError{Code: cmdutil.ExitMissing}
 		}
 	}
 	done := res.Plan.Done == res.Plan.Total
@@ -287,25 +288,25 @@ func (j *job) conclude(cfg drain.Config, t *teller, res *drain.Result) error {
 		}
 	}
 	if !done {
-		return &exitError{code: exitFailed}
+		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
 	return nil
 }
 
 // nothingReady says why, and is no failure only where all is done.
-func nothingReady(e *env, p *plan.Plan) error {
-	tellNothingReady(e, p)
+func nothingReady(app *cmdutil.App, p *plan.Plan) error {
+	tellNothingReady(app, p)
 	if p.Done == p.Total {
 		return nil
 	}
-	return &exitError{code: exitFailed}
+	return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 }
 
-func tellNothingReady(e *env, p *plan.Plan) {
+func tellNothingReady(app *cmdutil.App, p *plan.Plan) {
 	if p.Done == p.Total {
-		e.print("All %ss complete: %s\n", p.Snapshot.Noun, totals(p))
+		app.IO.Printf("All %ss complete: %s\n", p.Snapshot.Noun, totals(p))
 		return
 	}
-	e.print("Nothing is ready: %s\n", totals(p))
-	leftOver(e, p)
+	app.IO.Printf("Nothing is ready: %s\n", totals(p))
+	leftOver(app, p)
 }

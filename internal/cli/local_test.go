@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/cli/cmdutil"
+
 	"pgregory.net/rapid"
 )
 
@@ -141,7 +143,7 @@ func TestUTF8Locale(t *testing.T) {
 		{nil, false}, {[]string{"LANG=de_DE.UTF-8"}, true}, {[]string{"LANG=C.utf8"}, true}, {[]string{"LANG=de_DE.UTF-8", "LC_ALL=C"}, false},
 		{[]string{"LC_CTYPE=en_US.UTF-8", "LANG=C"}, true}, {[]string{"LC_ALL=", "LANG=en_US.UTF-8"}, true},
 	} {
-		if got := (&env{environ: c.environ}).utf8(); got != c.want {
+		if got := isUTF8(&cmdutil.App{Environ: c.environ}); got != c.want {
 			t.Errorf("%v: %v", c.environ, got)
 		}
 	}

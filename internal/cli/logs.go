@@ -17,6 +17,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/project"
@@ -30,11 +31,12 @@ type logsOptions struct {
 	json   bool
 }
 
-func newLogs(e *env) *cobra.Command {
+func newLogs(app *cmdutil.App) *cobra.Command {
 	var o logsOptions
 	c := &cobra.Command{
-		Use:   "logs ID",
-		Short: "Show what the agent did and said",
+		Use:        "logs ID",
+		SuggestFor: []string{"log", "tail"},
+		Short:      "Show what the agent did and said",
 		Long: `Show what the agent of a slice's last attempt did and said, one line for each thing:
 
   - it started    > it called a tool    ! the tool failed    ~ a limit, or a request that is tried again    = the end
@@ -48,16 +50,16 @@ Exit codes: 0 shown; 1 there is no such attempt; 2 wrong usage; 130, 143 interru
   gl logs @quick               of the last quick task; @quick.2 is the second one
   gl logs S-07 --raw | jq .    the agent's stream as it came
   gl logs S-07 --json | jq -r '.events[] | select(.kind == "tool") | .text'`,
-		Args:              args(cobra.ExactArgs(1)),
-		ValidArgsFunction: e.completeFirstAttempt,
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: app.Complete(completeFirstAttempt),
 		RunE: func(c *cobra.Command, a []string) error {
 			if c.Flags().Changed("attempt") && o.n < 1 {
-				return usage("--attempt must be 1 or more, not %d", o.n)
+				return cmdutil.Usage("--attempt must be 1 or more, not %d", o.n)
 			}
 			if o.json && (o.follow || o.raw) {
-				return usage("--json goes with neither --follow nor --raw")
+				return cmdutil.Usage("--json goes with neither --follow nor --raw")
 			}
-			return runLogs(c.Context(), e, a[0], o)
+			return runLogs(c.Context(), app, a[0], o)
 		},
 	}
 	f := c.Flags()
@@ -66,12 +68,12 @@ Exit codes: 0 shown; 1 there is no such attempt; 2 wrong usage; 130, 143 interru
 	f.BoolVar(&o.raw, "raw", false, "the bytes of the log, as they are")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	// An error would mean a flag of another name.
-	_ = c.RegisterFlagCompletionFunc("attempt", e.completeAttempt)
+	_ = c.RegisterFlagCompletionFunc("attempt", app.Complete(completeAttempt))
 	return c
 }
 
-func runLogs(ctx context.Context, e *env, id string, o logsOptions) error {
-	pr, err := e.anyProject()
+func runLogs(ctx context.Context, app *cmdutil.App, id string, o logsOptions) error {
+	pr, err := app.AnyProject()
 	if err != nil {
 		return err
 	}
@@ -81,27 +83,27 @@ func runLogs(ctx context.Context, e *env, id string, o logsOptions) error {
 			o.n = n
 		}
 	}
-	rec, err := findAttempt(e, pr, id, o.n)
+	rec, err := findAttempt(app, pr, id, o.n)
 	if err != nil {
 		return err
 	}
 	if o.json {
-		return logsJSON(e, pr, rec)
+		return logsJSON(app, pr, rec)
 	}
-	out := bufio.NewWriter(e.data)
+	out := bufio.NewWriter(app.IO)
 	l := &logView{pr: pr, rec: rec, raw: o.raw, out: out, dec: agent.NewDecoder(rec.Stream),
 		tail: tail{path: pr.Runs.LogPath(rec.Slice, rec.N)}}
 	defer l.tail.close()
 	defer out.Flush()
 	l.head()
 	if o.follow {
-		return l.follow(ctx, e)
+		return l.follow(ctx, app)
 	}
 	return l.once()
 }
 
 // findAttempt returns the record of attempt n of the slice, of the last one for n 0.
-func findAttempt(e *env, pr *project.Project, id string, n int) (*attempt.Record, error) {
+func findAttempt(app *cmdutil.App, pr *project.Project, id string, n int) (*attempt.Record, error) {
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		return nil, err
@@ -114,7 +116,7 @@ func findAttempt(e *env, pr *project.Project, id string, n int) (*attempt.Record
 		return nil, fmt.Errorf("no attempt here is called %s%s", id, tasksIn(all))
 	}
 	if len(all[id]) == 0 { // else its slice may be gone, and what its agent did is there all the same
-		if id, err = e.resolve(p, id); err != nil {
+		if id, err = app.Resolve(p, id); err != nil {
 			return nil, err
 		}
 	}
@@ -201,7 +203,7 @@ func (l *logView) once() error {
 }
 
 // follow shows what comes until the attempt is over.
-func (l *logView) follow(ctx context.Context, e *env) error {
+func (l *logView) follow(ctx context.Context, app *cmdutil.App) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -214,7 +216,7 @@ func (l *logView) follow(ctx context.Context, e *env) error {
 		}
 		if over {
 			if word != "" {
-				e.message("%s", word)
+				app.IO.Message("%s", word)
 				return nil
 			}
 			l.end()
@@ -223,7 +225,7 @@ func (l *logView) follow(ctx context.Context, e *env) error {
 		select {
 		case <-news:
 		case sig := <-signals:
-			return &exitError{code: exitSignal + int(sig.(syscall.Signal))}
+			return &cmdutil.ExitError{Code: cmdutil.ExitSignal + int(sig.(syscall.Signal))}
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -7,6 +7,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -26,7 +27,7 @@ type logEvent struct {
 	Text string     `json:"text"`
 }
 
-func logsJSON(e *env, pr *project.Project, rec *attempt.Record) error {
+func logsJSON(app *cmdutil.App, pr *project.Project, rec *attempt.Record) error {
 	path := pr.Runs.LogPath(rec.Slice, rec.N)
 	doc := logsDoc{1, rec.Slice, newWhyAttempt(rec), relative(pr.Root, path), []logEvent{}}
 	dec := agent.NewDecoder(rec.Stream)
@@ -44,12 +45,12 @@ func logsJSON(e *env, pr *project.Project, rec *attempt.Record) error {
 	if err != nil {
 		return err
 	}
-	return e.json(doc)
+	return app.IO.JSON(doc)
 }
 
 // completeAttempt completes the numbers of a slice's attempts, with how they ended.
-func (e *env) completeAttempt(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
-	pr, err := e.project()
+func completeAttempt(app *cmdutil.App, _ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+	pr, err := app.Project()
 	if err != nil || len(have) == 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

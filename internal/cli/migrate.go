@@ -8,12 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/slice"
 )
 
-func newMigrate(e *env) *cobra.Command {
+func newMigrate(app *cmdutil.App) *cobra.Command {
 	var dryRun, asJSON bool
 	c := &cobra.Command{
 		Use:   "migrate",
@@ -24,9 +25,9 @@ Killed at any instant, the project is either legacy still or migrated; the next 
 
 Exit codes: 0 migrated, or nothing is to be migrated; 1 it can't be, or attempts run; 2 wrong usage.`,
 		Example: "  gl migrate --dry-run\n  gl migrate",
-		Args:    args(cobra.NoArgs),
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return runMigrate(c.Context(), e, dryRun, asJSON)
+			return runMigrate(c.Context(), app, dryRun, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be written, and write nothing")
@@ -45,34 +46,34 @@ type migrateDoc struct {
 	Warnings      []string `json:"warnings"`
 }
 
-func runMigrate(ctx context.Context, e *env, dryRun, asJSON bool) error {
-	pr, err := e.greenlight()
+func runMigrate(ctx context.Context, app *cmdutil.App, dryRun, asJSON bool) error {
+	pr, err := app.Greenlight()
 	if err != nil {
 		return err
 	}
-	busy := e.progress("migrating " + pr.Root)
+	busy := app.IO.Progress("migrating " + pr.Root)
 	m, err := pr.Slices.Migrate(ctx, dryRun)
-	busy.done()
+	busy.Done()
 	already := errors.Is(err, slice.ErrMigrated)
 	switch {
 	case already:
 		m = &slice.Migration{}
-		e.message("nothing to migrate: this project has a file for each slice already")
+		app.IO.Message("nothing to migrate: this project has a file for each slice already")
 	case err != nil:
 		return err
 	}
 	for _, w := range m.Warnings {
-		e.message("warning: %s", w)
+		app.IO.Message("warning: %s", w)
 	}
 	if asJSON {
 		doc := migrateDoc{1, dryRun, !already, m.Slices, orEmpty(m.Files), nil, m.Decisions, orEmpty(m.Warnings)}
 		if m.Backup != "" {
 			doc.Backup = &m.Backup
 		}
-		return e.json(doc)
+		return app.IO.JSON(doc)
 	}
 	if !already {
-		e.print("%s", sanitize.Text(migrateText(m, dryRun)))
+		app.IO.Printf("%s", sanitize.Text(migrateText(m, dryRun)))
 	}
 	return nil
 }

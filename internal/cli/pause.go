@@ -11,12 +11,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
 )
 
-func newPause(e *env) *cobra.Command {
+func newPause(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "pause [ID]",
@@ -27,17 +28,17 @@ No agent is started or ended, and the status doesn't change. Without ID it is th
 
 Exit codes: 0 set aside; 1 it failed, or the slice is done; 2 wrong usage, or it isn't clear which slice.`,
 		Example:           "  gl pause S-07\n  gl pause",
-		Args:              args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: e.completeFirstID,
+		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: app.CompleteFirstID,
 		RunE: func(c *cobra.Command, a []string) error {
-			return runPause(c.Context(), e, append(a, "")[0], asJSON)
+			return runPause(c.Context(), app, append(a, "")[0], asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c
 }
 
-func newResume(e *env) *cobra.Command {
+func newResume(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "resume [ID]",
@@ -48,10 +49,10 @@ its status says. The file stays where it is. Without ID it is the slice that is 
 Exit codes: 0 printed; 1 it isn't paused and has no hand-off file, or it failed; 2 wrong usage, or it isn't clear which
 slice.`,
 		Example:           "  gl resume S-07\n  gl resume",
-		Args:              args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: e.completeFirstID,
+		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: app.CompleteFirstID,
 		RunE: func(c *cobra.Command, a []string) error {
-			return runResume(c.Context(), e, append(a, "")[0], asJSON)
+			return runResume(c.Context(), app, append(a, "")[0], asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
@@ -75,8 +76,8 @@ func newPauseDoc(st *plan.State) pauseDoc {
 	return pauseDoc{SchemaVersion: 1, ID: &st.ID, Name: st.Name, Status: st.Status, Step: st.Step}
 }
 
-func runPause(ctx context.Context, e *env, id string, asJSON bool) error {
-	pr, err := e.greenlight()
+func runPause(ctx context.Context, app *cmdutil.App, id string, asJSON bool) error {
+	pr, err := app.Greenlight()
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func runPause(ctx context.Context, e *env, id string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if id, err = e.whichToPause(pr, p, id); err != nil {
+	if id, err = whichToPause(app, pr, p, id); err != nil {
 		return err
 	}
 	st := p.State(id)
@@ -104,31 +105,31 @@ func runPause(ctx context.Context, e *env, id string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	e.warnAtWork(pr, st)
+	warnAtWork(app, pr, st)
 	if asJSON {
 		doc, at := newPauseDoc(st), now.UTC().Format(time.RFC3339)
 		doc.Paused, doc.PausedAt, doc.File, doc.Text = true, &at, &rel, &text
-		return e.json(doc)
+		return app.IO.JSON(doc)
 	}
-	e.print("%s is paused, its hand-off is in %s: gl resume %s\n", id, rel, id)
+	app.IO.Printf("%s is paused, its hand-off is in %s: gl resume %s\n", id, rel, id)
 	return nil
 }
 
 // warnAtWork says who works on the slice while it is set aside.
-func (e *env) warnAtWork(pr *project.Project, st *plan.State) {
+func warnAtWork(app *cmdutil.App, pr *project.Project, st *plan.State) {
 	if a := st.Attempt; a.Live() {
-		e.message("%s is being worked on by attempt %d (%s), which goes on: gl stop %s ends it", st.ID, a.N, a.Agent, st.ID)
-	} else if w := foreignWarning(e, pr, st); w != "" {
-		e.message("%s", w)
+		app.IO.Message("%s is being worked on by attempt %d (%s), which goes on: gl stop %s ends it", st.ID, a.N, a.Agent, st.ID)
+	} else if w := foreignWarning(app, pr, st); w != "" {
+		app.IO.Message("%s", w)
 	}
 }
 
 // whichToPause finds the slice that is meant: the one that was named, that this session works on, that is active.
-func (e *env) whichToPause(pr *project.Project, p *plan.Plan, id string) (string, error) {
+func whichToPause(app *cmdutil.App, pr *project.Project, p *plan.Plan, id string) (string, error) {
 	if id != "" {
-		return e.resolve(p, id)
+		return app.Resolve(p, id)
 	}
-	if own := e.getenv("GL_SLICE"); p.State(own) != nil && e.getenv("GL_SESSION") != "" {
+	if own := app.Getenv("GL_SLICE"); p.State(own) != nil && app.Getenv("GL_SESSION") != "" {
 		return own, nil
 	}
 	var mine, active []string
@@ -138,7 +139,7 @@ func (e *env) whichToPause(pr *project.Project, p *plan.Plan, id string) (string
 			continue
 		}
 		active = append(active, st.ID)
-		if who := e.claimant(st.ID); !who.nobody() && who.holds(pr.Runs, st) {
+		if who := newClaimant(app, st.ID); !who.nobody() && who.holds(pr.Runs, st) {
 			mine = append(mine, st.ID)
 		}
 	}
@@ -146,17 +147,17 @@ func (e *env) whichToPause(pr *project.Project, p *plan.Plan, id string) (string
 	case len(mine) == 1:
 		return mine[0], nil
 	case len(mine) > 1:
-		return "", usage("which slice? this session works on %s", strings.Join(mine, ", "))
+		return "", cmdutil.Usage("which slice? this session works on %s", strings.Join(mine, ", "))
 	case len(active) == 1:
 		return active[0], nil
 	case len(active) == 0:
-		return "", usage("which slice? none is being worked on")
+		return "", cmdutil.Usage("which slice? none is being worked on")
 	}
-	return "", usage("which slice? active: %s", strings.Join(active, ", "))
+	return "", cmdutil.Usage("which slice? active: %s", strings.Join(active, ", "))
 }
 
-func runResume(ctx context.Context, e *env, id string, asJSON bool) error {
-	pr, err := e.greenlight()
+func runResume(ctx context.Context, app *cmdutil.App, id string, asJSON bool) error {
+	pr, err := app.Greenlight()
 	if err != nil {
 		return err
 	}
@@ -168,26 +169,26 @@ func runResume(ctx context.Context, e *env, id string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if id, err = e.whichToResume(pr, p, ps, id); err != nil {
+	if id, err = whichToResume(app, pr, p, ps, id); err != nil {
 		return err
 	}
 	if id == "" {
-		return e.resumeOld(pr, asJSON)
+		return resumeOld(app, pr, asJSON)
 	}
-	return e.resume(ctx, pr, p.State(id), ps, asJSON)
+	return resume(ctx, app, pr, p.State(id), ps, asJSON)
 }
 
 // whichToResume finds the slice that is meant; "" where none is paused and the hand-off of an older Greenlight is all
 // there is.
-func (e *env) whichToResume(pr *project.Project, p *plan.Plan, ps *slice.ProjectState, id string) (string, error) {
+func whichToResume(app *cmdutil.App, pr *project.Project, p *plan.Plan, ps *slice.ProjectState, id string) (string, error) {
 	if id != "" {
-		return e.resolve(p, id)
+		return app.Resolve(p, id)
 	}
 	var paused []string
 	for i := range p.States {
 		if _, marked := ps.Paused(p.States[i].ID); marked && p.States[i].Class != plan.Done {
 			paused = append(paused, p.States[i].ID)
-			if p.States[i].ID == e.getenv("GL_SLICE") {
+			if p.States[i].ID == app.Getenv("GL_SLICE") {
 				return p.States[i].ID, nil
 			}
 		}
@@ -196,16 +197,16 @@ func (e *env) whichToResume(pr *project.Project, p *plan.Plan, ps *slice.Project
 	case len(paused) == 1:
 		return paused[0], nil
 	case len(paused) > 1:
-		return "", usage("which slice? paused: %s", strings.Join(paused, ", "))
+		return "", cmdutil.Usage("which slice? paused: %s", strings.Join(paused, ", "))
 	}
 	if _, err := os.Stat(filepath.Join(pr.Root, oldHandoff)); err == nil {
 		return "", nil
 	}
-	return "", usage("which slice? none is paused")
+	return "", cmdutil.Usage("which slice? none is paused")
 }
 
 // resume prints the hand-off and takes the mark away, in this order: what can't be printed is still paused.
-func (e *env) resume(ctx context.Context, pr *project.Project, st *plan.State, ps *slice.ProjectState, asJSON bool) error {
+func resume(ctx context.Context, app *cmdutil.App, pr *project.Project, st *plan.State, ps *slice.ProjectState, asJSON bool) error {
 	mark, marked := ps.Paused(st.ID)
 	file, text, err := findHandoff(pr.Root, st.ID, mark.ResumeFile)
 	if err != nil {
@@ -217,14 +218,14 @@ func (e *env) resume(ctx context.Context, pr *project.Project, st *plan.State, p
 	if asJSON {
 		doc := newPauseDoc(st)
 		doc.Paused, doc.PausedAt, doc.File, doc.Text = marked, orNil(mark.PausedAt), orNil(file), orNil(text)
-		err = e.json(doc)
+		err = app.IO.JSON(doc)
 	} else {
-		err = e.show(text)
+		err = app.IO.PrintText(text)
 	}
 	if err != nil {
 		return err
 	}
-	e.aboutResume(st, marked, file)
+	aboutResume(app, st, marked, file)
 	if !marked {
 		return nil
 	}
@@ -239,17 +240,17 @@ func (e *env) resume(ctx context.Context, pr *project.Project, st *plan.State, p
 }
 
 // aboutResume tells what is odd about it.
-func (e *env) aboutResume(st *plan.State, marked bool, file string) {
+func aboutResume(app *cmdutil.App, st *plan.State, marked bool, file string) {
 	switch {
 	case !marked:
-		e.message("%s isn't paused any more; this is its last hand-off", st.ID)
+		app.IO.Message("%s isn't paused any more; this is its last hand-off", st.ID)
 	case file == "":
-		e.message("%s has no hand-off file", st.ID)
+		app.IO.Message("%s has no hand-off file", st.ID)
 	case file == oldHandoff:
-		e.message("this is %s, which names no slice", oldHandoff)
+		app.IO.Message("this is %s, which names no slice", oldHandoff)
 	}
 	if plan.Classify(st.Status) == plan.Waiting {
-		e.message("%s", pausedByHand(st))
+		app.IO.Message("%s", pausedByHand(st))
 	}
 }
 
@@ -262,15 +263,15 @@ func pausedByHand(st *plan.State) string {
 }
 
 // resumeOld prints the hand-off of a Greenlight that had one for the whole project.
-func (e *env) resumeOld(pr *project.Project, asJSON bool) error {
+func resumeOld(app *cmdutil.App, pr *project.Project, asJSON bool) error {
 	data, err := os.ReadFile(filepath.Join(pr.Root, oldHandoff))
 	if err != nil {
 		return err
 	}
-	e.message("no slice is paused; this is %s", oldHandoff)
+	app.IO.Message("no slice is paused; this is %s", oldHandoff)
 	if asJSON {
 		file, text := oldHandoff, string(data)
-		return e.json(pauseDoc{SchemaVersion: 1, File: &file, Text: &text})
+		return app.IO.JSON(pauseDoc{SchemaVersion: 1, File: &file, Text: &text})
 	}
-	return e.show(string(data))
+	return app.IO.PrintText(string(data))
 }

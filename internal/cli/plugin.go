@@ -12,6 +12,7 @@ import (
 
 	"greenlight/content"
 	"greenlight/internal/agent"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/install"
 )
 
@@ -30,14 +31,14 @@ func commandText(name string) (string, error) {
 // pluginDir is the directory of the plugin that Claude Code is to load so that /gl:NAME exists; where the content is
 // installed without hooks, of one that has the hooks alone; "" where both are installed, and for other agents. runs is
 // the project's directory of runs.
-func pluginDir(e *env, root, runs string, a agent.Agent, name string) (string, error) {
+func pluginDir(app *cmdutil.App, root, runs string, a agent.Agent, name string) (string, error) {
 	if a.Stream != agent.StreamClaude || a.Login == "" {
 		return "", nil
 	}
 	which := wholePlugin
-	if install.Has(root, name, e.getenv) {
+	if install.Has(root, name, app.Getenv) {
 		which = hooksPlugin
-		if install.HasHooks(root, e.getenv) {
+		if install.HasHooks(root, app.Getenv) {
 			return "", nil
 		}
 	} else if _, err := commandText(name); err != nil {

@@ -2,11 +2,13 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
+
+	"greenlight/internal/cli/cmdutil"
 )
 
-func newQuick(e *env) *cobra.Command {
+func newQuick(app *cmdutil.App) *cobra.Command {
 	var o taskOptions
-	return o.flags(e, &cobra.Command{
+	return o.flags(app, &cobra.Command{
 		Use:   "quick TEXT",
 		Short: "Do something small, test first: an agent without a slice",
 		Long: `Have an agent do something small that is no slice, test first: /gl:quick TEXT. It works in any git repository. Several may
@@ -19,11 +21,11 @@ run at a time. In a project gl changelog lists what it did.`,
 			if err != nil {
 				return err
 			}
-			if t.Text == "" && !e.inside() {
-				return usage(`what is to be done? gl quick "…"`)
+			if t.Text == "" && !app.Inside() {
+				return cmdutil.Usage(`what is to be done? gl quick "…"`)
 			}
 			t.Summary = true
-			return anywhere(c.Context(), e, t, "text", o)
+			return anywhere(c.Context(), app, t, "text", o)
 		},
 	})
 }

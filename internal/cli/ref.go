@@ -8,10 +8,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/content"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/suggest"
 )
 
-func newRef(e *env) *cobra.Command {
+func newRef(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ref [NAME]",
 		Short: "Print a reference for agents, as it ships with gl",
@@ -22,21 +23,21 @@ they are those of the gl that runs.
 
 Exit codes: 0 printed; 2 there is no such document.`,
 		Example: "  gl ref\n  gl ref deviation-rules\n  gl ref agents/gl-implementer",
-		Args:    args(cobra.MaximumNArgs(1)),
+		Args:    cmdutil.Args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(have) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
 			return refNames(), cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(_ *cobra.Command, a []string) error { return runRef(e, a) },
+		RunE: func(_ *cobra.Command, a []string) error { return runRef(app, a) },
 	}
 }
 
-func runRef(e *env, a []string) error {
+func runRef(app *cmdutil.App, a []string) error {
 	if len(a) == 0 {
 		for _, name := range refNames() {
-			e.print("%s\n", name)
+			app.IO.Printf("%s\n", name)
 		}
 		return nil
 	}
@@ -47,9 +48,9 @@ func runRef(e *env, a []string) error {
 		if meant := suggest.Match(name, refNames()); meant != "" {
 			hint = ", did you mean " + meant + "?"
 		}
-		return usage("no document is called %q%s (gl ref lists them all)", a[0], hint)
+		return cmdutil.Usage("no document is called %q%s (gl ref lists them all)", a[0], hint)
 	}
-	_, err := io.WriteString(e.out, text)
+	_, err := io.WriteString(app.IO.Out, text)
 	return err
 }
 

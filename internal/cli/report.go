@@ -10,6 +10,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/drain"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
@@ -19,7 +20,7 @@ import (
 
 // A teller turns a drain's reports into lines: one for each event, and on a terminal a last line that lives.
 type teller struct {
-	e        *env
+	app      *cmdutil.App
 	cfg      drain.Config
 	live     *os.File      // nil: no live line
 	session  *tmux.Session // nil: not in tmux
@@ -30,10 +31,10 @@ type teller struct {
 	complete int
 }
 
-func newTeller(e *env, cfg drain.Config) *teller {
-	t := &teller{e: e, cfg: cfg}
+func newTeller(app *cmdutil.App, cfg drain.Config) *teller {
+	t := &teller{app: app, cfg: cfg}
 	if !cfg.Foreground { // there the agent's own lines come, and theirs is the last one
-		t.live = e.terminal()
+		t.live = app.IO.Terminal()
 	}
 	return t
 }
@@ -44,11 +45,11 @@ func (t *teller) report(r drain.Report) {
 	if len(lines) > 0 {
 		t.clear()
 		for _, l := range lines {
-			width := t.e.width()
+			width := t.app.IO.Width()
 			if strings.HasPrefix(l, "   ") { // a command line, for copying
 				width = 0
 			}
-			t.e.print("%s\n", term.Wrap(sanitize.Text(l), width, 3))
+			t.app.IO.Printf("%s\n", term.Wrap(sanitize.Text(l), width, 3))
 		}
 	}
 	if r.Plan.Total > 0 {
@@ -60,7 +61,7 @@ func (t *teller) report(r drain.Report) {
 // warn tells something at once, in the middle of a pass.
 func (t *teller) warn(words string) {
 	t.clear()
-	t.e.print("warning: %s\n", sanitize.Text(words))
+	t.app.IO.Printf("warning: %s\n", sanitize.Text(words))
 }
 
 func (t *teller) lines(r drain.Report) []string {
@@ -142,10 +143,10 @@ func (t *teller) greeting(r drain.Report) []string {
 	if n > 1 {
 		lines = append(lines, "launched "+strings.Join(ids, ", "))
 	}
-	lines = append(lines, "   "+commandLine(shortened(r.Launched[0].Argv)))
+	lines = append(lines, "   "+shellLine(shortened(r.Launched[0].Argv)))
 	switch {
 	case t.session != nil:
-		lines = append(lines, "   attach with: "+commandLine(t.session.AttachArgv())+"  (or: gl attach)")
+		lines = append(lines, "   attach with: "+shellLine(t.session.AttachArgv())+"  (or: gl attach)")
 	case !t.cfg.Foreground:
 		lines = append(lines, "   watch one with: gl logs -f "+ids[0]+r.Plan.Snapshot.Flags)
 	}
@@ -177,21 +178,21 @@ func (t *teller) summary(res *drain.Result) {
 	if p == nil {
 		return
 	}
-	e := t.e
+	app := t.app
 	switch {
 	case res.Signal != nil:
-		e.print("Interrupted.\n")
+		app.IO.Printf("Interrupted.\n")
 	case res.Stopped:
-		e.print("Stopped by gl stop --all.\n")
+		app.IO.Printf("Stopped by gl stop --all.\n")
 	case len(t.cfg.IDs) > 0: // of those that were named, not of all: each has had its line
 	case p.Done == p.Total:
-		e.print("All %ss complete.\n", p.Snapshot.Noun)
+		app.IO.Printf("All %ss complete.\n", p.Snapshot.Noun)
 	case len(p.Ready) == 0 && len(p.Running) == 0:
-		e.print("All %ss complete or blocked.\n", p.Snapshot.Noun)
+		app.IO.Printf("All %ss complete or blocked.\n", p.Snapshot.Noun)
 	default:
-		e.print("Nothing of this run is left to do.\n")
+		app.IO.Printf("Nothing of this run is left to do.\n")
 	}
-	leftOver(e, p)
+	leftOver(app, p)
 	if len(res.Open) > 0 && res.Signal != nil {
 		ids := make([]string, len(res.Open))
 		for i, rec := range res.Open {
@@ -201,10 +202,10 @@ func (t *teller) summary(res *drain.Result) {
 		if t.session != nil {
 			show = "gl attach or " + show
 		}
-		e.print("%s\n", term.Wrap(fmt.Sprintf("  Going on without this gl: %s. %s shows it, gl stop --all ends it, gl slice --watch%s takes over",
-			strings.Join(ids, ", "), show, p.Snapshot.Flags), e.width(), 4))
+		app.IO.Printf("%s\n", term.Wrap(fmt.Sprintf("  Going on without this gl: %s. %s shows it, gl stop --all ends it, gl slice --watch%s takes over",
+			strings.Join(ids, ", "), show, p.Snapshot.Flags), app.IO.Width(), 4))
 	}
-	e.print("  %s\n", totals(p))
+	app.IO.Printf("  %s\n", totals(p))
 }
 
 // totals is the summary line: "28/36 done | 1,847 tests | 8 blocked on S6.1".
@@ -220,11 +221,11 @@ func totals(p *plan.Plan) string {
 }
 
 // leftOver gives the reason for each slice that isn't done, the ones that hold up others first.
-func leftOver(e *env, p *plan.Plan) {
+func leftOver(app *cmdutil.App, p *plan.Plan) {
 	now := time.Now()
 	for _, ids := range [][]string{p.Failed, p.Stalled, p.Waiting, p.Unknown, p.Running, p.Ready, p.Blocked} {
 		for _, id := range ids {
-			e.print("%s\n", term.Wrap("  "+sanitize.Text(p.Why(id, now).String()), e.width(), 4))
+			app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Text(p.Why(id, now).String()), app.IO.Width(), 4))
 		}
 	}
 }

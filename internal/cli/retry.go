@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -18,23 +19,24 @@ import (
 	"greenlight/internal/tracker"
 )
 
-func newRetry(e *env) *cobra.Command {
+func newRetry(app *cmdutil.App) *cobra.Command {
 	var all, asJSON bool
 	c := &cobra.Command{
-		Use:   "retry ID...",
-		Short: "Put a failed or stalled slice back",
+		Use:        "retry ID...",
+		SuggestFor: []string{"rerun", "redo", "again", "restart"},
+		Short:      "Put a failed or stalled slice back",
 		Long: `Put failed and stalled slices back: they are pending, and the next gl slice, or one that runs, launches them. What the
 agent wrote stays. A hold because nobody was logged in ends.
 
 Exit codes: 0 they are pending; 1 one is done, or waits for a person, or can't be read; 2 wrong usage; 3 one is being
 worked on.`,
 		Example:           "  gl retry S-07\n  gl retry --all-failed",
-		ValidArgsFunction: e.completeSome(broken),
+		ValidArgsFunction: app.CompleteSome(broken),
 		RunE: func(c *cobra.Command, ids []string) error {
 			if all && len(ids) > 0 {
-				return usage("give ids or --all-failed, not both")
+				return cmdutil.Usage("give ids or --all-failed, not both")
 			}
-			return runRetry(c.Context(), e, ids, all, asJSON)
+			return runRetry(c.Context(), app, ids, all, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
@@ -45,12 +47,12 @@ worked on.`,
 // broken are the slices that wait for gl retry.
 func broken(p *plan.Plan) []string { return slices.Concat(p.Failed, p.Stalled) }
 
-func runRetry(ctx context.Context, e *env, ids []string, all, asJSON bool) error {
-	pr, err := e.project()
+func runRetry(ctx context.Context, app *cmdutil.App, ids []string, all, asJSON bool) error {
+	pr, err := app.Project()
 	if err != nil {
 		return err
 	}
-	dead := e.reconcile(ctx, pr)
+	dead := reconcile(ctx, app, pr)
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		return err
@@ -61,18 +63,18 @@ func runRetry(ctx context.Context, e *env, ids []string, all, asJSON bool) error
 		return whichBroken(broken(p))
 	}
 	doc := retryDoc{1, []retrySlice{}}
-	errs := doc.retryAll(ctx, e, pr, p, ids)
+	errs := doc.retryAll(ctx, app, pr, p, ids)
 	if len(dead) > 0 {
 		errs = append(errs, pr.Tracker.Refresh(ctx))
 	}
 	errs = append(errs, liftLogin(pr))
 	switch {
 	case asJSON:
-		errs = append(errs, e.json(doc))
+		errs = append(errs, app.IO.JSON(doc))
 	case all && len(ids) == 0:
-		e.print("no slice has failed or stalled\n")
+		app.IO.Printf("no slice has failed or stalled\n")
 	default:
-		e.print("%s", doc.text())
+		app.IO.Printf("%s", doc.text())
 	}
 	return errors.Join(errs...)
 }
@@ -80,9 +82,9 @@ func runRetry(ctx context.Context, e *env, ids []string, all, asJSON bool) error
 // whichBroken is the usage error that names what could be put back.
 func whichBroken(ids []string) error {
 	if len(ids) == 0 {
-		return usage("which slice? none has failed or stalled")
+		return cmdutil.Usage("which slice? none has failed or stalled")
 	}
-	return usage("which slice? failed or stalled: %s (gl retry --all-failed takes all)", strings.Join(ids, ", "))
+	return cmdutil.Usage("which slice? failed or stalled: %s (gl retry --all-failed takes all)", strings.Join(ids, ", "))
 }
 
 // A retryDoc is what became of each slice; its text is made from it.
@@ -101,10 +103,10 @@ type retrySlice struct {
 }
 
 // retryAll puts the slices back; one that can't be is no reason to leave the others.
-func (d *retryDoc) retryAll(ctx context.Context, e *env, pr *project.Project, p *plan.Plan, ids []string) []error {
+func (d *retryDoc) retryAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string) []error {
 	var errs []error
 	for _, id := range ids {
-		id, err := e.resolve(p, id)
+		id, err := app.Resolve(p, id)
 		if err == nil {
 			var was plan.State
 			was, err = retry(ctx, pr, id)
@@ -200,7 +202,7 @@ func mayPutBack(p *plan.Plan, st *plan.State, now time.Time) error {
 	why := p.Why(st.ID, now)
 	switch {
 	case st.Attempt.Open(), st.Class == plan.Active:
-		return taken("%s", why)
+		return cmdutil.Taken("%s", why)
 	case st.Class == plan.Available:
 		return errAvailable
 	case st.Class != plan.Failed && st.Class != plan.Stalled:

@@ -13,7 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/gsd"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -23,7 +25,7 @@ import (
 
 const roadmapFile = ".greenlight/ROADMAP.md"
 
-func newRoadmap(e *env) *cobra.Command {
+func newRoadmap(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "roadmap",
@@ -36,38 +38,25 @@ To plan a new milestone, or to archive one that is done, talk to the agent: gl r
 Exit codes: 0 printed; 1 there is no roadmap, or no project; 2 wrong usage.`,
 		Example: `  gl roadmap
   gl roadmap --json | jq -r '.milestones[] | "\(.name) \(.done)/\(.total)"'`,
-		Args: onlySubcommands,
-		RunE: func(*cobra.Command, []string) error { return runRoadmap(e, asJSON) },
+		Args: cmdutil.OnlySubcommands,
+		RunE: func(*cobra.Command, []string) error { return runRoadmap(app, asJSON) },
 	}
-	c.SuggestionsMinimumDistance = 2
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
-	c.AddCommand(newRoadmapTalk(e, "milestone", "Plan the next milestone with the agent"),
-		newRoadmapTalk(e, "archive", "Archive a milestone that is done, with the agent"))
+	c.AddCommand(newRoadmapTalk(app, "milestone", "Plan the next milestone with the agent"),
+		newRoadmapTalk(app, "archive", "Archive a milestone that is done, with the agent"))
 	return c
 }
 
-// onlySubcommands refuses a word that is no subcommand, with the one that was probably meant.
-func onlySubcommands(c *cobra.Command, a []string) error {
-	if len(a) == 0 {
-		return nil
-	}
-	hint := ""
-	if near := c.SuggestionsFor(a[0]); len(near) > 0 {
-		hint = ", did you mean " + strings.Join(near, " or ") + "?"
-	}
-	return usage("unknown command %q for %s%s (%[2]s --help lists them all)", a[0], c.CommandPath(), hint)
-}
-
-func newRoadmapTalk(e *env, name, short string) *cobra.Command {
+func newRoadmapTalk(app *cmdutil.App, name, short string) *cobra.Command {
 	prompt := "/gl:roadmap " + name
 	return &cobra.Command{
 		Use:     name,
 		Short:   short,
 		Long:    short + ": " + prompt + "." + fmt.Sprintf(talkHelp, prompt, "or no project"),
 		Example: "  gl roadmap " + name,
-		Args:    args(cobra.NoArgs),
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return e.talkInProject(c.Context(), "roadmap", name)
+			return talkInProject(c.Context(), app, "roadmap", name)
 		},
 	}
 }
@@ -86,8 +75,8 @@ type roadmapMilestone struct {
 	Total  int     `json:"total"`
 }
 
-func runRoadmap(e *env, asJSON bool) error {
-	pr, err := e.project()
+func runRoadmap(app *cmdutil.App, asJSON bool) error {
+	pr, err := app.Project()
 	if err != nil {
 		return err
 	}
@@ -100,9 +89,9 @@ func runRoadmap(e *env, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	onTerminal := isTerminal(e.out)
-	if !asJSON && !onTerminal && !e.colours() {
-		_, err := e.data.Write(data)
+	onTerminal := iostreams.IsTerminal(app.IO.Out)
+	if !asJSON && !onTerminal && !app.IO.Colors() {
+		_, err := app.IO.Write(data)
 		return err
 	}
 	p, err := shownPlan(pr, time.Now(), "")
@@ -112,12 +101,12 @@ func runRoadmap(e *env, asJSON bool) error {
 	text := string(data)
 	milestones := milestonesOf(p, read(text))
 	if asJSON {
-		e.warn(p)
-		return e.json(roadmapDoc{1, file, strings.ToValidUTF8(text, "\ufffd"), milestones})
+		app.Warn(p)
+		return app.IO.JSON(roadmapDoc{1, file, strings.ToValidUTF8(text, "\ufffd"), milestones})
 	}
-	e.print("%s", term.WrapLines(e.styled(text), e.width()))
+	app.IO.Printf("%s", term.WrapLines(styled(app, text), app.IO.Width()))
 	if onTerminal {
-		e.print("\n%s", milestoneLines(milestones))
+		app.IO.Printf("\n%s", milestoneLines(milestones))
 	}
 	return nil
 }
@@ -142,12 +131,12 @@ func withRoadmap(pr *project.Project) *project.Project {
 }
 
 // styled is a Markdown document for a terminal: what it says is kept, headings are bold.
-func (e *env) styled(text string) string {
+func styled(app *cmdutil.App, text string) string {
 	var b strings.Builder
 	for l := range markdown.Lines(text) {
 		line := sanitize.Text(l.Text)
 		if l.Level > 0 {
-			line = e.paint(bold, line)
+			line = app.IO.Paint(term.Bold, line)
 		}
 		b.WriteString(line + "\n")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -21,11 +22,12 @@ const settingsExit = `
 
 Exit codes: 0 done; 1 it failed; 2 wrong usage, or a value that can't be.`
 
-func newSettings(e *env) *cobra.Command {
+func newSettings(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "settings",
-		Short: "Show the settings, or change one",
+		Use:        "settings",
+		SuggestFor: []string{"config", "configure", "options"},
+		Short:      "Show the settings, or change one",
 		Long: `Show every setting with its value and where that comes from, and the model of each agent; or change one. The settings
 are in .greenlight/config.json; what a change doesn't name keeps every byte there, order and layout included. A flag of a
 command wins over its setting.` + settingsExit,
@@ -35,60 +37,59 @@ command wins over its setting.` + settingsExit,
   gl settings mode yolo
   gl settings set parallel.max 6
   gl settings get test.command`,
-		Args: onlySubcommands,
-		RunE: func(*cobra.Command, []string) error { return runSettings(e, asJSON) },
+		Args: cmdutil.OnlySubcommands,
+		RunE: func(*cobra.Command, []string) error { return runSettings(app, asJSON) },
 	}
-	c.SuggestionsMinimumDistance = 2
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
-	c.AddCommand(newSettingsProfile(e), newSettingsModel(e), newSettingsMode(e), newSettingsGet(e), newSettingsSet(e))
+	c.AddCommand(newSettingsProfile(app), newSettingsModel(app), newSettingsMode(app), newSettingsGet(app), newSettingsSet(app))
 	return c
 }
 
-func newSettingsProfile(e *env) *cobra.Command {
+func newSettingsProfile(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "profile NAME",
 		Short: "Choose which models the agents get",
 		Long: `Choose the profile: which model each agent gets, unless it has its own. The profiles are those of config.json, else
 quality, balanced and budget.` + settingsExit,
 		Example:           "  gl settings profile quality",
-		Args:              args(cobra.ExactArgs(1)),
-		ValidArgsFunction: e.completeSettings((*project.Settings).Profiles),
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: completeSettings(app, (*project.Settings).Profiles),
 		RunE: func(c *cobra.Command, a []string) error {
-			return changeSetting(c.Context(), e, "model_profile", a[0])
+			return changeSetting(c.Context(), app, "model_profile", a[0])
 		},
 	}
 }
 
-func newSettingsMode(e *env) *cobra.Command {
+func newSettingsMode(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "mode interactive|yolo",
 		Short:             "Choose whether to be asked",
 		Long:              "Choose the mode: interactive asks before it takes a stale claim over and the like, yolo doesn't." + settingsExit,
 		Example:           "  gl settings mode yolo",
-		Args:              args(cobra.ExactArgs(1)),
-		ValidArgsFunction: e.completeSettings(func(*project.Settings) []string { return project.Modes() }),
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: completeSettings(app, func(*project.Settings) []string { return project.Modes() }),
 		RunE: func(c *cobra.Command, a []string) error {
-			return changeSetting(c.Context(), e, "mode", a[0])
+			return changeSetting(c.Context(), app, "mode", a[0])
 		},
 	}
 }
 
-func newSettingsGet(e *env) *cobra.Command {
+func newSettingsGet(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:               "get KEY",
 		Short:             "Print the value of one setting",
 		Long:              "Print the value that counts for a setting, the default where config.json has none. Texts are printed as they are,\neverything else as JSON." + "\n\nExit codes: 0 printed; 1 it has no value; 2 wrong usage, or no such setting.",
 		Example:           "  gl settings get parallel.max",
-		Args:              args(cobra.ExactArgs(1)),
-		ValidArgsFunction: e.completeSettings(settingKeys),
-		RunE:              func(_ *cobra.Command, a []string) error { return runSettingsGet(e, a[0], asJSON) },
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: completeSettings(app, settingKeys),
+		RunE:              func(_ *cobra.Command, a []string) error { return runSettingsGet(app, a[0], asJSON) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c
 }
 
-func newSettingsSet(e *env) *cobra.Command {
+func newSettingsSet(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set KEY VALUE",
 		Short: "Change one setting",
@@ -99,10 +100,10 @@ gl's own stand before the key.` + settingsExit,
   gl settings set parallel.claude_flags '--max-turns 100 --allowedTools "Bash(git *)"'
   gl settings set parallel.agents.mine.command 'my-agent --task {prompt}'
   gl settings set test.command "go test ./..."`,
-		Args:              args(cobra.ExactArgs(2)),
-		ValidArgsFunction: e.completeSetting,
+		Args:              cmdutil.Args(cobra.ExactArgs(2)),
+		ValidArgsFunction: app.Complete(completeSetting),
 		RunE: func(c *cobra.Command, a []string) error {
-			return changeSetting(c.Context(), e, a[0], a[1])
+			return changeSetting(c.Context(), app, a[0], a[1])
 		},
 	}
 	c.Flags().SetInterspersed(false) // a value such as "--max-turns 100" is no flag of ours
@@ -124,16 +125,16 @@ func settingError(err error) error {
 		}
 	}
 	if meant != "" {
-		return usage("%w: did you mean %s?", err, meant)
+		return cmdutil.Usage("%w: did you mean %s?", err, meant)
 	}
-	return usage("%w", err)
+	return cmdutil.Usage("%w", err)
 }
 
-func changeSetting(ctx context.Context, e *env, key, text string) error {
+func changeSetting(ctx context.Context, app *cmdutil.App, key, text string) error {
 	if role, ok := strings.CutPrefix(key, "model_overrides."); ok {
-		return runSettingsModel(ctx, e, role, text)
+		return runSettingsModel(ctx, app, role, text)
 	}
-	pr, err := e.project()
+	pr, err := app.Project()
 	if err != nil {
 		return err
 	}
@@ -151,13 +152,13 @@ func changeSetting(ctx context.Context, e *env, key, text string) error {
 	}
 	switch before := valueText(was.Value); {
 	case bytes.Equal(was.Value, is.Value) && was.File:
-		e.print("%s is %s already\n", key, valueText(is.Value))
+		app.IO.Printf("%s is %s already\n", key, valueText(is.Value))
 	case was.Value == nil:
-		e.print("%s is %s now\n", key, valueText(is.Value))
+		app.IO.Printf("%s is %s now\n", key, valueText(is.Value))
 	case !was.File:
-		e.print("%s is %s now (the default is %s)\n", key, valueText(is.Value), before)
+		app.IO.Printf("%s is %s now (the default is %s)\n", key, valueText(is.Value), before)
 	default:
-		e.print("%s is %s now (was %s)\n", key, valueText(is.Value), before)
+		app.IO.Printf("%s is %s now (was %s)\n", key, valueText(is.Value), before)
 	}
 	return pr.Tracker.Refresh(ctx) // STATE.md tells the mode
 }
@@ -183,16 +184,16 @@ type settingDoc struct {
 }
 
 // settings are those of the project.
-func (e *env) settings() (*project.Settings, error) {
-	pr, err := e.project()
+func settings(app *cmdutil.App) (*project.Settings, error) {
+	pr, err := app.Project()
 	if err != nil {
 		return nil, err
 	}
 	return pr.Settings()
 }
 
-func runSettingsGet(e *env, key string, asJSON bool) error {
-	s, err := e.settings()
+func runSettingsGet(app *cmdutil.App, key string, asJSON bool) error {
+	s, err := settings(app)
 	if err != nil {
 		return err
 	}
@@ -201,15 +202,15 @@ func runSettingsGet(e *env, key string, asJSON bool) error {
 		return settingError(err)
 	}
 	if set.Wrong != "" {
-		e.message("warning: %s; the default counts", set.Wrong)
+		app.IO.Message("warning: %s; the default counts", set.Wrong)
 	}
 	if asJSON {
-		return e.json(settingDoc{1, key, orNull(set.Value), known(sourceOf(set))})
+		return app.IO.JSON(settingDoc{1, key, orNull(set.Value), known(sourceOf(set))})
 	}
 	if set.Value == nil {
 		return fmt.Errorf("%s isn't set, and has no default", key)
 	}
-	e.print("%s\n", valueText(set.Value))
+	app.IO.Printf("%s\n", valueText(set.Value))
 	return nil
 }
 
@@ -252,18 +253,18 @@ type settingModel struct {
 	Source *string `json:"source"` // "override" or "profile"
 }
 
-func runSettings(e *env, asJSON bool) error {
-	pr, err := e.project()
+func runSettings(app *cmdutil.App, asJSON bool) error {
+	pr, err := app.Project()
 	if err != nil {
 		return err
 	}
 	s, err := pr.Settings()
 	warnings := settingWarnings(pr, s, err)
 	for _, w := range warnings {
-		e.message("warning: %s", warningText(w))
+		app.IO.Message("warning: %s", cmdutil.WarningText(w))
 	}
 	if asJSON {
-		return e.json(newSettingsDoc(s, warnings))
+		return app.IO.JSON(newSettingsDoc(s, warnings))
 	}
 	list, width := s.List(), 0
 	for _, set := range list {
@@ -271,12 +272,12 @@ func runSettings(e *env, asJSON bool) error {
 	}
 	line := func(key, source, value string) {
 		text := fmt.Sprintf("%-*s  %-8s  %s", width, sanitize.Text(key), source, value)
-		e.print("%s\n", term.Wrap(text, e.width(), 4))
+		app.IO.Printf("%s\n", term.Wrap(text, app.IO.Width(), 4))
 	}
 	for _, set := range list {
 		line(set.Key, sourceOf(set), valueText(set.Value))
 	}
-	e.print("\nModels of the agents, profile %s:\n", sanitize.Line(s.Profile()))
+	app.IO.Printf("\nModels of the agents, profile %s:\n", sanitize.Line(s.Profile()))
 	for _, m := range s.Models() {
 		model := sanitize.Line(m.Model)
 		if model == "" {

@@ -3,13 +3,14 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/project"
 )
 
 // completeSettings completes the first word after a command, from what the project's settings know.
-func (e *env) completeSettings(words func(*project.Settings) []string) cobra.CompletionFunc {
+func completeSettings(app *cmdutil.App, words func(*project.Settings) []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
-		pr, err := e.project()
+		pr, err := app.Project()
 		if err != nil || len(have) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -19,17 +20,17 @@ func (e *env) completeSettings(words func(*project.Settings) []string) cobra.Com
 }
 
 // completeSetting completes a key, and then its values where they are known.
-func (e *env) completeSetting(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+func completeSetting(app *cmdutil.App, c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(have) != 1 {
-		return e.completeSettings(settingKeys)(c, have, word)
+		return completeSettings(app, settingKeys)(c, have, word)
 	}
 	switch key := have[0]; {
 	case key == "mode":
 		return project.Modes(), cobra.ShellCompDirectiveNoFileComp
 	case key == "model_profile":
-		return e.completeSettings((*project.Settings).Profiles)(c, nil, word)
+		return completeSettings(app, (*project.Settings).Profiles)(c, nil, word)
 	case key == "parallel.agent":
-		return e.agents(), cobra.ShellCompDirectiveNoFileComp
+		return app.Agents(), cobra.ShellCompDirectiveNoFileComp
 	case project.IsSwitch(key):
 		return []string{"true", "false"}, cobra.ShellCompDirectiveNoFileComp
 	}

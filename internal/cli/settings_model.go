@@ -5,11 +5,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 )
 
-func newSettingsModel(e *env) *cobra.Command {
+func newSettingsModel(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "model [AGENT [MODEL|reset]]",
 		Short: "Print which model each agent gets, or give one a model of its own",
@@ -19,26 +20,26 @@ reset takes that back, so that the profile counts again.
 Without MODEL it prints the agent's model, and without AGENT the model of each as "agent: model" lines; nothing for an
 agent whose own file decides.` + settingsExit,
 		Example:           "  gl settings model security opus\n  gl settings model security reset\n  gl settings model gl-test-writer",
-		Args:              args(cobra.MaximumNArgs(2)),
-		ValidArgsFunction: e.completeModel,
+		Args:              cmdutil.Args(cobra.MaximumNArgs(2)),
+		ValidArgsFunction: app.Complete(completeModel),
 		RunE: func(c *cobra.Command, a []string) error {
 			if len(a) < 2 {
-				return runPrintModel(e, append(a, "")[0])
+				return runPrintModel(app, append(a, "")[0])
 			}
-			return runSettingsModel(c.Context(), e, a[0], a[1])
+			return runSettingsModel(c.Context(), app, a[0], a[1])
 		},
 	}
 }
 
-func (e *env) completeModel(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+func completeModel(app *cmdutil.App, c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(have) == 1 {
 		return append(project.ModelNames(), project.ResetModel), cobra.ShellCompDirectiveNoFileComp
 	}
-	return e.completeSettings((*project.Settings).Roles)(c, have, word)
+	return completeSettings(app, (*project.Settings).Roles)(c, have, word)
 }
 
-func runSettingsModel(ctx context.Context, e *env, role, model string) error {
-	pr, err := e.project()
+func runSettingsModel(ctx context.Context, app *cmdutil.App, role, model string) error {
+	pr, err := app.Project()
 	if err != nil {
 		return err
 	}
@@ -54,17 +55,17 @@ func runSettingsModel(ctx context.Context, e *env, role, model string) error {
 	}
 	for i, m := range after {
 		if i < len(before) && before[i] != m {
-			e.print("%s\n", sanitize.Line(m.Role+" gets "+modelText(m)))
+			app.IO.Printf("%s\n", sanitize.Line(m.Role+" gets "+modelText(m)))
 			return nil
 		}
 	}
-	e.print("%s\n", sanitize.Line(role+" has that already"))
+	app.IO.Printf("%s\n", sanitize.Line(role+" has that already"))
 	return nil
 }
 
 // runPrintModel prints the models as commands read them.
-func runPrintModel(e *env, role string) error {
-	s, err := e.settings()
+func runPrintModel(app *cmdutil.App, role string) error {
+	s, err := settings(app)
 	if err != nil {
 		return err
 	}
@@ -74,13 +75,13 @@ func runPrintModel(e *env, role string) error {
 			return settingError(err)
 		}
 		if m.Model != "" {
-			e.print("%s\n", sanitize.Line(m.Model))
+			app.IO.Printf("%s\n", sanitize.Line(m.Model))
 		}
 		return nil
 	}
 	for _, m := range s.Models() {
 		if m.Model != "" {
-			e.print("%s\n", sanitize.Line(m.Role+": "+m.Model))
+			app.IO.Printf("%s\n", sanitize.Line(m.Role+": "+m.Model))
 		}
 	}
 	return nil

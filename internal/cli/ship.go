@@ -11,24 +11,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 )
 
-func newShip(e *env) *cobra.Command {
+func newShip(app *cmdutil.App) *cobra.Command {
 	var o taskOptions
-	return o.flags(e, &cobra.Command{
+	return o.flags(app, &cobra.Command{
 		Use:   "ship [version]",
 		Short: "Verify everything once more before a release",
 		Long: `Have an agent verify everything once more before a release, and tag it as VERSION where one is given: /gl:ship. It is
 refused while a slice is open, and names those that are.`,
 		Example: "  gl ship\n  gl ship v1.2.0",
-		Args:    args(cobra.MaximumNArgs(1)),
-		RunE:    func(c *cobra.Command, a []string) error { return runShip(c.Context(), e, a, o) },
+		Args:    cmdutil.Args(cobra.MaximumNArgs(1)),
+		RunE:    func(c *cobra.Command, a []string) error { return runShip(c.Context(), app, a, o) },
 	})
 }
 
-func runShip(ctx context.Context, e *env, words []string, o taskOptions) error {
-	pr, err := e.project()
+func runShip(ctx context.Context, app *cmdutil.App, words []string, o taskOptions) error {
+	pr, err := app.Project()
 	if err != nil {
 		return err
 	}
@@ -42,25 +43,25 @@ func runShip(ctx context.Context, e *env, words []string, o taskOptions) error {
 	}
 	t.Beside = attempt.None
 	refused := mayShip(p, time.Now())
-	if e.inside() {
+	if app.Inside() {
 		verdict := "ready to ship"
 		if refused != nil {
 			verdict = "refused: " + refused.Error()
 		}
-		e.pairs([]keyValue{{"ship", verdict}})
-		e.tellTask(ctx, pr, t, "version")
+		pairs(app, []keyValue{{"ship", verdict}})
+		tellTask(ctx, app, pr, t, "version")
 		return nil
 	}
-	e.warn(p)
+	app.Warn(p)
 	if refused != nil {
 		return refused
 	}
 	for i := range p.Snapshot.Tasks {
 		if task := &p.Snapshot.Tasks[i]; task.ID != attempt.TaskID(t.Name) {
-			e.message("warning: %s still runs and may change what is verified: gl stop %s ends it", task.Name(), task.Name())
+			app.IO.Message("warning: %s still runs and may change what is verified: gl stop %s ends it", task.Name(), task.Name())
 		}
 	}
-	return runTask(ctx, e, pr, t, o)
+	return runTask(ctx, app, pr, t, o)
 }
 
 // mayShip refuses while a slice is open, and names them all.

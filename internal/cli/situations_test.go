@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/cli/cmdutil"
+
 	"github.com/spf13/cobra"
 )
 
@@ -115,7 +117,7 @@ func TestEveryCommandInEverySituation(t *testing.T) {
 			if code != want[i] {
 				t.Errorf("%d: gl %s: exit code %d, want %d: %s", i, line, code, want[i], stderr)
 			}
-			if n := strings.Count("\n"+stderr, "\ngl: "); n > 1 || code > exitFailed && n == 0 {
+			if n := strings.Count("\n"+stderr, "\ngl: "); n > 1 || code > cmdutil.ExitFailed && n == 0 {
 				t.Errorf("%d: gl %s: exit code %d, %d messages: %s", i, line, code, n, stderr)
 			}
 			if s.files == nil && code != 0 && strings.HasPrefix(stderr, "gl: ROOT") && !strings.Contains(stderr, "init") && !strings.Contains(stderr, "gsd-new") {
@@ -157,7 +159,7 @@ func TestWrongUsageOfEveryCommand(t *testing.T) {
 		}
 		for _, line := range lines {
 			code, stdout, stderr := s.run(t, line...)
-			if code != exitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "gl: ") || strings.Contains(stderr, "arg(s)") {
+			if code != cmdutil.ExitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.HasPrefix(stderr, "gl: ") || strings.Contains(stderr, "arg(s)") {
 				t.Errorf("gl %s: exit code %d, %q, %q", strings.Join(line, " "), code, stdout, stderr)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/tmux"
@@ -26,36 +27,37 @@ type sliceOptions struct {
 	json       bool
 }
 
-func newSlice(e *env) *cobra.Command {
+func newSlice(app *cmdutil.App) *cobra.Command {
 	var o sliceOptions
 	c := &cobra.Command{
-		Use:   "slice [id...]",
-		Short: "Build slices; in parallel when several are ready",
+		Use:        "slice [id...]",
+		SuggestFor: []string{"run", "start", "build", "launch", "work"},
+		Short:      "Build slices; in parallel when several are ready",
 		Long: `Build slices with an agent each: the named ones, or whatever is ready. With --watch it drains the graph: as soon as a
 slice ends, the next ready one is launched, until nothing runs and nothing is ready.
 
 Several run at a time, each in a pane of a private tmux session (gl attach). Without tmux they run one after the other,
 here; with --runner process side by side without panes (gl logs -f ID).
 
-Inside an agent it starts nothing: it prints which slice to build, or what --dry-run asks for.` + "\n" + exitHelp,
+Inside an agent it starts nothing: it prints which slice to build, or what --dry-run asks for.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl slice                           build what is ready
   gl slice --watch                   drain the graph, several at a time
   gl slice S-07                      build this one, here; also one that has failed before
   gl slice --dry-run                 show what would happen
   gl slice --watch --agent rehearsal:step=100ms,fail=10%   rehearse it at no cost`,
-		ValidArgsFunction: e.completeIDs,
+		ValidArgsFunction: app.CompleteIDs,
 		RunE: func(c *cobra.Command, ids []string) error {
 			if err := o.check(c); err != nil {
 				return err
 			}
-			return runSlice(c.Context(), e, o, ids)
+			return runSlice(c.Context(), app, o, ids)
 		},
 	}
-	o.flags(e, c)
+	o.flags(app, c)
 	return c
 }
 
-func (o *sliceOptions) flags(e *env, c *cobra.Command) {
+func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	f := c.Flags()
 	f.IntVar(&o.max, "max", 0, "at most `N` attempts at a time in the project (default 4)")
 	f.BoolVar(&o.watch, "watch", false, "go on until nothing is ready: slots refill as slices end")
@@ -67,20 +69,20 @@ func (o *sliceOptions) flags(e *env, c *cobra.Command) {
 	f.DurationVar(&o.interval, "interval", 0, "look again after `D` even if no file has changed (default 30s)")
 	f.BoolVar(&o.force, "force", false, "also over unmet dependencies, claims of others and completeness")
 	f.BoolVar(&o.json, "json", false, "with --dry-run: print one JSON document")
-	completeFlag(c, "agent", e.agents)
-	completeFlag(c, "runner", runners)
-	completeFlag(c, "milestone", e.milestones)
+	cmdutil.CompleteFlag(c, "agent", app.Agents)
+	cmdutil.CompleteFlag(c, "runner", runners)
+	cmdutil.CompleteFlag(c, "milestone", app.Milestones)
 }
 
 // check refuses what a flag can't be.
 func (o *sliceOptions) check(c *cobra.Command) error {
 	switch {
 	case c.Flags().Changed("max") && o.max < 1:
-		return usage("--max must be 1 or more, not %d", o.max)
+		return cmdutil.Usage("--max must be 1 or more, not %d", o.max)
 	case c.Flags().Changed("interval") && o.interval <= 0:
-		return usage("--interval must be above 0, not %s", o.interval)
+		return cmdutil.Usage("--interval must be above 0, not %s", o.interval)
 	case o.json && !o.dryRun:
-		return usage("--json goes with --dry-run")
+		return cmdutil.Usage("--json goes with --dry-run")
 	}
 	return nil
 }
@@ -88,8 +90,8 @@ func (o *sliceOptions) check(c *cobra.Command) error {
 // runners are the values of --runner.
 func runners() []string { return []string{"tmux", "process"} }
 
-func runSlice(ctx context.Context, e *env, o sliceOptions, ids []string) error {
-	pr, err := e.project()
+func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []string) error {
+	pr, err := app.Project()
 	if err != nil {
 		return err
 	}
@@ -98,7 +100,7 @@ func runSlice(ctx context.Context, e *env, o sliceOptions, ids []string) error {
 	}
 	switch {
 	case o.runner != "" && o.runner != "process" && o.runner != "tmux":
-		return usage("--runner must be %s", mustBe(o.runner, runners()))
+		return cmdutil.Usage("--runner must be %s", cmdutil.MustBe(o.runner, runners()))
 	case o.runner == "tmux" && !tmux.Installed():
 		return fmt.Errorf("tmux is not on PATH: %s, or use --runner process", tmuxHint)
 	}
@@ -110,20 +112,20 @@ func runSlice(ctx context.Context, e *env, o sliceOptions, ids []string) error {
 		return err
 	}
 	for i := range ids {
-		if ids[i], err = e.resolve(p, ids[i]); err != nil {
+		if ids[i], err = app.Resolve(p, ids[i]); err != nil {
 			return err
 		}
 	}
-	if e.inside() && !o.dryRun {
-		return sliceInside(e, pr, p, ids)
+	if app.Inside() && !o.dryRun {
+		return sliceInside(app, pr, p, ids)
 	}
-	job, err := newJob(e, pr, o, "slice")
+	job, err := newJob(app, pr, o, "slice")
 	if err != nil {
 		return err
 	}
 	job.ids = ids
 	if o.dryRun {
-		return dryRun(e, pr, p, job, o)
+		return dryRun(app, pr, p, job, o)
 	}
 	return job.run(ctx)
 }

@@ -8,14 +8,16 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/shellwords"
 	"greenlight/internal/term"
 )
 
 // dryRun shows what a run would do. It writes nothing and starts nothing.
-func dryRun(e *env, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) error {
+func dryRun(app *cmdutil.App, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) error {
 	if err := j.admit(p); err != nil {
 		return err
 	}
@@ -33,35 +35,35 @@ func dryRun(e *env, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) e
 	command := j.agent.Command(agent.Job{Prompt: pr.Tracker.Prompt(id), Dir: pr.Root, SessionID: "UUID", Slice: "ID",
 		Instructions: j.text})
 	if o.json {
-		return errors.Join(e.json(dryDoc(p, launch, command)), refused)
+		return errors.Join(app.IO.JSON(dryDoc(p, launch, command)), refused)
 	}
-	e.tellDry(p, launch, command)
+	tellDry(app, p, launch, command)
 	return refused
 }
 
 // tellDry tells the plan, and what would be launched of it by which command.
-func (e *env) tellDry(p *plan.Plan, launch, command []string) {
-	e.warn(p)
-	e.dryLists(p)
+func tellDry(app *cmdutil.App, p *plan.Plan, launch, command []string) {
+	app.Warn(p)
+	dryLists(app, p)
 	if len(launch) == 0 {
-		e.dryLine("Would launch", "nothing")
+		dryLine(app, "Would launch", "nothing")
 		return
 	}
-	e.dryLine("Would launch", strings.Join(launch, ", "))
-	e.print("Command: %s\n", commandLine(shortened(command)))
+	dryLine(app, "Would launch", strings.Join(launch, ", "))
+	app.IO.Printf("Command: %s\n", shellLine(shortened(command)))
 }
 
 // dryLine is a line of a dry run, broken between ids.
-func (e *env) dryLine(label, words string) {
-	e.print("%s\n", term.Wrap(strings.TrimRight(label+": "+words, " "), e.width(), 2))
+func dryLine(app *cmdutil.App, label, words string) {
+	app.IO.Printf("%s\n", term.Wrap(strings.TrimRight(label+": "+words, " "), app.IO.Width(), 2))
 }
 
 // dryLists shows where each slice stands.
-func (e *env) dryLists(p *plan.Plan) {
+func dryLists(app *cmdutil.App, p *plan.Plan) {
 	now := time.Now()
 	list := func(label string, ids []string, words string) {
 		if len(ids) > 0 || label == "Ready" {
-			e.dryLine(fmt.Sprintf("%s (%d)", label, len(ids)), words)
+			dryLine(app, fmt.Sprintf("%s (%d)", label, len(ids)), words)
 		}
 	}
 	list("Ready", p.Ready, strings.Join(p.Ready, ", "))
@@ -72,7 +74,7 @@ func (e *env) dryLists(p *plan.Plan) {
 	list("Waiting", p.Waiting, briefs(p, p.Waiting, now))
 	list("Unknown", p.Unknown, briefs(p, p.Unknown, now))
 	if p.Hold != nil {
-		e.print("Held until %s: %s\n", clock(p.Hold.Until), sanitize.Text(p.Hold.Kind))
+		app.IO.Printf("Held until %s: %s\n", clock(p.Hold.Until), sanitize.Text(p.Hold.Kind))
 	}
 }
 
@@ -119,17 +121,8 @@ func orEmpty(list []string) []string {
 	return list
 }
 
-// commandLine shows an argv as one could type it into a shell.
-func commandLine(argv []string) string {
-	words := make([]string, len(argv))
-	for i, a := range argv {
-		words[i] = a
-		if a == "" || strings.ContainsAny(a, " \t\n\"'`$&|;<>()*?[]{}~#!\\") {
-			words[i] = "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
-		}
-	}
-	return sanitize.Text(strings.Join(words, " "))
-}
+// shellLine is argv as one could type it into a shell, safe to print.
+func shellLine(argv []string) string { return sanitize.Text(shellwords.Join(argv)) }
 
 // shortened cuts the words that nobody would read: the method's text, where it is the prompt.
 func shortened(argv []string) []string {

@@ -4,27 +4,28 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 )
 
 // sliceInside is gl slice called by an agent: it claims nothing and starts nothing, it says which slice to build. The
 // first line is the id alone, then "key: value" lines; what else is ready is for the person and goes to stderr.
-func sliceInside(e *env, pr *project.Project, p *plan.Plan, ids []string) error {
-	own := e.getenv("GL_SLICE")
+func sliceInside(app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string) error {
+	own := app.Getenv("GL_SLICE")
 	switch {
 	case len(ids) > 0:
 		if len(ids) > 1 {
-			e.message("one session builds one slice: run gl slice %s in a terminal for the others", strings.Join(ids[1:], " "))
+			app.IO.Message("one session builds one slice: run gl slice %s in a terminal for the others", strings.Join(ids[1:], " "))
 		}
-		return e.describe(p, ids[0])
+		return describe(app, p, ids[0])
 	case own != "" && p.State(own) != nil:
-		return e.describe(p, own)
+		return describe(app, p, own)
 	case len(p.Ready) == 0:
-		tellNothingReady(e, p)
+		tellNothingReady(app, p)
 		return nil
 	}
-	if err := e.describe(p, p.Ready[0]); err != nil {
+	if err := describe(app, p, p.Ready[0]); err != nil {
 		return err
 	}
 	if n := len(p.Ready) - 1; n > 0 {
@@ -32,20 +33,20 @@ func sliceInside(e *env, pr *project.Project, p *plan.Plan, ids []string) error 
 		if n == 1 {
 			noun = "slice"
 		}
-		e.message("%d more %s ready. Run in a new terminal:\n gl slice --max %d", n, noun, pr.Config.Max)
+		app.IO.Message("%d more %s ready. Run in a new terminal:\n gl slice --max %d", n, noun, pr.Config.Max)
 	}
 	return nil
 }
 
 // describe prints a slice as an agent reads it.
-func (e *env) describe(p *plan.Plan, id string) error {
+func describe(app *cmdutil.App, p *plan.Plan, id string) error {
 	st := p.State(id)
-	e.print("%s\n", id)
+	app.IO.Printf("%s\n", id)
 	note := ""
 	if len(st.Needs) > 0 || st.Class != plan.Available && st.Class != plan.Active {
 		note = p.Why(id, time.Now()).String()
 	}
-	e.pairs([]keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step}, {"milestone", st.Milestone},
-		{"deps", strings.Join(st.Deps, ",")}, {"file", st.File}, {"session", st.Session}, e.headless(), {"note", note}})
+	pairs(app, []keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step}, {"milestone", st.Milestone},
+		{"deps", strings.Join(st.Deps, ",")}, {"file", st.File}, {"session", st.Session}, headless(app), {"note", note}})
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -17,31 +18,17 @@ import (
 	"greenlight/internal/tracker"
 )
 
-func newState(e *env) *cobra.Command {
+func newState(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "state",
 		Short: "Read and change the state of single slices, safely beside any number of sessions",
 		Long: `Read and change the state of single slices. Every change is one durable write under the project's lock: of changes at
-the same time none is lost, and STATE.md follows.` + "\n" + exitHelp,
+the same time none is lost, and STATE.md follows.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl state show S-07 status
   gl state claim S-07
   gl state set S-07 status=implementing step=implementing tests=12`,
 	}
-	return family(c, newStateShow(e), newStateClaim(e), newStateSet(e), newStateNote(e), newStateRelease(e), newStateRender(e))
-}
-
-// projectSlice opens the project and finds the slice that a person means.
-func (e *env) projectSlice(id string) (*project.Project, string, error) {
-	pr, err := e.greenlight()
-	if err != nil {
-		return nil, "", err
-	}
-	p, err := pr.Plan(time.Now(), pr.Options())
-	if err != nil {
-		return nil, "", err
-	}
-	id, err = e.resolve(p, id)
-	return pr, id, err
+	return cmdutil.Family(c, newStateShow(app), newStateClaim(app), newStateSet(app), newStateNote(app), newStateRelease(app), newStateRender(app))
 }
 
 // change edits a slice's file under the lock; f sees what the slice is at that moment, and may be called again where
@@ -60,11 +47,12 @@ func change(ctx context.Context, pr *project.Project, id string, f func(*plan.St
 	})
 }
 
-func newStateShow(e *env) *cobra.Command {
+func newStateShow(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "show ID [KEY]",
-		Short: "Print a slice's fields, or the value of one",
+		Use:        "show ID [KEY]",
+		SuggestFor: []string{"show", "get", "cat", "view", "inspect"},
+		Short:      "Print a slice's fields, or the value of one",
 		Long: `Print the fields of a slice's file as key: value lines, with the file's path; or the value of one key alone. Of a slice
 that is only in the graph it prints what is known: its status, name, milestone and dependencies.
 
@@ -72,10 +60,10 @@ Exit codes: 0 printed; 1 there is no such slice, or the key has no value; 2 wron
 		Example: `  gl state show S-07
   gl state show S-07 status
   gl state show S-07 --json`,
-		Args:              args(cobra.RangeArgs(1, 2)),
-		ValidArgsFunction: e.completeShow,
+		Args:              cmdutil.Args(cobra.RangeArgs(1, 2)),
+		ValidArgsFunction: app.Complete(completeShow),
 		RunE: func(_ *cobra.Command, a []string) error {
-			return runShow(e, a[0], append(a[1:], "")[0], asJSON)
+			return runShow(app, a[0], append(a[1:], "")[0], asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
@@ -83,11 +71,11 @@ Exit codes: 0 printed; 1 there is no such slice, or the key has no value; 2 wron
 }
 
 // completeShow completes a slice id, and then the fields that this slice has.
-func (e *env) completeShow(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+func completeShow(app *cmdutil.App, c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(have) != 1 {
-		return e.completeFirstID(c, have, word)
+		return app.CompleteFirstID(c, have, word)
 	}
-	pr, id, err := e.projectSlice(have[0])
+	pr, id, err := app.Slice(have[0])
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -108,8 +96,8 @@ type showDoc struct {
 	Fields        map[string]string `json:"fields"`
 }
 
-func runShow(e *env, id, key string, asJSON bool) error {
-	pr, id, err := e.projectSlice(id)
+func runShow(app *cmdutil.App, id, key string, asJSON bool) error {
+	pr, id, err := app.Slice(id)
 	if err != nil {
 		return err
 	}
@@ -128,17 +116,17 @@ func runShow(e *env, id, key string, asJSON bool) error {
 		}
 	}
 	if asJSON {
-		return e.json(newShowDoc(st, fields))
+		return app.IO.JSON(newShowDoc(st, fields))
 	}
 	if key != "" {
-		e.print("%s\n", sanitize.Text(fields[0].value))
+		app.IO.Printf("%s\n", sanitize.Text(fields[0].value))
 		return nil
 	}
 	if st.File != "" {
 		fields = append(fields, keyValue{"file", st.File})
 	}
 	for _, f := range fields {
-		e.print("%s\n", sanitize.Text(strings.TrimRight(f.key+": "+f.value, " ")))
+		app.IO.Printf("%s\n", sanitize.Text(strings.TrimRight(f.key+": "+f.value, " ")))
 	}
 	return nil
 }
@@ -222,7 +210,7 @@ type noteSection struct {
 	lines                    []string
 }
 
-func newStateNote(e *env) *cobra.Command {
+func newStateNote(app *cmdutil.App) *cobra.Command {
 	notes := []*noteSection{
 		{flag: "decision", section: "Decisions", arg: "TEXT", help: "a decision; today's date is put before it"},
 		{flag: "file", section: "Files", arg: "PATH", help: "a file of the slice"},
@@ -238,10 +226,10 @@ already is not written again.
 Exit codes: 0 written; 1 it failed; 2 wrong usage.`,
 		Example: `  gl state note S-07 --decision "Tokens are hashed, never stored"
   gl state note S-07 --file src/auth.go --file src/auth_test.go`,
-		Args:              args(cobra.ExactArgs(1)),
-		ValidArgsFunction: e.completeFirstID,
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: app.CompleteFirstID,
 		RunE: func(c *cobra.Command, a []string) error {
-			return runNote(c.Context(), e, a[0], notes)
+			return runNote(c.Context(), app, a[0], notes)
 		},
 	}
 	for _, n := range notes {
@@ -250,27 +238,27 @@ Exit codes: 0 written; 1 it failed; 2 wrong usage.`,
 	return c
 }
 
-func runNote(ctx context.Context, e *env, id string, notes []*noteSection) error {
+func runNote(ctx context.Context, app *cmdutil.App, id string, notes []*noteSection) error {
 	given := 0
 	for _, n := range notes {
 		for _, line := range n.lines {
 			given++
 			if strings.TrimSpace(line) == "" || strings.ContainsFunc(line, unicode.IsControl) {
-				return usage("--%s must be one line of text without control characters", n.flag)
+				return cmdutil.Usage("--%s must be one line of text without control characters", n.flag)
 			}
 		}
 	}
 	if given == 0 {
-		return usage("nothing to note: give --decision, --file, --why or --what")
+		return cmdutil.Usage("nothing to note: give --decision, --file, --why or --what")
 	}
-	pr, id, err := e.projectSlice(id)
+	pr, id, err := app.Slice(id)
 	if err != nil {
 		return err
 	}
 	warning := ""
 	today := time.Now().UTC().Format(time.DateOnly)
 	err = change(ctx, pr, id, func(st *plan.State, f *slice.File) error {
-		warning = foreignWarning(e, pr, st)
+		warning = foreignWarning(app, pr, st)
 		for _, n := range notes {
 			if err := n.write(f, today); err != nil {
 				return err
@@ -279,7 +267,7 @@ func runNote(ctx context.Context, e *env, id string, notes []*noteSection) error
 		return nil
 	})
 	if err == nil && warning != "" {
-		e.message("%s", warning)
+		app.IO.Message("%s", warning)
 	}
 	return err
 }
@@ -297,14 +285,14 @@ func (n *noteSection) write(f *slice.File, today string) error {
 }
 
 // foreignWarning is for a change of a slice that somebody else works on; "" for none.
-func foreignWarning(e *env, pr *project.Project, st *plan.State) string {
-	if !e.claimant(st.ID).foreign(pr.Runs, st) {
+func foreignWarning(app *cmdutil.App, pr *project.Project, st *plan.State) string {
+	if !newClaimant(app, st.ID).foreign(pr.Runs, st) {
 		return ""
 	}
 	return "warning: " + claimText(st, time.Now()) + ": changed all the same"
 }
 
-func newStateRender(e *env) *cobra.Command {
+func newStateRender(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "render",
 		Short: "Write STATE.md from the slice files",
@@ -313,13 +301,13 @@ STATE.md.backup.
 
 Exit codes: 0 it is as it should be; 1 it failed; 2 wrong usage.`,
 		Example: "  gl state render",
-		Args:    args(cobra.NoArgs),
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			pr, err := e.greenlight()
+			pr, err := app.Greenlight()
 			if err != nil {
 				return err
 			}
-			e.detail("render .greenlight/STATE.md in %s", pr.Root)
+			app.IO.Detail("render .greenlight/STATE.md in %s", pr.Root)
 			return pr.Tracker.Refresh(c.Context())
 		},
 	}

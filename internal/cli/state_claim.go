@@ -1,18 +1,16 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	xterm "golang.org/x/term"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -22,7 +20,7 @@ import (
 const claimHelp = `
 Exit codes: 0 it is yours; 1 it is complete, or can't be written; 2 wrong usage; 3 claimed by another session.`
 
-func newStateClaim(e *env) *cobra.Command {
+func newStateClaim(app *cmdutil.App) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use:   "claim ID",
@@ -35,27 +33,27 @@ over without asking.` + "\n" + claimHelp,
 		Example: `  gl state claim S-07
   TOKEN=$(gl state claim S-07) || exit
   gl state claim S-07 --force   also where another session has it, or it is complete; never beside a running attempt`,
-		Args:              args(cobra.ExactArgs(1)),
-		ValidArgsFunction: e.completeIDs,
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: app.CompleteIDs,
 		RunE: func(c *cobra.Command, a []string) error {
-			return runClaim(c.Context(), e, a[0], force)
+			return runClaim(c.Context(), app, a[0], force)
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "take over another session's claim; also a complete slice")
 	return c
 }
 
-func runClaim(ctx context.Context, e *env, id string, force bool) error {
-	pr, err := e.greenlight()
+func runClaim(ctx context.Context, app *cmdutil.App, id string, force bool) error {
+	pr, err := app.Greenlight()
 	if err != nil {
 		return err
 	}
 	if pr.ConfigErr != nil {
-		e.message("warning: %v", pr.ConfigErr)
+		app.IO.Message("warning: %v", pr.ConfigErr)
 	}
-	c := &claiming{e: e, pr: pr, force: force}
+	c := &claiming{app: app, pr: pr, force: force}
 	token, err := c.try(ctx, id)
-	if err != nil && c.over != nil && e.confirm(claimText(c.over, time.Now())+". Take it over?") {
+	if err != nil && c.over != nil && app.Confirm(claimText(c.over, time.Now())+". Take it over?") {
 		agreed := c.over.Session
 		c.agreed = &agreed
 		token, err = c.try(ctx, id)
@@ -64,15 +62,15 @@ func runClaim(ctx context.Context, e *env, id string, force bool) error {
 		return err
 	}
 	if err := pr.Tracker.Refresh(ctx); err != nil {
-		e.message("warning: %v", err) // the claim stands
+		app.IO.Message("warning: %v", err) // the claim stands
 	}
-	e.print("%s\n", token)
+	app.IO.Printf("%s\n", token)
 	return nil
 }
 
 // claiming is one gl state claim.
 type claiming struct {
-	e      *env
+	app    *cmdutil.App
 	pr     *project.Project
 	force  bool
 	agreed *string     // the session whose claim may be taken over: the person has said so
@@ -88,15 +86,15 @@ func (c *claiming) try(ctx context.Context, id string) (token string, err error)
 		}
 		now := time.Now()
 		p := plan.New(s, now, c.pr.Options())
-		if id, err = c.e.resolve(p, id); err != nil {
+		if id, err = c.app.Resolve(p, id); err != nil {
 			return err
 		}
-		st, who := p.State(id), c.e.claimant(id)
+		st, who := p.State(id), newClaimant(c.app, id)
 		if token, err = c.admit(st, who, now); err != nil || token != "" {
 			return err
 		}
 		if len(st.Needs) > 0 {
-			c.e.message("warning: %s needs %s, not done yet", id, strings.Join(st.Needs, ", "))
+			c.app.IO.Message("warning: %s needs %s, not done yet", id, strings.Join(st.Needs, ", "))
 		}
 		token = attempt.NewToken(now)
 		// The holder first: beside another session it means nothing, so a kill between the two does no harm.
@@ -121,9 +119,9 @@ func (c *claiming) admit(st *plan.State, who claimant, now time.Time) (token str
 	case status != plan.Done && who.token != "" && who.holds(c.pr.Runs, st):
 		return who.token, nil
 	case status != plan.Done && who.token != "":
-		return "", taken("%s isn't this session's any more: %s", st.ID, claimText(st, now))
+		return "", cmdutil.Taken("%s isn't this session's any more: %s", st.ID, claimText(st, now))
 	case st.Attempt.Open():
-		return "", taken("%s is being worked on by attempt %d (%s): run gl stop %s", st.ID, st.Attempt.N, st.Attempt.Agent, st.ID)
+		return "", cmdutil.Taken("%s is being worked on by attempt %d (%s): run gl stop %s", st.ID, st.Attempt.N, st.Attempt.Agent, st.ID)
 	case status == plan.Active && who.holds(c.pr.Runs, st):
 		return st.Session, nil
 	case status == plan.Done && !c.force:
@@ -141,35 +139,16 @@ func (c *claiming) takeOver(st *plan.State, now time.Time) error {
 	case c.agreed != nil && *c.agreed == st.Session:
 		return nil
 	case c.force, yolo:
-		c.e.message("%s: taken over", claimText(st, now))
+		c.app.IO.Message("%s: taken over", claimText(st, now))
 		return nil
 	}
 	if c.agreed == nil {
 		c.over = st
 	}
-	return taken("%s: to take it over, run gl state claim %s --force", claimText(st, now), st.ID)
+	return cmdutil.Taken("%s: to take it over, run gl state claim %s --force", claimText(st, now), st.ID)
 }
 
-// confirm asks a person at a terminal; without one the answer is no.
-func (e *env) confirm(question string) bool {
-	if e.inside() || !isTerminal(e.in) || !isTerminal(e.err) {
-		return false
-	}
-	fmt.Fprintf(e.err, "%s [y/N] ", strings.TrimSpace(question))
-	line, _ := bufio.NewReader(e.in).ReadString('\n')
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "y", "yes":
-		return true
-	}
-	return false
-}
-
-func isTerminal(stream any) bool {
-	f, ok := stream.(*os.File)
-	return ok && xterm.IsTerminal(int(f.Fd()))
-}
-
-func newStateRelease(e *env) *cobra.Command {
+func newStateRelease(app *cmdutil.App) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use:   "release ID",
@@ -179,10 +158,10 @@ anybody's to clear, a fresh one only its holder's. An attempt that runs is ended
 
 Exit codes: 0 nobody has it now; 1 it failed; 2 wrong usage; 3 it is another session's.`,
 		Example:           "  gl state release S-07\n  gl state release S-07 --force   another session's claim",
-		Args:              args(cobra.ExactArgs(1)),
-		ValidArgsFunction: e.completeIDs,
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: app.CompleteIDs,
 		RunE: func(c *cobra.Command, a []string) error {
-			return runRelease(c.Context(), e, a[0], force)
+			return runRelease(c.Context(), app, a[0], force)
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "also another session's claim")
@@ -192,14 +171,14 @@ Exit codes: 0 nobody has it now; 1 it failed; 2 wrong usage; 3 it is another ses
 // errUnclaimed ends an edit that has nothing to do.
 var errUnclaimed = errors.New("not claimed")
 
-func runRelease(ctx context.Context, e *env, id string, force bool) error {
-	pr, id, err := e.projectSlice(id)
+func runRelease(ctx context.Context, app *cmdutil.App, id string, force bool) error {
+	pr, id, err := app.Slice(id)
 	if err != nil {
 		return err
 	}
 	status := ""
 	err = change(ctx, pr, id, func(st *plan.State, f *slice.File) error {
-		if err := mayRelease(e, pr, st, force); err != nil {
+		if err := mayRelease(app, pr, st, force); err != nil {
 			return err
 		}
 		status = st.Status
@@ -209,34 +188,34 @@ func runRelease(ctx context.Context, e *env, id string, force bool) error {
 		return pr.Runs.PutReleased(id, plan.Mark{Status: st.Status, Step: st.Step}) // while it has a session it means nothing
 	})
 	if errors.Is(err, errUnclaimed) {
-		e.message("%s isn't claimed", id)
+		app.IO.Message("%s isn't claimed", id)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	if plan.Classify(status) == plan.Active {
-		e.message("%s is released, its status stays %s: gl state claim %s goes on with it, gl state set %s status=pending puts it back",
+		app.IO.Message("%s is released, its status stays %s: gl state claim %s goes on with it, gl state set %s status=pending puts it back",
 			id, status, id, id)
 		return nil
 	}
-	e.message("%s is released, its status is %s", id, status)
+	app.IO.Message("%s is released, its status is %s", id, status)
 	return nil
 }
 
-func mayRelease(e *env, pr *project.Project, st *plan.State, force bool) error {
-	who, now := e.claimant(st.ID), time.Now()
+func mayRelease(app *cmdutil.App, pr *project.Project, st *plan.State, force bool) error {
+	who, now := newClaimant(app, st.ID), time.Now()
 	switch {
 	case who.holds(pr.Runs, st):
 		return nil
 	case st.Attempt.Open():
-		return taken("%s is being worked on by attempt %d (%s): run gl stop %s", st.ID, st.Attempt.N, st.Attempt.Agent, st.ID)
+		return cmdutil.Taken("%s is being worked on by attempt %d (%s): run gl stop %s", st.ID, st.Attempt.N, st.Attempt.Agent, st.ID)
 	case st.Session == "" && st.Class != plan.Active:
 		return errUnclaimed
 	case force, who.nobody() && st.Stale:
 		return nil
 	}
-	return taken("%s: to clear it all the same, run gl state release %s --force", claimText(st, now), st.ID)
+	return cmdutil.Taken("%s: to clear it all the same, run gl state release %s --force", claimText(st, now), st.ID)
 }
 
 // giveBack clears the claim; status becomes what the slice has then.

@@ -10,13 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
 	"greenlight/internal/suggest"
 )
 
-func newStateSet(e *env) *cobra.Command {
+func newStateSet(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "set ID key=value...",
 		Short: "Change fields of a slice, all in one write",
@@ -32,10 +33,10 @@ Exit codes: 0 written; 1 it failed; 2 wrong usage, or a value that can't be.`,
   gl state set S-07 status=complete step=complete tests=42 security_tests=7
   gl state set S-07 deps=S-02,S-03
   gl state set S-07 waiting_for="a look at the mail's wording"`,
-		Args:              args(cobra.MinimumNArgs(2)),
-		ValidArgsFunction: e.completeSet,
+		Args:              cmdutil.Args(cobra.MinimumNArgs(2)),
+		ValidArgsFunction: app.Complete(completeSet),
 		RunE: func(c *cobra.Command, a []string) error {
-			return runSet(c.Context(), e, a[0], a[1:])
+			return runSet(c.Context(), app, a[0], a[1:])
 		},
 	}
 }
@@ -49,13 +50,13 @@ func statuses() []string {
 	return []string{"pending", "ready", "in_progress", "tests", "implementing", "security", "fixing", "verifying", "complete", "failed", "paused"}
 }
 
-func (e *env) completeSet(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+func completeSet(app *cmdutil.App, c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(have) == 0 {
-		return e.completeIDs(c, have, word)
+		return app.CompleteIDs(c, have, word)
 	}
 	var list []string
 	if key, _, chosen := strings.Cut(word, "="); chosen {
-		for _, v := range e.valuesOf(key) {
+		for _, v := range valuesOf(app, key) {
 			list = append(list, key+"="+v)
 		}
 		return list, cobra.ShellCompDirectiveNoFileComp
@@ -67,16 +68,16 @@ func (e *env) completeSet(c *cobra.Command, have []string, word string) ([]strin
 }
 
 // valuesOf are the values of a field that a shell can offer.
-func (e *env) valuesOf(key string) []string {
+func valuesOf(app *cmdutil.App, key string) []string {
 	switch key {
 	case "status":
 		return statuses()
 	case "step":
 		return append([]string{"none", "complete"}, slices.DeleteFunc(statuses(), func(s string) bool { return !plan.IsStep(s) })...)
 	case "milestone":
-		return e.milestones()
+		return app.Milestones()
 	case "deps":
-		ids, _ := e.completeIDs(nil, nil, "")
+		ids, _ := app.CompleteIDs(nil, nil, "")
 		return ids
 	}
 	return nil
@@ -88,17 +89,17 @@ type setting struct {
 	deps       []string // of deps: the ids
 }
 
-func runSet(ctx context.Context, e *env, id string, words []string) error {
+func runSet(ctx context.Context, app *cmdutil.App, id string, words []string) error {
 	set, err := readSettings(words)
 	if err != nil {
 		return err
 	}
-	pr, id, err := e.projectSlice(id)
+	pr, id, err := app.Slice(id)
 	if err != nil {
 		return err
 	}
 	// The notes of ids that were spelt differently are given once, before the edit that may be tried again.
-	if err := e.resolveDeps(pr, id, set); err != nil {
+	if err := resolveDeps(app, pr, id, set); err != nil {
 		return err
 	}
 	warning, open := "", false
@@ -108,24 +109,24 @@ func runSet(ctx context.Context, e *env, id string, words []string) error {
 			return err
 		}
 		st := p.State(id)
-		warning, open = foreignWarning(e, pr, st), st.Attempt.Open()
+		warning, open = foreignWarning(app, pr, st), st.Attempt.Open()
 		return apply(p, st, f, set)
 	})
 	if err != nil {
 		return err
 	}
 	if warning != "" {
-		e.message("%s", warning)
+		app.IO.Message("%s", warning)
 	}
 	for _, x := range set {
 		if slices.Contains(knownKeys[:], x.key) {
 			continue
 		}
 		if meant := suggest.Match(x.key, knownKeys[:]); meant != "" {
-			e.message("note: %s is a key that gl doesn't know, and is kept as it is: did you mean %s?", x.key, meant)
+			app.IO.Message("note: %s is a key that gl doesn't know, and is kept as it is: did you mean %s?", x.key, meant)
 		}
 	}
-	return e.afterSet(pr, id, set, open)
+	return afterSet(app, pr, id, set, open)
 }
 
 // validKey says whether a frontmatter line can begin so. It is no regular expression: compiling one would be a good part
@@ -146,13 +147,13 @@ func readSettings(words []string) ([]setting, error) {
 	for _, w := range words {
 		key, value, ok := strings.Cut(w, "=")
 		if !ok {
-			return nil, usage("%q is not key=value", w)
+			return nil, cmdutil.Usage("%q is not key=value", w)
 		}
 		if err := checkKey(key); err != nil {
 			return nil, err
 		}
 		if slices.ContainsFunc(set, func(s setting) bool { return s.key == key }) {
-			return nil, usage("%s is given twice", key)
+			return nil, cmdutil.Usage("%s is given twice", key)
 		}
 		s, err := readSetting(key, value)
 		if err != nil {
@@ -166,13 +167,13 @@ func readSettings(words []string) ([]setting, error) {
 func checkKey(key string) error {
 	switch {
 	case !validKey(key):
-		return usage("key %q: a letter or '_', then letters, digits, '_' and '-', at most 64 in all", key)
+		return cmdutil.Usage("key %q: a letter or '_', then letters, digits, '_' and '-', at most 64 in all", key)
 	case strings.EqualFold(key, "id"):
-		return usage("the id can't be changed: it is the name of the file")
+		return cmdutil.Usage("the id can't be changed: it is the name of the file")
 	}
 	for _, k := range knownKeys {
 		if key != k && strings.EqualFold(key, k) {
-			return usage("key %q: did you mean %s?", key, k)
+			return cmdutil.Usage("key %q: did you mean %s?", key, k)
 		}
 	}
 	return nil
@@ -181,24 +182,24 @@ func checkKey(key string) error {
 func readSetting(key, value string) (setting, error) {
 	s := setting{key: key, value: value}
 	if strings.ContainsFunc(value, unicode.IsControl) {
-		return s, usage("the value of %s must be one line without control characters", key)
+		return s, cmdutil.Usage("the value of %s must be one line without control characters", key)
 	}
 	switch key {
 	case "status":
 		if plan.Classify(value) == plan.Unknown {
-			return s, usage("status must be %s", mustBe(value, statuses()))
+			return s, cmdutil.Usage("status must be %s", cmdutil.MustBe(value, statuses()))
 		}
 	case "tests", "security_tests", "failing", "tests_failing":
 		n, err := strconv.ParseUint(value, 10, 31)
 		if err != nil {
-			return s, usage("%s must be a whole number, 0 or more, not %q", key, value)
+			return s, cmdutil.Usage("%s must be a whole number, 0 or more, not %q", key, value)
 		}
 		s.value = strconv.FormatUint(n, 10)
 	case "deps":
 		// The file's own reader, so that ranges and words for "none" mean here what they mean there.
 		f, err := slice.ParseFile([]byte("---\ndeps: " + value + "\n---\n"))
 		if err != nil {
-			return s, usage("deps %q can't be read: %v", value, err)
+			return s, cmdutil.Usage("deps %q can't be read: %v", value, err)
 		}
 		s.deps = f.List("deps")
 	}
@@ -206,7 +207,7 @@ func readSetting(key, value string) (setting, error) {
 }
 
 // resolveDeps makes the ids of deps those of slices. An id that the slice depends on already may stay, known or not.
-func (e *env) resolveDeps(pr *project.Project, id string, set []setting) error {
+func resolveDeps(app *cmdutil.App, pr *project.Project, id string, set []setting) error {
 	i := slices.IndexFunc(set, func(s setting) bool { return s.key == "deps" })
 	if i < 0 {
 		return nil
@@ -218,16 +219,16 @@ func (e *env) resolveDeps(pr *project.Project, id string, set []setting) error {
 	var deps []string
 	for _, d := range set[i].deps {
 		if err := slice.ValidID(d); err != nil {
-			return usage("deps: %w", err)
+			return cmdutil.Usage("deps: %w", err)
 		}
 		match := d
 		if _, known := p.Snapshot.Evidence[d]; !known && !slices.Contains(p.State(id).Deps, d) {
-			if match, err = e.resolve(p, d); err != nil {
-				return usage("deps: %w", err)
+			if match, err = app.Resolve(p, d); err != nil {
+				return cmdutil.Usage("deps: %w", err)
 			}
 		}
 		if match == id {
-			return usage("%s can't depend on itself", id)
+			return cmdutil.Usage("%s can't depend on itself", id)
 		}
 		if !slices.Contains(deps, match) {
 			deps = append(deps, match)
@@ -247,7 +248,7 @@ func apply(p *plan.Plan, st *plan.State, f *slice.File, set []setting) error {
 		}
 		for _, d := range s.deps {
 			if path := pathTo(p, d, st.ID); path != nil {
-				return usage("deps: that would be a cycle: %s -> %s", st.ID, strings.Join(path, " -> "))
+				return cmdutil.Usage("deps: that would be a cycle: %s -> %s", st.ID, strings.Join(path, " -> "))
 			}
 		}
 		if err := f.SetList("deps", s.deps); err != nil {
@@ -286,7 +287,7 @@ func pathTo(p *plan.Plan, from, to string) []string {
 }
 
 // afterSet does what a new status or new dependencies bring along.
-func (e *env) afterSet(pr *project.Project, id string, set []setting, open bool) error {
+func afterSet(app *cmdutil.App, pr *project.Project, id string, set []setting, open bool) error {
 	for _, s := range set {
 		switch {
 		case s.key == "status" && plan.Classify(s.value) == plan.Available && !open:
@@ -299,7 +300,7 @@ func (e *env) afterSet(pr *project.Project, id string, set []setting, open bool)
 				return err
 			}
 			if have := p.State(id).Deps; !sameIDs(have, s.deps) {
-				e.message("warning: GRAPH.json wins over the slice's own deps: %s depends on %s", id, orNothing(have))
+				app.IO.Message("warning: GRAPH.json wins over the slice's own deps: %s depends on %s", id, orNothing(have))
 			}
 		}
 	}

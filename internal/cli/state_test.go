@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/slice"
 )
 
@@ -37,8 +38,8 @@ func FuzzReadSetting(f *testing.F) {
 	f.Fuzz(func(t *testing.T, word string) {
 		set, err := readSettings([]string{word})
 		if err != nil {
-			var exit *exitError
-			if !errors.As(err, &exit) || exit.code != exitUsage {
+			var exit *cmdutil.ExitError
+			if !errors.As(err, &exit) || exit.Code != cmdutil.ExitUsage {
 				t.Fatalf("%q: %v is no usage error", word, err)
 			}
 			return

@@ -3,14 +3,13 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	xterm "golang.org/x/term"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -23,11 +22,12 @@ type statusOptions struct {
 	milestone string
 }
 
-func newStatus(e *env) *cobra.Command {
+func newStatus(app *cmdutil.App) *cobra.Command {
 	var o statusOptions
 	c := &cobra.Command{
-		Use:   "status",
-		Short: "Show progress: what runs, what is ready, what is blocked",
+		Use:        "status",
+		SuggestFor: []string{"ls", "list", "ps", "st", "progress"},
+		Short:      "Show progress: what runs, what is ready, what is blocked",
 		Long: `Show how far the project is: progress, what runs, what is ready in the order in which it would be launched, what is
 blocked and by what, what failed, stalled or waits for a person, and the recorded tests. What is wrong with single files
 is told on stderr and stops nothing. STATE.md is brought up to date where it can be written.
@@ -39,35 +39,35 @@ Exit codes: 0 shown; 1 there is no project, or no such milestone; 2 wrong usage.
   gl status --milestone mvp
   gl status --json | jq -r '.ready[]'
   gl status --compact`,
-		Args: args(cobra.NoArgs),
+		Args: cmdutil.Args(cobra.NoArgs),
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if o.compact {
 				return nil // it checks for itself, and doesn't fail
 			}
-			return e.prepare()
+			return app.CheckGlobals()
 		},
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case o.compact && o.json:
-				return usage("give --compact or --json, not both")
+				return cmdutil.Usage("give --compact or --json, not both")
 			case o.compact:
-				return runCompact(e, o)
+				return runCompact(app, o)
 			}
-			return runStatus(c.Context(), e, o)
+			return runStatus(c.Context(), app, o)
 		},
 	}
 	f := c.Flags()
 	f.BoolVar(&o.compact, "compact", false, "one line, for a status bar")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
-	completeFlag(c, "milestone", e.milestones)
+	cmdutil.CompleteFlag(c, "milestone", app.Milestones)
 	return c
 }
 
-func runStatus(ctx context.Context, e *env, o statusOptions) error {
-	pr, err := e.project()
+func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
+	pr, err := app.Project()
 	if err != nil {
-		return e.stateless(err)
+		return stateless(app, err)
 	}
 	now := time.Now()
 	views := pr.Views()
@@ -79,18 +79,18 @@ func runStatus(ctx context.Context, e *env, o statusOptions) error {
 		if plans[i], err = shownPlan(view, now, o.milestone); err != nil {
 			return err
 		}
-		e.warn(plans[i])
+		app.Warn(plans[i])
 	}
 	if o.json {
 		doc := newStatusDoc(plans[0], o.milestone)
 		for _, p := range plans[1:] {
 			doc.Others = append(doc.Others, newStatusDoc(p, ""))
 		}
-		if err := e.json(doc); err != nil {
+		if err := app.IO.JSON(doc); err != nil {
 			return err
 		}
 	} else {
-		e.printStatus(views, plans, now)
+		printStatus(app, views, plans, now)
 	}
 	for _, view := range views {
 		freshen(ctx, view)
@@ -99,37 +99,37 @@ func runStatus(ctx context.Context, e *env, o statusOptions) error {
 }
 
 // printStatus prints a block for each of the systems that the project uses.
-func (e *env) printStatus(views []*project.Project, plans []*plan.Plan, now time.Time) {
-	width := e.width()
+func printStatus(app *cmdutil.App, views []*project.Project, plans []*plan.Plan, now time.Time) {
+	width := app.IO.Width()
 	for i, p := range plans {
 		if i > 0 {
-			e.print("\n")
+			app.IO.Printf("\n")
 		}
 		if len(plans) > 1 {
-			e.print("%s\n", e.paint(bold, views[i].System().Name))
+			app.IO.Printf("%s\n", app.IO.Paint(term.Bold, views[i].System().Name))
 		}
 		for _, l := range statusLines(p, now, width) {
-			e.print("%s\n", hang(l.label, l.text, width))
+			app.IO.Printf("%s\n", hang(l.label, l.text, width))
 		}
 	}
 }
 
 // runCompact prints the line for a status bar, whatever is the matter.
-func runCompact(e *env, o statusOptions) error {
-	p, err := compactPlan(e, o.milestone)
+func runCompact(app *cmdutil.App, o statusOptions) error {
+	p, err := compactPlan(app, o.milestone)
 	if err != nil {
-		e.print("? slices | ? running\n")
+		app.IO.Printf("? slices | ? running\n")
 		return nil
 	}
-	e.print("%d/%d done | %d running\n", p.Done, p.Total, len(p.Running))
+	app.IO.Printf("%d/%d done | %d running\n", p.Done, p.Total, len(p.Running))
 	return nil
 }
 
-func compactPlan(e *env, milestone string) (*plan.Plan, error) {
-	if err := e.prepare(); err != nil {
+func compactPlan(app *cmdutil.App, milestone string) (*plan.Plan, error) {
+	if err := app.CheckGlobals(); err != nil {
 		return nil, err
 	}
-	pr, err := e.project()
+	pr, err := app.Project()
 	if err != nil {
 		return nil, err
 	}
@@ -221,19 +221,6 @@ func heldText(h *plan.Hold, now time.Time) string {
 		why += ": " + h.Reason
 	}
 	return fmt.Sprintf("until %s (%s)", until.Format(layout), sanitize.Line(why))
-}
-
-// width is how many columns stdout has; 0 for what is no terminal, where lines may be of any length.
-func (e *env) width() int {
-	f, ok := e.out.(*os.File)
-	if !ok || !isTerminal(f) {
-		return 0
-	}
-	width, _, err := xterm.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
 }
 
 // labelWidth is the column in which the texts of gl status begin.

@@ -13,7 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/gsd"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 )
@@ -21,7 +23,7 @@ import (
 // statuslineName is the command that Claude Code runs for every prompt, so it goes past the command tree.
 const statuslineName = "statusline"
 
-func newStatusline(e *env) *cobra.Command {
+func newStatusline(app *cmdutil.App) *cobra.Command {
 	compact := false
 	c := &cobra.Command{
 		Use:   statuslineName,
@@ -39,10 +41,10 @@ It writes nothing and doesn't fail. NO_COLOR takes the colours away.
 
 Exit codes: 0 printed; 2 wrong usage.`,
 		Example:           "  gl statusline\n  echo '{\"model\":{\"display_name\":\"Opus\"}}' | gl statusline",
-		Args:              args(cobra.NoArgs),
+		Args:              cmdutil.Args(cobra.NoArgs),
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil }, // nothing here is a reason to fail
 		RunE: func(*cobra.Command, []string) error {
-			printStatusline(e, compact)
+			printStatusline(app, compact)
 			return nil
 		},
 	}
@@ -62,20 +64,20 @@ func statuslineArgs(args []string) (compact, ok bool) {
 }
 
 // printStatusline prints the line, whatever is the matter.
-func printStatusline(e *env, compact bool) {
+func printStatusline(app *cmdutil.App, compact bool) {
 	defer func() {
 		_ = recover() // a prompt must not show a trace: no line is better
 	}()
-	client := readClient(e.in)
+	client := readClient(app.IO.In)
 	dir := client.text("workspace", "current_dir")
 	if dir == "" {
 		dir = client.text("cwd")
 	}
-	if e.dirFlag != "" || !filepath.IsAbs(dir) {
-		dir, _ = e.dir()
+	if app.DirFlag != "" || !filepath.IsAbs(dir) {
+		dir, _ = app.Dir()
 	}
 	line := statusBar{model: client.text("model", "display_name"), dir: baseName(dir), context: client.used(),
-		colour: e.coloursOn(client != nil || isTerminal(e.out))} // Claude Code reads through a pipe and takes colours
+		color: app.IO.ColorsOn(client != nil || iostreams.IsTerminal(app.IO.Out))} // Claude Code reads through a pipe and takes colours
 	if line.model == "" {
 		line.model = client.text("model")
 	}
@@ -83,15 +85,15 @@ func printStatusline(e *env, compact bool) {
 		line.model = "Claude"
 	}
 	var cfg gsd.Config
-	if place, ok := gsd.Find(dir, e.getenv); ok {
+	if place, ok := gsd.Find(dir, app.Getenv); ok {
 		cfg = gsd.ReadConfig(place)
 	}
 	line.front = cfg.Front
-	line.columns, _ = strconv.Atoi(e.getenv("COLUMNS"))
-	if line.task = currentTask(e.getenv, client.text("session_id")); line.task == "" {
-		line.state = inTime(stateLimit, func() string { return projectState(e.getenv, dir, compact || cfg.Compact) })
+	line.columns, _ = strconv.Atoi(app.Getenv("COLUMNS"))
+	if line.task = currentTask(app.Getenv, client.text("session_id")); line.task == "" {
+		line.state = inTime(stateLimit, func() string { return projectState(app.Getenv, dir, compact || cfg.Compact) })
 	}
-	e.print("%s\n", line)
+	app.IO.Printf("%s\n", line)
 }
 
 // baseName is the last part of a path; "" for none, where the directory is gone.
@@ -134,7 +136,7 @@ const (
 
 // readClient reads one JSON object; it doesn't wait for the end of the input behind it.
 func readClient(in io.Reader) client {
-	if in == nil || isTerminal(in) {
+	if in == nil || iostreams.IsTerminal(in) {
 		return nil
 	}
 	result := make(chan client, 1)
@@ -186,7 +188,7 @@ type statusBar struct {
 	task, state string // of task and state one at most
 	context     int    // percent; -1 for unknown
 	front       bool   // the context comes first
-	colour      bool
+	color       bool
 	columns     int // 0 for any number
 }
 
@@ -202,18 +204,18 @@ func (l statusBar) String() string {
 	if over := term.Width(model) + term.Width(middle) + term.Width(dir) + 2*term.Width(separator) + term.Width(" ██████████ 100%") - l.columns; l.columns > 0 && over > 0 {
 		middle = clip(middle, max(term.Width(middle)-over, 1))
 	}
-	middleColour := dim
+	middleColor := term.Dim
 	if l.task != "" {
-		middleColour = bold
+		middleColor = term.Bold
 	}
-	model, dir = l.paint(dim, model), l.paint(dim, dir)
+	model, dir = l.paint(term.Dim, model), l.paint(term.Dim, dir)
 	if context := l.meter(); l.front {
 		model = strings.TrimSpace(model + " " + context)
 	} else {
 		dir = strings.TrimSpace(dir + " " + context)
 	}
 	var parts []string
-	for _, p := range []string{model, l.paint(middleColour, middle), dir} {
+	for _, p := range []string{model, l.paint(middleColor, middle), dir} {
 		if p != "" {
 			parts = append(parts, p)
 		}
@@ -223,33 +225,28 @@ func (l statusBar) String() string {
 
 const separator = " │ "
 
-const (
-	dim    = "2"
-	orange = "38;5;208"
-)
-
-func (l statusBar) paint(colour, text string) string {
-	if !l.colour || text == "" {
+func (l statusBar) paint(c term.Color, text string) string {
+	if !l.color {
 		return text
 	}
-	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+	return c.Paint(text)
 }
 
 // meter is the context as ten cells, from green to red.
 func (l statusBar) meter() string {
-	colour := red
+	color := term.Red
 	switch {
 	case l.context < 0:
 		return ""
 	case l.context < 50:
-		colour = green
+		color = term.Green
 	case l.context < 65:
-		colour = yellow
+		color = term.Yellow
 	case l.context < 80:
-		colour = orange
+		color = term.Orange
 	}
 	cells := strings.Repeat("█", l.context/10) + strings.Repeat("░", 10-l.context/10)
-	return l.paint(colour, fmt.Sprintf("%s %d%%", cells, l.context))
+	return l.paint(color, fmt.Sprintf("%s %d%%", cells, l.context))
 }
 
 // clip makes text from a file one line of at most limit columns that a terminal may have.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/term"
 )
 
@@ -24,9 +25,9 @@ func FuzzStatusline(f *testing.F) {
 			t.Fatal(err)
 		}
 		var out, errs bytes.Buffer
-		e := newEnv(bytes.NewReader(in), &out, &errs, []string{"HOME=" + root, "NO_COLOR=1", "COLUMNS=100"})
-		e.dirFlag = root
-		printStatusline(e, false)
+		app := cmdutil.NewApp(bytes.NewReader(in), &out, &errs, []string{"HOME=" + root, "NO_COLOR=1", "COLUMNS=100"})
+		app.DirFlag = root
+		printStatusline(app, false)
 		line, ok := strings.CutSuffix(out.String(), "\n")
 		if !ok || errs.Len() > 0 || strings.ContainsFunc(line, unicode.IsControl) || term.Width(line) > 150 {
 			t.Errorf("%q and %q: %q, %q", in, state, out.String(), errs.String())

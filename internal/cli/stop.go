@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/drain"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -18,22 +19,23 @@ import (
 	"greenlight/internal/tracker"
 )
 
-func newStop(e *env) *cobra.Command {
+func newStop(app *cmdutil.App) *cobra.Command {
 	var all, asJSON bool
 	c := &cobra.Command{
-		Use:   "stop [ID...]",
-		Short: "End agents, keep their work",
+		Use:        "stop [ID...]",
+		SuggestFor: []string{"kill", "cancel", "abort", "end"},
+		Short:      "End agents, keep their work",
 		Long: `End the agents of the named slices, or all. What they wrote stays. A slice on which no step was reached is pending
 again, another one is stalled until gl retry. A gl slice --watch that runs goes on with other slices; --all ends it, too.
 
 Exit codes: 0 they are ended; 1 one of them isn't running, or can't be ended; 2 wrong usage.`,
 		Example:           "  gl stop S-07\n  gl stop @quick.2\n  gl stop --all",
-		ValidArgsFunction: e.completeTasks(e.completeSome(running), true),
+		ValidArgsFunction: completeTasks(app, app.CompleteSome(running), true),
 		RunE: func(c *cobra.Command, ids []string) error {
 			if all && len(ids) > 0 {
-				return usage("give ids or --all, not both")
+				return cmdutil.Usage("give ids or --all, not both")
 			}
-			return runStop(c.Context(), e, ids, all, asJSON)
+			return runStop(c.Context(), app, ids, all, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
@@ -41,8 +43,8 @@ Exit codes: 0 they are ended; 1 one of them isn't running, or can't be ended; 2 
 	return c
 }
 
-func runStop(ctx context.Context, e *env, ids []string, all, asJSON bool) error {
-	pr, err := e.anyProject()
+func runStop(ctx context.Context, app *cmdutil.App, ids []string, all, asJSON bool) error {
+	pr, err := app.AnyProject()
 	if err != nil {
 		return err
 	}
@@ -54,26 +56,26 @@ func runStop(ctx context.Context, e *env, ids []string, all, asJSON bool) error 
 			return err
 		}
 	}
-	dead := e.reconcile(ctx, pr)
+	dead := reconcile(ctx, app, pr)
 	live, err := liveAttempts(pr)
 	if err != nil {
 		return err
 	}
-	recs, errs := chosen(e, pr, ids, live, dead)
+	recs, errs := chosen(app, pr, ids, live, dead)
 	if all {
 		recs = live
 	}
 	if all && len(recs)+len(dead) == 0 && !asJSON {
-		e.print("nothing is running\n")
+		app.IO.Printf("nothing is running\n")
 	}
 	doc := stopDoc{1, []stoppedSlice{}}
 	doc.addDead(dead, ids, all)
-	errs = append(errs, doc.stopAll(ctx, e, pr, recs, asJSON)...)
+	errs = append(errs, doc.stopAll(ctx, app, pr, recs, asJSON)...)
 	if all {
-		closeIdle(ctx, e, pr)
+		closeIdle(ctx, app, pr)
 	}
 	if asJSON {
-		errs = append(errs, e.json(doc))
+		errs = append(errs, app.IO.JSON(doc))
 	}
 	return errors.Join(append(errs, pr.Tracker.Refresh(ctx))...)
 }
@@ -122,13 +124,13 @@ func nothingNamed(pr *project.Project) error {
 		return err
 	}
 	if len(live) == 0 {
-		return usage("which slice? none is running")
+		return cmdutil.Usage("which slice? none is running")
 	}
 	ids := make([]string, len(live))
 	for i, r := range live {
 		ids[i] = r.Label()
 	}
-	return usage("which slice? running: %s (gl stop --all ends all)", strings.Join(ids, ", "))
+	return cmdutil.Usage("which slice? running: %s (gl stop --all ends all)", strings.Join(ids, ", "))
 }
 
 // putStopMark ends all drains. A claim looks at the mark under the same lock, so what runs after it is all there is.
@@ -143,13 +145,13 @@ func putStopMark(ctx context.Context, pr *project.Project) error {
 
 // reconcile settles the attempts whose gl process is gone, and says so. One that can't be settled is only told: it mustn't
 // keep the others from what is to be done with them.
-func (e *env) reconcile(ctx context.Context, pr *project.Project) []*attempt.Record {
+func reconcile(ctx context.Context, app *cmdutil.App, pr *project.Project) []*attempt.Record {
 	settled, err := drain.Reconcile(ctx, pr)
 	for _, r := range settled {
-		e.message("%s %s (%s)", r.Label(), r.Outcome, r.Detail)
+		app.IO.Message("%s %s (%s)", r.Label(), r.Outcome, r.Detail)
 	}
 	if err != nil {
-		e.message("warning: %v", err)
+		app.IO.Message("warning: %v", err)
 	}
 	return settled
 }
@@ -167,7 +169,7 @@ func liveAttempts(pr *project.Project) ([]*attempt.Record, error) {
 }
 
 // chosen finds the attempts of the ids. One whose gl process was found dead just now is ended already.
-func chosen(e *env, pr *project.Project, ids []string, live, dead []*attempt.Record) ([]*attempt.Record, []error) {
+func chosen(app *cmdutil.App, pr *project.Project, ids []string, live, dead []*attempt.Record) ([]*attempt.Record, []error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -189,7 +191,7 @@ func chosen(e *env, pr *project.Project, ids []string, live, dead []*attempt.Rec
 			recs = append(recs, mine...)
 			continue
 		}
-		id, err := resolveRunning(e, p, id, live)
+		id, err := resolveRunning(app, p, id, live)
 		switch {
 		case err != nil:
 			errs = append(errs, err)
@@ -215,7 +217,7 @@ func tasksCalled(id string, recs []*attempt.Record) []*attempt.Record {
 }
 
 // resolveRunning also knows the agents whose slice was taken out of the project.
-func resolveRunning(e *env, p *plan.Plan, id string, live []*attempt.Record) (string, error) {
+func resolveRunning(app *cmdutil.App, p *plan.Plan, id string, live []*attempt.Record) (string, error) {
 	ids := p.IDs()
 	for _, r := range live {
 		if p.State(r.Slice) == nil {
@@ -224,7 +226,7 @@ func resolveRunning(e *env, p *plan.Plan, id string, live []*attempt.Record) (st
 	}
 	match, note, err := slice.Resolve(id, ids)
 	if note != "" {
-		e.message("%s", note)
+		app.IO.Message("%s", note)
 	}
 	return match, err
 }
@@ -240,7 +242,7 @@ func recordOf(recs []*attempt.Record, id string) *attempt.Record {
 }
 
 // stopAll ends the attempts side by side and tells of each as it ends: every one may take its grace.
-func (d *stopDoc) stopAll(ctx context.Context, e *env, pr *project.Project, recs []*attempt.Record, quiet bool) []error {
+func (d *stopDoc) stopAll(ctx context.Context, app *cmdutil.App, pr *project.Project, recs []*attempt.Record, quiet bool) []error {
 	type result struct {
 		was, final *attempt.Record
 		err        error
@@ -253,18 +255,18 @@ func (d *stopDoc) stopAll(ctx context.Context, e *env, pr *project.Project, recs
 			results <- result{r, final, err}
 		}()
 	}
-	busy := e.progress("ending " + plan.Count(len(recs), "agent"))
-	defer busy.done()
+	busy := app.IO.Progress("ending " + plan.Count(len(recs), "agent"))
+	defer busy.Done()
 	var errs []error
 	for range recs {
 		r := <-results
-		busy.clear()
+		busy.Clear()
 		if r.err != nil {
 			r.final, errs = nil, append(errs, fmt.Errorf("stop %s: %w", r.was.Label(), r.err))
 		}
 		d.add(r.was, r.final, r.err)
 		if r.final != nil && !quiet {
-			e.print("%s\n", stoppedText(r.final))
+			app.IO.Printf("%s\n", stoppedText(r.final))
 		}
 	}
 	return errs

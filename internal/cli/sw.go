@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
 	"greenlight/internal/proc"
 	"greenlight/internal/project"
@@ -26,13 +27,13 @@ has the lock, or an agent is at work.`
 
 // A swCaller is what all commands of gl sw know: the flags that say who calls.
 type swCaller struct {
-	e     *env
+	app   *cmdutil.App
 	token string
 	force bool
 }
 
-func newSpecwright(e *env) *cobra.Command {
-	s := &swCaller{e: e}
+func newSpecwright(app *cmdutil.App) *cobra.Command {
+	s := &swCaller{app: app}
 	c := &cobra.Command{
 		Use:   "sw",
 		Short: "Read and change a Specwright project's state, by its protocol",
@@ -50,17 +51,17 @@ somebody else's lock nothing is changed. A lock is yours by its token: GL_SESSIO
 	f := c.PersistentFlags()
 	f.StringVar(&s.token, "token", "", "the `TOKEN` that gl sw lock has printed")
 	f.BoolVar(&s.force, "force", false, "also under somebody else's lock")
-	return family(c, paged(e, newSwStatus(s)), newSwInit(s), newSwStart(s), newSwTo(s), newSwUnit(s), newSwTask(s), newSwGate(s),
+	return cmdutil.Family(c, cmdutil.Paged(app, newSwStatus(s)), newSwInit(s), newSwStart(s), newSwTo(s), newSwUnit(s), newSwTask(s), newSwGate(s),
 		newSwShip(s), newSwReset(s), newSwLock(s), newSwUnlock(s))
 }
 
 // open finds the project and its store.
 func (s *swCaller) open() (*specwright.Store, string, error) {
-	dir, err := s.e.dir()
+	dir, err := s.app.Dir()
 	if err != nil {
 		return nil, "", err
 	}
-	root, err := project.Find(dir, s.e.getenv)
+	root, err := project.Find(dir, s.app.Getenv)
 	if errors.Is(err, project.ErrNoProject) {
 		err = fmt.Errorf("%s: %w", dir, specwright.ErrNotInitialized)
 	}
@@ -75,7 +76,7 @@ func (s *swCaller) caller(root string) specwright.Caller {
 	token := s.token
 	for _, key := range []string{"GL_SESSION", "CLAUDE_CODE_SESSION_ID"} {
 		if token == "" {
-			token = s.e.getenv(key)
+			token = s.app.Getenv(key)
 		}
 	}
 	who := specwright.Caller{Token: token, Force: s.force, Live: func(token string) bool {
@@ -124,13 +125,13 @@ func (s *swCaller) update(ctx context.Context, store *specwright.Store, who spec
 	edit, err := store.Update(ctx, who, f)
 	var locked *specwright.LockedError
 	if errors.As(err, &locked) {
-		return nil, taken("%w", err)
+		return nil, cmdutil.Taken("%w", err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range edit.Warnings {
-		s.e.message("warning: %s", w)
+		s.app.IO.Message("warning: %s", w)
 	}
 	return edit, nil
 }
@@ -141,7 +142,7 @@ func (s *swCaller) simple(ctx context.Context, f func(*specwright.Edit) error, s
 	if err != nil {
 		return err
 	}
-	s.e.print("%s\n", sanitize.Text(say(edit)))
+	s.app.IO.Printf("%s\n", sanitize.Text(say(edit)))
 	return nil
 }
 
@@ -176,7 +177,7 @@ func newSwInit(s *swCaller) *cobra.Command {
 		Long: `Make .specwright/state/workflow.json with no work in it, at the top of the git repository, else here. What else
 Specwright needs (its charter, its config) is made by /sw-init.` + swExit,
 		Example: "  gl sw init",
-		Args:    args(cobra.NoArgs),
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			root, err := s.initRoot(c.Context())
 			if err != nil {
@@ -185,18 +186,18 @@ Specwright needs (its charter, its config) is made by /sw-init.` + swExit,
 			if err := specwright.Open(root).Init(c.Context()); err != nil {
 				return err
 			}
-			s.e.print("made %s in %s\n", specwright.StateFile, sanitize.Text(root))
+			s.app.IO.Printf("made %s in %s\n", specwright.StateFile, sanitize.Text(root))
 			return nil
 		},
 	}
 }
 
 func (s *swCaller) initRoot(ctx context.Context) (string, error) {
-	dir, err := s.e.dir()
+	dir, err := s.app.Dir()
 	if err != nil {
 		return "", err
 	}
-	root, err := project.Find(dir, s.e.getenv)
+	root, err := project.Find(dir, s.app.Getenv)
 	if !errors.Is(err, project.ErrNoProject) {
 		return root, err
 	}
@@ -218,17 +219,17 @@ func newSwStart(s *swCaller) *cobra.Command {
 --force drops what is left of the units of the one before.` + swExit,
 		Example: `  gl sw start user-login --description "Log in by mail"
   gl sw start typo --description "A typo in the footer" --intensity quick`,
-		Args:              args(cobra.ExactArgs(1)),
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions, // the id is new
 		RunE: func(c *cobra.Command, a []string) error {
 			n.ID = a[0]
 			switch n.Intensity {
 			case "full", "lite", "quick":
 			default:
-				return usage("--intensity must be full, lite or quick, not %q", n.Intensity)
+				return cmdutil.Usage("--intensity must be full, lite or quick, not %q", n.Intensity)
 			}
 			if n.Description == "" {
-				return usage("say with --description what %s is about", n.ID)
+				return cmdutil.Usage("say with --description what %s is about", n.ID)
 			}
 			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.Start(n) }, whereItIs)
 		},
@@ -245,7 +246,7 @@ func newSwTo(s *swCaller) *cobra.Command {
 		Long: `Move the work in hand, and its unit in the same write, to one of designing, planning, building, verifying, shipping or
 shipped. A transition that the protocol doesn't have is refused. To stay is allowed: a skill may be run again.` + swExit,
 		Example:   "  gl sw to building",
-		Args:      args(cobra.ExactArgs(1)),
+		Args:      cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgs: specwright.Targets(),
 		RunE: func(c *cobra.Command, a []string) error {
 			if err := oneOf("status", a[0], specwright.Targets()); err != nil {
@@ -263,7 +264,7 @@ func newSwShip(s *swCaller) *cobra.Command {
 		Long: `Mark the unit or work in hand shipped. Every enabled gate must be PASS, WARN or SKIP; one that ran more than 30 minutes
 ago is a warning. The next unit begins in the same write: building where its spec is approved, else planning.` + swExit,
 		Example: "  gl sw ship",
-		Args:    args(cobra.NoArgs),
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			shipped, next := "", ""
 			return s.simple(c.Context(), func(e *specwright.Edit) (err error) {
@@ -291,7 +292,7 @@ func newSwReset(s *swCaller) *cobra.Command {
 		Long: `Abandon the work in hand, whatever its status and whoever has the lock: the lock is released, the gates are cleared, other
 units stay as they are. On a terminal gl asks first; elsewhere only --yes does it.` + swExit,
 		Example: "  gl sw reset\n  gl sw reset --yes",
-		Args:    args(cobra.NoArgs),
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return s.reset(c.Context(), yes) },
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "don't ask")
@@ -303,12 +304,12 @@ func (s *swCaller) reset(ctx context.Context, yes bool) error {
 	if err != nil {
 		return err
 	}
-	if st.Work != nil && !yes && !s.e.confirm(fmt.Sprintf("Abandon %s (%s)?", inHand(st), sanitize.Text(st.Work.Status))) {
+	if st.Work != nil && !yes && !s.app.Confirm(fmt.Sprintf("Abandon %s (%s)?", inHand(st), sanitize.Text(st.Work.Status))) {
 		return fmt.Errorf("%s stays as it is: gl sw reset --yes abandons it without asking", inHand(st))
 	}
 	id := st.InHand()
 	if r := attemptOf(root, func(r *attempt.Record) bool { return r.System == "specwright" && r.Slice == id }); r != nil {
-		return taken("%s is being worked on by attempt %d (%s): run gl stop %s", id, r.N, r.Agent, id)
+		return cmdutil.Taken("%s is being worked on by attempt %d (%s): run gl stop %s", id, r.N, r.Agent, id)
 	}
 	return s.simple(ctx, func(e *specwright.Edit) error {
 		if e.InHand() != id {
@@ -326,12 +327,12 @@ func newSwLock(s *swCaller) *cobra.Command {
 new one: who presents it is the holder, and two sessions of one skill exclude each other. The lock counts for 30 minutes
 after the holder's last change, and is released by gl sw unlock.` + swExit,
 		Example:           "  TOKEN=$(gl sw lock sw-build) || exit\n  gl sw task done task-1 --token \"$TOKEN\"",
-		Args:              args(cobra.ExactArgs(1)),
-		ValidArgsFunction: completeWords("sw-design", "sw-plan", "sw-build", "sw-verify", "sw-ship"),
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: cmdutil.CompleteWords("sw-design", "sw-plan", "sw-build", "sw-verify", "sw-ship"),
 		RunE: func(c *cobra.Command, a []string) error {
 			skill := strings.TrimPrefix(a[0], "/")
 			if err := specwright.CheckID(skill); err != nil {
-				return usage("%q is no skill: use something like sw-build", a[0])
+				return cmdutil.Usage("%q is no skill: use something like sw-build", a[0])
 			}
 			store, root, err := s.open()
 			if err != nil {
@@ -344,7 +345,7 @@ after the holder's last change, and is released by gl sw unlock.` + swExit,
 			if _, err := s.update(c.Context(), store, who, func(e *specwright.Edit) error { return e.TakeLock(skill) }); err != nil {
 				return err
 			}
-			s.e.print("%s\n", sanitize.Text(who.Token))
+			s.app.IO.Printf("%s\n", sanitize.Text(who.Token))
 			return nil
 		},
 	}
@@ -357,7 +358,7 @@ func newSwUnlock(s *swCaller) *cobra.Command {
 		Long: `Release the lock, your own or a stale one. Another session's is released by --force, when you know that nobody is there
 any more.` + swExit,
 		Example: "  gl sw unlock\n  gl sw unlock --force",
-		Args:    args(cobra.NoArgs),
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			had := false
 			_, err := s.change(c.Context(), func(e *specwright.Edit) (err error) {
@@ -365,7 +366,7 @@ any more.` + swExit,
 				return err
 			})
 			if err == nil && !had {
-				s.e.message("not locked")
+				s.app.IO.Message("not locked")
 			}
 			return err
 		},
@@ -377,5 +378,5 @@ func oneOf(what, word string, list []string) error {
 	if slices.Contains(list, word) {
 		return nil
 	}
-	return usage("%s must be %s", what, mustBe(word, list))
+	return cmdutil.Usage("%s must be %s", what, cmdutil.MustBe(word, list))
 }

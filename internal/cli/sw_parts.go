@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/specwright"
 	"greenlight/internal/suggest"
 )
@@ -22,7 +23,7 @@ planned; its turn comes by gl sw unit next, or by gl sw ship of the one before.`
   gl sw unit approve form
   gl sw unit next`,
 	}
-	return family(c, newSwUnitAdd(s), newSwUnitApprove(s), newSwUnitNext(s))
+	return cmdutil.Family(c, newSwUnitAdd(s), newSwUnitApprove(s), newSwUnitNext(s))
 }
 
 func newSwUnitAdd(s *swCaller) *cobra.Command {
@@ -33,12 +34,12 @@ func newSwUnitAdd(s *swCaller) *cobra.Command {
 		Short:             "Add a unit, pending",
 		Long:              "Add a unit behind the others, or at --order. Its spec isn't approved yet: it is pending." + swExit,
 		Example:           "  gl sw unit add form --description \"The form\"",
-		Args:              args(cobra.ExactArgs(1)),
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions, // the id is new
 		RunE: func(c *cobra.Command, a []string) error {
 			n.ID = a[0]
 			if n.Description == "" {
-				return usage("say with --description what unit %s is about", n.ID)
+				return cmdutil.Usage("say with --description what unit %s is about", n.ID)
 			}
 			if c.Flags().Changed("order") {
 				n.Order = &order
@@ -60,7 +61,7 @@ func newSwUnitApprove(s *swCaller) *cobra.Command {
 		Short:             "Say that a unit's spec is approved: it is planned",
 		Long:              "Say that a unit's spec is written and approved: it is planned, and waits for its turn." + swExit,
 		Example:           "  gl sw unit approve form",
-		Args:              args(cobra.ExactArgs(1)),
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: s.completeUnits,
 		RunE: func(c *cobra.Command, a []string) error {
 			err := s.simple(c.Context(), func(e *specwright.Edit) error { return e.ApproveUnit(a[0]) },
@@ -98,7 +99,7 @@ func newSwUnitNext(s *swCaller) *cobra.Command {
 		Long: `Make the next unit the one in hand: the first that is planned, which is then building, else the first that is pending,
 which is then being planned. Tasks and gates begin anew.` + swExit,
 		Example: "  gl sw unit next",
-		Args:    args(cobra.NoArgs),
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return s.simple(c.Context(), func(e *specwright.Edit) error {
 				_, err := e.NextUnit()
@@ -118,7 +119,7 @@ while building; their number is known from planning on.` + swExit,
   gl sw task start task-1
   gl sw task done task-1`,
 	}
-	return family(c, newSwTaskTotal(s),
+	return cmdutil.Family(c, newSwTaskTotal(s),
 		newSwTaskWord(s, "start", "Say which task is being worked on", (*specwright.Edit).StartTask),
 		newSwTaskWord(s, "done", "Say that a task is done", (*specwright.Edit).FinishTask))
 }
@@ -129,12 +130,12 @@ func newSwTaskTotal(s *swCaller) *cobra.Command {
 		Short:             "Say how many tasks there are",
 		Long:              "Say how many tasks the unit or work in hand has." + swExit,
 		Example:           "  gl sw task total 4",
-		Args:              args(cobra.ExactArgs(1)),
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, a []string) error {
 			n, err := strconv.Atoi(a[0])
 			if err != nil || n < 1 || n > 100000 {
-				return usage("%q is no number of tasks", a[0])
+				return cmdutil.Usage("%q is no number of tasks", a[0])
 			}
 			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.SetTotal(n) }, tasks)
 		},
@@ -147,7 +148,7 @@ func newSwTaskWord(s *swCaller, word, short string, f func(*specwright.Edit, str
 		Short:             short,
 		Long:              short + ". Saying it again changes nothing." + swExit,
 		Example:           "  gl sw task " + word + " task-1",
-		Args:              args(cobra.ExactArgs(1)),
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, a []string) error {
 			return s.simple(c.Context(), func(e *specwright.Edit) error { return f(e, a[0]) }, tasks)
@@ -172,7 +173,7 @@ func newSwGate(s *swCaller) *cobra.Command {
 		Long: `Record the verdict of a gate, PASS, FAIL, WARN, ERROR or SKIP, with the time and what it found. Gates are run while
 verifying. The evidence is recorded as it is given; without --evidence the path that is there stays.` + swExit,
 		Example: "  gl sw gate tests FAIL --block 2 --evidence .specwright/work/login/evidence/tests.md",
-		Args:    args(cobra.ExactArgs(2)),
+		Args:    cmdutil.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
 			switch len(have) {
 			case 0:
@@ -188,7 +189,7 @@ verifying. The evidence is recorded as it is given; without --evidence the path 
 				return err
 			}
 			if min(r.Block, r.Warn, r.Info) < 0 {
-				return usage("a number of findings can't be below 0")
+				return cmdutil.Usage("a number of findings can't be below 0")
 			}
 			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.SetGate(r) },
 				func(*specwright.Edit) string { return "gate " + strings.TrimPrefix(r.Name, "gate-") + ": " + r.Status })

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/specwright"
@@ -25,7 +26,7 @@ long, the queue of units, where the file contradicts itself, and the skill that 
 
 Exit codes: 0 shown; 1 there is no state, or it can't be read; 2 wrong usage.`,
 		Example: "  gl sw status\n  gl sw status --json | jq -r .next.skill",
-		Args:    args(cobra.NoArgs),
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE:    func(*cobra.Command, []string) error { return s.status(asJSON) },
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
@@ -117,13 +118,13 @@ func (s *swCaller) status(asJSON bool) error {
 	}
 	v := &swView{State: st, root: root, cfg: specwright.ReadConfig(root), now: time.Now(), live: s.caller(root).Live}
 	for _, w := range c.Warnings {
-		s.e.message("warning: %s", warningText(w))
+		s.app.IO.Message("warning: %s", cmdutil.WarningText(w))
 	}
 	if asJSON {
-		return s.e.json(v.doc(c.Warnings))
+		return s.app.IO.JSON(v.doc(c.Warnings))
 	}
 	for _, l := range v.lines() {
-		s.e.print("%s\n", sanitize.Text(l))
+		s.app.IO.Printf("%s\n", sanitize.Text(l))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/drain"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
@@ -40,21 +41,21 @@ Exit codes: 0 done; 1 it failed, or was stopped; 2 wrong usage; 3 it runs alread
 127 the agent's program is not on PATH; 130, 143 interrupted.`
 
 // flags adds the flags that the commands share, and checks them before the command runs.
-func (o *taskOptions) flags(e *env, c *cobra.Command) *cobra.Command {
+func (o *taskOptions) flags(app *cmdutil.App, c *cobra.Command) *cobra.Command {
 	c.Long += fmt.Sprintf(taskHelp, c.Name())
 	f := c.Flags()
 	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent, as for gl slice")
 	f.IntVar(&o.max, "max", 0, "wait while `N` attempts run in the project (default 4)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen, change nothing")
 	f.BoolVar(&o.json, "json", false, "with --dry-run: print one JSON document")
-	completeFlag(c, "agent", e.agents)
+	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, a []string) error {
 		switch {
 		case c.Flags().Changed("max") && o.max < 1:
-			return usage("--max must be 1 or more, not %d", o.max)
+			return cmdutil.Usage("--max must be 1 or more, not %d", o.max)
 		case o.json && !o.dryRun:
-			return usage("--json goes with --dry-run")
+			return cmdutil.Usage("--json goes with --dry-run")
 		}
 		return run(c, a)
 	}
@@ -68,23 +69,18 @@ const maxText = 64 << 10
 func newTask(name string, words []string) (attempt.Task, error) {
 	text := strings.TrimSpace(strings.Join(words, " "))
 	if len(text) > maxText {
-		return attempt.Task{}, usage("the text has %d KB, and %d are allowed: write it into a file and name that", len(text)>>10, maxText>>10)
+		return attempt.Task{}, cmdutil.Usage("the text has %d KB, and %d are allowed: write it into a file and name that", len(text)>>10, maxText>>10)
 	}
 	return attempt.Task{Name: name, Text: text, Prompt: strings.TrimSpace("/gl:" + name + " " + text)}, nil
 }
 
-// anyProject opens the project that gl was called in, also one without state, in which only tasks have run.
-func (e *env) anyProject() (*project.Project, error) {
-	return e.open(project.OpenRuns)
-}
-
 // taskProject is anyProject for a command that needs no project: any git repository will do.
-func (e *env) taskProject(ctx context.Context) (*project.Project, error) {
-	pr, err := e.anyProject()
+func taskProject(ctx context.Context, app *cmdutil.App) (*project.Project, error) {
+	pr, err := app.AnyProject()
 	if !errors.Is(err, project.ErrNoProject) {
 		return pr, err
 	}
-	dir, dirErr := e.dir()
+	dir, dirErr := app.Dir()
 	if dirErr != nil {
 		return nil, dirErr
 	}
@@ -100,36 +96,36 @@ func (e *env) taskProject(ctx context.Context) (*project.Project, error) {
 }
 
 // anywhere is a task that needs no project. Inside an agent it is only told; key is what its text is called there.
-func anywhere(ctx context.Context, e *env, t attempt.Task, key string, o taskOptions) error {
-	pr, err := e.taskProject(ctx)
+func anywhere(ctx context.Context, app *cmdutil.App, t attempt.Task, key string, o taskOptions) error {
+	pr, err := taskProject(ctx, app)
 	if err != nil {
 		return err
 	}
-	if e.inside() {
-		e.tellTask(ctx, pr, t, key)
+	if app.Inside() {
+		tellTask(ctx, app, pr, t, key)
 		return nil
 	}
-	return runTask(ctx, e, pr, t, o)
+	return runTask(ctx, app, pr, t, o)
 }
 
 // runTask runs an agent on the task, here.
-func runTask(ctx context.Context, e *env, pr *project.Project, t attempt.Task, o taskOptions) error {
+func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attempt.Task, o taskOptions) error {
 	if pr.ConfigErr != nil {
 		return pr.ConfigErr
 	}
-	j, err := newJob(e, pr, sliceOptions{agent: o.agent, max: o.max}, t.Name)
+	j, err := newJob(app, pr, sliceOptions{agent: o.agent, max: o.max}, t.Name)
 	if err != nil {
 		return err
 	}
 	if o.dryRun {
-		return dryTask(e, j, &t, o.json)
+		return dryTask(app, j, &t, o.json)
 	}
 	if err := j.present(); err != nil {
 		return err
 	}
 	settled, err := drain.Reconcile(ctx, pr)
 	for _, r := range settled {
-		e.message("warning: %s", endedText(r, pr.Whose(r).Flags()))
+		app.IO.Message("warning: %s", endedText(r, pr.Whose(r).Flags()))
 	}
 	if err == nil {
 		err = pr.Runs.Busy(&t)
@@ -142,7 +138,7 @@ func runTask(ctx context.Context, e *env, pr *project.Project, t attempt.Task, o
 		return err
 	}
 	if p.Taken >= j.max {
-		e.message("%d of %d slots are taken (%s): waiting for one, or give --max %d", p.Taken, j.max,
+		app.IO.Message("%d of %d slots are taken (%s): waiting for one, or give --max %d", p.Taken, j.max,
 			strings.Join(underWay(p), ", "), p.Taken+1)
 	}
 	return j.drain(ctx, drain.Config{
@@ -164,19 +160,19 @@ func underWay(p *plan.Plan) []string {
 func (j *job) taskSummary(res *drain.Result) {
 	switch {
 	case res.Signal != nil:
-		j.e.print("Interrupted.\n")
+		j.app.IO.Printf("Interrupted.\n")
 	case res.Stopped:
-		j.e.print("Stopped by gl stop --all.\n")
+		j.app.IO.Printf("Stopped by gl stop --all.\n")
 	}
 	for _, r := range res.Ended {
 		if words := spent(r); len(words) > 0 {
-			j.e.print("  %s\n", strings.Join(words, ", "))
+			j.app.IO.Printf("  %s\n", strings.Join(words, ", "))
 		}
 		switch {
 		case r.HasSummary(j.pr.Root):
-			j.e.print("  summary: %s\n", r.Summary)
+			j.app.IO.Printf("  summary: %s\n", r.Summary)
 		case r.Summary != "" && r.Outcome == plan.Complete && j.pr.Tracker.Format() != project.NoFormat:
-			j.e.message("note: it wrote no summary to %s, so gl changelog doesn't know of it", r.Summary)
+			j.app.IO.Message("note: it wrote no summary to %s, so gl changelog doesn't know of it", r.Summary)
 		}
 	}
 }
@@ -195,7 +191,7 @@ type dryTaskDoc struct {
 }
 
 // dryTask shows what would be run. It writes nothing and starts nothing.
-func dryTask(e *env, j *job, t *attempt.Task, asJSON bool) error {
+func dryTask(app *cmdutil.App, j *job, t *attempt.Task, asJSON bool) error {
 	if err := j.pr.Runs.Busy(t); err != nil {
 		return err
 	}
@@ -208,29 +204,29 @@ func dryTask(e *env, j *job, t *attempt.Task, asJSON bool) error {
 		Command: j.agent.Command(agent.Job{Prompt: t.Prompt, Dir: j.pr.Root, SessionID: "UUID", Slice: attempt.TaskID(t.Name),
 			Instructions: j.text})}
 	if asJSON {
-		return e.json(doc)
+		return app.IO.JSON(doc)
 	}
-	e.print("Root: %s\n", sanitize.Text(doc.Root))
+	app.IO.Printf("Root: %s\n", sanitize.Text(doc.Root))
 	if len(doc.Running) > 0 {
-		e.print("Running (%d of %d slots): %s\n", p.Taken, j.max, sanitize.Text(strings.Join(doc.Running, ", ")))
+		app.IO.Printf("Running (%d of %d slots): %s\n", p.Taken, j.max, sanitize.Text(strings.Join(doc.Running, ", ")))
 	}
 	switch {
 	case p.Hold != nil:
-		e.print("Would launch: %s, not before %s (%s)\n", doc.Task, clock(p.Hold.Until), sanitize.Text(p.Hold.Kind))
+		app.IO.Printf("Would launch: %s, not before %s (%s)\n", doc.Task, clock(p.Hold.Until), sanitize.Text(p.Hold.Kind))
 	case p.Taken >= j.max:
-		e.print("Would launch: %s, once a slot is free\n", doc.Task)
+		app.IO.Printf("Would launch: %s, once a slot is free\n", doc.Task)
 	default:
-		e.print("Would launch: %s\n", doc.Task)
+		app.IO.Printf("Would launch: %s\n", doc.Task)
 	}
-	e.print("Command: %s\n", commandLine(shortened(doc.Command)))
+	app.IO.Printf("Command: %s\n", shellLine(shortened(doc.Command)))
 	return nil
 }
 
 // completeTasks completes the tasks, too, behind what more completes: by the names of those that run, or by their kinds.
-func (e *env) completeTasks(more cobra.CompletionFunc, open bool) cobra.CompletionFunc {
+func completeTasks(app *cmdutil.App, more cobra.CompletionFunc, open bool) cobra.CompletionFunc {
 	return func(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
 		ids, directive := more(c, have, word)
-		pr, err := e.anyProject()
+		pr, err := app.AnyProject()
 		if err != nil {
 			return ids, directive
 		}
@@ -249,21 +245,21 @@ func (e *env) completeTasks(more cobra.CompletionFunc, open bool) cobra.Completi
 }
 
 // completeFirstAttempt completes one slice or kind of task, and nothing after it.
-func (e *env) completeFirstAttempt(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+func completeFirstAttempt(app *cmdutil.App, c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
 	if len(have) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return e.completeTasks(e.completeIDs, false)(c, have, word)
+	return completeTasks(app, app.CompleteIDs, false)(c, have, word)
 }
 
 // ownTask is the record of the task that the calling agent was started for, nil where it wasn't started for that one.
-func (e *env) ownTask(pr *project.Project, name string) *attempt.Record {
-	n, err := strconv.Atoi(e.getenv("GL_ATTEMPT"))
-	if err != nil || e.getenv("GL_TASK") != attempt.TaskID(name) {
+func ownTask(app *cmdutil.App, pr *project.Project, name string) *attempt.Record {
+	n, err := strconv.Atoi(app.Getenv("GL_ATTEMPT"))
+	if err != nil || app.Getenv("GL_TASK") != attempt.TaskID(name) {
 		return nil
 	}
 	r, err := pr.Runs.Get(attempt.TaskID(name), n)
-	if err != nil || r.Token != e.getenv("GL_SESSION") {
+	if err != nil || r.Token != app.Getenv("GL_SESSION") {
 		return nil
 	}
 	return r
@@ -271,8 +267,8 @@ func (e *env) ownTask(pr *project.Project, name string) *attempt.Record {
 
 // tellTask prints what the slash command of a task begins with, "key: value" lines: the text is what was given, or what
 // the attempt was started with.
-func (e *env) tellTask(ctx context.Context, pr *project.Project, t attempt.Task, key string) {
-	own := e.ownTask(pr, t.Name)
+func tellTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attempt.Task, key string) {
+	own := ownTask(app, pr, t.Name)
 	if own != nil && t.Text == "" {
 		t.Text = own.Title
 	}
@@ -284,38 +280,38 @@ func (e *env) tellTask(ctx context.Context, pr *project.Project, t attempt.Task,
 		}
 		lines = append(lines, keyValue{"summary", filepath.Join(pr.Root, filepath.FromSlash(path))})
 	}
-	e.pairs(append(append(lines, e.headless()), e.facts(ctx, pr.Root, pr)...))
+	pairs(app, append(append(lines, headless(app)), facts(ctx, app, pr.Root, pr)...))
 }
 
 // headless tells an agent that gl started that there is nobody to ask.
-func (e *env) headless() keyValue {
-	if e.getenv("GL_SESSION") == "" {
+func headless(app *cmdutil.App) keyValue {
+	if app.Getenv("GL_SESSION") == "" {
 		return keyValue{}
 	}
 	return keyValue{"headless", "nobody can answer"}
 }
 
 // pairs prints "key: value" lines, as agents read them; what has no value is left out.
-func (e *env) pairs(lines []keyValue) {
+func pairs(app *cmdutil.App, lines []keyValue) {
 	for _, l := range lines {
 		if l.value != "" {
-			e.print("%s: %s\n", l.key, sanitize.Line(l.value))
+			app.IO.Printf("%s: %s\n", l.key, sanitize.Line(l.value))
 		}
 	}
 }
 
 // stateless is the error of a command that needs state, with the tasks that run where there is none.
-func (e *env) stateless(err error) error {
+func stateless(app *cmdutil.App, err error) error {
 	if !errors.Is(err, slice.ErrNoState) {
 		return err
 	}
-	pr, openErr := e.anyProject()
+	pr, openErr := app.AnyProject()
 	if openErr != nil {
 		return err
 	}
 	p, planErr := pr.Plan(time.Now(), pr.Options())
 	if planErr == nil && len(p.Snapshot.Tasks) > 0 {
-		e.print("%s\n", hang("Running:", progressList(p), e.width()))
+		app.IO.Printf("%s\n", hang("Running:", progressList(p), app.IO.Width()))
 	}
 	return err
 }
@@ -331,5 +327,5 @@ func notOnPath(a agent.Agent) error {
 	} else {
 		msg += fmt.Sprintf(": it is the command of parallel.agents.%s in .greenlight/config.json", a.Name)
 	}
-	return &exitError{exitMissing, errors.New(msg)}
+	return &cmdutil.ExitError{Code: cmdutil.ExitMissing, Err: errors.New(msg)}
 }

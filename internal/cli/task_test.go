@@ -13,6 +13,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 )
 
 // Whatever a task is about, its summary's name is a file's name anywhere, and the changelog finds the time in it.
@@ -91,17 +92,17 @@ func TestTaskForAnAgentWithoutSlashCommands(t *testing.T) {
 func TestPluginOfATalk(t *testing.T) {
 	a, _ := agent.Talk("", "", "")
 	home := t.TempDir()
-	e := &env{environ: []string{"HOME=" + home}}
-	dir, err := e.talkPlugin(talk{name: "slice", root: t.TempDir()}, a)
+	app := &cmdutil.App{Environ: []string{"HOME=" + home}}
+	dir, err := talkPlugin(app, talk{name: "slice", root: t.TempDir()}, a)
 	if err != nil || !strings.HasPrefix(dir, home) || !exists(filepath.Join(dir, "commands", "slice.md")) {
 		t.Errorf("%q, %v", dir, err)
 	}
-	if dir, err = e.talkPlugin(talk{name: "no-such", root: t.TempDir()}, a); err == nil || !strings.Contains(err.Error(), "/gl:no-such") {
+	if dir, err = talkPlugin(app, talk{name: "no-such", root: t.TempDir()}, a); err == nil || !strings.Contains(err.Error(), "/gl:no-such") {
 		t.Errorf("%q, %v", dir, err)
 	}
 	for _, environ := range [][]string{nil, {"HOME=."}, {"HOME=" + home, "XDG_CACHE_HOME=relative"}} {
-		e := &env{environ: environ}
-		if dir, err := e.talkPlugin(talk{name: "slice", root: t.TempDir()}, a); err == nil {
+		app := &cmdutil.App{Environ: environ}
+		if dir, err := talkPlugin(app, talk{name: "slice", root: t.TempDir()}, a); err == nil {
 			t.Errorf("%q: unpacked into %s", environ, dir)
 		}
 	}

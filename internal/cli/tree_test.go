@@ -9,15 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/shellwords"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"greenlight/internal/agent"
 )
 
 // commandTree is all commands that people see, the root and the topics of help among them.
 func commandTree() (root *cobra.Command, all []*cobra.Command) {
-	root = newRoot(newEnv(strings.NewReader(""), nil, nil, nil))
+	root = newRoot(cmdutil.NewApp(strings.NewReader(""), nil, nil, nil))
 	root.InitDefaultHelpCmd()
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -106,10 +107,10 @@ func exampleWords(line string) ([]string, error) {
 		case quote == 0 && (line[i] == '"' || line[i] == '\''):
 			quote = line[i]
 		case quote == 0 && ends:
-			return agent.SplitWords(line[:i])
+			return shellwords.Split(line[:i])
 		}
 	}
-	return agent.SplitWords(line)
+	return shellwords.Split(line)
 }
 
 // Values that gl knows are completed, whichever command takes them.
@@ -184,10 +185,16 @@ func TestEnvironmentIsDocumented(t *testing.T) {
 func TestDidYouMean(t *testing.T) {
 	root := projectOf(t, everyClass)
 	for line, want := range map[string]string{
-		"stauts":                      "did you mean state or status?",
-		"stauts --json":               "did you mean state or status?",
+		"stauts":                      "did you mean status?",
+		"stauts --json":               "did you mean status?",
+		"ls":                          "did you mean gl status?",
+		"ps":                          "did you mean gl status?",
+		"run S-1":                     "did you mean gl slice?",
+		"show S-1":                    "did you mean gl state show?",
+		"kill S-1":                    "did you mean gl stop?",
+		"rm S-1":                      "delete its file and its entry in GRAPH.json",
 		"state shwo S-1":              "did you mean show?",
-		"settings modle x y":          "did you mean model or mode?",
+		"settings modle x y":          "did you mean model?",
 		"status --jsno":               "did you mean --json?",
 		"graph --format txet":         "did you mean text?",
 		"slice --runner porcess":      "did you mean process?",
@@ -204,7 +211,7 @@ func TestDidYouMean(t *testing.T) {
 	} {
 		var stdout, stderr strings.Builder
 		code := Main(context.Background(), append([]string{"-C", root}, strings.Fields(line)...), strings.NewReader(""), &stdout, &stderr, nil)
-		if code == exitOK || !strings.Contains(stderr.String(), want) {
+		if code == cmdutil.ExitOK || !strings.Contains(stderr.String(), want) {
 			t.Errorf("gl %s: exit code %d, %q: want %q", line, code, stderr.String(), want)
 		}
 	}

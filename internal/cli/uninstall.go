@@ -5,12 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/install"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 )
 
-func newUninstall(e *env) *cobra.Command {
+func newUninstall(app *cmdutil.App) *cobra.Command {
 	var o placeFlags
 	var dryRun bool
 	c := &cobra.Command{
@@ -22,16 +23,16 @@ projects (.greenlight) is never touched.
 
 Exit codes: 0 taken out, or nothing was installed; 1 it failed; 2 wrong usage.`,
 		Example: "  gl uninstall --local\n  gl uninstall --global --agent codex --dry-run",
-		Args:    args(cobra.NoArgs),
-		RunE:    func(c *cobra.Command, _ []string) error { return runUninstall(c.Context(), e, o, dryRun) },
+		Args:    cmdutil.Args(cobra.NoArgs),
+		RunE:    func(c *cobra.Command, _ []string) error { return runUninstall(c.Context(), app, o, dryRun) },
 	}
 	o.add(c)
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and do nothing")
 	return c
 }
 
-func runUninstall(ctx context.Context, e *env, o placeFlags, dryRun bool) error {
-	t, err := o.target(ctx, e, "uninstall")
+func runUninstall(ctx context.Context, app *cmdutil.App, o placeFlags, dryRun bool) error {
+	t, err := o.target(ctx, app, "uninstall")
 	if err != nil {
 		return err
 	}
@@ -39,26 +40,26 @@ func runUninstall(ctx context.Context, e *env, o placeFlags, dryRun bool) error 
 	if err != nil {
 		return err
 	}
-	where := sanitize.Text(e.short(t.Dir()))
+	where := sanitize.Text(short(app, t.Dir()))
 	for _, s := range r.Steps {
-		if s.Do == install.Remove && !dryRun && !e.verbose {
+		if s.Do == install.Remove && !dryRun && !app.IO.Verbose {
 			continue
 		}
-		line := string(s.Do) + " " + e.short(t.Path(s.Path))
+		line := string(s.Do) + " " + short(app, t.Path(s.Path))
 		if s.Note != "" {
 			line += ": " + s.Note
 		}
-		e.print("%s\n", sanitize.Text(line))
+		app.IO.Printf("%s\n", sanitize.Text(line))
 	}
 	switch {
 	case !r.Found:
-		e.print("Nothing of gl is installed for %s in %s\n", t.Agent, where)
+		app.IO.Printf("Nothing of gl is installed for %s in %s\n", t.Agent, where)
 	case dryRun:
-		e.print("Would change %s in %s\n", plan.Count(r.Changed(), "file"), where)
+		app.IO.Printf("Would change %s in %s\n", plan.Count(r.Changed(), "file"), where)
 	default:
-		e.print("Took gl out of %s (%s)\n", where, plan.Count(r.Changed(), "file"))
+		app.IO.Printf("Took gl out of %s (%s)\n", where, plan.Count(r.Changed(), "file"))
 		if left := t.Backups(); left != "" {
-			e.message("copies of what you had changed are left in %s", e.short(left))
+			app.IO.Message("copies of what you had changed are left in %s", short(app, left))
 		}
 	}
 	return nil

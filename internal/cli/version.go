@@ -4,30 +4,32 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"greenlight/internal/cli/cmdutil"
+
 	"github.com/spf13/cobra"
 )
 
 // Version is set when a release is built (-ldflags "-X greenlight/internal/cli.Version=1.2.3").
 var Version = "dev"
 
-func newVersion(e *env) *cobra.Command {
+func newVersion(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
 		Long:    "Print gl's version, the commit it was built from, and with which Go and for what.\n\nExit codes: 0 printed; 2 wrong usage.",
 		Example: "  gl version\n  gl version --json",
-		Args:    args(cobra.NoArgs),
+		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
 			v := versionInfo()
 			if asJSON {
-				return e.json(v)
+				return app.IO.JSON(v)
 			}
-			e.print("gl %s", v.Version)
+			app.IO.Printf("gl %s", v.Version)
 			if v.Commit != nil {
-				e.print(" (%s)", *v.Commit)
+				app.IO.Printf(" (%s)", *v.Commit)
 			}
-			e.print(" %s %s\n", v.Go, v.Platform)
+			app.IO.Printf(" %s %s\n", v.Go, v.Platform)
 			return nil
 		},
 	}

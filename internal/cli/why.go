@@ -9,13 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 )
 
-func newWhy(e *env) *cobra.Command {
+func newWhy(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "why [id]",
@@ -27,18 +28,18 @@ Exit codes: 0 told; 1 there is no such slice, or no project; 2 wrong usage.`,
 		Example: `  gl why
   gl why S-07
   gl why S-07 --json | jq -r '.slices[0].next[]'`,
-		Args:              args(cobra.MaximumNArgs(1)),
-		ValidArgsFunction: e.completeFirstID,
+		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: app.CompleteFirstID,
 		RunE: func(_ *cobra.Command, a []string) error {
-			return runWhy(e, append(a, "")[0], asJSON)
+			return runWhy(app, append(a, "")[0], asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c
 }
 
-func runWhy(e *env, id string, asJSON bool) error {
-	pr, err := e.project()
+func runWhy(app *cmdutil.App, id string, asJSON bool) error {
+	pr, err := app.Project()
 	if err != nil {
 		return err
 	}
@@ -51,11 +52,11 @@ func runWhy(e *env, id string, asJSON bool) error {
 		}
 	}
 	if id != "" {
-		return whyID(e, views, plans, id, asJSON, now)
+		return whyID(app, views, plans, id, asJSON, now)
 	}
 	doc := whyDoc{SchemaVersion: 1, Hold: plans[0].Hold, Slices: []whySlice{}}
 	for i, p := range plans {
-		e.warn(p)
+		app.Warn(p)
 		if asJSON {
 			if err := doc.add(views[i], p, unfinished(p), now); err != nil {
 				return err
@@ -63,18 +64,18 @@ func runWhy(e *env, id string, asJSON bool) error {
 			continue
 		}
 		if len(plans) > 1 {
-			e.print("%s\n", e.paint(bold, views[i].System().Name))
+			app.IO.Printf("%s\n", app.IO.Paint(term.Bold, views[i].System().Name))
 		}
-		whyAll(e, p, unfinished(p), now)
+		whyAll(app, p, unfinished(p), now)
 	}
 	if asJSON {
-		return e.json(doc)
+		return app.IO.JSON(doc)
 	}
 	return nil
 }
 
 // whyID tells about one item: of the system that counts or, where that has none of the name, of another.
-func whyID(e *env, views []*project.Project, plans []*plan.Plan, id string, asJSON bool, now time.Time) error {
+func whyID(app *cmdutil.App, views []*project.Project, plans []*plan.Plan, id string, asJSON bool, now time.Time) error {
 	at := 0
 	for i, p := range plans {
 		if p.State(id) != nil {
@@ -82,18 +83,18 @@ func whyID(e *env, views []*project.Project, plans []*plan.Plan, id string, asJS
 			break
 		}
 	}
-	id, err := e.resolve(plans[at], id)
+	id, err := app.Resolve(plans[at], id)
 	switch {
 	case err != nil:
 		return err
 	case !asJSON:
-		return whyOne(e, views[at], plans[at], id, now)
+		return whyOne(app, views[at], plans[at], id, now)
 	}
 	doc := whyDoc{SchemaVersion: 1, Hold: plans[at].Hold, Slices: []whySlice{}}
 	if err := doc.add(views[at], plans[at], []string{id}, now); err != nil {
 		return err
 	}
-	return e.json(doc)
+	return app.IO.JSON(doc)
 }
 
 // unfinished lists the slices that aren't done, those nearest to it first.
@@ -102,28 +103,28 @@ func unfinished(p *plan.Plan) []string {
 }
 
 // whyAll gives a line for each slice.
-func whyAll(e *env, p *plan.Plan, ids []string, now time.Time) {
+func whyAll(app *cmdutil.App, p *plan.Plan, ids []string, now time.Time) {
 	switch {
 	case p.Total == 0:
-		e.print("there are no %ss yet\n", p.Snapshot.Noun)
+		app.IO.Printf("there are no %ss yet\n", p.Snapshot.Noun)
 		return
 	case len(ids) == 0 && p.Total == 1:
-		e.print("the only %s is done\n", p.Snapshot.Noun)
+		app.IO.Printf("the only %s is done\n", p.Snapshot.Noun)
 		return
 	case len(ids) == 0:
-		e.print("all %d %ss are done\n", p.Total, p.Snapshot.Noun)
+		app.IO.Printf("all %d %ss are done\n", p.Total, p.Snapshot.Noun)
 		return
 	}
 	if p.Hold != nil {
-		e.print("held %s\n", heldText(p.Hold, now))
+		app.IO.Printf("held %s\n", heldText(p.Hold, now))
 	}
 	for _, id := range ids {
-		e.print("%s\n", term.Wrap(sanitize.Line(p.Why(id, now).String()), e.width(), 2))
+		app.IO.Printf("%s\n", term.Wrap(sanitize.Line(p.Why(id, now).String()), app.IO.Width(), 2))
 	}
 }
 
 // whyOne tells all about one slice.
-func whyOne(e *env, pr *project.Project, p *plan.Plan, id string, now time.Time) error {
+func whyOne(app *cmdutil.App, pr *project.Project, p *plan.Plan, id string, now time.Time) error {
 	recs, err := lastAttempts(pr.Runs, []string{id})
 	if err != nil {
 		return err
@@ -131,18 +132,18 @@ func whyOne(e *env, pr *project.Project, p *plan.Plan, id string, now time.Time)
 	r := p.Why(id, now)
 	next := helpful(p, r, now)
 	r.Next = nil
-	e.print("%s\n", term.Wrap(sanitize.Line(r.String()), e.width(), 2))
+	app.IO.Printf("%s\n", term.Wrap(sanitize.Line(r.String()), app.IO.Width(), 2))
 	if p.Hold != nil && r.State == "ready" {
-		e.print("held %s\n", heldText(p.Hold, now))
+		app.IO.Printf("held %s\n", heldText(p.Hold, now))
 	}
 	for i, hop := range p.Hops(id, now) {
-		e.print("%s%s\n", strings.Repeat("  ", i+1), sanitize.Line(hop))
+		app.IO.Printf("%s%s\n", strings.Repeat("  ", i+1), sanitize.Line(hop))
 	}
 	for _, rec := range recs[id] {
-		e.print("%s\n", term.Wrap("  "+sanitize.Line(attemptText(p.State(id), rec, now)), e.width(), 4))
+		app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Line(attemptText(p.State(id), rec, now)), app.IO.Width(), 4))
 	}
 	for _, command := range next {
-		e.print("Run %s\n", sanitize.Text(command))
+		app.IO.Printf("Run %s\n", sanitize.Text(command))
 	}
 	return nil
 }

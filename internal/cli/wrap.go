@@ -4,11 +4,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
 )
 
-func newWrap(e *env) *cobra.Command {
+func newWrap(app *cmdutil.App) *cobra.Command {
 	var o taskOptions
-	return o.flags(e, &cobra.Command{
+	return o.flags(app, &cobra.Command{
 		Use:   "wrap [boundary]",
 		Short: "Put contracts and locking tests around existing code",
 		Long: `Have an agent put contracts and locking tests around one boundary of existing code: /gl:wrap BOUNDARY. Without a boundary
@@ -21,7 +22,7 @@ twice.`,
 				return err
 			}
 			t.Beside = attempt.Others
-			return anywhere(c.Context(), e, t, "boundary", o)
+			return anywhere(c.Context(), app, t, "boundary", o)
 		},
 	})
 }

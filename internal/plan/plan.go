@@ -90,6 +90,19 @@ func (p *Plan) IDs() []string {
 	return ids
 }
 
+// Milestones are the milestones that items belong to, in the order of the items.
+func (p *Plan) Milestones() []string {
+	var list []string
+	seen := map[string]bool{"": true}
+	for i := range p.States {
+		if m := p.States[i].Milestone; !seen[m] {
+			seen[m] = true
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
 type scope struct {
 	milestone string
 	ids       map[string]bool

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/jsonedit"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/shellwords"
 )
 
 // A Config is what .greenlight/config.json says about running agents; the defaults where it says nothing.
@@ -171,7 +171,7 @@ func words(raw json.RawMessage, to *[]string) error {
 	if json.Unmarshal(raw, &s) != nil {
 		return errors.New("must be a string or a list of strings")
 	}
-	list, err := agent.SplitWords(s)
+	list, err := shellwords.Split(s)
 	if err != nil {
 		return fmt.Errorf("can't be split into words (%w)", err)
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/jsonedit"
+	"greenlight/internal/shellwords"
 )
 
 // A knownSetting is a key that gl, or the commands that ship with it, read.
@@ -185,7 +185,7 @@ func agentValue(name, text string) (json.RawMessage, error) {
 		return nil, badSetting("parallel.agents.%s: the name of an agent can't have a dot here", name)
 	}
 	if isCommand && !strings.HasPrefix(string(raw), "[") {
-		words, err := agent.SplitWords(text)
+		words, err := shellwords.Split(text)
 		if err != nil {
 			return nil, badSetting("parallel.agents.%s.command can't be split into words (%v)", name, err)
 		}

@@ -1,24 +1,40 @@
-// Package suggest finds the word that was probably meant. It holds the one measure that all "did you mean" share.
+// Package suggest finds the word that was probably meant. It is the one measure behind every "did you mean".
 package suggest
 
 import "strings"
 
-// Match returns the known word that word was probably meant to be: the same in another case, one that it begins, or the
-// nearest within two edits and with fewer edits than half its letters. "" for none.
+// Match returns the known word that word was probably meant to be: one that it begins, or the nearest within two edits
+// and with fewer edits than half its letters. Of words that are equally near, one with the same first letter and the
+// same length wins: people swap letters more often than they leave them out. "" if there is none.
 func Match(word string, known []string) string {
-	best, least := "", 3
+	best, least := "", 3*rank
 	for _, k := range known {
 		if len(word) > 3 && strings.HasPrefix(k, word) {
 			return k
 		}
-		if d := Distance(strings.ToLower(word), strings.ToLower(k)); d < least && 2*d < len(k) {
+		d := Distance(strings.ToLower(word), strings.ToLower(k))
+		if 2*d >= len(k) {
+			continue
+		}
+		d *= rank
+		if k[0] != word[0] {
+			d += 2
+		}
+		if len(k) != len(word) {
+			d++
+		}
+		if d < least {
 			best, least = k, d
 		}
 	}
 	return best
 }
 
-// Distance is how many bytes must be changed, put in, left out, or swapped with their neighbour to make b of a.
+// rank is more than all that decides between words of the same distance.
+const rank = 4
+
+// Distance is the number of bytes that must be changed, inserted, deleted or swapped with their neighbor to turn a
+// into b (optimal string alignment).
 func Distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

@@ -10,7 +10,7 @@ func TestMatch(t *testing.T) {
 	known := []string{"max", "watch", "cursor-agent", "codex", "crash"}
 	for word, want := range map[string]string{
 		"wach": "watch", "wathc": "watch", "WATCH": "watch", "cursor": "cursor-agent", "cras": "crash",
-		"mx": "max", "zzz": "", "": "", "hello": "",
+		"crahs": "crash", "mx": "max", "zzz": "", "": "", "hello": "",
 	} {
 		if got := Match(word, known); got != want {
 			t.Errorf("Match(%q) = %q, want %q", word, got, want)

@@ -1,22 +1,24 @@
 package term
 
-// A Color is the SGR parameter of a color or style; Paint applies it.
+// A Color is the SGR parameter of a color or style; Paint applies it. The empty Color changes nothing.
 type Color string
 
 const (
 	Bold   Color = "1"
+	Dim    Color = "2"
 	Red    Color = "31"
 	Green  Color = "32"
 	Yellow Color = "33"
 	Blue   Color = "34"
 	Violet Color = "35"
 	Gray   Color = "90"
+	Orange Color = "38;5;208"
 )
 
 // Paint puts sanitized text into a color.
 func (c Color) Paint(text string) string {
-	if text == "" {
-		return ""
+	if text == "" || c == "" {
+		return text
 	}
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }

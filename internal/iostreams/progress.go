@@ -1,4 +1,4 @@
-package cli
+package iostreams
 
 import (
 	"fmt"
@@ -12,41 +12,41 @@ import (
 	xterm "golang.org/x/term"
 )
 
-// progressAfter is how long something may take without a word.
+// progressAfter is how long work may take before the line appears.
 const progressAfter = time.Second
 
-// A progress is one line on stderr that says what takes so long. It comes after a second, on a terminal alone, and goes
-// when the work is done. The nil one says nothing.
-type progress struct {
+// Progress is one line on stderr that says what is taking so long. It appears after a second, only on a terminal, and
+// disappears when the work is done. A nil Progress shows nothing.
+type Progress struct {
 	screen *os.File
 	timer  *time.Timer
 
 	mu    sync.Mutex
 	text  string
-	late  bool // the second is over
+	late  bool // progressAfter has passed
 	shown bool
 	over  bool
 }
 
-// progress tells that something has begun; done must be called when it has ended.
-func (e *env) progress(text string) *progress {
-	screen, ok := e.err.(*os.File)
-	if !ok || !isTerminal(screen) || e.getenv("TERM") == "dumb" {
+// Progress announces work that may take long; Done must be called when it has ended.
+func (s *Streams) Progress(text string) *Progress {
+	screen, ok := s.Err.(*os.File)
+	if !ok || !IsTerminal(screen) || s.environ.Get("TERM") == "dumb" {
 		return nil
 	}
-	p := &progress{screen: screen, text: text}
+	p := &Progress{screen: screen, text: text}
 	p.timer = time.AfterFunc(progressAfter, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.late = true
 		p.draw()
 	})
-	e.busy = p
+	s.busy = p
 	return p
 }
 
-// step changes what is said.
-func (p *progress) step(text string) {
+// Step changes the text.
+func (p *Progress) Step(text string) {
 	if p == nil {
 		return
 	}
@@ -56,8 +56,8 @@ func (p *progress) step(text string) {
 	p.draw()
 }
 
-// clear takes the line away, for a message that stays.
-func (p *progress) clear() {
+// Clear removes the line to make room for a message that stays.
+func (p *Progress) Clear() {
 	if p == nil {
 		return
 	}
@@ -69,19 +69,19 @@ func (p *progress) clear() {
 	}
 }
 
-// done takes the line away for good.
-func (p *progress) done() {
+// Done removes the line for good.
+func (p *Progress) Done() {
 	if p == nil {
 		return
 	}
 	p.timer.Stop()
-	p.clear()
+	p.Clear()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.over = true
 }
 
-func (p *progress) draw() {
+func (p *Progress) draw() {
 	if !p.late || p.over {
 		return
 	}

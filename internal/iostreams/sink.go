@@ -1,4 +1,4 @@
-package cli
+package iostreams
 
 import (
 	"errors"
@@ -7,9 +7,9 @@ import (
 	"io/fs"
 )
 
-// A sink is where print and json write: stdout, or the pager before it. It remembers the first write that failed, so
-// that no command need look at each: a report that didn't arrive isn't a success. A reader that went away is none of its
-// business: the Go runtime ends a program that writes into a closed stdout by SIGPIPE, as every Unix filter ends.
+// A sink is where data goes: stdout, or the pager in front of it. It remembers the first write that failed, so that no
+// command has to check each write: a report that didn't arrive is not a success. A reader that went away needs no
+// handling: the Go runtime ends a program that writes to a closed stdout with SIGPIPE, as every Unix filter ends.
 type sink struct {
 	w     io.Writer
 	pager *pager
@@ -23,7 +23,7 @@ func (s *sink) Write(p []byte) (int, error) {
 	}
 	n, err := w.Write(p)
 	if err == nil {
-		return n, nil // also after a failure: a disk that was full needn't stay so all night
+		return n, nil // also after a failure: a full disk may not stay full all night
 	}
 	if s.err == nil {
 		var path *fs.PathError

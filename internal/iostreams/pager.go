@@ -1,4 +1,4 @@
-package cli
+package iostreams
 
 import (
 	"bytes"
@@ -6,80 +6,65 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
-	"unicode/utf8"
 
-	"github.com/spf13/cobra"
+	"greenlight/internal/shellwords"
+	"greenlight/internal/term"
+
 	xterm "golang.org/x/term"
-
-	"greenlight/internal/agent"
 )
 
-// paged sends a reading command's text through the pager, unless one of these flags is given: --json, --compact, and
-// those with which the command shows what is only coming yet.
-func paged(e *env, c *cobra.Command, live ...string) *cobra.Command {
-	run := c.RunE
-	c.RunE = func(c *cobra.Command, a []string) error {
-		for _, name := range append(live, "json", "compact") {
-			if c.Flags().Changed(name) {
-				return run(c, a)
-			}
-		}
-		return e.page(func() error { return run(c, a) })
-	}
-	return c
-}
-
-// page runs f, and shows what it prints in a pager where that is longer than the screen.
-func (e *env) page(f func() error) error {
-	p := e.newPager()
-	if p == nil || e.data.pager != nil {
+// Page runs f, and shows what it prints in a pager if that is longer than the screen.
+func (s *Streams) Page(f func() error) error {
+	p := s.newPager()
+	if p == nil || s.data.pager != nil {
 		return f()
 	}
-	e.data.pager = p
+	s.data.pager = p
 	err := f()
-	e.data.pager = nil
-	if flushed := p.close(); flushed != nil && e.data.err == nil {
-		e.data.err = flushed
+	s.data.pager = nil
+	if flushed := p.close(); flushed != nil && s.data.err == nil {
+		s.data.err = flushed
 	}
 	return err
 }
 
-// newPager is the pager that the environment asks for; nil where none is wanted, or stdout is no terminal of a person.
-func (e *env) newPager() *pager {
-	screen := e.terminal()
-	if screen == nil || e.noPager || e.inside() {
+// newPager is the pager that the environment asks for; nil if none is wanted or stdout is not a terminal.
+func (s *Streams) newPager() *pager {
+	screen := s.Terminal()
+	if screen == nil || s.NoPager {
 		return nil
 	}
-	command, set := e.lookupEnv("GL_PAGER")
+	command, set := s.environ.Lookup("GL_PAGER")
 	if !set {
-		command, set = e.lookupEnv("PAGER")
+		command, set = s.environ.Lookup("PAGER")
 	}
 	if !set {
 		command = "less"
 	}
-	argv, err := agent.SplitWords(command)
+	argv, err := shellwords.Split(command)
 	if err != nil || len(argv) == 0 || argv[0] == "cat" {
 		return nil
 	}
 	if argv[0], err = exec.LookPath(argv[0]); err != nil {
-		e.detail("no pager: %v", err)
+		s.Detail("no pager: %v", err)
 		return nil
 	}
-	p := &pager{argv: argv, env: e.environ, screen: screen, errs: e.err}
+	p := &pager{argv: argv, env: s.environ, screen: screen, errs: s.Err}
 	if p.columns, p.rows, err = xterm.GetSize(int(screen.Fd())); err != nil || p.rows < 2 || p.columns < 1 {
 		return nil
 	}
 	// As git does: less ends by itself where the text is short, shows colours, and leaves the text on the screen.
 	for _, usual := range [][2]string{{"LESS", "FRX"}, {"LV", "-c"}} {
-		if _, set := e.lookupEnv(usual[0]); !set {
+		if _, set := s.environ.Lookup(usual[0]); !set {
 			p.env = append(p.env[:len(p.env):len(p.env)], usual[0]+"="+usual[1])
 		}
 	}
 	return p
 }
 
-// A pager holds a text back until it is longer than the screen, and then starts the program that shows it.
+// A pager holds text back until it is longer than the screen, and then starts the program that shows it.
 type pager struct {
 	argv    []string
 	env     []string
@@ -91,7 +76,7 @@ type pager struct {
 	held    bytes.Buffer
 	started *exec.Cmd
 	pipe    io.WriteCloser
-	quit    bool // the person has seen enough
+	quit    bool // the person has quit the program
 	plain   bool // the program couldn't be started
 	signals chan os.Signal
 }
@@ -151,28 +136,11 @@ func (p *pager) close() error {
 	return nil
 }
 
-// height is how many rows of a screen the text fills. Escape sequences take no columns.
+// height is the number of rows that the text fills on a screen with so many columns.
 func height(text []byte, columns int) int {
 	rows := 0
 	for line := range bytes.Lines(text) {
-		rows += 1 + max(0, columnsOf(line)-1)/columns
+		rows += 1 + max(0, term.Width(strings.TrimRight(string(line), "\r\n"))-1)/columns
 	}
 	return rows
-}
-
-// columnsOf is how many columns a line takes, its line end and colours left out.
-func columnsOf(line []byte) int {
-	n := 0
-	for line = bytes.TrimRight(line, "\r\n"); len(line) > 0; {
-		if line[0] == '\x1b' {
-			if end := bytes.IndexByte(line, 'm'); end > 0 {
-				line = line[end+1:]
-				continue
-			}
-		}
-		_, size := utf8.DecodeRune(line)
-		line = line[size:]
-		n++
-	}
-	return n
 }

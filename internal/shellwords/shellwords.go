@@ -1,4 +1,6 @@
-package agent
+// Package shellwords splits a command line into words and quotes words for one, by POSIX shell rules without any
+// expansion. Nothing is ever run through a shell.
+package shellwords
 
 import (
 	"errors"
@@ -6,10 +8,10 @@ import (
 	"strings"
 )
 
-// SplitWords splits s into words as a POSIX shell does: at blanks, tabs and newlines, with single quotes, double quotes
+// Split splits s into words as a POSIX shell does: at blanks, tabs and newlines, with single quotes, double quotes
 // and backslashes. Nothing is expanded, nothing is a comment, and no character is an operator: $, *, # and | stand for
 // themselves. The error names the quote that isn't closed by its byte, counted from 1.
-func SplitWords(s string) ([]string, error) {
+func Split(s string) ([]string, error) {
 	if strings.IndexByte(s, 0) >= 0 {
 		return nil, errors.New("a NUL byte can't be part of a command line")
 	}
@@ -23,7 +25,7 @@ func SplitWords(s string) ([]string, error) {
 	return w.words, nil
 }
 
-// A splitter is in the middle of SplitWords, between two quoted parts.
+// A splitter is in the middle of Split, between two quoted parts.
 type splitter struct {
 	in     string
 	pos    int
@@ -111,4 +113,21 @@ func (w *splitter) escape() error {
 
 func (w *splitter) unbalanced(kind string, at int) error {
 	return fmt.Errorf("the %s quote at byte %d of %q isn't closed", kind, at+1, w.in)
+}
+
+// Join is argv as one could type it into a shell.
+func Join(argv []string) string {
+	words := make([]string, len(argv))
+	for i, a := range argv {
+		words[i] = Quote(a)
+	}
+	return strings.Join(words, " ")
+}
+
+// Quote puts a word into single quotes unless a shell reads it as one literal word anyway.
+func Quote(word string) string {
+	if word != "" && !strings.ContainsAny(word, " \t\n\"'`$&|;<>()*?[]{}~#!\\") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -1,4 +1,4 @@
-package agent
+package shellwords
 
 import (
 	"slices"
@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestSplitWords(t *testing.T) {
+func TestSplit(t *testing.T) {
 	for _, tt := range []struct {
 		in   string
 		want []string
@@ -28,7 +28,7 @@ func TestSplitWords(t *testing.T) {
 		{"é\u00a0ü", []string{"é\u00a0ü"}},
 		{"a\rb", []string{"a\rb"}},
 	} {
-		got, err := SplitWords(tt.in)
+		got, err := Split(tt.in)
 		if err != nil || !slices.Equal(got, tt.want) {
 			t.Errorf("%q: %q, %v; want %q", tt.in, got, err, tt.want)
 		}
@@ -41,7 +41,7 @@ func TestSplitWords(t *testing.T) {
 		"a\x00b":  "NUL",
 		`'a' "b'`: "the double quote at byte 5",
 	} {
-		if got, err := SplitWords(in); err == nil || !strings.Contains(err.Error(), want) {
+		if got, err := Split(in); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %q, %v; want an error with %q", in, got, err, want)
 		}
 	}
@@ -78,19 +78,19 @@ func TestSplitUndoesQuote(t *testing.T) {
 			line.WriteString(quoteWord(t, w))
 			line.WriteString(rapid.SampledFrom([]string{" ", "\n", "\t  "}).Draw(t, "gap"))
 		}
-		got, err := SplitWords(line.String())
+		got, err := Split(line.String())
 		if err != nil || !slices.Equal(got, words) {
 			t.Fatalf("%q: %q, %v; want %q", line.String(), got, err, words)
 		}
 	})
 }
 
-func FuzzSplitWords(f *testing.F) {
+func FuzzSplit(f *testing.F) {
 	for _, s := range []string{"", "a b", `"a b" 'c'`, `\`, `'`, `"\"`, "a\\\nb", "\x00", "--x=\"y z\""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		words, err := SplitWords(s)
+		words, err := Split(s)
 		if err != nil {
 			if words != nil {
 				t.Errorf("%q: words %q beside the error %v", s, words, err)
@@ -101,7 +101,7 @@ func FuzzSplitWords(f *testing.F) {
 		for _, w := range words {
 			line = append(line, "'"+strings.ReplaceAll(w, "'", `'\''`)+"'")
 		}
-		if again, err := SplitWords(strings.Join(line, " ")); err != nil || !slices.Equal(again, words) {
+		if again, err := Split(strings.Join(line, " ")); err != nil || !slices.Equal(again, words) {
 			t.Errorf("%q: %q, quoted and split again %q, %v", s, words, again, err)
 		}
 	})

@@ -1,0 +1,214 @@
+// Package cmdutil is what the commands of gl share: the App they run in, exit codes, argument checks and completion.
+package cmdutil
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/environ"
+	"greenlight/internal/iostreams"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/slice"
+)
+
+// An App is one command line: its streams, its environment and its global flags. Commands are made from it; what they
+// call gets the streams or the values it needs.
+type App struct {
+	IO      *iostreams.Streams
+	Environ environ.Environ
+
+	DirFlag     string // -C
+	ContextFlag string // --context
+	SystemFlag  string // --system
+}
+
+// NewApp returns an App that reads no flag yet.
+func NewApp(in io.Reader, out, err io.Writer, env []string) *App {
+	return &App{IO: iostreams.New(in, out, err, env), Environ: env}
+}
+
+// Contexts are the values of --context.
+func Contexts() []string { return []string{"shell", "claude"} }
+
+// CheckGlobals checks the values of the global flags.
+func (app *App) CheckGlobals() error {
+	if app.ContextFlag != "" && !slices.Contains(Contexts(), app.ContextFlag) {
+		return Usage("--context must be %s", MustBe(app.ContextFlag, Contexts()))
+	}
+	if app.DirFlag != "" {
+		if info, err := os.Stat(app.DirFlag); err != nil || !info.IsDir() {
+			return Usage("-C %s: no such directory", app.DirFlag)
+		}
+	}
+	return nil
+}
+
+// Getenv returns a variable of the environment, "" when it is unset.
+func (app *App) Getenv(key string) string { return app.Environ.Get(key) }
+
+// Dir is the directory to work from.
+func (app *App) Dir() (string, error) {
+	if app.DirFlag != "" {
+		return filepath.Abs(app.DirFlag)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", fmt.Errorf("%w: change to an existing directory, or use -C DIR (%w)", ErrGone, err)
+	}
+	return dir, nil
+}
+
+// ErrGone means that the current directory has been removed.
+var ErrGone = errors.New("the current directory is gone")
+
+// agentMarks are the variables that agents set for their child processes: Claude Code, codex, Gemini CLI, opencode, and
+// gl itself.
+func agentMarks() []string {
+	return []string{"CLAUDECODE", "CLAUDE_CODE", "CODEX_THREAD_ID", "GEMINI_CLI", "OPENCODE", "GL_SESSION"}
+}
+
+// Inside says whether an agent called gl.
+func (app *App) Inside() bool {
+	switch app.ContextFlag {
+	case "shell":
+		return false
+	case "claude":
+		return true
+	}
+	return slices.ContainsFunc(agentMarks(), func(name string) bool { return app.Getenv(name) != "" })
+}
+
+// Confirm asks a person a yes-or-no question; the answer is no inside an agent or without a terminal.
+func (app *App) Confirm(question string) bool { return !app.Inside() && app.IO.Confirm(question) }
+
+// Page shows what f prints in a pager if that is longer than the screen; never inside an agent, which can't quit it.
+func (app *App) Page(f func() error) error {
+	if app.Inside() {
+		return f()
+	}
+	return app.IO.Page(f)
+}
+
+// Project opens the project of the working directory.
+func (app *App) Project() (*project.Project, error) { return app.open(project.Open) }
+
+// AnyProject is Project for commands that also work where there is no state and only tasks have run.
+func (app *App) AnyProject() (*project.Project, error) { return app.open(project.OpenRuns) }
+
+func (app *App) open(open func(root string) (*project.Project, error)) (*project.Project, error) {
+	dir, err := app.Dir()
+	if err != nil {
+		return nil, err
+	}
+	root, err := project.Find(dir, app.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	pr, err := open(root)
+	if err != nil || app.SystemFlag == "" {
+		return pr, err
+	}
+	if !slices.Contains(pr.Keys(), app.SystemFlag) {
+		return nil, Usage("--system must be one that %s uses: %s", root, MustBe(app.SystemFlag, pr.Keys()))
+	}
+	return pr.View(app.SystemFlag), nil
+}
+
+// Greenlight opens the project for a command that is only about Greenlight's own slices.
+func (app *App) Greenlight() (*project.Project, error) {
+	pr, err := app.Project()
+	if err == nil && pr.Slices == nil {
+		return nil, fmt.Errorf("%s keeps its state in %s, and this command is about Greenlight's slices: use gl status, gl slice or %s here",
+			pr.Root, pr.System().Name, pr.System().Command)
+	}
+	return pr, err
+}
+
+// Slice opens a Greenlight project and finds the slice that a person means by id.
+func (app *App) Slice(id string) (*project.Project, string, error) {
+	pr, err := app.Greenlight()
+	if err != nil {
+		return nil, "", err
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return nil, "", err
+	}
+	id, err = app.Resolve(p, id)
+	return pr, id, err
+}
+
+// Resolve finds the item that a person means by id, and prints a note when it isn't spelled that way.
+func (app *App) Resolve(p *plan.Plan, id string) (string, error) {
+	if attempt.IsTask(id) {
+		return "", fmt.Errorf("%s is a task, not a slice: gl logs, gl debug and gl stop take tasks", id)
+	}
+	match, note, err := slice.Resolve(id, p.IDs())
+	if err != nil {
+		return "", cmp.Or[error](otherSystem(p, id), nounError{err, p.Snapshot.Noun})
+	}
+	if note != "" {
+		app.IO.Message("%s", note)
+	}
+	return match, nil
+}
+
+// A nounError is an error about slices in the words of a system that calls them something else.
+type nounError struct {
+	err  error
+	noun string
+}
+
+func (w nounError) Error() string { return strings.Replace(w.err.Error(), "slice", w.noun, 1) }
+func (w nounError) Unwrap() error { return w.err }
+
+// otherSystem names the other system of the project that has an item with that id; nil if none has.
+func otherSystem(p *plan.Plan, id string) error {
+	pr, err := project.Open(p.Snapshot.Root)
+	if err != nil {
+		return nil
+	}
+	for _, v := range pr.Views() {
+		if q, err := v.Plan(time.Now(), v.Options()); err == nil && q.Snapshot.Format != p.Snapshot.Format && q.State(id) != nil {
+			return fmt.Errorf("%s is a %s of %s: add --system %s", id, q.Snapshot.Noun, v.System().Name, v.System().Key)
+		}
+	}
+	return nil
+}
+
+// Warn prints the warnings of a plan to stderr, one line each.
+func (app *App) Warn(p *plan.Plan) {
+	for _, w := range p.Warnings {
+		app.IO.Message("warning: %s", WarningText(w))
+	}
+}
+
+// WarningText is a warning with its path, unless the message has it.
+func WarningText(w plan.Warning) string {
+	if w.Path == "" || strings.Contains(w.Message, w.Path) {
+		return w.Message
+	}
+	return w.Path + ": " + w.Message
+}
+
+// Self is the path of this program, for starting wrappers and agents with. On Linux it names the very file that runs,
+// which stays right when gl is replaced during a drain.
+func Self() (string, error) {
+	if _, err := os.Stat("/proc/self/exe"); err == nil {
+		return "/proc/self/exe", nil
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return "", errors.Join(errors.New("gl can't find its own program"), err)
+	}
+	return path, nil
+}

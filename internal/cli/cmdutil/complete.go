@@ -1,0 +1,119 @@
+package cmdutil
+
+import (
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
+)
+
+// CompleteWords completes the first argument of a command from a fixed list.
+func CompleteWords(words ...string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(have) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// CompleteFlag completes a flag's values. It panics if the command has no such flag.
+func CompleteFlag(c *cobra.Command, flag string, values func() []string) {
+	err := c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return values(), cobra.ShellCompDirectiveNoFileComp
+	})
+	if err != nil {
+		panic(err)
+	}
+}
+
+// CompleteFirst completes one word, and nothing after it.
+func CompleteFirst(words cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(have) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return words(c, have, word)
+	}
+}
+
+// CompleteIDs completes the ids of items, with their names.
+func (app *App) CompleteIDs(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+	return app.CompleteSome((*plan.Plan).IDs)(c, have, word)
+}
+
+// CompleteFirstID completes one id, and nothing after it.
+func (app *App) CompleteFirstID(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+	return CompleteFirst(app.CompleteIDs)(c, have, word)
+}
+
+// CompleteSome completes the ids that pick chooses, with their names, each once.
+func (app *App) CompleteSome(pick func(*plan.Plan) []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+		p := app.planToComplete()
+		if p == nil {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var ids []string
+		for _, id := range pick(p) {
+			if !slices.Contains(have, id) {
+				ids = append(ids, cobra.CompletionWithDesc(id, sanitize.Line(p.State(id).Name)))
+			}
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// planToComplete is the project's plan, nil where there is none: completion reports no errors.
+func (app *App) planToComplete() *plan.Plan {
+	pr, err := app.Project()
+	if err != nil {
+		return nil
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return nil
+	}
+	return p
+}
+
+// Complete completes with a function that needs the App.
+func (app *App) Complete(f func(*App, *cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)) cobra.CompletionFunc {
+	return func(c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
+		return f(app, c, have, word)
+	}
+}
+
+// Agents completes --agent.
+func (app *App) Agents() []string {
+	if pr, err := app.Project(); err == nil {
+		return agent.Names(pr.Config.Agents)
+	}
+	return agent.Names(nil)
+}
+
+// Systems completes --system with those by which this project keeps its state.
+func (app *App) Systems() []string {
+	pr, err := app.Project()
+	if err != nil {
+		return nil
+	}
+	return pr.Keys()
+}
+
+// Milestones completes --milestone.
+func (app *App) Milestones() []string {
+	p := app.planToComplete()
+	if p == nil {
+		return nil
+	}
+	list := p.Milestones()
+	for i, m := range list {
+		list[i] = sanitize.Text(m)
+	}
+	return list
+}

@@ -1,0 +1,67 @@
+package cmdutil
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/iostreams"
+	"greenlight/internal/sanitize"
+)
+
+// The exit codes; each command's help names those it can return.
+const (
+	ExitOK      = 0
+	ExitFailed  = 1
+	ExitUsage   = 2
+	ExitClaimed = 3
+	ExitMissing = 127
+	ExitSignal  = 128 // plus the signal's number
+)
+
+// ExitHelp is the paragraph of a command's help that lists all exit codes.
+const ExitHelp = `
+Exit codes: 0 done; 1 it failed, or slices are left that aren't done; 2 wrong usage; 3 claimed by another session;
+127 the agent's program is not on PATH; 130, 143 interrupted.`
+
+// An ExitError carries an exit code. A nil Err has been printed already.
+type ExitError struct {
+	Code int
+	Err  error
+}
+
+func (e *ExitError) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+func (e *ExitError) Unwrap() error { return e.Err }
+
+// Usage is an error in how a command was called.
+func Usage(format string, a ...any) error { return &ExitError{ExitUsage, fmt.Errorf(format, a...)} }
+
+// Taken is a refusal because another session has the slice.
+func Taken(format string, a ...any) error { return &ExitError{ExitClaimed, fmt.Errorf(format, a...)} }
+
+// Exit prints an error unless it has been printed, and maps it to its exit code, here and nowhere else.
+func Exit(io *iostreams.Streams, err error) int {
+	var exit *ExitError
+	var admit *attempt.AdmitError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &exit) && exit.Err == nil:
+		return exit.Code
+	}
+	fmt.Fprintf(io.Err, "gl: %s\n", sanitize.Text(strings.TrimSpace(err.Error())))
+	switch {
+	case exit != nil:
+		return exit.Code
+	case errors.As(err, &admit) && admit.Taken:
+		return ExitClaimed
+	}
+	return ExitFailed
+}

@@ -1,0 +1,130 @@
+// Package iostreams is standard input, output and error as commands use them: printing, messages, JSON documents, the
+// pager, progress, questions, and what the terminal can do. It knows nothing of Greenlight.
+package iostreams
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	xterm "golang.org/x/term"
+
+	"greenlight/internal/environ"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
+)
+
+// Streams are the streams of one command line. As an io.Writer it writes to stdout, through the pager when there is one.
+type Streams struct {
+	In  io.Reader
+	Out io.Writer // stdout itself: to ask what it is, and to pass to child processes
+	Err io.Writer
+
+	NoColor bool // --no-color
+	NoPager bool // --no-pager
+	Verbose bool // --verbose
+
+	environ environ.Environ
+	data    sink
+	busy    *Progress
+}
+
+// New returns streams that look TERM, NO_COLOR, PAGER and the like up in environ.
+func New(in io.Reader, out, err io.Writer, environ environ.Environ) *Streams {
+	return &Streams{In: in, Out: out, Err: err, environ: environ, data: sink{w: out}}
+}
+
+// Write writes to stdout. The first error is remembered: see WriteError.
+func (s *Streams) Write(p []byte) (int, error) { return s.data.Write(p) }
+
+// WriteError is the first write to stdout that failed, nil if none did.
+func (s *Streams) WriteError() error { return s.data.err }
+
+// Printf writes to stdout. Text that comes from files must have passed package sanitize.
+func (s *Streams) Printf(format string, a ...any) { fmt.Fprintf(s, format, a...) }
+
+// PrintText writes text from a file to stdout, sanitized and ending in a newline.
+func (s *Streams) PrintText(text string) error {
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	_, err := io.WriteString(s, sanitize.Text(text))
+	return err
+}
+
+// Message writes one line to stderr, sanitized.
+func (s *Streams) Message(format string, a ...any) {
+	s.busy.Clear()
+	fmt.Fprintln(s.Err, sanitize.Text(fmt.Sprintf(format, a...)))
+}
+
+// Detail is a message that only --verbose shows, with the time.
+func (s *Streams) Detail(format string, a ...any) {
+	if s.Verbose {
+		s.Message(time.Now().Format("15:04:05.000")+" "+format, a...)
+	}
+}
+
+// IsTerminal says whether stream is a terminal.
+func IsTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && xterm.IsTerminal(int(f.Fd()))
+}
+
+// Terminal returns stdout when it is a terminal whose cursor can be moved, otherwise nil. Whether it may be colored is
+// a separate question: see Colors.
+func (s *Streams) Terminal() *os.File {
+	if !IsTerminal(s.Out) || s.environ.Get("TERM") == "dumb" {
+		return nil
+	}
+	return s.Out.(*os.File)
+}
+
+// Interactive says whether both stdin and stdout are terminals.
+func (s *Streams) Interactive() bool { return IsTerminal(s.In) && IsTerminal(s.Out) }
+
+// Width is the number of columns of stdout; 0 when it is not a terminal, where lines may have any length.
+func (s *Streams) Width() int {
+	f, ok := s.Out.(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := xterm.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// Paint puts sanitized text into a color if colors are on.
+func (s *Streams) Paint(c term.Color, text string) string {
+	if !s.Colors() {
+		return text
+	}
+	return c.Paint(text)
+}
+
+// Colors says whether text may be colored. JSON documents never are.
+func (s *Streams) Colors() bool { return s.ColorsOn(IsTerminal(s.Out)) }
+
+// ColorsOn is Colors for an output other than stdout, which can show colors or not.
+func (s *Streams) ColorsOn(capable bool) bool {
+	return !s.NoColor && term.ColorWanted(s.environ.Get, capable)
+}
+
+// Confirm asks a yes-or-no question; the answer is no when stdin or stderr is not a terminal.
+func (s *Streams) Confirm(question string) bool {
+	if !IsTerminal(s.In) || !IsTerminal(s.Err) {
+		return false
+	}
+	fmt.Fprintf(s.Err, "%s [y/N] ", strings.TrimSpace(question))
+	line, _ := bufio.NewReader(s.In).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return true
+	}
+	return false
+}
