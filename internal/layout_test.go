@@ -18,6 +18,8 @@ var layers = []string{
 	"greenlight/internal/claudetest", // for tests alone: it stands above all that could import it
 	"greenlight/cmd/gl",
 	"greenlight/internal/cli",
+	"greenlight/internal/cli/sw",
+	"greenlight/internal/cli/gsd",
 	"greenlight/internal/cli/cmdutil",
 	"greenlight/internal/iostreams",
 	"greenlight/content",
@@ -42,6 +44,7 @@ var layers = []string{
 	"greenlight/internal/sanitize",
 	"greenlight/internal/shellwords",
 	"greenlight/internal/environ",
+	"greenlight/internal/jsondoc",
 	"greenlight/internal/suggest",
 	"greenlight/internal/statedir",
 	"greenlight/internal/proc",
@@ -70,6 +73,8 @@ var face = map[string]bool{
 	"greenlight/cmd/gl":               true,
 	"greenlight/internal/cli":         true,
 	"greenlight/internal/cli/cmdutil": true,
+	"greenlight/internal/cli/gsd":     true,
+	"greenlight/internal/cli/sw":      true,
 	"greenlight/internal/iostreams":   true, // x/term
 	"greenlight/internal/drain":       true, // fsnotify, in the watch loop
 	"greenlight/internal/term":        true, // x/ansi, for widths

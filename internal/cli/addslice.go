@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
 	"greenlight/internal/tracker"
@@ -90,7 +91,7 @@ func runAdd(ctx context.Context, app *cmdutil.App, o addOptions) error {
 	}
 	app.IO.Message("%s", addedText(o, added))
 	if o.json {
-		return app.IO.JSON(addDoc{1, added.ID, o.Name, orEmpty(added.Deps), added.File, added.Graph})
+		return app.IO.JSON(addDoc{1, added.ID, o.Name, jsondoc.OrEmpty(added.Deps), added.File, added.Graph})
 	}
 	app.IO.Printf("%s\n", added.ID)
 	return nil

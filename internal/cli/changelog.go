@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 )
@@ -83,7 +84,7 @@ func runChangelog(app *cmdutil.App, o changelogOptions) error {
 		}
 	}
 	if o.json {
-		c.Since = known(o.since)
+		c.Since = jsondoc.OrNull(o.since)
 		return app.IO.JSON(c)
 	}
 	if len(c.Milestones)+len(c.Quick) == 0 {

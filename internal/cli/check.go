@@ -8,6 +8,7 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/install"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 )
@@ -140,12 +141,12 @@ func haveCommands(ctx context.Context, app *cmdutil.App) (bool, error) {
 }
 
 func newCheckDoc(states []*install.State, shadowed []string) *checkDoc {
-	doc := &checkDoc{SchemaVersion: 1, Version: Version, Places: []checkPlace{}, Shadowed: orEmpty(shadowed)}
+	doc := &checkDoc{SchemaVersion: 1, Version: Version, Places: []checkPlace{}, Shadowed: jsondoc.OrEmpty(shadowed)}
 	count, same := 0, true
 	for _, st := range states {
 		p := checkPlace{Agent: st.Target.Agent, Scope: string(st.Target.Scope), Dir: st.Target.Dir(), Installed: st.Installed,
-			Complete: st.Complete, Files: st.Files, Memory: orNil(st.Memory), MemoryMode: orNil(st.Mode), Hooks: st.Hooks, StatusLine: st.Line,
-			Differences: []checkDifference{}, Loose: orEmpty(st.Loose)}
+			Complete: st.Complete, Files: st.Files, Memory: jsondoc.OrNull(st.Memory), MemoryMode: jsondoc.OrNull(st.Mode), Hooks: st.Hooks, StatusLine: st.Line,
+			Differences: []checkDifference{}, Loose: jsondoc.OrEmpty(st.Loose)}
 		if st.Installed {
 			p.Version = &st.Version
 			count++

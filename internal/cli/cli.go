@@ -17,6 +17,8 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/cli/gsd"
+	"greenlight/internal/cli/sw"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/runner"
 )
@@ -131,7 +133,7 @@ func commandGroups(app *cmdutil.App, root *cobra.Command) []commandGroup {
 		{"session", "Session:", list{newPause(app), newResume(app)}},
 		{"files", "State, for slash commands and scripts:",
 			list{newState(app), newAddSlice(app), newMigrate(app), newSettings(app), newDoctor(app)}},
-		{"siblings", "Sibling formats:", list{newSpecwright(app), newGsd(app)}},
+		{"siblings", "Sibling formats:", list{sw.New(app), gsd.New(app)}},
 		{groupAdmin, "Admin:", list{newInstall(app), newUninstall(app), newCheck(app), newHook(app), newRef(app), newDemo(app),
 			newCompletion(app, root), newVersion(app)}},
 	}

@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
@@ -55,14 +56,14 @@ func (x *debugging) project(ctx context.Context) (*debugProject, error) {
 	s, _ := x.pr.Settings() // of a file that can't be read there is a warning already
 	for _, set := range s.List() {
 		if set.File {
-			d.Settings = append(d.Settings, settingItem{set.Key, orNull(set.Value), known(sourceOf(set))})
+			d.Settings = append(d.Settings, settingItem{set.Key, orNull(set.Value), jsondoc.OrNull(sourceOf(set))})
 		}
 	}
 	holder, err := durable.Holder(x.pr.Runs.LeaderLock())
 	if err != nil {
 		return nil, err
 	}
-	d.Drain = known(holder)
+	d.Drain = jsondoc.OrNull(holder)
 	live, _, err := x.pr.Runs.Live() // bad records are warnings of the plan
 	if err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func (x *debugging) project(ctx context.Context) (*debugProject, error) {
 		d.Attempts = append(d.Attempts, newDebugAttempt(r))
 	}
 	for _, w := range x.p.Warnings {
-		d.Warnings = append(d.Warnings, statusWarning{known(w.Path), w.Message})
+		d.Warnings = append(d.Warnings, statusWarning{jsondoc.OrNull(w.Path), w.Message})
 	}
 	return d, nil
 }
@@ -92,7 +93,7 @@ func (x *debugging) tools(ctx context.Context) []debugTool {
 	if v.Commit != nil {
 		version += " " + *v.Commit
 	}
-	list := []debugTool{{Name: "gl", Program: known("gl"), Version: known(version)}}
+	list := []debugTool{{Name: "gl", Program: jsondoc.OrNull("gl"), Version: jsondoc.OrNull(version)}}
 	if path, err := os.Executable(); err == nil {
 		list[0].Path = &path
 	}
@@ -103,7 +104,7 @@ func (x *debugging) tools(ctx context.Context) []debugTool {
 }
 
 func newTool(program, version string) debugTool {
-	t := debugTool{Name: program, Program: known(program), Version: known(version)}
+	t := debugTool{Name: program, Program: jsondoc.OrNull(program), Version: jsondoc.OrNull(version)}
 	if path, err := exec.LookPath(program); err == nil {
 		t.Path = &path
 	}
@@ -122,14 +123,14 @@ func (x *debugging) agentTool(ctx context.Context) debugTool {
 	if err != nil {
 		return t
 	}
-	t.Program = known(a.Program)
+	t.Program = jsondoc.OrNull(a.Program)
 	path, err := exec.LookPath(a.Program)
 	if err != nil {
 		return t
 	}
 	t.Path = &path
 	if a.Install != "" {
-		t.Version = known(programVersion(ctx, path, agent.ScrubEnv(x.app.Environ)))
+		t.Version = jsondoc.OrNull(programVersion(ctx, path, agent.ScrubEnv(x.app.Environ)))
 	}
 	return t
 }

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"greenlight/internal/git"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
@@ -69,7 +70,7 @@ func (x *debugging) slice(id string) (*debugSlice, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &debugSlice{ID: id, Name: st.Name, File: known(st.File), Class: st.Class, Corrupt: known(st.Corrupt),
+	s := &debugSlice{ID: id, Name: st.Name, File: jsondoc.OrNull(st.File), Class: st.Class, Corrupt: jsondoc.OrNull(st.Corrupt),
 		Fields: map[string]string{}, Why: newWhySlice(x.pr, x.p, id, recs[id], x.now), Files: []string{}, Contracts: []debugContract{}}
 	if st.Corrupt == "" {
 		if s.order, err = fieldsOf(x.pr, st); err != nil {
@@ -88,15 +89,15 @@ func (x *debugging) slice(id string) (*debugSlice, error) {
 	if len(recs[id]) > 0 {
 		last := recs[id][0]
 		s.Log = &debugLog{Attempt: last.N, File: relative(x.pr.Root, x.pr.Runs.LogPath(id, last.N)),
-			Lines: orEmpty(logEnd(x.pr, last, debugLines))}
+			Lines: jsondoc.OrEmpty(logEnd(x.pr, last, debugLines))}
 	}
 	return s, x.body(s)
 }
 
 func (x *debugging) claim(st *plan.State) *debugClaim {
-	c := &debugClaim{Session: known(st.Session), Stale: st.Stale}
+	c := &debugClaim{Session: jsondoc.OrNull(st.Session), Stale: st.Stale}
 	if st.Session != "" {
-		c.Holder = known(x.pr.Runs.Holder(st.ID, st.Session))
+		c.Holder = jsondoc.OrNull(x.pr.Runs.Holder(st.ID, st.Session))
 	}
 	if !st.Changed.IsZero() {
 		changed := st.Changed.UTC()
@@ -203,16 +204,16 @@ func hasWord(s, word string) bool {
 
 // git asks git, of a slice about its files.
 func (x *debugging) git(ctx context.Context, id string, files []string) debugGit {
-	g := debugGit{Paths: orEmpty(files), Commits: []git.Commit{}, Dirty: []string{}, Tags: []git.Tag{}}
+	g := debugGit{Paths: jsondoc.OrEmpty(files), Commits: []git.Commit{}, Dirty: []string{}, Tags: []git.Tag{}}
 	fail := func(err error) debugGit {
-		g.Error = known(sanitize.Line(err.Error()))
+		g.Error = jsondoc.OrNull(sanitize.Line(err.Error()))
 		return g
 	}
 	branch, err := git.Branch(ctx, x.pr.Root)
 	if err != nil {
 		return fail(err)
 	}
-	g.Branch = known(branch)
+	g.Branch = jsondoc.OrNull(branch)
 	commits, err := git.Log(ctx, x.pr.Root, 5, files...)
 	if err != nil {
 		return fail(err)

@@ -7,6 +7,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/term"
@@ -82,13 +83,13 @@ func (x *debugging) taskRecords(id string, n int) ([]*attempt.Record, error) {
 func (x *debugging) task(id string, recs []*attempt.Record) *debugTask {
 	t := &debugTask{ID: id, Attempts: []debugTaskAttempt{}}
 	for _, r := range recs {
-		a := debugTaskAttempt{whyAttempt: newWhyAttempt(r), Prompt: r.Prompt, Summary: known(r.Summary)}
+		a := debugTaskAttempt{whyAttempt: newWhyAttempt(r), Prompt: r.Prompt, Summary: jsondoc.OrNull(r.Summary)}
 		if r.Phase != plan.Settled {
-			a.Process = known(r.State().String())
+			a.Process = jsondoc.OrNull(r.State().String())
 		}
 		t.Attempts = append(t.Attempts, a)
 	}
 	t.Log = &debugLog{Attempt: recs[0].N, File: relative(x.pr.Root, x.pr.Runs.LogPath(id, recs[0].N)),
-		Lines: orEmpty(logEnd(x.pr, recs[0], debugLines))}
+		Lines: jsondoc.OrEmpty(logEnd(x.pr, recs[0], debugLines))}
 	return t
 }

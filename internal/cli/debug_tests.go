@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/shellwords"
@@ -39,7 +40,7 @@ func (x *debugging) testCommand() debugTests {
 	set, err := s.Get("test.command")
 	var command string
 	if err == nil && json.Unmarshal(set.Value, &command) == nil {
-		t.Command = known(command)
+		t.Command = jsondoc.OrNull(command)
 	}
 	return t
 }
@@ -54,7 +55,7 @@ func (t *debugTests) run(ctx context.Context, app *cmdutil.App, root string, liv
 		err = noShell(words)
 	}
 	if err != nil {
-		t.Error = known(err.Error())
+		t.Error = jsondoc.OrNull(err.Error())
 		return
 	}
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
@@ -73,14 +74,14 @@ func (t *debugTests) run(ctx context.Context, app *cmdutil.App, root string, liv
 	out.flush()
 	seconds := math.Round(time.Since(begun).Seconds()*1000) / 1000
 	if cmd.ProcessState == nil {
-		t.Error = known(err.Error())
+		t.Error = jsondoc.OrNull(err.Error())
 		return
 	}
 	t.Ran, t.Seconds = true, &seconds
 	if code := cmd.ProcessState.ExitCode(); code >= 0 {
 		t.ExitCode = &code
 	} else {
-		t.Error = known(cmd.ProcessState.String())
+		t.Error = jsondoc.OrNull(cmd.ProcessState.String())
 	}
 }
 

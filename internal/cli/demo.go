@@ -14,6 +14,7 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/iostreams"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/project"
 	"greenlight/internal/tmux"
 )
@@ -106,7 +107,7 @@ func writeDemo(dir string) (string, error) {
 	for i, s := range demoSlices {
 		id := fmt.Sprintf("S-%02d", i+1)
 		deps := strings.FieldsFunc(s.deps, func(r rune) bool { return r == ',' })
-		graph.Slices[id] = entry{s.name, orEmpty(deps)}
+		graph.Slices[id] = entry{s.name, jsondoc.OrEmpty(deps)}
 		text := fmt.Sprintf("---\nid: %s\nstatus: pending\nstep: none\nmilestone: demo\nstarted:\nupdated:\ntests: 0\nsecurity_tests: 0\nsession:\ndeps: %s\n---\n\n# %s: %s\n",
 			id, s.deps, id, s.name)
 		if err := os.WriteFile(filepath.Join(slices, id+".md"), []byte(text), 0o644); err != nil {

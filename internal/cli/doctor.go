@@ -10,6 +10,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -61,7 +62,7 @@ type finding struct {
 
 // found makes a finding; an empty path or help is none.
 func found(severity, path, message, help string) finding {
-	return finding{Severity: severity, Path: orNil(path), Message: message, Help: orNil(help)}
+	return finding{Severity: severity, Path: jsondoc.OrNull(path), Message: message, Help: jsondoc.OrNull(help)}
 }
 
 // of says which slice the finding is about.

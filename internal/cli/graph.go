@@ -10,6 +10,7 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/graphview"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 	"greenlight/internal/tracker"
@@ -158,13 +159,13 @@ type graphEdge struct {
 }
 
 func newGraphDoc(g *graphview.Graph, milestone string) graphDoc {
-	doc := graphDoc{SchemaVersion: 1, Milestone: known(milestone), Nodes: []graphNode{}, Edges: []graphEdge{},
-		CriticalPath: orEmpty(g.Critical), Cycles: g.Cycles, Missing: orEmpty(g.Missing)}
+	doc := graphDoc{SchemaVersion: 1, Milestone: jsondoc.OrNull(milestone), Nodes: []graphNode{}, Edges: []graphEdge{},
+		CriticalPath: jsondoc.OrEmpty(g.Critical), Cycles: g.Cycles, Missing: jsondoc.OrEmpty(g.Missing)}
 	if doc.Cycles == nil {
 		doc.Cycles = [][]string{}
 	}
 	for _, n := range g.Nodes {
-		doc.Nodes = append(doc.Nodes, graphNode{n.ID, n.Name, n.State, n.Layer, orEmpty(n.Deps), n.Critical})
+		doc.Nodes = append(doc.Nodes, graphNode{n.ID, n.Name, n.State, n.Layer, jsondoc.OrEmpty(n.Deps), n.Critical})
 	}
 	for _, ed := range g.Edges {
 		doc.Edges = append(doc.Edges, graphEdge(ed))

@@ -224,10 +224,3 @@ func findHandoff(root, id, named string) (file, text string, err error) {
 	}
 	return "", "", nil
 }
-
-func orNil(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}

@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -75,7 +76,7 @@ func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	noteGitRoot(ctx, app, root)
 	noteSystems(app, root)
 	if o.json {
-		return app.IO.JSON(initDoc{SchemaVersion: 1, Root: root, Files: s.files(), Slices: orEmpty(s.ids)})
+		return app.IO.JSON(initDoc{SchemaVersion: 1, Root: root, Files: s.files(), Slices: jsondoc.OrEmpty(s.ids)})
 	}
 	app.IO.Printf("Made .greenlight in %s: %s, %s\n", root, plan.Count(len(s.ids), "slice"), strings.Join(s.files(), ", "))
 	app.IO.Printf("Next: %s\n", s.next())

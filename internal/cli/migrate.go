@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/slice"
@@ -66,7 +67,7 @@ func runMigrate(ctx context.Context, app *cmdutil.App, dryRun, asJSON bool) erro
 		app.IO.Message("warning: %s", w)
 	}
 	if asJSON {
-		doc := migrateDoc{1, dryRun, !already, m.Slices, orEmpty(m.Files), nil, m.Decisions, orEmpty(m.Warnings)}
+		doc := migrateDoc{1, dryRun, !already, m.Slices, jsondoc.OrEmpty(m.Files), nil, m.Decisions, jsondoc.OrEmpty(m.Warnings)}
 		if m.Backup != "" {
 			doc.Backup = &m.Backup
 		}

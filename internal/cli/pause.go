@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -217,7 +218,7 @@ func resume(ctx context.Context, app *cmdutil.App, pr *project.Project, st *plan
 	}
 	if asJSON {
 		doc := newPauseDoc(st)
-		doc.Paused, doc.PausedAt, doc.File, doc.Text = marked, orNil(mark.PausedAt), orNil(file), orNil(text)
+		doc.Paused, doc.PausedAt, doc.File, doc.Text = marked, jsondoc.OrNull(mark.PausedAt), jsondoc.OrNull(file), jsondoc.OrNull(text)
 		err = app.IO.JSON(doc)
 	} else {
 		err = app.IO.PrintText(text)

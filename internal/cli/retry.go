@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -122,10 +123,10 @@ func (d *retryDoc) retryAll(ctx context.Context, app *cmdutil.App, pr *project.P
 func (d *retryDoc) add(id string, was plan.State, err error) {
 	s := retrySlice{ID: id, Changed: err == nil}
 	if err != nil && !errors.Is(err, errAvailable) {
-		s.Error = known(err.Error())
+		s.Error = jsondoc.OrNull(err.Error())
 	}
 	if a := was.Attempt; a != nil && !a.Open() {
-		s.Attempt, s.Outcome, s.Detail = &a.N, &a.Outcome, known(a.Detail)
+		s.Attempt, s.Outcome, s.Detail = &a.N, &a.Outcome, jsondoc.OrNull(a.Detail)
 	}
 	d.Slices = append(d.Slices, s)
 }

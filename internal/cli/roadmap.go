@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/gsd"
 	"greenlight/internal/iostreams"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -175,7 +176,7 @@ func milestonesOf(p *plan.Plan, r roadmap) []roadmapMilestone {
 	for _, m := range r.milestones {
 		if _, twice := at[m.name]; !twice {
 			at[m.name] = len(list)
-			list = append(list, roadmapMilestone{Name: known(m.name), Status: known(m.status)})
+			list = append(list, roadmapMilestone{Name: jsondoc.OrNull(m.name), Status: jsondoc.OrNull(m.status)})
 		}
 	}
 	for i := range p.States {
@@ -185,7 +186,7 @@ func milestonesOf(p *plan.Plan, r roadmap) []roadmapMilestone {
 		if !ok {
 			n = len(list)
 			at[name] = n
-			list = append(list, roadmapMilestone{Name: known(name)})
+			list = append(list, roadmapMilestone{Name: jsondoc.OrNull(name)})
 		}
 		list[n].Total++
 		if st.Class == plan.Done {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -205,7 +206,7 @@ func runSettingsGet(app *cmdutil.App, key string, asJSON bool) error {
 		app.IO.Message("warning: %s; the default counts", set.Wrong)
 	}
 	if asJSON {
-		return app.IO.JSON(settingDoc{1, key, orNull(set.Value), known(sourceOf(set))})
+		return app.IO.JSON(settingDoc{1, key, orNull(set.Value), jsondoc.OrNull(sourceOf(set))})
 	}
 	if set.Value == nil {
 		return fmt.Errorf("%s isn't set, and has no default", key)
@@ -306,13 +307,13 @@ func newSettingsDoc(s *project.Settings, warnings []plan.Warning) settingsDoc {
 	doc := settingsDoc{SchemaVersion: 1, File: configPath, Profiles: s.Profiles(),
 		Settings: []settingItem{}, Models: []settingModel{}, Warnings: []statusWarning{}}
 	for _, set := range s.List() {
-		doc.Settings = append(doc.Settings, settingItem{set.Key, orNull(set.Value), known(sourceOf(set))})
+		doc.Settings = append(doc.Settings, settingItem{set.Key, orNull(set.Value), jsondoc.OrNull(sourceOf(set))})
 	}
 	for _, m := range s.Models() {
-		doc.Models = append(doc.Models, settingModel{m.Role, known(m.Model), known(modelSource(m))})
+		doc.Models = append(doc.Models, settingModel{m.Role, jsondoc.OrNull(m.Model), jsondoc.OrNull(modelSource(m))})
 	}
 	for _, w := range warnings {
-		doc.Warnings = append(doc.Warnings, statusWarning{known(w.Path), w.Message})
+		doc.Warnings = append(doc.Warnings, statusWarning{jsondoc.OrNull(w.Path), w.Message})
 	}
 	return doc
 }

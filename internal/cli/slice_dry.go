@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -109,16 +110,8 @@ type dryRunDoc struct {
 }
 
 func dryDoc(p *plan.Plan, launch, command []string) dryRunDoc {
-	return dryRunDoc{SchemaVersion: 1, Ready: orEmpty(p.Ready), Running: orEmpty(p.Running), Blocked: orEmpty(p.Blocked),
-		WouldLaunch: orEmpty(launch), Command: orEmpty(command)}
-}
-
-// orEmpty makes a list that JSON shows as [] and not as null, which means unknown.
-func orEmpty(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
+	return dryRunDoc{SchemaVersion: 1, Ready: jsondoc.OrEmpty(p.Ready), Running: jsondoc.OrEmpty(p.Running), Blocked: jsondoc.OrEmpty(p.Blocked),
+		WouldLaunch: jsondoc.OrEmpty(launch), Command: jsondoc.OrEmpty(command)}
 }
 
 // shellLine is argv as one could type it into a shell, safe to print.

@@ -3,6 +3,7 @@ package cli
 import (
 	"time"
 
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 )
 
@@ -77,10 +78,10 @@ type statusWarning struct {
 func newStatusDoc(p *plan.Plan, milestone string) statusDoc {
 	s := p.Snapshot
 	doc := statusDoc{
-		SchemaVersion: 1, Format: s.Format, Root: s.Root, Milestone: known(milestone),
+		SchemaVersion: 1, Format: s.Format, Root: s.Root, Milestone: jsondoc.OrNull(milestone),
 		Total: p.Total, Done: p.Done, Slices: []statusSlice{},
-		Running: orEmpty(p.Running), Tasks: []statusTask{}, Ready: orEmpty(p.Ready), Blocked: []statusBlocked{},
-		Failed: orEmpty(p.Failed), Stalled: orEmpty(p.Stalled), Waiting: orEmpty(p.Waiting), Unknown: orEmpty(p.Unknown),
+		Running: jsondoc.OrEmpty(p.Running), Tasks: []statusTask{}, Ready: jsondoc.OrEmpty(p.Ready), Blocked: []statusBlocked{},
+		Failed: jsondoc.OrEmpty(p.Failed), Stalled: jsondoc.OrEmpty(p.Stalled), Waiting: jsondoc.OrEmpty(p.Waiting), Unknown: jsondoc.OrEmpty(p.Unknown),
 		Tests: statusTests{Passing: p.Tests, Failing: p.Failing, Security: p.Security},
 		Hold:  p.Hold, Warnings: []statusWarning{}, Others: []statusDoc{},
 	}
@@ -93,16 +94,16 @@ func newStatusDoc(p *plan.Plan, milestone string) statusDoc {
 		doc.Tasks = append(doc.Tasks, newStatusTask(t))
 	}
 	for _, id := range p.Blocked {
-		doc.Blocked = append(doc.Blocked, statusBlocked{id, orEmpty(p.State(id).Needs), p.Because(id)})
+		doc.Blocked = append(doc.Blocked, statusBlocked{id, jsondoc.OrEmpty(p.State(id).Needs), p.Because(id)})
 	}
 	for _, w := range p.Warnings {
-		doc.Warnings = append(doc.Warnings, statusWarning{known(w.Path), w.Message})
+		doc.Warnings = append(doc.Warnings, statusWarning{jsondoc.OrNull(w.Path), w.Message})
 	}
 	return doc
 }
 
 func newStatusTask(t plan.Task) statusTask {
-	doc := statusTask{ID: t.ID, N: t.Attempt.N, Text: known(t.Text), Agent: t.Attempt.Agent}
+	doc := statusTask{ID: t.ID, N: t.Attempt.N, Text: jsondoc.OrNull(t.Text), Agent: t.Attempt.Agent}
 	if !t.Attempt.Started.IsZero() {
 		doc.Started = &t.Attempt.Started
 	}
@@ -111,20 +112,12 @@ func newStatusTask(t plan.Task) statusTask {
 
 func newStatusSlice(st *plan.State, attempts int) statusSlice {
 	s := statusSlice{
-		ID: st.ID, Name: st.Name, Status: known(st.Status), Class: st.Class, Step: known(st.Step),
-		Milestone: known(st.Milestone), Deps: orEmpty(st.Deps), Needs: orEmpty(st.Needs), Session: known(st.Session),
-		Updated: known(st.Updated), Stale: st.Stale, Attempts: attempts,
+		ID: st.ID, Name: st.Name, Status: jsondoc.OrNull(st.Status), Class: st.Class, Step: jsondoc.OrNull(st.Step),
+		Milestone: jsondoc.OrNull(st.Milestone), Deps: jsondoc.OrEmpty(st.Deps), Needs: jsondoc.OrEmpty(st.Needs), Session: jsondoc.OrNull(st.Session),
+		Updated: jsondoc.OrNull(st.Updated), Stale: st.Stale, Attempts: attempts,
 	}
 	if st.Corrupt == "" {
 		s.Tests, s.SecurityTests = &st.Tests, &st.SecurityTests
 	}
 	return s
-}
-
-// known makes a text that JSON shows as null where there is none.
-func known(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -16,7 +16,6 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/gsd"
 	"greenlight/internal/iostreams"
-	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 )
 
@@ -200,9 +199,9 @@ const (
 )
 
 func (l statusBar) String() string {
-	model, middle, dir := clip(l.model, maxModel), clip(l.task+l.state, maxState), clip(l.dir, maxDir)
+	model, middle, dir := term.OneLine(l.model, maxModel), term.OneLine(l.task+l.state, maxState), term.OneLine(l.dir, maxDir)
 	if over := term.Width(model) + term.Width(middle) + term.Width(dir) + 2*term.Width(separator) + term.Width(" ██████████ 100%") - l.columns; l.columns > 0 && over > 0 {
-		middle = clip(middle, max(term.Width(middle)-over, 1))
+		middle = term.OneLine(middle, max(term.Width(middle)-over, 1))
 	}
 	middleColor := term.Dim
 	if l.task != "" {
@@ -247,21 +246,6 @@ func (l statusBar) meter() string {
 	}
 	cells := strings.Repeat("█", l.context/10) + strings.Repeat("░", 10-l.context/10)
 	return l.paint(color, fmt.Sprintf("%s %d%%", cells, l.context))
-}
-
-// clip makes text from a file one line of at most limit columns that a terminal may have.
-func clip(s string, limit int) string {
-	s = cutBytes(s, 8*limit)
-	s = sanitize.Text(strings.TrimSpace(strings.NewReplacer("\r\n", " ", "\n", " ", "\r", " ", "\t", " ").Replace(s)))
-	return term.Truncate(s, limit)
-}
-
-// cutBytes is the start of s, at most limit bytes and whole characters.
-func cutBytes(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "")
 }
 
 // maxTodos is how many bytes of a to-do list are read.

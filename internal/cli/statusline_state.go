@@ -21,7 +21,7 @@ import (
 func projectState(getenv func(string) string, dir string, compact bool) string {
 	position := func() string {
 		p, _ := gsd.ReadPosition(dir, getenv)
-		return positionText(p, compact)
+		return p.Line(compact)
 	}
 	root, err := project.Find(dir, getenv)
 	if err != nil {
@@ -45,13 +45,6 @@ func projectState(getenv func(string) string, dir string, compact bool) string {
 }
 
 const gsdFormat = "gsd"
-
-func positionText(p gsd.Position, compact bool) string {
-	if compact {
-		return p.Compact()
-	}
-	return p.String()
-}
 
 // stateOf is "18/36 done | 4 running | 1 needs you". In the place of the counts a Specwright project has its work:
 // "shop/cart building 1/3 | 1 running".

@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/drain"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -109,10 +110,10 @@ func (d *stopDoc) addDead(dead []*attempt.Record, ids []string, all bool) {
 func (d *stopDoc) add(was, final *attempt.Record, err error) {
 	s := stoppedSlice{ID: was.Slice, Attempt: was.N}
 	if final != nil {
-		s.Outcome, s.Detail = &final.Outcome, known(final.Detail)
+		s.Outcome, s.Detail = &final.Outcome, jsondoc.OrNull(final.Detail)
 	}
 	if err != nil {
-		s.Error = known(err.Error())
+		s.Error = jsondoc.OrNull(err.Error())
 	}
 	d.Slices = append(d.Slices, s)
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 	"greenlight/internal/slice"
@@ -241,7 +242,7 @@ func isField(line string) bool {
 
 // newChronicle puts the summaries in order.
 func newChronicle(all []summary, milestone string, since time.Time) *chronicle {
-	c := &chronicle{SchemaVersion: 1, Milestone: known(milestone), Milestones: []chronicleMilestone{}, Quick: []chronicleEntry{}}
+	c := &chronicle{SchemaVersion: 1, Milestone: jsondoc.OrNull(milestone), Milestones: []chronicleMilestone{}, Quick: []chronicleEntry{}}
 	groups := map[string][]summary{}
 	var quick []summary
 	for _, s := range all {
@@ -256,7 +257,7 @@ func newChronicle(all []summary, milestone string, since time.Time) *chronicle {
 	for _, name := range newestFirst(groups) {
 		group := groups[name]
 		sort.SliceStable(group, func(i, j int) bool { return plan.NaturalLess(group[i].entry.ID, group[j].entry.ID) })
-		c.Milestones = append(c.Milestones, chronicleMilestone{known(name), entriesOf(group)})
+		c.Milestones = append(c.Milestones, chronicleMilestone{jsondoc.OrNull(name), entriesOf(group)})
 	}
 	sort.SliceStable(quick, func(i, j int) bool { return quick[i].when.After(quick[j].when) })
 	c.Quick = append(c.Quick, entriesOf(quick)...)

@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/drain"
 	"greenlight/internal/git"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -200,7 +201,7 @@ func dryTask(app *cmdutil.App, j *job, t *attempt.Task, asJSON bool) error {
 		return err
 	}
 	doc := dryTaskDoc{SchemaVersion: 1, Task: attempt.TaskID(t.Name), Text: t.Text, Root: j.pr.Root, Format: j.pr.Tracker.Format(),
-		Taken: p.Taken, Max: j.max, Running: orEmpty(underWay(p)), Hold: p.Hold,
+		Taken: p.Taken, Max: j.max, Running: jsondoc.OrEmpty(underWay(p)), Hold: p.Hold,
 		Command: j.agent.Command(agent.Job{Prompt: t.Prompt, Dir: j.pr.Root, SessionID: "UUID", Slice: attempt.TaskID(t.Name),
 			Instructions: j.text})}
 	if asJSON {

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
 
 	"github.com/spf13/cobra"
 )
@@ -50,7 +51,7 @@ func versionInfo() versionDoc {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				v.Commit = known(s.Value[:12])
+				v.Commit = jsondoc.OrNull(s.Value[:12])
 			}
 		}
 	}

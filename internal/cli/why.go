@@ -10,6 +10,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -230,11 +231,11 @@ func (d *whyDoc) add(pr *project.Project, p *plan.Plan, ids []string, now time.T
 func newWhySlice(pr *project.Project, p *plan.Plan, id string, recs []*attempt.Record, now time.Time) whySlice {
 	r := p.Why(id, now)
 	s := whySlice{
-		System: pr.System().Key, ID: id, State: r.State, Cause: r.Cause, Needs: orEmpty(r.Needs), Root: known(r.Root),
-		Next: orEmpty(helpful(p, r, now)), Chain: []string{}, Attempts: []whyAttempt{},
+		System: pr.System().Key, ID: id, State: r.State, Cause: r.Cause, Needs: jsondoc.OrEmpty(r.Needs), Root: jsondoc.OrNull(r.Root),
+		Next: jsondoc.OrEmpty(helpful(p, r, now)), Chain: []string{}, Attempts: []whyAttempt{},
 	}
 	if r.Root != "" {
-		s.Because, s.Chain = known(p.Because(id)), p.WayOut(id)
+		s.Because, s.Chain = jsondoc.OrNull(p.Because(id)), p.WayOut(id)
 	}
 	for _, rec := range recs {
 		s.Attempts = append(s.Attempts, newWhyAttempt(rec))
@@ -244,7 +245,7 @@ func newWhySlice(pr *project.Project, p *plan.Plan, id string, recs []*attempt.R
 
 func newWhyAttempt(r *attempt.Record) whyAttempt {
 	a := whyAttempt{
-		N: r.N, Agent: r.Agent, Detail: known(r.Detail), Started: r.StartedAt, Ended: r.EndedAt,
+		N: r.N, Agent: r.Agent, Detail: jsondoc.OrNull(r.Detail), Started: r.StartedAt, Ended: r.EndedAt,
 		Turns: turnsOf(r), CostUSD: r.Cost(),
 	}
 	if r.Phase == plan.Settled {

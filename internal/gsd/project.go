@@ -22,6 +22,14 @@ type Position struct {
 	NoWorkstream bool // the project is divided into workstreams, and none is chosen
 }
 
+// Line is the status line's text for the position, in its short form or in full.
+func (p Position) Line(compact bool) string {
+	if compact {
+		return p.Compact()
+	}
+	return p.String()
+}
+
 // PositionOf reads the position from a STATE.md. What GSD's own status line reads comes out the same; what its patterns
 // stumble over (a byte order mark, comments and quotes in the progress block, a list or map in another form) is read as
 // it is meant.

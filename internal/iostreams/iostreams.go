@@ -13,6 +13,7 @@ import (
 	xterm "golang.org/x/term"
 
 	"greenlight/internal/environ"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 )
@@ -66,6 +67,15 @@ func (s *Streams) Detail(format string, a ...any) {
 	if s.Verbose {
 		s.Message(time.Now().Format("15:04:05.000")+" "+format, a...)
 	}
+}
+
+// JSON prints one document to stdout.
+func (s *Streams) JSON(v any) error {
+	text, err := jsondoc.Marshal(v, "  ")
+	if err == nil {
+		_, err = io.WriteString(s, text+"\n")
+	}
+	return err
 }
 
 // IsTerminal says whether stream is a terminal.

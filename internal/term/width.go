@@ -5,6 +5,8 @@ package term
 import (
 	"strings"
 
+	"greenlight/internal/sanitize"
+
 	"github.com/charmbracelet/x/ansi"
 )
 
@@ -20,3 +22,11 @@ func Cut(s string, width int) string { return ansi.Truncate(s, max(width, 0), ""
 
 // Pad fills s up with spaces to width columns. A wider s is returned unchanged.
 func Pad(s string, width int) string { return s + strings.Repeat(" ", max(width-Width(s), 0)) }
+
+// OneLine makes text from a file one safe line of at most width columns, without reading more of it than that needs.
+func OneLine(s string, width int) string {
+	if limit := 8 * width; len(s) > limit { // no character that takes a column is longer
+		s = strings.ToValidUTF8(s[:limit], "")
+	}
+	return Truncate(sanitize.Line(s), width)
+}

@@ -1,22 +1,14 @@
-package iostreams
+// Package jsondoc is what the JSON documents of gl share: null for what is unknown, [] for an empty list, and text that
+// a person can look at safely.
+package jsondoc
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"unicode"
 )
-
-// JSON prints one document to stdout.
-func (s *Streams) JSON(v any) error {
-	text, err := Marshal(v, "  ")
-	if err == nil {
-		_, err = io.WriteString(s, text+"\n")
-	}
-	return err
-}
 
 // Marshal is json.Marshal for output that a person may look at: <, > and & are not escaped, and characters that a
 // terminal may act on are.
@@ -41,4 +33,20 @@ func escapeInvisible(text string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// OrNull makes an empty string null.
+func OrNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// OrEmpty makes a nil list [] instead of null.
+func OrEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
 }

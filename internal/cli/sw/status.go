@@ -1,4 +1,4 @@
-package cli
+package sw
 
 import (
 	"fmt"
@@ -11,12 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/specwright"
+	"greenlight/internal/term"
 )
 
-func newSwStatus(s *swCaller) *cobra.Command {
+func newStatus(s *caller) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "status",
@@ -33,23 +35,23 @@ Exit codes: 0 shown; 1 there is no state, or it can't be read; 2 wrong usage.`,
 	return c
 }
 
-type swDoc struct {
+type statusDoc struct {
 	SchemaVersion int            `json:"schema_version"`
 	Root          string         `json:"root"`
 	File          string         `json:"file"`
 	Version       *string        `json:"version"`
 	Updated       *string        `json:"updated"`
-	Work          *swWork        `json:"work"`
-	Gates         []swGate       `json:"gates"`
+	Work          *workDoc       `json:"work"`
+	Gates         []gateDoc      `json:"gates"`
 	GatesMissing  []string       `json:"gates_missing"` // enabled, and without a verdict
-	Lock          *swLock        `json:"lock"`
-	Queue         []swUnit       `json:"queue"`
+	Lock          *lockDoc       `json:"lock"`
+	Queue         []unitDoc      `json:"queue"`
 	Drift         *string        `json:"drift"`
-	Next          swNext         `json:"next"`
+	Next          nextHint       `json:"next"`
 	Warnings      []plan.Warning `json:"warnings"`
 }
 
-type swWork struct {
+type workDoc struct {
 	ID          string   `json:"id"`
 	Description *string  `json:"description"`
 	Status      string   `json:"status"` // verbatim
@@ -61,7 +63,7 @@ type swWork struct {
 	Task        *string  `json:"current_task"`
 }
 
-type swGate struct {
+type gateDoc struct {
 	Name       string  `json:"name"`
 	Unit       *string `json:"unit"` // of files that keep gates by units
 	Status     string  `json:"status"`
@@ -75,7 +77,7 @@ type swGate struct {
 	Info       *int    `json:"info"`
 }
 
-type swLock struct {
+type lockDoc struct {
 	Skill      string  `json:"skill"`
 	Holder     *string `json:"holder"`
 	Since      *string `json:"since"` // verbatim
@@ -83,7 +85,7 @@ type swLock struct {
 	Stale      bool    `json:"stale"`
 }
 
-type swUnit struct {
+type unitDoc struct {
 	ID          string   `json:"id"`
 	Description *string  `json:"description"`
 	Status      string   `json:"status"` // verbatim
@@ -92,14 +94,14 @@ type swUnit struct {
 	Current     bool     `json:"current"`
 }
 
-type swNext struct {
+type nextHint struct {
 	Skill   string `json:"skill"`
 	Command string `json:"command"` // gl's, that belongs to it
 	Reason  string `json:"reason"`
 }
 
-// A swView is the state as it is shown, at one time.
-type swView struct {
+// A view is the state as it is shown, at one time.
+type view struct {
 	*specwright.State
 	root string
 	cfg  specwright.Config
@@ -107,7 +109,7 @@ type swView struct {
 	live func(token string) bool
 }
 
-func (s *swCaller) status(asJSON bool) error {
+func (s *caller) status(asJSON bool) error {
 	store, root, st, err := s.read()
 	if err != nil {
 		return err
@@ -116,7 +118,7 @@ func (s *swCaller) status(asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	v := &swView{State: st, root: root, cfg: specwright.ReadConfig(root), now: time.Now(), live: s.caller(root).Live}
+	v := &view{State: st, root: root, cfg: specwright.ReadConfig(root), now: time.Now(), live: s.caller(root).Live}
 	for _, w := range c.Warnings {
 		s.app.IO.Message("warning: %s", cmdutil.WarningText(w))
 	}
@@ -129,14 +131,14 @@ func (s *swCaller) status(asJSON bool) error {
 	return nil
 }
 
-func (v *swView) doc(warnings []plan.Warning) swDoc {
+func (v *view) doc(warnings []plan.Warning) statusDoc {
 	next := v.Next(v.root, v.cfg, v.now)
-	d := swDoc{SchemaVersion: 1, Root: v.root, File: specwright.StateFile, Version: orNil(v.Version), Updated: orNil(v.Updated),
-		Drift: orNil(v.Drift()), Next: swNext{next.Command, next.Also, next.Why}, Warnings: append([]plan.Warning{}, warnings...),
-		Gates: []swGate{}, GatesMissing: []string{}, Queue: []swUnit{}}
+	d := statusDoc{SchemaVersion: 1, Root: v.root, File: specwright.StateFile, Version: jsondoc.OrNull(v.Version), Updated: jsondoc.OrNull(v.Updated),
+		Drift: jsondoc.OrNull(v.Drift()), Next: nextHint{next.Command, next.Also, next.Why}, Warnings: append([]plan.Warning{}, warnings...),
+		Gates: []gateDoc{}, GatesMissing: []string{}, Queue: []unitDoc{}}
 	if w := v.Work; w != nil {
-		d.Work = &swWork{w.ID, orNil(w.Description), w.Status, orNil(w.Unit), orNil(w.Dir), orNil(w.Intensity), w.Total,
-			append([]string{}, w.Done...), orNil(w.Task)}
+		d.Work = &workDoc{w.ID, jsondoc.OrNull(w.Description), w.Status, jsondoc.OrNull(w.Unit), jsondoc.OrNull(w.Dir), jsondoc.OrNull(w.Intensity), w.Total,
+			append([]string{}, w.Done...), jsondoc.OrNull(w.Task)}
 		for _, name := range v.Enabled(v.cfg) {
 			if v.Gate(name) == nil {
 				d.GatesMissing = append(d.GatesMissing, name)
@@ -145,22 +147,22 @@ func (v *swView) doc(warnings []plan.Warning) swDoc {
 	}
 	for i := range v.Gates {
 		g := &v.Gates[i]
-		d.Gates = append(d.Gates, swGate{g.Name, orNil(g.Unit), g.Status, orNil(g.LastRun), v.age(g), orNil(g.Evidence), v.found(g),
+		d.Gates = append(d.Gates, gateDoc{g.Name, jsondoc.OrNull(g.Unit), g.Status, jsondoc.OrNull(g.LastRun), v.age(g), jsondoc.OrNull(g.Evidence), v.found(g),
 			slices.Contains(v.Enabled(v.cfg), g.Name), g.Block, g.Warn, g.Info})
 	}
 	if l := v.Lock; l != nil {
-		d.Lock = &swLock{l.Skill, orNil(l.Holder), orNil(l.Since), int(v.LockAge(v.now).Seconds()), v.stale()}
+		d.Lock = &lockDoc{l.Skill, jsondoc.OrNull(l.Holder), jsondoc.OrNull(l.Since), int(v.LockAge(v.now).Seconds()), v.stale()}
 	}
 	for _, u := range v.Units {
-		d.Queue = append(d.Queue, swUnit{u.ID, orNil(u.Description), u.Status, u.Order, orNil(u.Dir), u.ID == v.InHand()})
+		d.Queue = append(d.Queue, unitDoc{u.ID, jsondoc.OrNull(u.Description), u.Status, u.Order, jsondoc.OrNull(u.Dir), u.ID == v.InHand()})
 	}
 	return d
 }
 
-func (v *swView) stale() bool { return !v.Fresh(v.now) && !v.live(v.Lock.Holder) }
+func (v *view) stale() bool { return !v.Fresh(v.now) && !v.live(v.Lock.Holder) }
 
 // age is how many seconds ago the gate ran; nil for unknown, also where that is in the future.
-func (v *swView) age(g *specwright.Gate) *int {
+func (v *view) age(g *specwright.Gate) *int {
 	at := g.Time(v.root)
 	if at.IsZero() || at.After(v.now) {
 		return nil
@@ -169,7 +171,7 @@ func (v *swView) age(g *specwright.Gate) *int {
 	return &n
 }
 
-func (v *swView) found(g *specwright.Gate) bool {
+func (v *view) found(g *specwright.Gate) bool {
 	path := g.Evidence
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(v.root, filepath.FromSlash(path))
@@ -178,11 +180,14 @@ func (v *swView) found(g *specwright.Gate) bool {
 	return g.Evidence != "" && err == nil
 }
 
-func (v *swView) lines() []string {
+// labelWidth is the column in which the texts begin, as in gl status.
+const labelWidth = 10
+
+func (v *view) lines() []string {
 	var lines []string
 	add := func(label, text string) {
 		if text != "" {
-			lines = append(lines, fmt.Sprintf("%-*s%s", labelWidth, label, text))
+			lines = append(lines, term.Pad(label, labelWidth)+text)
 		}
 	}
 	if w := v.Work; w == nil {
@@ -223,7 +228,7 @@ func described(id, text string) string {
 }
 
 // gateText is one gate: "tests FAIL, 12m ago, 2 block, 1 warn, 0 info, evidence.md".
-func (v *swView) gateText(g *specwright.Gate) string {
+func (v *view) gateText(g *specwright.Gate) string {
 	words := []string{g.Name + " " + g.Status}
 	if g.Unit != "" {
 		words[0] = g.Unit + ": " + words[0]

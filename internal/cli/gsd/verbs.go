@@ -1,4 +1,4 @@
-package cli
+package gsd
 
 import (
 	"context"
@@ -9,22 +9,22 @@ import (
 	"greenlight/internal/gsd"
 )
 
-// gsdOrder is GSD's list of its verbs. set-lifecycle, which GSD lacks, comes last.
-const gsdOrder = "load complete-phase json get update patch begin-phase advance-plan record-metric update-progress add-decision " +
+// verbOrder is GSD's list of its verbs. set-lifecycle, which GSD lacks, comes last.
+const verbOrder = "load complete-phase json get update patch begin-phase advance-plan record-metric update-progress add-decision " +
 	"add-blocker resolve-blocker record-session signal-waiting signal-resume planned-phase validate sync prune rebuild " +
 	"milestone-switch add-roadmap-evolution set-lifecycle"
 
-// gsdVerbs are the verbs in that order.
-func gsdVerbs(app *cmdutil.App) []gsdVerb {
-	verbs := slices.Concat(gsdReading(), gsdMoving(), gsdNoting(), gsdSignalling(), gsdKeeping(app))
-	order := strings.Fields(gsdOrder)
-	slices.SortFunc(verbs, func(a, b gsdVerb) int { return slices.Index(order, a.name) - slices.Index(order, b.name) })
+// verbs are the verbs in that order.
+func verbs(app *cmdutil.App) []verb {
+	verbs := slices.Concat(readingVerbs(), movingVerbs(), notingVerbs(), signalingVerbs(), keepingVerbs(app))
+	order := strings.Fields(verbOrder)
+	slices.SortFunc(verbs, func(a, b verb) int { return slices.Index(order, a.name) - slices.Index(order, b.name) })
 	return verbs
 }
 
-func gsdReading() []gsdVerb {
+func readingVerbs() []verb {
 	type c = context.Context
-	return []gsdVerb{
+	return []verb{
 		{name: "load", short: "The configuration, the file, and what is there",
 			run: func(_ c, s *gsd.Store, _ verbArgs) (gsd.Result, error) { return s.Load() }},
 		{name: "json", short: "The frontmatter as a write would make it now",
@@ -33,12 +33,12 @@ func gsdReading() []gsdVerb {
 			args: "[FIELD|SECTION]", short: "The file, or a field or a section of it",
 			run: func(_ c, s *gsd.Store, a verbArgs) (gsd.Result, error) { return s.Get(a.at(0)) }},
 		{name: "update", example: `Status "Ready to plan"`,
-			args: "FIELD VALUE", short: "Give a field of the body a new value", run: gsdUpdate},
+			args: "FIELD VALUE", short: "Give a field of the body a new value", run: update},
 		{name: "patch", example: `--Status "Ready to plan" --Plan "0 of 3"`,
 			args: "--FIELD VALUE...", short: "Give several fields new values in one write",
 			flags: []string{"context", "system"}, // names of fields, here
 			run: func(ctx c, s *gsd.Store, a verbArgs) (gsd.Result, error) {
-				fields, err := gsdFields(a)
+				fields, err := patchFields(a)
 				if err != nil {
 					return gsd.Result{}, err
 				}
@@ -49,26 +49,26 @@ func gsdReading() []gsdVerb {
 	}
 }
 
-func gsdUpdate(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
+func update(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
 	if len(a) < 2 {
 		return gsd.Result{}, &gsd.UsageError{Message: "field and value required for state update"}
 	}
 	return s.Update(ctx, a[0], a[1])
 }
 
-func gsdMoving() []gsdVerb {
+func movingVerbs() []verb {
 	type c = context.Context
-	return []gsdVerb{
+	return []verb{
 		{name: "begin-phase", example: `--phase 4 --name Observability --plans 3`,
 			args: "--phase N [--name TEXT] [--plans COUNT]", short: "A phase is being carried out",
-			flags: []string{"phase", "name", "plans"}, run: gsdBegin},
+			flags: []string{"phase", "name", "plans"}, run: beginPhase},
 		{name: "advance-plan", short: "Go on to the next plan of the phase",
 			run: func(ctx c, s *gsd.Store, _ verbArgs) (gsd.Result, error) { return s.AdvancePlan(ctx) }},
 		{name: "planned-phase", example: `--phase 4 --plans 3`,
 			args: "--phase N [--name TEXT] [--plans COUNT]", short: "A phase's plans are written",
-			flags: []string{"phase", "name", "plans"}, run: gsdPlanned},
+			flags: []string{"phase", "name", "plans"}, run: plannedPhase},
 		{name: "complete-phase", example: `--phase 4`,
-			args: "[--phase N]", short: "A phase is complete", flags: []string{"phase"}, run: gsdComplete},
+			args: "[--phase N]", short: "A phase is complete", flags: []string{"phase"}, run: completePhase},
 		{name: "milestone-switch", example: `--milestone v2.0 --name "Code Quality"`,
 			args: "--milestone vX.Y [--name TEXT]", short: "Begin a new milestone",
 			flags: []string{"milestone", "name"},
@@ -78,7 +78,7 @@ func gsdMoving() []gsdVerb {
 		{name: "set-lifecycle", example: `--next-action execute-phase --next-phases 4.5,4.6`,
 			args:  "--active-phase N | --next-action NAME --next-phases N,N | --clear | --paused TEXT | --resumed",
 			short: "What happens now, for the status line", flags: []string{"active-phase", "next-action", "next-phases", "clear",
-				"paused", "resumed"}, run: gsdLifecycle},
+				"paused", "resumed"}, run: setLifecycle},
 		{name: "update-progress", short: "Count plans and phases anew and draw the bar",
 			run: func(ctx c, s *gsd.Store, _ verbArgs) (gsd.Result, error) { return s.UpdateProgress(ctx) }},
 		{name: "sync", example: `--verify`,
@@ -87,7 +87,7 @@ func gsdMoving() []gsdVerb {
 	}
 }
 
-func gsdBegin(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
+func beginPhase(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
 	plans, err := a.number("plans")
 	if err != nil {
 		return gsd.Result{}, err
@@ -99,7 +99,7 @@ func gsdBegin(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error)
 	return s.BeginPhase(ctx, b)
 }
 
-func gsdPlanned(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
+func plannedPhase(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
 	plans, err := a.number("plans")
 	if err != nil {
 		return gsd.Result{}, err
@@ -107,7 +107,7 @@ func gsdPlanned(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, erro
 	return s.PlannedPhase(ctx, gsd.PlannedPhase{Phase: a.value("phase"), Name: a.value("name"), Plans: plans})
 }
 
-func gsdComplete(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
+func completePhase(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
 	phase := a.value("phase")
 	if phase == "" && !strings.HasPrefix(a.at(0), "--") {
 		phase = a.at(0)
@@ -115,7 +115,7 @@ func gsdComplete(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, err
 	return s.CompletePhase(ctx, phase)
 }
 
-func gsdLifecycle(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
+func setLifecycle(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
 	l := gsd.Lifecycle{ActivePhase: a.value("active-phase"), NextAction: a.value("next-action"), Clear: a.has("clear"),
 		Paused: a.value("paused"), Resumed: a.has("resumed")}
 	for _, id := range strings.Split(a.value("next-phases"), ",") {
@@ -126,9 +126,9 @@ func gsdLifecycle(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, er
 	return s.SetLifecycle(ctx, l)
 }
 
-func gsdNoting() []gsdVerb {
+func notingVerbs() []verb {
 	type c = context.Context
-	return []gsdVerb{
+	return []verb{
 		{name: "record-metric", example: `--phase 4 --plan 2 --duration 12min --tasks 3 --files 7`,
 			args:  "--phase N --plan N --duration TEXT [--tasks COUNT] [--files COUNT]",
 			short: "What a plan has cost", flags: []string{"phase", "plan", "duration", "tasks", "files"},
@@ -156,13 +156,13 @@ func gsdNoting() []gsdVerb {
 			}},
 		{name: "record-session", example: `--stopped-at "Plan 2 done" --resume-file None`,
 			args: "[--stopped-at TEXT] [--resume-file PATH]", short: "Where the work stopped",
-			flags: []string{"stopped-at", "resume-file"}, run: gsdSession},
+			flags: []string{"stopped-at", "resume-file"}, run: recordSession},
 	}
 }
 
-func gsdSignalling() []gsdVerb {
+func signalingVerbs() []verb {
 	type c = context.Context
-	return []gsdVerb{
+	return []verb{
 		{name: "signal-waiting", example: `--question "Which database?" --options "Postgres|SQLite" --phase 4`,
 			args:  "[--type TEXT] [--question TEXT] [--options A|B] [--phase N]",
 			short: "Write WAITING.json: a person is needed", flags: []string{"type", "question", "options", "phase"},
@@ -175,12 +175,12 @@ func gsdSignalling() []gsdVerb {
 	}
 }
 
-func gsdKeeping(app *cmdutil.App) []gsdVerb {
+func keepingVerbs(app *cmdutil.App) []verb {
 	type c = context.Context
-	return []gsdVerb{
+	return []verb{
 		{name: "prune", example: `--keep-recent 3 --dry-run`,
 			args: "[--keep-recent COUNT] [--dry-run]", short: "Move what is long over into STATE-ARCHIVE.md",
-			flags: []string{"keep-recent", "dry-run"}, run: gsdPrune},
+			flags: []string{"keep-recent", "dry-run"}, run: prune},
 		{name: "rebuild", example: `--dry-run --verbose`,
 			args: "[--dry-run] [--verbose]", short: "Repair the body's structure, with a log",
 			flags: []string{"dry-run", "verbose"},
@@ -201,7 +201,7 @@ func gsdKeeping(app *cmdutil.App) []gsdVerb {
 	}
 }
 
-func gsdSession(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
+func recordSession(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
 	session := gsd.Session{StoppedAt: a.value("stopped-at")}
 	if file, ok := a.given("resume-file"); ok {
 		session.ResumeFile = &file
@@ -209,7 +209,7 @@ func gsdSession(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, erro
 	return s.RecordSession(ctx, session)
 }
 
-func gsdPrune(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
+func prune(ctx context.Context, s *gsd.Store, a verbArgs) (gsd.Result, error) {
 	keep, err := a.number("keep-recent")
 	if err != nil {
 		return gsd.Result{}, err

@@ -1,4 +1,4 @@
-package cli
+package sw
 
 import (
 	"errors"
@@ -13,26 +13,26 @@ import (
 	"greenlight/internal/suggest"
 )
 
-func newSwUnit(s *swCaller) *cobra.Command {
+func newUnit(s *caller) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "unit",
 		Short: "Divide the work into units, and go from one to the next",
 		Long: `The units of a work are built one after the other, in their order. A new one is pending; once its spec is approved it is
-planned; its turn comes by gl sw unit next, or by gl sw ship of the one before.` + swExit,
+planned; its turn comes by gl sw unit next, or by gl sw ship of the one before.` + exitHelp,
 		Example: `  gl sw unit add form --description "The form"
   gl sw unit approve form
   gl sw unit next`,
 	}
-	return cmdutil.Family(c, newSwUnitAdd(s), newSwUnitApprove(s), newSwUnitNext(s))
+	return cmdutil.Family(c, newUnitAdd(s), newUnitApprove(s), newUnitNext(s))
 }
 
-func newSwUnitAdd(s *swCaller) *cobra.Command {
+func newUnitAdd(s *caller) *cobra.Command {
 	n := specwright.NewUnit{}
 	order := 0
 	c := &cobra.Command{
 		Use:               "add ID",
 		Short:             "Add a unit, pending",
-		Long:              "Add a unit behind the others, or at --order. Its spec isn't approved yet: it is pending." + swExit,
+		Long:              "Add a unit behind the others, or at --order. Its spec isn't approved yet: it is pending." + exitHelp,
 		Example:           "  gl sw unit add form --description \"The form\"",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions, // the id is new
@@ -55,11 +55,11 @@ func newSwUnitAdd(s *swCaller) *cobra.Command {
 	return c
 }
 
-func newSwUnitApprove(s *swCaller) *cobra.Command {
+func newUnitApprove(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:               "approve ID",
 		Short:             "Say that a unit's spec is approved: it is planned",
-		Long:              "Say that a unit's spec is written and approved: it is planned, and waits for its turn." + swExit,
+		Long:              "Say that a unit's spec is written and approved: it is planned, and waits for its turn." + exitHelp,
 		Example:           "  gl sw unit approve form",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: s.completeUnits,
@@ -82,7 +82,7 @@ func didYouMean(err error) error {
 	return err
 }
 
-func (s *swCaller) completeUnits(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (s *caller) completeUnits(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var ids []string
 	if _, _, st, err := s.read(); err == nil && len(have) == 0 {
 		for _, u := range st.Units {
@@ -92,12 +92,12 @@ func (s *swCaller) completeUnits(_ *cobra.Command, have []string, _ string) ([]s
 	return ids, cobra.ShellCompDirectiveNoFileComp
 }
 
-func newSwUnitNext(s *swCaller) *cobra.Command {
+func newUnitNext(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:   "next",
 		Short: "Begin the next unit",
 		Long: `Make the next unit the one in hand: the first that is planned, which is then building, else the first that is pending,
-which is then being planned. Tasks and gates begin anew.` + swExit,
+which is then being planned. Tasks and gates begin anew.` + exitHelp,
 		Example: "  gl sw unit next",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -109,26 +109,26 @@ which is then being planned. Tasks and gates begin anew.` + swExit,
 	}
 }
 
-func newSwTask(s *swCaller) *cobra.Command {
+func newTask(s *caller) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "task",
 		Short: "Record the tasks of what is being built",
 		Long: `Record how many tasks the unit or work in hand has, which one is being worked on, and which are done. Tasks are done
-while building; their number is known from planning on.` + swExit,
+while building; their number is known from planning on.` + exitHelp,
 		Example: `  gl sw task total 4
   gl sw task start task-1
   gl sw task done task-1`,
 	}
-	return cmdutil.Family(c, newSwTaskTotal(s),
-		newSwTaskWord(s, "start", "Say which task is being worked on", (*specwright.Edit).StartTask),
-		newSwTaskWord(s, "done", "Say that a task is done", (*specwright.Edit).FinishTask))
+	return cmdutil.Family(c, newTaskTotal(s),
+		newTaskWord(s, "start", "Say which task is being worked on", (*specwright.Edit).StartTask),
+		newTaskWord(s, "done", "Say that a task is done", (*specwright.Edit).FinishTask))
 }
 
-func newSwTaskTotal(s *swCaller) *cobra.Command {
+func newTaskTotal(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:               "total N",
 		Short:             "Say how many tasks there are",
-		Long:              "Say how many tasks the unit or work in hand has." + swExit,
+		Long:              "Say how many tasks the unit or work in hand has." + exitHelp,
 		Example:           "  gl sw task total 4",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -142,11 +142,11 @@ func newSwTaskTotal(s *swCaller) *cobra.Command {
 	}
 }
 
-func newSwTaskWord(s *swCaller, word, short string, f func(*specwright.Edit, string) error) *cobra.Command {
+func newTaskWord(s *caller, word, short string, f func(*specwright.Edit, string) error) *cobra.Command {
 	return &cobra.Command{
 		Use:               word + " TASK",
 		Short:             short,
-		Long:              short + ". Saying it again changes nothing." + swExit,
+		Long:              short + ". Saying it again changes nothing." + exitHelp,
 		Example:           "  gl sw task " + word + " task-1",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -165,13 +165,13 @@ func tasks(e *specwright.Edit) string {
 	return s
 }
 
-func newSwGate(s *swCaller) *cobra.Command {
+func newGate(s *caller) *cobra.Command {
 	r := specwright.Result{}
 	c := &cobra.Command{
 		Use:   "gate NAME VERDICT",
 		Short: "Record what a gate found",
 		Long: `Record the verdict of a gate, PASS, FAIL, WARN, ERROR or SKIP, with the time and what it found. Gates are run while
-verifying. The evidence is recorded as it is given; without --evidence the path that is there stays.` + swExit,
+verifying. The evidence is recorded as it is given; without --evidence the path that is there stays.` + exitHelp,
 		Example: "  gl sw gate tests FAIL --block 2 --evidence .specwright/work/login/evidence/tests.md",
 		Args:    cmdutil.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -203,7 +203,7 @@ verifying. The evidence is recorded as it is given; without --evidence the path 
 	return c
 }
 
-func (s *swCaller) enabledGates() []string {
+func (s *caller) enabledGates() []string {
 	_, root, st, err := s.read()
 	if err != nil {
 		return nil

@@ -1,4 +1,4 @@
-package cli
+package gsd
 
 import (
 	"slices"
@@ -59,8 +59,8 @@ func (a *verbArgs) take(name string) bool {
 	return true
 }
 
-// gsdFields reads the fields of patch: one JSON object, or --Name value pairs.
-func gsdFields(a verbArgs) ([]gsd.Field, error) {
+// patchFields reads the fields of patch: one JSON object, or --Name value pairs.
+func patchFields(a verbArgs) ([]gsd.Field, error) {
 	if len(a) == 1 && strings.HasPrefix(strings.TrimSpace(a[0]), "{") {
 		return gsd.ParsePatch(a[0])
 	}

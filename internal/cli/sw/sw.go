@@ -1,4 +1,6 @@
-package cli
+// Package sw is gl sw: the commands that read and change a Specwright project's workflow.json. What the protocol allows
+// is decided by package specwright.
+package sw
 
 import (
 	"context"
@@ -20,20 +22,21 @@ import (
 	"greenlight/internal/statedir"
 )
 
-const swExit = `
+const exitHelp = `
 
 Exit codes: 0 done; 1 the protocol doesn't allow it, or the state can't be read or written; 2 wrong usage; 3 somebody else
 has the lock, or an agent is at work.`
 
-// A swCaller is what all commands of gl sw know: the flags that say who calls.
-type swCaller struct {
+// A caller is what all commands of gl sw know: the flags that say who calls.
+type caller struct {
 	app   *cmdutil.App
 	token string
 	force bool
 }
 
-func newSpecwright(app *cmdutil.App) *cobra.Command {
-	s := &swCaller{app: app}
+// New returns gl sw.
+func New(app *cmdutil.App) *cobra.Command {
+	s := &caller{app: app}
 	c := &cobra.Command{
 		Use:   "sw",
 		Short: "Read and change a Specwright project's state, by its protocol",
@@ -43,7 +46,7 @@ same time none is lost, and what the command isn't about stays: unknown fields, 
 
 The lock in the file keeps its meaning for agents that only read it: it counts for 30 minutes without a change. Under
 somebody else's lock nothing is changed. A lock is yours by its token: GL_SESSION, else CLAUDE_CODE_SESSION_ID, else
---token with what gl sw lock has printed.` + swExit,
+--token with what gl sw lock has printed.` + exitHelp,
 		Example: `  gl sw status
   gl sw to verifying
   gl sw gate tests PASS --evidence .specwright/work/login/evidence/tests.md`,
@@ -51,12 +54,12 @@ somebody else's lock nothing is changed. A lock is yours by its token: GL_SESSIO
 	f := c.PersistentFlags()
 	f.StringVar(&s.token, "token", "", "the `TOKEN` that gl sw lock has printed")
 	f.BoolVar(&s.force, "force", false, "also under somebody else's lock")
-	return cmdutil.Family(c, cmdutil.Paged(app, newSwStatus(s)), newSwInit(s), newSwStart(s), newSwTo(s), newSwUnit(s), newSwTask(s), newSwGate(s),
-		newSwShip(s), newSwReset(s), newSwLock(s), newSwUnlock(s))
+	return cmdutil.Family(c, cmdutil.Paged(app, newStatus(s)), newInit(s), newStart(s), newTo(s), newUnit(s), newTask(s), newGate(s),
+		newShip(s), newReset(s), newLock(s), newUnlock(s))
 }
 
 // open finds the project and its store.
-func (s *swCaller) open() (*specwright.Store, string, error) {
+func (s *caller) open() (*specwright.Store, string, error) {
 	dir, err := s.app.Dir()
 	if err != nil {
 		return nil, "", err
@@ -72,7 +75,7 @@ func (s *swCaller) open() (*specwright.Store, string, error) {
 }
 
 // caller says who calls.
-func (s *swCaller) caller(root string) specwright.Caller {
+func (s *caller) caller(root string) specwright.Caller {
 	token := s.token
 	for _, key := range []string{"GL_SESSION", "CLAUDE_CODE_SESSION_ID"} {
 		if token == "" {
@@ -103,7 +106,7 @@ func attemptOf(root string, is func(*attempt.Record) bool) *attempt.Record {
 }
 
 // read opens the state and reads it.
-func (s *swCaller) read() (*specwright.Store, string, *specwright.State, error) {
+func (s *caller) read() (*specwright.Store, string, *specwright.State, error) {
 	store, root, err := s.open()
 	if err != nil {
 		return nil, "", nil, err
@@ -113,7 +116,7 @@ func (s *swCaller) read() (*specwright.Store, string, *specwright.State, error) 
 }
 
 // change makes one change, and tells what it warns of.
-func (s *swCaller) change(ctx context.Context, f func(*specwright.Edit) error) (*specwright.Edit, error) {
+func (s *caller) change(ctx context.Context, f func(*specwright.Edit) error) (*specwright.Edit, error) {
 	store, root, err := s.open()
 	if err != nil {
 		return nil, err
@@ -121,7 +124,7 @@ func (s *swCaller) change(ctx context.Context, f func(*specwright.Edit) error) (
 	return s.update(ctx, store, s.caller(root), f)
 }
 
-func (s *swCaller) update(ctx context.Context, store *specwright.Store, who specwright.Caller, f func(*specwright.Edit) error) (*specwright.Edit, error) {
+func (s *caller) update(ctx context.Context, store *specwright.Store, who specwright.Caller, f func(*specwright.Edit) error) (*specwright.Edit, error) {
 	edit, err := store.Update(ctx, who, f)
 	var locked *specwright.LockedError
 	if errors.As(err, &locked) {
@@ -137,7 +140,7 @@ func (s *swCaller) update(ctx context.Context, store *specwright.Store, who spec
 }
 
 // simple is a command that makes one change and says what came of it.
-func (s *swCaller) simple(ctx context.Context, f func(*specwright.Edit) error, say func(*specwright.Edit) string) error {
+func (s *caller) simple(ctx context.Context, f func(*specwright.Edit) error, say func(*specwright.Edit) string) error {
 	edit, err := s.change(ctx, f)
 	if err != nil {
 		return err
@@ -170,12 +173,12 @@ func inHand(st *specwright.State) string {
 	return sanitize.Text(st.Work.ID)
 }
 
-func newSwInit(s *swCaller) *cobra.Command {
+func newInit(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init",
 		Short: "Make the empty state where there is none",
 		Long: `Make .specwright/state/workflow.json with no work in it, at the top of the git repository, else here. What else
-Specwright needs (its charter, its config) is made by /sw-init.` + swExit,
+Specwright needs (its charter, its config) is made by /sw-init.` + exitHelp,
 		Example: "  gl sw init",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -192,7 +195,7 @@ Specwright needs (its charter, its config) is made by /sw-init.` + swExit,
 	}
 }
 
-func (s *swCaller) initRoot(ctx context.Context) (string, error) {
+func (s *caller) initRoot(ctx context.Context) (string, error) {
 	dir, err := s.app.Dir()
 	if err != nil {
 		return "", err
@@ -210,13 +213,13 @@ func (s *swCaller) initRoot(ctx context.Context) (string, error) {
 	return dir, nil
 }
 
-func newSwStart(s *swCaller) *cobra.Command {
+func newStart(s *caller) *cobra.Command {
 	n := specwright.NewWork{}
 	c := &cobra.Command{
 		Use:   "start ID",
 		Short: "Begin a new work: it is being designed",
 		Long: `Begin a new work, as /sw-design does. There must be none in hand: it is shipped or abandoned, or there was none.
---force drops what is left of the units of the one before.` + swExit,
+--force drops what is left of the units of the one before.` + exitHelp,
 		Example: `  gl sw start user-login --description "Log in by mail"
   gl sw start typo --description "A typo in the footer" --intensity quick`,
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
@@ -239,12 +242,12 @@ func newSwStart(s *swCaller) *cobra.Command {
 	return c
 }
 
-func newSwTo(s *swCaller) *cobra.Command {
+func newTo(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:   "to STATUS",
 		Short: "Move the work in hand to a status",
 		Long: `Move the work in hand, and its unit in the same write, to one of designing, planning, building, verifying, shipping or
-shipped. A transition that the protocol doesn't have is refused. To stay is allowed: a skill may be run again.` + swExit,
+shipped. A transition that the protocol doesn't have is refused. To stay is allowed: a skill may be run again.` + exitHelp,
 		Example:   "  gl sw to building",
 		Args:      cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgs: specwright.Targets(),
@@ -257,12 +260,12 @@ shipped. A transition that the protocol doesn't have is refused. To stay is allo
 	}
 }
 
-func newSwShip(s *swCaller) *cobra.Command {
+func newShip(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ship",
 		Short: "Mark the work shipped, if its gates have passed, and begin the next unit",
 		Long: `Mark the unit or work in hand shipped. Every enabled gate must be PASS, WARN or SKIP; one that ran more than 30 minutes
-ago is a warning. The next unit begins in the same write: building where its spec is approved, else planning.` + swExit,
+ago is a warning. The next unit begins in the same write: building where its spec is approved, else planning.` + exitHelp,
 		Example: "  gl sw ship",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -284,13 +287,13 @@ ago is a warning. The next unit begins in the same write: building where its spe
 	}
 }
 
-func newSwReset(s *swCaller) *cobra.Command {
+func newReset(s *caller) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "reset",
 		Short: "Abandon the work in hand",
 		Long: `Abandon the work in hand, whatever its status and whoever has the lock: the lock is released, the gates are cleared, other
-units stay as they are. On a terminal gl asks first; elsewhere only --yes does it.` + swExit,
+units stay as they are. On a terminal gl asks first; elsewhere only --yes does it.` + exitHelp,
 		Example: "  gl sw reset\n  gl sw reset --yes",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return s.reset(c.Context(), yes) },
@@ -299,7 +302,7 @@ units stay as they are. On a terminal gl asks first; elsewhere only --yes does i
 	return c
 }
 
-func (s *swCaller) reset(ctx context.Context, yes bool) error {
+func (s *caller) reset(ctx context.Context, yes bool) error {
 	_, root, st, err := s.read()
 	if err != nil {
 		return err
@@ -319,13 +322,13 @@ func (s *swCaller) reset(ctx context.Context, yes bool) error {
 	}, whereItIs)
 }
 
-func newSwLock(s *swCaller) *cobra.Command {
+func newLock(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lock SKILL",
 		Short: "Take the visible lock, and print its token",
 		Long: `Take the lock that agents see in the file, for a skill such as sw-build. The token that is printed is the session's, or a
 new one: who presents it is the holder, and two sessions of one skill exclude each other. The lock counts for 30 minutes
-after the holder's last change, and is released by gl sw unlock.` + swExit,
+after the holder's last change, and is released by gl sw unlock.` + exitHelp,
 		Example:           "  TOKEN=$(gl sw lock sw-build) || exit\n  gl sw task done task-1 --token \"$TOKEN\"",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cmdutil.CompleteWords("sw-design", "sw-plan", "sw-build", "sw-verify", "sw-ship"),
@@ -351,12 +354,12 @@ after the holder's last change, and is released by gl sw unlock.` + swExit,
 	}
 }
 
-func newSwUnlock(s *swCaller) *cobra.Command {
+func newUnlock(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unlock",
 		Short: "Release the visible lock",
 		Long: `Release the lock, your own or a stale one. Another session's is released by --force, when you know that nobody is there
-any more.` + swExit,
+any more.` + exitHelp,
 		Example: "  gl sw unlock\n  gl sw unlock --force",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {

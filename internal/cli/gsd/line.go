@@ -1,4 +1,4 @@
-package cli
+package gsd
 
 import (
 	"fmt"
@@ -7,9 +7,11 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/gsd"
+	"greenlight/internal/jsondoc"
+	"greenlight/internal/term"
 )
 
-func newGsdLine(app *cmdutil.App) *cobra.Command {
+func newLine(app *cmdutil.App) *cobra.Command {
 	var compact, asJSON bool
 	c := &cobra.Command{
 		Use:   "line",
@@ -24,7 +26,7 @@ most 256 kB of STATE.md are read, and nothing is written.
 Exit codes: 0 printed; 1 there is no GSD state here, or it can't be read; 2 wrong usage.`,
 		Example: "  gl gsd line\n  gl gsd line --compact\n  gl gsd line --json | jq -r .position.percent",
 		Args:    cmdutil.Args(cobra.NoArgs),
-		RunE:    func(*cobra.Command, []string) error { return runGsdLine(app, compact, asJSON) },
+		RunE:    func(*cobra.Command, []string) error { return runLine(app, compact, asJSON) },
 	}
 	c.Flags().BoolVar(&compact, "compact", false, "in few columns: v1.12 · P7/12 · executing")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
@@ -34,15 +36,15 @@ Exit codes: 0 printed; 1 there is no GSD state here, or it can't be read; 2 wron
 // maxGsdLine is how many characters the line may have that somebody else puts into a status line.
 const maxGsdLine = 4 << 10
 
-type gsdLineDoc struct {
-	SchemaVersion int             `json:"schema_version"`
-	Line          string          `json:"line"`
-	Compact       string          `json:"compact"`
-	Position      gsdPositionJSON `json:"position"`
+type lineDoc struct {
+	SchemaVersion int         `json:"schema_version"`
+	Line          string      `json:"line"`
+	Compact       string      `json:"compact"`
+	Position      positionDoc `json:"position"`
 }
 
-// gsdPositionJSON is what the line is made of, as the file has it.
-type gsdPositionJSON struct {
+// positionDoc is what the line is made of, as the file has it.
+type positionDoc struct {
 	Status          *string  `json:"status"`
 	Milestone       *string  `json:"milestone"`
 	MilestoneName   *string  `json:"milestone_name"`
@@ -58,7 +60,7 @@ type gsdPositionJSON struct {
 	NoWorkstream    bool     `json:"no_workstream"`
 }
 
-func runGsdLine(app *cmdutil.App, compact, asJSON bool) error {
+func runLine(app *cmdutil.App, compact, asJSON bool) error {
 	dir, err := app.Dir()
 	if err != nil {
 		return err
@@ -68,17 +70,17 @@ func runGsdLine(app *cmdutil.App, compact, asJSON bool) error {
 		return fmt.Errorf("%s: no .planning/STATE.md that can be read, here or above: type /gsd-new-project in Claude Code to begin one", dir)
 	}
 	if !asJSON {
-		app.IO.Printf("%s\n", clip(positionText(p, compact), maxGsdLine))
+		app.IO.Printf("%s\n", term.OneLine(p.Line(compact), maxGsdLine))
 		return nil
 	}
 	next := p.NextPhases
 	if next == nil {
 		next = []string{}
 	}
-	return app.IO.JSON(gsdLineDoc{1, p.String(), p.Compact(), gsdPositionJSON{
-		Status: known(p.Status), Milestone: known(p.Milestone), MilestoneName: known(p.MilestoneName),
-		ActivePhase: known(p.ActivePhase), NextAction: known(p.NextAction), NextPhases: next,
-		CompletedPhases: known(p.CompletedPhases), TotalPhases: known(p.TotalPhases), Percent: known(p.Percent),
-		PhaseNumber: known(p.PhaseNum), PhaseTotal: known(p.PhaseTotal), PhaseName: known(p.PhaseName), NoWorkstream: p.NoWorkstream,
+	return app.IO.JSON(lineDoc{1, p.String(), p.Compact(), positionDoc{
+		Status: jsondoc.OrNull(p.Status), Milestone: jsondoc.OrNull(p.Milestone), MilestoneName: jsondoc.OrNull(p.MilestoneName),
+		ActivePhase: jsondoc.OrNull(p.ActivePhase), NextAction: jsondoc.OrNull(p.NextAction), NextPhases: next,
+		CompletedPhases: jsondoc.OrNull(p.CompletedPhases), TotalPhases: jsondoc.OrNull(p.TotalPhases), Percent: jsondoc.OrNull(p.Percent),
+		PhaseNumber: jsondoc.OrNull(p.PhaseNum), PhaseTotal: jsondoc.OrNull(p.PhaseTotal), PhaseName: jsondoc.OrNull(p.PhaseName), NoWorkstream: p.NoWorkstream,
 	}})
 }

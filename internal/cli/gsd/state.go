@@ -1,4 +1,4 @@
-package cli
+package gsd
 
 import (
 	"context"
@@ -17,20 +17,20 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/gsd"
-	"greenlight/internal/iostreams"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/suggest"
 )
 
-// A gsdVerb is one of the verbs of gl gsd state.
-type gsdVerb struct {
+// A verb is one of the verbs of gl gsd state.
+type verb struct {
 	name, args, short string
 	example           string   // behind gl gsd state; "" for the name alone
 	flags             []string // for completion
 	run               func(context.Context, *gsd.Store, verbArgs) (gsd.Result, error)
 }
 
-const gsdStateHelp = `Read and change .planning/STATE.md with the verbs of GSD's own tools: the same arguments, the same JSON, the same lock
+const stateHelp = `Read and change .planning/STATE.md with the verbs of GSD's own tools: the same arguments, the same JSON, the same lock
 (STATE.md.lock), so that both may work on one project at the same time. A change touches the bytes it must: order,
 comments, unknown keys and line ends stay.
 
@@ -45,12 +45,12 @@ GSD_PROJECT and GSD_WORKSTREAM choose a part of .planning.
 
 Exit codes: 0 done; 1 it wasn't done, the JSON says why (with --compat 0), or wrong usage.`
 
-func newGsdState(app *cmdutil.App) *cobra.Command {
-	verbs := gsdVerbs(app)
+func newState(app *cmdutil.App) *cobra.Command {
+	verbs := verbs(app)
 	c := &cobra.Command{
 		Use:   "state [verb]",
 		Short: "GSD's state verbs, without damage to STATE.md",
-		Long:  gsdStateHelp,
+		Long:  stateHelp,
 		Example: `  gl gsd state json
   gl gsd state get "Current Position" --raw
   gl gsd state begin-phase --phase 4 --name Observability --plans 3
@@ -62,18 +62,18 @@ func newGsdState(app *cmdutil.App) *cobra.Command {
 		},
 	}
 	for _, v := range verbs {
-		c.AddCommand(gsdCommand(app, v))
+		c.AddCommand(verbCommand(app, v))
 	}
 	return c
 }
 
-func newGsdSnapshot(app *cmdutil.App) *cobra.Command {
-	return gsdCommand(app, gsdVerb{name: snapshotName, short: "Everything that STATE.md says, in one document",
+func newSnapshot(app *cmdutil.App) *cobra.Command {
+	return verbCommand(app, verb{name: snapshotName, short: "Everything that STATE.md says, in one document",
 		run: func(_ context.Context, s *gsd.Store, _ verbArgs) (gsd.Result, error) { return s.Snapshot() }})
 }
 
 // line is an example of the verb's use.
-func (v gsdVerb) line() string {
+func (v verb) line() string {
 	switch {
 	case v.name == snapshotName:
 		return v.name
@@ -86,7 +86,7 @@ func (v gsdVerb) line() string {
 // snapshotName is the one verb that GSD has beside state, not below it.
 const snapshotName = "state-snapshot"
 
-func gsdCommand(app *cmdutil.App, v gsdVerb) *cobra.Command {
+func verbCommand(app *cmdutil.App, v verb) *cobra.Command {
 	return &cobra.Command{
 		Use:   strings.TrimSpace(v.name + " " + v.args),
 		Short: v.short,
@@ -108,7 +108,7 @@ Exit codes: 0 done; 1 it wasn't done, the JSON says why (with --compat 0), or wr
 }
 
 // runUnnamed is gl gsd state without a verb: load, as with GSD; or an unknown one.
-func runUnnamed(app *cmdutil.App, c *cobra.Command, verbs []gsdVerb, a []string) error {
+func runUnnamed(app *cmdutil.App, c *cobra.Command, verbs []verb, a []string) error {
 	a, help, err := globals(app, c, nil, a)
 	if err != nil || help {
 		return orHelp(c, err)
@@ -128,7 +128,7 @@ func runUnnamed(app *cmdutil.App, c *cobra.Command, verbs []gsdVerb, a []string)
 	if meant := suggest.Match(args[0], names); meant != "" {
 		hint = " Did you mean " + meant + "?"
 	}
-	return gsdError(app, &gsd.UsageError{Message: fmt.Sprintf("Unknown state subcommand: %q.%s Available: %s", args[0], hint,
+	return report(app, &gsd.UsageError{Message: fmt.Sprintf("Unknown state subcommand: %q.%s Available: %s", args[0], hint,
 		strings.Join(names, ", "))}, args.has("json-errors"))
 }
 
@@ -184,7 +184,7 @@ func globalFlag(c *cobra.Command, word string) *pflag.Flag {
 	return f
 }
 
-func runGsd(app *cmdutil.App, c *cobra.Command, v gsdVerb, a []string) error {
+func runGsd(app *cmdutil.App, c *cobra.Command, v verb, a []string) error {
 	a, help, err := globals(app, c, v.flags, a)
 	if err != nil || help {
 		return orHelp(c, err)
@@ -200,15 +200,15 @@ func runGsd(app *cmdutil.App, c *cobra.Command, v gsdVerb, a []string) error {
 	}
 	s, err := gsd.OpenStore(dir, app.Getenv)
 	if err != nil {
-		return gsdError(app, err, asJSON)
+		return report(app, err, asJSON)
 	}
 	s.Compat, s.Warn = compat, func(text string) { app.IO.Message("%s", text) }
 	app.IO.Detail("gsd state %s: %s", v.name, s.Path())
 	r, err := v.run(c.Context(), s, args)
 	if err != nil {
-		return gsdError(app, err, asJSON)
+		return report(app, err, asJSON)
 	}
-	if err := gsdPrint(app, r, raw); err != nil {
+	if err := printResult(app, r, raw); err != nil {
 		return err
 	}
 	if r.Failed && !compat {
@@ -217,8 +217,8 @@ func runGsd(app *cmdutil.App, c *cobra.Command, v gsdVerb, a []string) error {
 	return nil
 }
 
-// gsdError says what is wrong as GSD does: its callers read that.
-func gsdError(app *cmdutil.App, err error, asJSON bool) error {
+// report says what is wrong as GSD does: its callers read that.
+func report(app *cmdutil.App, err error, asJSON bool) error {
 	var wrong *gsd.UsageError
 	if !asJSON {
 		app.IO.Message("Error: %s", err)
@@ -228,7 +228,7 @@ func gsdError(app *cmdutil.App, err error, asJSON bool) error {
 	if errors.As(err, &wrong) {
 		reason = "usage"
 	}
-	doc, jsonErr := iostreams.Marshal(struct {
+	doc, jsonErr := jsondoc.Marshal(struct {
 		OK      bool   `json:"ok"`
 		Reason  string `json:"reason"`
 		Message string `json:"message"`
@@ -243,13 +243,13 @@ func gsdError(app *cmdutil.App, err error, asJSON bool) error {
 // maxAnswer is how many characters an answer may have on stdout: an agent's tools cut longer ones off.
 const maxAnswer = 50_000
 
-// gsdPrint prints without a line end, as GSD does: callers take the whole output for the value.
-func gsdPrint(app *cmdutil.App, r gsd.Result, raw bool) error {
+// printResult prints without a line end, as GSD does: callers take the whole output for the value.
+func printResult(app *cmdutil.App, r gsd.Result, raw bool) error {
 	text := ""
 	if raw && r.Raw != nil {
 		text = *r.Raw
 	} else {
-		doc, err := iostreams.Marshal(r.Doc, "  ")
+		doc, err := jsondoc.Marshal(r.Doc, "  ")
 		if err != nil {
 			return err
 		}
