@@ -15,6 +15,7 @@ import (
 
 	"greenlight/content"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/plugin"
 	"greenlight/internal/project"
 	"greenlight/internal/shellwords"
 )
@@ -136,7 +137,7 @@ func checkWords(command string, a []string) error {
 	}
 	switch command {
 	case "ref":
-		return known(refNames(), 0)
+		return known(plugin.DocumentNames(), 0)
 	case "settings get", "settings set":
 		return known(project.SettingKeys(), 0)
 	case "settings mode":

@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/guard"
 	"greenlight/internal/plan"
+	"greenlight/internal/plugin"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/slice"
@@ -212,7 +213,7 @@ func within(path string, dirs ...string) string {
 
 // isolation is the content's own; none where the content has none.
 func isolation() guard.Isolation {
-	data, err := readShipped("isolation.json")
+	data, err := plugin.Read("isolation.json")
 	if err != nil {
 		return nil
 	}

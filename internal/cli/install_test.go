@@ -10,6 +10,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/guard"
 	"greenlight/internal/install"
+	"greenlight/internal/plugin"
 )
 
 // A document with everything that it can have: two places that differ in all ways, one of files that gl doesn't know.
@@ -66,7 +67,7 @@ func TestShippedContent(t *testing.T) {
 			t.Errorf("%s: %d files, %v", name, len(files), err)
 		}
 	}
-	data, err := readShipped("isolation.json")
+	data, err := plugin.Read("isolation.json")
 	if err != nil {
 		t.Fatal(err)
 	}

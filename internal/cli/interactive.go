@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
+	"greenlight/internal/plugin"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 )
@@ -72,7 +73,7 @@ func startTalk(ctx context.Context, app *cmdutil.App, t talk) error {
 // into yet, and making one would look like the beginning of a project: then the user's cache takes it.
 func talkPlugin(app *cmdutil.App, t talk, a agent.Agent) (string, error) {
 	if t.pr != nil {
-		return pluginDir(app, t.root, t.pr.Runs.Dir(), a, t.name)
+		return plugin.Dir(t.root, t.pr.Runs.Dir(), a, t.name, app.Getenv)
 	}
 	cache := app.Getenv("XDG_CACHE_HOME")
 	if cache == "" {
@@ -81,7 +82,7 @@ func talkPlugin(app *cmdutil.App, t talk, a agent.Agent) (string, error) {
 	if !filepath.IsAbs(cache) { // nothing that everybody can write is trusted with what an agent loads
 		return "", errors.New("neither HOME nor XDG_CACHE_HOME names a directory, for the plugin with /gl:" + t.name)
 	}
-	return pluginDir(app, t.root, filepath.Join(cache, "greenlight"), a, t.name)
+	return plugin.Dir(t.root, filepath.Join(cache, "greenlight"), a, t.name, app.Getenv)
 }
 
 // factText tells the model what gl knows, so that the conversation needn't begin with finding it out.

@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/drain"
 	"greenlight/internal/plan"
+	"greenlight/internal/plugin"
 	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/runner"
@@ -70,7 +71,7 @@ func newJob(app *cmdutil.App, pr *project.Project, o sliceOptions, name string) 
 		return nil, fmt.Errorf("%s knows no slash commands, and %s is worked on by its own: use --agent claude, or a command line in parallel.agents with {prompt} in it",
 			j.agent.Name, pr.System().Name)
 	}
-	j.text, err = commandText(name)
+	j.text, err = plugin.CommandText(name)
 	return j, err
 }
 
@@ -153,7 +154,7 @@ func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
 func (j *job) present() error {
 	err := notOnPath(j.agent)
 	if err == nil {
-		j.plugin, err = pluginDir(j.app, j.pr.Root, j.pr.Runs.Dir(), j.agent, j.name)
+		j.plugin, err = plugin.Dir(j.pr.Root, j.pr.Runs.Dir(), j.agent, j.name, j.app.Getenv)
 	}
 	return err
 }

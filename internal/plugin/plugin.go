@@ -1,4 +1,6 @@
-package cli
+// Package plugin gives agents the content that ships with gl: as a plugin directory for Claude Code, as text for agents
+// without slash commands, and as documents for gl ref.
+package plugin
 
 import (
 	"crypto/sha256"
@@ -12,39 +14,38 @@ import (
 
 	"greenlight/content"
 	"greenlight/internal/agent"
-	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/install"
 )
 
-// readShipped reads a file of the embedded plugin.
-func readShipped(name string) ([]byte, error) { return content.Plugin.ReadFile("plugin/" + name) }
+// Read reads a file of the embedded plugin.
+func Read(name string) ([]byte, error) { return content.Plugin.ReadFile("plugin/" + name) }
 
-// commandText is what the slash command /gl:NAME says, for agents that know no slash commands.
-func commandText(name string) (string, error) {
-	text, err := readShipped("commands/" + name + ".md")
+// CommandText is the text of the slash command /gl:NAME, for agents that have no slash commands.
+func CommandText(name string) (string, error) {
+	text, err := Read("commands/" + name + ".md")
 	if err != nil {
 		return "", fmt.Errorf("this gl has no text for /gl:%s: install a newer one (gl version)", name)
 	}
 	return string(text), nil
 }
 
-// pluginDir is the directory of the plugin that Claude Code is to load so that /gl:NAME exists; where the content is
-// installed without hooks, of one that has the hooks alone; "" where both are installed, and for other agents. runs is
-// the project's directory of runs.
-func pluginDir(app *cmdutil.App, root, runs string, a agent.Agent, name string) (string, error) {
+// Dir is the directory of the plugin that Claude Code must load so that /gl:NAME exists in the project at root. Where
+// the commands are installed without the hooks it is a plugin that has only the hooks; where both are installed, and
+// for other agents, it is "". The plugin is unpacked below the directory runs.
+func Dir(root, runs string, a agent.Agent, name string, getenv func(string) string) (string, error) {
 	if a.Stream != agent.StreamClaude || a.Login == "" {
 		return "", nil
 	}
 	which := wholePlugin
-	if install.Has(root, name, app.Getenv) {
+	if install.Has(root, name, getenv) {
 		which = hooksPlugin
-		if install.HasHooks(root, app.Getenv) {
+		if install.HasHooks(root, getenv) {
 			return "", nil
 		}
-	} else if _, err := commandText(name); err != nil {
+	} else if _, err := CommandText(name); err != nil {
 		return "", err
 	}
-	dir, err := unpackPlugin(runs)
+	dir, err := unpack(runs)
 	if err != nil {
 		return "", fmt.Errorf("unpack the plugin for %s: %w", a.Name, err)
 	}
@@ -57,13 +58,13 @@ const (
 	hooksPlugin = "hooks" // the same hooks, and nothing else
 )
 
-// hooksManifest is the plugin.json of the one that has the hooks alone: two of one name would be one too many.
+// hooksManifest is the plugin.json of the plugin with only the hooks: two plugins can't have the same name.
 const hooksManifest = `{"name": "gl-hooks", "description": "Greenlight: the hooks, where only the commands are installed"}` + "\n"
 
-// unpackPlugin writes the plugin into a directory whose name is its content's, unless it is there: one rename, so that
-// it is there whole or not at all.
-func unpackPlugin(runs string) (string, error) {
-	files, sum, err := pluginFiles()
+// unpack writes the plugin into a directory named after the hash of its content, unless it exists. It appears by one
+// rename, so it is never there in part.
+func unpack(runs string) (string, error) {
+	content, sum, err := files()
 	if err != nil {
 		return "", err
 	}
@@ -79,7 +80,7 @@ func unpackPlugin(runs string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(tmp)
-	for path, data := range files {
+	for path, data := range content {
 		to := filepath.Join(tmp, filepath.FromSlash(path))
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return "", err
@@ -99,23 +100,23 @@ func unpackPlugin(runs string) (string, error) {
 	return dir, nil
 }
 
-// pluginFiles are what is unpacked, by path, and a name for exactly that.
-func pluginFiles() (files map[string][]byte, sum string, err error) {
-	files = make(map[string][]byte)
+// files returns what is unpacked, by path, and a hash of it.
+func files() (list map[string][]byte, sum string, err error) {
+	list = make(map[string][]byte)
 	hash := sha256.New()
 	err = fs.WalkDir(content.Plugin, "plugin", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		data, err := content.Plugin.ReadFile(path)
-		files[path] = data
+		list[path] = data
 		if rest, ok := strings.CutPrefix(path, "plugin/hooks/"); ok {
-			files[hooksPlugin+"/hooks/"+rest] = data
+			list[hooksPlugin+"/hooks/"+rest] = data
 		}
 		fmt.Fprintf(hash, "%s\x00%d\x00%s", path, len(data), data)
 		return err
 	})
-	files[hooksPlugin+"/.claude-plugin/plugin.json"] = []byte(hooksManifest)
+	list[hooksPlugin+"/.claude-plugin/plugin.json"] = []byte(hooksManifest)
 	fmt.Fprint(hash, hooksManifest)
-	return files, hex.EncodeToString(hash.Sum(nil))[:12], err
+	return list, hex.EncodeToString(hash.Sum(nil))[:12], err
 }
