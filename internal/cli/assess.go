@@ -11,9 +11,9 @@ func newAssess(app *cmdutil.App) *cobra.Command {
 	var o taskOptions
 	return o.flags(app, &cobra.Command{
 		Use:   "assess [part]",
-		Short: "Look for gaps, risks and what to wrap first",
-		Long: `Have an agent look at the code, all of it or one part, for gaps and risks, and say what to wrap first: /gl:assess.
-It works in any git repository.`,
+		Short: "Find gaps and risks in existing code, and what to wrap first",
+		Long: `Run an agent that looks for gaps and risks in the code, or one part of it, and says what to wrap first: /gl:assess. It
+works in any git repository.`,
 		Example: "  gl assess\n  gl assess internal/payment",
 		RunE:    func(c *cobra.Command, a []string) error { return runLook(c, app, a, o) },
 	})

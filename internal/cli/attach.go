@@ -23,8 +23,8 @@ func newAttach(app *cmdutil.App) *cobra.Command {
 		Use:        "attach [id]",
 		SuggestFor: []string{"tmux", "watch"},
 		Short:      "Attach to the tmux session of running agents, or to one slice's pane",
-		Long: `Attach this terminal to the project's tmux session; detach with tmux's own key (C-b d). Where there is no terminal, and
-inside another tmux, the command that attaches is printed instead.` + "\n" + cmdutil.ExitHelp,
+		Long: `Attach this terminal to the project's tmux session; detach with tmux's own key (C-b d). Without a terminal, or inside
+another tmux, print the command that attaches instead.` + "\n" + cmdutil.ExitHelp,
 		Example:           "  gl attach\n  gl attach S-07",
 		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: app.CompleteSome(running),
@@ -42,7 +42,7 @@ inside another tmux, the command that attaches is printed instead.` + "\n" + cmd
 				return err
 			}
 			if len(panes) == 0 {
-				return errors.New("no tmux session of this project runs: gl slice --watch starts one, gl logs ID shows what an agent did")
+				return errors.New("this project has no tmux session: gl slice --watch starts one, gl logs ID shows what an agent did")
 			}
 			if len(ids) > 0 {
 				if err := selectPane(c.Context(), app, pr, s, panes, ids[0]); err != nil {
@@ -111,7 +111,7 @@ func attach(ctx context.Context, app *cmdutil.App, pr *project.Project, s *tmux.
 	live, _, liveErr := pr.Runs.Live()
 	switch {
 	case gone && liveErr == nil && len(live) > 0: // somebody closed it, or ended the server
-		app.IO.Message("the tmux session is gone, but not its agents: gl status, gl logs -f %s", live[0].Label())
+		app.IO.Message("the tmux session is gone, but its agents are still running: gl status, gl logs -f %s", live[0].Label())
 		return nil
 	case err != nil && !gone:
 		return fmt.Errorf("%s: %w", shellLine(argv), err)

@@ -22,14 +22,14 @@ func newCheck(app *cmdutil.App) *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Say what is installed where, and whether it is what this gl has",
-		Long: `Say where the commands and agents are installed, by which gl, and which files differ from what this gl has: changed by you,
-missing, or of another version. Commands of yours that hide the project's are named, for Claude Code prefers yours. Nothing
-is written. Without flags all places of all agents are looked at; --global, --local and --agent choose.
+		Short: "Show what is installed where, and what differs from this gl",
+		Long: `Show where the commands and agents are installed, by which gl, and which files differ from this gl's: changed by you,
+missing, or from another version. Global commands that hide the project's are listed, because Claude Code prefers them.
+Nothing is written. By default all places of all agents are checked; --global, --local and --agent select.
 
---verify compares for a script: exit 1 where anything differs, or where nothing is installed.
+--verify is for scripts: it exits with 1 if anything differs or nothing is installed.
 
-Exit codes: 0 said; 1 with --verify, something differs or nothing is installed; 2 wrong usage.`,
+Exit codes: 0 shown; 1 with --verify, something differs or nothing is installed; 2 wrong usage.`,
 		Example: "  gl check\n  gl check --local --verify\n  gl check --json | jq '.places[] | select(.installed)'",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -41,7 +41,7 @@ Exit codes: 0 said; 1 with --verify, something differs or nothing is installed; 
 	}
 	o.add(c)
 	f := c.Flags()
-	f.BoolVar(&o.verify, "verify", false, "exit 1 where anything differs")
+	f.BoolVar(&o.verify, "verify", false, "exit with 1 if anything differs")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	return c
 }
@@ -180,7 +180,7 @@ func tellCheck(app *cmdutil.App, doc *checkDoc, states []*install.State) {
 		app.IO.Printf("Nothing is installed.\n")
 	}
 	if !doc.Commands {
-		app.IO.Printf("Claude Code finds no /gl: commands here. Agents that gl starts get those of gl %s all the same; gl install --global is for "+
+		app.IO.Printf("Claude Code finds no /gl: commands here. Agents that gl starts get the commands of gl %s anyway; gl install --global is for "+
 			"your own sessions\n", Version)
 	}
 }
@@ -198,7 +198,7 @@ func placeText(app *cmdutil.App, st *install.State) string {
 	t := st.Target
 	text := fmt.Sprintf("%s, %s, %s: ", t.Agent, t.Scope, short(app, t.Dir()))
 	if !st.Installed {
-		return text + fmt.Sprintf("%s of these names there, not installed by gl: %s saves them and writes its own",
+		return text + fmt.Sprintf("%s with these names, not installed by gl: %s saves them and writes its own",
 			plan.Count(len(st.Loose), "file"), installCommand(t))
 	}
 	text += fmt.Sprintf("gl %s, %s", st.Version, plan.Count(st.Files, "file"))

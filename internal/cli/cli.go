@@ -62,16 +62,15 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	return cmdutil.Exit(app.IO, err)
 }
 
-const aboutGl = `Greenlight keeps the state of agent-driven software work where no session can corrupt it, and runs coding
-agents in parallel over a dependency graph until everything is green.` + "\n" + cmdutil.ExitHelp + `
+const aboutGl = `Greenlight runs coding agents through your task graph, in parallel, and survives crashes.` + "\n" + cmdutil.ExitHelp + `
 
-Where nobody reads its output any more gl ends as every Unix filter does, by SIGPIPE (141 in a shell); a gl slice goes on,
-and ends by what became of the work. Output that can't be written for another reason is an error (1).`
+If its output is closed, gl ends by SIGPIPE like any Unix filter (141 in a shell), but gl slice keeps running and exits by
+the result of the work. Output that can't be written for another reason is an error (1).`
 
 func newRoot(app *cmdutil.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "gl",
-		Short:             "Keep the state of agent-driven work, and run agents over its dependency graph",
+		Short:             "Run coding agents through a task graph, in parallel",
 		Long:              aboutGl,
 		SilenceUsage:      true,
 		SilenceErrors:     true,
@@ -101,11 +100,11 @@ func newRoot(app *cmdutil.App) *cobra.Command {
 func globalFlags(app *cmdutil.App, root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVarP(&app.DirFlag, "directory", "C", "", "run as if started in `DIR`")
-	f.StringVar(&app.ContextFlag, "context", "", "behave as in `WHERE`: shell or claude (default: by the environment)")
-	f.StringVar(&app.SystemFlag, "system", "", "`WHICH` of a project's systems of state counts: greenlight, specwright or gsd (default: in this order)")
-	f.BoolVar(&app.IO.NoColor, "no-color", false, "no colour")
-	f.BoolVar(&app.IO.NoPager, "no-pager", false, "print long texts as they are")
-	f.BoolVarP(&app.IO.Verbose, "verbose", "v", false, "tell each decision and command line on stderr")
+	f.StringVar(&app.ContextFlag, "context", "", "behave as if called from `WHERE`: shell or claude (default: detect)")
+	f.StringVar(&app.SystemFlag, "system", "", "state `FORMAT` to use: greenlight, specwright or gsd (default: the first one found, in this order)")
+	f.BoolVar(&app.IO.NoColor, "no-color", false, "no color")
+	f.BoolVar(&app.IO.NoPager, "no-pager", false, "don't use a pager")
+	f.BoolVarP(&app.IO.Verbose, "verbose", "v", false, "print each decision and command line to stderr")
 	cmdutil.CompleteFlag(root, "context", cmdutil.Contexts)
 	cmdutil.CompleteFlag(root, "system", app.Systems)
 	_ = root.MarkPersistentFlagDirname("directory")

@@ -12,9 +12,9 @@ func newCompletion(app *cmdutil.App, root *cobra.Command) *cobra.Command {
 	var plain bool
 	c := &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Print the script that makes bash, zsh, fish or PowerShell complete gl's words",
-		Long: `Print a script that makes a shell complete commands, flags and their values, and the ids of this project's slices with
-their names. SHELL is bash, zsh, fish or powershell. Bash needs its package bash-completion.
+		Short: "Print a shell completion script for bash, zsh, fish or PowerShell",
+		Long: `Print a script that completes commands, flags and their values, and the ids of this project's slices with their names.
+SHELL is bash, zsh, fish or powershell. Bash needs the bash-completion package.
 
 Exit codes: 0 printed; 2 there is no such shell.`,
 		Example: `  gl completion bash > ~/.local/share/bash-completion/completions/gl
@@ -43,6 +43,6 @@ Exit codes: 0 printed; 2 there is no such shell.`,
 			return cmdutil.Usage("SHELL must be %s", cmdutil.MustBe(a[0], completionShells()))
 		},
 	}
-	c.Flags().BoolVar(&plain, "no-descriptions", false, "complete the words alone, without what they mean")
+	c.Flags().BoolVar(&plain, "no-descriptions", false, "complete words without descriptions")
 	return c
 }

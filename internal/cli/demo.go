@@ -42,7 +42,7 @@ func newDemo(app *cmdutil.App) *cobra.Command {
 	var dir, spec string
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "Drain a sample project with the built-in agent, in ten seconds and at no cost",
+		Short: "Drain a sample project with the built-in agent: ten seconds, no cost",
 		Long: `Write a sample project of a dozen slices into a temporary directory and drain it, up to four at a time, with the real
 engine and the built-in rehearsal agent.` + "\n" + cmdutil.ExitHelp,
 		Example: "  gl demo\n  gl demo --agent rehearsal:step=100ms,fail=10%,limit=5%",
@@ -51,8 +51,8 @@ engine and the built-in rehearsal agent.` + "\n" + cmdutil.ExitHelp,
 			return runDemo(c.Context(), app, dir, spec)
 		},
 	}
-	c.Flags().StringVar(&dir, "dir", "", "write the project into `DIR`, which must not exist yet (default: a temporary directory)")
-	c.Flags().StringVar(&spec, "agent", demoAgent, "`NAME` of the agent")
+	c.Flags().StringVar(&dir, "dir", "", "create the project in `DIR`, which must not exist (default: a temporary directory)")
+	c.Flags().StringVar(&spec, "agent", demoAgent, "use the agent `NAME`")
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	return c
 }
@@ -84,7 +84,7 @@ func writeDemo(dir string) (string, error) {
 	if dir == "" {
 		dir, err = os.MkdirTemp("", "greenlight-demo-")
 	} else if err = os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("%s is there already: give --dir the name of a directory that is to be made", dir)
+		return "", fmt.Errorf("%s already exists: --dir must name a new directory", dir)
 	} else if err == nil {
 		dir, err = filepath.Abs(dir)
 	}

@@ -13,19 +13,18 @@ import (
 // talkHelp is the same for all commands that hand over to a conversation.
 const talkHelp = `
 
-The agent is Claude Code, started on this terminal as if you had typed claude %q yourself, with what gl knows of the
-project beside it. What it may do without asking is as you have set it there: the flags of headless runs
-(parallel.claude_flags) are not used. Inside an agent nothing is started: what gl knows is printed.
+The agent is Claude Code, started in this terminal as if you had typed claude %q yourself, plus what gl knows about the
+project. Your own permission settings apply: the flags for headless runs (parallel.claude_flags) are not used. Inside an
+agent nothing is started; what gl knows is printed.
 
-Exit codes: the agent's own; 1 it needs a terminal and there is none, %s; 2 wrong usage;
-127 claude is not on PATH.`
+Exit codes: the agent's own; 1 no terminal, %s; 2 wrong usage; 127 claude is not on PATH.`
 
 func newDesign(app *cmdutil.App) *cobra.Command {
 	const prompt = "/gl:design"
 	return &cobra.Command{
 		Use:     "design",
 		Short:   "Design the system with the agent",
-		Long:    "Talk the design of the system through with the agent: " + prompt + "." + fmt.Sprintf(talkHelp, prompt, "or no project"),
+		Long:    "Discuss the design of the system with the agent: " + prompt + "." + fmt.Sprintf(talkHelp, prompt, "or no project"),
 		Example: "  gl design",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {

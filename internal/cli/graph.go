@@ -33,13 +33,13 @@ func newGraph(app *cmdutil.App) *cobra.Command {
 		Use:        "graph",
 		SuggestFor: []string{"tree", "deps", "dag"},
 		Short:      "Show the dependency graph",
-		Long: `Show the dependency graph. As text it is a list: what depends on nothing comes first, and every slice stands below all
-that it needs, those of one depth in launch order. Each line has the slice's state, its name, and what it depends on; a *
-marks the critical path, the longest chain of slices that are still to be built. An id with ? is one that no slice has.
+		Long: `Show the dependency graph. The text format is a list in which every slice comes after its dependencies; slices of the
+same depth are in launch order. Each line has the slice's state, name and dependencies. A * marks the critical path, the
+longest chain of slices still to be built. A ? after an id marks an unknown slice.
 
   ✓ done   ● running   ○ ready   · blocked   ✗ failed   ! stalled   ⏸ waiting   ? unknown
 
-The other formats are for programs: mermaid (Markdown pages), dot (Graphviz) and json.
+The other formats are mermaid (for Markdown pages), dot (for Graphviz) and json.
 
 Exit codes: 0 shown; 1 there is no such milestone, or no project; 2 wrong usage.`,
 		Example: `  gl graph
@@ -51,7 +51,7 @@ Exit codes: 0 shown; 1 there is no such milestone, or no project; 2 wrong usage.
 			o.asciiSet = c.Flags().Changed("ascii")
 			if asJSON {
 				if c.Flags().Changed("format") && o.format != "json" {
-					return cmdutil.Usage("give --json or --format %s, not both", o.format)
+					return cmdutil.Usage("use --json or --format %s, not both", o.format)
 				}
 				o.format = "json"
 			}
@@ -59,9 +59,9 @@ Exit codes: 0 shown; 1 there is no such milestone, or no project; 2 wrong usage.
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.format, "format", "text", "`FORMAT`: text, mermaid, dot or json")
+	f.StringVar(&o.format, "format", "text", "print `FORMAT`: text, mermaid, dot or json")
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
-	f.BoolVar(&o.ascii, "ascii", false, "text without characters beyond ASCII (default: where the locale isn't UTF-8)")
+	f.BoolVar(&o.ascii, "ascii", false, "use only ASCII characters (default if the locale isn't UTF-8)")
 	f.BoolVar(&asJSON, "json", false, "the same as --format json")
 	cmdutil.CompleteFlag(c, "format", graphFormats)
 	cmdutil.CompleteFlag(c, "milestone", app.Milestones)

@@ -30,10 +30,10 @@ func newHelp(app *cmdutil.App, root *cobra.Command, order []*cobra.Command) *cob
 	})
 	return &cobra.Command{
 		Use:   "help [command]",
-		Short: "Show all commands and where this project stands, or how one command is used",
-		Long: `Show all commands, and in a project where it stands; or how one command is used.
+		Short: "Show all commands and this project's state, or a command's usage",
+		Long: `Show all commands and, in a project, its state; or the usage of one command.
 
-Exit codes: 0 shown; 2 there is no such command.`,
+Exit codes: 0 shown; 2 no such command.`,
 		Example: "  gl help\n  gl help slice\n  gl help state claim",
 		ValidArgsFunction: func(_ *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
 			return completeCommands(root, have, word), cobra.ShellCompDirectiveNoFileComp
@@ -80,7 +80,7 @@ func noSuchCommand(root *cobra.Command, a []string) error {
 	return nil
 }
 
-// rootHelp is all commands by group, a line each, and then the state of this project in one line.
+// rootHelp lists all commands by group, one line each, followed by the state of this project in one line.
 func rootHelp(app *cmdutil.App, root *cobra.Command, order []*cobra.Command) string {
 	var b strings.Builder
 	screen := app.IO.Width()
@@ -99,7 +99,7 @@ func rootHelp(app *cmdutil.App, root *cobra.Command, order []*cobra.Command) str
 	}
 	b.WriteString("\n" + app.IO.Paint(term.Bold, "Flags of every command:") + "\n")
 	b.WriteString(flagLines(root.PersistentFlags(), screen))
-	b.WriteString("\n" + term.Reflow("gl help COMMAND tells more about one, with examples; gl help environment of the environment variables."+
+	b.WriteString("\n" + term.Reflow("gl help COMMAND shows its flags and examples; gl help environment lists environment variables."+
 		"\n"+cmdutil.ExitHelp, screen) + "\n")
 	if line := projectLine(app); line != "" {
 		b.WriteString("\n" + line + "\n")
@@ -128,7 +128,7 @@ func listCommands(list []*cobra.Command, width, screen int) string {
 	return b.String()
 }
 
-// commandHelp is how one command is used.
+// commandHelp is the help of one command.
 func commandHelp(app *cmdutil.App, c *cobra.Command) string {
 	var b strings.Builder
 	screen := app.IO.Width()
@@ -160,7 +160,7 @@ func commandHelp(app *cmdutil.App, c *cobra.Command) string {
 	return b.String()
 }
 
-// A flagText is a flag as help and reference have it: how it is typed, and what it means.
+// A flagText is a flag in help and reference: how it is typed, and what it means.
 type flagText struct{ typed, means string }
 
 func flagTexts(flags *pflag.FlagSet) []flagText {
@@ -183,7 +183,7 @@ func flagTexts(flags *pflag.FlagSet) []flagText {
 			means += " (default " + f.DefValue + ")"
 		}
 		if f.Name == "help" {
-			means = "show this"
+			means = "show this help"
 		}
 		list = append(list, flagText{typed, means})
 	})
@@ -203,7 +203,7 @@ func flagLines(flags *pflag.FlagSet, screen int) string {
 		switch {
 		case screen == 0 || len(line) <= screen:
 		case screen >= column+30:
-			// The blanks of the first column are no place to break a line.
+			// Don't break the line within the first column.
 			line = line[:column] + strings.TrimLeft(term.Wrap(strings.Repeat(" ", column)+f.means, screen, column), " ")
 		default:
 			line = "  " + strings.TrimSpace(f.typed) + "\n" + term.Wrap("      "+f.means, screen, 6)

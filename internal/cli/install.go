@@ -40,25 +40,25 @@ func newInstall(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "install --global|--local",
 		Short: "Install the slash commands and agents",
-		Long: `Install the /gl: commands, their agents and the texts they refer to where Claude Code looks for them: for you in all
-projects (--global, ~/.claude or CLAUDE_CONFIG_DIR), or in this one (--local, .claude at the root of the git checkout, or here
-where there is none). Agents that gl starts have them without that.
+		Long: `Install the /gl: commands, their agents and the texts they refer to where Claude Code finds them: for you in all projects
+(--global: ~/.claude or CLAUDE_CONFIG_DIR), or in this project (--local: .claude at the root of the git checkout, or in
+this directory if there is none). Agents that gl starts don't need this.
 
-A second run changes nothing, or brings up to date what you haven't changed; what you have changed is kept and named, unless
---force overwrites it, which keeps a copy. A file of yours that has the name of one of ours is saved first. gl uninstall puts
-everything back as it was. Killed half-way, the next gl install goes on.
+Running it again updates files that you haven't changed. Files that you have changed are kept and listed; --force
+overwrites them and keeps a copy. Files of yours with the same names are saved first. gl uninstall restores everything.
+If gl install is killed, run it again to finish.
 
-CLAUDE.md: without one, ours is written. Where you have one, --on-conflict=keep leaves it alone and puts ours beside it as
-CLAUDE_GREENLIGHT.md, append adds ours at its end between markers, replace saves yours as CLAUDE.md.backup.
+If you have a CLAUDE.md, --on-conflict=keep leaves it alone and writes ours beside it as CLAUDE_GREENLIGHT.md, append adds
+ours at its end between markers, and replace saves yours as CLAUDE.md.backup. Without a CLAUDE.md, ours is written.
 
---hooks adds ours to settings.json: a session begins with the project's state, writes to files that are gl's are refused, and
-a session that leaves its slice in progress is asked for a word. --statusline sets its statusLine to gl statusline; another
-one of yours is kept, unless --force takes its place until gl uninstall.
+--hooks adds our hooks to settings.json: sessions start with the project's state, writes to files that belong to gl are
+refused, and a session that leaves its slice in progress is asked why. --statusline sets statusLine to gl statusline; a
+status line of yours is kept unless you use --force, and gl uninstall restores it.
 
---agent codex|gemini|opencode installs the same commands in that agent's own format. Of a project (--local) Codex reads the
-agents only where it trusts the project, and Gemini CLI asks about them once.
+--agent codex|gemini|opencode installs the same commands in that agent's format. With --local, Codex reads them only in
+projects it trusts, and Gemini CLI asks about them once.
 
-Exit codes: 0 installed, or nothing was to be done; 1 it failed; 2 wrong usage.`,
+Exit codes: 0 installed, or nothing to do; 1 it failed; 2 wrong usage.`,
 		Example: "  gl install --global\n  gl install --local --hooks --on-conflict=append\n  gl install --global --agent gemini\n" +
 			"  gl install --local --dry-run",
 		Args: cmdutil.Args(cobra.NoArgs),
@@ -66,20 +66,20 @@ Exit codes: 0 installed, or nothing was to be done; 1 it failed; 2 wrong usage.`
 	}
 	f := c.Flags()
 	o.placeFlags.add(c)
-	f.StringVar(&o.conflict, "on-conflict", "", "with a CLAUDE.md of yours: `WAY` keep, append or replace (default: as installed before, else keep)")
-	f.BoolVar(&o.force, "force", false, "overwrite what you have changed, and keep a copy")
-	f.BoolVar(&o.hooks, "hooks", false, "add our hooks to settings.json")
+	f.StringVar(&o.conflict, "on-conflict", "", "if you have a CLAUDE.md, `WAY` is keep, append or replace (default: as installed before, else keep)")
+	f.BoolVar(&o.force, "force", false, "overwrite files that you have changed, keeping a copy")
+	f.BoolVar(&o.hooks, "hooks", false, "add the hooks to settings.json")
 	f.BoolVar(&o.line, "statusline", false, "set the status line in settings.json")
-	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be done, and do nothing")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be done without doing it")
 	_ = c.RegisterFlagCompletionFunc("on-conflict", cobra.FixedCompletions(conflicts(), cobra.ShellCompDirectiveNoFileComp))
 	return c
 }
 
 func (p *placeFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.BoolVar(&p.global, "global", false, "for you, in all projects")
-	f.BoolVar(&p.local, "local", false, "for this project")
-	f.StringVar(&p.agent, "agent", install.Claude, "for the agent `NAME`: "+strings.Join(install.Agents(), ", "))
+	f.BoolVar(&p.global, "global", false, "install for you, in all projects")
+	f.BoolVar(&p.local, "local", false, "install for this project")
+	f.StringVar(&p.agent, "agent", install.Claude, "install for the agent `NAME`: "+strings.Join(install.Agents(), ", "))
 	_ = c.RegisterFlagCompletionFunc("agent", cobra.FixedCompletions(install.Agents(), cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -90,7 +90,7 @@ func conflicts() []string {
 // target is the one place that the flags name.
 func (p placeFlags) target(ctx context.Context, app *cmdutil.App, verb string) (install.Target, error) {
 	if p.global == p.local {
-		return install.Target{}, cmdutil.Usage("say gl %s --global (for you, in all projects) or gl %s --local (for this project)", verb, verb)
+		return install.Target{}, cmdutil.Usage("use gl %s --global (for you, in all projects) or gl %s --local (for this project)", verb, verb)
 	}
 	if err := knownAgent(p.agent); err != nil {
 		return install.Target{}, err
@@ -103,7 +103,7 @@ func (p placeFlags) target(ctx context.Context, app *cmdutil.App, verb string) (
 	if err == nil && p.local {
 		global, errGlobal := place(ctx, app, p.agent, install.Global)
 		if errGlobal == nil && global.Path(global.Home) == t.Path(t.Home) {
-			return t, cmdutil.Usage("%s is where your own configuration is, not a project: say gl %s --global", t.Root, verb)
+			return t, cmdutil.Usage("%s holds your own configuration, it isn't a project: use gl %s --global", t.Root, verb)
 		}
 	}
 	return t, err
@@ -152,7 +152,7 @@ func runInstall(ctx context.Context, app *cmdutil.App, o installOptions) error {
 		return err
 	}
 	if t.Settings == "" && (o.hooks || o.line) {
-		return cmdutil.Usage("--hooks and --statusline are for %s alone", install.Claude)
+		return cmdutil.Usage("--hooks and --statusline are only for %s", install.Claude)
 	}
 	r, err := t.Install(ctx, shipped(), install.Options{Version: Version, Conflict: install.Conflict(o.conflict), Force: o.force,
 		Hooks: o.hooks, StatusLine: o.line, DryRun: o.dryRun})
@@ -163,15 +163,15 @@ func runInstall(ctx context.Context, app *cmdutil.App, o installOptions) error {
 	where := sanitize.Text(short(app, t.Dir()))
 	switch n := r.Changed(); {
 	case o.dryRun && n == 0, n == 0:
-		app.IO.Printf("Nothing to do: %s is as gl %s installs it\n", where, Version)
+		app.IO.Printf("Nothing to do: %s matches gl %s\n", where, Version)
 	case o.dryRun:
 		app.IO.Printf("Would change %s for %s in %s\n", plan.Count(n, "file"), t.Agent, where)
 	case !r.Found:
 		app.IO.Printf("Installed gl %s for %s into %s (%s)\n", Version, t.Agent, where, plan.Count(n, "file"))
 	case r.From != Version:
-		app.IO.Printf("Brought %s from gl %s to %s (%s)\n", where, sanitize.Text(r.From), Version, plan.Count(n, "file"))
+		app.IO.Printf("Updated %s from gl %s to %s (%s)\n", where, sanitize.Text(r.From), Version, plan.Count(n, "file"))
 	default:
-		app.IO.Printf("Brought %s up to date (%s)\n", where, plan.Count(n, "file"))
+		app.IO.Printf("Updated %s (%s)\n", where, plan.Count(n, "file"))
 	}
 	hintMemory(app, t, r)
 	return nil
@@ -191,7 +191,7 @@ func tellSteps(app *cmdutil.App, t install.Target, r *install.Result, all bool) 
 		app.IO.Printf("%s\n", sanitize.Text(line))
 	}
 	if kept := slices.ContainsFunc(r.Steps, func(s install.Step) bool { return s.Do == install.Keep }); kept {
-		app.IO.Message("what you have changed was kept: %s --force overwrites it, and keeps a copy", installCommand(t))
+		app.IO.Message("files that you changed were kept: %s --force overwrites them and keeps copies", installCommand(t))
 	}
 }
 
@@ -208,7 +208,7 @@ func installCommand(t install.Target) string {
 func hintMemory(app *cmdutil.App, t install.Target, r *install.Result) {
 	for _, s := range r.Steps {
 		if name, ours := strings.CutSuffix(filepath.Base(s.Path), "_GREENLIGHT.md"); ours && s.Do == install.Write {
-			app.IO.Message("your %s.md wasn't touched. To have ours read, write the line @%s into it, or run %s --on-conflict=append",
+			app.IO.Message("your %s.md wasn't changed. To include ours, add the line @%s to it, or run %s --on-conflict=append",
 				name, filepath.Base(s.Path), installCommand(t))
 		}
 	}

@@ -40,7 +40,7 @@ func startTalk(ctx context.Context, app *cmdutil.App, t talk) error {
 		return nil
 	}
 	if !app.IO.Interactive() {
-		return fmt.Errorf("%s is a conversation, and needs a terminal on its standard input and output", t.command)
+		return fmt.Errorf("%s is a conversation and needs a terminal on stdin and stdout", t.command)
 	}
 	a, _ := agent.Talk("", "", "")
 	if err := notOnPath(a); err != nil {
@@ -80,7 +80,7 @@ func talkPlugin(app *cmdutil.App, t talk, a agent.Agent) (string, error) {
 		cache = filepath.Join(app.Getenv("HOME"), ".cache")
 	}
 	if !filepath.IsAbs(cache) { // nothing that everybody can write is trusted with what an agent loads
-		return "", errors.New("neither HOME nor XDG_CACHE_HOME names a directory, for the plugin with /gl:" + t.name)
+		return "", errors.New("HOME or XDG_CACHE_HOME must name an absolute directory, for the plugin with /gl:" + t.name)
 	}
 	return plugin.Dir(t.root, filepath.Join(cache, "greenlight"), a, t.name, app.Getenv)
 }

@@ -68,7 +68,7 @@ func newJob(app *cmdutil.App, pr *project.Project, o sliceOptions, name string) 
 		return j, nil
 	}
 	if pr.Slices == nil && name == "slice" { // our method would be told to work on another system's state
-		return nil, fmt.Errorf("%s knows no slash commands, and %s is worked on by its own: use --agent claude, or a command line in parallel.agents with {prompt} in it",
+		return nil, fmt.Errorf("%s has no slash commands, and %s projects are built with theirs: use --agent claude, or a command line with {prompt} in parallel.agents",
 			j.agent.Name, pr.System().Name)
 	}
 	j.text, err = plugin.CommandText(name)
@@ -135,7 +135,7 @@ func (j *job) refused(cfg drain.Config) error {
 	if cfg.Serial || j.pr.Tracker.Format() != "legacy" || j.o.force {
 		return nil
 	}
-	return errors.New("this project keeps its state in STATE.md alone, one file that parallel agents would overwrite for each other: run gl migrate, or gl slice --sequential")
+	return errors.New("this project keeps its state in a single STATE.md, which parallel agents would overwrite for each other: run gl migrate, or gl slice --sequential")
 }
 
 // noteSerial says why several slices are built one after the other, where nobody asked for that.
@@ -144,7 +144,7 @@ func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
 		return
 	}
 	if why := j.oneByOne(); why != "" {
-		j.app.IO.Message("one after the other, for %s (--runner tmux builds side by side all the same)", why)
+		j.app.IO.Message("building one after the other: %s (--runner tmux builds in parallel anyway)", why)
 	} else if j.o.runner == "" {
 		j.app.IO.Message("tmux is not on PATH, so slices are built one after the other: %s, or use --runner process", tmuxHint)
 	}

@@ -37,18 +37,18 @@ func newLogs(app *cmdutil.App) *cobra.Command {
 		Use:        "logs ID",
 		SuggestFor: []string{"log", "tail"},
 		Short:      "Show what the agent did and said",
-		Long: `Show what the agent of a slice's last attempt did and said, one line for each thing:
+		Long: `Show what the agent did and said in a slice's last attempt, one line per event:
 
-  - it started    > it called a tool    ! the tool failed    ~ a limit, or a request that is tried again    = the end
+  - started    > tool call    ! tool failed    ~ rate limit or retried request    = ended
 
-What has no mark is what it said, or what it wrote outside its stream.
+Lines without a mark are what the agent said, or what it wrote outside its event stream.
 
 Exit codes: 0 shown; 1 there is no such attempt; 2 wrong usage; 130, 143 interrupted.`,
 		Example: `  gl logs S-07
   gl logs -f S-07              follow it until the attempt ends
   gl logs S-07 --attempt 2
-  gl logs @quick               of the last quick task; @quick.2 is the second one
-  gl logs S-07 --raw | jq .    the agent's stream as it came
+  gl logs @quick               the last quick task; @quick.2 is the second
+  gl logs S-07 --raw | jq .    the agent's stream, unchanged
   gl logs S-07 --json | jq -r '.events[] | select(.kind == "tool") | .text'`,
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: app.Complete(completeFirstAttempt),
@@ -57,15 +57,15 @@ Exit codes: 0 shown; 1 there is no such attempt; 2 wrong usage; 130, 143 interru
 				return cmdutil.Usage("--attempt must be 1 or more, not %d", o.n)
 			}
 			if o.json && (o.follow || o.raw) {
-				return cmdutil.Usage("--json goes with neither --follow nor --raw")
+				return cmdutil.Usage("--json can't be combined with --follow or --raw")
 			}
 			return runLogs(c.Context(), app, a[0], o)
 		},
 	}
 	f := c.Flags()
-	f.BoolVarP(&o.follow, "follow", "f", false, "go on as it is written, until the attempt ends")
-	f.IntVar(&o.n, "attempt", 0, "attempt `N` (default: the last one)")
-	f.BoolVar(&o.raw, "raw", false, "the bytes of the log, as they are")
+	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing until the attempt ends")
+	f.IntVar(&o.n, "attempt", 0, "show attempt `N` (default: the last one)")
+	f.BoolVar(&o.raw, "raw", false, "print the log file unchanged")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	// An error would mean a flag of another name.
 	_ = c.RegisterFlagCompletionFunc("attempt", app.Complete(completeAttempt))
@@ -113,7 +113,7 @@ func findAttempt(app *cmdutil.App, pr *project.Project, id string, n int) (*atte
 		return nil, err
 	}
 	if attempt.IsTask(id) && len(all[id]) == 0 {
-		return nil, fmt.Errorf("no attempt here is called %s%s", id, tasksIn(all))
+		return nil, fmt.Errorf("no attempt is named %s%s", id, tasksIn(all))
 	}
 	if len(all[id]) == 0 { // else its slice may be gone, and what its agent did is there all the same
 		if id, err = app.Resolve(p, id); err != nil {
@@ -122,7 +122,7 @@ func findAttempt(app *cmdutil.App, pr *project.Project, id string, n int) (*atte
 	}
 	entries := all[id]
 	if len(entries) == 0 {
-		return nil, fmt.Errorf("%s has had no attempt yet. %s", id, p.Why(id, time.Now()))
+		return nil, fmt.Errorf("%s has no attempts yet. %s", id, p.Why(id, time.Now()))
 	}
 	last := entries[len(entries)-1].N
 	if n == 0 {
@@ -144,7 +144,7 @@ func tasksIn(all map[string][]attempt.Entry) string {
 	if len(ids) == 0 {
 		return ""
 	}
-	return " (there are: " + strings.Join(ids, ", ") + ")"
+	return " (known: " + strings.Join(ids, ", ") + ")"
 }
 
 func taskIDs(all map[string][]attempt.Entry) []string {
@@ -237,7 +237,7 @@ func (l *logView) over() (over bool, word string) {
 	rec, err := getAttempt(l.pr.Runs, l.rec.Slice, l.rec.N)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && l.rec.Phase == plan.Claimed:
-		return true, fmt.Sprintf("attempt %d of %s was taken back before its agent started", l.rec.N, l.rec.Slice)
+		return true, fmt.Sprintf("attempt %d of %s was canceled before its agent started", l.rec.N, l.rec.Slice)
 	case err != nil: // being written anew, or cleaned away: the wrapper writes it again when it settles
 		rec = l.rec
 	}
@@ -251,7 +251,7 @@ func (l *logView) over() (over bool, word string) {
 		if rec.IsTask() {
 			settle = "gl stop " + rec.Label()
 		}
-		return true, fmt.Sprintf("attempt %d of %s isn't settled, but its gl process is gone: %s settles it", rec.N, rec.Slice, settle)
+		return true, fmt.Sprintf("attempt %d of %s isn't settled, but its gl process is gone: run %s to settle it", rec.N, rec.Slice, settle)
 	}
 	return rec.Phase == plan.Settled, ""
 }

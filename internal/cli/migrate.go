@@ -19,19 +19,19 @@ func newMigrate(app *cmdutil.App) *cobra.Command {
 	var dryRun, asJSON bool
 	c := &cobra.Command{
 		Use:   "migrate",
-		Short: "Turn a STATE.md into slice files",
-		Long: `Turn the table of a legacy project's STATE.md into one file per slice. All of it or nothing: a row that can't be read is
-named with its line, and nothing is changed. STATE.md as it was is kept as STATE.md.backup, or under the next free name.
-Killed at any instant, the project is either legacy still or migrated; the next gl that writes finishes what is left.
+		Short: "Convert STATE.md to slice files",
+		Long: `Convert the table of a legacy project's STATE.md to one file per slice, all or nothing: if a row can't be read, gl names
+its line and changes nothing. The old STATE.md is kept as STATE.md.backup, or under the next free name. If gl is killed,
+the project is either unchanged or migrated; the next gl that writes finishes the rest.
 
-Exit codes: 0 migrated, or nothing is to be migrated; 1 it can't be, or attempts run; 2 wrong usage.`,
+Exit codes: 0 migrated, or nothing to migrate; 1 can't be migrated, or attempts are running; 2 wrong usage.`,
 		Example: "  gl migrate --dry-run\n  gl migrate",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runMigrate(c.Context(), app, dryRun, asJSON)
 		},
 	}
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be written, and write nothing")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be written without writing it")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c
 }

@@ -19,11 +19,11 @@ func knownMilestone(p *plan.Plan, m string) error {
 	case slices.Contains(known, m):
 		return nil
 	case len(known) == 0:
-		return fmt.Errorf("no slice belongs to milestone %q, nor to any other", m)
+		return fmt.Errorf("no slice belongs to milestone %q or to any other", m)
 	}
 	hint := ""
 	if meant := suggest.Match(m, known); meant != "" {
 		hint = ", did you mean " + meant + "?"
 	}
-	return fmt.Errorf("no slice belongs to milestone %q%s (there are: %s)", m, hint, strings.Join(known, ", "))
+	return fmt.Errorf("no slice belongs to milestone %q%s (known: %s)", m, hint, strings.Join(known, ", "))
 }

@@ -10,9 +10,9 @@ func newQuick(app *cmdutil.App) *cobra.Command {
 	var o taskOptions
 	return o.flags(app, &cobra.Command{
 		Use:   "quick TEXT",
-		Short: "Do something small, test first: an agent without a slice",
-		Long: `Have an agent do something small that is no slice, test first: /gl:quick TEXT. It works in any git repository. Several may
-run at a time. In a project gl changelog lists what it did.`,
+		Short: "Run an agent on a small task, test first, without a slice",
+		Long: `Run an agent on a small task that isn't a slice, test first: /gl:quick TEXT. It works in any git repository, and several
+can run at a time. In a project, gl changelog lists what it did.`,
 		Example: `  gl quick "the login page says 500 when the password is empty"
   gl quick --dry-run "rename User.name to User.fullName"
   gl logs -f @quick`,
@@ -22,7 +22,7 @@ run at a time. In a project gl changelog lists what it did.`,
 				return err
 			}
 			if t.Text == "" && !app.Inside() {
-				return cmdutil.Usage(`what is to be done? gl quick "…"`)
+				return cmdutil.Usage(`what should the agent do? gl quick "…"`)
 			}
 			t.Summary = true
 			return anywhere(c.Context(), app, t, "text", o)

@@ -15,12 +15,12 @@ func newRef(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ref [NAME]",
 		Short: "Print a reference for agents, as it ships with gl",
-		Long: `Print one of the documents that ship with gl, byte for byte: the references by their names, the others with their
-directory (agents/gl-verifier, commands/slice, templates/config.json), the engineering standards as CLAUDE, and what each
-agent may read and write as isolation. Without NAME it lists them. Slash commands and agents read the rules by this, so that
-they are those of the gl that runs.
+		Long: `Print one of the documents that ship with gl, unchanged. References have plain names, others include their directory
+(agents/gl-verifier, commands/slice, templates/config.json). CLAUDE is the engineering standards, and isolation is the
+table of what each agent may read and write. Without NAME, list them. Slash commands and agents read the rules this way,
+so the rules always match the gl that is running.
 
-Exit codes: 0 printed; 2 there is no such document.`,
+Exit codes: 0 printed; 2 no such document.`,
 		Example: "  gl ref\n  gl ref deviation-rules\n  gl ref agents/gl-implementer",
 		Args:    cmdutil.Args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -47,7 +47,7 @@ func runRef(app *cmdutil.App, a []string) error {
 		if meant := suggest.Match(name, plugin.DocumentNames()); meant != "" {
 			hint = ", did you mean " + meant + "?"
 		}
-		return cmdutil.Usage("no document is called %q%s (gl ref lists them all)", a[0], hint)
+		return cmdutil.Usage("unknown document %q%s (gl ref lists them all)", a[0], hint)
 	}
 	_, err := io.WriteString(app.IO.Out, text)
 	return err

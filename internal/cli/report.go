@@ -67,7 +67,7 @@ func (t *teller) warn(words string) {
 func (t *teller) lines(r drain.Report) []string {
 	var lines []string
 	if r.Leader != "" {
-		lines = append(lines, "another gl slice --watch drains this project: "+r.Leader+"; watching, and taking over when it ends")
+		lines = append(lines, "another gl slice --watch is draining this project: "+r.Leader+"; watching, and taking over when it ends")
 	}
 	if r.TookOver {
 		lines = append(lines, "the other gl slice --watch is gone: taking over")
@@ -190,7 +190,7 @@ func (t *teller) summary(res *drain.Result) {
 	case len(p.Ready) == 0 && len(p.Running) == 0:
 		app.IO.Printf("All %ss complete or blocked.\n", p.Snapshot.Noun)
 	default:
-		app.IO.Printf("Nothing of this run is left to do.\n")
+		app.IO.Printf("Nothing left to do in this run.\n")
 	}
 	leftOver(app, p)
 	if len(res.Open) > 0 && res.Signal != nil {
@@ -202,7 +202,7 @@ func (t *teller) summary(res *drain.Result) {
 		if t.session != nil {
 			show = "gl attach or " + show
 		}
-		app.IO.Printf("%s\n", term.Wrap(fmt.Sprintf("  Going on without this gl: %s. %s shows it, gl stop --all ends it, gl slice --watch%s takes over",
+		app.IO.Printf("%s\n", term.Wrap(fmt.Sprintf("  Still running in the background: %s. %s shows it, gl stop --all ends it, gl slice --watch%s takes over",
 			strings.Join(ids, ", "), show, p.Snapshot.Flags), app.IO.Width(), 4))
 	}
 	app.IO.Printf("  %s\n", totals(p))

@@ -29,9 +29,8 @@ func newSettings(app *cmdutil.App) *cobra.Command {
 		Use:        "settings",
 		SuggestFor: []string{"config", "configure", "options"},
 		Short:      "Show the settings, or change one",
-		Long: `Show every setting with its value and where that comes from, and the model of each agent; or change one. The settings
-are in .greenlight/config.json; what a change doesn't name keeps every byte there, order and layout included. A flag of a
-command wins over its setting.` + settingsExit,
+		Long: `Show every setting with its value and source, and the model of each agent; or change one. Settings are stored in
+.greenlight/config.json, where a change keeps every other byte. A command's flag overrides the setting.` + settingsExit,
 		Example: `  gl settings
   gl settings profile budget
   gl settings model security opus
@@ -50,8 +49,8 @@ func newSettingsProfile(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "profile NAME",
 		Short: "Choose which models the agents get",
-		Long: `Choose the profile: which model each agent gets, unless it has its own. The profiles are those of config.json, else
-quality, balanced and budget.` + settingsExit,
+		Long: `Choose the profile, which selects a model for each agent that has none of its own. The profiles are those in
+config.json, or quality, balanced and budget.` + settingsExit,
 		Example:           "  gl settings profile quality",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeSettings(app, (*project.Settings).Profiles),
@@ -64,8 +63,8 @@ quality, balanced and budget.` + settingsExit,
 func newSettingsMode(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:               "mode interactive|yolo",
-		Short:             "Choose whether to be asked",
-		Long:              "Choose the mode: interactive asks before it takes a stale claim over and the like, yolo doesn't." + settingsExit,
+		Short:             "Choose between interactive and yolo mode",
+		Long:              "Choose the mode. In interactive mode gl asks before it takes over a stale claim and in similar cases; in yolo mode it\ndoesn't." + settingsExit,
 		Example:           "  gl settings mode yolo",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeSettings(app, func(*project.Settings) []string { return project.Modes() }),
@@ -80,7 +79,7 @@ func newSettingsGet(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:               "get KEY",
 		Short:             "Print the value of one setting",
-		Long:              "Print the value that counts for a setting, the default where config.json has none. Texts are printed as they are,\neverything else as JSON." + "\n\nExit codes: 0 printed; 1 it has no value; 2 wrong usage, or no such setting.",
+		Long:              "Print a setting's value, or its default if config.json has none. Strings are printed as they are, everything else as\nJSON." + "\n\nExit codes: 0 printed; 1 it has no value; 2 wrong usage, or no such setting.",
 		Example:           "  gl settings get parallel.max",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeSettings(app, settingKeys),
@@ -94,9 +93,8 @@ func newSettingsSet(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "set KEY VALUE",
 		Short: "Change one setting",
-		Long: `Change one setting. The value is checked as gl checks it when it reads the file. Lists and objects are given as JSON;
-command lines (parallel.claude_flags, parallel.agents.NAME.command) also as words. Flags of
-gl's own stand before the key.` + settingsExit,
+		Long: `Change one setting. The value is checked first. Write lists and objects as JSON; command lines
+(parallel.claude_flags, parallel.agents.NAME.command) can also be words. Put gl's own flags before the key.` + settingsExit,
 		Example: `  gl settings set parallel.max 6
   gl settings set parallel.claude_flags '--max-turns 100 --allowedTools "Bash(git *)"'
   gl settings set parallel.agents.mine.command 'my-agent --task {prompt}'
@@ -153,13 +151,13 @@ func changeSetting(ctx context.Context, app *cmdutil.App, key, text string) erro
 	}
 	switch before := valueText(was.Value); {
 	case bytes.Equal(was.Value, is.Value) && was.File:
-		app.IO.Printf("%s is %s already\n", key, valueText(is.Value))
+		app.IO.Printf("%s is already %s\n", key, valueText(is.Value))
 	case was.Value == nil:
-		app.IO.Printf("%s is %s now\n", key, valueText(is.Value))
+		app.IO.Printf("%s is now %s\n", key, valueText(is.Value))
 	case !was.File:
-		app.IO.Printf("%s is %s now (the default is %s)\n", key, valueText(is.Value), before)
+		app.IO.Printf("%s is now %s (default %s)\n", key, valueText(is.Value), before)
 	default:
-		app.IO.Printf("%s is %s now (was %s)\n", key, valueText(is.Value), before)
+		app.IO.Printf("%s is now %s (was %s)\n", key, valueText(is.Value), before)
 	}
 	return pr.Tracker.Refresh(ctx) // STATE.md tells the mode
 }
@@ -203,13 +201,13 @@ func runSettingsGet(app *cmdutil.App, key string, asJSON bool) error {
 		return settingError(err)
 	}
 	if set.Wrong != "" {
-		app.IO.Message("warning: %s; the default counts", set.Wrong)
+		app.IO.Message("warning: %s; using the default", set.Wrong)
 	}
 	if asJSON {
 		return app.IO.JSON(settingDoc{1, key, orNull(set.Value), jsondoc.OrNull(sourceOf(set))})
 	}
 	if set.Value == nil {
-		return fmt.Errorf("%s isn't set, and has no default", key)
+		return fmt.Errorf("%s isn't set and has no default", key)
 	}
 	app.IO.Printf("%s\n", valueText(set.Value))
 	return nil

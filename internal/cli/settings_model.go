@@ -13,12 +13,12 @@ import (
 func newSettingsModel(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "model [AGENT [MODEL|reset]]",
-		Short: "Print which model each agent gets, or give one a model of its own",
-		Long: `Give one agent a model of its own, whatever the profile says: a short name (opus, sonnet, haiku, …) or a full model id.
-reset takes that back, so that the profile counts again.
+		Short: "Print each agent's model, or set one",
+		Long: `Set one agent's model, whatever the profile says: a short name (opus, sonnet, haiku, …) or a full model id. reset
+returns the agent to the profile's model.
 
-Without MODEL it prints the agent's model, and without AGENT the model of each as "agent: model" lines; nothing for an
-agent whose own file decides.` + settingsExit,
+Without MODEL, print the agent's model. Without AGENT, print "agent: model" lines; an agent whose own file names its
+model prints nothing.` + settingsExit,
 		Example:           "  gl settings model security opus\n  gl settings model security reset\n  gl settings model gl-test-writer",
 		Args:              cmdutil.Args(cobra.MaximumNArgs(2)),
 		ValidArgsFunction: app.Complete(completeModel),
@@ -59,7 +59,7 @@ func runSettingsModel(ctx context.Context, app *cmdutil.App, role, model string)
 			return nil
 		}
 	}
-	app.IO.Printf("%s\n", sanitize.Line(role+" has that already"))
+	app.IO.Printf("%s\n", sanitize.Line(role+" has that model already"))
 	return nil
 }
 

@@ -19,9 +19,9 @@ func newShip(app *cmdutil.App) *cobra.Command {
 	var o taskOptions
 	return o.flags(app, &cobra.Command{
 		Use:   "ship [version]",
-		Short: "Verify everything once more before a release",
-		Long: `Have an agent verify everything once more before a release, and tag it as VERSION where one is given: /gl:ship. It is
-refused while a slice is open, and names those that are.`,
+		Short: "Run the final verification before a release",
+		Long: `Run an agent that verifies everything before a release and, with VERSION, tags it: /gl:ship. It refuses while slices
+are open, and lists them.`,
 		Example: "  gl ship\n  gl ship v1.2.0",
 		Args:    cmdutil.Args(cobra.MaximumNArgs(1)),
 		RunE:    func(c *cobra.Command, a []string) error { return runShip(c.Context(), app, a, o) },
@@ -58,7 +58,7 @@ func runShip(ctx context.Context, app *cmdutil.App, words []string, o taskOption
 	}
 	for i := range p.Snapshot.Tasks {
 		if task := &p.Snapshot.Tasks[i]; task.ID != attempt.TaskID(t.Name) {
-			app.IO.Message("warning: %s still runs and may change what is verified: gl stop %s ends it", task.Name(), task.Name())
+			app.IO.Message("warning: %s is still running and may change what is verified: gl stop %s ends it", task.Name(), task.Name())
 		}
 	}
 	return runTask(ctx, app, pr, t, o)
@@ -75,9 +75,9 @@ func mayShip(p *plan.Plan, now time.Time) error {
 	sort.Slice(open, func(i, j int) bool { return plan.NaturalLess(open[i], open[j]) })
 	switch {
 	case p.Snapshot.Unsure != "":
-		return errors.New("whether every slice is done can't be known: " + p.Snapshot.Unsure)
+		return errors.New("can't tell whether every slice is done: " + p.Snapshot.Unsure)
 	case p.Total == 0:
-		return errors.New("there is nothing to ship: this project has no slices. Run gl add-slice")
+		return errors.New("nothing to ship: this project has no slices. Run gl add-slice")
 	case len(open) == 0:
 		return nil
 	}

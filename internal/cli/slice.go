@@ -33,16 +33,16 @@ func newSlice(app *cmdutil.App) *cobra.Command {
 		Use:        "slice [id...]",
 		SuggestFor: []string{"run", "start", "build", "launch", "work"},
 		Short:      "Build slices; in parallel when several are ready",
-		Long: `Build slices with an agent each: the named ones, or whatever is ready. With --watch it drains the graph: as soon as a
-slice ends, the next ready one is launched, until nothing runs and nothing is ready.
+		Long: `Build slices with one agent each: the named slices, or all that are ready. With --watch, gl drains the graph: when a
+slice ends, the next ready one starts, until nothing is running and nothing is ready.
 
-Several run at a time, each in a pane of a private tmux session (gl attach). Without tmux they run one after the other,
-here; with --runner process side by side without panes (gl logs -f ID).
+Several slices run in parallel, each in a pane of a private tmux session (gl attach). Without tmux they run in this
+terminal, one after the other. With --runner process they run in parallel without panes (gl logs -f ID).
 
-Inside an agent it starts nothing: it prints which slice to build, or what --dry-run asks for.` + "\n" + cmdutil.ExitHelp,
+Inside an agent it starts nothing: it prints which slice to build, or the --dry-run report.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl slice                           build what is ready
   gl slice --watch                   drain the graph, several at a time
-  gl slice S-07                      build this one, here; also one that has failed before
+  gl slice S-07                      build this slice in this terminal, even if it failed before
   gl slice --dry-run                 show what would happen
   gl slice --watch --agent rehearsal:step=100ms,fail=10%   rehearse it at no cost`,
 		ValidArgsFunction: app.CompleteIDs,
@@ -59,16 +59,16 @@ Inside an agent it starts nothing: it prints which slice to build, or what --dry
 
 func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	f := c.Flags()
-	f.IntVar(&o.max, "max", 0, "at most `N` attempts at a time in the project (default 4)")
-	f.BoolVar(&o.watch, "watch", false, "go on until nothing is ready: slots refill as slices end")
-	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen, change nothing")
-	f.BoolVar(&o.sequential, "sequential", false, "one after the other")
-	f.StringVar(&o.runner, "runner", "", "`HOW` agents run in parallel: tmux or process (default tmux, where it is installed)")
+	f.IntVar(&o.max, "max", 0, "run at most `N` attempts at a time in the project (default 4)")
+	f.BoolVar(&o.watch, "watch", false, "continue until nothing is ready, refilling slots as slices end")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen without changing anything")
+	f.BoolVar(&o.sequential, "sequential", false, "build one slice after the other")
+	f.StringVar(&o.runner, "runner", "", "run agents in parallel `HOW`: tmux or process (default tmux if installed)")
 	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent: claude, codex, gemini, opencode, cursor-agent, rehearsal:SPEC, or one of parallel.agents in config.json")
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
-	f.DurationVar(&o.interval, "interval", 0, "look again after `D` even if no file has changed (default 30s)")
-	f.BoolVar(&o.force, "force", false, "also over unmet dependencies, claims of others and completeness")
-	f.BoolVar(&o.json, "json", false, "with --dry-run: print one JSON document")
+	f.DurationVar(&o.interval, "interval", 0, "check again after `D` even if no file has changed (default 30s)")
+	f.BoolVar(&o.force, "force", false, "ignore unmet dependencies, other sessions' claims and completed status")
+	f.BoolVar(&o.json, "json", false, "with --dry-run, print one JSON document")
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	cmdutil.CompleteFlag(c, "runner", runners)
 	cmdutil.CompleteFlag(c, "milestone", app.Milestones)
@@ -80,9 +80,9 @@ func (o *sliceOptions) check(c *cobra.Command) error {
 	case c.Flags().Changed("max") && o.max < 1:
 		return cmdutil.Usage("--max must be 1 or more, not %d", o.max)
 	case c.Flags().Changed("interval") && o.interval <= 0:
-		return cmdutil.Usage("--interval must be above 0, not %s", o.interval)
+		return cmdutil.Usage("--interval must be greater than 0, not %s", o.interval)
 	case o.json && !o.dryRun:
-		return cmdutil.Usage("--json goes with --dry-run")
+		return cmdutil.Usage("--json requires --dry-run")
 	}
 	return nil
 }

@@ -27,12 +27,12 @@ func newStatus(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:        "status",
 		SuggestFor: []string{"ls", "list", "ps", "st", "progress"},
-		Short:      "Show progress: what runs, what is ready, what is blocked",
-		Long: `Show how far the project is: progress, what runs, what is ready in the order in which it would be launched, what is
-blocked and by what, what failed, stalled or waits for a person, and the recorded tests. What is wrong with single files
-is told on stderr and stops nothing. STATE.md is brought up to date where it can be written.
+		Short:      "Show progress: what is running, ready, blocked or failed",
+		Long: `Show the project's progress: what is running, what is ready (in launch order), what is blocked and by what, what failed,
+stalled or needs a person, and the recorded tests. Problems in single files are warnings on stderr. STATE.md is updated
+if it can be written.
 
---compact is one line for a status bar: it never fails and never writes. Where nothing is known it says so with ?.
+--compact prints one line for a status bar. It never fails and never writes; what is unknown shows as ?.
 
 Exit codes: 0 shown; 1 there is no project, or no such milestone; 2 wrong usage.`,
 		Example: `  gl status
@@ -49,7 +49,7 @@ Exit codes: 0 shown; 1 there is no project, or no such milestone; 2 wrong usage.
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case o.compact && o.json:
-				return cmdutil.Usage("give --compact or --json, not both")
+				return cmdutil.Usage("use --compact or --json, not both")
 			case o.compact:
 				return runCompact(app, o)
 			}
@@ -57,7 +57,7 @@ Exit codes: 0 shown; 1 there is no project, or no such milestone; 2 wrong usage.
 		},
 	}
 	f := c.Flags()
-	f.BoolVar(&o.compact, "compact", false, "one line, for a status bar")
+	f.BoolVar(&o.compact, "compact", false, "print one line for a status bar")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
 	cmdutil.CompleteFlag(c, "milestone", app.Milestones)

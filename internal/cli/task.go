@@ -34,21 +34,21 @@ type taskOptions struct {
 
 const taskHelp = `
 
-The agent runs here and nobody can answer it. Its attempt has a name, @%[1]s.1, @%[1]s.2 and so on, by which gl status,
-gl logs, gl stop and gl debug know it. It counts in --max as a slice does, and waits while launches are held. Inside an
-agent nothing is started: what /gl:%[1]s needs to know is printed.
+The agent runs in this terminal and can't ask questions. Its attempts are named @%[1]s.1, @%[1]s.2 and so on in gl status,
+gl logs, gl stop and gl debug. It counts toward --max like a slice, and waits while launches are held. Inside an agent
+nothing is started; the input of /gl:%[1]s is printed.
 
-Exit codes: 0 done; 1 it failed, or was stopped; 2 wrong usage; 3 it runs already, where it may run only once at a time;
+Exit codes: 0 done; 1 it failed, or was stopped; 2 wrong usage; 3 it is already running and can run only once at a time;
 127 the agent's program is not on PATH; 130, 143 interrupted.`
 
 // flags adds the flags that the commands share, and checks them before the command runs.
 func (o *taskOptions) flags(app *cmdutil.App, c *cobra.Command) *cobra.Command {
 	c.Long += fmt.Sprintf(taskHelp, c.Name())
 	f := c.Flags()
-	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent, as for gl slice")
-	f.IntVar(&o.max, "max", 0, "wait while `N` attempts run in the project (default 4)")
-	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen, change nothing")
-	f.BoolVar(&o.json, "json", false, "with --dry-run: print one JSON document")
+	f.StringVar(&o.agent, "agent", "", "use the agent `NAME`, as for gl slice")
+	f.IntVar(&o.max, "max", 0, "wait while `N` attempts are running in the project (default 4)")
+	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen without changing anything")
+	f.BoolVar(&o.json, "json", false, "with --dry-run, print one JSON document")
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, a []string) error {
@@ -56,7 +56,7 @@ func (o *taskOptions) flags(app *cmdutil.App, c *cobra.Command) *cobra.Command {
 		case c.Flags().Changed("max") && o.max < 1:
 			return cmdutil.Usage("--max must be 1 or more, not %d", o.max)
 		case o.json && !o.dryRun:
-			return cmdutil.Usage("--json goes with --dry-run")
+			return cmdutil.Usage("--json requires --dry-run")
 		}
 		return run(c, a)
 	}
@@ -70,7 +70,7 @@ const maxText = 64 << 10
 func newTask(name string, words []string) (attempt.Task, error) {
 	text := strings.TrimSpace(strings.Join(words, " "))
 	if len(text) > maxText {
-		return attempt.Task{}, cmdutil.Usage("the text has %d KB, and %d are allowed: write it into a file and name that", len(text)>>10, maxText>>10)
+		return attempt.Task{}, cmdutil.Usage("the text is %d KB long, and the limit is %d KB: write it to a file and name the file", len(text)>>10, maxText>>10)
 	}
 	return attempt.Task{Name: name, Text: text, Prompt: strings.TrimSpace("/gl:" + name + " " + text)}, nil
 }
@@ -87,7 +87,7 @@ func taskProject(ctx context.Context, app *cmdutil.App) (*project.Project, error
 	}
 	top, gitErr := git.Root(ctx, dir)
 	if gitErr != nil {
-		return nil, fmt.Errorf("%s is in no git repository and in no Greenlight project: an agent's work could not be told from "+
+		return nil, fmt.Errorf("%s isn't in a git repository or a Greenlight project, so an agent's work couldn't be told from "+
 			"what was there before. Run git init, or gl init", dir)
 	}
 	if main, linked := git.Linked(ctx, top); linked {
@@ -139,7 +139,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 		return err
 	}
 	if p.Taken >= j.max {
-		app.IO.Message("%d of %d slots are taken (%s): waiting for one, or give --max %d", p.Taken, j.max,
+		app.IO.Message("%d of %d slots are taken (%s): waiting for one; --max %d starts it now", p.Taken, j.max,
 			strings.Join(underWay(p), ", "), p.Taken+1)
 	}
 	return j.drain(ctx, drain.Config{
@@ -173,7 +173,7 @@ func (j *job) taskSummary(res *drain.Result) {
 		case r.HasSummary(j.pr.Root):
 			j.app.IO.Printf("  summary: %s\n", r.Summary)
 		case r.Summary != "" && r.Outcome == plan.Complete && j.pr.Tracker.Format() != project.NoFormat:
-			j.app.IO.Message("note: it wrote no summary to %s, so gl changelog doesn't know of it", r.Summary)
+			j.app.IO.Message("note: it wrote no summary to %s, so gl changelog doesn't list it", r.Summary)
 		}
 	}
 }

@@ -16,18 +16,18 @@ func newUninstall(app *cmdutil.App) *cobra.Command {
 	var dryRun bool
 	c := &cobra.Command{
 		Use:   "uninstall --global|--local",
-		Short: "Take out what gl install put in",
-		Long: `Take out what gl install put in, and put back what was there before: CLAUDE.md without our part, or yours as it was; files
-of yours that had the names of ours; settings.json without our hooks. What you have changed stays, and is named. State of
-projects (.greenlight) is never touched.
+		Short: "Remove what gl install installed",
+		Long: `Remove what gl install installed and restore what was there before: CLAUDE.md, files of yours that had the same names,
+and settings.json without our hooks. Files that you changed are kept and listed. Project state (.greenlight) is never
+touched.
 
-Exit codes: 0 taken out, or nothing was installed; 1 it failed; 2 wrong usage.`,
+Exit codes: 0 removed, or nothing was installed; 1 it failed; 2 wrong usage.`,
 		Example: "  gl uninstall --local\n  gl uninstall --global --agent codex --dry-run",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return runUninstall(c.Context(), app, o, dryRun) },
 	}
 	o.add(c)
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "say what would be done, and do nothing")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "show what would be done without doing it")
 	return c
 }
 
@@ -53,13 +53,13 @@ func runUninstall(ctx context.Context, app *cmdutil.App, o placeFlags, dryRun bo
 	}
 	switch {
 	case !r.Found:
-		app.IO.Printf("Nothing of gl is installed for %s in %s\n", t.Agent, where)
+		app.IO.Printf("Nothing is installed for %s in %s\n", t.Agent, where)
 	case dryRun:
 		app.IO.Printf("Would change %s in %s\n", plan.Count(r.Changed(), "file"), where)
 	default:
-		app.IO.Printf("Took gl out of %s (%s)\n", where, plan.Count(r.Changed(), "file"))
+		app.IO.Printf("Removed gl from %s (%s)\n", where, plan.Count(r.Changed(), "file"))
 		if left := t.Backups(); left != "" {
-			app.IO.Message("copies of what you had changed are left in %s", short(app, left))
+			app.IO.Message("copies of files that you had changed are in %s", short(app, left))
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ func newVersion(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Long:    "Print gl's version, the commit it was built from, and with which Go and for what.\n\nExit codes: 0 printed; 2 wrong usage.",
+		Long:    "Print gl's version, the commit and Go version it was built with, and its platform.\n\nExit codes: 0 printed; 2 wrong usage.",
 		Example: "  gl version\n  gl version --json",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {

@@ -21,11 +21,11 @@ func newWhy(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "why [id]",
-		Short: "Say why a slice isn't running or isn't done, and what to do",
-		Long: `Say why a slice is where it is: its reason, for a blocked one the chain of needs down to the slice that holds it up, its
-last attempts, and the commands that help. Without an id: the reason of each slice that isn't done.
+		Short: "Explain why a slice isn't running or done, and what to do",
+		Long: `Explain the state of a slice: the reason, the chain of dependencies that blocks it, its last attempts, and the commands
+that help. Without an id, explain every slice that isn't done.
 
-Exit codes: 0 told; 1 there is no such slice, or no project; 2 wrong usage.`,
+Exit codes: 0 printed; 1 there is no such slice, or no project; 2 wrong usage.`,
 		Example: `  gl why
   gl why S-07
   gl why S-07 --json | jq -r '.slices[0].next[]'`,

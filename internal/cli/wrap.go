@@ -11,10 +11,10 @@ func newWrap(app *cmdutil.App) *cobra.Command {
 	var o taskOptions
 	return o.flags(app, &cobra.Command{
 		Use:   "wrap [boundary]",
-		Short: "Put contracts and locking tests around existing code",
-		Long: `Have an agent put contracts and locking tests around one boundary of existing code: /gl:wrap BOUNDARY. Without a boundary
-it chooses the one that matters most. It works in any git repository. Two boundaries may be wrapped at a time, one not
-twice.`,
+		Short: "Add contracts and locking tests around existing code",
+		Long: `Run an agent that adds contracts and locking tests around one boundary of existing code: /gl:wrap BOUNDARY. Without a
+boundary it chooses the most important one. It works in any git repository. Different boundaries can be wrapped at the
+same time, the same one can't.`,
 		Example: "  gl wrap\n  gl wrap internal/payment",
 		RunE: func(c *cobra.Command, a []string) error {
 			t, err := newTask("wrap", a)

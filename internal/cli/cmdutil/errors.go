@@ -22,7 +22,7 @@ const (
 
 // ExitHelp is the paragraph of a command's help that lists all exit codes.
 const ExitHelp = `
-Exit codes: 0 done; 1 it failed, or slices are left that aren't done; 2 wrong usage; 3 claimed by another session;
+Exit codes: 0 done; 1 it failed, or some slices aren't done; 2 wrong usage; 3 claimed by another session;
 127 the agent's program is not on PATH; 130, 143 interrupted.`
 
 // An ExitError carries an exit code. A nil Err has been printed already.

@@ -12,9 +12,9 @@ import (
 func New(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gsd",
-		Short: "GSD's .planning/STATE.md: read and change it safely beside GSD's own tools",
-		Long: `Work on the state of a GSD project. Its STATE.md is read as GSD reads it and changed under GSD's own lock, so that gl and
-GSD may work on one project at the same time; a change touches the bytes it must and no other.` + "\n" + cmdutil.ExitHelp,
+		Short: "Read and change GSD's .planning/STATE.md, safely beside GSD's own tools",
+		Long: `Work on the state of a GSD project. gl reads STATE.md as GSD does and changes it under GSD's own lock, so that both can
+work on one project at the same time. A change leaves all other bytes alone.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl gsd line --compact
   gl gsd state json
   gl gsd state add-decision --phase 4 --summary "Tokens are hashed, never stored"

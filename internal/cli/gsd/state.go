@@ -30,18 +30,18 @@ type verb struct {
 	run               func(context.Context, *gsd.Store, verbArgs) (gsd.Result, error)
 }
 
-const stateHelp = `Read and change .planning/STATE.md with the verbs of GSD's own tools: the same arguments, the same JSON, the same lock
-(STATE.md.lock), so that both may work on one project at the same time. A change touches the bytes it must: order,
-comments, unknown keys and line ends stay.
+const stateHelp = `Read and change .planning/STATE.md with the verbs of GSD's own tools: the same arguments, JSON and lock (STATE.md.lock),
+so that both can work on one project at the same time. A change leaves all other bytes alone: order, comments, unknown
+keys and line endings.
 
-The answer is JSON on stdout; one of more than 50,000 characters is @file: and the path of a file with it. The frontmatter
-follows the body: what a write changes there is derived into it, and what was set by hand stays until the body changes.
+The result is JSON on stdout; a result of more than 50,000 characters is written to a file and printed as @file:PATH. The
+frontmatter follows the body: each write updates it from there, and what was set by hand stays until the body changes.
 
   --raw          print the bare value, or true and false
-  --json-errors  wrong usage as {"ok":false,"reason":…,"message":…} on stderr
-  --compat       status, percent and exit codes as GSD's own tools make them
+  --json-errors  report wrong usage as {"ok":false,"reason":…,"message":…} on stderr
+  --compat       use the status words, percent and exit codes of GSD's own tools
 
-GSD_PROJECT and GSD_WORKSTREAM choose a part of .planning.
+GSD_PROJECT and GSD_WORKSTREAM select a part of .planning.
 
 Exit codes: 0 done; 1 it wasn't done, the JSON says why (with --compat 0), or wrong usage.`
 

@@ -25,17 +25,17 @@ func verbs(app *cmdutil.App) []verb {
 func readingVerbs() []verb {
 	type c = context.Context
 	return []verb{
-		{name: "load", short: "The configuration, the file, and what is there",
+		{name: "load", short: "Print the configuration, the file, and what exists",
 			run: func(_ c, s *gsd.Store, _ verbArgs) (gsd.Result, error) { return s.Load() }},
-		{name: "json", short: "The frontmatter as a write would make it now",
+		{name: "json", short: "Print the frontmatter as a write would make it now",
 			run: func(_ c, s *gsd.Store, _ verbArgs) (gsd.Result, error) { return s.JSON() }},
 		{name: "get", example: `"Current Position" --raw`,
-			args: "[FIELD|SECTION]", short: "The file, or a field or a section of it",
+			args: "[FIELD|SECTION]", short: "Print the file, or a field or section of it",
 			run: func(_ c, s *gsd.Store, a verbArgs) (gsd.Result, error) { return s.Get(a.at(0)) }},
 		{name: "update", example: `Status "Ready to plan"`,
-			args: "FIELD VALUE", short: "Give a field of the body a new value", run: update},
+			args: "FIELD VALUE", short: "Set a field of the body", run: update},
 		{name: "patch", example: `--Status "Ready to plan" --Plan "0 of 3"`,
-			args: "--FIELD VALUE...", short: "Give several fields new values in one write",
+			args: "--FIELD VALUE...", short: "Set several fields in one write",
 			flags: []string{"context", "system"}, // names of fields, here
 			run: func(ctx c, s *gsd.Store, a verbArgs) (gsd.Result, error) {
 				fields, err := patchFields(a)
@@ -60,15 +60,15 @@ func movingVerbs() []verb {
 	type c = context.Context
 	return []verb{
 		{name: "begin-phase", example: `--phase 4 --name Observability --plans 3`,
-			args: "--phase N [--name TEXT] [--plans COUNT]", short: "A phase is being carried out",
+			args: "--phase N [--name TEXT] [--plans COUNT]", short: "Record that a phase has begun",
 			flags: []string{"phase", "name", "plans"}, run: beginPhase},
-		{name: "advance-plan", short: "Go on to the next plan of the phase",
+		{name: "advance-plan", short: "Advance to the next plan of the phase",
 			run: func(ctx c, s *gsd.Store, _ verbArgs) (gsd.Result, error) { return s.AdvancePlan(ctx) }},
 		{name: "planned-phase", example: `--phase 4 --plans 3`,
-			args: "--phase N [--name TEXT] [--plans COUNT]", short: "A phase's plans are written",
+			args: "--phase N [--name TEXT] [--plans COUNT]", short: "Record that a phase's plans are written",
 			flags: []string{"phase", "name", "plans"}, run: plannedPhase},
 		{name: "complete-phase", example: `--phase 4`,
-			args: "[--phase N]", short: "A phase is complete", flags: []string{"phase"}, run: completePhase},
+			args: "[--phase N]", short: "Record that a phase is complete", flags: []string{"phase"}, run: completePhase},
 		{name: "milestone-switch", example: `--milestone v2.0 --name "Code Quality"`,
 			args: "--milestone vX.Y [--name TEXT]", short: "Begin a new milestone",
 			flags: []string{"milestone", "name"},
@@ -77,12 +77,12 @@ func movingVerbs() []verb {
 			}},
 		{name: "set-lifecycle", example: `--next-action execute-phase --next-phases 4.5,4.6`,
 			args:  "--active-phase N | --next-action NAME --next-phases N,N | --clear | --paused TEXT | --resumed",
-			short: "What happens now, for the status line", flags: []string{"active-phase", "next-action", "next-phases", "clear",
+			short: "Set what is happening now, for the status line", flags: []string{"active-phase", "next-action", "next-phases", "clear",
 				"paused", "resumed"}, run: setLifecycle},
-		{name: "update-progress", short: "Count plans and phases anew and draw the bar",
+		{name: "update-progress", short: "Recount plans and phases and redraw the bar",
 			run: func(ctx c, s *gsd.Store, _ verbArgs) (gsd.Result, error) { return s.UpdateProgress(ctx) }},
 		{name: "sync", example: `--verify`,
-			args: "[--verify]", short: "Bring STATE.md into line with the disk", flags: []string{"verify"},
+			args: "[--verify]", short: "Update STATE.md from the files on disk", flags: []string{"verify"},
 			run: func(ctx c, s *gsd.Store, a verbArgs) (gsd.Result, error) { return s.Sync(ctx, a.has("verify")) }},
 	}
 }
@@ -131,31 +131,31 @@ func notingVerbs() []verb {
 	return []verb{
 		{name: "record-metric", example: `--phase 4 --plan 2 --duration 12min --tasks 3 --files 7`,
 			args:  "--phase N --plan N --duration TEXT [--tasks COUNT] [--files COUNT]",
-			short: "What a plan has cost", flags: []string{"phase", "plan", "duration", "tasks", "files"},
+			short: "Record what a plan cost", flags: []string{"phase", "plan", "duration", "tasks", "files"},
 			run: func(ctx c, s *gsd.Store, a verbArgs) (gsd.Result, error) {
 				return s.RecordMetric(ctx, gsd.Metric{Phase: a.value("phase"), Plan: a.value("plan"), Duration: a.value("duration"),
 					Tasks: a.value("tasks"), Files: a.value("files")})
 			}},
 		{name: "add-decision", example: `--phase 4 --summary "Tokens are hashed" --rationale "never stored"`,
 			args:  "--summary TEXT|--summary-file PATH [--phase N] [--rationale TEXT|--rationale-file PATH]",
-			short: "Note a decision", flags: []string{"summary", "summary-file", "phase", "rationale", "rationale-file"},
+			short: "Add a decision", flags: []string{"summary", "summary-file", "phase", "rationale", "rationale-file"},
 			run: func(ctx c, s *gsd.Store, a verbArgs) (gsd.Result, error) {
 				return s.AddDecision(ctx, gsd.Decision{Phase: a.value("phase"), Summary: a.value("summary"),
 					SummaryFile: a.value("summary-file"), Rationale: a.value("rationale"), RationaleFile: a.value("rationale-file")})
 			}},
 		{name: "add-blocker", example: `--text "API key for staging"`,
-			args: "--text TEXT|--text-file PATH", short: "Note a blocker", flags: []string{"text", "text-file"},
+			args: "--text TEXT|--text-file PATH", short: "Add a blocker", flags: []string{"text", "text-file"},
 			run: func(ctx c, s *gsd.Store, a verbArgs) (gsd.Result, error) {
 				return s.AddBlocker(ctx, a.value("text"), a.value("text-file"))
 			}},
 		{name: "resolve-blocker", example: `--text "API key"`,
-			args: "--text TEXT [--all]", short: "Take out the blocker that has the text in it",
+			args: "--text TEXT [--all]", short: "Remove the blocker that contains the text",
 			flags: []string{"text", "all"},
 			run: func(ctx c, s *gsd.Store, a verbArgs) (gsd.Result, error) {
 				return s.ResolveBlocker(ctx, a.value("text"), a.has("all"))
 			}},
 		{name: "record-session", example: `--stopped-at "Plan 2 done" --resume-file None`,
-			args: "[--stopped-at TEXT] [--resume-file PATH]", short: "Where the work stopped",
+			args: "[--stopped-at TEXT] [--resume-file PATH]", short: "Record where the work stopped",
 			flags: []string{"stopped-at", "resume-file"}, run: recordSession},
 	}
 }
@@ -179,10 +179,10 @@ func keepingVerbs(app *cmdutil.App) []verb {
 	type c = context.Context
 	return []verb{
 		{name: "prune", example: `--keep-recent 3 --dry-run`,
-			args: "[--keep-recent COUNT] [--dry-run]", short: "Move what is long over into STATE-ARCHIVE.md",
+			args: "[--keep-recent COUNT] [--dry-run]", short: "Move old entries to STATE-ARCHIVE.md",
 			flags: []string{"keep-recent", "dry-run"}, run: prune},
 		{name: "rebuild", example: `--dry-run --verbose`,
-			args: "[--dry-run] [--verbose]", short: "Repair the body's structure, with a log",
+			args: "[--dry-run] [--verbose]", short: "Repair the body's structure and log the changes",
 			flags: []string{"dry-run", "verbose"},
 			run: func(ctx c, s *gsd.Store, a verbArgs) (gsd.Result, error) {
 				tell := func(line string) { app.IO.Message("%s", line) }
@@ -193,7 +193,7 @@ func keepingVerbs(app *cmdutil.App) []verb {
 			}},
 		{name: "add-roadmap-evolution", example: `--phase 4.5 --action inserted --after 4 --note "Load tests first" --urgent`,
 			args:  "--note TEXT|--note-file PATH [--phase N] [--action TEXT] [--after N] [--urgent]",
-			short: "Note a change of the roadmap", flags: []string{"note", "note-file", "phase", "action", "after", "urgent"},
+			short: "Record a change of the roadmap", flags: []string{"note", "note-file", "phase", "action", "after", "urgent"},
 			run: func(ctx c, s *gsd.Store, a verbArgs) (gsd.Result, error) {
 				return s.AddRoadmapEvolution(ctx, gsd.Evolution{Phase: a.value("phase"), Action: a.value("action"),
 					After: a.value("after"), Note: a.value("note"), NoteFile: a.value("note-file"), Urgent: a.has("urgent")})

@@ -16,9 +16,9 @@ import (
 func newUnit(s *caller) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "unit",
-		Short: "Divide the work into units, and go from one to the next",
-		Long: `The units of a work are built one after the other, in their order. A new one is pending; once its spec is approved it is
-planned; its turn comes by gl sw unit next, or by gl sw ship of the one before.` + exitHelp,
+		Short: "Divide the work into units and move through them",
+		Long: `The units of a work are built one after the other, in order. A new unit is pending; when its spec is approved it is
+planned. It becomes the current one with gl sw unit next, or when the unit before it ships.` + exitHelp,
 		Example: `  gl sw unit add form --description "The form"
   gl sw unit approve form
   gl sw unit next`,
@@ -31,15 +31,15 @@ func newUnitAdd(s *caller) *cobra.Command {
 	order := 0
 	c := &cobra.Command{
 		Use:               "add ID",
-		Short:             "Add a unit, pending",
-		Long:              "Add a unit behind the others, or at --order. Its spec isn't approved yet: it is pending." + exitHelp,
+		Short:             "Add a pending unit",
+		Long:              "Add a unit after the others, or at --order. It is pending until its spec is approved." + exitHelp,
 		Example:           "  gl sw unit add form --description \"The form\"",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions, // the id is new
 		RunE: func(c *cobra.Command, a []string) error {
 			n.ID = a[0]
 			if n.Description == "" {
-				return cmdutil.Usage("say with --description what unit %s is about", n.ID)
+				return cmdutil.Usage("describe unit %s with --description", n.ID)
 			}
 			if c.Flags().Changed("order") {
 				n.Order = &order
@@ -49,17 +49,17 @@ func newUnitAdd(s *caller) *cobra.Command {
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&n.Description, "description", "", "`TEXT`: what it is about, in one line")
-	f.StringVar(&n.Dir, "work-dir", "", "`DIR` of its spec and evidence (default: units/ID under the work's)")
-	f.IntVar(&order, "order", 0, "`N`: its place among the units (default: behind all)")
+	f.StringVar(&n.Description, "description", "", "describe it with one line of `TEXT`")
+	f.StringVar(&n.Dir, "work-dir", "", "keep its spec and evidence in `DIR` (default: units/ID under the work's)")
+	f.IntVar(&order, "order", 0, "put it at position `N` (default: last)")
 	return c
 }
 
 func newUnitApprove(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:               "approve ID",
-		Short:             "Say that a unit's spec is approved: it is planned",
-		Long:              "Say that a unit's spec is written and approved: it is planned, and waits for its turn." + exitHelp,
+		Short:             "Approve a unit's spec and mark it planned",
+		Long:              "Record that a unit's spec is written and approved: the unit becomes planned and waits for its turn." + exitHelp,
 		Example:           "  gl sw unit approve form",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: s.completeUnits,
@@ -96,8 +96,8 @@ func newUnitNext(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:   "next",
 		Short: "Begin the next unit",
-		Long: `Make the next unit the one in hand: the first that is planned, which is then building, else the first that is pending,
-which is then being planned. Tasks and gates begin anew.` + exitHelp,
+		Long: `Make the next unit the current one: the first planned unit, which is then building, otherwise the first pending unit,
+which is then in planning. Tasks and gates start over.` + exitHelp,
 		Example: "  gl sw unit next",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -112,30 +112,30 @@ which is then being planned. Tasks and gates begin anew.` + exitHelp,
 func newTask(s *caller) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "task",
-		Short: "Record the tasks of what is being built",
-		Long: `Record how many tasks the unit or work in hand has, which one is being worked on, and which are done. Tasks are done
-while building; their number is known from planning on.` + exitHelp,
+		Short: "Record the tasks of the current unit",
+		Long: `Record how many tasks the current unit or work has, which one is in progress, and which are done. Tasks are worked on
+while building; their number is known once planning has begun.` + exitHelp,
 		Example: `  gl sw task total 4
   gl sw task start task-1
   gl sw task done task-1`,
 	}
 	return cmdutil.Family(c, newTaskTotal(s),
-		newTaskWord(s, "start", "Say which task is being worked on", (*specwright.Edit).StartTask),
-		newTaskWord(s, "done", "Say that a task is done", (*specwright.Edit).FinishTask))
+		newTaskWord(s, "start", "Record the task in progress", (*specwright.Edit).StartTask),
+		newTaskWord(s, "done", "Record that a task is done", (*specwright.Edit).FinishTask))
 }
 
 func newTaskTotal(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:               "total N",
-		Short:             "Say how many tasks there are",
-		Long:              "Say how many tasks the unit or work in hand has." + exitHelp,
+		Short:             "Set the number of tasks",
+		Long:              "Set the number of tasks of the current unit or work." + exitHelp,
 		Example:           "  gl sw task total 4",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, a []string) error {
 			n, err := strconv.Atoi(a[0])
 			if err != nil || n < 1 || n > 100000 {
-				return cmdutil.Usage("%q is no number of tasks", a[0])
+				return cmdutil.Usage("%q is not a number of tasks", a[0])
 			}
 			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.SetTotal(n) }, tasks)
 		},
@@ -146,7 +146,7 @@ func newTaskWord(s *caller, word, short string, f func(*specwright.Edit, string)
 	return &cobra.Command{
 		Use:               word + " TASK",
 		Short:             short,
-		Long:              short + ". Saying it again changes nothing." + exitHelp,
+		Long:              short + ". Repeating it changes nothing." + exitHelp,
 		Example:           "  gl sw task " + word + " task-1",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -169,9 +169,9 @@ func newGate(s *caller) *cobra.Command {
 	r := specwright.Result{}
 	c := &cobra.Command{
 		Use:   "gate NAME VERDICT",
-		Short: "Record what a gate found",
-		Long: `Record the verdict of a gate, PASS, FAIL, WARN, ERROR or SKIP, with the time and what it found. Gates are run while
-verifying. The evidence is recorded as it is given; without --evidence the path that is there stays.` + exitHelp,
+		Short: "Record a gate's verdict",
+		Long: `Record the verdict of a gate (PASS, FAIL, WARN, ERROR or SKIP) with the time and the number of findings. Gates run while
+verifying. Without --evidence the recorded path stays.` + exitHelp,
 		Example: "  gl sw gate tests FAIL --block 2 --evidence .specwright/work/login/evidence/tests.md",
 		Args:    cmdutil.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -189,17 +189,17 @@ verifying. The evidence is recorded as it is given; without --evidence the path 
 				return err
 			}
 			if min(r.Block, r.Warn, r.Info) < 0 {
-				return cmdutil.Usage("a number of findings can't be below 0")
+				return cmdutil.Usage("the number of findings can't be negative")
 			}
 			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.SetGate(r) },
 				func(*specwright.Edit) string { return "gate " + strings.TrimPrefix(r.Name, "gate-") + ": " + r.Status })
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&r.Evidence, "evidence", "", "`PATH` of the evidence, relative to the project's root")
-	f.IntVar(&r.Block, "block", 0, "`N` findings that block")
-	f.IntVar(&r.Warn, "warn", 0, "`N` findings that warn")
-	f.IntVar(&r.Info, "info", 0, "`N` findings that inform")
+	f.StringVar(&r.Evidence, "evidence", "", "record the evidence at `PATH`, relative to the project's root")
+	f.IntVar(&r.Block, "block", 0, "record `N` blocking findings")
+	f.IntVar(&r.Warn, "warn", 0, "record `N` warnings")
+	f.IntVar(&r.Info, "info", 0, "record `N` informational findings")
 	return c
 }
 

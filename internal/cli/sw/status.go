@@ -22,9 +22,9 @@ func newStatus(s *caller) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show the work, its tasks, gates, lock and units, and what comes next",
-		Long: `Show the work and unit in hand, how far its tasks are, the gates with their age and evidence, who has the lock and for how
-long, the queue of units, where the file contradicts itself, and the skill that comes next. Nothing is written.
+		Short: "Show the work, its tasks, gates, lock, units and next step",
+		Long: `Show the current work and unit, its tasks, the gates with their age and evidence, the lock and its age, the queue of
+units, contradictions in the file, and the next skill. Nothing is written.
 
 Exit codes: 0 shown; 1 there is no state, or it can't be read; 2 wrong usage.`,
 		Example: "  gl sw status\n  gl sw status --json | jq -r .next.skill",

@@ -24,8 +24,8 @@ import (
 
 const exitHelp = `
 
-Exit codes: 0 done; 1 the protocol doesn't allow it, or the state can't be read or written; 2 wrong usage; 3 somebody else
-has the lock, or an agent is at work.`
+Exit codes: 0 done; 1 the protocol doesn't allow it, or the state can't be read or written; 2 wrong usage; 3 another
+session has the lock, or an agent is working.`
 
 // A caller is what all commands of gl sw know: the flags that say who calls.
 type caller struct {
@@ -39,21 +39,21 @@ func New(app *cmdutil.App) *cobra.Command {
 	s := &caller{app: app}
 	c := &cobra.Command{
 		Use:   "sw",
-		Short: "Read and change a Specwright project's state, by its protocol",
-		Long: `Read and change .specwright/state/workflow.json as the Specwright protocol has it: transitions that it doesn't have are
-refused, with the skill that would be right. Each change is one durable write of the whole file, so that of changes at the
-same time none is lost, and what the command isn't about stays: unknown fields, their order, the forms of numbers.
+		Short: "Read and change a Specwright project's state by its protocol",
+		Long: `Read and change .specwright/state/workflow.json by the Specwright protocol. Transitions that the protocol doesn't allow
+are refused, with the right skill to use. Each change is one durable write of the whole file, so concurrent changes aren't
+lost, and everything else is kept: unknown fields, their order, the notation of numbers.
 
-The lock in the file keeps its meaning for agents that only read it: it counts for 30 minutes without a change. Under
-somebody else's lock nothing is changed. A lock is yours by its token: GL_SESSION, else CLAUDE_CODE_SESSION_ID, else
---token with what gl sw lock has printed.` + exitHelp,
+The lock in the file keeps its meaning for agents that only read it: it is valid for 30 minutes after the last change.
+Under another session's lock nothing is changed. A lock is yours if you have its token: GL_SESSION, else
+CLAUDE_CODE_SESSION_ID, else --token with the token that gl sw lock printed.` + exitHelp,
 		Example: `  gl sw status
   gl sw to verifying
   gl sw gate tests PASS --evidence .specwright/work/login/evidence/tests.md`,
 	}
 	f := c.PersistentFlags()
-	f.StringVar(&s.token, "token", "", "the `TOKEN` that gl sw lock has printed")
-	f.BoolVar(&s.force, "force", false, "also under somebody else's lock")
+	f.StringVar(&s.token, "token", "", "the `TOKEN` that gl sw lock printed")
+	f.BoolVar(&s.force, "force", false, "ignore another session's lock")
 	return cmdutil.Family(c, cmdutil.Paged(app, newStatus(s)), newInit(s), newStart(s), newTo(s), newUnit(s), newTask(s), newGate(s),
 		newShip(s), newReset(s), newLock(s), newUnlock(s))
 }
@@ -176,9 +176,9 @@ func inHand(st *specwright.State) string {
 func newInit(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:   "init",
-		Short: "Make the empty state where there is none",
-		Long: `Make .specwright/state/workflow.json with no work in it, at the top of the git repository, else here. What else
-Specwright needs (its charter, its config) is made by /sw-init.` + exitHelp,
+		Short: "Create the empty state file",
+		Long: `Create .specwright/state/workflow.json without any work, at the root of the git repository, or here if there is none.
+/sw-init creates the rest of what Specwright needs (charter, config).` + exitHelp,
 		Example: "  gl sw init",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -189,7 +189,7 @@ Specwright needs (its charter, its config) is made by /sw-init.` + exitHelp,
 			if err := specwright.Open(root).Init(c.Context()); err != nil {
 				return err
 			}
-			s.app.IO.Printf("made %s in %s\n", specwright.StateFile, sanitize.Text(root))
+			s.app.IO.Printf("created %s in %s\n", specwright.StateFile, sanitize.Text(root))
 			return nil
 		},
 	}
@@ -217,9 +217,8 @@ func newStart(s *caller) *cobra.Command {
 	n := specwright.NewWork{}
 	c := &cobra.Command{
 		Use:   "start ID",
-		Short: "Begin a new work: it is being designed",
-		Long: `Begin a new work, as /sw-design does. There must be none in hand: it is shipped or abandoned, or there was none.
---force drops what is left of the units of the one before.` + exitHelp,
+		Short: "Begin a new work, in status designing",
+		Long: `Begin a new work, as /sw-design does. The previous work must be shipped or abandoned. --force drops its remaining units.` + exitHelp,
 		Example: `  gl sw start user-login --description "Log in by mail"
   gl sw start typo --description "A typo in the footer" --intensity quick`,
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
@@ -232,22 +231,23 @@ func newStart(s *caller) *cobra.Command {
 				return cmdutil.Usage("--intensity must be full, lite or quick, not %q", n.Intensity)
 			}
 			if n.Description == "" {
-				return cmdutil.Usage("say with --description what %s is about", n.ID)
+				return cmdutil.Usage("describe %s with --description", n.ID)
 			}
 			return s.simple(c.Context(), func(e *specwright.Edit) error { return e.Start(n) }, whereItIs)
 		},
 	}
-	c.Flags().StringVar(&n.Description, "description", "", "`TEXT`: what it is about, in one line")
-	c.Flags().StringVar(&n.Intensity, "intensity", "full", "`HOW`: full, lite or quick")
+	c.Flags().StringVar(&n.Description, "description", "", "describe it with one line of `TEXT`")
+	c.Flags().StringVar(&n.Intensity, "intensity", "full", "work at `LEVEL` full, lite or quick")
 	return c
 }
 
 func newTo(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:   "to STATUS",
-		Short: "Move the work in hand to a status",
-		Long: `Move the work in hand, and its unit in the same write, to one of designing, planning, building, verifying, shipping or
-shipped. A transition that the protocol doesn't have is refused. To stay is allowed: a skill may be run again.` + exitHelp,
+		Short: "Move the current work to a status",
+		Long: `Move the current work, and its unit in the same write, to designing, planning, building, verifying, shipping or shipped.
+Transitions that the protocol doesn't allow are refused. Staying in the same status is allowed, because a skill may run
+again.` + exitHelp,
 		Example:   "  gl sw to building",
 		Args:      cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgs: specwright.Targets(),
@@ -263,9 +263,9 @@ shipped. A transition that the protocol doesn't have is refused. To stay is allo
 func newShip(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ship",
-		Short: "Mark the work shipped, if its gates have passed, and begin the next unit",
-		Long: `Mark the unit or work in hand shipped. Every enabled gate must be PASS, WARN or SKIP; one that ran more than 30 minutes
-ago is a warning. The next unit begins in the same write: building where its spec is approved, else planning.` + exitHelp,
+		Short: "Mark the work shipped if its gates passed, and begin the next unit",
+		Long: `Mark the current unit or work shipped. Every enabled gate must be PASS, WARN or SKIP; a gate that ran more than 30
+minutes ago is a warning. The next unit begins in the same write: building if its spec is approved, otherwise planning.` + exitHelp,
 		Example: "  gl sw ship",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -291,9 +291,9 @@ func newReset(s *caller) *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
 		Use:   "reset",
-		Short: "Abandon the work in hand",
-		Long: `Abandon the work in hand, whatever its status and whoever has the lock: the lock is released, the gates are cleared, other
-units stay as they are. On a terminal gl asks first; elsewhere only --yes does it.` + exitHelp,
+		Short: "Abandon the current work",
+		Long: `Abandon the current work, whatever its status and whoever has the lock: the lock is released and the gates are cleared;
+other units stay as they are. On a terminal gl asks first; otherwise --yes is required.` + exitHelp,
 		Example: "  gl sw reset\n  gl sw reset --yes",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE:    func(c *cobra.Command, _ []string) error { return s.reset(c.Context(), yes) },
@@ -308,7 +308,7 @@ func (s *caller) reset(ctx context.Context, yes bool) error {
 		return err
 	}
 	if st.Work != nil && !yes && !s.app.Confirm(fmt.Sprintf("Abandon %s (%s)?", inHand(st), sanitize.Text(st.Work.Status))) {
-		return fmt.Errorf("%s stays as it is: gl sw reset --yes abandons it without asking", inHand(st))
+		return fmt.Errorf("%s was not abandoned: gl sw reset --yes does it without asking", inHand(st))
 	}
 	id := st.InHand()
 	if r := attemptOf(root, func(r *attempt.Record) bool { return r.System == "specwright" && r.Slice == id }); r != nil {
@@ -316,7 +316,7 @@ func (s *caller) reset(ctx context.Context, yes bool) error {
 	}
 	return s.simple(ctx, func(e *specwright.Edit) error {
 		if e.InHand() != id {
-			return fmt.Errorf("%s isn't the work in hand any more: run gl sw status", id)
+			return fmt.Errorf("%s is no longer the current work: run gl sw status", id)
 		}
 		return e.Reset()
 	}, whereItIs)
@@ -325,7 +325,7 @@ func (s *caller) reset(ctx context.Context, yes bool) error {
 func newLock(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lock SKILL",
-		Short: "Take the visible lock, and print its token",
+		Short: "Take the visible lock and print its token",
 		Long: `Take the lock that agents see in the file, for a skill such as sw-build. The token that is printed is the session's, or a
 new one: who presents it is the holder, and two sessions of one skill exclude each other. The lock counts for 30 minutes
 after the holder's last change, and is released by gl sw unlock.` + exitHelp,
@@ -335,7 +335,7 @@ after the holder's last change, and is released by gl sw unlock.` + exitHelp,
 		RunE: func(c *cobra.Command, a []string) error {
 			skill := strings.TrimPrefix(a[0], "/")
 			if err := specwright.CheckID(skill); err != nil {
-				return cmdutil.Usage("%q is no skill: use something like sw-build", a[0])
+				return cmdutil.Usage("%q is not the name of a skill; an example is sw-build", a[0])
 			}
 			store, root, err := s.open()
 			if err != nil {
@@ -358,8 +358,8 @@ func newUnlock(s *caller) *cobra.Command {
 	return &cobra.Command{
 		Use:   "unlock",
 		Short: "Release the visible lock",
-		Long: `Release the lock, your own or a stale one. Another session's is released by --force, when you know that nobody is there
-any more.` + exitHelp,
+		Long: `Release the lock if it is yours or stale. --force releases another session's lock; use it when you know that session is
+gone.` + exitHelp,
 		Example: "  gl sw unlock\n  gl sw unlock --force",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
