@@ -33,8 +33,8 @@ test-claude:
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
-# docs/reference and docs/man, from the commands' own definitions.
+# docs/reference and docs/man, from the commands' own definitions; docs/schema, from the types of what --json prints.
 docs:
-	$(GO) test ./internal/cli -run '^TestReference$$' -count=1 -update
+	$(GO) test ./internal/cli -run '^(TestReference|TestSchemas)$$' -count=1 -update
 
 .PHONY: build demo test race torture test-claude bench docs

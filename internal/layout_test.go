@@ -81,6 +81,15 @@ var face = map[string]bool{
 	"greenlight/internal/term":        true, // x/ansi, for widths
 }
 
+// testLibraries are for _test files alone; no program carries them.
+var testLibraries = []string{
+	"github.com/google/go-cmp",
+	"github.com/invopop/jsonschema",
+	"github.com/rogpeppe/go-internal",
+	"github.com/santhosh-tekuri/jsonschema",
+	"pgregory.net/rapid",
+}
+
 type pkg struct {
 	ImportPath string
 	Imports    []string
@@ -102,6 +111,17 @@ func list(t *testing.T) []pkg {
 			t.Fatal(err)
 		}
 		all = append(all, p)
+	}
+}
+
+// The list has what is imported at any depth, except by tests.
+func TestNoProgramCarriesTestLibraries(t *testing.T) {
+	for _, p := range list(t) {
+		for _, lib := range testLibraries {
+			if strings.HasPrefix(p.ImportPath+"/", lib+"/") {
+				t.Errorf("%s is imported outside of tests: go mod why %[1]s", p.ImportPath)
+			}
+		}
 	}
 }
 

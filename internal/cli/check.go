@@ -48,32 +48,32 @@ Exit codes: 0 shown; 1 with --verify, something differs or nothing is installed;
 
 type checkDoc struct {
 	SchemaVersion int          `json:"schema_version"`
-	Version       string       `json:"version"` // of this gl
-	Commands      bool         `json:"commands"`
+	Version       string       `json:"version"`  // of this gl
+	Commands      bool         `json:"commands"` // Claude Code finds /gl:slice from here
 	Places        []checkPlace `json:"places"`
-	Shadowed      []string     `json:"shadowed"` // the project's commands that the user's own hide, relative to its root
-	Same          bool         `json:"same"`     // something is installed, and nothing differs
+	Shadowed      []string     `json:"shadowed"` // the project's commands hidden by the user's own of the same name, relative to the root
+	Same          bool         `json:"same"`     // something is installed, and nothing differs from what this gl installs
 }
 
 type checkPlace struct {
 	Agent       string            `json:"agent"`
 	Scope       string            `json:"scope"`
-	Dir         string            `json:"dir"`
+	Dir         string            `json:"dir"` // absolute path of the agent's directory
 	Installed   bool              `json:"installed"`
-	Complete    bool              `json:"complete"`
-	Version     *string           `json:"version"` // null where nothing is installed
-	Files       int               `json:"files"`
-	Memory      *string           `json:"memory"`      // where our CLAUDE.md is, relative to the root; null for nowhere
-	MemoryMode  *string           `json:"memory_mode"` // keep, append or replace
+	Complete    bool              `json:"complete"` // false if nothing is installed, or an installation was interrupted: the next gl install completes it
+	Version     *string           `json:"version"`  // of the gl that installed; null if nothing is installed
+	Files       int               `json:"files" jsonschema:"minimum=0"`
+	Memory      *string           `json:"memory"`      // the file with our part of CLAUDE.md, relative to the root of the scope; null for none
+	MemoryMode  *string           `json:"memory_mode"` // what was done about the user's own CLAUDE.md; null for no memory file
 	Hooks       bool              `json:"hooks"`
 	StatusLine  bool              `json:"status_line"`
 	Differences []checkDifference `json:"differences"`
-	Loose       []string          `json:"loose"` // files in the place of ours that gl hasn't installed
+	Loose       []string          `json:"loose"` // files where ours would be that gl hasn't installed
 }
 
 type checkDifference struct {
 	Path string `json:"path"`
-	What string `json:"what"` // changed, missing, outdated, new, dropped
+	What string `json:"what"`
 }
 
 func runCheck(ctx context.Context, app *cmdutil.App, o checkOptions) error {

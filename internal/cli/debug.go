@@ -50,23 +50,23 @@ Exit codes: 0 reported, also where the tests fail; 1 there is no such slice, or 
 // A debugDoc is what gl debug reports; its text is made from it.
 type debugDoc struct {
 	SchemaVersion int           `json:"schema_version"`
-	Root          string        `json:"root"`
-	Slice         *debugSlice   `json:"slice"`   // null without an id
-	Task          *debugTask    `json:"task"`    // null without the id of a task
+	Root          string        `json:"root"`    // absolute path of the project
+	Slice         *debugSlice   `json:"slice"`   // null without the id of a slice
+	Task          *debugTask    `json:"task"`    // null without the id of a task, such as @quick
 	Project       *debugProject `json:"project"` // null with an id
 	Tests         debugTests    `json:"tests"`
 	Git           debugGit      `json:"git"`
-	Hold          *plan.Hold    `json:"hold"`
+	Hold          *plan.Hold    `json:"hold"` // null if nothing holds launches
 }
 
-// debugGit is what git knows; of a slice it is about its files, where it names any.
+// debugGit is what git knows; for a slice, about its files if it names any.
 type debugGit struct {
-	Error   *string      `json:"error"`  // why nothing is known
-	Branch  *string      `json:"branch"` // null where none is checked out
-	Paths   []string     `json:"paths"`  // those that commits and dirty are about; empty for the whole project
-	Commits []git.Commit `json:"commits"`
-	Dirty   []string     `json:"dirty"` // as git status --porcelain has them
-	Tags    []git.Tag    `json:"tags"`  // that name the slice
+	Error   *string      `json:"error"`   // why nothing is known
+	Branch  *string      `json:"branch"`  // null if none is checked out
+	Paths   []string     `json:"paths"`   // those that commits and dirty are about; empty for the whole project
+	Commits []git.Commit `json:"commits"` // the newest first
+	Dirty   []string     `json:"dirty"`   // lines of git status --porcelain
+	Tags    []git.Tag    `json:"tags"`    // those that name the slice
 }
 
 func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON bool) error {

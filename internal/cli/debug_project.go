@@ -20,31 +20,31 @@ import (
 	"greenlight/internal/tmux"
 )
 
-// A debugProject is what gl debug reports about the project's set-up.
+// A debugProject is what gl debug reports about the project's setup.
 type debugProject struct {
-	Format   string          `json:"format"`
-	Done     int             `json:"done"`
-	Total    int             `json:"total"`
+	Format   string          `json:"format"` // as in gl status --json
+	Done     int             `json:"done" jsonschema:"minimum=0"`
+	Total    int             `json:"total" jsonschema:"minimum=0"`
 	Tools    []debugTool     `json:"tools"`
-	Settings []settingItem   `json:"settings"` // those that config.json has
-	Drain    *string         `json:"drain"`    // who has the drain's lock
-	Attempts []debugAttempt  `json:"attempts"` // that aren't settled
+	Settings []settingItem   `json:"settings"` // those in config.json
+	Drain    *string         `json:"drain"`    // who drains the project; null for nobody
+	Attempts []debugAttempt  `json:"attempts"` // those that aren't settled
 	Warnings []statusWarning `json:"warnings"`
 }
 
 type debugTool struct {
 	Name    string  `json:"name"`
-	Program *string `json:"program"` // what is started; null where nothing is known of it
-	Path    *string `json:"path"`    // null: it isn't on PATH
-	Version *string `json:"version"` // null: unknown
+	Program *string `json:"program"` // what is started; null for unknown
+	Path    *string `json:"path"`    // null if it isn't on PATH
+	Version *string `json:"version"` // null for unknown
 }
 
 type debugAttempt struct {
-	Slice   string     `json:"slice"`
-	N       int        `json:"n"`
+	Slice   string     `json:"slice"` // or the id of a task
+	N       int        `json:"n" jsonschema:"minimum=0"`
 	Agent   string     `json:"agent"`
 	Phase   plan.Phase `json:"phase"`
-	Process string     `json:"process"` // of its gl: "alive", "dead" or "unknown"
+	Process string     `json:"process"` // state of the attempt's gl process
 	PID     *int       `json:"pid"`     // of the agent
 	Started *time.Time `json:"started"`
 	Runner  string     `json:"runner"`

@@ -30,12 +30,12 @@ type debugSlice struct {
 	Name      string            `json:"name"`
 	File      *string           `json:"file"` // relative to the root; null for a slice that is only in the graph
 	Class     plan.Class        `json:"class"`
-	Fields    map[string]string `json:"fields"` // the frontmatter, or what is known without one
-	Corrupt   *string           `json:"corrupt"`
-	Why       whySlice          `json:"why"` // as in gl why --json, the attempts included
-	Claim     *debugClaim       `json:"claim"`
-	Log       *debugLog         `json:"log"` // of the last attempt
-	Files     []string          `json:"files"`
+	Fields    map[string]string `json:"fields"`  // the front matter; for a slice without a file, what is known
+	Corrupt   *string           `json:"corrupt"` // why its file can't be read
+	Why       whySlice          `json:"why"`     // as in gl why --json
+	Claim     *debugClaim       `json:"claim"`   // null if nobody has it
+	Log       *debugLog         `json:"log"`     // of the last attempt
+	Files     []string          `json:"files"`   // those that its file names
 	Contracts []debugContract   `json:"contracts"`
 
 	order []keyValue
@@ -43,21 +43,21 @@ type debugSlice struct {
 }
 
 type debugClaim struct {
-	Session *string    `json:"session"` // null: claimed by unknown
-	Holder  *string    `json:"holder"`  // Claude Code's session id, where the claim was made from one
+	Session *string    `json:"session"` // token of the claim; null for an unknown session
+	Holder  *string    `json:"holder"`  // Claude Code's session id, if the claim was made from a session
 	Changed *time.Time `json:"changed"` // when the slice's file last changed
-	Stale   bool       `json:"stale"`
+	Stale   bool       `json:"stale"`   // the file hasn't changed for parallel.stale_minutes
 }
 
 type debugLog struct {
-	Attempt int      `json:"attempt"`
+	Attempt int      `json:"attempt" jsonschema:"minimum=0"`
 	File    string   `json:"file"`  // relative to the root
 	Lines   []string `json:"lines"` // its end, as gl logs shows it
 }
 
 type debugContract struct {
 	ID      string  `json:"id"`
-	Heading *string `json:"heading"` // in CONTRACTS.md; null where it isn't there
+	Heading *string `json:"heading"` // in CONTRACTS.md; null if it isn't there
 	Line    *int    `json:"line"`
 }
 

@@ -15,16 +15,16 @@ import (
 
 // A debugTask is what gl debug reports about a task.
 type debugTask struct {
-	ID       string             `json:"id"`       // "@quick"
-	Attempts []debugTaskAttempt `json:"attempts"` // newest first
-	Log      *debugLog          `json:"log"`      // of the newest
+	ID       string             `json:"id"`
+	Attempts []debugTaskAttempt `json:"attempts"` // the last ones, the newest first
+	Log      debugLog           `json:"log"`      // of the newest
 }
 
 type debugTaskAttempt struct {
 	whyAttempt
 	Prompt  string  `json:"prompt"`
-	Summary *string `json:"summary"` // where it belongs, relative to the root
-	Process *string `json:"process"` // of the attempt's gl: "alive", "dead", "unknown"; null once it is settled
+	Summary *string `json:"summary"` // where its summary belongs, relative to the root
+	Process *string `json:"process"` // state of the attempt's gl process; null once it is settled
 }
 
 // runDebugTask is gl debug @quick, or @quick.2 for one attempt. It needs no state.
@@ -89,7 +89,7 @@ func (x *debugging) task(id string, recs []*attempt.Record) *debugTask {
 		}
 		t.Attempts = append(t.Attempts, a)
 	}
-	t.Log = &debugLog{Attempt: recs[0].N, File: relative(x.pr.Root, x.pr.Runs.LogPath(id, recs[0].N)),
+	t.Log = debugLog{Attempt: recs[0].N, File: relative(x.pr.Root, x.pr.Runs.LogPath(id, recs[0].N)),
 		Lines: jsondoc.OrEmpty(logEnd(x.pr, recs[0], debugLines))}
 	return t
 }

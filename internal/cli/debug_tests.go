@@ -19,10 +19,10 @@ import (
 
 // debugTests is the project's test command and, if it was run, how that went.
 type debugTests struct {
-	Command  *string  `json:"command"` // null: there is none
+	Command  *string  `json:"command"` // null if there is none
 	Ran      bool     `json:"ran"`
-	Error    *string  `json:"error"`     // why it couldn't be run
-	ExitCode *int     `json:"exit_code"` // null also where a signal ended it
+	Error    *string  `json:"error"`     // why it couldn't be run, or which signal ended it
+	ExitCode *int     `json:"exit_code"` // also null if a signal ended it
 	Seconds  *float64 `json:"seconds"`
 	Output   []string `json:"output"` // the last lines
 }

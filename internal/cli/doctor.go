@@ -49,15 +49,15 @@ const (
 	isNote    = "note"    // worth knowing
 )
 
-// A finding is one thing that gl doctor has to say.
+// A finding is one problem or remark of gl doctor.
 type finding struct {
 	Severity string  `json:"severity"`
-	Check    string  `json:"check"`
-	Path     *string `json:"path"`  // relative to the root; null where no file is to blame
-	Slice    *string `json:"slice"` // null where it isn't about one
+	Check    string  `json:"check"` // which check found it
+	Path     *string `json:"path"`  // relative to the root; null if no single file is to blame
+	Slice    *string `json:"slice"` // null if it isn't about one slice
 	Message  string  `json:"message"`
-	Help     *string `json:"help"`    // a command, or what to do in words; null where nothing is to be done
-	Fixable  bool    `json:"fixable"` // gl doctor --fix mends it
+	Help     *string `json:"help"`    // a command, or what to do in words; null if there is nothing to do
+	Fixable  bool    `json:"fixable"` // gl doctor --fix repairs it
 }
 
 // found makes a finding; an empty path or help is none.
@@ -82,13 +82,13 @@ func fixable(path, message string) finding {
 
 type doctorDoc struct {
 	SchemaVersion int       `json:"schema_version"`
-	Root          string    `json:"root"`
-	Format        string    `json:"format"`
+	Root          string    `json:"root"`   // absolute path of the project
+	Format        string    `json:"format"` // as in gl status --json
 	Findings      []finding `json:"findings"`
 	Fixed         []string  `json:"fixed"` // what --fix did, in words
-	Errors        int       `json:"errors"`
-	Warnings      int       `json:"warnings"`
-	Notes         int       `json:"notes"`
+	Errors        int       `json:"errors" jsonschema:"minimum=0"`
+	Warnings      int       `json:"warnings" jsonschema:"minimum=0"`
+	Notes         int       `json:"notes" jsonschema:"minimum=0"`
 }
 
 func runDoctor(ctx context.Context, app *cmdutil.App, fix, asJSON bool) error {

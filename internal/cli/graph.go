@@ -135,11 +135,11 @@ func stateColor(state string) term.Color {
 
 type graphDoc struct {
 	SchemaVersion int         `json:"schema_version"`
-	Milestone     *string     `json:"milestone"` // of --milestone; null for all slices
-	Nodes         []graphNode `json:"nodes"`     // by layer, within one in launch order
-	Edges         []graphEdge `json:"edges"`
-	CriticalPath  []string    `json:"critical_path"` // the first to be built first
-	Cycles        [][]string  `json:"cycles"`        // each a path that closes
+	Milestone     *string     `json:"milestone"`     // value of --milestone; null for all slices
+	Nodes         []graphNode `json:"nodes"`         // by layer, then in launch order
+	Edges         []graphEdge `json:"edges"`         // between nodes; to may also be missing
+	CriticalPath  []string    `json:"critical_path"` // the longest chain of unfinished slices, the first to build first
+	Cycles        [][]string  `json:"cycles"`        // each a closed path of unfinished slices
 	Missing       []string    `json:"missing"`       // ids that nodes depend on and no slice has
 }
 
@@ -147,15 +147,15 @@ type graphNode struct {
 	ID       string   `json:"id"`
 	Name     string   `json:"name"`
 	State    string   `json:"state"`
-	Layer    int      `json:"layer"`
-	Deps     []string `json:"deps"` // all of them; edges are those between what is shown
-	Critical bool     `json:"critical"`
+	Layer    int      `json:"layer" jsonschema:"minimum=0"` // 0 for a slice that depends on no node
+	Deps     []string `json:"deps"`                         // all of them, also those that aren't nodes
+	Critical bool     `json:"critical"`                     // on the critical path
 }
 
-// A graphEdge leads from a slice to what it depends on.
+// A graphEdge is one dependency of a slice.
 type graphEdge struct {
 	From string `json:"from"`
-	To   string `json:"to"`
+	To   string `json:"to"` // what it depends on
 }
 
 func newGraphDoc(g *graphview.Graph, milestone string) graphDoc {

@@ -104,9 +104,9 @@ func interview(ctx context.Context, app *cmdutil.App) error {
 
 type initDoc struct {
 	SchemaVersion int      `json:"schema_version"`
-	Root          string   `json:"root"`
-	Files         []string `json:"files"` // in .greenlight
-	Slices        []string `json:"slices"`
+	Root          string   `json:"root"`   // absolute path of the project
+	Files         []string `json:"files"`  // in .greenlight
+	Slices        []string `json:"slices"` // ids
 }
 
 // initRoot is the directory for the new project. Directories above it are looked at as every command does: a project

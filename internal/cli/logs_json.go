@@ -13,18 +13,18 @@ import (
 	"greenlight/internal/sanitize"
 )
 
-// A logsDoc is what gl logs --json prints: the attempt, and its log as far as it has come.
+// A logsDoc is what gl logs --json prints: the attempt, and its log so far.
 type logsDoc struct {
 	SchemaVersion int        `json:"schema_version"`
-	Slice         string     `json:"slice"`
+	Slice         string     `json:"slice"` // or the id of a task
 	Attempt       whyAttempt `json:"attempt"`
-	File          string     `json:"file"` // relative to the root
-	Events        []logEvent `json:"events"`
+	File          string     `json:"file"`   // the log, relative to the root; it may be gone
+	Events        []logEvent `json:"events"` // so far, if the attempt is running
 }
 
 type logEvent struct {
 	Kind agent.Kind `json:"kind"`
-	Text string     `json:"text"`
+	Text string     `json:"text"` // control characters are escaped
 }
 
 func logsJSON(app *cmdutil.App, pr *project.Project, rec *attempt.Record) error {

@@ -39,11 +39,11 @@ Exit codes: 0 migrated, or nothing to migrate; 1 can't be migrated, or attempts 
 type migrateDoc struct {
 	SchemaVersion int      `json:"schema_version"`
 	DryRun        bool     `json:"dry_run"`
-	Migrated      bool     `json:"migrated"` // false where there was nothing to migrate; of a dry run: it would be
-	Slices        int      `json:"slices"`
+	Migrated      bool     `json:"migrated"` // false if there was nothing to migrate; in a dry run: it would be
+	Slices        int      `json:"slices" jsonschema:"minimum=0"`
 	Files         []string `json:"files"`  // relative to the root
-	Backup        *string  `json:"backup"` // relative to the root; null where nothing is migrated
-	Decisions     int      `json:"decisions"`
+	Backup        *string  `json:"backup"` // relative to the root; null if nothing is migrated
+	Decisions     int      `json:"decisions" jsonschema:"minimum=0"`
 	Warnings      []string `json:"warnings"`
 }
 

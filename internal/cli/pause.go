@@ -60,17 +60,17 @@ slice.`,
 	return c
 }
 
-// A pauseDoc is what gl pause and gl resume say in JSON.
+// A pauseDoc is what gl pause and gl resume print as JSON.
 type pauseDoc struct {
 	SchemaVersion int     `json:"schema_version"`
 	ID            *string `json:"id"` // null for a hand-off that names no slice
 	Name          string  `json:"name"`
 	Status        string  `json:"status"`
 	Step          string  `json:"step"`
-	Paused        bool    `json:"paused"`    // pause: it is now; resume: it was
+	Paused        bool    `json:"paused"`    // gl pause: it is now; gl resume: it was
 	PausedAt      *string `json:"paused_at"` // null for unknown
 	File          *string `json:"file"`      // the hand-off file, relative to the root; null for none
-	Text          *string `json:"text"`      // what it says; null for none
+	Text          *string `json:"text"`      // contents of the hand-off file; null for none
 }
 
 func newPauseDoc(st *plan.State) pauseDoc {

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-var update = flag.Bool("update", false, "write docs/reference and docs/man anew")
+var update = flag.Bool("update", false, "write docs/reference, docs/man and docs/schema anew")
 
 // The reference and the man pages are what the commands' own definitions say. The generator is this test: no program has
 // to carry it.

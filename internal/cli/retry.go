@@ -96,11 +96,11 @@ type retryDoc struct {
 
 type retrySlice struct {
 	ID      string        `json:"id"`
-	Changed bool          `json:"changed"` // false: it was pending already, or error says why not
+	Changed bool          `json:"changed"` // it is pending now; false if it was already, or if error says why not
 	Error   *string       `json:"error"`
-	Attempt *int          `json:"attempt"` // what is tried again; null for none that is known
-	Outcome *plan.Outcome `json:"outcome"`
-	Detail  *string       `json:"detail"`
+	Attempt *int          `json:"attempt" jsonschema:"minimum=1"` // number of the attempt that is retried; null if none is known
+	Outcome *plan.Outcome `json:"outcome"`                        // of that attempt
+	Detail  *string       `json:"detail"`                         // why, in a few words
 }
 
 // retryAll puts the slices back; one that can't be is no reason to leave the others.

@@ -64,16 +64,16 @@ func newRoadmapTalk(app *cmdutil.App, name, short string) *cobra.Command {
 
 type roadmapDoc struct {
 	SchemaVersion int                `json:"schema_version"`
-	File          string             `json:"file"` // relative to the root
-	Text          string             `json:"text"`
-	Milestones    []roadmapMilestone `json:"milestones"`
+	File          string             `json:"file"`       // relative to the root
+	Text          string             `json:"text"`       // all of ROADMAP.md
+	Milestones    []roadmapMilestone `json:"milestones"` // those of the roadmap in its order, then those that only slices name
 }
 
 type roadmapMilestone struct {
 	Name   *string `json:"name"`   // null for the slices of no milestone
-	Status *string `json:"status"` // as the roadmap's heading has it: "[active]"
-	Done   int     `json:"done"`
-	Total  int     `json:"total"`
+	Status *string `json:"status"` // the word in brackets in the roadmap's heading
+	Done   int     `json:"done" jsonschema:"minimum=0"`
+	Total  int     `json:"total" jsonschema:"minimum=0"`
 }
 
 func runRoadmap(app *cmdutil.App, asJSON bool) error {

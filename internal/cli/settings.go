@@ -177,9 +177,9 @@ func valueText(raw json.RawMessage) string {
 
 type settingDoc struct {
 	SchemaVersion int             `json:"schema_version"`
-	Key           string          `json:"key"`
-	Value         json.RawMessage `json:"value"` // null where there is none
-	Source        *string         `json:"source"`
+	Key           string          `json:"key"`                                          // its path in config.json, with dots
+	Value         json.RawMessage `json:"value"`                                        // any JSON: the value in effect; null for no value
+	Source        *string         `json:"source" jsonschema:"enum=config,enum=default"` // where the value comes from
 }
 
 // settings are those of the project.
@@ -233,23 +233,23 @@ func sourceOf(s project.Setting) string {
 
 type settingsDoc struct {
 	SchemaVersion int             `json:"schema_version"`
-	File          string          `json:"file"` // relative to the root; it needn't be there
-	Profiles      []string        `json:"profiles"`
+	File          string          `json:"file"`     // relative to the root; it need not exist
+	Profiles      []string        `json:"profiles"` // the names that model_profile may have
 	Settings      []settingItem   `json:"settings"`
 	Models        []settingModel  `json:"models"`
 	Warnings      []statusWarning `json:"warnings"`
 }
 
 type settingItem struct {
-	Key    string          `json:"key"`
-	Value  json.RawMessage `json:"value"`
-	Source *string         `json:"source"`
+	Key    string          `json:"key"`                                          // its path in config.json, with dots
+	Value  json.RawMessage `json:"value"`                                        // any JSON: the value in effect
+	Source *string         `json:"source" jsonschema:"enum=config,enum=default"` // where the value comes from
 }
 
 type settingModel struct {
 	Agent  string  `json:"agent"`
-	Model  *string `json:"model"`  // null: the agent's own file decides
-	Source *string `json:"source"` // "override" or "profile"
+	Model  *string `json:"model"`                                          // null if the agent's own file decides
+	Source *string `json:"source" jsonschema:"enum=override,enum=profile"` // where the model comes from
 }
 
 func runSettings(app *cmdutil.App, asJSON bool) error {

@@ -102,11 +102,11 @@ func wouldLaunch(p *plan.Plan, j *job) []string {
 
 type dryRunDoc struct {
 	SchemaVersion int      `json:"schema_version"`
-	Ready         []string `json:"ready"`
+	Ready         []string `json:"ready"` // in launch order
 	Running       []string `json:"running"`
 	Blocked       []string `json:"blocked"`
-	WouldLaunch   []string `json:"would_launch"`
-	Command       []string `json:"command"` // ID and UUID stand for the slice's
+	WouldLaunch   []string `json:"would_launch"` // what the first round would start
+	Command       []string `json:"command"`      // the agent's argv; ID and UUID stand for the slice's
 }
 
 func dryDoc(p *plan.Plan, launch, command []string) dryRunDoc {

@@ -92,8 +92,8 @@ type keyValue struct{ key, value string }
 type showDoc struct {
 	SchemaVersion int               `json:"schema_version"`
 	ID            string            `json:"id"`
-	File          *string           `json:"file"` // relative to the root; null for a slice that is only in the graph
-	Fields        map[string]string `json:"fields"`
+	File          *string           `json:"file"`   // relative to the root; null for a slice that is only in the graph
+	Fields        map[string]string `json:"fields"` // as the file has them
 }
 
 func runShow(app *cmdutil.App, id, key string, asJSON bool) error {

@@ -7,71 +7,70 @@ import (
 	"greenlight/internal/plan"
 )
 
-// A statusDoc is what gl status --json prints; docs/schema/status.schema.json describes it. Lists are never null, and
-// what is unknown is null rather than empty or 0. Changes only add keys, or count schema_version up.
+// A statusDoc is what gl status --json prints.
 type statusDoc struct {
 	SchemaVersion int             `json:"schema_version"`
-	Format        string          `json:"format"`
-	Root          string          `json:"root"`
-	Milestone     *string         `json:"milestone"` // of --milestone; null for all slices
-	Total         int             `json:"total"`
-	Done          int             `json:"done"`
-	Slices        []statusSlice   `json:"slices"`
+	Format        string          `json:"format"`    // the format of the state: "slices", "legacy", "specwright" or "gsd"
+	Root          string          `json:"root"`      // absolute path of the project
+	Milestone     *string         `json:"milestone"` // value of --milestone; null for all slices
+	Total         int             `json:"total" jsonschema:"minimum=0"`
+	Done          int             `json:"done" jsonschema:"minimum=0"`
+	Slices        []statusSlice   `json:"slices"` // those in scope, in the order of the graph, then by id
 	Running       []string        `json:"running"`
-	Tasks         []statusTask    `json:"tasks"` // agents that run on no slice
+	Tasks         []statusTask    `json:"tasks"` // open attempts at tasks, such as gl quick; each takes a slot
 	Ready         []string        `json:"ready"` // in launch order
 	Blocked       []statusBlocked `json:"blocked"`
 	Failed        []string        `json:"failed"`
 	Stalled       []string        `json:"stalled"`
-	Waiting       []string        `json:"waiting"`
-	Unknown       []string        `json:"unknown"`
+	Waiting       []string        `json:"waiting"` // for a person
+	Unknown       []string        `json:"unknown"` // with an unknown status, or a file that can't be read
 	Tests         statusTests     `json:"tests"`
-	Hold          *plan.Hold      `json:"hold"`
+	Hold          *plan.Hold      `json:"hold"` // nothing is launched until it ends; null if nothing holds launches
 	Warnings      []statusWarning `json:"warnings"`
-	Others        []statusDoc     `json:"others"` // the project by the other systems that it uses
+	Others        []statusDoc     `json:"others"` // the same document for each other system that keeps state in this project
 }
 
-// A statusSlice is one slice; of one whose file can't be read little is known.
+// A statusSlice is one slice; if its file can't be read, little is known of it.
 type statusSlice struct {
-	ID            string     `json:"id"`
-	Name          string     `json:"name"`
-	Status        *string    `json:"status"` // verbatim
-	Class         plan.Class `json:"class"`
-	Step          *string    `json:"step"`
+	ID            string     `json:"id"`     // canonical: the slice file's name without .md, or the graph's id
+	Name          string     `json:"name"`   // for people; the id if nothing better is known
+	Status        *string    `json:"status"` // verbatim from the file; null if the file has none or can't be read
+	Class         plan.Class `json:"class"`  // what the status means; a running attempt makes it active, whatever the file says
+	Step          *string    `json:"step"`   // where in its work the slice is, verbatim
 	Milestone     *string    `json:"milestone"`
-	Deps          []string   `json:"deps"`
-	Needs         []string   `json:"needs"` // those of deps that aren't done
-	Session       *string    `json:"session"`
-	Tests         *int       `json:"tests"`
-	SecurityTests *int       `json:"security_tests"`
-	Updated       *string    `json:"updated"` // verbatim
-	Stale         bool       `json:"stale"`
-	Attempts      int        `json:"attempts"` // used up; a rate limit uses none
+	Deps          []string   `json:"deps"`                                  // ids it depends on; one that no slice has stays as written
+	Needs         []string   `json:"needs"`                                 // those of deps that aren't done
+	Session       *string    `json:"session"`                               // token of the claim; null if unclaimed, or claimed by an unknown session
+	Tests         *int       `json:"tests" jsonschema:"minimum=0"`          // recorded, not measured; null if the file can't be read
+	SecurityTests *int       `json:"security_tests" jsonschema:"minimum=0"` // not included in tests
+	Updated       *string    `json:"updated"`                               // verbatim
+	Stale         bool       `json:"stale"`                                 // claimed by another session, and its file hasn't changed for parallel.stale_minutes
+	Attempts      int        `json:"attempts" jsonschema:"minimum=0"`       // attempts used up; a rate limit uses none
 }
 
 // A statusTask is an open attempt at a task.
 type statusTask struct {
-	ID      string     `json:"id"` // "@quick"
-	N       int        `json:"n"`  // several may run at a time
+	ID      string     `json:"id"`                       // such as @quick
+	N       int        `json:"n" jsonschema:"minimum=1"` // number of the attempt; several may run at a time
 	Text    *string    `json:"text"`
 	Agent   string     `json:"agent"`
-	Started *time.Time `json:"started"` // null before its agent runs
+	Started *time.Time `json:"started"` // null until its agent runs
 }
 
 type statusBlocked struct {
 	ID      string   `json:"id"`
 	Needs   []string `json:"needs"`
-	Because string   `json:"because"`
+	Because string   `json:"because"` // what holds it up in the end, in words: "S-4 failed"
 }
 
 type statusTests struct {
-	Passing  int `json:"passing"`
-	Failing  int `json:"failing"`
-	Security int `json:"security"`
+	Passing  int `json:"passing" jsonschema:"minimum=0"`
+	Failing  int `json:"failing" jsonschema:"minimum=0"`
+	Security int `json:"security" jsonschema:"minimum=0"`
 }
 
 type statusWarning struct {
-	Path    *string `json:"path"` // null where no single file is to blame
+	Path    *string `json:"path"` // relative to the root; null if no single file is to blame
 	Message string  `json:"message"`
 }
 

@@ -92,9 +92,9 @@ type stopDoc struct {
 
 type stoppedSlice struct {
 	ID      string        `json:"id"`
-	Attempt int           `json:"attempt"`
-	Outcome *plan.Outcome `json:"outcome"` // null where it couldn't be ended, or is settled by another
-	Detail  *string       `json:"detail"`
+	Attempt int           `json:"attempt" jsonschema:"minimum=1"`
+	Outcome *plan.Outcome `json:"outcome"` // null if it couldn't be stopped, or another process settled it
+	Detail  *string       `json:"detail"`  // why, in a few words
 	Error   *string       `json:"error"`
 }
 

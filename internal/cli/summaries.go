@@ -30,27 +30,27 @@ type summary struct {
 	wholeDay  bool // only the day of when is known
 }
 
-// A chronicle is what gl changelog tells; also its JSON.
+// A chronicle is what gl changelog prints; also its JSON.
 type chronicle struct {
 	SchemaVersion int                  `json:"schema_version"`
-	Milestone     *string              `json:"milestone"` // of --milestone
-	Since         *string              `json:"since"`     // of --since, as it was given
-	Milestones    []chronicleMilestone `json:"milestones"`
-	Quick         []chronicleEntry     `json:"quick"`
+	Milestone     *string              `json:"milestone"`  // value of --milestone; null for all
+	Since         *string              `json:"since"`      // value of --since, as given
+	Milestones    []chronicleMilestone `json:"milestones"` // the newest first
+	Quick         []chronicleEntry     `json:"quick"`      // tasks outside of slices, the newest first
 }
 
 type chronicleMilestone struct {
-	Name    *string          `json:"name"` // null for entries of no milestone
-	Entries []chronicleEntry `json:"entries"`
+	Name    *string          `json:"name"`    // null for entries of no milestone
+	Entries []chronicleEntry `json:"entries"` // in natural order of their ids
 }
 
 type chronicleEntry struct {
-	ID      string  `json:"id"` // of the slice; of another task the file's name
+	ID      string  `json:"id"` // of the slice; for another task, the file's name without its extension
 	Title   string  `json:"title"`
-	Date    *string `json:"date"` // 2026-03-01; null for unknown
-	File    string  `json:"file"` // relative to the root
-	Changed string  `json:"changed"`
-	Text    string  `json:"text"` // all of it, below its title
+	Date    *string `json:"date" jsonschema:"format=date"` // when it was completed; null for unknown
+	File    string  `json:"file"`                          // relative to the root
+	Changed string  `json:"changed"`                       // Markdown: what changed, in the summary's own words
+	Text    string  `json:"text"`                          // Markdown: the whole summary, below its title
 }
 
 // readSummaries reads all there are; a file that can't be read is one error among bad.

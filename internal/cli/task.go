@@ -180,15 +180,15 @@ func (j *job) taskSummary(res *drain.Result) {
 
 type dryTaskDoc struct {
 	SchemaVersion int        `json:"schema_version"`
-	Task          string     `json:"task"` // "@quick"
-	Text          string     `json:"text"` // what was given to the command
-	Root          string     `json:"root"`
-	Format        string     `json:"format"` // "none" without a project
-	Taken         int        `json:"taken"`  // slots
-	Max           int        `json:"max"`
-	Running       []string   `json:"running"`
-	Hold          *plan.Hold `json:"hold"`
-	Command       []string   `json:"command"` // UUID stands for the session's
+	Task          string     `json:"task"`
+	Text          string     `json:"text"`                         // what was given to the command
+	Root          string     `json:"root"`                         // absolute path in which the agent works
+	Format        string     `json:"format"`                       // as in gl status --json; "none" without a project
+	Taken         int        `json:"taken" jsonschema:"minimum=0"` // slots
+	Max           int        `json:"max" jsonschema:"minimum=1"`
+	Running       []string   `json:"running"` // slices, and tasks such as @quick.2
+	Hold          *plan.Hold `json:"hold"`    // nothing is launched until it ends; null if nothing holds launches
+	Command       []string   `json:"command"` // the agent's argv; UUID stands for the session id
 }
 
 // dryTask shows what would be run. It writes nothing and starts nothing.

@@ -34,15 +34,6 @@ func commandTree() (root *cobra.Command, all []*cobra.Command) {
 	return root, all
 }
 
-// schemaName is the name of a command's document: gl state show prints state-show, and all tasks print one alike.
-func schemaName(c *cobra.Command) string {
-	name := strings.ReplaceAll(strings.TrimPrefix(c.CommandPath(), "gl "), " ", "-")
-	if slices.Contains([]string{"quick", "assess", "map", "wrap", "ship"}, name) {
-		return "task"
-	}
-	return name
-}
-
 func TestEveryCommandIsExplained(t *testing.T) {
 	_, all := commandTree()
 	for _, c := range all {
@@ -127,25 +118,6 @@ func TestKnownValuesAreCompleted(t *testing.T) {
 			if c.ValidArgsFunction == nil {
 				t.Errorf("%s: complete its ids (ValidArgsFunction: e.completeIDs or e.completeFirstID)", c.CommandPath())
 			}
-		}
-	}
-}
-
-// What reports as JSON has a schema, and a test that holds the two together.
-func TestEveryDocumentHasASchema(t *testing.T) {
-	_, all := commandTree()
-	for _, c := range all {
-		if c.Flags().Lookup("json") == nil {
-			continue
-		}
-		name := schemaName(c)
-		if _, err := os.Stat(filepath.Join("..", "..", "docs", "schema", name+".schema.json")); err != nil {
-			t.Errorf("%s --json: write its schema: %v", c.CommandPath(), err)
-		}
-		_, local := localSchemas[name]
-		_, deed := deedSchemas[name]
-		if !local && !deed && name != "status" && name != "sw-status" { // which have tests of their own
-			t.Errorf("%s --json: validate real output of it: add %q to localSchemas, where it only reads, or to deedSchemas", c.CommandPath(), name)
 		}
 	}
 }

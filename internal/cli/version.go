@@ -40,10 +40,10 @@ func newVersion(app *cmdutil.App) *cobra.Command {
 
 type versionDoc struct {
 	SchemaVersion int     `json:"schema_version"`
-	Version       string  `json:"version"`
-	Commit        *string `json:"commit"` // null where the build doesn't say
+	Version       string  `json:"version"` // "dev" for a build that isn't a release
+	Commit        *string `json:"commit"`  // null if the build doesn't say
 	Go            string  `json:"go"`
-	Platform      string  `json:"platform"`
+	Platform      string  `json:"platform"` // such as linux/amd64
 }
 
 func versionInfo() versionDoc {

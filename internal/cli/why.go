@@ -187,28 +187,28 @@ func lastAttempts(runs *attempt.Store, ids []string) (map[string][]*attempt.Reco
 
 type whyDoc struct {
 	SchemaVersion int        `json:"schema_version"`
-	Hold          *plan.Hold `json:"hold"`
-	Slices        []whySlice `json:"slices"`
+	Hold          *plan.Hold `json:"hold"`   // nothing is launched until it ends; null if nothing holds launches
+	Slices        []whySlice `json:"slices"` // without an id, every slice that isn't done, the closest to done first
 }
 
 type whySlice struct {
-	System   string       `json:"system"` // "greenlight", "specwright" or "gsd"
+	System   string       `json:"system"` // the system it belongs to: greenlight, specwright or gsd
 	ID       string       `json:"id"`
-	State    string       `json:"state"` // plan.Reason's
-	Cause    string       `json:"cause"` // "" where the state says it all
-	Needs    []string     `json:"needs"`
-	Root     *string      `json:"root"`
-	Because  *string      `json:"because"`
-	Next     []string     `json:"next"`
-	Chain    []string     `json:"chain"` // from a blocked slice to its root
-	Attempts []whyAttempt `json:"attempts"`
+	State    string       `json:"state" jsonschema:"enum=done,enum=ready,enum=blocked,enum=running,enum=claimed,enum=failed,enum=stalled,enum=waiting,enum=unknown,enum=corrupt"`
+	Cause    string       `json:"cause"`    // empty if the state says it all
+	Needs    []string     `json:"needs"`    // unfinished dependencies of a blocked slice
+	Root     *string      `json:"root"`     // for a blocked slice, the one to look at first
+	Because  *string      `json:"because"`  // what holds up a blocked slice in the end, in words
+	Next     []string     `json:"next"`     // commands that help
+	Chain    []string     `json:"chain"`    // from a blocked slice to its root
+	Attempts []whyAttempt `json:"attempts"` // the last ones, the newest first
 }
 
 type whyAttempt struct {
-	N       int           `json:"n"`
+	N       int           `json:"n" jsonschema:"minimum=1"` // counts from 1
 	Agent   string        `json:"agent"`
 	Outcome *plan.Outcome `json:"outcome"` // null until it is settled
-	Detail  *string       `json:"detail"`
+	Detail  *string       `json:"detail"`  // why, in a few words
 	Started *time.Time    `json:"started"`
 	Ended   *time.Time    `json:"ended"`
 	Seconds *float64      `json:"seconds"`

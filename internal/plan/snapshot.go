@@ -119,10 +119,10 @@ func (t *Task) Name() string { return fmt.Sprintf("%s.%d", t.ID, t.Attempt.N) }
 type Hold struct {
 	Until  time.Time `json:"until"`
 	Since  time.Time `json:"since"`
-	Kind   string    `json:"kind"`   // "rate limit", "quota", "login"
-	Reason string    `json:"reason"` // the agent's own words
-	By     string    `json:"by"`     // the item whose attempt met it
-	Count  int       `json:"count"`  // holds in a row; the next one without a reset time doubles
+	Kind   string    `json:"kind"`                         // "rate limit", "quota" or "login"
+	Reason string    `json:"reason"`                       // the agent's own words
+	By     string    `json:"by"`                           // the item whose attempt met it
+	Count  int       `json:"count" jsonschema:"minimum=0"` // holds in a row; the next one without a reset time doubles
 }
 
 // Slice is what an item of Greenlight's own is called: Snapshot.Noun.

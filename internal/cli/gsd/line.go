@@ -36,28 +36,29 @@ Exit codes: 0 printed; 1 there is no GSD state here, or it can't be read; 2 wron
 // maxGsdLine is how many characters the line may have that somebody else puts into a status line.
 const maxGsdLine = 4 << 10
 
-type lineDoc struct {
+// A LineDoc is what gl gsd line --json prints.
+type LineDoc struct {
 	SchemaVersion int         `json:"schema_version"`
-	Line          string      `json:"line"`
-	Compact       string      `json:"compact"`
+	Line          string      `json:"line"`    // the segment, with the text as the files have it
+	Compact       string      `json:"compact"` // the same in few columns
 	Position      positionDoc `json:"position"`
 }
 
 // positionDoc is what the line is made of, as the file has it.
 type positionDoc struct {
-	Status          *string  `json:"status"`
-	Milestone       *string  `json:"milestone"`
-	MilestoneName   *string  `json:"milestone_name"`
-	ActivePhase     *string  `json:"active_phase"`
-	NextAction      *string  `json:"next_action"`
-	NextPhases      []string `json:"next_phases"`
-	CompletedPhases *string  `json:"completed_phases"`
-	TotalPhases     *string  `json:"total_phases"`
-	Percent         *string  `json:"percent"`
-	PhaseNumber     *string  `json:"phase_number"`
-	PhaseTotal      *string  `json:"phase_total"`
-	PhaseName       *string  `json:"phase_name"`
-	NoWorkstream    bool     `json:"no_workstream"`
+	Status          *string  `json:"status"`           // from the front matter, else a word for the body's
+	Milestone       *string  `json:"milestone"`        // its version
+	MilestoneName   *string  `json:"milestone_name"`   // its name
+	ActivePhase     *string  `json:"active_phase"`     // the phase that a command is working on
+	NextAction      *string  `json:"next_action"`      // the command to run next, without its slash
+	NextPhases      []string `json:"next_phases"`      // the phases to run it on
+	CompletedPhases *string  `json:"completed_phases"` // digits
+	TotalPhases     *string  `json:"total_phases"`     // digits
+	Percent         *string  `json:"percent"`          // digits
+	PhaseNumber     *string  `json:"phase_number"`     // digits, from the body's line Phase: 1 of 5 (Name)
+	PhaseTotal      *string  `json:"phase_total"`      // digits, from that line
+	PhaseName       *string  `json:"phase_name"`       // from that line
+	NoWorkstream    bool     `json:"no_workstream"`    // the project has workstreams and none is selected
 }
 
 func runLine(app *cmdutil.App, compact, asJSON bool) error {
@@ -77,7 +78,7 @@ func runLine(app *cmdutil.App, compact, asJSON bool) error {
 	if next == nil {
 		next = []string{}
 	}
-	return app.IO.JSON(lineDoc{1, p.String(), p.Compact(), positionDoc{
+	return app.IO.JSON(LineDoc{1, p.String(), p.Compact(), positionDoc{
 		Status: jsondoc.OrNull(p.Status), Milestone: jsondoc.OrNull(p.Milestone), MilestoneName: jsondoc.OrNull(p.MilestoneName),
 		ActivePhase: jsondoc.OrNull(p.ActivePhase), NextAction: jsondoc.OrNull(p.NextAction), NextPhases: next,
 		CompletedPhases: jsondoc.OrNull(p.CompletedPhases), TotalPhases: jsondoc.OrNull(p.TotalPhases), Percent: jsondoc.OrNull(p.Percent),

@@ -35,18 +35,19 @@ Exit codes: 0 shown; 1 there is no state, or it can't be read; 2 wrong usage.`,
 	return c
 }
 
-type statusDoc struct {
+// A StatusDoc is what gl sw status --json prints.
+type StatusDoc struct {
 	SchemaVersion int            `json:"schema_version"`
-	Root          string         `json:"root"`
-	File          string         `json:"file"`
-	Version       *string        `json:"version"`
-	Updated       *string        `json:"updated"`
-	Work          *workDoc       `json:"work"`
-	Gates         []gateDoc      `json:"gates"`
-	GatesMissing  []string       `json:"gates_missing"` // enabled, and without a verdict
-	Lock          *lockDoc       `json:"lock"`
-	Queue         []unitDoc      `json:"queue"`
-	Drift         *string        `json:"drift"`
+	Root          string         `json:"root"`          // absolute path of the project
+	File          string         `json:"file"`          // relative to the root
+	Version       *string        `json:"version"`       // of the file's format
+	Updated       *string        `json:"updated"`       // lastUpdated, verbatim
+	Work          *workDoc       `json:"work"`          // the current work; null for none
+	Gates         []gateDoc      `json:"gates"`         // in the order of the file
+	GatesMissing  []string       `json:"gates_missing"` // enabled gates without a verdict
+	Lock          *lockDoc       `json:"lock"`          // null if unlocked
+	Queue         []unitDoc      `json:"queue"`         // the units in the order they are built
+	Drift         *string        `json:"drift"`         // how the unit's entry contradicts the current work, which counts
 	Next          nextHint       `json:"next"`
 	Warnings      []plan.Warning `json:"warnings"`
 }
@@ -55,34 +56,34 @@ type workDoc struct {
 	ID          string   `json:"id"`
 	Description *string  `json:"description"`
 	Status      string   `json:"status"` // verbatim
-	Unit        *string  `json:"unit"`
+	Unit        *string  `json:"unit"`   // id of the current unit; null for single-unit work
 	WorkDir     *string  `json:"work_dir"`
-	Intensity   *string  `json:"intensity"`
-	Total       *int     `json:"tasks_total"`
+	Intensity   *string  `json:"intensity"`                          // null counts as full
+	Total       *int     `json:"tasks_total" jsonschema:"minimum=0"` // null for unknown
 	Completed   []string `json:"tasks_completed"`
 	Task        *string  `json:"current_task"`
 }
 
 type gateDoc struct {
-	Name       string  `json:"name"`
-	Unit       *string `json:"unit"` // of files that keep gates by units
-	Status     string  `json:"status"`
-	LastRun    *string `json:"last_run"`    // verbatim
-	AgeSeconds *int    `json:"age_seconds"` // of the evidence where it is there, else since last_run
-	Evidence   *string `json:"evidence"`
+	Name       string  `json:"name"`                               // without the prefix gate-
+	Unit       *string `json:"unit"`                               // in files that keep gates by units
+	Status     string  `json:"status"`                             // verbatim
+	LastRun    *string `json:"last_run"`                           // verbatim
+	AgeSeconds *int    `json:"age_seconds" jsonschema:"minimum=0"` // since the evidence was written if it is there, else since last_run; null for unknown
+	Evidence   *string `json:"evidence"`                           // path as recorded
 	Found      bool    `json:"evidence_found"`
-	Enabled    bool    `json:"enabled"`
-	Block      *int    `json:"block"`
-	Warn       *int    `json:"warn"`
-	Info       *int    `json:"info"`
+	Enabled    bool    `json:"enabled"` // counts for shipping
+	Block      *int    `json:"block" jsonschema:"minimum=0"`
+	Warn       *int    `json:"warn" jsonschema:"minimum=0"`
+	Info       *int    `json:"info" jsonschema:"minimum=0"`
 }
 
 type lockDoc struct {
 	Skill      string  `json:"skill"`
-	Holder     *string `json:"holder"`
-	Since      *string `json:"since"` // verbatim
-	AgeSeconds int     `json:"age_seconds"`
-	Stale      bool    `json:"stale"`
+	Holder     *string `json:"holder"`                             // token of the session; null if the lock names only a skill
+	Since      *string `json:"since"`                              // verbatim
+	AgeSeconds int     `json:"age_seconds" jsonschema:"minimum=0"` // since it was taken or refreshed
+	Stale      bool    `json:"stale"`                              // 30 minutes old, and no attempt runs under it: anyone may take it
 }
 
 type unitDoc struct {
@@ -91,12 +92,12 @@ type unitDoc struct {
 	Status      string   `json:"status"` // verbatim
 	Order       *float64 `json:"order"`
 	WorkDir     *string  `json:"work_dir"`
-	Current     bool     `json:"current"`
+	Current     bool     `json:"current"` // the one being worked on
 }
 
 type nextHint struct {
-	Skill   string `json:"skill"`
-	Command string `json:"command"` // gl's, that belongs to it
+	Skill   string `json:"skill"`   // the slash command that comes next
+	Command string `json:"command"` // the gl command for it
 	Reason  string `json:"reason"`
 }
 
@@ -131,9 +132,9 @@ func (s *caller) status(asJSON bool) error {
 	return nil
 }
 
-func (v *view) doc(warnings []plan.Warning) statusDoc {
+func (v *view) doc(warnings []plan.Warning) StatusDoc {
 	next := v.Next(v.root, v.cfg, v.now)
-	d := statusDoc{SchemaVersion: 1, Root: v.root, File: specwright.StateFile, Version: jsondoc.OrNull(v.Version), Updated: jsondoc.OrNull(v.Updated),
+	d := StatusDoc{SchemaVersion: 1, Root: v.root, File: specwright.StateFile, Version: jsondoc.OrNull(v.Version), Updated: jsondoc.OrNull(v.Updated),
 		Drift: jsondoc.OrNull(v.Drift()), Next: nextHint{next.Command, next.Also, next.Why}, Warnings: append([]plan.Warning{}, warnings...),
 		Gates: []gateDoc{}, GatesMissing: []string{}, Queue: []unitDoc{}}
 	if w := v.Work; w != nil {

@@ -1,0 +1,169 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/cli/gsd"
+	"greenlight/internal/cli/sw"
+)
+
+// A document is what a command prints with --json.
+type document struct {
+	command string // a command line that prints it
+	doc     any    // a value of the type that is printed
+	schema  string // docs/schema/NAME.schema.json; commands that print the same document share one
+}
+
+// documents lists every command with --json. After a change here or to one of the types, run make docs.
+var documents = []document{
+	{"gl add-slice NAME --json", addDoc{}, "add-slice"},
+	{"gl changelog --json", chronicle{}, "changelog"},
+	{"gl check --json", checkDoc{}, "check"},
+	{"gl debug --json", debugDoc{}, "debug"},
+	{"gl doctor --json", doctorDoc{}, "doctor"},
+	{"gl graph --json", graphDoc{}, "graph"},
+	{"gl gsd line --json", gsd.LineDoc{}, "gsd-line"},
+	{"gl init --no-agent --json", initDoc{}, "init"},
+	{"gl logs ID --json", logsDoc{}, "logs"},
+	{"gl migrate --json", migrateDoc{}, "migrate"},
+	{"gl pause --json", pauseDoc{}, "pause"},
+	{"gl resume --json", pauseDoc{}, "resume"},
+	{"gl retry --json", retryDoc{}, "retry"},
+	{"gl roadmap --json", roadmapDoc{}, "roadmap"},
+	{"gl settings --json", settingsDoc{}, "settings"},
+	{"gl settings get KEY --json", settingDoc{}, "settings-get"},
+	{"gl slice --dry-run --json", dryRunDoc{}, "slice"},
+	{"gl state show ID --json", showDoc{}, "state-show"},
+	{"gl status --json", statusDoc{}, "status"},
+	{"gl stop --json", stopDoc{}, "stop"},
+	{"gl sw status --json", sw.StatusDoc{}, "sw-status"},
+	{"gl quick --dry-run --json", dryTaskDoc{}, "task"},
+	{"gl wrap --dry-run --json", dryTaskDoc{}, "task"},
+	{"gl assess --dry-run --json", dryTaskDoc{}, "task"},
+	{"gl map --dry-run --json", dryTaskDoc{}, "task"},
+	{"gl ship --dry-run --json", dryTaskDoc{}, "task"},
+	{"gl version --json", versionDoc{}, "version"},
+	{"gl why --json", whyDoc{}, "why"},
+}
+
+// schemasOf returns the names of the commands' schemas by command path.
+func schemasOf(t *testing.T, root *cobra.Command) map[string]string {
+	t.Helper()
+	names := map[string]string{}
+	for _, d := range documents {
+		c, _, err := root.Find(strings.Fields(d.command)[1:])
+		if err != nil {
+			t.Fatalf("%s: %v", d.command, err)
+		}
+		if names[c.CommandPath()] != "" {
+			t.Errorf("%s: %s has another document", d.command, c.CommandPath())
+		}
+		names[c.CommandPath()] = d.schema
+	}
+	return names
+}
+
+const promise = "Lists are never null. null means unknown or none, as distinct from [] and 0. Later versions of gl may add keys; " +
+	"schema_version goes up when a key is removed or changes its meaning."
+
+// docs/schema is generated from the Go types. This test is the generator, so no program carries it.
+func TestSchemas(t *testing.T) {
+	want := generateSchemas(t)
+	if *update {
+		dir := filepath.Dir(schemaPath(""))
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for path, text := range want {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	there, err := filepath.Glob(schemaPath("*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range there {
+		if want[path] == "" {
+			t.Errorf("%s belongs to no document: run make docs", path)
+		}
+	}
+	for path, text := range want {
+		if got, _ := os.ReadFile(path); string(got) != text {
+			t.Errorf("%s doesn't match its Go type: run make docs", path)
+		}
+	}
+}
+
+// generateSchemas returns the text of every schema by path.
+func generateSchemas(t *testing.T) map[string]string {
+	t.Helper()
+	g := newSchemaGenerator(t)
+	texts := map[string]string{}
+	for _, d := range documents {
+		if path := schemaPath(d.schema); texts[path] == "" {
+			texts[path] = g.text(d)
+		}
+	}
+	for p := range g.enums {
+		if !g.used[p] {
+			t.Errorf("%s has no key %q in any document", p.of, p.key)
+		}
+	}
+	return texts
+}
+
+// text is the whole file of a document's schema.
+func (g *schemaGenerator) text(d document) string {
+	var commands []string
+	for _, other := range documents {
+		if other.schema == d.schema {
+			commands = append(commands, other.command)
+			if reflect.TypeOf(other.doc) != reflect.TypeOf(d.doc) {
+				g.t.Errorf("%s prints a %T, %s a %T: they can't share a schema", d.command, d.doc, other.command, other.doc)
+			}
+		}
+	}
+	s := g.schema(reflect.TypeOf(d.doc))
+	s.Title, s.Description = strings.Join(commands, ", "), promise
+	version, ok := s.Properties.Get("schema_version")
+	if !ok {
+		g.t.Fatalf("%T has no schema_version", d.doc)
+	}
+	version.Const = 1
+	text, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return string(text) + "\n"
+}
+
+// Every command with --json has a schema, and a test validates its real output.
+func TestEveryDocumentHasASchema(t *testing.T) {
+	root, all := commandTree()
+	names := schemasOf(t, root)
+	for _, c := range all {
+		takes := c.Flags().Lookup("json") != nil
+		if takes != (names[c.CommandPath()] != "") {
+			t.Errorf("%s takes --json: %v; it is in documents: %v", c.CommandPath(), takes, !takes)
+		}
+	}
+	for _, d := range documents {
+		_, local := localSchemas[d.schema]
+		_, deed := deedSchemas[d.schema]
+		if !local && !deed && d.schema != "status" && d.schema != "sw-status" { // which have tests of their own
+			t.Errorf("%s: validate its real output: add %q to localSchemas if it only reads, or to deedSchemas", d.command, d.schema)
+		}
+	}
+}
