@@ -295,7 +295,7 @@ func settingWarnings(pr *project.Project, s *project.Settings, err error) []plan
 	var list []plan.Warning
 	for _, set := range s.List() {
 		if set.Wrong != "" {
-			list = append(list, plan.Warning{Path: configPath, Message: set.Wrong + "; the default counts"})
+			list = append(list, plan.Warning{Path: configPath, Message: set.Wrong + "; using the default"})
 		}
 	}
 	return list

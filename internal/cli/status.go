@@ -158,7 +158,7 @@ func configWarnings(pr *project.Project) []plan.Warning {
 	text := strings.TrimPrefix(pr.ConfigErr.Error(), filepath.Join(pr.Root, path)+": ")
 	var list []plan.Warning
 	for _, line := range strings.Split(text, "\n") {
-		list = append(list, plan.Warning{Path: path, Message: line + "; the default counts"})
+		list = append(list, plan.Warning{Path: path, Message: line + "; using the default"})
 	}
 	return list
 }

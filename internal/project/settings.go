@@ -28,7 +28,7 @@ type Setting struct {
 	Key   string          // its path, with dots
 	Value json.RawMessage // nil where neither the file nor gl says anything
 	File  bool            // the value is the file's, not the default
-	Wrong string          // non-empty: the file has a value that can't be, and why; the default counts
+	Wrong string          // non-empty: the file has a value that can't be, and why; using the default
 }
 
 // A SettingError is a key that is none, or a value that can't be.
