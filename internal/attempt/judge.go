@@ -7,6 +7,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/plan"
 	"greenlight/internal/tracker"
+	"greenlight/internal/words"
 )
 
 // A Verdict is what an attempt came to and what that does to its slice.
@@ -103,7 +104,7 @@ func (e *Evidence) turnLimit() string {
 	}
 	switch {
 	case e.Result.Subtype == "error_max_turns" || e.Result.TerminalReason == "max_turns":
-		return "turn limit after " + plan.Count(turnsAllowed(e.Result), "turn")
+		return "turn limit after " + words.Count(turnsAllowed(e.Result), "turn")
 	case e.Result.Subtype == "error_max_budget_usd":
 		return "budget limit"
 	}
@@ -157,7 +158,7 @@ func (e *Evidence) unfinished() string {
 	case e.Result != nil && e.Result.Turns == 0:
 		return strings.TrimSuffix("ended without a single turn: "+sentence(e.Result.Text), ": ") // the client's complaint
 	case e.Denials > 0:
-		return fmt.Sprintf("ended without completing, %s denied", plan.Count(e.Denials, "tool call"))
+		return fmt.Sprintf("ended without completing, %s denied", words.Count(e.Denials, "tool call"))
 	}
 	return "ended without completing"
 }

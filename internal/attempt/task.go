@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/plan"
 	"greenlight/internal/tracker"
+	"greenlight/internal/words"
 )
 
 // A Task is work for an agent that is no item of the tracker: something small in between, a look at the whole code, the
@@ -180,7 +181,7 @@ func judgeTask(r *Record, v Verdict) Verdict {
 	}
 	v = Verdict{Outcome: plan.Complete}
 	if n := r.Evidence.Denials; n > 0 {
-		v.Detail = plan.Count(n, "tool call") + " denied"
+		v.Detail = words.Count(n, "tool call") + " denied"
 	}
 	return v
 }

@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/slice"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
+	"greenlight/internal/words"
 )
 
 // A check looks at one side of the project.
@@ -318,7 +319,7 @@ func checkRecords(x *exam) []finding {
 	slices.SortFunc(gone, func(a, b string) int { return strings.Compare(a, b) })
 	for _, id := range gone {
 		all = append(all, found(isNote, ".greenlight/runs/done",
-			fmt.Sprintf("%s of %s, which is no slice", plan.Count(len(x.index[id]), "attempt record"), id), "gl logs "+id).of(id))
+			fmt.Sprintf("%s of %s, which is no slice", words.Count(len(x.index[id]), "attempt record"), id), "gl logs "+id).of(id))
 	}
 	return all
 }
@@ -339,7 +340,7 @@ func checkLeftovers(x *exam) []finding {
 	for _, dir := range tempDirs(x.pr.Root) {
 		rel, _ := filepath.Rel(x.pr.Root, dir)
 		if temps, _ := durable.Abandoned(dir, x.now); len(temps) > 0 {
-			all = append(all, fixable(filepath.ToSlash(rel), plan.Count(len(temps), "temporary file")+" of processes that died"))
+			all = append(all, fixable(filepath.ToSlash(rel), words.Count(len(temps), "temporary file")+" of processes that died"))
 		}
 	}
 	if x.pr.Slices != nil {
@@ -348,7 +349,7 @@ func checkLeftovers(x *exam) []finding {
 		}
 	}
 	if env := deadEnvs(x.pr.Runs); len(env) > 0 {
-		all = append(all, fixable(".greenlight/runs/env", plan.Count(len(env), "environment")+
+		all = append(all, fixable(".greenlight/runs/env", words.Count(len(env), "environment")+
 			" of attempts that are over, with whatever secrets are in them"))
 	}
 	plugins, _ := filepath.Glob(filepath.Join(escapeGlob(x.pr.Runs.Dir()), "plugin-*"))

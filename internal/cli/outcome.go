@@ -7,6 +7,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
+	"greenlight/internal/words"
 )
 
 // outcomeText is how an attempt ended, in a few words: "failed: exit 7", "interrupted in tests".
@@ -65,7 +66,7 @@ func spent(r *attempt.Record) []string {
 		parts = append(parts, "after "+plan.Age(*d))
 	}
 	if turns := turnsOf(r); turns != nil {
-		parts = append(parts, plan.Count(*turns, "turn"))
+		parts = append(parts, words.Count(*turns, "turn"))
 	}
 	if cost := r.Cost(); cost != nil {
 		parts = append(parts, fmt.Sprintf("$%.2f", *cost))

@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
 	"greenlight/internal/tracker"
+	"greenlight/internal/words"
 )
 
 func newStop(app *cmdutil.App) *cobra.Command {
@@ -256,7 +257,7 @@ func (d *stopDoc) stopAll(ctx context.Context, app *cmdutil.App, pr *project.Pro
 			results <- result{r, final, err}
 		}()
 	}
-	busy := app.IO.Progress("ending " + plan.Count(len(recs), "agent"))
+	busy := app.IO.Progress("ending " + words.Count(len(recs), "agent"))
 	defer busy.Done()
 	var errs []error
 	for range recs {
