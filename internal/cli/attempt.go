@@ -58,7 +58,7 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	}
 	time.Sleep(yield)
 	err = pr.Tracker.Refresh(ctx)
-	if final.Outcome != plan.Complete {
+	if !final.Outcome.Traits().Success {
 		return errors.Join(&cmdutil.ExitError{Code: cmdutil.ExitFailed}, err)
 	}
 	return err

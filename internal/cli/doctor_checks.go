@@ -236,7 +236,7 @@ func checkFiles(x *exam) []finding {
 		switch {
 		case st != nil && w.Message == st.Corrupt:
 		case w.Path == projectPath || w.Path == graphPath && x.p.Snapshot.Unsure != "":
-		case strings.HasPrefix(w.Path, ".greenlight/runs/live/"):
+		case strings.HasPrefix(w.Path, ".greenlight/runs/"): // checkRecords names them
 		case st == nil && !strings.HasPrefix(w.Path, statedir.Name+"/"): // a sibling's: what helps is in the message
 			all = append(all, found(isWarning, w.Path, w.Message, ""))
 		case st == nil:
@@ -311,7 +311,12 @@ func checkRecords(x *exam) []finding {
 			if en.Outcome == "" {
 				continue
 			}
-			if _, err := x.pr.Runs.Get(en.Slice, en.N); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			_, err := x.pr.Runs.Get(en.Slice, en.N)
+			var bad *attempt.BadRecord
+			if errors.As(err, &bad) {
+				err = bad.Err // it names the file again
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				unreadable(filepath.Join(x.pr.Runs.Dir(), "done", fmt.Sprintf("%s.%d.%s.json", en.Slice, en.N, en.Outcome)), err)
 			}
 		}

@@ -166,7 +166,7 @@ func called(p *plan.Plan, rec *attempt.Record) string {
 }
 
 func (t *teller) ended(rec *attempt.Record, flags string) string {
-	if rec.Outcome == plan.Complete && !rec.IsTask() && rec.StartedAt != nil && rec.EndedAt != nil {
+	if rec.Outcome.Traits().Success && !rec.IsTask() && rec.StartedAt != nil && rec.EndedAt != nil {
 		t.spent += rec.EndedAt.Sub(*rec.StartedAt)
 		t.complete++
 	}

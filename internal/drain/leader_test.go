@@ -116,7 +116,7 @@ func TestDrainAdopts(t *testing.T) {
 		t.Errorf("adopted %v, done %d, stalled %v", adopted, res.Plan.Done, res.Plan.Stalled)
 	}
 	all := history(t, pr)
-	if len(all["b"]) != 1 || len(all["a"]) != 1 || all["a"][0].Outcome != plan.Crashed {
+	if len(all["b"]) != 1 || len(all["a"]) != 1 || all["a"][0].Outcome != attempt.Crashed {
 		t.Errorf("attempts: a %d, b %d", len(all["a"]), len(all["b"]))
 	}
 	checkTidy(t, pr)

@@ -265,13 +265,13 @@ func (st *State) repair() []string {
 func (st *State) lastDetail() string {
 	a := st.Attempt
 	switch {
-	case st.Released && !a.Open() && !st.abandoned(Active):
+	case st.Released && !a.Open() && st.leftAs(Active) == "":
 		return "given back in " + st.Progress()
 	case a == nil:
 		return ""
 	case a.Open():
 		return "its gl process vanished, the next gl slice settles it"
-	case a.Outcome == Complete:
+	case a.Outcome.Success:
 		return fmt.Sprintf("was complete in attempt %d, its file says %q now", a.N, st.Status)
 	}
 	return a.Detail
