@@ -276,8 +276,12 @@ func (d *stopDoc) stopAll(ctx context.Context, app *cmdutil.App, pr *project.Pro
 
 // stoppedText is how the attempt ended, which may have been by itself.
 func stoppedText(r *attempt.Record) string {
-	if ended := r.Outcome.Traits().Stop; ended != "" {
+	ended := r.Outcome.Traits().Stop
+	switch {
+	case ended != "" && r.Detail != "":
 		return fmt.Sprintf("%s %s (%s)", r.Label(), ended, r.Detail)
+	case ended != "":
+		return r.Label() + " " + ended
 	}
 	return fmt.Sprintf("%s had ended already: %s", r.Label(), r.Outcome.Text(r.Detail))
 }
