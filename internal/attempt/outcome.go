@@ -53,7 +53,7 @@ type Relaunch int
 
 const (
 	IfReady Relaunch = iota // where the plan has it ready; a named slice and a task have had their turn
-	Again                   // its turn isn't over
+	Again                   // its turn isn't over. Only for an outcome that holds or whose item has moved on: nothing else keeps it from a loop
 	Never                   // not in this run
 )
 

@@ -38,7 +38,7 @@ func (d *drain) observe(ctx context.Context, r *Report) error {
 // noteOpen takes in an open attempt: one of ours, one to adopt, or one whose wrapper is dead.
 func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 	name := rec.Name()
-	if d.isStuck(rec) {
+	if d.recoveryOf(rec).stuck {
 		return
 	}
 	if !d.Project.Has(rec) {
@@ -106,7 +106,7 @@ func (d *drain) noteUnknownEnd(was *attempt.Record, bad *attempt.BadRecord, r *R
 // directory. Then what we remember stands in for it, and its wrapper writes it anew when it settles.
 func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 	switch {
-	case d.isRecovering(was.Name()):
+	case d.recoveryOf(was).running:
 	case was.Phase == plan.Claimed:
 		delete(d.open, was.Name())
 	case was.State() == proc.Dead:

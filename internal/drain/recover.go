@@ -12,7 +12,7 @@ import (
 
 const (
 	recoverTries = 3           // times that this drain tries to settle one dead attempt
-	recoverPause = time.Second // after the first try; it doubles
+	recoverPause = time.Second // between the first two tries; it doubles
 )
 
 // A recovery is what this drain has done to settle an attempt whose wrapper is dead. Every way to a recovery goes through
@@ -21,74 +21,62 @@ type recovery struct {
 	token   string // of the attempt: a claim that was given back leaves its number to the next one
 	tries   int
 	running bool      // beside the loop
-	next    time.Time // not tried again before
+	next    time.Time // not tried again before this time
 	failed  error     // why the last try settled nothing
 	stuck   bool      // given up: its slot and its dependants stay safe, but this drain neither tries again nor waits for it
 }
 
 // A recovered is the end of one try.
 type recovered struct {
+	*recovery
 	was   *attempt.Record
 	final *attempt.Record // nil where nothing was settled
 	err   error
 }
 
-// isRecovering says whether a try to settle the attempt of that name runs.
-func (d *drain) isRecovering(name string) bool {
-	r := d.recoveries[name]
-	return r != nil && r.running
+// recoveryOf is what was done for the attempt so far.
+func (d *drain) recoveryOf(rec *attempt.Record) *recovery {
+	if t := d.recoveries[rec.Name()]; t != nil && t.token == rec.Token {
+		return t
+	}
+	return &recovery{token: rec.Token}
 }
 
-// isStuck says whether the attempt has been given up.
-func (d *drain) isStuck(rec *attempt.Record) bool {
-	r := d.recoveries[rec.Name()]
-	return r != nil && r.stuck && r.token == rec.Token
-}
-
-// mayRecover says whether a dead attempt is to be settled now.
-func (d *drain) mayRecover(rec *attempt.Record) bool {
-	r := d.recoveries[rec.Name()]
-	return r == nil || r.token != rec.Token || !r.running && !r.stuck && !time.Now().Before(r.next)
-}
+// mayTry says whether it is time for a try.
+func (t *recovery) mayTry() bool { return !t.running && !t.stuck && !time.Now().Before(t.next) }
 
 // recover settles a dead attempt beside the loop: ending its orphaned agent can take seconds. It tries a few times, with
 // growing pauses.
 func (d *drain) recover(ctx context.Context, rec *attempt.Record, r *Report) {
-	if !d.mayRecover(rec) {
+	t := d.recoveryOf(rec)
+	if !t.mayTry() {
 		return
-	}
-	name := rec.Name()
-	t := d.recoveries[name]
-	if t == nil || t.token != rec.Token {
-		t = &recovery{token: rec.Token}
-		d.recoveries[name] = t
 	}
 	if t.tries == recoverTries {
-		d.giveUp(rec, r)
+		d.giveUp(t, rec, r)
 		return
 	}
+	d.recoveries[rec.Name()] = t
 	t.tries++
 	t.running = true
-	t.next = time.Now().Add(recoverPause << (t.tries - 1))
-	d.Trace("settling %s, whose gl process is gone: try %d", name, t.tries)
+	d.Trace("settling %s, whose gl process is gone: try %d", rec.Name(), t.tries)
 	go func() {
 		settler := d.Project.Whose(rec).Settler()
 		final, err := settler.Recover(ctx, rec)
-		d.recovered <- recovered{rec, final, err}
+		d.recovered <- recovered{t, rec, final, err}
 	}()
 }
 
 // afterRecovery takes in the end of a try. What became of an attempt of ours the next look finds in the files.
 func (d *drain) afterRecovery(e recovered, r *Report) {
-	name := e.was.Name()
-	t := d.recoveries[name]
-	t.running, t.failed = false, e.err
+	pause := recoverPause << (e.tries - 1)
+	e.running, e.failed, e.next = false, e.err, time.Now().Add(pause)
 	switch {
-	case e.err != nil && t.tries == recoverTries:
-		d.giveUp(e.was, r)
+	case e.err != nil && e.tries == recoverTries:
+		d.giveUp(e.recovery, e.was, r)
 	case e.err != nil:
-		d.Trace("%s can't be settled, trying again in %s: %v", name, time.Until(t.next).Round(time.Millisecond), e.err)
-	case e.final == nil || d.open[name] != nil:
+		d.Trace("%s can't be settled, trying again in %s: %v", e.was.Name(), pause, e.err)
+	case e.final == nil || d.open[e.was.Name()] != nil:
 	case e.final.IsTask(): // of a gl that is gone
 		r.Ended = append(r.Ended, e.final)
 	case !d.Project.Has(e.final):
@@ -98,10 +86,11 @@ func (d *drain) afterRecovery(e recovered, r *Report) {
 }
 
 // giveUp leaves an attempt alone that can't be settled.
-func (d *drain) giveUp(rec *attempt.Record, r *Report) {
-	t := d.recoveries[rec.Name()]
+func (d *drain) giveUp(t *recovery, rec *attempt.Record, r *Report) {
 	t.stuck = true
-	delete(d.open, rec.Name())
+	if d.open[rec.Name()] != nil && d.open[rec.Name()].Token == rec.Token {
+		delete(d.open, rec.Name())
+	}
 	why := t.failed
 	if why == nil {
 		why = errors.New("its record is still open")
