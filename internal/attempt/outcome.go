@@ -9,11 +9,10 @@ import (
 	"greenlight/internal/words"
 )
 
-// This file is all there is to outcomes. To add one, give it a name, a row in the table and a rule, and give it a case
-// in outcome_test.go.
+// Everything about outcomes is in this file. To add one, give it a name, a row in the table and a rule. Then add it to the
+// tests in outcome_test.go, and run make docs: the JSON Schemas list the names.
 
-// An Outcome is how an attempt ended, as records, their file names and JSON documents have it. Attempts on disk end in
-// these names, so a name never changes.
+// An Outcome is how an attempt ended. Records, their file names and JSON documents have this name, so a name never changes.
 type Outcome string
 
 const (
@@ -32,32 +31,32 @@ const (
 type Traits struct {
 	Outcome Outcome
 
-	Words string // how people read it: "failed: exit 7"
-	Line  string // instead of Words, in a drain's line: "S-3 complete (42 tests)"
-	Stop  string // instead of "had ended already", in the answer of gl stop
+	Words string // for people: "failed", as in "failed: exit 7"
+	Line  string // replaces Words in the drain's line: "S-3 complete (42 tests)"
+	Stop  string // what gl stop answers, "" for "had ended already"
 	Logs  bool   // the drain's line names gl logs
 
-	Success   bool           // counts as success for exit codes; an item that is open again was reset
-	Effect    tracker.Effect // on the item
-	KeepsWork bool           // where the attempt reached a step, the effect is Release: half-written tests are somebody's to look at
-	Available plan.Class     // class of the item afterwards where its status says available, "" for that; see plan.Outcome
-	Active    plan.Class     // class of the item afterwards where its status says active
+	Success   bool           // exit code 0; if the item is open again, somebody has reset it
+	Effect    tracker.Effect // what settling does to the item
+	KeepsWork bool           // if the attempt reached a step, the effect is Release: somebody has to look at half-written tests
+	Available plan.Class     // the item's class if its status says available, "" for just that; see plan.Outcome
+	Active    plan.Class     // the item's class if its status says active, "" for just that
 
-	Free     bool     // uses up no attempt
-	Holds    bool     // where the agent met a limit, everybody holds
-	Relaunch Relaunch // by the drain that sees it end
+	Free     bool     // doesn't use up an attempt
+	Holds    bool     // a limit that the agent met holds all launches
+	Relaunch Relaunch // by the drain that sees the attempt end
 }
 
-// Relaunch says whether a running drain launches the item of an attempt that ended again.
+// Relaunch says whether a running drain launches an item again.
 type Relaunch int
 
 const (
-	IfReady Relaunch = iota // where the plan has it ready; a named slice and a task have had their turn
-	Again                   // its turn isn't over. Only for an outcome that holds or whose item has moved on: nothing else keeps it from a loop
+	IfReady Relaunch = iota // if the plan has it ready; but a task, or a slice that was named, had its turn
+	Again                   // its turn isn't over: only for an outcome that holds, or that moves the item on, or this loops
 	Never                   // not in this run
 )
 
-// table has a row for each outcome. Everything that depends on an outcome reads it here.
+// table has one row for each outcome.
 var table = [...]Traits{
 	{Outcome: Done, Words: "done", Line: "complete", Stop: "was done already", Success: true, Available: plan.Stalled, Holds: true},
 	{Outcome: Advanced, Words: "advanced", Free: true, Relaunch: Again},
@@ -76,8 +75,8 @@ type rule struct {
 	match   func(r *Record, it plan.Item) (detail string, ok bool)
 }
 
-// rules judge an attempt: the first one that matches decides. An agent that completed its slice has done so however it
-// ended. A result event beats the exit status that our own later TERM caused.
+// rules judge an attempt: the first one that matches decides. A complete slice is complete, however its agent ended. A
+// result event beats the exit status that our own later TERM caused.
 var rules = [...]rule{
 	{Done, isComplete},
 	{Failed, neverRan},
