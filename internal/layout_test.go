@@ -40,6 +40,7 @@ var layers = []string{
 	"greenlight/internal/tracker",
 	"greenlight/internal/graphview",
 	"greenlight/internal/plan",
+	"greenlight/internal/words",
 	"greenlight/internal/markdown",
 	"greenlight/internal/term",
 	"greenlight/internal/sanitize",

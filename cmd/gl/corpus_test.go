@@ -68,7 +68,7 @@ func checkOrder(t *testing.T, root string, doc statusDoc, n int) {
 			t.Errorf("%s: %d attempts", s.ID, len(records))
 		}
 		for _, r := range records {
-			if r.Phase != plan.Settled || r.Outcome != plan.Complete {
+			if r.Phase != plan.Settled || r.Outcome != attempt.Done {
 				t.Errorf("%s is %s, %s", r.Name(), r.Phase, r.Outcome)
 			}
 			built[s.ID] = r

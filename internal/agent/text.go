@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"greenlight/internal/sanitize"
+	"greenlight/internal/words"
 )
 
 const argumentRunes = 160
@@ -119,7 +120,7 @@ func resultText(r *Result, denials int) string {
 	if r.IsError {
 		return "ended: " + errorText(r)
 	}
-	parts := []string{fmt.Sprintf("finished: %s", count(r.Turns, "turn"))}
+	parts := []string{fmt.Sprintf("finished: %s", words.Count(r.Turns, "turn"))}
 	if r.CostUSD != nil {
 		parts = append(parts, costText(*r.CostUSD))
 	}
@@ -130,7 +131,7 @@ func resultText(r *Result, denials int) string {
 		parts = append(parts, durationText(r.DurationMS))
 	}
 	if denials > 0 {
-		parts = append(parts, count(denials, "tool call")+" denied")
+		parts = append(parts, words.Count(denials, "tool call")+" denied")
 	}
 	text := strings.Join(parts, ", ")
 	if said := sanitize.Excerpt(r.Text, argumentRunes); r.Turns == 0 && said != "" {
@@ -171,13 +172,6 @@ func after(s string) string {
 		return ""
 	}
 	return ": " + s
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func costText(dollars float64) string {

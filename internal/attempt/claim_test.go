@@ -47,7 +47,7 @@ func TestAdmit(t *testing.T) {
 	}
 	s := &plan.Snapshot{Items: items, Attempts: map[string]*plan.Attempt{
 		"running": {N: 1, Phase: plan.Started}, "orphan": {N: 1, Phase: plan.Started, Dead: true},
-		"stalled": {N: 1, Phase: plan.Settled, Outcome: plan.StalledOut, After: plan.Mark{Status: "tests"}},
+		"stalled": {N: 1, Phase: plan.Settled, Outcome: Stalled.Traits().Plan(), After: plan.Mark{Status: "tests"}},
 	}}
 	p := plan.New(s, noon, plan.Options{StaleAfter: 2 * time.Hour})
 	const yes, no, taken = "yes", "no", "taken"
@@ -110,7 +110,7 @@ func TestStopClaimed(t *testing.T) {
 	final, err := b.settler(b.state).Stop(t.Context(), r)
 	must(t, err)
 	want := plan.Mark{Status: "failed", Step: "tests"}
-	if final.Outcome != plan.Interrupted || b.mark("S-1") != want || len(b.live()) != 0 {
+	if final.Outcome != Interrupted || b.mark("S-1") != want || len(b.live()) != 0 {
 		t.Errorf("%s, %+v", final.Outcome, b.mark("S-1"))
 	}
 	again, err := b.settler(b.state).Stop(t.Context(), r)
@@ -122,7 +122,7 @@ func TestStopClaimed(t *testing.T) {
 
 // The wrapper and its agent are gone: stopping settles, by what the log says.
 func TestStopDead(t *testing.T) {
-	for log, want := range map[string]plan.Outcome{"": plan.Interrupted, `{"type":"result","subtype":"success","is_error":false,"num_turns":4}`: plan.StalledOut} {
+	for log, want := range map[string]Outcome{"": Interrupted, `{"type":"result","subtype":"success","is_error":false,"num_turns":4}`: Stalled} {
 		t.Run(fmt.Sprint(want), func(t *testing.T) {
 			b := benchFor(t, map[string]string{"S-1": "pending/none"})
 			r := b.claim("S-1")
@@ -149,7 +149,7 @@ func TestStopStopped(t *testing.T) {
 		k := openBench(t, filepath.Join(dir, when))
 		final, err := k.settler(k.state).Stop(t.Context(), k.live()[0])
 		must(t, err)
-		if final.Outcome != plan.Interrupted || k.mark("S-1") != (plan.Mark{Status: "failed", Step: "tests"}) || len(k.live()) != 0 {
+		if final.Outcome != Interrupted || k.mark("S-1") != (plan.Mark{Status: "failed", Step: "tests"}) || len(k.live()) != 0 {
 			t.Errorf("%s: %s, %+v", when, final.Outcome, k.mark("S-1"))
 		}
 	}

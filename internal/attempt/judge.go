@@ -11,103 +11,55 @@ import (
 
 // A Verdict is what an attempt came to and what that does to its slice.
 type Verdict struct {
-	Outcome plan.Outcome
+	Outcome Outcome
 	Detail  string
 	Effect  tracker.Effect
 	Limit   *agent.Limit // non-nil: everybody holds
 }
 
-// Judge is the outcome table. The record's evidence may be nil: nobody saw the end. Judging twice, the second time
-// after the first verdict's change was written, gives the same state again, so that a settler may be killed anywhere.
-//
-// The first matching row wins. An agent that completed its slice has done so however it ended. A result event beats
-// the exit status that our own later TERM caused.
-func Judge(r *Record, it plan.Item) Verdict {
-	v := judge(r, it)
-	if r.IsTask() {
-		v = judgeTask(r, v)
+// Judge applies the rules. The record's evidence may be nil: nobody saw the end. Judging twice, the second time after
+// the first verdict's change was written, gives the same state again, so that a settler may be killed anywhere.
+func Judge(r *Record, it plan.Item) (Verdict, error) { return judge(rules[:], r, it) }
+
+func judge(rules []rule, r *Record, it plan.Item) (Verdict, error) {
+	for _, rule := range rules {
+		if detail, ok := rule.match(r, it); ok {
+			return verdict(rule.outcome, detail, r, it)
+		}
 	}
-	if e := r.Evidence; e != nil {
-		v.Limit = e.Limit
-	}
-	return v
+	return Verdict{}, fmt.Errorf("judge %s: no rule matches", r.Name())
 }
 
-func judge(r *Record, it plan.Item) Verdict {
-	e := r.Evidence
-	if plan.Classify(it.Status) == plan.Done {
-		return Verdict{Outcome: plan.Complete, Detail: it.TestCount()}
+// verdict refuses an outcome that isn't in the table: a record of it could be written, and never be read again.
+func verdict(o Outcome, detail string, r *Record, it plan.Item) (Verdict, error) {
+	if !o.Known() {
+		return Verdict{}, fmt.Errorf("judge %s: outcome %q isn't in the table", r.Name(), o)
 	}
-	if e == nil {
-		e = &Evidence{}
+	t := o.Traits()
+	v := Verdict{Outcome: o, Detail: detail, Effect: t.Effect}
+	if detail == "" && !t.Success {
+		v.Detail = t.Words
 	}
-	switch {
-	case e.Missing != "":
-		return failed(e.Missing + " is not on PATH")
-	case e.Exec != "":
-		return failed("can't start the agent: " + e.Exec)
-	case r.Ending == EndCommand:
-		return failed(r.EndingDetail)
-	case e.turnLimit() != "":
-		return Verdict{Outcome: plan.StalledOut, Detail: e.turnLimit()}
-	case e.Limit != nil:
-		return Verdict{Outcome: plan.HeldOut, Detail: e.Limit.Kind, Effect: tracker.Restore}
-	case e.Result != nil:
-		return ended(r, e, it)
-	case r.Ending == EndSilence:
-		v := failed(r.EndingDetail)
-		v.Outcome = plan.Hung
-		return v
-	case r.Ending == EndStop:
-		return interrupted(r, it)
-	case r.Evidence == nil:
-		return Verdict{Outcome: plan.Crashed, Detail: "its gl process vanished"}
-	}
-	return ended(r, e, it)
-}
-
-// ended judges an agent that ended by itself, or that we ended after its result.
-func ended(r *Record, e *Evidence, it plan.Item) Verdict {
-	if bad := e.failure(r.Ending != ""); bad != "" {
-		return failed(bad)
-	}
-	if plan.Classify(it.Status) == plan.Failed {
-		return failed("its agent gave up and marked it failed")
-	}
-	if it.WaitingFor != "" {
-		return Verdict{Outcome: plan.WaitingOut, Detail: "waiting for " + it.WaitingFor}
-	}
-	if it.Staged && it.Step != r.Before.Step {
-		return Verdict{Outcome: plan.Advanced, Detail: r.Before.Step + " done, " + it.Step + " is next"}
-	}
-	return Verdict{Outcome: plan.StalledOut, Detail: e.unfinished()}
-}
-
-func failed(detail string) Verdict {
-	return Verdict{Outcome: plan.FailedOut, Detail: detail, Effect: tracker.Fail}
-}
-
-// interrupted goes back to the start only where no work was begun: half-written tests are somebody's to look at.
-func interrupted(r *Record, it plan.Item) Verdict {
-	v := Verdict{Outcome: plan.Interrupted, Detail: "interrupted", Effect: tracker.Restore}
-	if plan.IsStep(it.Status) || plan.StepReached(it.Step) && it.Step != r.Before.Step {
+	if t.KeepsWork && r.reachedStep(it) {
 		v.Effect = tracker.Release
-		v.Detail = "interrupted in " + it.Step
 	}
-	return v
+	if t.Holds {
+		v.Limit = r.evidence().Limit
+	}
+	return v, nil
 }
 
-func (e *Evidence) turnLimit() string {
-	if e.Result == nil {
-		return ""
+// evidence is what was seen of the agent's end, empty where nobody saw it.
+func (r *Record) evidence() *Evidence {
+	if r.Evidence == nil {
+		return &Evidence{}
 	}
-	switch {
-	case e.Result.Subtype == "error_max_turns" || e.Result.TerminalReason == "max_turns":
-		return "turn limit after " + plan.Count(turnsAllowed(e.Result), "turn")
-	case e.Result.Subtype == "error_max_budget_usd":
-		return "budget limit"
-	}
-	return ""
+	return r.Evidence
+}
+
+// reachedStep says whether the attempt began a step of its own: one that the slice had reached before isn't its work.
+func (r *Record) reachedStep(it plan.Item) bool {
+	return plan.IsStep(it.Status) || plan.StepReached(it.Step) && it.Step != r.Before.Step
 }
 
 // turnsAllowed is how many turns the agent had. Claude counts the one it was refused too; its error names the limit.
@@ -138,28 +90,31 @@ func (e *Evidence) failure(ours bool) string {
 	return ""
 }
 
-func (e *Evidence) withExit(words string) string {
-	s := ""
-	if e.ExitCode != nil && *e.ExitCode != 0 {
-		s = fmt.Sprintf("exit %d", *e.ExitCode)
+// withExit puts the exit code before the reason; without one the reason is enough.
+func (e *Evidence) withExit(reason string) string {
+	if e.ExitCode == nil || *e.ExitCode == 0 {
+		return reason
 	}
-	switch {
-	case words == "":
-		return s
-	case s == "":
-		return words
-	}
-	return s + ": " + words
+	return withReason(fmt.Sprintf("exit %d", *e.ExitCode), reason)
 }
 
-func (e *Evidence) unfinished() string {
+// endedWell says whether the agent of a task came to an end of its own: a result after at least one turn. One that only
+// writes text for people says so by its exit code.
+func (e *Evidence) endedWell(stream string) bool {
 	switch {
-	case e.Result != nil && e.Result.Turns == 0:
-		return strings.TrimSuffix("ended without a single turn: "+sentence(e.Result.Text), ": ") // the client's complaint
-	case e.Denials > 0:
-		return fmt.Sprintf("ended without completing, %s denied", plan.Count(e.Denials, "tool call"))
+	case e.Result != nil:
+		return e.Result.Turns > 0
+	case stream != agent.StreamText && (stream != agent.StreamAuto || e.Version != ""):
+		return false
 	}
-	return "ended without completing"
+	return e.ExitCode != nil && *e.ExitCode == 0
+}
+
+func withReason(what, why string) string {
+	if why == "" {
+		return what
+	}
+	return what + ": " + why
 }
 
 // sentence is what an agent said as a part of one of our lines.

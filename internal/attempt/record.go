@@ -48,7 +48,7 @@ type Record struct {
 
 	// From phase ended on.
 	Evidence *Evidence      `json:"evidence,omitempty"` // none for a crash
-	Outcome  plan.Outcome   `json:"outcome,omitempty"`
+	Outcome  Outcome        `json:"outcome,omitempty"`
 	Detail   string         `json:"detail,omitempty"`
 	Effect   tracker.Effect `json:"effect,omitempty"`
 	Seen     *plan.Mark     `json:"seen,omitempty"`  // the slice when it was judged

@@ -19,19 +19,19 @@ func TestRecover(t *testing.T) {
 		name, log string
 		set       []string
 		ending    string
-		want      plan.Outcome
+		want      Outcome
 		mark      plan.Mark
 	}{
-		{"no trace", "", nil, "", plan.Crashed, plan.Mark{Status: "in_progress", Step: "none"}},
-		{"in a step", "some text\n", []string{"status", "tests", "step", "tests"}, "", plan.Crashed, plan.Mark{Status: "tests", Step: "tests"}},
-		{"complete", "", []string{"status", "complete"}, "", plan.Complete, plan.Mark{Status: "complete", Step: "none"}},
-		{"result in the log", resultLine, nil, "", plan.StalledOut, plan.Mark{Status: "in_progress", Step: "none"}},
-		{"result, then a cut line", resultLine + `{"type":"assi`, nil, "", plan.StalledOut, plan.Mark{Status: "in_progress", Step: "none"}},
-		{"result quoted on stderr", `{"gl":"stderr","text":"{\"type\":\"result\",\"subtype\":\"success\"}"}` + "\n", nil, "", plan.Crashed, plan.Mark{Status: "in_progress", Step: "none"}},
-		{"limit in the log", limitLine, []string{"status", "tests", "step", "tests"}, "", plan.HeldOut, plan.Mark{Status: "pending", Step: "none"}},
-		{"waiting", resultLine, []string{"waiting_for", "a word"}, "", plan.WaitingOut, plan.Mark{Status: "in_progress", Step: "none"}},
-		{"stopped", "", nil, EndStop, plan.Interrupted, plan.Mark{Status: "pending", Step: "none"}},
-		{"silent", "", nil, EndSilence, plan.Hung, plan.Mark{Status: "failed", Step: "none"}},
+		{"no trace", "", nil, "", Crashed, plan.Mark{Status: "in_progress", Step: "none"}},
+		{"in a step", "some text\n", []string{"status", "tests", "step", "tests"}, "", Crashed, plan.Mark{Status: "tests", Step: "tests"}},
+		{"complete", "", []string{"status", "complete"}, "", Done, plan.Mark{Status: "complete", Step: "none"}},
+		{"result in the log", resultLine, nil, "", Stalled, plan.Mark{Status: "in_progress", Step: "none"}},
+		{"result, then a cut line", resultLine + `{"type":"assi`, nil, "", Stalled, plan.Mark{Status: "in_progress", Step: "none"}},
+		{"result quoted on stderr", `{"gl":"stderr","text":"{\"type\":\"result\",\"subtype\":\"success\"}"}` + "\n", nil, "", Crashed, plan.Mark{Status: "in_progress", Step: "none"}},
+		{"limit in the log", limitLine, []string{"status", "tests", "step", "tests"}, "", Held, plan.Mark{Status: "pending", Step: "none"}},
+		{"waiting", resultLine, []string{"waiting_for", "a word"}, "", Waiting, plan.Mark{Status: "in_progress", Step: "none"}},
+		{"stopped", "", nil, EndStop, Interrupted, plan.Mark{Status: "pending", Step: "none"}},
+		{"silent", "", nil, EndSilence, Hung, plan.Mark{Status: "failed", Step: "none"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -42,7 +42,10 @@ func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 		return nil, err
 	}
 	r := *mine
+	var bad *BadRecord
 	switch disk, err := s.Store.Get(r.Slice, r.N); {
+	case errors.As(err, &bad) && bad.Settled: // over already, and nobody's to judge again
+		return nil, err
 	case err == nil && disk.Token != r.Token: // the directory was cleaned, and the slice claimed anew
 		return disk, nil
 	case err == nil && disk.Phase == plan.Settled:
@@ -69,16 +72,19 @@ func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 // a slice that is available again must find everybody holding.
 func (s *Settler) judge(r *Record, it plan.Item) error {
 	now := s.Now().UTC()
-	v := Judge(r, it)
+	v, err := Judge(r, it)
+	if err != nil {
+		return err
+	}
 	r.Phase, r.Outcome, r.Detail, r.Effect, r.Tests = plan.Ended, v.Outcome, v.Detail, v.Effect, it.Tests
 	r.Seen = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 	if r.EndedAt == nil {
 		r.EndedAt = &now
 	}
-	var err error
-	if v.Limit != nil {
+	switch {
+	case v.Limit != nil:
 		err = s.Store.putHold(r, v.Limit, now, s.Hold)
-	} else {
+	case r.evidence().Limit == nil: // with one, the outcome holds nobody, but it doesn't prove that the limit is over
 		err = s.Store.endHold(r, now)
 	}
 	return errors.Join(err, s.Store.putLive(r))

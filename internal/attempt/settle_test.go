@@ -57,7 +57,7 @@ var (
 // A picture is what matters of a project after an attempt is over.
 type picture struct {
 	Mark    plan.Mark
-	Outcome plan.Outcome
+	Outcome Outcome
 	Detail  string
 	After   plan.Mark
 	Hold    int
@@ -160,13 +160,13 @@ func TestSettleAfterAChange(t *testing.T) {
 	for _, tt := range []struct {
 		name, session string
 		change        []string
-		outcome       plan.Outcome
+		outcome       Outcome
 		want          plan.Mark
 	}{
-		{"completed under the claim", "ours", []string{"status", "complete", "step", "complete"}, plan.Complete, plan.Mark{Status: "complete", Step: "complete"}},
-		{"worked on under the claim", "ours", []string{"step", "security"}, plan.FailedOut, plan.Mark{Status: "failed", Step: "security"}},
-		{"set back", "", []string{"status", "pending", "step", "none", "session", ""}, plan.FailedOut, plan.Mark{Status: "pending", Step: "none"}},
-		{"taken over", "", []string{"session", "theirs"}, plan.FailedOut, plan.Mark{Status: "tests", Step: "tests", Session: "theirs"}},
+		{"completed under the claim", "ours", []string{"status", "complete", "step", "complete"}, Done, plan.Mark{Status: "complete", Step: "complete"}},
+		{"worked on under the claim", "ours", []string{"step", "security"}, Failed, plan.Mark{Status: "failed", Step: "security"}},
+		{"set back", "", []string{"status", "pending", "step", "none", "session", ""}, Failed, plan.Mark{Status: "pending", Step: "none"}},
+		{"taken over", "", []string{"session", "theirs"}, Failed, plan.Mark{Status: "tests", Step: "tests", Session: "theirs"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -194,7 +194,7 @@ func TestSettleTakenOver(t *testing.T) {
 	final, err := b.settler(b.state).Settle(t.Context(), r)
 	must(t, err)
 	want := plan.Mark{Status: "in_progress", Step: "none", Session: "theirs"}
-	if final.Outcome != plan.FailedOut || b.mark("S-1") != want || len(b.live()) != 0 {
+	if final.Outcome != Failed || b.mark("S-1") != want || len(b.live()) != 0 {
 		t.Errorf("%s, %+v", final.Outcome, b.mark("S-1"))
 	}
 }
@@ -229,7 +229,7 @@ func TestSettleAfterClean(t *testing.T) {
 	r.Evidence = exited(0).with(success)
 	_, err := b.settler(b.state).Settle(t.Context(), r)
 	must(t, err)
-	if got := b.get(r); got.Outcome != plan.Complete || b.mark("S-1").Session != "" {
+	if got := b.get(r); got.Outcome != Done || b.mark("S-1").Session != "" {
 		t.Errorf("%s, %+v", got.Outcome, b.mark("S-1"))
 	}
 }
@@ -247,7 +247,7 @@ func TestSettleUnreadableSlice(t *testing.T) {
 			r.Evidence = exited(1).with(limitHit).limited(rateLimit)
 			final, err := b.settler(b.state).Settle(t.Context(), r)
 			must(t, err)
-			if final.Outcome != plan.HeldOut || !strings.Contains(final.Detail, "left alone") || len(b.live()) != 0 {
+			if final.Outcome != Held || !strings.Contains(final.Detail, "left alone") || len(b.live()) != 0 {
 				t.Errorf("%s: %s, %d live", final.Outcome, final.Detail, len(b.live()))
 			}
 			if now, _ := os.ReadFile(b.file("S-1")); string(now) != string(left) {

@@ -25,10 +25,6 @@ type Store struct {
 
 const schemaVersion = 1
 
-// outcomes are all there are; a settled record's file name ends in one.
-var outcomes = []plan.Outcome{plan.Complete, plan.Advanced, plan.FailedOut, plan.StalledOut,
-	plan.WaitingOut, plan.HeldOut, plan.Interrupted, plan.Crashed, plan.Hung}
-
 // OpenStore returns the store in dir, which needn't exist yet.
 func OpenStore(dir string) *Store { return &Store{dir: dir} }
 
@@ -66,17 +62,20 @@ func (s *Store) Sweep(now time.Time) {
 
 func mkdir(dir string) error { return os.MkdirAll(dir, 0o755) }
 
-// A BadRecord is a record that can't be read. It is left alone and named.
+// A BadRecord is a record that can't be used. It is left alone and named.
 type BadRecord struct {
-	Path string
-	Err  error
+	Path    string
+	Settled bool // its attempt is over
+	Err     error
 }
 
 func (e *BadRecord) Error() string { return fmt.Sprintf("attempt record %s: %v", e.Path, e.Err) }
 
+func (e *BadRecord) Unwrap() error { return e.Err }
+
 // Live returns the unsettled attempts by name, and what couldn't be read.
 func (s *Store) Live() ([]*Record, []*BadRecord, error) {
-	entries, err := list(s.LiveDir())
+	entries, err := s.liveEntries()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -87,12 +86,14 @@ func (s *Store) Live() ([]*Record, []*BadRecord, error) {
 	var recs []*Record
 	var bad []*BadRecord
 	for _, e := range entries {
-		path := s.livePath(e.Slice, e.N)
-		r, err := s.read(path, e.Slice, e.N)
+		r, err := s.readLive(e.Slice, e.N)
+		var unusable *BadRecord
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // settled this instant
+		case errors.As(err, &unusable):
+			bad = append(bad, unusable)
 		case err != nil:
-			bad = append(bad, &BadRecord{Path: path, Err: err})
+			bad = append(bad, &BadRecord{Path: s.livePath(e.Slice, e.N), Err: err})
 		default:
 			recs = append(recs, r)
 		}
@@ -100,22 +101,37 @@ func (s *Store) Live() ([]*Record, []*BadRecord, error) {
 	return recs, bad, nil
 }
 
-// Get returns the record of one attempt, settled or not; fs.ErrNotExist for none. A settled record wins.
+// Get returns the record of one attempt, settled or not; fs.ErrNotExist for none, a *BadRecord for one that can't be
+// used. A settled record wins.
 func (s *Store) Get(slice string, n int) (*Record, error) {
-	for _, o := range outcomes {
-		r, err := s.read(s.donePath(slice, n, o), slice, n)
-		if !errors.Is(err, fs.ErrNotExist) {
+	for i := range table {
+		e := Entry{slice, n, table[i].Outcome}
+		if r, err := s.readSettled(e); !errors.Is(err, fs.ErrNotExist) {
 			return r, err
 		}
 	}
-	return s.read(s.livePath(slice, n), slice, n)
+	r, err := s.readLive(slice, n)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return r, err
+	}
+	// It has been settled since we looked, or with an outcome that isn't in the table.
+	settled, listErr := s.settledEntries()
+	if listErr != nil {
+		return nil, listErr
+	}
+	for _, e := range settled {
+		if e.Slice == slice && e.N == n {
+			return s.readSettled(e)
+		}
+	}
+	return nil, err
 }
 
 // An Entry is what the name of a record tells: no file needs to be read for it.
 type Entry struct {
 	Slice   string
 	N       int
-	Outcome plan.Outcome // "" for an attempt that isn't settled
+	Outcome Outcome // "" for an attempt that isn't settled; one that isn't Known is in a record that can't be used
 }
 
 // Index returns the attempts of every slice, oldest first, from two directory reads; where the store is one of several
@@ -142,21 +158,26 @@ func (s *Store) get(e Entry) (*Record, error) {
 	if e.Outcome == "" {
 		return s.Get(e.Slice, e.N) // settled in the meantime, maybe
 	}
-	return s.read(s.donePath(e.Slice, e.N, e.Outcome), e.Slice, e.N)
+	return s.readSettled(e)
 }
 
 func (s *Store) names() (map[string][]Entry, error) {
+	settled, err := s.settledEntries()
+	if err != nil {
+		return nil, err
+	}
+	live, err := s.liveEntries()
+	if err != nil {
+		return nil, err
+	}
 	all := make(map[string][]Entry)
-	for _, dir := range []string{s.doneDir(), s.LiveDir()} {
-		entries, err := list(dir)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			leftover := e.Outcome == "" && slices.ContainsFunc(all[e.Slice], func(d Entry) bool { return d.N == e.N })
-			if !leftover { // of a settler that was killed before it could remove it
-				all[e.Slice] = append(all[e.Slice], e)
-			}
+	for _, e := range settled {
+		all[e.Slice] = append(all[e.Slice], e)
+	}
+	for _, e := range live {
+		leftover := slices.ContainsFunc(all[e.Slice], func(d Entry) bool { return d.N == e.N })
+		if !leftover { // of a settler that was killed before it could remove it
+			all[e.Slice] = append(all[e.Slice], e)
 		}
 	}
 	for _, l := range all {
@@ -169,7 +190,7 @@ func (s *Store) names() (map[string][]Entry, error) {
 func Used(entries []Entry) int {
 	n := 0
 	for _, e := range entries {
-		if e.Outcome != plan.HeldOut && e.Outcome != plan.Advanced {
+		if !e.Outcome.Traits().Free {
 			n++
 		}
 	}
@@ -197,26 +218,48 @@ func (s *Store) livePath(slice string, n int) string {
 	return filepath.Join(s.LiveDir(), fmt.Sprintf("%s.%d.json", slice, n))
 }
 
-func (s *Store) donePath(slice string, n int, o plan.Outcome) string {
+func (s *Store) donePath(slice string, n int, o Outcome) string {
 	return filepath.Join(s.doneDir(), fmt.Sprintf("%s.%d.%s.json", slice, n, o))
 }
 
-func (s *Store) read(path, slice string, n int) (*Record, error) {
+func (s *Store) readLive(slice string, n int) (*Record, error) {
+	return s.read(s.livePath(slice, n), Entry{Slice: slice, N: n})
+}
+
+func (s *Store) readSettled(e Entry) (*Record, error) {
+	return s.read(s.donePath(e.Slice, e.N, e.Outcome), e)
+}
+
+// read reads the record that the file's name promises. What is wrong in it is a *BadRecord.
+func (s *Store) read(path string, e Entry) (*Record, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
 	r := new(Record)
 	if err := json.Unmarshal(data, r); err != nil {
-		return nil, err
+		return nil, &BadRecord{path, e.Outcome != "", err}
 	}
-	if r.Slice != slice || r.N != n {
-		return nil, fmt.Errorf("says it is %s", r.Name())
-	}
-	if r.SchemaVersion != schemaVersion {
-		return nil, fmt.Errorf("schema version %d is none that this gl knows; a newer gl wrote it", r.SchemaVersion)
+	if err := r.check(e); err != nil {
+		return nil, &BadRecord{path, e.Outcome != "", err}
 	}
 	return r, nil
+}
+
+// check compares a record with its file's name, and refuses what this gl doesn't understand.
+func (r *Record) check(e Entry) error {
+	settled := e.Outcome != ""
+	switch {
+	case r.Slice != e.Slice || r.N != e.N:
+		return fmt.Errorf("says it is %s", r.Name())
+	case r.SchemaVersion != schemaVersion:
+		return fmt.Errorf("unknown schema version %d: another version of gl wrote it", r.SchemaVersion)
+	case settled && !e.Outcome.Known():
+		return fmt.Errorf("unknown outcome %q: another version of gl wrote it", e.Outcome)
+	case (settled || r.Outcome != "") && !r.Outcome.Known():
+		return fmt.Errorf("unknown outcome %q: another version of gl wrote it", r.Outcome)
+	}
+	return nil
 }
 
 // putLive writes a record that isn't settled.
@@ -250,7 +293,7 @@ func (s *Store) MarkRetried(slice string) error {
 		}
 		r, err := s.get(e)
 		if err != nil {
-			return &BadRecord{Path: s.donePath(e.Slice, e.N, e.Outcome), Err: err}
+			return err
 		}
 		if r.Retried {
 			return nil
@@ -297,8 +340,11 @@ func (s *Store) TakeEnv(r *Record) ([]string, error) {
 	return strings.Split(string(data), "\x00"), os.Remove(s.envPath(r))
 }
 
+func (s *Store) liveEntries() ([]Entry, error)    { return list(s.LiveDir(), parseLive) }
+func (s *Store) settledEntries() ([]Entry, error) { return list(s.doneDir(), parseSettled) }
+
 // list reads the names in a directory of records, in no order.
-func list(dir string) ([]Entry, error) {
+func list(dir string, parse func(file string) (Entry, bool)) ([]Entry, error) {
 	d, err := os.Open(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -313,35 +359,44 @@ func list(dir string) ([]Entry, error) {
 	}
 	entries := make([]Entry, 0, len(files))
 	for _, f := range files {
-		if e, ok := parseName(f); ok {
+		if e, ok := parse(f); ok {
 			entries = append(entries, e)
 		}
 	}
 	return entries, nil
 }
 
-// parseName takes ID.N.json or ID.N.OUTCOME.json apart. Ids may hold dots, so it goes from the right.
-func parseName(file string) (Entry, bool) {
-	base, ok := strings.CutSuffix(file, ".json")
-	if !ok {
+// parseLive takes ID.N.json apart. Ids may hold dots, so it goes from the right.
+func parseLive(file string) (Entry, bool) {
+	base, isJSON := strings.CutSuffix(file, ".json")
+	id, number, ok := cutLast(base)
+	n, err := strconv.Atoi(number)
+	if !isJSON || !ok || err != nil || n < 1 {
 		return Entry{}, false
 	}
-	var e Entry
-	dot := strings.LastIndexByte(base, '.')
-	if dot > 0 && slices.Contains(outcomes, plan.Outcome(base[dot+1:])) {
-		e.Outcome = plan.Outcome(base[dot+1:])
-		base = base[:dot]
-		dot = strings.LastIndexByte(base, '.')
+	return Entry{Slice: id, N: n}, true
+}
+
+// parseSettled takes ID.N.OUTCOME.json apart. The outcome may be one that another version of gl knows: its attempt has
+// a number all the same.
+func parseSettled(file string) (Entry, bool) {
+	base, isJSON := strings.CutSuffix(file, ".json")
+	name, outcome, ok := cutLast(base)
+	if !isJSON || !ok || outcome == "" {
+		return Entry{}, false
 	}
+	e, ok := parseLive(name + ".json")
+	e.Outcome = Outcome(outcome)
+	return e, ok
+}
+
+// cutLast cuts at the last dot that isn't the first character.
+func cutLast(s string) (before, after string, ok bool) {
+	dot := strings.LastIndexByte(s, '.')
 	if dot <= 0 {
-		return Entry{}, false
+		return "", "", false
 	}
-	n, err := strconv.Atoi(base[dot+1:])
-	if err != nil || n < 1 {
-		return Entry{}, false
-	}
-	e.Slice, e.N = base[:dot], n
-	return e, true
+	return s[:dot], s[dot+1:], true
 }
 
 func writeJSON(path string, v any) error {

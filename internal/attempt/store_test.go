@@ -19,32 +19,34 @@ import (
 
 var idGen = rapid.StringMatching(`[A-Za-z0-9]([A-Za-z0-9_.-]{0,8}[A-Za-z0-9])?`)
 
-func TestParseNameRoundTrip(t *testing.T) {
+func TestNamesRoundTrip(t *testing.T) {
 	s := OpenStore("runs")
 	rapid.Check(t, func(t *rapid.T) {
 		id := idGen.Draw(t, "id") + rapid.SampledFrom([]string{"", ".2", ".done", ".3.failed", ".json"}).Draw(t, "suffix")
 		want := Entry{Slice: id, N: rapid.IntRange(1, 1e6).Draw(t, "n")}
-		if e, ok := parseName(filepath.Base(s.livePath(id, want.N))); !ok || e != want {
+		if e, ok := parseLive(filepath.Base(s.livePath(id, want.N))); !ok || e != want {
 			t.Fatalf("live: %+v %v, want %+v", e, ok, want)
 		}
-		want.Outcome = rapid.SampledFrom(outcomes).Draw(t, "outcome")
-		if e, ok := parseName(filepath.Base(s.donePath(id, want.N, want.Outcome))); !ok || e != want {
-			t.Fatalf("done: %+v %v, want %+v", e, ok, want)
+		want.Outcome = rapid.SampledFrom(append(Outcomes(), "out_of_paper")).Draw(t, "outcome")
+		if e, ok := parseSettled(filepath.Base(s.donePath(id, want.N, want.Outcome))); !ok || e != want {
+			t.Fatalf("settled: %+v %v, want %+v", e, ok, want)
 		}
 	})
 }
 
-func FuzzParseName(f *testing.F) {
-	for _, s := range []string{"S-1.2.json", "S-1.2.3.failed.json", ".json", "..json", "S.0.json", "S.-1.json", "S.x.json", "S.done.json", "S.1.done", ".S-1.2.json.abc.tmp"} {
+func FuzzNames(f *testing.F) {
+	for _, s := range []string{"S-1.2.json", "S-1.2.3.failed.json", ".json", "..json", "S.0.json", "S.-1.json", "S.x.json", "S.done.json", "S.1.done", ".S-1.2.json.abc.tmp", "S-1.2..json"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, file string) {
-		e, ok := parseName(file)
-		if ok && (e.Slice == "" || e.N < 1) {
-			t.Errorf("%q gives %+v", file, e)
-		}
-		if ok && !strings.HasPrefix(file, e.Slice+".") {
-			t.Errorf("%q gives slice %q", file, e.Slice)
+		for _, parse := range []func(string) (Entry, bool){parseLive, parseSettled} {
+			e, ok := parse(file)
+			if ok && (e.Slice == "" || e.N < 1) {
+				t.Errorf("%q gives %+v", file, e)
+			}
+			if ok && !strings.HasPrefix(file, e.Slice+".") {
+				t.Errorf("%q gives slice %q", file, e.Slice)
+			}
 		}
 	})
 }

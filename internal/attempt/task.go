@@ -8,7 +8,6 @@ import (
 	"time"
 	"unicode"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/plan"
 	"greenlight/internal/tracker"
 )
@@ -170,33 +169,6 @@ func (r *Record) env(root string) []string {
 		env = append(env, "GL_SUMMARY="+filepath.Join(root, filepath.FromSlash(r.Summary)))
 	}
 	return env
-}
-
-// judgeTask mends the verdict on a task: there is no file that could say it is complete, so an agent that ended well has
-// completed it.
-func judgeTask(r *Record, v Verdict) Verdict {
-	if v.Outcome != plan.StalledOut || !r.Evidence.wentWell(r.Stream) {
-		return v
-	}
-	v = Verdict{Outcome: plan.Complete}
-	if n := r.Evidence.Denials; n > 0 {
-		v.Detail = plan.Count(n, "tool call") + " denied"
-	}
-	return v
-}
-
-// wentWell says whether the agent came to an end of its own: a result after at least one turn. One that only writes
-// text for people says so by its exit code.
-func (e *Evidence) wentWell(stream string) bool {
-	switch {
-	case e == nil || e.turnLimit() != "":
-		return false
-	case e.Result != nil:
-		return e.Result.Turns > 0
-	case stream != agent.StreamText && (stream != agent.StreamAuto || e.Version != ""):
-		return false
-	}
-	return e.ExitCode != nil && *e.ExitCode == 0
 }
 
 // HasSummary says whether the agent has written the summary that it was to write.

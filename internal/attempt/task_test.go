@@ -31,35 +31,35 @@ func TestJudgeTask(t *testing.T) {
 	for name, c := range map[string]struct {
 		stream, ending string
 		ev             *Evidence
-		want           plan.Outcome
+		want           Outcome
 	}{
-		"result":               {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(3, "success", false)}, plan.Complete},
-		"result, then killed":  {agent.StreamClaude, EndGrace, &Evidence{Signal: "terminated", Result: result(3, "success", false)}, plan.Complete},
-		"result, gl is gone":   {agent.StreamClaude, "", &Evidence{Result: result(3, "success", false)}, plan.Complete},
-		"no turn":              {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(0, "success", false)}, plan.StalledOut},
-		"no result":            {agent.StreamClaude, "", &Evidence{ExitCode: &zero}, plan.StalledOut},
-		"text":                 {agent.StreamText, "", &Evidence{ExitCode: &zero}, plan.Complete},
-		"text after all":       {agent.StreamAuto, "", &Evidence{ExitCode: &zero}, plan.Complete},
-		"claude after all":     {agent.StreamAuto, "", &Evidence{ExitCode: &zero, Version: "2"}, plan.StalledOut},
-		"text, exit 7":         {agent.StreamText, "", &Evidence{ExitCode: &seven}, plan.FailedOut},
-		"text, killed":         {agent.StreamText, "", &Evidence{Signal: "killed"}, plan.FailedOut},
-		"turn limit":           {agent.StreamClaude, "", &Evidence{ExitCode: &seven, Result: result(9, "error_max_turns", true)}, plan.StalledOut},
-		"turn limit, no error": {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(9, "error_max_turns", false)}, plan.StalledOut},
-		"error":                {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(9, "success", true)}, plan.FailedOut},
-		"limit":                {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Limit: &agent.Limit{Kind: "quota"}, Result: result(9, "success", false)}, plan.HeldOut},
-		"stopped":              {agent.StreamText, EndStop, &Evidence{ExitCode: &zero}, plan.Interrupted},
-		"silent":               {agent.StreamText, EndSilence, &Evidence{ExitCode: &zero}, plan.Hung},
-		"vanished":             {agent.StreamText, "", nil, plan.Crashed},
+		"result":               {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(3, "success", false)}, Done},
+		"result, then killed":  {agent.StreamClaude, EndGrace, &Evidence{Signal: "terminated", Result: result(3, "success", false)}, Done},
+		"result, gl is gone":   {agent.StreamClaude, "", &Evidence{Result: result(3, "success", false)}, Done},
+		"no turn":              {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(0, "success", false)}, Stalled},
+		"no result":            {agent.StreamClaude, "", &Evidence{ExitCode: &zero}, Stalled},
+		"text":                 {agent.StreamText, "", &Evidence{ExitCode: &zero}, Done},
+		"text after all":       {agent.StreamAuto, "", &Evidence{ExitCode: &zero}, Done},
+		"claude after all":     {agent.StreamAuto, "", &Evidence{ExitCode: &zero, Version: "2"}, Stalled},
+		"text, exit 7":         {agent.StreamText, "", &Evidence{ExitCode: &seven}, Failed},
+		"text, killed":         {agent.StreamText, "", &Evidence{Signal: "killed"}, Failed},
+		"turn limit":           {agent.StreamClaude, "", &Evidence{ExitCode: &seven, Result: result(9, "error_max_turns", true)}, Stalled},
+		"turn limit, no error": {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(9, "error_max_turns", false)}, Stalled},
+		"error":                {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(9, "success", true)}, Failed},
+		"limit":                {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Limit: &agent.Limit{Kind: "quota"}, Result: result(9, "success", false)}, Held},
+		"stopped":              {agent.StreamText, EndStop, &Evidence{ExitCode: &zero}, Interrupted},
+		"silent":               {agent.StreamText, EndSilence, &Evidence{ExitCode: &zero}, Hung},
+		"vanished":             {agent.StreamText, "", nil, Crashed},
 	} {
 		r := &Record{Slice: "@quick", N: 1, Token: "t", Stream: c.stream, Ending: c.ending, Evidence: c.ev}
 		it, err := r.of(nil).Item(r.Slice)
 		must(t, err)
-		if got := Judge(r, it); got.Outcome != c.want {
+		if got := judged(t, r, it); got.Outcome != c.want {
 			t.Errorf("%s: %s (%s), not %s", name, got.Outcome, got.Detail, c.want)
 		}
 		// The same end says nothing of a slice.
 		r.Slice = "S-1"
-		if got := Judge(r, plan.Item{ID: "S-1", Status: "tests"}); got.Outcome == plan.Complete {
+		if got := judged(t, r, plan.Item{ID: "S-1", Status: "tests"}); got.Outcome == Done {
 			t.Errorf("%s: a slice is done", name)
 		}
 	}
@@ -87,7 +87,7 @@ func TestTaskTouchesNoSlice(t *testing.T) {
 	for range 2 { // whoever is second finds it settled
 		final, err := s.Settle(context.Background(), second)
 		must(t, err)
-		if final.Outcome != plan.Complete || final.Phase != plan.Settled {
+		if final.Outcome != Done || final.Phase != plan.Settled {
 			t.Errorf("%s, %s", final.Outcome, final.Phase)
 		}
 	}

@@ -88,7 +88,7 @@ func TestWrapperKilledEarly(t *testing.T) {
 			t.Fatalf("round %d: the agent ran, and there is no record of it", i)
 		case killed.Phase == plan.Claimed && s.mark(id) != plan.Mark{Status: "pending", Step: "none"}:
 			t.Fatalf("round %d: given back as %+v", i, s.mark(id))
-		case killed.Phase != plan.Claimed && final.Outcome != plan.Crashed:
+		case killed.Phase != plan.Claimed && final.Outcome != attempt.Crashed:
 			t.Fatalf("round %d: %s", i, final.Outcome)
 		}
 		if live, _, err := s.Runs.Live(); err != nil || len(live) != 0 {
@@ -141,7 +141,7 @@ esac; ran`)
 			"S-2": {Status: "complete", Step: "none"}, "S-3": {Status: "tests", Step: "none"}, "S-4": {Status: "failed", Step: "none"},
 		}[id]
 		// Nobody saw its exit code: its result, if that had reached the log, says success, and else it says nothing.
-		crashed := id == "S-4" && (final.Outcome == plan.StalledOut || final.Outcome == plan.Crashed)
+		crashed := id == "S-4" && (final.Outcome == attempt.Stalled || final.Outcome == attempt.Crashed)
 		if crashed {
 			want.Status = "in_progress"
 		}
@@ -190,7 +190,7 @@ func TestTaskKilledAnywhere(t *testing.T) {
 		switch {
 		case killed.Phase == plan.Claimed && s.ran(r):
 			t.Fatalf("round %d: the agent ran, and there is no record of it", i)
-		case killed.Phase != plan.Claimed && finished != (final.Outcome == plan.Complete), final.Outcome == plan.StalledOut:
+		case killed.Phase != plan.Claimed && finished != (final.Outcome == attempt.Done), final.Outcome == attempt.Stalled:
 			t.Fatalf("round %d: %s (%s), and the log is %q", i, final.Outcome, final.Detail, log)
 		}
 		if live, _, err := s.Runs.Live(); err != nil || len(live) != 0 {

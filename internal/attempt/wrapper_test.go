@@ -23,28 +23,28 @@ func TestWrapper(t *testing.T) {
 	const grace = `"result_grace_seconds": 0.2`
 	tests := []struct {
 		name, config, script string
-		want                 plan.Outcome
+		want                 attempt.Outcome
 		detail               string
 		mark                 plan.Mark
 		log                  string
 	}{
-		{"complete", "", "set_ tests 7; set_ status complete; result", plan.Complete, "7 tests", plan.Mark{Status: "complete", Step: "none"}, `"num_turns":3`},
-		{"exit 7", "", "set_ step tests; echo working; echo went wrong >&2; exit 7", plan.FailedOut, "exit 7: went wrong", plan.Mark{Status: "failed", Step: "tests"}, `{"gl":"stderr","text":"went wrong"}`},
-		{"half way", "", "set_ status tests; result", plan.StalledOut, "without completing", plan.Mark{Status: "tests", Step: "none"}, ""},
-		{"kills itself", "", "kill -9 $$", plan.FailedOut, "signal 9", plan.Mark{Status: "failed", Step: "none"}, ""},
-		{"cut last line", "", `printf '{"type":"resu'`, plan.StalledOut, "", plan.Mark{Status: "in_progress", Step: "none"}, `{"type":"resu`},
-		{"result without a line's end", "", `printf '{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":9}'; exit 1`, plan.StalledOut, "turn limit after 9 turns", plan.Mark{Status: "in_progress", Step: "none"}, ""},
-		{"rate limit with exit 0", "", `echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"num_turns":1,"result":"no"}'`, plan.HeldOut, "rate limit", plan.Mark{Status: "pending", Step: "none"}, ""},
-		{"waits for a person", "", "set_ status verifying; set_ waiting_for word; result", plan.WaitingOut, "waiting for word", plan.Mark{Status: "verifying", Step: "none"}, ""},
-		{"hangs after its result", quick, "set_ status complete; result; exec sleep 600", plan.Complete, "", plan.Mark{Status: "complete", Step: "none"}, ""},
-		{"hangs half way after its result", quick, "result; exec sleep 600", plan.StalledOut, "without completing", plan.Mark{Status: "in_progress", Step: "none"}, ""},
-		{"silent", quick, "set_ step tests; echo hello; exec sleep 600", plan.Hung, "silent for 600ms", plan.Mark{Status: "failed", Step: "tests"}, ""},
-		{"silent, with a child", quick, "sleep 600 & wait", plan.Hung, "silent for 600ms", plan.Mark{Status: "failed", Step: "none"}, ""},
-		{"goes on after its result", grace, "result; init; sleep 0.6; set_ status complete; result", plan.Complete, "", plan.Mark{Status: "complete", Step: "none"}, ""},
-		{"waits for a command in the background", grace, "tasks {}; result; sleep 0.6; tasks; init; set_ status complete; result", plan.Complete, "", plan.Mark{Status: "complete", Step: "none"}, ""},
-		{"has a command in the background, and is through", grace, "tasks {}; set_ status complete; result; exec sleep 600", plan.Complete, "", plan.Mark{Status: "complete", Step: "none"}, ""},
-		{"leaves a server behind", "", "sleep 600 & set_ status complete; result", plan.Complete, "", plan.Mark{Status: "complete", Step: "none"}, ""},
-		{"a child outside its group holds its output", "", "setsid sleep 5 & set_ status complete; result", plan.Complete, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"complete", "", "set_ tests 7; set_ status complete; result", attempt.Done, "7 tests", plan.Mark{Status: "complete", Step: "none"}, `"num_turns":3`},
+		{"exit 7", "", "set_ step tests; echo working; echo went wrong >&2; exit 7", attempt.Failed, "exit 7: went wrong", plan.Mark{Status: "failed", Step: "tests"}, `{"gl":"stderr","text":"went wrong"}`},
+		{"half way", "", "set_ status tests; result", attempt.Stalled, "without completing", plan.Mark{Status: "tests", Step: "none"}, ""},
+		{"kills itself", "", "kill -9 $$", attempt.Failed, "signal 9", plan.Mark{Status: "failed", Step: "none"}, ""},
+		{"cut last line", "", `printf '{"type":"resu'`, attempt.Stalled, "", plan.Mark{Status: "in_progress", Step: "none"}, `{"type":"resu`},
+		{"result without a line's end", "", `printf '{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":9}'; exit 1`, attempt.Stalled, "turn limit after 9 turns", plan.Mark{Status: "in_progress", Step: "none"}, ""},
+		{"rate limit with exit 0", "", `echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"num_turns":1,"result":"no"}'`, attempt.Held, "rate limit", plan.Mark{Status: "pending", Step: "none"}, ""},
+		{"waits for a person", "", "set_ status verifying; set_ waiting_for word; result", attempt.Waiting, "waiting for word", plan.Mark{Status: "verifying", Step: "none"}, ""},
+		{"hangs after its result", quick, "set_ status complete; result; exec sleep 600", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"hangs half way after its result", quick, "result; exec sleep 600", attempt.Stalled, "without completing", plan.Mark{Status: "in_progress", Step: "none"}, ""},
+		{"silent", quick, "set_ step tests; echo hello; exec sleep 600", attempt.Hung, "silent for 600ms", plan.Mark{Status: "failed", Step: "tests"}, ""},
+		{"silent, with a child", quick, "sleep 600 & wait", attempt.Hung, "silent for 600ms", plan.Mark{Status: "failed", Step: "none"}, ""},
+		{"goes on after its result", grace, "result; init; sleep 0.6; set_ status complete; result", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"waits for a command in the background", grace, "tasks {}; result; sleep 0.6; tasks; init; set_ status complete; result", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"has a command in the background, and is through", grace, "tasks {}; set_ status complete; result; exec sleep 600", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"leaves a server behind", "", "sleep 600 & set_ status complete; result", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"a child outside its group holds its output", "", "setsid sleep 5 & set_ status complete; result", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestTaskWaitsForItsBackground(t *testing.T) {
 	s := newSite(t, `"result_grace_seconds": 0.2`, "tasks {}; result; sleep 0.6; tasks; init; echo went on; result")
 	task := &attempt.Task{Name: "quick", Prompt: "/gl:quick x"}
 	r := s.wrapped(s.request(attempt.Request{ID: "@quick", Task: task, Agent: s.agent, Job: agent.Job{Dir: s.Root, Prompt: task.Prompt}, Runner: "process"}))
-	if r.Outcome != plan.Complete || !strings.Contains(s.log(r), "went on") {
+	if r.Outcome != attempt.Done || !strings.Contains(s.log(r), "went on") {
 		t.Errorf("%s, %q: %s", r.Outcome, r.Detail, s.log(r))
 	}
 }
@@ -112,7 +112,7 @@ func TestWrapperLongLines(t *testing.T) {
 			t.Errorf("%d of %s in the log", n, c)
 		}
 	}
-	if r.Outcome != plan.StalledOut || r.Evidence.Result == nil || len(r.Evidence.Stderr) > 1000 {
+	if r.Outcome != attempt.Stalled || r.Evidence.Result == nil || len(r.Evidence.Stderr) > 1000 {
 		t.Errorf("%s, %d bytes of stderr", r.Outcome, len(r.Evidence.Stderr))
 	}
 }
@@ -140,7 +140,7 @@ func TestWrapperCantStart(t *testing.T) {
 			}
 			s := newSiteFor(t, root, "", []string{tt.program})
 			r := s.run()
-			if r.Outcome != plan.FailedOut || !strings.Contains(r.Detail, tt.detail) || (r.Evidence.Missing != "") != tt.missing {
+			if r.Outcome != attempt.Failed || !strings.Contains(r.Detail, tt.detail) || (r.Evidence.Missing != "") != tt.missing {
 				t.Errorf("%s, %q, %+v", r.Outcome, r.Detail, r.Evidence)
 			}
 			if m := s.mark("S-1"); m != (plan.Mark{Status: "failed", Step: "none"}) {
@@ -174,7 +174,7 @@ func TestWrapperIgnoresTerm(t *testing.T) {
 	}
 	for _, r := range []*attempt.Record{patient, hasty} {
 		r = s.get(r)
-		if r.Outcome != plan.Interrupted || s.mark(r.Slice) != (plan.Mark{Status: "in_progress", Step: "tests"}) {
+		if r.Outcome != attempt.Interrupted || s.mark(r.Slice) != (plan.Mark{Status: "in_progress", Step: "tests"}) {
 			t.Errorf("%s: %s, %+v", r.Name(), r.Outcome, s.mark(r.Slice))
 		}
 		nobodyLeft(t, r)
@@ -240,7 +240,7 @@ func TestStop(t *testing.T) {
 			settler := s.Settler()
 			final, err := settler.Stop(t.Context(), r)
 			check(t, err)
-			if final.Outcome != plan.Interrupted || s.mark("S-1") != (plan.Mark{Status: "pending", Step: "none"}) {
+			if final.Outcome != attempt.Interrupted || s.mark("S-1") != (plan.Mark{Status: "pending", Step: "none"}) {
 				t.Errorf("%s, %+v", final.Outcome, s.mark("S-1"))
 			}
 			w.await(t)
@@ -274,7 +274,7 @@ func TestStopDeafWrapper(t *testing.T) {
 	settler := s.Settler()
 	final, err := settler.Stop(t.Context(), r)
 	check(t, err)
-	if final.Outcome != plan.Interrupted || id.Alive() {
+	if final.Outcome != attempt.Interrupted || id.Alive() {
 		t.Errorf("%s; the wrapper lives: %v", final.Outcome, id.Alive())
 	}
 	nobodyLeft(t, final)
@@ -291,7 +291,7 @@ func TestWrapperAfterClean(t *testing.T) {
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
 	w.await(t)
 	final := s.get(r)
-	if final.Outcome != plan.Complete || final.Evidence.Result == nil || s.mark("S-1").Session != "" {
+	if final.Outcome != attempt.Done || final.Evidence.Result == nil || s.mark("S-1").Session != "" {
 		t.Errorf("%s, %+v", final.Outcome, s.mark("S-1"))
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/plan"
+	"greenlight/internal/attempt"
 )
 
 // A session begins with the project's state among what the model reads.
@@ -94,7 +94,7 @@ func TestHookStop(t *testing.T) {
 		Say("Now it is complete."),
 	}})
 	r, _ := w.build("S-01")
-	w.settled(r, plan.Complete, "complete")
+	w.settled(r, attempt.Done, "complete")
 	if n := len(w.api.Requests()); n != 4 {
 		t.Errorf("%d requests, not 4: the model was asked more than once, or never", n)
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
-	"greenlight/internal/plan"
 )
 
 const yolo = "--dangerously-skip-permissions"
@@ -33,34 +32,34 @@ func TestOutcomes(t *testing.T) {
 		command  string // the text of an installed /gl:slice; "" for the plugin's
 		flags    string // parallel.claude_flags; "" for the default
 		steps    []Reply
-		want     plan.Outcome
+		want     attempt.Outcome
 		status   string // of the slice afterwards
 		says     string // a part of what gl prints
 	}{
-		{"completes its slice", "", "", built("S-01"), plan.Complete, "complete", "S-01 complete (3 tests)"},
-		{"ends without completing", "", "", []Reply{Say("Looks fine to me.")}, plan.StalledOut, "in_progress", "gl retry S-01"},
+		{"completes its slice", "", "", built("S-01"), attempt.Done, "complete", "S-01 complete (3 tests)"},
+		{"ends without completing", "", "", []Reply{Say("Looks fine to me.")}, attempt.Stalled, "in_progress", "gl retry S-01"},
 		{"needs a person", "", "", []Reply{Bash(`gl state set S-01 waiting_for="a look at the colours"`), Say("Over to you.")},
-			plan.WaitingOut, "in_progress", "a look at the colours"},
+			attempt.Waiting, "in_progress", "a look at the colours"},
 		{"reaches the turn limit (--max-turns 2)", "", yolo + " --max-turns 2", []Reply{Bash("echo 1"), Bash("echo 2"), Bash("echo 3")},
-			plan.StalledOut, "in_progress", "turn limit after 2 turns"},
+			attempt.Stalled, "in_progress", "turn limit after 2 turns"},
 		{"reaches the budget (--max-budget-usd)", "", yolo + " --max-budget-usd 0.0001", []Reply{Bash("echo 1"), Bash("echo 2")},
-			plan.StalledOut, "in_progress", "budget"},
+			attempt.Stalled, "in_progress", "budget"},
 		{"may not use a tool", "Build the slice.", "--max-turns 20", []Reply{Bash("touch it"), Say("I may not.")},
-			plan.StalledOut, "in_progress", "1 tool call denied"},
+			attempt.Stalled, "in_progress", "1 tool call denied"},
 		{"may not run what its command inlines", "The slice: !`gl slice $ARGUMENTS || true`", "--max-turns 20", nil,
-			plan.StalledOut, "in_progress", "single turn: Shell command permission check failed"},
-		{"is given an unknown flag", "", "--no-such-flag", nil, plan.FailedOut, "failed", "no-such-flag"},
+			attempt.Stalled, "in_progress", "single turn: Shell command permission check failed"},
+		{"is given an unknown flag", "", "--no-such-flag", nil, attempt.Failed, "failed", "no-such-flag"},
 		{"meets a rate limit (429)", "", "", []Reply{Fail(429, "rate_limit_error", "slow down")},
-			plan.HeldOut, "pending", "held until"},
+			attempt.Held, "pending", "held until"},
 		{"has an invalid key (401)", "", "", []Reply{Fail(401, "authentication_error", "invalid x-api-key")},
-			plan.HeldOut, "pending", "log in with: claude /login"},
+			attempt.Held, "pending", "log in with: claude /login"},
 		{"has no credit (400)", "", "", []Reply{Fail(400, "invalid_request_error", "Your credit balance is too low to access the API.")},
-			plan.HeldOut, "pending", "quota met by S-01"},
+			attempt.Held, "pending", "quota met by S-01"},
 		{"meets an overloaded API (529)", "", "", []Reply{Fail(529, "overloaded_error", "Overloaded")},
-			plan.HeldOut, "pending", "held until"},
-		{"meets an error of the API (500)", "", "", []Reply{Fail(500, "api_error", "boom")}, plan.FailedOut, "failed", "boom"},
+			attempt.Held, "pending", "held until"},
+		{"meets an error of the API (500)", "", "", []Reply{Fail(500, "api_error", "boom")}, attempt.Failed, "failed", "boom"},
 		{"meets a limit after its work is done", "", "", append(built("S-01")[:2:2], Fail(429, "rate_limit_error", "slow down")),
-			plan.Complete, "complete", "held until"},
+			attempt.Done, "complete", "held until"},
 	} {
 		t.Run(strings.ReplaceAll(tt.scenario, " ", "_"), func(t *testing.T) {
 			w := newWorld(t, []string{"S-01"}, Script{Steps: tt.steps})
@@ -87,7 +86,7 @@ func (w *world) flags(flags string) {
 }
 
 // settled checks what an attempt came to, and that nobody holds the slice any more.
-func (w *world) settled(r *attempt.Record, want plan.Outcome, status string) {
+func (w *world) settled(r *attempt.Record, want attempt.Outcome, status string) {
 	w.Helper()
 	if r.Outcome != want {
 		w.Errorf("%s (%s), not %s\n%s", r.Outcome, r.Detail, want, w.log(r))
@@ -112,7 +111,7 @@ func (w *world) log(r *attempt.Record) string {
 func TestFinishedAttempt(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: built("S-01")})
 	r, _ := w.build("S-01")
-	w.settled(r, plan.Complete, "complete")
+	w.settled(r, attempt.Done, "complete")
 	if s := w.slice("S-01"); s["tests"] != "3" || s["security_tests"] != "1" {
 		t.Errorf("tests of the slice: %v", s)
 	}
@@ -138,7 +137,7 @@ func TestSubscriptionLimit(t *testing.T) {
 	key := slices.Index(w.env, "ANTHROPIC_API_KEY="+Key)
 	w.env[key] = "CLAUDE_CODE_OAUTH_TOKEN=" + Key
 	r, _ := w.build("S-01")
-	w.settled(r, plan.HeldOut, "pending")
+	w.settled(r, attempt.Held, "pending")
 	if hold := attempt.OpenStore(filepath.Join(w.root, ".greenlight", "runs")).Hold(); hold == nil || !hold.Until.Equal(reset) {
 		t.Errorf("hold %+v, not until %s", hold, reset)
 	}
@@ -166,7 +165,7 @@ func TestInterrupted(t *testing.T) {
 			if r == nil {
 				t.Fatalf("no record\n%s", j.out.String())
 			}
-			w.settled(r, plan.Interrupted, "tests")
+			w.settled(r, attempt.Interrupted, "tests")
 			if w.read("work.txt") == "" {
 				t.Error("the work is gone")
 			}
@@ -181,7 +180,7 @@ func TestCommandNotLoaded(t *testing.T) {
 	w.must("gl", "install", "--local")
 	w.flags(yolo + " --bare")
 	r, out := w.build("S-01")
-	w.settled(r, plan.FailedOut, "failed")
+	w.settled(r, attempt.Failed, "failed")
 	if !strings.Contains(out, "gl install") {
 		t.Errorf("gl doesn't say how to install:\n%s", out)
 	}
@@ -195,7 +194,7 @@ func TestBackgroundCommand(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: append(steps, built("S-01")...)})
 	w.must("gl", "settings", "set", "parallel.result_grace_seconds", "1")
 	r, _ := w.build("S-01")
-	w.settled(r, plan.Complete, "complete")
+	w.settled(r, attempt.Done, "complete")
 	if n := strings.Count(w.log(r), `"type":"result"`); n < 2 {
 		t.Errorf("%d results: the client didn't do what this is about", n)
 	}

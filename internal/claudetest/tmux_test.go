@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"greenlight/internal/plan"
+	"greenlight/internal/attempt"
 )
 
 // Two slices that are ready are built by two clients in tmux panes at once.
@@ -22,7 +22,7 @@ func TestTmux(t *testing.T) {
 		if r == nil || r.Runner != "tmux" {
 			t.Fatalf("%s: %+v", id, r)
 		}
-		w.settled(r, plan.Complete, "complete")
+		w.settled(r, attempt.Done, "complete")
 	}
 	if one, two := w.attempt("S-01", 1), w.attempt("S-02", 1); one.EndedAt.Before(two.ClaimedAt) || two.EndedAt.Before(one.ClaimedAt) {
 		t.Error("one was claimed only after the other had ended")

@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/words"
 )
 
 // yield is how long STATE.md waits after an attempt's end: whoever fills the slot needs the lock at that moment.
@@ -57,7 +58,7 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	}
 	time.Sleep(yield)
 	err = pr.Tracker.Refresh(ctx)
-	if final.Outcome != plan.Complete {
+	if !final.Outcome.Traits().Success {
 		return errors.Join(&cmdutil.ExitError{Code: cmdutil.ExitFailed}, err)
 	}
 	return err
@@ -153,7 +154,7 @@ func newView(out io.Writer) *view {
 
 func (v *view) show(line string) {
 	if v.skipped > 0 && len(v.lines) < viewRoom/2 {
-		v.lines <- fmt.Sprintf("(%s left out here)", plan.Count(v.skipped, "line"))
+		v.lines <- fmt.Sprintf("(%s left out here)", words.Count(v.skipped, "line"))
 		v.skipped = 0
 	}
 	select {

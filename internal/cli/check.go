@@ -9,8 +9,8 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/install"
 	"greenlight/internal/jsondoc"
-	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/words"
 )
 
 type checkOptions struct {
@@ -199,9 +199,9 @@ func placeText(app *cmdutil.App, st *install.State) string {
 	text := fmt.Sprintf("%s, %s, %s: ", t.Agent, t.Scope, short(app, t.Dir()))
 	if !st.Installed {
 		return text + fmt.Sprintf("%s with these names, not installed by gl: %s saves them and writes its own",
-			plan.Count(len(st.Loose), "file"), installCommand(t))
+			words.Count(len(st.Loose), "file"), installCommand(t))
 	}
-	text += fmt.Sprintf("gl %s, %s", st.Version, plan.Count(st.Files, "file"))
+	text += fmt.Sprintf("gl %s, %s", st.Version, words.Count(st.Files, "file"))
 	if st.Memory != "" {
 		text += ", " + short(app, t.Path(st.Memory))
 	}
@@ -226,5 +226,5 @@ func differ(n int) string {
 	if n == 1 {
 		return "1 file differs"
 	}
-	return plan.Count(n, "file") + " differ"
+	return words.Count(n, "file") + " differ"
 }

@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
+	"greenlight/internal/words"
 )
 
 func newDoctor(app *cmdutil.App) *cobra.Command {
@@ -171,10 +172,10 @@ func tell(app *cmdutil.App, doc *doctorDoc, slices int) {
 			app.IO.Printf("%s\n", term.WrapLines(sanitize.Text(f.text()), app.IO.Width()))
 		}
 	}
-	sum := plan.Count(doc.Errors, "error") + ", " + plan.Count(doc.Warnings, "warning") + ", " + plan.Count(doc.Notes, "note")
+	sum := words.Count(doc.Errors, "error") + ", " + words.Count(doc.Warnings, "warning") + ", " + words.Count(doc.Notes, "note")
 	switch {
 	case len(doc.Findings) == 0:
-		app.IO.Printf("No faults found in %s\n", plan.Count(slices, "slice"))
+		app.IO.Printf("No faults found in %s\n", words.Count(slices, "slice"))
 	case mendable > 0:
 		app.IO.Printf("%s; %s mends %d\n", sum, fixCommand, mendable)
 	default:

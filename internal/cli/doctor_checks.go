@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/slice"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
+	"greenlight/internal/words"
 )
 
 // A check looks at one side of the project.
@@ -235,7 +236,7 @@ func checkFiles(x *exam) []finding {
 		switch {
 		case st != nil && w.Message == st.Corrupt:
 		case w.Path == projectPath || w.Path == graphPath && x.p.Snapshot.Unsure != "":
-		case strings.HasPrefix(w.Path, ".greenlight/runs/live/"):
+		case strings.HasPrefix(w.Path, ".greenlight/runs/"): // checkRecords names them
 		case st == nil && !strings.HasPrefix(w.Path, statedir.Name+"/"): // a sibling's: what helps is in the message
 			all = append(all, found(isWarning, w.Path, w.Message, ""))
 		case st == nil:
@@ -310,7 +311,12 @@ func checkRecords(x *exam) []finding {
 			if en.Outcome == "" {
 				continue
 			}
-			if _, err := x.pr.Runs.Get(en.Slice, en.N); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			_, err := x.pr.Runs.Get(en.Slice, en.N)
+			var bad *attempt.BadRecord
+			if errors.As(err, &bad) {
+				err = bad.Err // it names the file again
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
 				unreadable(filepath.Join(x.pr.Runs.Dir(), "done", fmt.Sprintf("%s.%d.%s.json", en.Slice, en.N, en.Outcome)), err)
 			}
 		}
@@ -318,7 +324,7 @@ func checkRecords(x *exam) []finding {
 	slices.SortFunc(gone, func(a, b string) int { return strings.Compare(a, b) })
 	for _, id := range gone {
 		all = append(all, found(isNote, ".greenlight/runs/done",
-			fmt.Sprintf("%s of %s, which is no slice", plan.Count(len(x.index[id]), "attempt record"), id), "gl logs "+id).of(id))
+			fmt.Sprintf("%s of %s, which is no slice", words.Count(len(x.index[id]), "attempt record"), id), "gl logs "+id).of(id))
 	}
 	return all
 }
@@ -339,7 +345,7 @@ func checkLeftovers(x *exam) []finding {
 	for _, dir := range tempDirs(x.pr.Root) {
 		rel, _ := filepath.Rel(x.pr.Root, dir)
 		if temps, _ := durable.Abandoned(dir, x.now); len(temps) > 0 {
-			all = append(all, fixable(filepath.ToSlash(rel), plan.Count(len(temps), "temporary file")+" of processes that died"))
+			all = append(all, fixable(filepath.ToSlash(rel), words.Count(len(temps), "temporary file")+" of processes that died"))
 		}
 	}
 	if x.pr.Slices != nil {
@@ -348,7 +354,7 @@ func checkLeftovers(x *exam) []finding {
 		}
 	}
 	if env := deadEnvs(x.pr.Runs); len(env) > 0 {
-		all = append(all, fixable(".greenlight/runs/env", plan.Count(len(env), "environment")+
+		all = append(all, fixable(".greenlight/runs/env", words.Count(len(env), "environment")+
 			" of attempts that are over, with whatever secrets are in them"))
 	}
 	plugins, _ := filepath.Glob(filepath.Join(escapeGlob(x.pr.Runs.Dir()), "plugin-*"))

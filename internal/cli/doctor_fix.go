@@ -98,7 +98,7 @@ func fixAttempts(ctx context.Context, pr *project.Project) ([]string, error) {
 	settled, err := drain.Reconcile(ctx, pr)
 	var did []string
 	for _, r := range settled {
-		did = append(did, fmt.Sprintf("settled attempt %d of %s: %s", r.N, r.Slice, outcomeText(r.Outcome, r.Detail)))
+		did = append(did, fmt.Sprintf("settled attempt %d of %s: %s", r.N, r.Slice, r.Outcome.Text(r.Detail)))
 	}
 	for _, r := range before {
 		if recordOf(settled, r.Slice) == nil && !pr.Runs.IsOpen(r.Name()) && r.Phase == plan.Claimed && r.State() == proc.Dead {

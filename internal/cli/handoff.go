@@ -142,7 +142,7 @@ func (h *handoff) lastAttempt() string {
 	}
 	text := fmt.Sprintf("Attempt %d with %s, ", rec.N, rec.Agent)
 	if rec.Phase == plan.Settled {
-		text += outcomeText(rec.Outcome, rec.Detail)
+		text += rec.Outcome.Text(rec.Detail)
 	} else {
 		text += "not over yet"
 	}

@@ -15,9 +15,9 @@ import (
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
 	"greenlight/internal/jsondoc"
-	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
+	"greenlight/internal/words"
 )
 
 type initOptions struct {
@@ -78,7 +78,7 @@ func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	if o.json {
 		return app.IO.JSON(initDoc{SchemaVersion: 1, Root: root, Files: s.files(), Slices: jsondoc.OrEmpty(s.ids)})
 	}
-	app.IO.Printf("Made .greenlight in %s: %s, %s\n", root, plan.Count(len(s.ids), "slice"), strings.Join(s.files(), ", "))
+	app.IO.Printf("Made .greenlight in %s: %s, %s\n", root, words.Count(len(s.ids), "slice"), strings.Join(s.files(), ", "))
 	app.IO.Printf("Next: %s\n", s.next())
 	return nil
 }

@@ -14,10 +14,10 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
 	"greenlight/internal/install"
-	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/suggest"
+	"greenlight/internal/words"
 )
 
 // A placeFlags is what says where content is: gl install, uninstall and check have it in common.
@@ -165,13 +165,13 @@ func runInstall(ctx context.Context, app *cmdutil.App, o installOptions) error {
 	case o.dryRun && n == 0, n == 0:
 		app.IO.Printf("Nothing to do: %s matches gl %s\n", where, Version)
 	case o.dryRun:
-		app.IO.Printf("Would change %s for %s in %s\n", plan.Count(n, "file"), t.Agent, where)
+		app.IO.Printf("Would change %s for %s in %s\n", words.Count(n, "file"), t.Agent, where)
 	case !r.Found:
-		app.IO.Printf("Installed gl %s for %s into %s (%s)\n", Version, t.Agent, where, plan.Count(n, "file"))
+		app.IO.Printf("Installed gl %s for %s into %s (%s)\n", Version, t.Agent, where, words.Count(n, "file"))
 	case r.From != Version:
-		app.IO.Printf("Updated %s from gl %s to %s (%s)\n", where, sanitize.Text(r.From), Version, plan.Count(n, "file"))
+		app.IO.Printf("Updated %s from gl %s to %s (%s)\n", where, sanitize.Text(r.From), Version, words.Count(n, "file"))
 	default:
-		app.IO.Printf("Updated %s (%s)\n", where, plan.Count(n, "file"))
+		app.IO.Printf("Updated %s (%s)\n", where, words.Count(n, "file"))
 	}
 	hintMemory(app, t, r)
 	return nil

@@ -16,10 +16,10 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
-	"greenlight/internal/plan"
 	"greenlight/internal/plugin"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/words"
 )
 
 // A talk is a command that hands over to a conversation with the agent.
@@ -166,21 +166,21 @@ func gitFacts(ctx context.Context, root string) []keyValue {
 	if err != nil {
 		return []keyValue{{"git", "no repository"}}
 	}
-	words := "branch " + branch
+	text := "branch " + branch
 	if branch == "" {
-		words = "no branch is checked out"
+		text = "no branch is checked out"
 	}
 	if dirty, err := git.Dirty(ctx, root, ".greenlight"); err == nil {
-		words += ", " + plan.Count(len(dirty), "changed file")
+		text += ", " + words.Count(len(dirty), "changed file")
 	}
 	if commits, err := git.Log(ctx, root, 1); err == nil && len(commits) == 0 {
-		words += ", no commit yet"
+		text += ", no commit yet"
 	} else if err == nil {
-		words += fmt.Sprintf(", last commit %s %s", commits[0].Hash, commits[0].Subject)
+		text += fmt.Sprintf(", last commit %s %s", commits[0].Hash, commits[0].Subject)
 	}
-	lines := []keyValue{{"git", words}}
+	lines := []keyValue{{"git", text}}
 	if files, err := git.Tracked(ctx, root); err == nil {
-		lines = append(lines, keyValue{"files", plan.Count(len(files), "tracked file")})
+		lines = append(lines, keyValue{"files", words.Count(len(files), "tracked file")})
 	}
 	return lines
 }

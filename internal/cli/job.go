@@ -279,13 +279,13 @@ func (j *job) conclude(cfg drain.Config, t *teller, res *drain.Result) error {
 	}
 	done := res.Plan.Done == res.Plan.Total
 	if !cfg.Refill { // one round: what it launched counts, and what a hold stopped as it came out in the end
-		last := make(map[string]plan.Outcome)
+		last := make(map[string]attempt.Outcome)
 		for _, r := range res.Ended {
 			last[r.Slice] = r.Outcome
 		}
 		done = len(last) > 0
 		for _, o := range last {
-			done = done && o == plan.Complete
+			done = done && o.Traits().Success
 		}
 	}
 	if !done {

@@ -290,5 +290,5 @@ func (l *logView) end() {
 	if l.raw {
 		return
 	}
-	l.line(withCost(outcomeText(l.rec.Outcome, l.rec.Detail), l.rec))
+	l.line(withCost(l.rec.Outcome.Text(l.rec.Detail), l.rec))
 }

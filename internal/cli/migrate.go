@@ -10,9 +10,9 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
-	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/slice"
+	"greenlight/internal/words"
 )
 
 func newMigrate(app *cmdutil.App) *cobra.Command {
@@ -86,9 +86,9 @@ func migrateText(m *slice.Migration, dryRun bool) string {
 	if dryRun {
 		verb = "Would migrate"
 	}
-	b.WriteString(verb + " " + plan.Count(m.Slices, "slice") + " to file-per-slice format. Backup: " + path.Base(m.Backup) + "\n")
+	b.WriteString(verb + " " + words.Count(m.Slices, "slice") + " to file-per-slice format. Backup: " + path.Base(m.Backup) + "\n")
 	if m.Decisions > 0 {
-		b.WriteString(plan.Count(m.Decisions, "decision") + " in DECISIONS.md\n")
+		b.WriteString(words.Count(m.Decisions, "decision") + " in DECISIONS.md\n")
 	}
 	if dryRun {
 		for _, f := range m.Files {

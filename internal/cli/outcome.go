@@ -7,35 +7,29 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
+	"greenlight/internal/words"
 )
 
-// outcomeText is how an attempt ended, in a few words: "failed: exit 7", "interrupted in tests".
-func outcomeText(o plan.Outcome, detail string) string {
-	switch {
-	case detail == "":
-		return string(o)
-	case strings.HasPrefix(detail, string(o)):
-		return detail
-	}
-	return string(o) + ": " + detail
-}
-
-// endedText is the line of a settled attempt: "S-4 complete (42 tests)".
+// endedText is the line of a settled attempt: "S-4 complete (42 tests)", "S-4 failed (exit 7, gl logs S-4)".
 func endedText(rec *attempt.Record, flags string) string {
-	switch rec.Outcome {
-	case plan.Complete:
-		if rec.Detail == "" {
-			return rec.Label() + " complete"
-		}
-		return fmt.Sprintf("%s complete (%s)", rec.Label(), rec.Detail)
-	case plan.FailedOut, plan.Hung, plan.StalledOut, plan.Crashed:
-		return fmt.Sprintf("%s %s (%s, gl logs %s%s)", rec.Label(), rec.Outcome, rec.Detail, rec.Label(), flags)
-	case plan.WaitingOut:
-		return fmt.Sprintf("%s is %s", rec.Label(), rec.Detail)
-	case plan.Interrupted: // whose detail says it again, and where
-		return rec.Label() + " " + outcomeText(rec.Outcome, rec.Detail)
+	t := rec.Outcome.Traits()
+	text := t.Line
+	if text == "" {
+		text = t.Words
 	}
-	return fmt.Sprintf("%s %s (%s)", rec.Label(), rec.Outcome, rec.Detail)
+	var more []string
+	if rest, ok := strings.CutPrefix(rec.Detail, t.Words); ok { // the detail says it again, and where
+		text += rest
+	} else if rec.Detail != "" {
+		more = append(more, rec.Detail)
+	}
+	if t.Logs {
+		more = append(more, "gl logs "+rec.Label()+flags)
+	}
+	if len(more) > 0 {
+		text += " (" + strings.Join(more, ", ") + ")"
+	}
+	return rec.Label() + " " + text
 }
 
 // attemptText is one attempt in a line: "attempt 2 with claude, 2026-03-01 14:05: failed: exit 7, after 12s, 3 turns,
@@ -65,7 +59,7 @@ func spent(r *attempt.Record) []string {
 		parts = append(parts, "after "+plan.Age(*d))
 	}
 	if turns := turnsOf(r); turns != nil {
-		parts = append(parts, plan.Count(*turns, "turn"))
+		parts = append(parts, words.Count(*turns, "turn"))
 	}
 	if cost := r.Cost(); cost != nil {
 		parts = append(parts, fmt.Sprintf("$%.2f", *cost))
@@ -76,7 +70,7 @@ func spent(r *attempt.Record) []string {
 func attemptState(st *plan.State, r *attempt.Record, now time.Time) string {
 	switch {
 	case r.Phase == plan.Settled:
-		return outcomeText(r.Outcome, r.Detail)
+		return r.Outcome.Text(r.Detail)
 	case st.Attempt != nil && st.Attempt.N == r.N && st.Attempt.Dead:
 		return "its gl process vanished"
 	case r.StartedAt == nil:

@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 	"greenlight/internal/tmux"
+	"greenlight/internal/words"
 )
 
 // A teller turns a drain's reports into lines: one for each event, and on a terminal a last line that lives.
@@ -125,7 +126,7 @@ func (t *teller) turnover(r drain.Report) []string {
 // greeting is the first launch: how many, and with which command line.
 func (t *teller) greeting(r drain.Report) []string {
 	n := len(r.Launched)
-	head := fmt.Sprintf("-> %s ready, launching %d", plan.Count(r.Ready, r.Plan.Snapshot.Noun), n)
+	head := fmt.Sprintf("-> %s ready, launching %d", words.Count(r.Ready, r.Plan.Snapshot.Noun), n)
 	if r.Ready == 1 {
 		head = "-> launching " + r.Launched[0].Label() + called(r.Plan, r.Launched[0])
 	}
@@ -165,7 +166,7 @@ func called(p *plan.Plan, rec *attempt.Record) string {
 }
 
 func (t *teller) ended(rec *attempt.Record, flags string) string {
-	if rec.Outcome == plan.Complete && !rec.IsTask() && rec.StartedAt != nil && rec.EndedAt != nil {
+	if rec.Outcome.Traits().Success && !rec.IsTask() && rec.StartedAt != nil && rec.EndedAt != nil {
 		t.spent += rec.EndedAt.Sub(*rec.StartedAt)
 		t.complete++
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
@@ -95,12 +96,12 @@ type retryDoc struct {
 }
 
 type retrySlice struct {
-	ID      string        `json:"id"`
-	Changed bool          `json:"changed"` // it is pending now; false if it was already, or if error says why not
-	Error   *string       `json:"error"`
-	Attempt *int          `json:"attempt" jsonschema:"minimum=1"` // number of the attempt that is retried; null if none is known
-	Outcome *plan.Outcome `json:"outcome"`                        // of that attempt
-	Detail  *string       `json:"detail"`                         // why, in a few words
+	ID      string           `json:"id"`
+	Changed bool             `json:"changed"` // it is pending now; false if it was already, or if error says why not
+	Error   *string          `json:"error"`
+	Attempt *int             `json:"attempt" jsonschema:"minimum=1"` // number of the attempt that is retried; null if none is known
+	Outcome *attempt.Outcome `json:"outcome"`                        // of that attempt
+	Detail  *string          `json:"detail"`                         // why, in a few words
 }
 
 // retryAll puts the slices back; one that can't be is no reason to leave the others.
@@ -126,7 +127,8 @@ func (d *retryDoc) add(id string, was plan.State, err error) {
 		s.Error = jsondoc.OrNull(err.Error())
 	}
 	if a := was.Attempt; a != nil && !a.Open() {
-		s.Attempt, s.Outcome, s.Detail = &a.N, &a.Outcome, jsondoc.OrNull(a.Detail)
+		outcome := attempt.Outcome(a.Outcome.Name)
+		s.Attempt, s.Outcome, s.Detail = &a.N, &outcome, jsondoc.OrNull(a.Detail)
 	}
 	d.Slices = append(d.Slices, s)
 }
@@ -153,7 +155,7 @@ func (s *retrySlice) lastAttempt() string {
 	if s.Detail != nil {
 		detail = *s.Detail
 	}
-	return fmt.Sprintf(" (attempt %d %s)", *s.Attempt, outcomeText(*s.Outcome, detail))
+	return fmt.Sprintf(" (attempt %d %s)", *s.Attempt, s.Outcome.Text(detail))
 }
 
 // errAvailable ends an edit that has nothing to do.

@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
+	"greenlight/internal/words"
 )
 
 func newShip(app *cmdutil.App) *cobra.Command {
@@ -88,5 +89,5 @@ func mayShip(p *plan.Plan, now time.Time) error {
 	if len(p.Ready) > 0 {
 		next += ", then gl slice --watch"
 	}
-	return fmt.Errorf("%d of %s not done: %s. Run %s", len(open), plan.Count(p.Total, p.Snapshot.Noun), strings.Join(open, ", "), next)
+	return fmt.Errorf("%d of %s not done: %s. Run %s", len(open), words.Count(p.Total, p.Snapshot.Noun), strings.Join(open, ", "), next)
 }

@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
 	"greenlight/internal/tracker"
+	"greenlight/internal/words"
 )
 
 func newStop(app *cmdutil.App) *cobra.Command {
@@ -91,11 +92,11 @@ type stopDoc struct {
 }
 
 type stoppedSlice struct {
-	ID      string        `json:"id"`
-	Attempt int           `json:"attempt" jsonschema:"minimum=1"`
-	Outcome *plan.Outcome `json:"outcome"` // null if it couldn't be stopped, or another process settled it
-	Detail  *string       `json:"detail"`  // why, in a few words
-	Error   *string       `json:"error"`
+	ID      string           `json:"id"`
+	Attempt int              `json:"attempt" jsonschema:"minimum=1"`
+	Outcome *attempt.Outcome `json:"outcome"` // null if it couldn't be stopped, or another process settled it
+	Detail  *string          `json:"detail"`  // why, in a few words
+	Error   *string          `json:"error"`
 }
 
 // addDead adds the attempts that were found dead and settled, which is told on stderr already.
@@ -149,7 +150,7 @@ func putStopMark(ctx context.Context, pr *project.Project) error {
 func reconcile(ctx context.Context, app *cmdutil.App, pr *project.Project) []*attempt.Record {
 	settled, err := drain.Reconcile(ctx, pr)
 	for _, r := range settled {
-		app.IO.Message("%s %s (%s)", r.Label(), r.Outcome, r.Detail)
+		app.IO.Message("%s %s (%s)", r.Label(), r.Outcome.Traits().Words, r.Detail)
 	}
 	if err != nil {
 		app.IO.Message("warning: %v", err)
@@ -256,7 +257,7 @@ func (d *stopDoc) stopAll(ctx context.Context, app *cmdutil.App, pr *project.Pro
 			results <- result{r, final, err}
 		}()
 	}
-	busy := app.IO.Progress("ending " + plan.Count(len(recs), "agent"))
+	busy := app.IO.Progress("ending " + words.Count(len(recs), "agent"))
 	defer busy.Done()
 	var errs []error
 	for range recs {
@@ -275,11 +276,12 @@ func (d *stopDoc) stopAll(ctx context.Context, app *cmdutil.App, pr *project.Pro
 
 // stoppedText is how the attempt ended, which may have been by itself.
 func stoppedText(r *attempt.Record) string {
-	switch r.Outcome {
-	case plan.Interrupted:
-		return fmt.Sprintf("%s stopped (%s)", r.Label(), r.Detail)
-	case plan.Complete:
-		return fmt.Sprintf("%s was done already (%s)", r.Label(), r.Detail)
+	ended := r.Outcome.Traits().Stop
+	switch {
+	case ended != "" && r.Detail != "":
+		return fmt.Sprintf("%s %s (%s)", r.Label(), ended, r.Detail)
+	case ended != "":
+		return r.Label() + " " + ended
 	}
-	return fmt.Sprintf("%s had ended already: %s", r.Label(), outcomeText(r.Outcome, r.Detail))
+	return fmt.Sprintf("%s had ended already: %s", r.Label(), r.Outcome.Text(r.Detail))
 }

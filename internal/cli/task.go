@@ -172,7 +172,7 @@ func (j *job) taskSummary(res *drain.Result) {
 		switch {
 		case r.HasSummary(j.pr.Root):
 			j.app.IO.Printf("  summary: %s\n", r.Summary)
-		case r.Summary != "" && r.Outcome == plan.Complete && j.pr.Tracker.Format() != project.NoFormat:
+		case r.Summary != "" && r.Outcome.Traits().Success && j.pr.Tracker.Format() != project.NoFormat:
 			j.app.IO.Message("note: it wrote no summary to %s, so gl changelog doesn't list it", r.Summary)
 		}
 	}

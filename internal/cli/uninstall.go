@@ -7,8 +7,8 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/install"
-	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/words"
 )
 
 func newUninstall(app *cmdutil.App) *cobra.Command {
@@ -55,9 +55,9 @@ func runUninstall(ctx context.Context, app *cmdutil.App, o placeFlags, dryRun bo
 	case !r.Found:
 		app.IO.Printf("Nothing is installed for %s in %s\n", t.Agent, where)
 	case dryRun:
-		app.IO.Printf("Would change %s in %s\n", plan.Count(r.Changed(), "file"), where)
+		app.IO.Printf("Would change %s in %s\n", words.Count(r.Changed(), "file"), where)
 	default:
-		app.IO.Printf("Removed gl from %s (%s)\n", where, plan.Count(r.Changed(), "file"))
+		app.IO.Printf("Removed gl from %s (%s)\n", where, words.Count(r.Changed(), "file"))
 		if left := t.Backups(); left != "" {
 			app.IO.Message("copies of files that you had changed are in %s", short(app, left))
 		}

@@ -205,15 +205,15 @@ type whySlice struct {
 }
 
 type whyAttempt struct {
-	N       int           `json:"n" jsonschema:"minimum=1"` // counts from 1
-	Agent   string        `json:"agent"`
-	Outcome *plan.Outcome `json:"outcome"` // null until it is settled
-	Detail  *string       `json:"detail"`  // why, in a few words
-	Started *time.Time    `json:"started"`
-	Ended   *time.Time    `json:"ended"`
-	Seconds *float64      `json:"seconds"`
-	Turns   *int          `json:"turns"`
-	CostUSD *float64      `json:"cost_usd"`
+	N       int              `json:"n" jsonschema:"minimum=1"` // counts from 1
+	Agent   string           `json:"agent"`
+	Outcome *attempt.Outcome `json:"outcome"` // null until it is settled
+	Detail  *string          `json:"detail"`  // why, in a few words
+	Started *time.Time       `json:"started"`
+	Ended   *time.Time       `json:"ended"`
+	Seconds *float64         `json:"seconds"`
+	Turns   *int             `json:"turns"`
+	CostUSD *float64         `json:"cost_usd"`
 }
 
 // add adds items of one of the project's systems.

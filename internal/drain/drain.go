@@ -69,13 +69,13 @@ type Result struct {
 }
 
 const (
-	tick         = time.Second      // how often the wrappers' lives are checked
-	settleTime   = 2 * time.Second  // a graph that can't be read is given this long: an editor may be writing it
-	startLimit   = 30 * time.Second // a wrapper that hasn't reported after this never will
-	misfireLimit = 3                // wrappers that died before they started, per slice
-	reapLimit    = 5 * time.Second
-	calm         = 100 * time.Millisecond // how long STATE.md waits for launches
-	behind       = time.Second            // and how long at most
+	tick       = time.Second      // how often the wrappers' lives are checked
+	settleTime = 2 * time.Second  // a graph that can't be read is given this long: an editor may be writing it
+	startLimit = 30 * time.Second // a wrapper that hasn't reported after this never will
+	startTries = 3                // wrappers that may die before they start, per slice
+	reapLimit  = 5 * time.Second
+	calm       = 100 * time.Millisecond // how long STATE.md waits for launches
+	behind     = time.Second            // and how long at most
 )
 
 type drain struct {
@@ -83,23 +83,22 @@ type drain struct {
 	settler attempt.Settler
 	watch   *watcher
 
-	open     map[string]*attempt.Record // what this drain answers for, by name
-	guests   []*attempt.Record          // open attempts of the project's other systems: they take slots
-	tried    map[string]bool            // named slices that had their turn
-	excluded map[string]bool            // not to be launched again by this drain
-	misfires map[string]int
-	children int             // wrappers that the runner hasn't reported gone
-	round    bool            // one was launched
-	owed     map[string]bool // what of this round is still to come: a hold has cost a slice its turn, or its next step is due
+	open         map[string]*attempt.Record // what this drain answers for, by name
+	elsewhere    []*attempt.Record          // open attempts of the project's other systems: they take slots
+	tried        map[string]bool            // named slices that had their turn
+	excluded     map[string]bool            // not to be launched again by this drain
+	failedStarts map[string]int
+	children     int             // wrappers that the runner hasn't reported gone
+	round        bool            // one was launched
+	dueAgain     map[string]bool // slices whose turn in this round isn't over: see attempt.Again
 
 	leads      bool
 	lock       *durable.Held     // the drain's, while it leads
 	succession <-chan succession // one word when the lock is ours at last; nil when nobody waits for it
 	stopMark   string
 
-	recovering map[string]bool
-	stuck      map[string]bool // can't be recovered
-	recovered  chan recovery
+	recoveries map[string]*recovery // by name, of the dead attempts
+	recovered  chan recovered
 
 	plan       *plan.Plan
 	dirty      bool      // STATE.md is behind
@@ -117,18 +116,12 @@ type succession struct {
 	err  error
 }
 
-type recovery struct {
-	name string
-	rec  *attempt.Record
-	err  error
-}
-
 // Run drains until nothing of its own runs and nothing can be launched, or a signal comes.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d := &drain{
 		Config: cfg, settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
-		excluded: map[string]bool{}, misfires: map[string]int{}, owed: map[string]bool{}, recovering: map[string]bool{},
-		stuck: map[string]bool{}, recovered: make(chan recovery, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
+		excluded: map[string]bool{}, failedStarts: map[string]int{}, dueAgain: map[string]bool{},
+		recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
 	}
 	if err := cfg.Project.Runs.Prepare(); err != nil {
 		return nil, err
@@ -238,7 +231,7 @@ func (d *drain) caughtUp(ctx context.Context, r *Report) bool {
 	n := len(r.Ended)
 	for name := range d.open {
 		if !d.Project.Runs.IsOpen(name) {
-			d.part(ctx, name, r)
+			d.noteClosed(ctx, name, r)
 		}
 	}
 	return len(r.Ended) > n
@@ -287,7 +280,7 @@ func (d *drain) finished() bool {
 	if d.Detach && d.round {
 		return true
 	}
-	if len(d.open) > 0 || len(d.recovering) > 0 {
+	if len(d.open) > 0 || d.unsettled() {
 		return false
 	}
 	if !d.leads && !d.stopping {

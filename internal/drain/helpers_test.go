@@ -190,7 +190,7 @@ func checkOrder(t testing.TB, g graph, all map[string][]*attempt.Record, limit i
 			}
 			for _, d := range g.deps[id] {
 				needed := all[d]
-				if len(needed) == 0 || needed[len(needed)-1].Outcome != plan.Complete || r.ClaimedAt.Before(*needed[len(needed)-1].SettledAt) {
+				if len(needed) == 0 || needed[len(needed)-1].Outcome != attempt.Done || r.ClaimedAt.Before(*needed[len(needed)-1].SettledAt) {
 					t.Errorf("%s was claimed before %s was complete", r.Name(), d)
 				}
 			}

@@ -150,7 +150,7 @@ func (n *night) verify(killed int) {
 	for id, records := range all {
 		for i, r := range records {
 			last := i == len(records)-1
-			if last && r.Outcome != plan.Complete || !last && r.Outcome != plan.Crashed {
+			if last && r.Outcome != attempt.Done || !last && r.Outcome != attempt.Crashed {
 				n.t.Errorf("%s: %s (%s), %d of %s's %d attempts", r.Name(), r.Outcome, r.Detail, i+1, id, len(records))
 			}
 			if !last {
@@ -178,7 +178,7 @@ func (n *night) verifyTrace(all map[string][]*attempt.Record) {
 	for _, records := range all {
 		for _, r := range records {
 			line := r.Name() + " " + r.Token
-			if times := starts[line]; times > 1 || times == 0 && r.Outcome == plan.Complete {
+			if times := starts[line]; times > 1 || times == 0 && r.Outcome == attempt.Done {
 				n.t.Errorf("the agent of %s ran %d times", line, times)
 			}
 			delete(starts, line)

@@ -33,7 +33,7 @@ func (d *drain) planAllows() bool {
 func (d *drain) inDoubt() bool { return d.Task == nil && d.plan.Snapshot.Unsure != "" }
 
 // roundOver says whether a drain that doesn't refill has had its round: what a hold stopped in it is still to come.
-func (d *drain) roundOver() bool { return !d.Refill && d.round && len(d.owed) == 0 }
+func (d *drain) roundOver() bool { return !d.Refill && d.round && len(d.dueAgain) == 0 }
 
 func (d *drain) unsureSince() time.Time {
 	if d.unsure.IsZero() {
@@ -71,12 +71,12 @@ func (d *drain) candidates(p *plan.Plan) []string {
 	if d.IDs == nil {
 		secondRound := d.round && !d.Refill // it is for those alone whom a hold has stopped in the first
 		return slices.DeleteFunc(slices.Clone(p.Ready), func(id string) bool {
-			return d.excluded[id] || d.pending(id) || secondRound && !d.owed[id]
+			return d.excluded[id] || d.isOpen(id) || secondRound && !d.dueAgain[id]
 		})
 	}
 	var ids []string
 	for _, id := range append(slices.Clone(p.Ready), d.IDs...) {
-		if d.tried[id] || d.excluded[id] || d.pending(id) || slices.Contains(ids, id) {
+		if d.tried[id] || d.excluded[id] || d.isOpen(id) || slices.Contains(ids, id) {
 			continue
 		}
 		if attempt.Admit(p, d.request(id), time.Now()) == nil {
@@ -106,11 +106,11 @@ func (d *drain) launch(ctx context.Context, r *Report) error {
 	for _, rec := range claimed {
 		d.open[rec.Name()] = rec
 		d.tried[rec.Slice] = true
-		delete(d.owed, rec.Slice)
+		delete(d.dueAgain, rec.Slice)
 		d.dirty, d.round = true, true
 		d.lastLaunch = time.Now()
 		if err := d.Runner.Start(rec); err != nil {
-			d.misfire(ctx, rec, r, err.Error())
+			d.failedStart(ctx, rec, r, err.Error())
 			continue
 		}
 		if d.Runner.Exits() != nil {
@@ -168,23 +168,23 @@ func (d *drain) claimSome(tx tracker.Tx, r *Report, candidates []string) ([]*att
 	return claimed, nil
 }
 
-// misfire gives a claim back whose agent never ran. A slice that does this again and again is left alone.
-func (d *drain) misfire(ctx context.Context, rec *attempt.Record, r *Report, why string) {
+// failedStart gives a claim back whose agent never ran. A slice that does this again and again is left alone.
+func (d *drain) failedStart(ctx context.Context, rec *attempt.Record, r *Report, why string) {
 	if err := d.settler.GiveBack(ctx, rec); err != nil {
 		why += "; its claim can't be given back: " + err.Error()
 	}
 	delete(d.tried, rec.Slice)
-	d.misfires[rec.Slice]++
-	if d.misfires[rec.Slice] >= misfireLimit {
+	d.failedStarts[rec.Slice]++
+	if d.failedStarts[rec.Slice] >= startTries {
 		d.excluded[rec.Slice] = true
 		why += ", not tried again"
 	}
 	r.Warnings = append(r.Warnings, fmt.Sprintf("%s didn't start: %s", rec.Slice, why))
 }
 
-// pending says whether an attempt of the slice is open as far as this drain has seen. The plan may know better: it may
+// isOpen says whether an attempt of the slice is open as far as this drain has seen. The plan may know better: it may
 // have been settled since. But how it ended decides whether the slice may be launched again.
-func (d *drain) pending(id string) bool {
+func (d *drain) isOpen(id string) bool {
 	for _, rec := range d.open {
 		if rec.Slice == id {
 			return true

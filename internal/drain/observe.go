@@ -2,6 +2,8 @@ package drain
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"greenlight/internal/attempt"
@@ -16,94 +18,98 @@ func (d *drain) observe(ctx context.Context, r *Report) error {
 		return err
 	}
 	now := make(map[string]*attempt.Record, len(live))
-	d.guests = nil
+	d.elsewhere = nil
 	for _, rec := range live {
 		now[rec.Name()] = rec
-		d.meet(ctx, rec, r)
+		d.noteOpen(ctx, rec, r)
 	}
 	for name := range d.open {
 		if now[name] == nil {
-			d.part(ctx, name, r)
+			d.noteClosed(ctx, name, r)
 		}
 	}
+	d.forgetSettled(now)
 	if d.Project.Runs.StopMark() != d.stopMark {
 		d.stopping, d.res.Stopped = true, true
 	}
 	return nil
 }
 
-// meet handles an open attempt: one of ours, one to adopt, or one whose wrapper is dead.
-func (d *drain) meet(ctx context.Context, rec *attempt.Record, r *Report) {
+// noteOpen takes in an open attempt: one of ours, one to adopt, or one whose wrapper is dead.
+func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 	name := rec.Name()
-	if d.stuck[name] {
+	if d.recoveryOf(rec).stuck {
 		return
 	}
 	if !d.Project.Has(rec) {
-		d.guests = append(d.guests, rec)
-		if d.leads && !d.recovering[name] && rec.State() == proc.Dead { // maybe nobody else is there to do it
-			d.recover(ctx, rec)
+		d.elsewhere = append(d.elsewhere, rec)
+		if d.leads && rec.State() == proc.Dead { // maybe nobody else is there to settle it
+			d.recover(ctx, rec, r)
 		}
 		return
 	}
 	if d.open[name] != nil {
 		d.open[name] = rec
-	} else if d.Lead && !rec.IsTask() { // who started a task waits for it
+	} else if d.Lead && !rec.IsTask() { // whoever started a task waits for it
 		d.open[name] = rec
 		if d.leads {
 			r.Adopted = append(r.Adopted, rec)
 		}
 	}
 	switch {
-	case !d.leads || d.recovering[name]:
+	case !d.leads:
 	case rec.Phase == plan.Claimed && rec.Launcher == proc.Self():
 		if time.Since(rec.ClaimedAt) > startLimit {
-			d.misfire(ctx, rec, r, "its wrapper hasn't started")
+			d.failedStart(ctx, rec, r, "its wrapper hasn't started")
 		}
 	case rec.State() == proc.Dead:
-		d.recover(ctx, rec)
+		d.recover(ctx, rec, r)
 	}
 }
 
-// recover settles a dead attempt beside the loop: ending its orphaned agent can take seconds.
-func (d *drain) recover(ctx context.Context, rec *attempt.Record) {
-	name := rec.Name()
-	d.recovering[name] = true
-	go func() {
-		settler := d.Project.Whose(rec).Settler()
-		final, err := settler.Recover(ctx, rec)
-		d.recovered <- recovery{name, final, err}
-	}()
-}
-
-// part handles one of ours that isn't open any more: settled, or given back.
-func (d *drain) part(ctx context.Context, name string, r *Report) {
-	rec, err := d.Project.Runs.Get(d.open[name].Slice, d.open[name].N)
-	if err != nil || rec.Phase != plan.Settled {
-		d.missing(ctx, name)
+// noteClosed takes in that one of ours isn't open any more: it was settled, or given back.
+func (d *drain) noteClosed(ctx context.Context, name string, r *Report) {
+	was := d.open[name]
+	rec, err := d.Project.Runs.Get(was.Slice, was.N)
+	var bad *attempt.BadRecord
+	switch {
+	case errors.As(err, &bad) && bad.Settled:
+		d.noteUnknownEnd(was, bad, r)
+		return
+	case err != nil || rec.Phase != plan.Settled:
+		d.noteLost(ctx, was, r)
 		return
 	}
 	delete(d.open, name)
 	d.dirty = true
 	r.Ended = append(r.Ended, rec)
 	d.res.Ended = append(d.res.Ended, rec)
-	switch rec.Outcome {
-	case plan.Interrupted:
+	switch rec.Outcome.Traits().Relaunch {
+	case attempt.Never:
 		d.excluded[rec.Slice] = true
-	case plan.HeldOut, plan.Advanced:
+	case attempt.Again:
 		delete(d.tried, rec.Slice)
-		d.owed[rec.Slice] = true
+		d.dueAgain[rec.Slice] = true
 	}
 }
 
-// missing handles an attempt of ours without a record: a claim that was given back, or somebody has cleaned the
+// noteUnknownEnd takes in an attempt that is over, nobody here knows how: this drain doesn't launch its slice again.
+func (d *drain) noteUnknownEnd(was *attempt.Record, bad *attempt.BadRecord, r *Report) {
+	delete(d.open, was.Name())
+	d.dirty = true
+	d.excluded[was.Slice] = true
+	d.res.Ended = append(d.res.Ended, was)
+	r.Warnings = append(r.Warnings, fmt.Sprintf("%v. %s isn't launched again by this run. Run gl doctor", bad, was.Label()))
+}
+
+// noteLost takes in that an attempt of ours has no record: a claim that was given back, or somebody has cleaned the
 // directory. Then what we remember stands in for it, and its wrapper writes it anew when it settles.
-func (d *drain) missing(ctx context.Context, name string) {
-	rec := d.open[name]
+func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 	switch {
-	case d.recovering[name]:
-	case rec.Phase == plan.Claimed:
-		delete(d.open, name)
-	case rec.State() == proc.Dead:
-		d.recover(ctx, rec)
+	case d.recoveryOf(was).running:
+	case was.Phase == plan.Claimed:
+		delete(d.open, was.Name())
+	case was.State() == proc.Dead:
+		d.recover(ctx, was, r)
 	}
 }

@@ -2,8 +2,6 @@ package drain
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"syscall"
@@ -12,7 +10,6 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
-	"greenlight/internal/project"
 	"greenlight/internal/runner"
 )
 
@@ -31,8 +28,10 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 			if d.exited(ctx, e) {
 				return false, nil
 			}
-		case r := <-d.recovered:
-			d.afterRecovery(r)
+		case e := <-d.recovered:
+			var r Report
+			d.afterRecovery(e, &r)
+			d.report(r)
 			return false, nil
 		case l := <-d.succession:
 			return false, d.takeOver(l)
@@ -68,19 +67,19 @@ func (d *drain) nextLook() time.Duration {
 			next = min(next, rest)
 		}
 	}
-	return max(next, time.Millisecond)
+	return max(d.nextTry(next), time.Millisecond)
 }
 
 // someoneDied looks at the processes only. A wrapper that ends in its own time tells through the files; one that was
 // killed tells nobody.
 func (d *drain) someoneDied() bool {
-	died := func(rec *attempt.Record) bool { return !d.recovering[rec.Name()] && rec.State() == proc.Dead }
+	died := func(rec *attempt.Record) bool { return d.recoveryOf(rec).mayTry() && rec.State() == proc.Dead }
 	for _, rec := range d.open {
 		if died(rec) {
 			return true
 		}
 	}
-	return d.leads && slices.ContainsFunc(d.guests, died)
+	return d.leads && slices.ContainsFunc(d.elsewhere, died)
 }
 
 // exited handles a wrapper of ours that is gone. Almost always it has settled its attempt, and we have seen that; else
@@ -98,28 +97,9 @@ func (d *drain) exited(ctx context.Context, e runner.Exit) (look bool) {
 		why += ": " + e.Err.Error()
 	}
 	var r Report
-	d.misfire(ctx, rec, &r, why)
+	d.failedStart(ctx, rec, &r, why)
 	d.report(r)
 	return true
-}
-
-func (d *drain) afterRecovery(r recovery) {
-	delete(d.recovering, r.name)
-	if r.err == nil {
-		switch {
-		case r.rec == nil || d.open[r.name] != nil:
-		case r.rec.IsTask(): // of a gl that is gone
-			d.report(Report{Ended: []*attempt.Record{r.rec}})
-		case !d.Project.Has(r.rec):
-			d.report(Report{Warnings: []string{fmt.Sprintf("the gl process of attempt %d of %s %s is gone: settled as %s",
-				r.rec.N, d.Project.Whose(r.rec).System().Name, r.rec.Slice, r.rec.Outcome)}})
-		}
-		return
-	}
-	// It stays open, its slot and its dependants stay safe; but this drain neither tries again nor waits for it.
-	delete(d.open, r.name)
-	d.stuck[r.name] = true
-	d.report(Report{Warnings: []string{r.err.Error()}})
 }
 
 func (d *drain) takeOver(s succession) error {
@@ -151,24 +131,4 @@ func (d *drain) signalled(ctx context.Context, sig os.Signal) (stop bool) {
 		}
 	}
 	return false
-}
-
-// Reconcile settles all attempts whose launcher or wrapper is dead, and returns them. Whoever is about to launch one
-// slice, or to put one back, does this first.
-func Reconcile(ctx context.Context, pr *project.Project) ([]*attempt.Record, error) {
-	live, _, err := pr.Runs.Live()
-	if err != nil {
-		return nil, err
-	}
-	var settled []*attempt.Record
-	var errs []error
-	for _, rec := range live {
-		s := pr.Whose(rec).Settler()
-		final, err := s.Recover(ctx, rec)
-		if final != nil {
-			settled = append(settled, final)
-		}
-		errs = append(errs, err)
-	}
-	return settled, errors.Join(errs...)
 }

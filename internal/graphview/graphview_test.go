@@ -40,7 +40,7 @@ func everyState() *Graph {
 			item("S-10", "pending", "Hen", "S-11"), item("S-11", "pending", "Egg", "S-10"),
 		},
 		Evidence: map[string]string{"S-0": "complete"},
-		Attempts: map[string]*plan.Attempt{"S-9": {N: 1, Phase: plan.Settled, Outcome: plan.Crashed,
+		Attempts: map[string]*plan.Attempt{"S-9": {N: 1, Phase: plan.Settled, Outcome: plan.Outcome{Active: plan.Stalled},
 			After: plan.Mark{Status: "implementing"}}},
 	}, now, plan.Options{}))
 }

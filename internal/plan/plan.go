@@ -140,10 +140,8 @@ func (st *State) classify(now time.Time, staleAfter time.Duration) {
 	case c == Done:
 	case st.WaitingFor != "" || st.Paused:
 		c = Waiting
-	case st.abandoned(c):
-		c = Stalled
-	case st.failed(c):
-		c = Failed
+	case st.leftAs(c) != "":
+		c = st.leftAs(c)
 	case c == Active && st.Released:
 		c = Stalled
 	case c == Active:
@@ -152,34 +150,25 @@ func (st *State) classify(now time.Time, staleAfter time.Duration) {
 	st.Class = c
 }
 
-// abandoned says whether the last attempt left the item half-way and nobody has touched it since. An agent that ends
-// by itself may have left any status behind, also "pending": launching that again would burn money in a loop.
-func (st *State) abandoned(c Class) bool {
+// leftAs is the class in which the last attempt left an item whose status says c; "" where the status says it all. An
+// agent that ends by itself may have left any status behind, also "pending": launching that again would burn money in a
+// loop. It lasts until somebody touches the item. One that was complete and is open again isn't built again by itself,
+// whatever has changed: a reset or a stash took its file back.
+func (st *State) leftAs(c Class) Class {
 	a := st.Attempt
 	if a == nil || a.Phase != Settled || a.Retried {
-		return false
+		return ""
 	}
-	if a.Outcome != Complete && (a.After != Mark{st.Status, st.Step, st.Session}) {
-		return false
+	if !a.Outcome.Success && (a.After != Mark{st.Status, st.Step, st.Session}) {
+		return ""
 	}
-	switch a.Outcome {
-	case StalledOut, Crashed:
-		return c == Active || c == Available
-	case Interrupted, WaitingOut:
-		return c == Active
-	case Complete: // a reset or a stash took the file back: built again only when somebody says so
-		return c == Available
+	switch c {
+	case Available:
+		return a.Outcome.Available
+	case Active:
+		return a.Outcome.Active
 	}
-	return false
-}
-
-// failed says whether the last attempt failed and nothing has changed since, in a file that has no word for that.
-func (st *State) failed(c Class) bool {
-	a := st.Attempt
-	if a == nil || a.Phase != Settled || a.Retried || c != Active && c != Available {
-		return false
-	}
-	return (a.Outcome == FailedOut || a.Outcome == Hung) && a.After == Mark{st.Status, st.Step, st.Session}
+	return ""
 }
 
 // needs fills in the dependencies that aren't done, and warns of ids that nothing has.

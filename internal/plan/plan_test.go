@@ -13,6 +13,14 @@ import (
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
+// Outcomes that leave an item in different ways; package attempt has the real ones.
+var (
+	complete = Outcome{Name: "complete", Available: Stalled, Success: true}
+	stalled  = Outcome{Name: "stalled", Available: Stalled, Active: Stalled}
+	failed   = Outcome{Name: "failed", Available: Failed, Active: Failed}
+	stopped  = Outcome{Name: "stopped", Active: Stalled}
+)
+
 func item(id, status string, deps ...string) Item {
 	return Item{ID: id, Name: id, Status: status, Deps: deps, Wave: None, Priority: None, Position: None, Changed: now}
 }
@@ -111,7 +119,7 @@ func TestLiveAttemptBeatsTheFile(t *testing.T) {
 	if p = New(s, now, Options{}); p.State("S-1").Class != Stalled || len(p.Ready) != 0 || p.Taken != 1 {
 		t.Errorf("dead: class %s, ready %v, taken %d", p.State("S-1").Class, p.Ready, p.Taken)
 	}
-	s.Attempts["S-1"] = &Attempt{N: 1, Phase: Settled, Outcome: Complete, After: Mark{Status: "complete"}}
+	s.Attempts["S-1"] = &Attempt{N: 1, Phase: Settled, Outcome: complete, After: Mark{Status: "complete"}}
 	p = New(s, now, Options{})
 	if p.Done != 1 || len(p.Ready) != 1 || p.Taken != 0 {
 		t.Errorf("done %d, ready %v, taken %d", p.Done, p.Ready, p.Taken)
@@ -122,7 +130,7 @@ func TestStalledUntilTouched(t *testing.T) {
 	it := item("S-1", "in_progress")
 	it.Step = "tests"
 	s := &Snapshot{Items: []Item{it}, Attempts: map[string]*Attempt{
-		"S-1": {N: 1, Phase: Settled, Outcome: StalledOut, Detail: "turn limit", After: Mark{"in_progress", "tests", ""}}}}
+		"S-1": {N: 1, Phase: Settled, Outcome: stalled, Detail: "turn limit", After: Mark{"in_progress", "tests", ""}}}}
 	p := New(s, now, Options{})
 	if got := p.Why("S-1", now); got.State != "stalled" || got.Cause != "turn limit" {
 		t.Errorf("got %v", got)
@@ -137,17 +145,42 @@ func TestStalledUntilTouched(t *testing.T) {
 // a reset of the checkout took the file back.
 func TestPendingAgainIsNotReady(t *testing.T) {
 	for _, a := range []Attempt{
-		{Phase: Settled, Outcome: StalledOut, After: Mark{Status: "pending"}},
-		{Phase: Settled, Outcome: Crashed, After: Mark{Status: "pending"}},
-		{Phase: Settled, Outcome: Complete, After: Mark{Status: "complete"}},
+		{Phase: Settled, Outcome: stalled, After: Mark{Status: "pending"}},
+		{Phase: Settled, Outcome: complete, After: Mark{Status: "complete"}},
 	} {
 		s := &Snapshot{Items: []Item{item("S-1", "pending")}, Attempts: map[string]*Attempt{"S-1": &a}}
 		if p := New(s, now, Options{}); p.State("S-1").Class != Stalled {
-			t.Errorf("after %s: class %s", a.Outcome, p.State("S-1").Class)
+			t.Errorf("after %s: class %s", a.Outcome.Name, p.State("S-1").Class)
 		}
 		a.Retried = true
 		if p := New(s, now, Options{}); len(p.Ready) != 1 {
-			t.Errorf("after %s and a retry: ready %v", a.Outcome, p.Ready)
+			t.Errorf("after %s and a retry: ready %v", a.Outcome.Name, p.Ready)
+		}
+	}
+}
+
+// An outcome decides the class of an item that nobody has touched since, and only where its status doesn't.
+func TestOutcomeDecidesTheClass(t *testing.T) {
+	for _, c := range []struct {
+		outcome Outcome
+		status  string
+		want    Class
+	}{
+		{stalled, "tests", Stalled}, {failed, "tests", Failed}, {failed, "pending", Failed}, {stopped, "tests", Stalled},
+		{stopped, "pending", Available}, {complete, "tests", Active}, {stalled, "complete", Done}, {stalled, "failed", Failed},
+		{stalled, "odd", Unknown}, {Outcome{}, "pending", Available}, {Outcome{}, "tests", Active},
+	} {
+		a := &Attempt{N: 1, Phase: Settled, Outcome: c.outcome, After: Mark{Status: c.status}}
+		class := func() Class {
+			s := &Snapshot{Items: []Item{item("S-1", c.status)}, Attempts: map[string]*Attempt{"S-1": a}}
+			return New(s, now, Options{}).State("S-1").Class
+		}
+		if got := class(); got != c.want {
+			t.Errorf("%q after %+v: class %s, want %s", c.status, c.outcome, got, c.want)
+		}
+		a.After.Step = "another"
+		if got := class(); got != Classify(c.status) {
+			t.Errorf("%q after %+v, and touched since: class %s", c.status, c.outcome, got)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"greenlight/internal/words"
 )
 
 // A Reason says why an item is where it is, as data; its methods are the words that all commands share.
@@ -55,7 +57,7 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 	case Done:
 		r.State = "done"
 		if noun := p.Snapshot.Noun; st.Tests > 0 || noun == "" || noun == Slice { // the siblings don't count tests
-			r.Cause = Count(st.Tests, "test")
+			r.Cause = words.Count(st.Tests, "test")
 		}
 	case Available:
 		p.whyAvailable(st, &r)
@@ -263,13 +265,13 @@ func (st *State) repair() []string {
 func (st *State) lastDetail() string {
 	a := st.Attempt
 	switch {
-	case st.Released && !a.Open() && !st.abandoned(Active):
+	case st.Released && !a.Open() && st.leftAs(Active) == "":
 		return "given back in " + st.Progress()
 	case a == nil:
 		return ""
 	case a.Open():
 		return "its gl process vanished, the next gl slice settles it"
-	case a.Outcome == Complete:
+	case a.Outcome.Success:
 		return fmt.Sprintf("was complete in attempt %d, its file says %q now", a.N, st.Status)
 	}
 	return a.Detail
@@ -280,15 +282,7 @@ func (it *Item) TestCount() string {
 	if it.Staged && it.Tests == 0 {
 		return ""
 	}
-	return Count(it.Tests, "test")
-}
-
-// Count is a number with its noun: "1 test", "42 tests".
-func Count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+	return words.Count(it.Tests, "test")
 }
 
 // Age is a duration as people say it, in one or two units: "4s", "12m", "3h05m", "2d".

@@ -59,20 +59,13 @@ const (
 	Settled Phase = "settled" // over
 )
 
-// Outcome is what an attempt came to; the table is in attempt.Judge.
-type Outcome string
-
-const (
-	Complete    Outcome = "done"
-	Advanced    Outcome = "advanced"    // a staged item: its step is done, the next one can begin
-	StalledOut  Outcome = "stalled"     // ended by itself without completing the slice
-	WaitingOut  Outcome = "waiting"     // parked: a person is needed
-	HeldOut     Outcome = "held"        // rate limit, quota, login: nobody's fault, no attempt used up
-	FailedOut   Outcome = "failed"      // ended with an error
-	Interrupted Outcome = "interrupted" // ended by gl stop or Ctrl-C
-	Crashed     Outcome = "crashed"     // the wrapper or the agent vanished without a record
-	Hung        Outcome = "hung"        // silent for too long, ended by its wrapper
-)
+// An Outcome is what planning needs to know about how an attempt ended. Package attempt has the table of all outcomes.
+type Outcome struct {
+	Name      string // as records and documents have it: "stalled"
+	Available Class  // what it makes of an item whose status says Available; "" leaves the class as it is
+	Active    Class  // the same for an item whose status says Active
+	Success   bool   // the item was complete
+}
 
 // Mark is the part of an item whose change says that somebody has worked on it since.
 type Mark struct {
@@ -86,12 +79,12 @@ type Attempt struct {
 	N       int    // 1 for the first; counts all, also held ones
 	Token   string // the claim's session token
 	Phase   Phase
-	Dead    bool // not settled, and proven that nobody moves it on: the next drain settles it
-	Outcome Outcome
-	Detail  string // why, in a few words: "exit 7", "turn limit (200)"
-	After   Mark   // the item as settling left it
-	Retried bool   // gl retry has put the item back since
-	Agent   string // name of the agent
+	Dead    bool    // not settled, and proven that nobody moves it on: the next drain settles it
+	Outcome Outcome // of a settled one
+	Detail  string  // why, in a few words: "exit 7", "turn limit (200)"
+	After   Mark    // the item as settling left it
+	Retried bool    // gl retry has put the item back since
+	Agent   string  // name of the agent
 	Started time.Time
 	Ended   time.Time
 	Heard   time.Time // last event of its stream, zero for none yet

@@ -3,6 +3,7 @@
 package project
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"time"
@@ -85,10 +86,9 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	if s.Noun == "" {
 		s.Noun = plan.Slice
 	}
-	for _, b := range bad {
+	for _, b := range append(bad, p.addSettled(s, index)...) {
 		s.Warnings = append(s.Warnings, plan.Warning{Path: p.rel(b.Path), Message: b.Error()})
 	}
-	p.addSettled(s, index)
 	if p.Slices != nil {
 		p.addReleased(s)
 	}
@@ -125,10 +125,11 @@ func settledIn(index map[string][]attempt.Entry, r *attempt.Record) bool {
 	return false
 }
 
-// addSettled adds the last settled attempt of each item that isn't done; a record is read only for those.
-func (p *Project) addSettled(s *plan.Snapshot, index map[string][]attempt.Entry) {
+// addSettled adds the last settled attempt of each item that isn't done; a record is read only for those. It returns the
+// records that can't be used.
+func (p *Project) addSettled(s *plan.Snapshot, index map[string][]attempt.Entry) (bad []*attempt.BadRecord) {
 	if len(index) == 0 {
-		return
+		return nil
 	}
 	for i := range s.Items {
 		it := &s.Items[i]
@@ -141,15 +142,21 @@ func (p *Project) addSettled(s *plan.Snapshot, index map[string][]attempt.Entry)
 			continue
 		}
 		last := entries[len(entries)-1]
-		if r, err := p.Runs.Get(last.Slice, last.N); err == nil && r.Phase == plan.Settled && p.Has(r) && r.IsOf(it) {
+		r, err := p.Runs.Get(last.Slice, last.N)
+		var unusable *attempt.BadRecord
+		switch {
+		case errors.As(err, &unusable) && last.Outcome != "": // one that is open has been named by whoever read those
+			bad = append(bad, unusable)
+		case err == nil && r.Phase == plan.Settled && p.Has(r) && r.IsOf(it):
 			s.Attempts[it.ID] = settled(r)
 		}
 	}
+	return bad
 }
 
 func settled(r *attempt.Record) *plan.Attempt {
 	a := common(r)
-	a.Outcome, a.Detail, a.Retried = r.Outcome, r.Detail, r.Retried
+	a.Outcome, a.Detail, a.Retried = r.Outcome.Traits().Plan(), r.Detail, r.Retried
 	if r.After != nil {
 		a.After = *r.After
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"greenlight/internal/agent"
-	"greenlight/internal/plan"
+	"greenlight/internal/attempt"
 	"greenlight/internal/runner"
 )
 
@@ -49,7 +49,7 @@ func promiseDone(t *testing.T, s *site, r runner.Runner) {
 	rec := s.claim("S-1", `echo "I work in $PWD"; echo oops >&2; gl state set S-1 status=complete tests=4 && echo done`)
 	check(t, r.Start(rec))
 	final := s.settled(rec)
-	if final.Outcome != plan.Complete || s.status("S-1") != "complete" {
+	if final.Outcome != attempt.Done || s.status("S-1") != "complete" {
 		t.Errorf("%s (%s), slice %s", final.Outcome, final.Detail, s.status("S-1"))
 	}
 	log := s.read(".greenlight", "runs", "log", "S-1.1.log")
@@ -66,7 +66,7 @@ func promiseDone(t *testing.T, s *site, r runner.Runner) {
 func promiseFailure(t *testing.T, s *site, r runner.Runner) {
 	rec := s.claim("S-1", "echo no luck >&2; exit 7")
 	check(t, r.Start(rec))
-	if final := s.settled(rec); final.Outcome != plan.FailedOut || final.Detail != "exit 7: no luck" || s.status("S-1") != "failed" {
+	if final := s.settled(rec); final.Outcome != attempt.Failed || final.Detail != "exit 7: no luck" || s.status("S-1") != "failed" {
 		t.Errorf("%s (%s), slice %s", final.Outcome, final.Detail, s.status("S-1"))
 	}
 }
@@ -76,7 +76,7 @@ func promiseMissing(t *testing.T, s *site, r runner.Runner) {
 	check(t, err)
 	rec := s.claimFor("S-1", a)
 	check(t, r.Start(rec))
-	if final := s.settled(rec); final.Outcome != plan.FailedOut || final.Evidence.Missing != "no-such-program-here" {
+	if final := s.settled(rec); final.Outcome != attempt.Failed || final.Evidence.Missing != "no-such-program-here" {
 		t.Errorf("%s (%s)", final.Outcome, final.Detail)
 	}
 }
@@ -147,7 +147,7 @@ func promiseStop(t *testing.T, s *site, r runner.Runner) {
 	settler := s.Settler()
 	final, err := settler.Stop(t.Context(), rec)
 	check(t, err)
-	if final.Outcome != plan.Interrupted || s.status("S-1") != "pending" || rec.Process.Alive() {
+	if final.Outcome != attempt.Interrupted || s.status("S-1") != "pending" || rec.Process.Alive() {
 		t.Errorf("%s (%s), slice %s", final.Outcome, final.Detail, s.status("S-1"))
 	}
 }
@@ -161,7 +161,7 @@ func promiseKilled(t *testing.T, s *site, r runner.Runner) {
 	settler := s.Settler()
 	final, err := settler.Recover(t.Context(), rec)
 	check(t, err)
-	if final == nil || final.Outcome != plan.Crashed || rec.Process.Alive() {
+	if final == nil || final.Outcome != attempt.Crashed || rec.Process.Alive() {
 		t.Errorf("%+v", final)
 	}
 }
@@ -174,7 +174,7 @@ func promiseHangup(t *testing.T, s *site, r runner.Runner) {
 		check(t, rec.Wrapper.Signal(sig))
 	}
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
-	if final := s.settled(rec); final.Outcome != plan.Complete {
+	if final := s.settled(rec); final.Outcome != attempt.Done {
 		t.Errorf("%s (%s)", final.Outcome, final.Detail)
 	}
 }
@@ -208,7 +208,7 @@ func promiseTwice(t *testing.T, s *site, r runner.Runner) {
 		}
 	}
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
-	if final := s.settled(rec); final.Outcome != plan.Complete || strings.Count(s.read("begun"), "\n") != 1 {
+	if final := s.settled(rec); final.Outcome != attempt.Done || strings.Count(s.read("begun"), "\n") != 1 {
 		t.Errorf("%s, agents: %q", final.Outcome, s.read("begun"))
 	}
 }

@@ -103,7 +103,7 @@ func (s *site) once(n int) {
 	attempts := map[string]int{}
 	for _, r := range s.records() {
 		attempts[r.Slice]++
-		if r.Outcome != plan.Complete {
+		if r.Outcome != attempt.Done {
 			s.t.Errorf("%s: %s (%s)", r.Name(), r.Outcome, r.Detail)
 		}
 	}
@@ -233,7 +233,7 @@ func TestWrappersKilled(t *testing.T) {
 		}
 	}
 	for _, r := range s.records() {
-		if r.Outcome != plan.Complete && killed[r.Slice] == nil {
+		if r.Outcome != attempt.Done && killed[r.Slice] == nil {
 			t.Errorf("%s: %s (%s)", r.Name(), r.Outcome, r.Detail)
 		}
 	}
@@ -281,13 +281,13 @@ func TestTmuxFails(t *testing.T) {
 func TestKeystrokes(t *testing.T) {
 	for name, test := range map[string]struct {
 		keys    []string
-		outcome plan.Outcome
+		outcome attempt.Outcome
 	}{
-		"stop the screen": {[]string{"C-s"}, plan.Complete},
-		"suspend":         {[]string{"C-z"}, plan.Complete},
-		"words":           {[]string{"rm", "Enter", "C-d", "q"}, plan.Complete},
-		"interrupt":       {[]string{"C-c"}, plan.Interrupted},
-		"quit":            {[]string{`C-\`}, plan.Interrupted},
+		"stop the screen": {[]string{"C-s"}, attempt.Done},
+		"suspend":         {[]string{"C-z"}, attempt.Done},
+		"words":           {[]string{"rm", "Enter", "C-d", "q"}, attempt.Done},
+		"interrupt":       {[]string{"C-c"}, attempt.Interrupted},
+		"quit":            {[]string{`C-\`}, attempt.Interrupted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -297,7 +297,7 @@ func TestKeystrokes(t *testing.T) {
 			check(t, r.Start(rec))
 			s.running(rec)
 			s.tmux(append([]string{"send-keys", "-t", s.session().Name + ":"}, test.keys...)...)
-			if test.outcome == plan.Complete {
+			if test.outcome == attempt.Done {
 				check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
 			}
 			if final := s.settled(rec); final.Outcome != test.outcome {
@@ -319,7 +319,7 @@ func TestStoppedServer(t *testing.T) {
 	check(t, syscall.Kill(pid, syscall.SIGSTOP))
 	defer syscall.Kill(pid, syscall.SIGCONT)
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
-	if final := s.settled(rec); final.Outcome != plan.Complete {
+	if final := s.settled(rec); final.Outcome != attempt.Done {
 		t.Errorf("%s (%s)", final.Outcome, final.Detail)
 	}
 	if log := s.read(".greenlight", "runs", "log", "S-1.1.log"); !strings.Contains(log, "\n49999\n50000\n") {

@@ -1,0 +1,225 @@
+package attempt
+
+import (
+	"fmt"
+	"strings"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/tracker"
+	"greenlight/internal/words"
+)
+
+// Everything about outcomes is in this file. To add one, give it a name, a row in the table and a rule. Then add it to the
+// tests in outcome_test.go, and run make docs: the JSON Schemas list the names.
+
+// An Outcome is how an attempt ended. Records, their file names and JSON documents have this name, so a name never changes.
+type Outcome string
+
+const (
+	Done        Outcome = "done"
+	Advanced    Outcome = "advanced"    // a staged item: its step is done, the next one can begin
+	Stalled     Outcome = "stalled"     // the agent ended without completing the slice
+	Waiting     Outcome = "waiting"     // the slice needs a person now
+	Held        Outcome = "held"        // rate limit, quota or login: not the slice's fault
+	Failed      Outcome = "failed"      // ended with an error
+	Interrupted Outcome = "interrupted" // ended by gl stop or Ctrl-C
+	Crashed     Outcome = "crashed"     // the wrapper vanished, and nobody saw the agent's end
+	Hung        Outcome = "hung"        // silent for too long, and ended by its wrapper
+)
+
+// Traits are what follows from an outcome. The zero value of each trait is the usual answer.
+type Traits struct {
+	Outcome Outcome
+
+	Words string // for people: "failed", as in "failed: exit 7"
+	Line  string // replaces Words in the drain's line: "S-3 complete (42 tests)"
+	Stop  string // what gl stop answers, "" for "had ended already"
+	Logs  bool   // the drain's line names gl logs
+
+	Success   bool           // exit code 0; if the item is open again, somebody has reset it
+	Effect    tracker.Effect // what settling does to the item
+	KeepsWork bool           // if the attempt reached a step, the effect is Release: somebody has to look at half-written tests
+	Available plan.Class     // the item's class if its status says available, "" for just that; see plan.Outcome
+	Active    plan.Class     // the item's class if its status says active, "" for just that
+
+	Free     bool     // doesn't use up an attempt
+	Holds    bool     // a limit that the agent met holds all launches
+	Relaunch Relaunch // by the drain that sees the attempt end
+}
+
+// Relaunch says whether a running drain launches an item again.
+type Relaunch int
+
+const (
+	IfReady Relaunch = iota // if the plan has it ready; but a task, or a slice that was named, had its turn
+	Again                   // its turn isn't over: only for an outcome that holds, or that moves the item on, or this loops
+	Never                   // not in this run
+)
+
+// table has one row for each outcome.
+var table = [...]Traits{
+	{Outcome: Done, Words: "done", Line: "complete", Stop: "was done already", Success: true, Available: plan.Stalled, Holds: true},
+	{Outcome: Advanced, Words: "advanced", Free: true, Relaunch: Again},
+	{Outcome: Stalled, Words: "stalled", Logs: true, Available: plan.Stalled, Active: plan.Stalled, Holds: true},
+	{Outcome: Waiting, Words: "waiting", Line: "is waiting", Active: plan.Stalled},
+	{Outcome: Held, Words: "held", Effect: tracker.Restore, Free: true, Holds: true, Relaunch: Again},
+	{Outcome: Failed, Words: "failed", Logs: true, Effect: tracker.Fail, Available: plan.Failed, Active: plan.Failed},
+	{Outcome: Interrupted, Words: "interrupted", Stop: "stopped", Effect: tracker.Restore, KeepsWork: true, Active: plan.Stalled, Relaunch: Never},
+	{Outcome: Crashed, Words: "crashed", Logs: true, Available: plan.Stalled, Active: plan.Stalled},
+	{Outcome: Hung, Words: "hung", Logs: true, Effect: tracker.Fail, Available: plan.Failed, Active: plan.Failed},
+}
+
+// A rule gives an attempt its outcome. The detail says why in a few words; without one the outcome's own words do.
+type rule struct {
+	outcome Outcome
+	match   func(r *Record, it plan.Item) (detail string, ok bool)
+}
+
+// rules judge an attempt: the first one that matches decides. A complete slice is complete, however its agent ended. A
+// result event beats the exit status that our own later TERM caused.
+var rules = [...]rule{
+	{Done, isComplete},
+	{Failed, neverRan},
+	{Stalled, outOfTurns},
+	{Stalled, outOfBudget},
+	{Held, metLimit},
+	{Hung, fellSilent},
+	{Interrupted, wasStopped},
+	{Crashed, vanished},
+	{Failed, endedBadly},
+	{Failed, gaveUp},
+	{Waiting, needsPerson},
+	{Advanced, stepDone},
+	{Done, taskDone},
+	{Stalled, leftUnfinished},
+}
+
+func isComplete(_ *Record, it plan.Item) (string, bool) {
+	return it.TestCount(), plan.Classify(it.Status) == plan.Done
+}
+
+func neverRan(r *Record, _ plan.Item) (string, bool) {
+	switch e := r.evidence(); {
+	case e.Missing != "":
+		return e.Missing + " is not on PATH", true
+	case e.Exec != "":
+		return "can't start the agent: " + e.Exec, true
+	}
+	return r.EndingDetail, r.Ending == EndCommand
+}
+
+func outOfTurns(r *Record, _ plan.Item) (string, bool) {
+	res := r.evidence().Result
+	if res == nil || res.Subtype != "error_max_turns" && res.TerminalReason != "max_turns" {
+		return "", false
+	}
+	return "turn limit after " + words.Count(turnsAllowed(res), "turn"), true
+}
+
+func outOfBudget(r *Record, _ plan.Item) (string, bool) {
+	res := r.evidence().Result
+	return "budget limit", res != nil && res.Subtype == "error_max_budget_usd"
+}
+
+func metLimit(r *Record, _ plan.Item) (string, bool) {
+	if l := r.evidence().Limit; l != nil {
+		return l.Kind, true
+	}
+	return "", false
+}
+
+func fellSilent(r *Record, _ plan.Item) (string, bool) {
+	return r.EndingDetail, r.Ending == EndSilence && r.evidence().Result == nil
+}
+
+func wasStopped(r *Record, it plan.Item) (string, bool) {
+	detail := "interrupted"
+	if r.reachedStep(it) {
+		detail += " in " + it.Step
+	}
+	return detail, r.Ending == EndStop && r.evidence().Result == nil
+}
+
+func vanished(r *Record, _ plan.Item) (string, bool) {
+	return "its gl process vanished", r.Evidence == nil
+}
+
+// endedBadly disregards the exit status of an agent that we ended: it is our doing.
+func endedBadly(r *Record, _ plan.Item) (string, bool) {
+	bad := r.evidence().failure(r.Ending != "")
+	return bad, bad != ""
+}
+
+func gaveUp(_ *Record, it plan.Item) (string, bool) {
+	return "its agent gave up and marked it failed", plan.Classify(it.Status) == plan.Failed
+}
+
+func needsPerson(_ *Record, it plan.Item) (string, bool) {
+	return "waiting for " + it.WaitingFor, it.WaitingFor != ""
+}
+
+func stepDone(r *Record, it plan.Item) (string, bool) {
+	return r.Before.Step + " done, " + it.Step + " is next", it.Staged && it.Step != r.Before.Step
+}
+
+// taskDone: no file could say that a task is complete, so an agent that ended well has completed it.
+func taskDone(r *Record, _ plan.Item) (detail string, ok bool) {
+	if n := r.evidence().Denials; n > 0 {
+		detail = words.Count(n, "tool call") + " denied"
+	}
+	return detail, r.IsTask() && r.evidence().endedWell(r.Stream)
+}
+
+// leftUnfinished is what remains: the agent ended by itself, and nothing says that the slice is complete.
+func leftUnfinished(r *Record, _ plan.Item) (string, bool) {
+	switch e := r.evidence(); {
+	case e.Result != nil && e.Result.Turns == 0: // with the client's complaint
+		return withReason("ended without a single turn", sentence(e.Result.Text)), true
+	case e.Denials > 0:
+		return fmt.Sprintf("ended without completing, %s denied", words.Count(e.Denials, "tool call")), true
+	}
+	return "ended without completing", true
+}
+
+// Outcomes are all outcomes there are.
+func Outcomes() []Outcome {
+	all := make([]Outcome, len(table))
+	for i := range table {
+		all[i] = table[i].Outcome
+	}
+	return all
+}
+
+// Known says whether the outcome is in the table. The record of another version of gl may have one that isn't.
+func (o Outcome) Known() bool {
+	for i := range table {
+		if table[i].Outcome == o {
+			return true
+		}
+	}
+	return false
+}
+
+// Traits is the outcome's row of the table. One that isn't in it has nothing but its name.
+func (o Outcome) Traits() Traits {
+	for i := range table {
+		if table[i].Outcome == o {
+			return table[i]
+		}
+	}
+	return Traits{Outcome: o, Words: string(o)}
+}
+
+// Text is the outcome with its detail, in a few words: "failed: exit 7", "interrupted in tests".
+func (o Outcome) Text(detail string) string {
+	said := o.Traits().Words
+	if rest, ok := strings.CutPrefix(detail, said); ok {
+		return said + rest
+	}
+	return withReason(said, detail)
+}
+
+// Plan is what the plan needs to know about the outcome.
+func (t Traits) Plan() plan.Outcome {
+	return plan.Outcome{Name: string(t.Outcome), Available: t.Available, Active: t.Active, Success: t.Success}
+}

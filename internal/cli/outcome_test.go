@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"greenlight/internal/attempt"
+)
+
+func ended(o attempt.Outcome, detail string) *attempt.Record {
+	return &attempt.Record{Slice: "S-4", N: 1, Outcome: o, Detail: detail}
+}
+
+func TestEndedText(t *testing.T) {
+	for _, c := range []struct {
+		outcome attempt.Outcome
+		detail  string
+		line    string
+		stopped string
+	}{
+		{attempt.Done, "42 tests", "S-4 complete (42 tests)", "S-4 was done already (42 tests)"},
+		{attempt.Done, "", "S-4 complete", "S-4 was done already"},
+		{attempt.Failed, "exit 7", "S-4 failed (exit 7, gl logs S-4 --system gsd)", "S-4 had ended already: failed: exit 7"},
+		{attempt.Waiting, "waiting for a look", "S-4 is waiting for a look", "S-4 had ended already: waiting for a look"},
+		{attempt.Held, "rate limit", "S-4 held (rate limit)", "S-4 had ended already: held: rate limit"},
+		{attempt.Interrupted, "interrupted", "S-4 interrupted", "S-4 stopped (interrupted)"},
+		{attempt.Interrupted, "interrupted in tests", "S-4 interrupted in tests", "S-4 stopped (interrupted in tests)"},
+	} {
+		rec := ended(c.outcome, c.detail)
+		if got := endedText(rec, " --system gsd"); got != c.line {
+			t.Errorf("line %q, want %q", got, c.line)
+		}
+		if got := stoppedText(rec); got != c.stopped {
+			t.Errorf("gl stop says %q, want %q", got, c.stopped)
+		}
+	}
+}
+
+// Whatever an outcome is called, its line says so once, says why, and names gl logs where that helps.
+func TestEndedTextOfAll(t *testing.T) {
+	for _, o := range attempt.Outcomes() {
+		traits := o.Traits()
+		word := traits.Line
+		if word == "" {
+			word = traits.Words
+		}
+		for _, detail := range []string{"", "because of this", traits.Words + " in tests"} {
+			line := endedText(ended(o, detail), "")
+			if !strings.HasPrefix(line, "S-4 "+word) || strings.Count(line, traits.Words) > 1 || strings.Contains(line, "()") {
+				t.Errorf("%s: %q", o, line)
+			}
+			if why := strings.TrimPrefix(detail, traits.Words); !strings.Contains(line, why) {
+				t.Errorf("%s: %q doesn't say %q", o, line, why)
+			}
+			if strings.Contains(line, "gl logs S-4") != traits.Logs {
+				t.Errorf("%s: %q", o, line)
+			}
+		}
+	}
+}
