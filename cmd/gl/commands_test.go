@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"greenlight/internal/proc"
 )
 
 // commands are the script commands that gl's promises need beyond testscript's own.
@@ -25,7 +27,7 @@ var commands = map[string]func(ts *testscript.TestScript, neg bool, args []strin
 	"unheard": unheard,
 }
 
-// patience is how long a script waits for what must happen: a machine may be slow, a promise isn't about that.
+// patience is how long a script waits for what must happen. A machine may be slow; no promise is about that.
 const patience = 60 * time.Second
 
 // within DURATION command…: runs the command again and again until it succeeds (with "!", until it fails), at the
@@ -101,8 +103,8 @@ func lookPath(ts *testscript.TestScript, name string) string {
 	return ""
 }
 
-// signal SIG FILE: signals the process whose pid the file holds; in a JSON file, the first "pid" in it after the word
-// that may follow ("signal KILL FILE process").
+// signal SIG FILE [KEY]: signals the process whose pid the file holds; in a JSON file, the first "pid" after the key
+// ("signal KILL FILE process"). KILL returns when the process is dead: on a busy machine that takes a while.
 func signalPID(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("usage: signal SIG FILE [KEY]")
@@ -110,18 +112,31 @@ func signalPID(ts *testscript.TestScript, neg bool, args []string) {
 	pid := pidIn(ts, args[1:])
 	sig := map[string]syscall.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM, "INT": syscall.SIGINT,
 		"STOP": syscall.SIGSTOP, "CONT": syscall.SIGCONT, "HUP": syscall.SIGHUP}[args[0]]
+	id, _ := proc.Of(pid) // before the signal, while the pid is surely this process's
 	if err := syscall.Kill(pid, sig); (err != nil) != neg {
 		ts.Fatalf("signal %s to %d: %v", args[0], pid, err)
 	}
+	if sig == syscall.SIGKILL && id.PID != 0 {
+		awaitDeath(ts, id)
+	}
 }
 
-// pidIn is the pid that signal and gone are told with FILE [KEY].
+// awaitDeath waits until the process has ended. A zombie, which its parent has yet to reap, has ended.
+func awaitDeath(ts *testscript.TestScript, id proc.ID) {
+	for deadline := time.Now().Add(patience); !id.Dead(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			ts.Fatalf("process %d is still %v after %s", id.PID, id.State(), patience)
+		}
+	}
+}
+
+// pidIn is the pid that FILE [KEY] names, for signal and gone.
 func pidIn(ts *testscript.TestScript, args []string) int {
 	text := ts.ReadFile(args[0])
 	if len(args) > 1 {
 		_, after, ok := strings.Cut(text, `"`+args[1]+`"`)
 		if !ok {
-			ts.Fatalf("%s says nothing of %s", args[0], args[1])
+			ts.Fatalf("%s has no %q", args[0], args[1])
 		}
 		_, text, _ = strings.Cut(after, `"pid":`)
 	}
@@ -133,31 +148,34 @@ func pidIn(ts *testscript.TestScript, args []string) int {
 // nobody WORD: no process on this machine has the word in its command line or its environment. With $WORK it says that
 // nothing a script started is left; $WORK of quick.txtar is no part of quick_kill.txtar's, which may run beside it.
 func nobody(ts *testscript.TestScript, neg bool, args []string) {
-	all := []string{"axeww", "-o", "pid,command"}
-	if runtime.GOOS == "darwin" {
-		all = []string{"-axEww", "-o", "pid,command"}
-	}
-	word := regexp.MustCompile(regexp.QuoteMeta(args[0]) + `\b`)
-	deadline := time.Now().Add(patience)
-	for {
-		cmd := exec.Command("ps", all...)
-		cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
-		out, err := cmd.Output()
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		left, err := processesWith(args[0])
 		ts.Check(err)
-		var left []string
-		for _, line := range bytes.Split(out, []byte("\n")) {
-			if word.Match(line) {
-				left = append(left, string(line[:min(len(line), 300)]))
-			}
-		}
 		if (len(left) == 0) != neg {
 			return
 		}
 		if time.Now().After(deadline) {
 			ts.Fatalf("processes with %q: %s", args[0], left)
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
+}
+
+// processesWith lists the processes that have the word in their command line or environment, as ps shows them.
+func processesWith(word string) (found []string, err error) {
+	all := []string{"axeww", "-o", "pid,command"}
+	if runtime.GOOS == "darwin" {
+		all = []string{"-axEww", "-o", "pid,command"}
+	}
+	cmd := exec.Command("ps", all...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH")}
+	out, err := cmd.Output()
+	whole := regexp.MustCompile(regexp.QuoteMeta(word) + `\b`)
+	for line := range bytes.Lines(out) {
+		if whole.Match(line) {
+			found = append(found, string(line[:min(len(line), 300)]))
+		}
+	}
+	return found, err
 }
 
 // crlf FILE…: gives the files Windows line endings.

@@ -29,14 +29,19 @@ func run() {
 
 // Every file in testdata/script is one promise of the command line.
 func TestScript(t *testing.T) {
-	all := maps.Clone(commands)
-	maps.Copy(all, runs)
 	testscript.Run(t, testscript.Params{
 		Dir:                filepath.Join("testdata", "script"),
 		Setup:              setup,
-		Cmds:               all,
+		Cmds:               allCommands(),
 		RequireUniqueNames: true,
 	})
+}
+
+// allCommands are the script commands beyond testscript's own. testdata/script/README.md explains them.
+func allCommands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
+	all := maps.Clone(commands)
+	maps.Copy(all, runs)
+	return all
 }
 
 // setup gives each script a directory for what the fake claude leaves, the place of gl for scripts that have their own
@@ -57,5 +62,6 @@ func setup(env *testscript.Env) error {
 	env.Setenv("HOST", host)
 	env.Setenv("FAKE_DIR", calls)
 	env.Values[startedKey{}] = map[string]*background{}
+	env.Defer(func() { dumpFailure(env) })
 	return os.Mkdir(calls, 0o755)
 }

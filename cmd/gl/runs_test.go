@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"greenlight/internal/proc"
 )
 
 // runs are the script commands that start gl and look at what came of it; they join commands.
@@ -103,20 +105,14 @@ func finish(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// gone FILE [KEY]: the process has ended, or ends soon; which one is told as to signal. A zombie, which waits for whoever
-// may reap it, has ended.
+// gone FILE [KEY]: the process has ended, or ends soon. FILE and KEY name it as for signal.
 func gone(ts *testscript.TestScript, _ bool, args []string) {
-	pid := strconv.Itoa(pidIn(ts, args))
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		out, _ := exec.Command("ps", "-o", "stat=", "-p", pid).Output() // an error is how it says that there is none
-		stat := strings.TrimSpace(string(out))
-		if stat == "" || stat[0] == 'Z' {
-			return
-		}
-		if time.Now().After(deadline) {
-			ts.Fatalf("process %s still runs (%s)", pid, stat)
-		}
+	id, err := proc.Of(pidIn(ts, args))
+	if errors.Is(err, fs.ErrNotExist) {
+		return
 	}
+	ts.Check(err)
+	awaitDeath(ts, id)
 }
 
 // is ID KEY=VALUE…: the slice's file in the current directory's project says so. "status=" is for none.
