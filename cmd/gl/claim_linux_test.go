@@ -96,7 +96,7 @@ func readUntil(t *testing.T, master *os.File, text string) string {
 			t.Fatalf("the terminal shows %q, not %q", s, text)
 		}
 		return s
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("the terminal never showed %q", text)
 	}
 	return ""

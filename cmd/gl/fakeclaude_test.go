@@ -226,11 +226,16 @@ func (f *fake) misbehave(part string) int {
 	return 0
 }
 
-// hang waits for a signal, for as long as no script lasts.
-func (f *fake) hang() { time.Sleep(10 * time.Minute) }
+// outlast is longer than any script lasts: who waits for that long for a script or a signal isn't hurried by a busy
+// machine, and still ends some time if nobody ends it.
+const outlast = 20 * time.Minute
 
+// hang waits for a signal.
+func (f *fake) hang() { time.Sleep(outlast) }
+
+// await waits for one of the files in FAKE_DIR.
 func (f *fake) await(files ...string) {
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(outlast); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		for _, name := range files {
 			if _, err := os.Stat(filepath.Join(f.dir, name)); err == nil {
 				return
@@ -242,7 +247,7 @@ func (f *fake) await(files ...string) {
 
 // leaveChild starts a process that stays in the group and holds stdout.
 func (f *fake) leaveChild() {
-	cmd := exec.Command("sleep", "300")
+	cmd := exec.Command("sleep", fmt.Sprint(outlast.Seconds()))
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	check(cmd.Start())
 	f.leave("child", fmt.Sprintln(cmd.Process.Pid))
@@ -318,11 +323,12 @@ func (f *fake) apiError(status int, word, text string) {
 	f.result(object{"is_error": true, "terminal_reason": "api_error", "api_error_status": status, "result": text})
 }
 
-// eventLimit is a subscription's limit, which says when it is over: in two seconds.
+// eventLimit is a subscription's limit, which says when it is over: in two hours. ID.N.reset says so, too.
 func (f *fake) eventLimit() {
-	reset := time.Now().Add(2 * time.Second).Unix()
+	reset := time.Now().Add(2 * time.Hour)
+	f.leave("reset", reset.UTC().Format(time.RFC3339))
 	f.emit(object{"type": "rate_limit_event", "rate_limit_info": object{
-		"status": "rejected", "resetsAt": reset, "rateLimitType": "five_hour", "isUsingOverage": false}})
+		"status": "rejected", "resetsAt": reset.Unix(), "rateLimitType": "five_hour", "isUsingOverage": false}})
 	f.apiError(429, "rate_limit", "You have used up your limit")
 }
 

@@ -15,7 +15,7 @@ import (
 // process starts one that lives until the test ends, and returns its pid.
 func process(t *testing.T) int {
 	t.Helper()
-	cmd := exec.Command("sleep", "60")
+	cmd := exec.Command("sleep", "600")
 	if err := cmd.Start(); err != nil {
 		t.Skip(err)
 	}
@@ -142,7 +142,7 @@ func TestLockStateDoesNotDeadlock(t *testing.T) {
 		_, err := lockState(waiting, state, true)
 		ended <- err
 	}()
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		l, err := tryLock(state+".lock", "1") // as GSD's phase command does with .lock in hand
 		if err == nil {
 			l.release()

@@ -113,7 +113,7 @@ func (f *fixture) placement(tag, script string, args ...string) Placement {
 
 func (f *fixture) until(what string, ok func() bool) {
 	f.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			f.t.Fatalf("never: %s", what)
 		}
@@ -191,11 +191,17 @@ func values(m map[string]int) func(func(int) bool) {
 func TestReuse(t *testing.T) {
 	f := newFixture(t)
 	f.place("a.1", forever)
-	f.place("b.1", "echo the last words of b; sleep 0.2; exit 3") // the kernel can lose what is said at the very end
+	// The kernel can lose what is said at the very end, so b ends when its words are on the screen.
+	f.place("b.1", "echo the last words of b; while [ ! -e "+f.dir+"/go ]; do sleep 0.02; done; exit 3")
 	f.place("c.1", "exit 0")
+	b := f.pane("b.1")
+	f.until("b has spoken", func() bool { return strings.Contains(f.tmux("capture-pane", "-p", "-t", b.ID), "the last words of b") })
+	if err := os.WriteFile(filepath.Join(f.dir, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	f.untilDead("b.1")
 	f.untilDead("c.1")
-	b := f.pane("b.1")
+	b = f.pane("b.1")
 	for range 6 { // panes get smaller, and keep what was said last in view
 		f.place("x.1", forever)
 	}
