@@ -22,8 +22,10 @@ import (
 )
 
 const (
-	endGrace   = 10 * time.Second       // between TERM and KILL
-	pipeGrace  = 500 * time.Millisecond // for output that is still in the pipes when the whole group is gone
+	endGrace   = 10 * time.Second      // between TERM and KILL
+	pipeTick   = 50 * time.Millisecond // output that is still in the pipes when the whole group is gone is over
+	pipeTicks  = 10                    // when nothing came for so many ticks in a row,
+	pipeLimit  = 10 * time.Second      // and at the latest after this
 	giveUpNote = "gl can't write its state, and tries again: "
 )
 
@@ -263,21 +265,32 @@ func (w *Wrapper) waits(ctx context.Context) bool {
 }
 
 // leftovers ends what the agent left running in its process group (a server, say): it would go on writing into the
-// checkout of the next. Then it takes what is still in the pipes; somebody who left the group may hold them open, so
-// not for long.
+// checkout of the next. Then it takes what is still in the pipes.
 func (w *Wrapper) leftovers(ctx context.Context, lines <-chan chunk) {
 	if err := proc.EndGroup(*w.rec.Process, time.Second); err != nil && !errors.Is(err, proc.ErrDead) {
 		w.log.note("note", "what the agent left running can't be ended: "+err.Error())
 	}
-	timeout := time.After(pipeGrace)
-	for lines != nil {
+	takeRest(lines, func(c chunk) { w.take(ctx, c) })
+}
+
+// takeRest takes what is still in the pipes, up to their end, or until nothing more comes: somebody who left the group
+// may hold them open. Silence is counted in ticks rather than measured: on a busy machine the last of a long output can
+// take longer than any fixed grace, and while this process waits for a CPU no tick passes twice.
+func takeRest(lines <-chan chunk, take func(chunk)) {
+	tick := time.NewTicker(pipeTick)
+	defer tick.Stop()
+	limit := time.After(pipeLimit)
+	for silent := 0; lines != nil && silent < pipeTicks; {
 		select {
 		case c, ok := <-lines:
 			if !ok {
 				return
 			}
-			w.take(ctx, c)
-		case <-timeout:
+			take(c)
+			silent = 0
+		case <-tick.C:
+			silent++
+		case <-limit:
 			return
 		}
 	}
