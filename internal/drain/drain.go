@@ -88,7 +88,7 @@ type drain struct {
 	tried        map[string]bool            // named slices that had their turn
 	excluded     map[string]bool            // not to be launched again by this drain
 	failedStarts map[string]int
-	children     int             // wrappers that the runner hasn't reported gone
+	wrappers     map[string]bool // that we started and the runner hasn't reported gone, by token
 	round        bool            // one was launched
 	dueAgain     map[string]bool // slices whose turn in this round isn't over: see attempt.Again
 
@@ -120,7 +120,7 @@ type succession struct {
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d := &drain{
 		Config: cfg, settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
-		excluded: map[string]bool{}, failedStarts: map[string]int{}, dueAgain: map[string]bool{},
+		excluded: map[string]bool{}, failedStarts: map[string]int{}, wrappers: map[string]bool{}, dueAgain: map[string]bool{},
 		recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
 	}
 	if err := cfg.Project.Runs.Prepare(); err != nil {
@@ -295,6 +295,20 @@ func (d *drain) finished() bool {
 	return len(d.candidates(d.plan)) == 0 || d.inDoubt() && d.distrust()
 }
 
+// leaving reports whether a wrapper of ours is still there although its attempt is over.
+func (d *drain) leaving() bool {
+	open := make(map[string]bool, len(d.open))
+	for _, rec := range d.open {
+		open[rec.Token] = true
+	}
+	for token := range d.wrappers {
+		if !open[token] {
+			return true
+		}
+	}
+	return false
+}
+
 // finish waits for the wrappers to be through with STATE.md, and leaves it and the rest tidy.
 func (d *drain) finish(ctx context.Context) {
 	for _, rec := range d.open {
@@ -303,12 +317,12 @@ func (d *drain) finish(ctx context.Context) {
 	open := d.res.Open
 	sort.Slice(open, func(i, j int) bool { return plan.NaturalLess(open[i].Slice, open[j].Slice) })
 	timeout := time.After(reapLimit)
-	for d.children > len(d.open) {
+	for d.leaving() {
 		select {
-		case <-d.Runner.Exits():
-			d.children--
+		case e := <-d.Runner.Exits():
+			delete(d.wrappers, e.Token)
 		case <-timeout:
-			d.children = 0
+			clear(d.wrappers)
 		}
 	}
 	if d.plan == nil {

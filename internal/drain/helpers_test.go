@@ -44,13 +44,38 @@ func check(t testing.TB, err error) {
 	}
 }
 
+// patience is how long a test waits for what must happen. A busy machine takes its time; only a bug takes this long.
+const patience = 4 * time.Minute
+
 func until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("no sign of it in two minutes: %s", what)
+			t.Fatalf("no sign of it in %v: %s", patience, what)
 		}
 	}
+}
+
+// run runs the drain to its end. It fails the test where nothing is launched and nothing ends for too long: how long
+// the whole takes depends on the machine.
+func run(t testing.TB, cfg drain.Config) *drain.Result {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	stuck := time.AfterFunc(patience, func() { cancel(fmt.Errorf("nothing has happened for %v", patience)) })
+	defer stuck.Stop()
+	report := cfg.Report
+	cfg.Report = func(r drain.Report) {
+		if len(r.Launched)+len(r.Ended)+len(r.Adopted) > 0 {
+			stuck.Reset(patience)
+		}
+		report(r)
+	}
+	res, err := drain.Run(ctx, cfg)
+	if err != nil {
+		t.Fatalf("%v (%v)\n%s", err, context.Cause(ctx), scene(cfg.Project))
+	}
+	return res
 }
 
 // A graph is what the slices of a project need: only ones that stand before them in ids.
@@ -80,10 +105,14 @@ func randomGraph(random *rand.Rand, n int) graph {
 	return g
 }
 
-// write makes a project of the graph; every third slice is in GRAPH.json only.
+// write makes a project of the graph in a directory of its own; every third slice is in GRAPH.json only.
 func (g graph) write(t testing.TB, config string) *project.Project {
 	t.Helper()
-	root := t.TempDir()
+	return g.writeTo(t, t.TempDir(), config)
+}
+
+func (g graph) writeTo(t testing.TB, root, config string) *project.Project {
+	t.Helper()
 	dir := filepath.Join(root, ".greenlight")
 	check(t, os.MkdirAll(filepath.Join(dir, "slices"), 0o755))
 	entries := map[string]any{}

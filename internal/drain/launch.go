@@ -114,7 +114,7 @@ func (d *drain) launch(ctx context.Context, r *Report) error {
 			continue
 		}
 		if d.Runner.Exits() != nil {
-			d.children++
+			d.wrappers[rec.Token] = true
 		}
 		d.Trace("launched %s, attempt %d: %q", rec.Slice, rec.N, rec.Argv)
 		r.Launched = append(r.Launched, rec)
@@ -173,6 +173,7 @@ func (d *drain) failedStart(ctx context.Context, rec *attempt.Record, r *Report,
 	if err := d.settler.GiveBack(ctx, rec); err != nil {
 		why += "; its claim can't be given back: " + err.Error()
 	}
+	delete(d.wrappers, rec.Token)
 	delete(d.tried, rec.Slice)
 	d.failedStarts[rec.Slice]++
 	if d.failedStarts[rec.Slice] >= startTries {

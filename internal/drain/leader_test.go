@@ -82,8 +82,7 @@ func TestDrainAdopts(t *testing.T) {
 			adopted[rec.Slice] = true
 		}
 	}
-	res, err := drain.Run(t.Context(), cfg)
-	check(t, err)
+	res := run(t, cfg)
 	if len(adopted) != 2 || res.Plan.Done != 3 || !slices.Equal(res.Plan.Stalled, []string{"a"}) {
 		t.Errorf("adopted %v, done %d, stalled %v", adopted, res.Plan.Done, res.Plan.Stalled)
 	}
@@ -101,8 +100,7 @@ func TestDrainMisfires(t *testing.T) {
 	cfg.Job.Dir = filepath.Join(pr.Root, "not", "there")
 	var warnings []string
 	cfg.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
-	res, err := drain.Run(t.Context(), cfg)
-	check(t, err)
+	res := run(t, cfg)
 	if len(warnings) != 3 || len(res.Ended) != 0 || res.Plan.State("a").Class != plan.Available || res.Plan.State("a").Session != "" {
 		t.Errorf("%q, %d ended, %+v", warnings, len(res.Ended), res.Plan.State("a").Item)
 	}
@@ -112,26 +110,47 @@ func TestDrainMisfires(t *testing.T) {
 	checkTidy(t, pr)
 }
 
-// An agent whose directory of runs is cleaned away is not launched again, and its outcome counts.
+// An agent whose directory of runs is cleaned away is not launched again, and its outcome counts, also where the drain
+// has only just launched it and doesn't know yet that it started.
 func TestDrainAfterClean(t *testing.T) {
-	pr := graph{ids: []string{"a", "b"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
-	cfg := config(t, pr, "rehearsal:min=400ms,max=500ms", 2)
-	cfg.Interval = 50 * time.Millisecond
-	launched := map[string]int{}
-	cleaned := false
-	cfg.Report = func(r drain.Report) {
-		for _, rec := range r.Launched {
-			launched[rec.Slice]++
-		}
-		live, _, _ := pr.Runs.Live()
-		if !cleaned && len(live) > 0 && live[0].Phase == plan.Started {
-			check(t, os.RemoveAll(pr.Runs.Dir()))
-			cleaned = true
-		}
-	}
-	res, err := drain.Run(t.Context(), cfg)
-	check(t, err)
-	if !cleaned || res.Plan.Done != 2 || fmt.Sprint(launched) != "map[a:1 b:1]" {
-		t.Errorf("cleaned %v, done %d, launched %v", cleaned, res.Plan.Done, launched)
+	for name, early := range map[string]bool{"just launched": true, "known to run": false} {
+		t.Run(name, func(t *testing.T) {
+			n := newNight(t, 0, 2)
+			n.graph = graph{ids: []string{"a", "b"}, deps: map[string][]string{"b": {"a"}}}
+			n.script(`while ! test -e "$GREENLIGHT_ROOT/go" && test -d "$GREENLIGHT_ROOT"; do sleep 0.01; done`)
+			n.Project = n.graph.writeTo(t, n.Root, agentConfig)
+			cfg := config(t, n.Project, "traced", 2)
+			cfg.Interval = 50 * time.Millisecond
+			launched, reports := map[string]int{}, 0 // reports since the agent started
+			started := func() bool {
+				live, _, err := n.Runs.Live()
+				return err == nil && len(live) == 1 && live[0].Phase == plan.Started
+			}
+			clean := func() {
+				check(t, os.RemoveAll(n.Runs.Dir()))
+				check(t, os.WriteFile(filepath.Join(n.Root, "go"), nil, 0o644))
+			}
+			cfg.Report = func(r drain.Report) {
+				for _, rec := range r.Launched {
+					launched[rec.Slice]++
+				}
+				switch {
+				case launched["b"] > 0 || reports < 0:
+				case early && len(r.Launched) > 0: // the drain waits for this call, and looks again after it
+					until(t, "the agent has started", started)
+					clean()
+					reports = -1
+				case !early && started():
+					if reports++; reports == 3 { // each comes after a look at the records
+						clean()
+						reports = -1
+					}
+				}
+			}
+			res := run(t, cfg)
+			if reports != -1 || res.Plan.Done != 2 || fmt.Sprint(launched) != "map[a:1 b:1]" {
+				t.Errorf("cleaned %v, done %d, launched %v", reports == -1, res.Plan.Done, launched)
+			}
+		})
 	}
 }

@@ -108,7 +108,10 @@ func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 	switch {
 	case d.recoveryOf(was).running:
 	case was.Phase == plan.Claimed:
-		delete(d.open, was.Name())
+		// As we know it: its wrapper may have started it since. Then it settles the attempt, record or no record.
+		if !d.wrappers[was.Token] {
+			delete(d.open, was.Name())
+		}
 	case was.State() == proc.Dead:
 		d.recover(ctx, was, r)
 	}

@@ -24,7 +24,7 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 		case <-d.watch.news:
 			return false, nil
 		case e := <-d.Runner.Exits():
-			d.children--
+			delete(d.wrappers, e.Token)
 			if d.exited(ctx, e) {
 				return false, nil
 			}

@@ -189,7 +189,7 @@ func promiseLate(t *testing.T, s *site, r runner.Runner) {
 		if e.Slice != "S-1" || e.N != 1 || e.Token != rec.Token {
 			t.Errorf("exit of %s.%d", e.Slice, e.N)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(patience):
 		t.Error("nobody tells that the wrapper is gone")
 	}
 	if s.read("begun") != "" || s.status("S-1") != "pending" || s.Runs.IsOpen("S-1.1") {

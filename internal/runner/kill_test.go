@@ -69,7 +69,7 @@ func (g *glProcess) finish(t *testing.T, code int) string {
 	t.Helper()
 	select {
 	case <-g.done:
-	case <-time.After(2 * time.Minute):
+	case <-time.After(patience):
 		g.Process.Kill()
 		<-g.done
 		t.Fatalf("gl didn't end:\n%s", g.out.String())

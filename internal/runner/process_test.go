@@ -28,7 +28,7 @@ func exit(t *testing.T, p *Process) Exit {
 	select {
 	case e := <-p.Exits():
 		return e
-	case <-time.After(time.Minute):
+	case <-time.After(4 * time.Minute):
 		t.Fatal("no word of the wrapper's end")
 		return Exit{}
 	}
@@ -65,7 +65,7 @@ func TestProcess(t *testing.T) {
 
 // A wrapper is no part of gl's session and group, so that what ends gl doesn't end it.
 func TestProcessHasItsOwnSession(t *testing.T) {
-	p := NewProcess(program(t, "exec sleep 60"), t.TempDir(), os.Environ(), nil, 1)
+	p := NewProcess(program(t, "exec sleep 600"), t.TempDir(), os.Environ(), nil, 1)
 	if err := p.Start(&attempt.Record{Slice: "S-1", N: 1}); err != nil {
 		t.Fatal(err)
 	}
