@@ -1,7 +1,6 @@
 package drain_test
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -90,12 +89,7 @@ func TestDrainUnusableRecord(t *testing.T) {
 				check(t, os.WriteFile(path, test.data(&c), 0o644))
 				check(t, os.Remove(filepath.Join(pr.Runs.LiveDir(), "a.1.json")))
 			})
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			res, err := drain.Run(ctx, cfg)
-			if err != nil {
-				t.Fatalf("%v after %d tries to settle it\n%s", err, *n, scene(pr))
-			}
+			res := run(t, cfg)
 			if *n > 0 || len(warnings) != 1 || !strings.Contains(warnings[0], path) || !strings.Contains(warnings[0], "gl doctor") {
 				t.Errorf("%d tries to settle it, warnings %q", *n, warnings)
 			}
@@ -139,10 +133,7 @@ func TestDrainRecoversInTheEnd(t *testing.T) {
 			}
 		}
 	}(cfg.Report)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	res, err := drain.Run(ctx, cfg)
-	check(t, err)
+	res := run(t, cfg)
 	if n != 2 || len(res.Ended) != 1 || res.Ended[0].Outcome != attempt.Crashed {
 		t.Errorf("%d tries, ended %v", n, res.Ended)
 	}
@@ -163,11 +154,8 @@ func TestDrainStuckAttempt(t *testing.T) {
 	})
 	var warnings []string
 	cfg.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	began := time.Now()
-	res, err := drain.Run(ctx, cfg)
-	check(t, err)
+	res := run(t, cfg)
 	if took := time.Since(began); *n != 3 || took < 3*time.Second {
 		t.Errorf("%d tries in %s", *n, took)
 	}
