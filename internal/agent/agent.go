@@ -61,12 +61,29 @@ const (
 // elements, so that Linux allows it 128 KB.
 func (a Agent) Command(j Job) []string { return a.argv(j) }
 
+// BuiltIn are the names of the built-in agents, in the order in which help lists them.
+func BuiltIn() []string {
+	var names []string
+	for _, a := range table(Config{}) {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// Usage are the built-in agents as help lists them: the rehearsal takes a SPEC.
+func Usage() []string {
+	names := BuiltIn()
+	for i, name := range names {
+		if name == rehearsalName {
+			names[i] += ":SPEC"
+		}
+	}
+	return names
+}
+
 // Names are the agents that Find knows, sorted: the built-in ones and the custom ones.
 func Names(custom map[string][]string) []string {
-	known := []string{claudeName, rehearsalName}
-	for _, a := range others() {
-		known = append(known, a.Name)
-	}
+	known := BuiltIn()
 	for n := range custom {
 		if !slices.Contains(known, n) {
 			known = append(known, n)
@@ -76,9 +93,9 @@ func Names(custom map[string][]string) []string {
 	return known
 }
 
-// Find returns the agent called name: "claude", "codex", "gemini", "opencode", "cursor-agent", "rehearsal",
-// "rehearsal:SPEC", or a custom one. A custom agent may take any place but the rehearsal's, which promises to cost
-// nothing. SPEC isn't looked into: rehearsal.ParseSpec checks it. The error names the agents there are.
+// Find returns the agent called name: a built-in one, "rehearsal:SPEC", or a custom one. A custom agent may take any
+// place but the rehearsal's, which promises to cost nothing. SPEC isn't looked into: rehearsal.ParseSpec checks it. The
+// error names the agents there are.
 func Find(name string, cfg Config) (Agent, error) {
 	if name == rehearsalName || strings.HasPrefix(name, rehearsalName+":") {
 		return rehearsal(name, cfg), nil
@@ -86,11 +103,10 @@ func Find(name string, cfg Config) (Agent, error) {
 	if command, ok := cfg.Custom[name]; ok {
 		return custom(name, command)
 	}
-	if name == claudeName {
-		return claude(cfg), nil
-	}
-	if a, ok := other(name); ok && a.Name == name {
-		return a, nil
+	for _, a := range table(cfg) {
+		if a.Name == name {
+			return a, nil
+		}
 	}
 	known := Names(cfg.Custom)
 	hint := ""
@@ -145,7 +161,7 @@ func custom(name string, command []string) (Agent, error) {
 	}
 	command = slices.Clone(command)
 	a := Agent{Name: name, Program: command[0], Stream: StreamAuto, Prompts: SlashCommand}
-	if known, ok := other(command[0]); ok {
+	if known, ok := inWords(command[0]); ok {
 		a.Stream, a.Install, a.Login = known.Stream, known.Install, known.Login
 	}
 	if slices.ContainsFunc(command[1:], func(w string) bool { return strings.Contains(w, "{instructions}") }) {

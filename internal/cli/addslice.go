@@ -10,7 +10,6 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
-	"greenlight/internal/project"
 	"greenlight/internal/slice"
 	"greenlight/internal/tracker"
 )
@@ -86,8 +85,8 @@ func runAdd(ctx context.Context, app *cmdutil.App, o addOptions) error {
 	if len(used[added.ID]) > 0 {
 		app.IO.Message("warning: a slice %s was attempted before and may count as stalled: gl why %s", added.ID, added.ID)
 	}
-	if lost := o.homeless(pr, added); len(lost) > 0 {
-		app.IO.Message("warning: the table of a legacy project has no place for %s: gl migrate makes slice files", strings.Join(lost, ", "))
+	if len(added.Lost) > 0 {
+		app.IO.Message("warning: the table of a legacy project has no place for --%s: gl migrate makes slice files", strings.Join(added.Lost, ", --"))
 	}
 	app.IO.Message("%s", addedText(o, added))
 	if o.json {
@@ -126,27 +125,6 @@ func (o *addOptions) check() error {
 		return cmdutil.Usage("--id: %w", err)
 	}
 	return nil
-}
-
-// homeless are the flags whose values weren't written anywhere: a row has no place for them, an entry for some.
-func (o *addOptions) homeless(pr *project.Project, added *slice.AddedSlice) []string {
-	if pr.Slices.Format() != "legacy" {
-		return nil
-	}
-	var lost []string
-	for _, f := range []struct {
-		flag    string
-		given   bool
-		inGraph bool
-	}{
-		{"--milestone", o.Milestone != "", true}, {"--contracts", len(o.Contracts) > 0, true},
-		{"--what", o.What != "", true}, {"--why", o.Why != "", false},
-	} {
-		if f.given && !(f.inGraph && added.Graph) {
-			lost = append(lost, f.flag)
-		}
-	}
-	return lost
 }
 
 // addError makes what the person gave wrong a usage error.

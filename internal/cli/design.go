@@ -45,7 +45,7 @@ func talkInProject(ctx context.Context, app *cmdutil.App, name, words string) er
 	if err != nil {
 		return err
 	}
-	if !app.Inside() && (t.pr == nil || t.pr.Tracker.Format() == project.NoFormat) {
+	if !app.Inside() && (t.pr == nil || t.pr.Stateless()) {
 		return fmt.Errorf("%s: %w", t.root, project.ErrNoProject)
 	}
 	return startTalk(ctx, app, t)

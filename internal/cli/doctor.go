@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
+	"greenlight/internal/tracker"
 	"greenlight/internal/words"
 )
 
@@ -107,7 +109,7 @@ func runDoctor(ctx context.Context, app *cmdutil.App, fix, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	doc.Format = pr.Tracker.Format()
+	doc.Format = pr.Tracker.Traits().Format
 	for _, c := range checks() {
 		busy.Step("checking: " + c.name)
 		for _, f := range c.run(x) {
@@ -133,7 +135,11 @@ func fixAll(ctx context.Context, app *cmdutil.App, pr *project.Project) []string
 	var all []string
 	for _, f := range fixes() {
 		did, err := f(ctx, pr)
-		all = append(all, did...)
+		for _, text := range did {
+			if !slices.Contains(all, text) {
+				all = append(all, text)
+			}
+		}
 		if err != nil { // the others are no worse for it
 			app.IO.Message("warning: %v", err)
 		}
@@ -156,7 +162,7 @@ func tally(all []finding) (errs, warnings, notes int) {
 }
 
 // tell prints the findings, the worst first.
-func tell(app *cmdutil.App, doc *doctorDoc, slices int) {
+func tell(app *cmdutil.App, doc *doctorDoc, states int) {
 	for _, did := range doc.Fixed {
 		app.IO.Printf("fixed: %s\n", sanitize.Text(did))
 	}
@@ -175,7 +181,7 @@ func tell(app *cmdutil.App, doc *doctorDoc, slices int) {
 	sum := words.Count(doc.Errors, "error") + ", " + words.Count(doc.Warnings, "warning") + ", " + words.Count(doc.Notes, "note")
 	switch {
 	case len(doc.Findings) == 0:
-		app.IO.Printf("No faults found in %s\n", words.Count(slices, "slice"))
+		app.IO.Printf("No faults found in %s\n", words.Count(states, "slice"))
 	case mendable > 0:
 		app.IO.Printf("%s; %s mends %d\n", sum, fixCommand, mendable)
 	default:
@@ -206,12 +212,13 @@ type exam struct {
 	live  []*attempt.Record
 	bad   []*attempt.BadRecord
 	index map[string][]attempt.Entry
+	told  []tracker.Complaint // by the tracker
 
 	conflicts map[string]int // line of the first mark of a merge conflict, by path relative to the root
 }
 
 func newExam(ctx context.Context, app *cmdutil.App, pr *project.Project) (*exam, error) {
-	x := &exam{ctx: ctx, app: app, pr: pr, now: time.Now()}
+	x := &exam{ctx: ctx, app: app, pr: pr, now: time.Now(), told: pr.Tracker.Check()}
 	var errs [4]error
 	x.p, errs[0] = pr.Plan(x.now, pr.Options())
 	x.live, x.bad, errs[1] = pr.Runs.Live()

@@ -41,8 +41,8 @@ func checks() []check {
 		{"attempts", checkAttempts},
 		{"records", checkRecords},
 		{"leftovers", checkLeftovers},
-		{"state-md", checkView},
-		{"project-state", checkProjectState},
+		{"state-md", func(x *exam) []finding { return x.beyondConflicts(x.complaints("state-md")) }},
+		{"project-state", func(x *exam) []finding { return x.beyondConflicts(x.complaints("project-state")) }},
 		{"config", checkConfig},
 		{"agent", checkAgent},
 		{"installed", checkInstalled},
@@ -59,31 +59,49 @@ const (
 	configPath  = ".greenlight/config.json"
 )
 
-func checkFormat(x *exam) []finding {
-	if x.pr.Tracker.Format() != "legacy" {
-		return nil
+func checkFormat(x *exam) []finding { return x.complaints("format") }
+
+// complaints are what the tracker has to say that belongs to a check.
+func (x *exam) complaints(check string) []finding {
+	var all []finding
+	for _, c := range x.told {
+		if c.Check == check {
+			all = append(all, complaint(c))
+		}
 	}
-	return []finding{found(isNote, statePath, "the whole state is in this one file, which sessions can't share safely",
-		"gl migrate --dry-run, then gl migrate")}
+	return all
+}
+
+// beyondConflicts leaves out what is to be expected of a file with a merge conflict.
+func (x *exam) beyondConflicts(all []finding) []finding {
+	return slices.DeleteFunc(all, func(f finding) bool { return f.Path != nil && x.conflicts[*f.Path] > 0 })
+}
+
+// complaint is what a tracker has to say, as a finding.
+func complaint(c tracker.Complaint) finding {
+	severity := map[tracker.Severity]string{tracker.Broken: isError, tracker.Wrong: isWarning, tracker.Note: isNote}[c.Severity]
+	f := found(severity, c.Path, c.Message, c.Help)
+	if c.Fixable {
+		f = fixable(c.Path, c.Message)
+	}
+	if c.Item != "" {
+		f = f.of(c.Item)
+	}
+	return f
 }
 
 // checkSystems has each of the systems that the project uses look at its own files.
 func checkSystems(x *exam) []finding {
-	var all []finding
+	all := x.complaints("")
 	for _, view := range x.pr.Views() {
-		if view != x.pr {
-			all = append(all, otherPlan(view, x.now)...)
-		}
-		checker, ok := view.Tracker.(tracker.Checker)
-		if !ok {
+		if view == x.pr {
 			continue
 		}
-		for _, c := range checker.Check() {
-			severity := isWarning
-			if c.Error {
-				severity = isError
+		all = append(all, otherPlan(view, x.now)...)
+		for _, c := range view.Tracker.Check() {
+			if c.Check == "" {
+				all = append(all, complaint(c))
 			}
-			all = append(all, found(severity, c.Path, c.Message, c.Help))
 		}
 	}
 	return all
@@ -147,7 +165,7 @@ func checkConflicts(x *exam) []finding {
 	var all []finding
 	for path, line := range x.conflicts {
 		help := "edit " + path + ": keep one side of the conflict, or join them"
-		if path == statePath && x.pr.Tracker.Format() != "legacy" {
+		if path == x.pr.Tracker.Traits().View {
 			help = "gl state render"
 		}
 		all = append(all, found(isError, path, fmt.Sprintf("merge conflict in line %d", line), help))
@@ -177,10 +195,7 @@ func checkSlices(x *exam) []finding {
 
 // checkGraph looks at the dependencies as they came out of graph and files.
 func checkGraph(x *exam) []finding {
-	var all []finding
-	if why := x.p.Snapshot.Unsure; why != "" && x.pr.Slices != nil && x.conflicts[graphPath] == 0 {
-		all = append(all, found(isError, graphPath, why+"; nothing is launched where slices name no deps themselves", "edit "+graphPath))
-	}
+	all := x.beyondConflicts(x.complaints("graph"))
 	for _, c := range x.p.Cycles {
 		all = append(all, found(isError, "", "dependency cycle: "+strings.Join(append(slices.Clone(c), c[0]), " → "),
 			x.depsHelp(c[len(c)-1])).of(c[0]))
@@ -348,11 +363,7 @@ func checkLeftovers(x *exam) []finding {
 			all = append(all, fixable(filepath.ToSlash(rel), words.Count(len(temps), "temporary file")+" of processes that died"))
 		}
 	}
-	if x.pr.Slices != nil {
-		for _, path := range x.pr.Slices.Unfinished() {
-			all = append(all, fixable(path, "a migration was interrupted, or runs just now"))
-		}
-	}
+	all = append(all, x.complaints("leftovers")...)
 	if env := deadEnvs(x.pr.Runs); len(env) > 0 {
 		all = append(all, fixable(".greenlight/runs/env", words.Count(len(env), "environment")+
 			" of attempts that are over, with whatever secrets are in them"))

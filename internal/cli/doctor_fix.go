@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"greenlight/internal/drain"
@@ -15,17 +14,16 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/project"
-	"greenlight/internal/slice"
 	"greenlight/internal/statedir"
-	"greenlight/internal/tracker"
 )
 
 // A fix mends one thing and says what it did, a line each; nothing where nothing was to be done.
 type fix func(context.Context, *project.Project) ([]string, error)
 
-// fixes are all that gl doctor --fix does. The first must come first: whoever takes the lock sweeps silently.
+// fixes are all that gl doctor --fix does. The first must come first: whoever takes the lock sweeps silently. The state
+// comes again at the end: what was settled in between changes its view.
 func fixes() []fix {
-	return []fix{fixTemps, fixMigration, fixIgnores, fixLeftovers, fixAttempts, fixEnvs, fixView}
+	return []fix{fixTemps, fixIgnores, fixState, fixLeftovers, fixAttempts, fixEnvs, fixState}
 }
 
 func fixTemps(_ context.Context, pr *project.Project) ([]string, error) {
@@ -51,38 +49,19 @@ func relative(root, path string) string {
 	return path
 }
 
-// fixMigration has the tracker complete or clear away a migration that was interrupted.
-func fixMigration(ctx context.Context, pr *project.Project) ([]string, error) {
-	if pr.Slices == nil {
-		return nil, nil
-	}
-	left := pr.Slices.Unfinished()
-	if len(left) == 0 {
-		return nil, nil
-	}
-	err := pr.Tracker.Do(ctx, func(tracker.Tx) error { return nil })
-	var did []string
-	for _, path := range left {
-		if !slices.Contains(pr.Slices.Unfinished(), path) {
-			did = append(did, "completed or cleared away the interrupted migration of "+path)
-		}
-	}
-	return did, err
+// fixState has the tracker fix its own files.
+func fixState(ctx context.Context, pr *project.Project) ([]string, error) {
+	return pr.Tracker.Repair(ctx)
 }
 
 func fixIgnores(ctx context.Context, pr *project.Project) ([]string, error) {
 	path := statedir.Path(pr.Root, ".gitignore")
-	left, err := git.Unignored(ctx, pr.Root, slice.Ignored()...)
+	left, err := git.Unignored(ctx, pr.Root, statedir.Ignored()...)
 	if err != nil || len(left) == 0 || !exists(statedir.Path(pr.Root)) {
 		return nil, nil // no repository, or nothing to do there
 	}
 	there := exists(path)
-	var added []string
-	if pr.Slices != nil {
-		added, err = pr.Slices.AddIgnores(ctx)
-	} else {
-		err = statedir.WriteIgnore(pr.Root)
-	}
+	added, err := statedir.AddIgnores(ctx, pr.Root)
 	if len(added) > 0 || !there && exists(path) {
 		return []string{"wrote .greenlight/.gitignore"}, err
 	}
@@ -142,21 +121,4 @@ func fixEnvs(_ context.Context, pr *project.Project) ([]string, error) {
 		}
 	}
 	return did, errors.Join(errs...)
-}
-
-func fixView(ctx context.Context, pr *project.Project) ([]string, error) {
-	if pr.Slices == nil {
-		return nil, nil
-	}
-	stale, byHand, err := pr.Slices.CheckView()
-	if err != nil || !stale {
-		return nil, err
-	}
-	if err := pr.Tracker.Refresh(ctx); err != nil {
-		return nil, err
-	}
-	if byHand {
-		return []string{"regenerated .greenlight/STATE.md, having saved the one written by hand as a backup"}, nil
-	}
-	return []string{"regenerated .greenlight/STATE.md"}, nil
 }

@@ -19,7 +19,6 @@ import (
 	"greenlight/internal/jsonedit"
 	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
-	"greenlight/internal/slice"
 	"greenlight/internal/statedir"
 	"greenlight/internal/suggest"
 	"greenlight/internal/tmux"
@@ -190,7 +189,7 @@ func checkGit(x *exam) []finding {
 	if !exists(statedir.Path(root)) { // a sibling's project: it comes with its .gitignore
 		return nil
 	}
-	left, err := git.Unignored(x.ctx, root, slice.Ignored()...)
+	left, err := git.Unignored(x.ctx, root, statedir.Ignored()...)
 	switch {
 	case errors.Is(err, git.ErrNone), errors.Is(err, git.ErrMissing):
 		return nil
@@ -198,7 +197,7 @@ func checkGit(x *exam) []finding {
 		return []finding{found(isNote, "", oneLineError(err).Error(), "")}
 	}
 	var all []finding
-	if len(left) > 0 && x.pr.Slices != nil { // beside another system's state the directory comes with its .gitignore
+	if len(left) > 0 {
 		all = append(all, fixable(".greenlight/.gitignore", "git doesn't ignore "+strings.Join(left, ", ")))
 	}
 	own := []string{".greenlight/runs", ".greenlight/.lock"}
@@ -227,21 +226,25 @@ func moreAre(n int) string {
 
 // checkMerges suggests what keeps merges from conflicting in a file that is generated.
 func checkMerges(x *exam) []finding {
-	tracked, err := git.Tracked(x.ctx, x.pr.Root, statePath)
-	if err != nil || len(tracked) == 0 || x.pr.Tracker.Format() == "legacy" {
+	view := x.pr.Tracker.Traits().View
+	if view == "" {
 		return nil
 	}
-	driver, err := git.Attribute(x.ctx, x.pr.Root, "merge", statePath)
+	tracked, err := git.Tracked(x.ctx, x.pr.Root, view)
+	if err != nil || len(tracked) == 0 {
+		return nil
+	}
+	driver, err := git.Attribute(x.ctx, x.pr.Root, "merge", view)
 	if err != nil {
 		return nil
 	}
 	const enable = "git config merge.ours.driver true"
 	if driver == "unspecified" {
-		return []finding{found(isNote, statePath, "is generated, and will conflict whenever branches are merged",
-			"echo '"+statePath+" merge=ours' >> .gitattributes && "+enable+" (gl state render afterwards)")}
+		return []finding{found(isNote, view, "is generated, and will conflict whenever branches are merged",
+			"echo '"+view+" merge=ours' >> .gitattributes && "+enable+" (gl state render afterwards)")}
 	}
 	if set, err := git.Config(x.ctx, x.pr.Root, "merge.ours.driver"); driver == "ours" && err == nil && set == "" {
-		return []finding{found(isNote, statePath, "is to be merged by the driver ours, which this clone doesn't know", enable)}
+		return []finding{found(isNote, view, "is to be merged by the driver ours, which this clone doesn't know", enable)}
 	}
 	return nil
 }

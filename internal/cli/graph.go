@@ -98,8 +98,8 @@ func runGraph(app *cmdutil.App, o graphOptions) error {
 		}
 		ascii := o.ascii || !o.asciiSet && !isUTF8(app)
 		app.IO.Printf("%s", g.Text(graphview.Style{ASCII: ascii, Width: app.IO.Width(), Paint: func(state, mark string) string { return app.IO.Paint(stateColor(state), mark) }}))
-		if t, ok := pr.Tracker.(tracker.Waved); ok {
-			printWaves(app, t.Waves())
+		if c, err := pr.Tracker.Load(); err == nil {
+			printWaves(app, c.Waves)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,6 @@ import (
 	"greenlight/internal/plugin"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
-	"greenlight/internal/slice"
 	"greenlight/internal/statedir"
 )
 
@@ -168,8 +168,16 @@ func guardState(app *cmdutil.App, call guard.Call, cwd, path string) error {
 	if err == nil && before == nil {
 		before = []byte{}
 	}
-	format, err := slice.Detect(root)
-	return guard.State(call, rel, before, err == nil && format != "legacy")
+	return guard.State(call, rel, before, guarded(root))
+}
+
+// guarded says whether agents must change the state of the project at root by gl alone.
+func guarded(root string) bool {
+	pr, err := project.Open(root)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(pr.Views(), func(v *project.Project) bool { return v.Tracker.Traits().Guarded })
 }
 
 // guardTests looks at tests of the project.
@@ -256,7 +264,7 @@ func hookStart(app *cmdutil.App, in *hookInput) error {
 	if err != nil {
 		return nil
 	}
-	if pr.Slices != nil {
+	if pr.Tracker.Traits().Managed {
 		app.IO.Printf("Greenlight keeps this project's state, changed through gl alone: %d/%d done.\n", p.Done, p.Total)
 	} else {
 		app.IO.Printf("This project keeps its state by %s, and gl builds its %ss: %d/%d done.\n", pr.System().Name, p.Snapshot.Noun, p.Done, p.Total)
@@ -276,7 +284,7 @@ func hookOwn(app *cmdutil.App, pr *project.Project) {
 	}
 	switch {
 	case app.Getenv("GL_SLICE") == "":
-	case pr.Slices != nil:
+	case pr.Tracker.Traits().Managed:
 		claim = " and holds its claim: gl state show " + id
 	default:
 		claim = " and holds its claim: gl why " + id
@@ -322,7 +330,7 @@ func hookStop(app *cmdutil.App, in *hookInput) error {
 		return nil
 	}
 	pr := hookProject(app, in.Cwd)
-	if pr == nil || pr.Slices == nil { // other systems have no claims
+	if pr == nil || !pr.Tracker.Traits().Managed { // other systems have no claims
 		return nil
 	}
 	for _, st := range held(app, pr, in) {

@@ -100,8 +100,8 @@ func factText(t talk, facts []keyValue) string {
 // facts is what gl knows of a place: the state, the documents, the code and git. pr is nil where there is no project.
 func facts(ctx context.Context, app *cmdutil.App, root string, pr *project.Project) []keyValue {
 	lines := []keyValue{{"root", root}, {"project", "none: gl init begins one"}}
-	if pr != nil && pr.Tracker.Format() != project.NoFormat {
-		lines[1].value = pr.Tracker.Format()
+	if pr != nil && !pr.Stateless() {
+		lines[1].value = pr.Tracker.Traits().Format
 		lines = append(lines, planFacts(pr)...)
 	}
 	lines = append(lines,

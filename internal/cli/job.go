@@ -21,7 +21,6 @@ import (
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/runner"
 	"greenlight/internal/tmux"
-	"greenlight/internal/tracker"
 )
 
 // A job is one gl slice, or the task of gl quick and its like: its flags and the config brought together.
@@ -67,7 +66,7 @@ func newJob(app *cmdutil.App, pr *project.Project, o sliceOptions, name string) 
 	if j.agent.Prompts != agent.MethodText {
 		return j, nil
 	}
-	if pr.Slices == nil && name == "slice" { // our method would be told to work on another system's state
+	if !pr.Tracker.Traits().Managed && name == "slice" { // our method would be told to work on another system's state
 		return nil, fmt.Errorf("%s has no slash commands, and %s projects are built with theirs: use --agent claude, or a command line with {prompt} in parallel.agents",
 			j.agent.Name, pr.System().Name)
 	}
@@ -81,12 +80,7 @@ func (j *job) parallel() bool {
 }
 
 // oneByOne says why the items of this format are better not built side by side; "" where they may be.
-func (j *job) oneByOne() string {
-	if t, ok := j.pr.Tracker.(tracker.Serial); ok {
-		return t.Serial()
-	}
-	return ""
-}
+func (j *job) oneByOne() string { return j.pr.Tracker.Traits().Serial }
 
 func (j *job) runner() string {
 	if j.o.runner == "" && tmux.Installed() {
@@ -132,10 +126,11 @@ func (j *job) run(ctx context.Context) error {
 
 // refused says why the mode isn't for this project.
 func (j *job) refused(cfg drain.Config) error {
-	if cfg.Serial || j.pr.Tracker.Format() != "legacy" || j.o.force {
+	why := j.pr.Tracker.Traits().Exclusive
+	if cfg.Serial || why == "" || j.o.force {
 		return nil
 	}
-	return errors.New("this project keeps its state in a single STATE.md, which parallel agents would overwrite for each other: run gl migrate, or gl slice --sequential")
+	return errors.New(why)
 }
 
 // noteSerial says why several slices are built one after the other, where nobody asked for that.

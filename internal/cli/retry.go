@@ -17,7 +17,6 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
-	"greenlight/internal/slice"
 	"greenlight/internal/tracker"
 )
 
@@ -66,7 +65,7 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, all, asJSON b
 	}
 	doc := retryDoc{1, []retrySlice{}}
 	errs := doc.retryAll(ctx, app, pr, p, ids)
-	if len(dead) > 0 {
+	if len(dead)+len(ids) > 0 {
 		errs = append(errs, pr.Tracker.Refresh(ctx))
 	}
 	errs = append(errs, liftLogin(pr))
@@ -161,43 +160,41 @@ func (s *retrySlice) lastAttempt() string {
 // errAvailable ends an edit that has nothing to do.
 var errAvailable = errors.New("available already")
 
-// retry puts one slice back and returns what it was; errAvailable means that nothing was to be done.
+// retry puts one item back and returns what it was; errAvailable means that nothing was to be done.
 func retry(ctx context.Context, pr *project.Project, id string) (was plan.State, err error) {
-	if pr.Slices == nil {
-		return retryRecord(ctx, pr, id)
-	}
-	err = pr.Slices.Edit(ctx, id, func(f *slice.File) error {
-		now := time.Now()
-		p, err := pr.Plan(now, pr.Options())
+	const tries = 3 // against somebody who writes without the lock
+	err = pr.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		for range tries {
+			if was, err = putBack(pr, tx, id); !errors.Is(err, tracker.ErrChanged) {
+				break
+			}
+		}
 		if err != nil {
 			return err
 		}
-		was = *p.State(id)
-		return putBack(p, &was, f, now)
-	})
-	if err != nil {
-		return was, err
-	}
-	// After the slice's file: a kill between the two leaves a slice that is pending, or stalled as before; the other way
-	// round it could look as if somebody worked on it.
-	return was, pr.Runs.MarkRetried(id)
-}
-
-// retryRecord puts an item back whose file has no word for having failed: only its attempt's record says so.
-func retryRecord(ctx context.Context, pr *project.Project, id string) (was plan.State, err error) {
-	err = pr.Tracker.Do(ctx, func(tracker.Tx) error {
-		now := time.Now()
-		p, err := pr.Plan(now, pr.Options())
-		if err != nil {
-			return err
-		}
-		was = *p.State(id)
-		if err := mayPutBack(p, &was, now); err != nil {
-			return err
-		}
+		// After the item's file: a kill between the two leaves an item that is pending, or stalled as before; the other way
+		// round it could look as if somebody worked on it.
 		return pr.Runs.MarkRetried(id)
 	})
 	return was, err
+}
+
+// putBack has an item start over, if it is one that may.
+func putBack(pr *project.Project, tx tracker.Tx, id string) (was plan.State, err error) {
+	now := time.Now()
+	s, err := pr.Snapshot(tx.Load)
+	if err != nil {
+		return was, err
+	}
+	p := plan.New(s, now, pr.Options())
+	st := p.State(id)
+	if st == nil { // somebody has just removed it
+		return was, fmt.Errorf("%s: %w", id, tracker.ErrNotFound)
+	}
+	if err := mayPutBack(p, st, now); err != nil {
+		return *st, err
+	}
+	return *st, tx.PutBack(id, plan.Mark{Status: st.Status, Step: st.Step, Session: st.Session})
 }
 
 // mayPutBack refuses what isn't to be put back.
@@ -212,14 +209,6 @@ func mayPutBack(p *plan.Plan, st *plan.State, now time.Time) error {
 		return fmt.Errorf("%s can't be put back: %s", st.ID, why)
 	}
 	return nil
-}
-
-// putBack makes a slice pending, if it is one that may be put back.
-func putBack(p *plan.Plan, st *plan.State, f *slice.File, now time.Time) error {
-	if err := mayPutBack(p, st, now); err != nil {
-		return err
-	}
-	return f.SetAll([][2]string{{"status", "pending"}, {"step", "none"}, {"session", ""}})
 }
 
 // liftLogin ends a hold that waits for somebody to log in: whoever retries has done so.

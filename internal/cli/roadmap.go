@@ -3,28 +3,23 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/gsd"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/roadmap"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 )
-
-const roadmapFile = ".greenlight/ROADMAP.md"
 
 func newRoadmap(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
@@ -81,54 +76,42 @@ func runRoadmap(app *cmdutil.App, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	pr = withRoadmap(pr)
-	file, begin, read := roadmapOf(pr)
-	data, err := os.ReadFile(filepath.Join(pr.Root, filepath.FromSlash(file)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("there is no %s: %s", file, begin)
-	}
+	pr, r, err := withRoadmap(pr)
 	if err != nil {
 		return err
 	}
 	onTerminal := iostreams.IsTerminal(app.IO.Out)
 	if !asJSON && !onTerminal && !app.IO.Colors() {
-		_, err := app.IO.Write(data)
+		_, err := io.WriteString(app.IO, r.Text)
 		return err
 	}
 	p, err := shownPlan(pr, time.Now(), "")
 	if err != nil {
 		return err
 	}
-	text := string(data)
-	milestones := milestonesOf(p, read(text))
+	milestones := milestonesOf(p, r)
 	if asJSON {
 		app.Warn(p)
-		return app.IO.JSON(roadmapDoc{1, file, strings.ToValidUTF8(text, "\ufffd"), milestones})
+		return app.IO.JSON(roadmapDoc{1, r.File, strings.ToValidUTF8(r.Text, "\ufffd"), milestones})
 	}
-	app.IO.Printf("%s", term.WrapLines(styled(app, text), app.IO.Width()))
+	app.IO.Printf("%s", term.WrapLines(styled(app, r.Text), app.IO.Width()))
 	if onTerminal {
 		app.IO.Printf("\n%s", milestoneLines(milestones))
 	}
 	return nil
 }
 
-// roadmapOf is where the roadmap of the system that counts is, relative to the root, how one begins, and what reads it.
-func roadmapOf(pr *project.Project) (file, begin string, read func(text string) roadmap) {
-	if g, ok := pr.Tracker.(*gsd.Tracker); ok {
-		return g.RoadmapFile(), g.Begin(), readGsdRoadmap
-	}
-	return roadmapFile, "run gl roadmap milestone to plan one", readRoadmap
-}
-
-// withRoadmap is the view of the first system that has a roadmap; the project itself where none has.
-func withRoadmap(pr *project.Project) *project.Project {
+// withRoadmap is the view of the first system that has a roadmap, and that; the error of the project itself where none
+// has.
+func withRoadmap(pr *project.Project) (*project.Project, *roadmap.Roadmap, error) {
 	for _, view := range pr.Views() {
-		file, _, _ := roadmapOf(view)
-		if _, err := os.Stat(filepath.Join(view.Root, filepath.FromSlash(file))); err == nil {
-			return view
+		r, err := view.Tracker.Roadmap()
+		if !errors.Is(err, fs.ErrNotExist) {
+			return view, r, err
 		}
 	}
-	return pr
+	r, err := pr.Tracker.Roadmap()
+	return pr, r, err
 }
 
 // styled is a Markdown document for a terminal: what it says is kept, headings are bold.
@@ -170,18 +153,18 @@ func (m *roadmapMilestone) title() string {
 
 // milestonesOf counts the slices of each milestone: those of the roadmap in its order, then the slices' others. A slice
 // that names none belongs where the roadmap has it in a table.
-func milestonesOf(p *plan.Plan, r roadmap) []roadmapMilestone {
+func milestonesOf(p *plan.Plan, r *roadmap.Roadmap) []roadmapMilestone {
 	list := []roadmapMilestone{}
 	at := map[string]int{}
-	for _, m := range r.milestones {
-		if _, twice := at[m.name]; !twice {
-			at[m.name] = len(list)
-			list = append(list, roadmapMilestone{Name: jsondoc.OrNull(m.name), Status: jsondoc.OrNull(m.status)})
+	for _, m := range r.Milestones {
+		if _, twice := at[m.Name]; !twice {
+			at[m.Name] = len(list)
+			list = append(list, roadmapMilestone{Name: jsondoc.OrNull(m.Name), Status: jsondoc.OrNull(m.Status)})
 		}
 	}
 	for i := range p.States {
 		st := &p.States[i]
-		name := firstOf(st.Milestone, r.rows[st.ID].milestone)
+		name := firstOf(st.Milestone, r.Rows[st.ID].Milestone)
 		n, ok := at[name]
 		if !ok {
 			n = len(list)
@@ -194,67 +177,4 @@ func milestonesOf(p *plan.Plan, r roadmap) []roadmapMilestone {
 		}
 	}
 	return list
-}
-
-// A roadmap is what gl understands of ROADMAP.md.
-type roadmap struct {
-	milestones []roadmapSection
-	rows       map[string]roadmapRow // by the id in a row's first cell
-}
-
-type roadmapSection struct{ name, status string }
-
-type roadmapRow struct {
-	milestone string
-	date      string // the first date in the row; "" for none
-}
-
-var (
-	milestoneHeading = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)^milestone\s*[0-9.]*\s*[:—–-]\s*(.*?)\s*(?:\[([^\]]*)\])?$`)
-	})
-	dateGrammar = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b\d{4}-\d{2}-\d{2}\b`) })
-)
-
-// readRoadmap finds the milestones (`## Milestone: name [status]`) and the slices in their tables.
-func readRoadmap(text string) roadmap {
-	r := roadmap{rows: map[string]roadmapRow{}}
-	name, level := "", 0
-	for l := range markdown.Lines(text) {
-		m := milestoneHeading().FindStringSubmatch(l.Title)
-		switch {
-		case l.Code:
-		case l.Level > 0 && m == nil:
-			if l.Level <= level { // a section of another kind
-				name = ""
-			}
-		case l.Level > 0:
-			if m[1] != "" {
-				name, level = m[1], l.Level
-				r.milestones = append(r.milestones, roadmapSection{m[1], m[2]})
-			}
-		case name != "":
-			cells := markdown.Cells(l.Text)
-			if len(cells) == 0 || strings.Trim(cells[0], "-: ") == "" {
-				continue
-			}
-			if _, twice := r.rows[cells[0]]; !twice {
-				r.rows[cells[0]] = roadmapRow{name, dateGrammar().FindString(l.Text)}
-			}
-		}
-	}
-	return r
-}
-
-// readGsdRoadmap finds the milestones of a GSD roadmap, known by their versions; the phases know which is theirs.
-func readGsdRoadmap(text string) roadmap {
-	var r roadmap
-	for _, m := range gsd.ParseRoadmap(text).Milestones {
-		status := ""
-		if m.Shipped {
-			status = "shipped"
-		}
-		r.milestones = append(r.milestones, roadmapSection{m.Version, status})
-	}
-	return r
 }

@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/agent"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -64,7 +66,7 @@ func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen without changing anything")
 	f.BoolVar(&o.sequential, "sequential", false, "build one slice after the other")
 	f.StringVar(&o.runner, "runner", "", "run agents in parallel `HOW`: tmux or process (default tmux if installed)")
-	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent: claude, codex, gemini, opencode, cursor-agent, rehearsal:SPEC, or one of parallel.agents in config.json")
+	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent: "+strings.Join(agent.Usage(), ", ")+", or one of parallel.agents in config.json")
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
 	f.DurationVar(&o.interval, "interval", 0, "check again after `D` even if no file has changed (default 30s)")
 	f.BoolVar(&o.force, "force", false, "ignore unmet dependencies, other sessions' claims and completed status")

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/gsd"
 	"greenlight/internal/iostreams"
+	"greenlight/internal/project"
 	"greenlight/internal/term"
 )
 
@@ -83,10 +83,7 @@ func printStatusline(app *cmdutil.App, compact bool) {
 	if line.model == "" && client != nil {
 		line.model = "Claude"
 	}
-	var cfg gsd.Config
-	if place, ok := gsd.Find(dir, app.Getenv); ok {
-		cfg = gsd.ReadConfig(place)
-	}
+	cfg := project.StatuslineOf(dir, app.Getenv)
 	line.front = cfg.Front
 	line.columns, _ = strconv.Atoi(app.Getenv("COLUMNS"))
 	if line.task = currentTask(app.Getenv, client.text("session_id")); line.task == "" {

@@ -172,7 +172,7 @@ func (j *job) taskSummary(res *drain.Result) {
 		switch {
 		case r.HasSummary(j.pr.Root):
 			j.app.IO.Printf("  summary: %s\n", r.Summary)
-		case r.Summary != "" && r.Outcome.Traits().Success && j.pr.Tracker.Format() != project.NoFormat:
+		case r.Summary != "" && r.Outcome.Traits().Success && !j.pr.Stateless():
 			j.app.IO.Message("note: it wrote no summary to %s, so gl changelog doesn't list it", r.Summary)
 		}
 	}
@@ -200,7 +200,7 @@ func dryTask(app *cmdutil.App, j *job, t *attempt.Task, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	doc := dryTaskDoc{SchemaVersion: 1, Task: attempt.TaskID(t.Name), Text: t.Text, Root: j.pr.Root, Format: j.pr.Tracker.Format(),
+	doc := dryTaskDoc{SchemaVersion: 1, Task: attempt.TaskID(t.Name), Text: t.Text, Root: j.pr.Root, Format: j.pr.Tracker.Traits().Format,
 		Taken: p.Taken, Max: j.max, Running: jsondoc.OrEmpty(underWay(p)), Hold: p.Hold,
 		Command: j.agent.Command(agent.Job{Prompt: t.Prompt, Dir: j.pr.Root, SessionID: "UUID", Slice: attempt.TaskID(t.Name),
 			Instructions: j.text})}

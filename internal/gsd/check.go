@@ -47,7 +47,7 @@ func (c *checker) add(path, help, format string, a ...any) {
 
 func (c *checker) bad(path, help, format string, a ...any) {
 	c.add(path, help, format, a...)
-	c.list[len(c.list)-1].Error = true
+	c.list[len(c.list)-1].Severity = tracker.Broken
 }
 
 func (c *checker) config() {

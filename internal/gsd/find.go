@@ -132,13 +132,18 @@ const maxRead = 256 << 10
 // read. It reads no more than 256 kB and writes nothing.
 func ReadPosition(dir string, getenv func(string) string) (Position, bool) {
 	place, ok := Find(dir, getenv)
-	switch {
-	case !ok:
+	if !ok {
 		return Position{}, false
-	case place.NoWorkstream:
+	}
+	return place.Position()
+}
+
+// Position is what STATE.md says of where the project stands; false where it can't be read.
+func (p Place) Position() (Position, bool) {
+	if p.NoWorkstream {
 		return Position{NoWorkstream: true}, true
 	}
-	data, err := readStart(place.State())
+	data, err := readStart(p.State())
 	if err != nil {
 		return Position{}, false
 	}

@@ -10,40 +10,38 @@ import (
 	"time"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/roadmap"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
 
 // A Tracker is the phases of one project. It keeps nothing between calls; several goroutines may use it.
 type Tracker struct {
+	tracker.Defaults
+
 	Now func() time.Time // the clock of the stamps that are written
 
 	root   string
 	getenv func(string) string
 }
 
-var (
-	_ tracker.Tracker = (*Tracker)(nil)
-	_ tracker.Serial  = (*Tracker)(nil)
-	_ tracker.Checker = (*Tracker)(nil)
-	_ tracker.Parted  = (*Tracker)(nil)
-)
+var _ tracker.Tracker = (*Tracker)(nil)
 
 // Open returns the tracker of the project at root, an absolute path. The environment chooses the workstream. It reads
 // nothing yet.
 func Open(root string) *Tracker { return &Tracker{Now: time.Now, root: root, getenv: os.Getenv} }
 
-// Format is "gsd".
-func (t *Tracker) Format() string { return "gsd" }
+// Traits implements tracker.Tracker. Phases are built one after the other, for STATE.md has one Current Position, and two
+// commands at once overwrite it for each other.
+func (t *Tracker) Traits() tracker.Traits {
+	traits := tracker.Traits{Format: "gsd", Noun: "phase", Serial: "GSD's phases share one Current Position in STATE.md"}
+	if part := t.Part(); part != "" { // an agent's session has none stored
+		traits.Part, traits.Env = part, []string{workstreamKey + "=" + part}
+	}
+	return traits
+}
 
-// Serial says why phases are built one after the other: STATE.md has one Current Position, and two commands at once
-// overwrite it for each other.
-func (t *Tracker) Serial() string { return "GSD's phases share one Current Position in STATE.md" }
-
-// Refresh has nothing to do: the files are the only view.
-func (t *Tracker) Refresh(context.Context) error { return nil }
-
-// Part is the workstream; "" in a project without.
+// Part is the workstream; "" in a project without. In gives a tracker that keeps to it.
 func (t *Tracker) Part() string {
 	if p := t.place(); filepath.Base(filepath.Dir(p.Planning)) == "workstreams" {
 		return filepath.Base(p.Planning)
@@ -51,8 +49,8 @@ func (t *Tracker) Part() string {
 	return ""
 }
 
-// In is the tracker of that workstream.
-func (t *Tracker) In(part string) tracker.Tracker {
+// In is the tracker of that workstream, whatever is chosen meanwhile.
+func (t *Tracker) In(part string) *Tracker {
 	in := *t
 	in.getenv = func(key string) string {
 		if key == workstreamKey && part != "" {
@@ -61,14 +59,6 @@ func (t *Tracker) In(part string) tracker.Tracker {
 		return t.getenv(key)
 	}
 	return &in
-}
-
-// Env tells GSD's commands which workstream they are about: an agent's session has none stored.
-func (t *Tracker) Env() []string {
-	if part := t.Part(); part != "" {
-		return []string{workstreamKey + "=" + part}
-	}
-	return nil
 }
 
 // workstreamKey is the variable that names the workstream.
@@ -102,27 +92,42 @@ func (t *Tracker) Watch() []string {
 	return dirs
 }
 
-// RoadmapFile is the roadmap's path relative to the root, with forward slashes.
-func (t *Tracker) RoadmapFile() string {
+// Roadmap implements tracker.Tracker. GSD's milestones are known by their versions; the phases know which is theirs.
+func (t *Tracker) Roadmap() (*roadmap.Roadmap, error) {
 	p := t.place()
-	return p.rel(p.Roadmap())
+	return roadmap.Read(t.root, p.rel(p.Roadmap()), t.begin(p), func(text string) (r roadmap.Roadmap) {
+		for _, m := range ParseRoadmap(text).Milestones {
+			status := ""
+			if m.Shipped {
+				status = "shipped"
+			}
+			r.Milestones = append(r.Milestones, roadmap.Milestone{Name: m.Version, Status: status})
+		}
+		return r
+	})
 }
 
-// Begin is what leads to a roadmap where there is none.
-func (t *Tracker) Begin() string {
-	if p := t.place(); p.NoWorkstream {
+// begin is what leads to a roadmap where there is none.
+func (t *Tracker) begin(p Place) string {
+	if p.NoWorkstream {
 		return p.choose()
 	}
 	return "type " + t.slash("new-project") + " in Claude Code to plan one"
+}
+
+// Line implements tracker.Tracker: the position, which GSD's own status line shows.
+func (t *Tracker) Line(compact bool) tracker.Line {
+	p, _ := t.place().Position()
+	return tracker.Line{Text: p.Line(compact), Rest: tracker.Alone}
 }
 
 // Load reads the roadmap, the phase directories and STATE.md.
 func (t *Tracker) Load() (*tracker.Contents, error) {
 	claims, err := t.readClaims()
 	s := t.survey()
-	c := &tracker.Contents{Noun: "phase", Items: s.items(claims), Unsure: s.unsure, Evidence: s.gone(), Warnings: s.warnings}
+	c := &tracker.Contents{Items: s.items(claims), Unsure: s.unsure, Evidence: s.gone(), Warnings: s.warnings, Waves: s.waves()}
 	if s.unsure != "" {
-		c.Warnings = append(c.Warnings, plan.Warning{Path: t.RoadmapFile(), Message: s.unsure})
+		c.Warnings = append(c.Warnings, plan.Warning{Path: s.place.rel(s.place.Roadmap()), Message: s.unsure})
 	}
 	if err != nil {
 		c.Warnings = append(c.Warnings, plan.Warning{Path: claimsRel, Message: "ignored: " + err.Error() + "; claims of this project are not known"})
@@ -161,18 +166,35 @@ func (t *Tracker) Do(ctx context.Context, f func(tracker.Tx) error) error {
 	if err := statedir.Make(t.root); err != nil {
 		return err
 	}
-	return statedir.Locked(ctx, t.root, func() error { return f(tx{t}) })
+	return statedir.Locked(ctx, t.root, func() error { return f(&tx{t: t}) })
 }
 
 // A tx is one holding of the lock.
-type tx struct{ t *Tracker }
+type tx struct {
+	t    *Tracker
+	seen tracker.Seen
+}
 
 // Load implements tracker.Tx.
-func (x tx) Load() (*tracker.Contents, error) { return x.t.Load() }
+func (x *tx) Load() (*tracker.Contents, error) {
+	c, err := x.t.Load()
+	if err == nil {
+		x.seen.All(c.Items)
+	}
+	return c, err
+}
 
 // Item implements tracker.Tx.
-func (x tx) Item(id string) (plan.Item, error) {
-	c, err := x.t.Load()
+func (x *tx) Item(id string) (plan.Item, error) {
+	it, err := x.t.item(id)
+	if err == nil {
+		x.seen.One(id, it.Session)
+	}
+	return it, err
+}
+
+func (t *Tracker) item(id string) (plan.Item, error) {
+	c, err := t.Load()
 	if err != nil {
 		return plan.Item{}, err
 	}
@@ -181,20 +203,32 @@ func (x tx) Item(id string) (plan.Item, error) {
 			return it, nil
 		}
 	}
-	return plan.Item{}, fmt.Errorf("%w: %q is no phase of %s", tracker.ErrNotFound, id, x.t.RoadmapFile())
+	p := t.place()
+	return plan.Item{}, fmt.Errorf("%w: %q is no phase of %s", tracker.ErrNotFound, id, p.rel(p.Roadmap()))
 }
 
-// Claim implements tracker.Tx. GSD has no word for it: the token stands in a file of ours.
-func (x tx) Claim(id, token string) error {
-	if _, err := x.Item(id); err != nil {
+// Claim implements tracker.Tx. GSD has no word for it: the token is in a file of ours.
+func (x *tx) Claim(id, token string) error {
+	if _, err := x.t.item(id); err != nil {
 		return err
 	}
-	return x.t.setClaim(id, claim{Session: token, Started: x.t.Now().UTC().Format(time.DateOnly)})
+	if err := x.t.setClaim(id, claim{Session: token, Started: x.t.Now().UTC().Format(time.DateOnly)}); err != nil {
+		return err
+	}
+	x.seen.One(id, token)
+	return nil
 }
 
 // Settle implements tracker.Tx. What the attempt did is in GSD's files, and how it failed in its record: only the token
 // goes, or comes back.
-func (x tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Mark, error) {
+func (x *tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Mark, error) {
+	it, err := x.t.item(id)
+	if err != nil {
+		return plan.Mark{}, err
+	}
+	if x.seen.Lost(id, it.Session) {
+		return mark(it), nil
+	}
 	var c claim
 	if e == tracker.Restore && before.Session != "" {
 		c = claim{Session: before.Session, Started: before.Started}
@@ -202,14 +236,26 @@ func (x tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Mar
 	if err := x.t.setClaim(id, c); err != nil {
 		return plan.Mark{}, err
 	}
-	it, err := x.Item(id)
-	return plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, err
+	it, err = x.Item(id)
+	return mark(it), err
 }
 
-// Waves are the plans of the phases that have any, by wave.
-func (t *Tracker) Waves() []tracker.Wave {
+// PutBack implements tracker.Tx: that a phase failed is in the attempt's record alone.
+func (x *tx) PutBack(id string, was plan.Mark) error {
+	it, err := x.Item(id)
+	if err == nil && mark(it) != was {
+		err = fmt.Errorf("phase %s: %w", id, tracker.ErrChanged)
+	}
+	return err
+}
+
+func mark(it plan.Item) plan.Mark {
+	return plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
+}
+
+// waves are the plans of the phases that have any, by wave.
+func (s *survey) waves() []tracker.Wave {
 	var list []tracker.Wave
-	s := t.survey()
 	for i := range s.phases {
 		d := s.dirs[s.phases[i].Key]
 		if d == nil {

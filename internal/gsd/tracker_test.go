@@ -383,7 +383,11 @@ func TestWaves(t *testing.T) {
 		".planning/phases/99-nobody/99-01-PLAN.md": "",
 	})
 	want := []tracker.Wave{{Item: "1", N: 1, Parts: []string{"01-02", "01-03"}, Done: 1}, {Item: "1", N: 2, Parts: []string{"01-01"}}}
-	if d := cmp.Diff(want, tr.Waves()); d != "" {
+	c, err := tr.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, c.Waves); d != "" {
 		t.Error(d)
 	}
 }

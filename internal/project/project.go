@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/legacy"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
-	"greenlight/internal/slice"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
@@ -21,7 +21,7 @@ type Project struct {
 	Root    string // absolute
 	Config  Config
 	Tracker tracker.Tracker // of the system that counts
-	Slices  *slice.Store    // the tracker, where Greenlight's own counts: gl state and its kind need more than a tracker has
+	Slices  legacy.Keeper   // the tracker, where Greenlight's own counts: gl state and its kind need more than a tracker has
 	Runs    *attempt.Store
 
 	// ConfigErr is what is wrong with config.json; the defaults stand for it. Commands that run agents refuse,
@@ -29,7 +29,7 @@ type Project struct {
 	ConfigErr error
 
 	used []tracked // by all the systems that it uses, the one that counts by itself first
-	part string    // of the system that counts: tracker.Parted
+	part string    // of the system that counts, where it has parts
 	all  []tracked // those that are looked at, the one that counts first
 }
 
@@ -78,8 +78,9 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	if err != nil {
 		return nil, err
 	}
+	traits := p.Tracker.Traits()
 	s := &plan.Snapshot{
-		Format: p.Tracker.Format(), Noun: c.Noun, Root: p.Root, Flags: p.Flags(), Items: c.Items, Unsure: c.Unsure, Evidence: c.Evidence,
+		Format: traits.Format, Noun: traits.Noun, Root: p.Root, Flags: p.Flags(), Items: c.Items, Unsure: c.Unsure, Evidence: c.Evidence,
 		Warnings: c.Warnings, Hold: p.Runs.Hold(), Used: make(map[string]int, len(index)),
 		Attempts: make(map[string]*plan.Attempt, len(live)),
 	}
@@ -89,7 +90,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	for _, b := range append(bad, p.addSettled(s, index)...) {
 		s.Warnings = append(s.Warnings, plan.Warning{Path: p.rel(b.Path), Message: b.Error()})
 	}
-	if p.Slices != nil {
+	if traits.Managed {
 		p.addReleased(s)
 	}
 	for _, r := range live {

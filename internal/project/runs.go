@@ -7,6 +7,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
+	"greenlight/internal/roadmap"
 	"greenlight/internal/slice"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
@@ -14,6 +15,9 @@ import (
 
 // NoFormat is the format of a directory without state, in which only tasks run.
 const NoFormat = "none"
+
+// Stateless says whether there is no state here: only tasks run.
+func (p *Project) Stateless() bool { return p.Tracker.Traits().Format == NoFormat }
 
 // OpenRuns opens the project at root or, where there is no state, the place for the attempts of tasks alone: it has no
 // items and no Slices.
@@ -23,21 +27,28 @@ func OpenRuns(root string) (*Project, error) {
 		return p, err
 	}
 	p = &Project{Root: root, Runs: attempt.OpenStore(statedir.Path(root, "runs"))}
-	p.use([]tracked{{System{Name: NoFormat}, stateless{root}}})
+	p.use([]tracked{{System{Name: NoFormat}, stateless{root: root}}})
 	p.Config, p.ConfigErr = readConfig(statedir.Path(root, "config.json"))
 	return p, nil
 }
 
 // A stateless tracker has no items. Its lock is the one that a project which begins here will have.
-type stateless struct{ root string }
+type stateless struct {
+	tracker.Defaults
 
-func (s stateless) Format() string                    { return NoFormat }
-func (s stateless) Load() (*tracker.Contents, error)  { return &tracker.Contents{}, nil }
-func (s stateless) Refresh(context.Context) error     { return nil }
-func (s stateless) Prompt(string) string              { return "" }
-func (s stateless) Watch() []string                   { return nil }
-func (s stateless) Item(id string) (plan.Item, error) { return plan.Item{}, noItem(id) }
-func (s stateless) Claim(id, _ string) error          { return noItem(id) }
+	root string
+}
+
+func (s stateless) Traits() tracker.Traits             { return tracker.Traits{Format: NoFormat} }
+func (s stateless) Load() (*tracker.Contents, error)   { return &tracker.Contents{}, nil }
+func (s stateless) Prompt(string) string               { return "" }
+func (s stateless) Watch() []string                    { return nil }
+func (s stateless) Roadmap() (*roadmap.Roadmap, error) { return roadmap.Own(s.root) }
+func (s stateless) Item(id string) (plan.Item, error)  { return plan.Item{}, noItem(id) }
+func (s stateless) Claim(id, _ string) error           { return noItem(id) }
+func (s stateless) PutBack(id string, _ plan.Mark) error {
+	return noItem(id)
+}
 func (s stateless) Settle(id string, _ tracker.Effect, _ tracker.Before) (plan.Mark, error) {
 	return plan.Mark{}, noItem(id)
 }

@@ -8,6 +8,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/gsd"
+	"greenlight/internal/legacy"
 	"greenlight/internal/slice"
 	"greenlight/internal/specwright"
 	"greenlight/internal/statedir"
@@ -16,11 +17,13 @@ import (
 
 // A System is one way in which a project may keep its state.
 type System struct {
-	Key     string                            // in records and flags
-	Name    string                            // as people call it
-	Command string                            // gl's commands for it
-	where   []string                          // under the root, directories with a slash: where one is, the system may be used
-	open    func(root string) tracker.Tracker // reads nothing yet
+	Key     string   // in records and flags
+	Name    string   // as people call it
+	Command string   // gl's commands for it
+	where   []string // under the root, directories with a slash: where one is, the system may be used
+
+	// open opens the tracker, of a project with parts for the one that is named, else for the one that is chosen now.
+	open func(root string, part *string) tracker.Tracker
 }
 
 const greenlight = "greenlight"
@@ -28,10 +31,23 @@ const greenlight = "greenlight"
 // systems are all there are, the one that counts first where a project has several.
 func systems() []System {
 	return []System{
-		{greenlight, "Greenlight", "gl state", []string{statedir.Name + "/"}, func(root string) tracker.Tracker { return slice.Open(root) }},
-		{"specwright", "Specwright", "gl sw", []string{specwright.StateFile}, func(root string) tracker.Tracker { return specwright.Open(root) }},
-		{"gsd", "GSD", "gl gsd", []string{".planning/"}, func(root string) tracker.Tracker { return gsd.Open(root) }},
+		{greenlight, "Greenlight", "gl state", []string{statedir.Name + "/"}, openOwn},
+		{"specwright", "Specwright", "gl sw", []string{specwright.StateFile}, openSpecwright},
+		{"gsd", "GSD", "gl gsd", []string{".planning/"}, openGSD},
 	}
+}
+
+func openOwn(root string, _ *string) tracker.Tracker { return legacy.OpenEither(root) }
+
+func openSpecwright(root string, _ *string) tracker.Tracker { return specwright.Open(root) }
+
+func openGSD(root string, part *string) tracker.Tracker {
+	t := gsd.Open(root)
+	if part == nil {
+		chosen := t.Part()
+		part = &chosen
+	}
+	return t.In(*part)
 }
 
 // there says whether the system's files are under root.
@@ -82,7 +98,7 @@ func track(root string) (list []tracked, err error) {
 			return nil, err
 		}
 		if used {
-			list = append(list, tracked{s, s.open(root)})
+			list = append(list, tracked{s, s.open(root, nil)})
 		}
 	}
 	if len(list) == 0 {
@@ -124,12 +140,7 @@ func (p *Project) Key() string {
 }
 
 // AgentEnv is what agents are told of it, KEY=VALUE.
-func (p *Project) AgentEnv() []string {
-	if t, ok := p.Tracker.(tracker.Parted); ok {
-		return t.Env()
-	}
-	return nil
-}
+func (p *Project) AgentEnv() []string { return p.Tracker.Traits().Env }
 
 // View is the project as the system with that key sees it, "" for Greenlight; as it is, where it doesn't use that one.
 func (p *Project) View(system string) *Project {
@@ -149,10 +160,13 @@ func (p *Project) Whose(r *attempt.Record) *Project {
 	if v.Has(r) {
 		return v
 	}
-	if t, ok := v.Tracker.(tracker.Parted); ok && v.System().Key == system {
-		return p.as([]tracked{{v.System(), t.In(part)}})
+	if s := v.System(); s.Key == system {
+		v = p.as([]tracked{{s, s.open(p.Root, &part)}})
 	}
-	return p.as([]tracked{{System{Key: r.System, Name: r.System}, stateless{p.Root}}})
+	if v.Has(r) {
+		return v
+	}
+	return p.as([]tracked{{System{Key: r.System, Name: r.System}, stateless{root: p.Root}}})
 }
 
 // Flags are what commands need besides to be about this view of the project: " --system gsd", or nothing.
@@ -176,12 +190,8 @@ func (p *Project) Keys() []string {
 func (p *Project) use(all []tracked) {
 	p.all = all
 	p.Tracker = all[0].Tracker
-	p.Slices, _ = p.Tracker.(*slice.Store)
-	p.part = ""
-	if t, ok := p.Tracker.(tracker.Parted); ok {
-		p.part = t.Part()
-		p.Tracker = t.In(p.part)
-	}
+	p.Slices, _ = p.Tracker.(legacy.Keeper)
+	p.part = p.Tracker.Traits().Part
 	if len(p.used) > 1 || p.part != "" {
 		p.Runs = p.Runs.Of(p.Has)
 	}

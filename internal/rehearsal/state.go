@@ -3,6 +3,7 @@ package rehearsal
 import (
 	"context"
 
+	"greenlight/internal/legacy"
 	"greenlight/internal/slice"
 )
 
@@ -11,9 +12,9 @@ type writer func(ctx context.Context, id string, fields []field) error
 
 type field struct{ key, value string }
 
-// writeSlice writes into the slice files of the project at root.
+// writeSlice writes into the slices of the project at root.
 func writeSlice(root string) writer {
-	store := slice.Open(root)
+	store := legacy.OpenEither(root)
 	return func(ctx context.Context, id string, fields []field) error {
 		return store.Edit(ctx, id, func(file *slice.File) error {
 			for _, f := range fields {

@@ -71,20 +71,14 @@ func TestOneClaimWins(t *testing.T) {
 		rounds = 100
 	}
 	files := map[string]string{"slices/": ""}
-	legacy := "## Slices\n" + rows
 	for i := range rounds {
 		id := fmt.Sprintf("S-%d", i)
 		files["slices/"+id+".md"] = sliceText(id, "pending", "")
-		legacy += "| " + id + " | x | pending | 0 | 0 | none |\n"
 	}
-	for name, files := range map[string]map[string]string{"slices": files, "legacy": {"STATE.md": legacy}} {
-		t.Run(name, func(t *testing.T) {
-			root := project(t, files)
-			in, out := startClaimants(t, root)
-			for i := range rounds {
-				claimRound(t, root, fmt.Sprintf("S-%d", i), in, out)
-			}
-		})
+	root := project(t, files)
+	in, out := startClaimants(t, root)
+	for i := range rounds {
+		claimRound(t, root, fmt.Sprintf("S-%d", i), in, out)
 	}
 }
 

@@ -94,6 +94,7 @@ func (s *Store) refreshAndCount() error {
 
 // A rendering is what STATE.md was made from.
 type rendering struct {
+	s       *Store
 	v       *view
 	project projectState
 	text    string
@@ -101,7 +102,7 @@ type rendering struct {
 
 // holds says whether STATE.md and all that it was made from still are what they were. The caller holds s.mu.
 func (r *rendering) holds() bool {
-	s := r.v.s
+	s := r.s
 	stems, _, err := s.listSlices()
 	if err != nil || !equal(stems, r.v.stems) {
 		return false

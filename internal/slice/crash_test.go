@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -43,15 +42,6 @@ var crashOps = map[string]func(ctx context.Context, s *Store) error{
 	"project": func(ctx context.Context, s *Store) error {
 		return s.EditProject(ctx, func(p *ProjectState) error { return p.AddBlocker("stuck") })
 	},
-	"migrate": func(ctx context.Context, s *Store) error {
-		if format, err := Detect(s.root); err == nil && format == slicesFormat {
-			if _, err := os.Lstat(s.journalPath()); missing(err) {
-				return nil
-			}
-		}
-		_, err := s.Migrate(ctx, false)
-		return err
-	},
 }
 
 // crashChild does one operation, with the mark before it.
@@ -62,11 +52,6 @@ func crashChild(root string) error {
 	return op(context.Background(), s)
 }
 
-const crashSlices = "## Slices\n" + rows + "| S-1 | One | pending | 0 | 0 | none |\n| S-2 | Two | complete | 3 | 1 | S-1 |\n\n## Current\n\nSlice: S-2 — Two\nStep: complete\n\n" +
-	"## Decisions\n\n- D-1\n\n## Blockers\n\n- wait\n"
-
-func claimedText(text string) string { return strings.Replace(text, "pending", "in_progress", 1) }
-
 func TestCrashAtEveryStep(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")
@@ -76,10 +61,6 @@ func TestCrashAtEveryStep(t *testing.T) {
 		"GRAPH.json": `{"slices":["S-1","S-2","S-3"]}`, projectFile: `{"mine": 1.0}`,
 	}
 	claimedSlices := map[string]string{"slices/S-1.md": sliceText("S-1", "in_progress", "session: token\n")}
-	legacy := map[string]string{"STATE.md": crashSlices, legacyFile: `{"S-2":{"started":"2026-01-01","changed":"2026-01-01T00:00:00Z"}}`}
-	claimedLegacy := map[string]string{"STATE.md": claimedText(crashSlices), legacyFile: `{"S-1":{"session":"token","changed":"2026-01-01T00:00:00Z"}}`}
-	legacyProject := map[string]string{"STATE.md": crashSlices, "DECISIONS.md": "# Decisions\n", projectFile: `{"mine": 1.0}`,
-		legacyFile: `{"S-1":{"session":"token","changed":"2026-01-01T00:00:00Z"}}`}
 	for _, c := range []struct {
 		name, op string
 		files    map[string]string
@@ -88,10 +69,6 @@ func TestCrashAtEveryStep(t *testing.T) {
 		{"claim", "claim", slicesProject},
 		{"settle", "settle", claimedSlices},
 		{"project state", "project", slicesProject},
-		{"write, legacy", "write", map[string]string{"STATE.md": strings.Replace(crashSlices, "- D-1\n", "", 1)}},
-		{"claim, legacy", "claim", legacy},
-		{"settle, legacy", "settle", claimedLegacy},
-		{"migrate", "migrate", legacyProject},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			crashEverywhere(t, c.op, c.files)
@@ -124,17 +101,13 @@ func crashEverywhere(t *testing.T, op string, files map[string]string) {
 
 // lookAtCrash checks that every file is as before or as after, and that the project goes on from there.
 func lookAtCrash(t *testing.T, root, op string, before, after map[string]string) {
-	format, err := Detect(root)
-	if err != nil {
-		t.Fatal(err)
-	}
 	left := tree(t, root)
 	for name, text := range left {
 		old, had := before[name]
-		if temp := strings.HasSuffix(name, ".tmp") || strings.HasPrefix(name, stagePrefix) || strings.HasSuffix(name, journalFile); temp {
+		if temp := strings.HasSuffix(name, ".tmp"); temp {
 			continue
 		}
-		if !(had && text == old) && text != after[name] && !oneOf(name, text, before, after) {
+		if !(had && text == old) && text != after[name] && !(name == projectFile && text == emptyProject) {
 			t.Errorf("%s is neither old nor new: %q", name, text)
 		}
 	}
@@ -155,15 +128,7 @@ func lookAtCrash(t *testing.T, root, op string, before, after map[string]string)
 			t.Errorf("in work by nobody: %+v", it)
 		}
 	}
-	if op == "migrate" && format == slicesFormat && len(c.Items) != 2 {
-		t.Errorf("migrated by halves: %v", brief(c))
-	}
 	goOn(t, root, op, after)
-}
-
-// oneOf accepts what the regenerated files may be in between: a view of the old state or the new one.
-func oneOf(name, text string, before, after map[string]string) bool {
-	return name == projectFile && text == emptyProject || name == "STATE.md.backup" && text == before["STATE.md"]
 }
 
 // goOn does the operation again, as the next gl would: then everything is as if nothing had happened, and no temp is
@@ -178,7 +143,7 @@ func goOn(t *testing.T, root, op string, want map[string]string) {
 		t.Fatal(err)
 	}
 	got := tree(t, root)
-	if op == "migrate" || op == "write" || op == "project" {
+	if op == "write" || op == "project" {
 		for name, text := range want {
 			if got[name] != text {
 				t.Errorf("%s in the end: %q, want %q", name, got[name], text)
@@ -195,8 +160,5 @@ func goOn(t *testing.T, root, op string, want map[string]string) {
 		if end, ok := ends[op]; ok && it.ID == "S-1" && it.Status+" "+it.Session != end {
 			t.Errorf("%+v", it)
 		}
-	}
-	if dirs, _ := filepath.Glob(filepath.Join(root, ".greenlight", stagePrefix+"*")); len(dirs) > 0 {
-		t.Errorf("left over: %v", dirs)
 	}
 }

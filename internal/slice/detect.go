@@ -13,8 +13,8 @@ var ErrNoState = errors.New("no Greenlight state")
 
 // The formats that Detect tells apart.
 const (
-	slicesFormat = "slices"
-	legacyFormat = "legacy"
+	Slices = "slices" // a file for each slice
+	Legacy = "legacy" // a STATE.md whose table has the slices: package legacy
 )
 
 // Detect says how the project under root keeps its state: "slices" where .greenlight/slices is a directory, else
@@ -24,7 +24,7 @@ func Detect(root string) (format string, err error) {
 	info, err := os.Stat(dir)
 	switch {
 	case err == nil && info.IsDir():
-		return slicesFormat, nil
+		return Slices, nil
 	case err == nil:
 		return "", fmt.Errorf("%s is not a directory: slice files belong into it", dir)
 	case !missing(err):
@@ -39,7 +39,7 @@ func Detect(root string) (format string, err error) {
 	case err == nil && info.IsDir():
 		return "", fmt.Errorf("%s is a directory, not a file", state)
 	case err == nil:
-		return legacyFormat, nil
+		return Legacy, nil
 	case !missing(err):
 		return "", fmt.Errorf("find the state: %w", err)
 	}

@@ -2,77 +2,194 @@ package slice
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"sort"
 	"strings"
 
-	"greenlight/internal/statedir"
+	"greenlight/internal/jsonedit"
+	"greenlight/internal/plan"
+	"greenlight/internal/tracker"
 )
 
-// CheckView says how STATE.md stands: stale where the next write would change it, handWritten where it isn't generated
-// and that write would save it as a backup first. In a legacy project it is neither.
-func (s *Store) CheckView() (stale, handWritten bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	old, text, format, err := s.render()
-	if err != nil || format == legacyFormat {
-		return false, false, err
+// Check implements tracker.Tracker.
+func (s *Store) Check() []tracker.Complaint {
+	c, err := s.Load()
+	if err != nil {
+		return nil // Load says it
 	}
-	return !old.there || old.text != text, old.there && !generated(old.text) && !blank(old.text), nil
+	return append(s.Complaints(c), s.checkView()...)
+}
+
+// Complaints are what is wrong beside the slices themselves: with the graph, with project-state.json, and what a
+// migration that was killed has left.
+func (d *Dir) Complaints(c *tracker.Contents) []tracker.Complaint {
+	all := d.checkProject(c)
+	if c.Unsure != "" {
+		all = append(all, tracker.Complaint{
+			Check: "graph", Severity: tracker.Broken,
+			Warning: plan.Warning{Path: stateRel("GRAPH.json"), Message: c.Unsure + "; nothing is launched where slices name no deps themselves"},
+			Help:    "edit " + stateRel("GRAPH.json"),
+		})
+	}
+	for _, path := range d.Unfinished() {
+		all = append(all, tracker.Complaint{
+			Check: "leftovers", Fixable: true,
+			Warning: plan.Warning{Path: path, Message: "a migration was interrupted, or runs just now"},
+		})
+	}
+	return all
 }
 
 // Unfinished lists, relative to the root, what a migration that was killed has left. Whoever writes next clears it
 // away or completes it; while a migration runs, its own are among them.
-func (s *Store) Unfinished() []string {
+func (d *Dir) Unfinished() []string {
 	var left []string
-	stages, _ := filepath.Glob(filepath.Join(escapeGlob(s.path("")), stagePrefix+"*"))
-	for _, dir := range stages {
+	for _, dir := range d.stages() {
 		left = append(left, stateRel(filepath.Base(dir)))
 	}
-	if _, err := os.Lstat(s.journalPath()); err == nil {
+	if _, err := os.Lstat(d.journalPath()); err == nil {
 		left = append(left, sliceRel(journalFile))
 	}
 	return left
 }
 
-// Ignored are paths, relative to the root, that belong to this machine: git ought to ignore them all.
-func Ignored() []string {
-	return []string{stateRel(".lock"), stateRel("runs/live"), stateRel(".STATE.md.tmp"), sliceRel(".S-1.md.tmp")}
+// checkView says how STATE.md stands.
+func (s *Store) checkView() []tracker.Complaint {
+	bad := tracker.Complaint{Check: "state-md", Warning: plan.Warning{Path: stateRel("STATE.md")}, Fixable: true}
+	stale, byHand, err := s.viewState()
+	switch {
+	case err != nil:
+		bad.Message, bad.Help, bad.Fixable = err.Error(), "gl state render", false
+	case byHand:
+		bad.Message = "is written by hand: the next write saves it as a backup and writes its own"
+	case stale:
+		bad.Message = "isn't what the slice files say"
+	default:
+		return nil
+	}
+	return []tracker.Complaint{bad}
 }
 
-// AddIgnores adds to .greenlight/.gitignore the lines that it lacks, under the lock, and says which.
-func (s *Store) AddIgnores(ctx context.Context) (added []string, err error) {
-	err = s.locked(ctx, func() error {
-		return s.rewrite(".gitignore", func(old []byte) ([]byte, error) {
-			var text string
-			if text, added = withIgnores(string(old)); len(added) == 0 {
-				return nil, nil
-			}
-			return []byte(text), nil
-		})
-	})
-	return added, err
+// viewState says how STATE.md stands: stale where the next write would change it, byHand where it isn't generated and
+// that write would save it as a backup first.
+func (s *Store) viewState() (stale, byHand bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, text, err := s.render()
+	if err != nil {
+		return false, false, err
+	}
+	return !old.there || old.text != text, old.there && !generated(old.text) && !blank(old.text), nil
 }
 
-// withIgnores is the text with the lines of ours that it lacks. In a file that somebody wrote, its own name is not
-// among them: they keep it in git.
-func withIgnores(text string) (with string, added []string) {
-	var have []string
-	for line := range strings.Lines(text) {
-		have = append(have, strings.TrimSpace(line))
+// checkProject looks at project-state.json, at its types, too: what has another one is read as if it weren't there.
+func (d *Dir) checkProject(c *tracker.Contents) []tracker.Complaint {
+	path := stateRel(projectFile)
+	complain := func(severity tracker.Severity, message, help string) tracker.Complaint {
+		return tracker.Complaint{Check: "project-state", Severity: severity, Warning: plan.Warning{Path: path, Message: message}, Help: help}
 	}
-	with = text
-	if with != "" && !strings.HasSuffix(with, "\n") {
-		with += "\n"
+	ps, err := d.ReadProject()
+	if err != nil {
+		return []tracker.Complaint{complain(tracker.Broken, err.Error(), "edit "+path)}
 	}
-	for line := range strings.Lines(statedir.Ignore) {
-		name := chomp(line)
-		if slices.Contains(have, name) || name == ".gitignore" && text != "" {
+	var all []tracker.Complaint
+	for _, bad := range wrongTypes(ps.Bytes()) {
+		all = append(all, complain(tracker.Wrong, bad, "edit "+path))
+	}
+	for _, id := range pausedIDs(ps.Bytes()) {
+		mark, _ := ps.Paused(id)
+		i := slices.IndexFunc(c.Items, func(it plan.Item) bool { return it.ID == id })
+		note := complain(tracker.Note, "", "")
+		switch note.Item = id; {
+		case i < 0:
+			note.Message, note.Help = id+" is marked as paused, and is no slice", "edit "+path
+		case c.Items[i].Corrupt == "" && plan.Classify(c.Items[i].Status) == plan.Done:
+			note.Message, note.Help = id+" is marked as paused, and is done", "gl resume "+id
+		case mark.ResumeFile != "" && !d.there(mark.ResumeFile):
+			note.Path, note.Message, note.Help = mark.ResumeFile, "the hand-off of "+id+" is gone", "gl pause "+id+" writes it anew"
+		default:
 			continue
 		}
-		with += line
-		added = append(added, name)
+		all = append(all, note)
 	}
-	return with, added
+	return all
+}
+
+// there says whether something is at a path relative to the root.
+func (d *Dir) there(rel string) bool {
+	_, err := os.Lstat(filepath.Join(d.root, filepath.FromSlash(rel)))
+	return err == nil
+}
+
+// wrongTypes says which keys of project-state.json hold something else than what is read.
+func wrongTypes(data []byte) []string {
+	var top map[string]json.RawMessage
+	if jsonedit.Unmarshal(data, &top) != nil {
+		return []string{"must be an object"}
+	}
+	var bad []string
+	for _, k := range []struct{ key, kinds, words string }{
+		{"overview", `{"`, "an object"}, {"session", `{"`, "an object"}, {"blockers", `["`, "a list"}, {"paused", `{`, "an object"},
+	} {
+		raw := strings.TrimSpace(string(top[k.key]))
+		if raw != "" && raw != "null" && !strings.Contains(k.kinds, raw[:1]) {
+			bad = append(bad, k.key+" must be "+k.words)
+		}
+	}
+	return bad
+}
+
+func pausedIDs(data []byte) []string {
+	var top struct{ Paused map[string]json.RawMessage }
+	_ = jsonedit.Unmarshal(data, &top) // wrongTypes names what has another type
+	ids := make([]string, 0, len(top.Paused))
+	for id := range top.Paused {
+		ids = append(ids, id)
+	}
+	sort.Slice(ids, func(i, j int) bool { return plan.NaturalLess(ids[i], ids[j]) })
+	return ids
+}
+
+// Repair implements tracker.Tracker: it completes or clears away an interrupted migration and regenerates STATE.md.
+func (s *Store) Repair(ctx context.Context) ([]string, error) {
+	did, err := s.ClearUp(func() error { return s.locked(ctx, func() error { return nil }) })
+	if err != nil {
+		return did, err
+	}
+	stale, byHand, err := s.viewState()
+	if err != nil || !stale {
+		return did, err
+	}
+	if err := s.Refresh(ctx); err != nil {
+		return did, err
+	}
+	what := "regenerated " + stateRel("STATE.md")
+	if byHand {
+		what += ", having saved the one written by hand as a backup"
+	}
+	return append(did, what), nil
+}
+
+// ClearUp has whoever takes the lock, which lock does, clear away or complete an interrupted migration, and says what it
+// was.
+func (d *Dir) ClearUp(lock func() error) (did []string, err error) {
+	left := d.Unfinished()
+	if len(left) == 0 {
+		return nil, nil
+	}
+	d.mu.Lock()
+	d.swept = false // look again: another process may have left it since
+	d.mu.Unlock()
+	err = lock()
+	after := d.Unfinished()
+	for _, path := range left {
+		if !slices.Contains(after, path) {
+			did = append(did, fmt.Sprintf("completed or cleared away the interrupted migration of %s", path))
+		}
+	}
+	return did, err
 }

@@ -37,20 +37,29 @@ type AddedSlice struct {
 	File  string   // relative to the root: the slice's file, or the STATE.md with its row
 	Graph bool     // GRAPH.json has an entry for it
 	Notes []string // dependencies that were spelt differently, a line each
+	Lost  []string // what has no place in this project: "milestone", "contracts", "what", "why"
 }
 
-// Add adds a slice: its entry in GRAPH.json, where the project has one, its file or, in a legacy project, its row, then
-// STATE.md, all under one lock. A kill in between leaves a slice that is only in the graph (only in the table of a
-// legacy project), which is a slice like any other. Refused are an id that is there already, an unknown dependency
-// (tracker.ErrNotFound), a cycle (ErrCycle), and any change of a GRAPH.json that can't be read.
-func (s *Store) Add(ctx context.Context, n NewSlice) (added *AddedSlice, err error) {
+// clean puts the texts on one line.
+func (n *NewSlice) clean() error {
 	if n.Name = oneLine(n.Name); n.Name == "" {
-		return nil, errors.New("a slice needs a name")
+		return errors.New("a slice needs a name")
 	}
 	n.What, n.Why, n.Milestone = oneLine(n.What), oneLine(n.Why), oneLine(n.Milestone)
+	return nil
+}
+
+// Add adds a slice: its entry in GRAPH.json, where the project has one, its file, then STATE.md, all under one lock. A
+// kill in between leaves a slice that is only in the graph, which is a slice like any other. Refused are an id that is
+// there already, an unknown dependency (tracker.ErrNotFound), a cycle (ErrCycle), and any change of a GRAPH.json that
+// can't be read.
+func (s *Store) Add(ctx context.Context, n NewSlice) (added *AddedSlice, err error) {
+	if err := n.clean(); err != nil {
+		return nil, err
+	}
 	err = s.locked(ctx, func() error {
 		s.mu.Lock()
-		v, err := s.look()
+		v, err := s.lookAtAll()
 		if err == nil {
 			added, err = v.admit(&n)
 		}
@@ -58,7 +67,12 @@ func (s *Store) Add(ctx context.Context, n NewSlice) (added *AddedSlice, err err
 		if err != nil {
 			return err
 		}
-		if err := s.add(v, &n, added); err != nil {
+		added.File = sliceRel(n.ID + ".md")
+		e := n.graphEntry(added.Deps)
+		if added.Graph, err = s.addToGraph(e); err != nil {
+			return err
+		}
+		if err := s.addFile(v, &n, e); err != nil {
 			return err
 		}
 		return s.refreshView()
@@ -66,60 +80,10 @@ func (s *Store) Add(ctx context.Context, n NewSlice) (added *AddedSlice, err err
 	return added, err
 }
 
-// add writes entry and file, or row and entry: a table that can't take a row is found out before anything is written.
-func (s *Store) add(v *view, n *NewSlice, added *AddedSlice) error {
-	e := n.graphEntry(added.Deps)
-	toGraph := func() (err error) {
-		added.Graph, err = s.addToGraph(e)
-		return err
-	}
-	if v.format == legacyFormat {
-		added.File = stateRel("STATE.md")
-		if err := s.addRow(n.ID, n.Name, added.Deps); err != nil {
-			return err
-		}
-		return toGraph()
-	}
-	added.File = sliceRel(n.ID + ".md")
-	if err := toGraph(); err != nil {
-		return err
-	}
-	return s.addFile(v, n, e)
-}
-
-// retry tries a change of a file against those who write it without the lock.
-func (s *Store) retry(name string, f func() error) error {
-	for range tries {
-		if err := f(); !errors.Is(err, durable.ErrChanged) {
-			return err
-		}
-	}
-	return fmt.Errorf("%s: %w", stateRel(name), tracker.ErrChanged)
-}
-
-// rewrite is one read-modify-write of a file of the project. f is given nil where there is none yet, and returns nil to
-// leave it as it is.
-func (s *Store) rewrite(name string, f func(old []byte) ([]byte, error)) error {
-	return s.retry(name, func() error {
-		old, err := os.ReadFile(s.path(name))
-		switch {
-		case missing(err):
-			old = nil
-		case err != nil:
-			return fmt.Errorf("read %s: %w", stateRel(name), bareError(err))
-		case old == nil:
-			old = []byte{}
-		}
-		next, err := f(old)
-		if err != nil || next == nil {
-			return err
-		}
-		err = durable.Replace(s.path(name), old, next)
-		if err != nil && !errors.Is(err, durable.ErrChanged) {
-			return fmt.Errorf("write %s: %w", stateRel(name), bareError(err))
-		}
-		return err
-	})
+// AddToGraph writes the entry of a slice that Admit has let in, under the caller's lock; false where the project has no
+// GRAPH.json.
+func (d *Dir) AddToGraph(n *NewSlice, deps []string) (added bool, err error) {
+	return d.addToGraph(n.graphEntry(deps))
 }
 
 // graphEntry is what the graph is told of a new slice.
@@ -132,8 +96,8 @@ func (n *NewSlice) graphEntry(deps []string) entry {
 
 // addToGraph writes the entry; false where the project has no GRAPH.json: one with a single entry would put the new
 // slice before all others.
-func (s *Store) addToGraph(e entry) (added bool, err error) {
-	err = s.rewrite("GRAPH.json", func(old []byte) ([]byte, error) {
+func (d *Dir) addToGraph(e entry) (added bool, err error) {
+	err = d.Rewrite("GRAPH.json", func(old []byte) ([]byte, error) {
 		if added = old != nil; !added {
 			return nil, nil
 		}
@@ -166,10 +130,6 @@ func (s *Store) addFile(v *view, n *NewSlice, e entry) error {
 func (v *view) admit(n *NewSlice) (*AddedSlice, error) {
 	if v.graph.err != nil {
 		return nil, fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"), bareError(v.graph.err))
-	}
-	if v.format == slicesFormat {
-		v.files = v.s.readFiles(v.stems)
-		v.dropVanished()
 	}
 	if v.rowOf == nil {
 		v.readRows()
@@ -219,7 +179,7 @@ func (v *view) dependency(id string) (match, note string, err error) {
 	match, note, err = Resolve(id, v.ix.ids)
 	if errors.Is(err, tracker.ErrNotFound) {
 		if r, ok := v.row(id); ok {
-			return r.id, "", nil
+			return r.ID, "", nil
 		}
 	}
 	return match, note, err

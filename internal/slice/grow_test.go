@@ -13,8 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"greenlight/internal/plan"
-	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
 
@@ -76,7 +74,7 @@ Finds things
 	if diff := cmp.Diff(wantFile, get(t, root, "slices/S-03.md")); diff != "" {
 		t.Error(diff)
 	}
-	if stale, _, err := s.CheckView(); stale || err != nil || !strings.Contains(get(t, root, "STATE.md"), "| S-03 | Search |") {
+	if stale, _, err := s.viewState(); stale || err != nil || !strings.Contains(get(t, root, "STATE.md"), "| S-03 | Search |") {
 		t.Errorf("STATE.md is behind, %v", err)
 	}
 }
@@ -94,25 +92,6 @@ func TestAddWithoutGraph(t *testing.T) {
 	c, err := s.Load()
 	if err != nil || len(c.Items) != 2 || !equal(c.Items[1].Deps, []string{"S-1"}) || len(c.Warnings) > 0 {
 		t.Errorf("%+v, %v", c, err)
-	}
-}
-
-func TestAddToLegacy(t *testing.T) {
-	const state = "# State\n\n## Slices\n\n| ID | Name | Status | Tests | Security | Deps |\n|----|------|--------|-------|----------|------|\n" +
-		"| S-1 | A | done | 3 | 0 | none |\n\nmore\n"
-	root := project(t, map[string]string{"STATE.md": state, "GRAPH.json": `{"slices": {"S-1": {"depends_on": []}}}`})
-	s := open(root)
-	got, err := s.Add(t.Context(), NewSlice{Name: "B | C", Deps: []string{"S-1"}})
-	if err != nil || got.ID != "S-2" || got.File != ".greenlight/STATE.md" || !got.Graph {
-		t.Fatalf("%+v, %v", got, err)
-	}
-	c, err := s.Load()
-	if err != nil || len(c.Items) != 2 || c.Items[1].Name != "B | C" || !equal(c.Items[1].Deps, []string{"S-1"}) ||
-		plan.Classify(c.Items[1].Status) != plan.Available {
-		t.Errorf("%+v, %v", c, err)
-	}
-	if !strings.HasPrefix(get(t, root, "STATE.md"), state[:len(state)-len("\nmore\n")]) {
-		t.Error(get(t, root, "STATE.md"))
 	}
 }
 
@@ -257,7 +236,7 @@ func TestCreate(t *testing.T) {
 	if !json.Valid([]byte(get(t, root, "project-state.json"))) || get(t, root, ".gitignore") == "" {
 		t.Error("project-state.json or .gitignore is wrong")
 	}
-	if stale, byHand, err := s.CheckView(); stale || byHand || err != nil {
+	if stale, byHand, err := s.viewState(); stale || byHand || err != nil {
 		t.Errorf("%v %v %v", stale, byHand, err)
 	}
 }
@@ -272,18 +251,17 @@ func TestCheckView(t *testing.T) {
 		{"none", map[string]string{"slices/S-1.md": slice}, true, false},
 		{"old", map[string]string{"slices/S-1.md": slice, "STATE.md": "<!-- GENERATED -->\n"}, true, false},
 		{"by hand", map[string]string{"slices/S-1.md": slice, "STATE.md": "# Mine\n"}, true, true},
-		{"legacy", map[string]string{"STATE.md": "# Mine\n"}, false, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := open(project(t, tt.files))
-			if stale, byHand, err := s.CheckView(); stale != tt.stale || byHand != tt.byHand || err != nil {
+			if stale, byHand, err := s.viewState(); stale != tt.stale || byHand != tt.byHand || err != nil {
 				t.Errorf("%v %v %v", stale, byHand, err)
 			}
 			if err := s.Refresh(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if stale, byHand, err := s.CheckView(); stale || byHand || err != nil {
+			if stale, byHand, err := s.viewState(); stale || byHand || err != nil {
 				t.Errorf("after a refresh: %v %v %v", stale, byHand, err)
 			}
 		})
@@ -318,34 +296,6 @@ func TestInsertEntryIntoRealGraphs(t *testing.T) {
 		if string(data) == string(got) || strings.Count(string(got), "S-999") != 1 {
 			t.Errorf("%s: the entry is missing", f)
 		}
-	}
-}
-
-func TestAddIgnores(t *testing.T) {
-	tests := []struct {
-		name, text, want string
-		added            []string
-	}{
-		{"none is made by every writer", "", statedir.Ignore, nil},
-		{"one that says it all", ".lock\n*.tmp\nruns/\n", ".lock\n*.tmp\nruns/\n", nil},
-		{"a person's", "mine", "mine\n.lock\nruns/\n*.tmp\n", []string{".lock", "runs/", "*.tmp"}},
-		{"windows line ends", "runs/\r\n", "runs/\r\n.lock\n*.tmp\n", []string{".lock", "*.tmp"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			files := map[string]string{"slices/README.md": ""}
-			if tt.text != "" {
-				files[".gitignore"] = tt.text
-			}
-			root := project(t, files)
-			added, err := open(root).AddIgnores(t.Context())
-			if err != nil || !equal(added, tt.added) {
-				t.Errorf("%q, %v", added, err)
-			}
-			if diff := cmp.Diff(tt.want, get(t, root, ".gitignore")); diff != "" {
-				t.Error(diff)
-			}
-		})
 	}
 }
 

@@ -66,6 +66,13 @@ func load(t testing.TB, root string) *tracker.Contents {
 	return c
 }
 
+func same(t *testing.T, root, name, want string) {
+	t.Helper()
+	if diff := cmp.Diff(want, get(t, root, name)); diff != "" {
+		t.Errorf("%s: %s", name, diff)
+	}
+}
+
 // brief writes items as "id status [deps]".
 func brief(c *tracker.Contents) []string {
 	var all []string
@@ -273,41 +280,9 @@ func TestDetect(t *testing.T) {
 		if errors.Is(err, ErrNoState) != (tt.name == "nothing") {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		if _, lerr := Open(root).Load(); (lerr != nil) != (err != nil) {
+		if _, lerr := Open(root).Load(); (lerr == nil) != (err == nil && got == Slices) {
 			t.Errorf("%s: Load says %v", tt.name, lerr)
 		}
-	}
-}
-
-func TestLegacy(t *testing.T) {
-	root := project(t, map[string]string{
-		"STATE.md": "# Project State\n\n## Slices\n\n| Slice | Status | Name | Depends on |\n|--|--|--|--|\n" +
-			"| `S-1` | **done** | One | — |\n| [S-2](x.md) | in-progress | A \\| B | S-1 |\n| S-10 | | Ten | S-1..S-2 |\n| not an id | x | y | z |\n",
-		"GRAPH.json": `{"slices":[{"id":"S-2","deps":[]}]}`,
-	})
-	s := Open(root)
-	c, err := s.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"S-2 in-progress []", "S-1 done []", "S-10  [S-1 S-2]"}, brief(c)); diff != "" {
-		t.Error(diff)
-	}
-	if c.Items[0].Name != "A | B" || c.Items[0].File != "" || s.Format() != "legacy" || len(c.Warnings) > 0 {
-		t.Errorf("%+v, %s, %v", c.Items[0], s.Format(), c.Warnings)
-	}
-	before := get(t, root, "STATE.md")
-	do(t, s, func(tx tracker.Tx) error {
-		if it, err := tx.Item("s2"); err != nil || it.Status != "in-progress" {
-			t.Errorf("%+v, %v", it, err)
-		}
-		return nil
-	})
-	if err := s.Refresh(t.Context()); err != nil || get(t, root, "STATE.md") != before {
-		t.Errorf("refresh: %v", err)
-	}
-	if c := load(t, project(t, map[string]string{"STATE.md": "# Notes\n"})); len(c.Items) != 0 || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0].Message, "no slice table") {
-		t.Errorf("%v, %v", c.Items, c.Warnings)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
 
@@ -19,6 +20,8 @@ const (
 	stagePrefix = ".slices.migrate-"
 	// journalFile stands among the slice files from the commit until the files beside them follow it.
 	journalFile = ".migrate.json"
+	// LegacyFile is where a legacy project keeps what its table has no columns for; see package legacy.
+	LegacyFile = "runs/legacy.json"
 )
 
 // ErrMigrated: the project has slice files already.
@@ -42,61 +45,72 @@ type journal struct {
 	StateText string       `json:"state"` // STATE.md as it was migrated
 }
 
-// Migrate turns a legacy project into one of slice files: all or nothing, with the rename of one directory as the
+// A Source is a legacy project that is to be migrated, as package legacy reads it.
+type Source struct {
+	State []byte // STATE.md
+	Rows  []RowSlice
+}
+
+// Migrate completes a migration that was interrupted. Where there is none to complete, the error is ErrMigrated.
+func (s *Store) Migrate(ctx context.Context, dryRun bool) (*Migration, error) {
+	return s.MigrateFrom(ctx, func() (*Source, error) { return nil, s.here() }, dryRun)
+}
+
+// MigrateFrom turns a legacy project into one of slice files: all or nothing, with the rename of one directory as the
 // commit. A kill before it leaves a legacy project, a kill behind it a migrated one whose remaining files the next change
 // completes. STATE.md is kept as a backup that overwrites nothing. A row that can't be read is an error with its line,
 // attempts that aren't settled are one that names them, and so is a project that isn't legacy; then nothing is changed.
 // With dryRun nothing is written at all.
-func (s *Store) Migrate(ctx context.Context, dryRun bool) (*Migration, error) {
+func (s *Store) MigrateFrom(ctx context.Context, read func() (*Source, error), dryRun bool) (*Migration, error) {
 	if format, err := Detect(s.root); err != nil {
 		return nil, err
-	} else if _, err := os.Lstat(s.journalPath()); format != legacyFormat && err != nil {
+	} else if _, err := os.Lstat(s.journalPath()); format != Legacy && err != nil {
 		return nil, s.notLegacy()
 	}
 	if dryRun {
-		return s.rehearseMigration()
+		return s.rehearseMigration(read)
 	}
 	var m *Migration
-	err := s.underLock(ctx, func() (err error) {
+	err := statedir.Locked(ctx, s.root, func() (err error) {
 		if m, err = s.finishMigration(); m != nil || err != nil {
 			return err
 		}
-		if err := s.housekeep(); err != nil {
+		if err := s.housekeep(s.completeMigration); err != nil {
 			return err
 		}
-		m, err = s.migrate()
+		m, err = s.migrate(read)
 		return err
 	})
 	return m, err
 }
 
 // rehearseMigration says what Migrate would do.
-func (s *Store) rehearseMigration() (*Migration, error) {
+func (s *Store) rehearseMigration(read func() (*Source, error)) (*Migration, error) {
 	if j, err := s.readJournal(); err != nil {
 		return nil, err
 	} else if j != nil {
 		return &j.Migration, nil
 	}
-	m, err := s.planMigration()
+	m, err := s.planMigration(read)
 	if err != nil {
 		return nil, err
 	}
 	return &m.journal.Migration, nil
 }
 
-func (s *Store) journalPath() string { return filepath.Join(s.path("slices"), journalFile) }
+func (d *Dir) journalPath() string { return filepath.Join(d.path("slices"), journalFile) }
 
 func (s *Store) notLegacy() error {
 	return fmt.Errorf("%w: %s has a file for each slice already", ErrMigrated, stateRel("slices"))
 }
 
 // migrate does it all. The caller holds the lock.
-func (s *Store) migrate() (*Migration, error) {
-	if format, err := Detect(s.root); err != nil || format != legacyFormat {
+func (s *Store) migrate(read func() (*Source, error)) (*Migration, error) {
+	if format, err := Detect(s.root); err != nil || format != Legacy {
 		return nil, errors.Join(err, s.notLegacy())
 	}
 	for range tries {
-		m, err := s.planMigration()
+		m, err := s.planMigration(read)
 		if err != nil {
 			return nil, err
 		}
@@ -151,11 +165,15 @@ func (s *Store) commitMigration(m *migration) (err error) {
 }
 
 // sweepStages removes what killed migrations left. The caller holds the lock, so nobody else is at work.
-func (s *Store) sweepStages() {
-	stages, _ := filepath.Glob(filepath.Join(escapeGlob(s.path("")), stagePrefix+"*"))
-	for _, dir := range stages {
+func (d *Dir) sweepStages() {
+	for _, dir := range d.stages() {
 		os.RemoveAll(dir)
 	}
+}
+
+func (d *Dir) stages() []string {
+	stages, _ := filepath.Glob(filepath.Join(escapeGlob(d.path("")), stagePrefix+"*"))
+	return stages
 }
 
 func escapeGlob(path string) string {
@@ -191,8 +209,14 @@ func (s *Store) finishMigration() (*Migration, error) {
 	return &j.Migration, durable.Remove(s.journalPath())
 }
 
+// completeMigration is finishMigration for whoever came to do something else.
+func (s *Store) completeMigration() error {
+	_, err := s.finishMigration()
+	return err
+}
+
 func (s *Store) finish(j *journal) error {
-	if err := s.editProject(j.Project.into); err != nil {
+	if err := s.RewriteProject(j.Project.into); err != nil {
 		return err
 	}
 	if err := s.addDecisions(j.Notes); err != nil {
@@ -204,7 +228,7 @@ func (s *Store) finish(j *journal) error {
 	if err := s.refreshView(); err != nil {
 		return err
 	}
-	return durable.Remove(s.path(legacyFile))
+	return durable.Remove(s.path(LegacyFile))
 }
 
 // saveLateState keeps a STATE.md that somebody wrote in the last moment before the commit: it is no longer where the
@@ -218,7 +242,7 @@ func (s *Store) saveLateState(j *journal) error {
 		return fmt.Errorf("read %s: %w", stateRel("STATE.md"), bareError(err))
 	}
 	s.mu.Lock()
-	_, view, _, err := s.render()
+	_, view, err := s.render()
 	s.mu.Unlock()
 	if err != nil || string(data) == j.StateText || string(data) == view {
 		return err

@@ -76,7 +76,7 @@ func withDecisions(text string, entries []string) (string, []string) {
 
 // addDecisions appends to DECISIONS.md what it hasn't yet.
 func (s *Store) addDecisions(entries []string) error {
-	return s.rewrite("DECISIONS.md", func(old []byte) ([]byte, error) {
+	return s.Rewrite("DECISIONS.md", func(old []byte) ([]byte, error) {
 		next, added := withDecisions(string(old), entries)
 		if len(added) == 0 {
 			return nil, nil

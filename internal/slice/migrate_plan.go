@@ -24,31 +24,31 @@ type stagedFile struct {
 }
 
 // planMigration reads the legacy project and makes everything, writing nothing.
-func (s *Store) planMigration() (*migration, error) {
+func (s *Store) planMigration(read func() (*Source, error)) (*migration, error) {
 	if err := s.noneLive(); err != nil {
 		return nil, err
 	}
-	l, err := s.readLegacy()
+	src, err := read()
 	if err != nil {
 		return nil, err
 	}
 	if _, err := s.ReadProject(); err != nil {
 		return nil, err
 	}
-	text := strings.TrimPrefix(string(l.state), bom)
+	text := strings.TrimPrefix(string(src.State), bom)
 	rows, err := strictRows(text)
 	if err != nil {
 		return nil, err
 	}
-	m := &migration{state: l.state}
+	m := &migration{state: src.State}
 	j := &m.journal
-	j.StateText = string(l.state)
+	j.StateText = string(src.State)
 	j.Project, j.Notes = readNotes(text), decisionsIn(text)
-	if err := m.addFiles(s, text, rows, l.entries); err != nil {
+	if err := m.addFiles(s, text, rows, src.Rows); err != nil {
 		return nil, err
 	}
 	j.Slices = len(rows)
-	j.Backup = stateRel(s.freeBackup(string(l.state)))
+	j.Backup = stateRel(s.freeBackup(string(src.State)))
 	j.Files = append(j.Files, stateRel(projectFile), stateRel("STATE.md"), j.Backup)
 	missing, err := s.missingDecisions(j.Notes)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Store) freeBackup(text string) string {
 
 // strictRows reads the slice table for good: where a reader passes over a row that it can't read, this is an error that
 // names the line.
-func strictRows(text string) ([]row, error) {
+func strictRows(text string) ([]Row, error) {
 	path := stateRel("STATE.md")
 	if line := conflict(text); line > 0 {
 		return nil, fmt.Errorf("%s line %d: merge conflict", path, line)
@@ -104,7 +104,7 @@ func strictRows(text string) ([]row, error) {
 	if !found {
 		return nil, fmt.Errorf("%s has no slice table: gl found no table with the columns ID and Status", path)
 	}
-	var rows []row
+	var rows []Row
 	seen := map[string]int{}
 	for _, l := range lines {
 		n := 1 + strings.Count(text[:l.at], "\n")
@@ -115,9 +115,9 @@ func strictRows(text string) ([]row, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s line %d: %w: correct the line, then run gl migrate again", path, n, err)
 		}
-		key := strings.ToLower(r.id) // two such files would be one on some file systems
+		key := strings.ToLower(r.ID) // two such files would be one on some file systems
 		if first := seen[key]; first > 0 {
-			return nil, fmt.Errorf("%s line %d: %s is there already, in line %d: remove one, then run gl migrate again", path, n, r.id, first)
+			return nil, fmt.Errorf("%s line %d: %s is there already, in line %d: remove one, then run gl migrate again", path, n, r.ID, first)
 		}
 		seen[key] = n
 		rows = append(rows, r)
@@ -125,32 +125,32 @@ func strictRows(text string) ([]row, error) {
 	return rows, nil
 }
 
-func strictRow(l rowLine) (row, error) {
+func strictRow(l rowLine) (Row, error) {
 	have := cells(l.text)
 	if len(have) > l.cols.n {
-		return row{}, fmt.Errorf("the row has %d cells and the table %d columns: a bar in a text is written \\|", len(have), l.cols.n)
+		return Row{}, fmt.Errorf("the row has %d cells and the table %d columns: a bar in a text is written \\|", len(have), l.cols.n)
 	}
 	if len(have) <= l.cols.id || len(have) <= l.cols.status {
-		return row{}, fmt.Errorf("the row has no cell for its id or its status")
+		return Row{}, fmt.Errorf("the row has no cell for its id or its status")
 	}
 	if err := ValidID(bare(have[l.cols.id])); err != nil {
-		return row{}, err
+		return Row{}, err
 	}
 	r, _ := l.cols.row(have)
 	r.at, r.cols = l.at, l.cols
-	for _, d := range r.deps {
+	for _, d := range r.Deps {
 		if err := ValidID(d); err != nil {
-			return row{}, fmt.Errorf("the dependencies of %s can't be read: %w", r.id, err)
+			return Row{}, fmt.Errorf("the dependencies of %s can't be read: %w", r.ID, err)
 		}
 	}
 	return r, nil
 }
 
 // addFiles makes the slice files and the list of them.
-func (m *migration) addFiles(s *Store, text string, rows []row, entries map[string]legacyEntry) error {
+func (m *migration) addFiles(s *Store, text string, rows []Row, slices []RowSlice) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	v, err := s.look()
+	v, err := s.lookAtRows(slices, nil)
 	if err != nil {
 		return err
 	}
@@ -158,61 +158,60 @@ func (m *migration) addFiles(s *Store, text string, rows []row, entries map[stri
 		return fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"), bareError(v.graph.err))
 	}
 	mile := s.milestones(text)
-	current := parseCurrent(text)
 	now := stamp(s.Now())
 	ids := map[string]bool{}
 	for _, r := range rows {
-		ids[normalise(r.id)] = true
+		ids[normalise(r.ID)] = true
 	}
 	for _, r := range rows {
 		m.warnRow(text, r, ids, v)
-		f, err := v.migrated(r, legacySlice(r, current, entries[r.id]), mile, now)
+		f, err := v.migrated(r, v.files[r.ID], mile, now)
 		if err != nil {
 			return fmt.Errorf("%s line %d: %w", stateRel("STATE.md"), 1+strings.Count(text[:r.at], "\n"), err)
 		}
-		m.files = append(m.files, stagedFile{r.id + ".md", f.Bytes()})
-		m.journal.Files = append(m.journal.Files, sliceRel(r.id+".md"))
+		m.files = append(m.files, stagedFile{r.ID + ".md", f.Bytes()})
+		m.journal.Files = append(m.journal.Files, sliceRel(r.ID+".md"))
 	}
 	return nil
 }
 
 // warnRow notes what is odd in a row but no reason to stop.
-func (m *migration) warnRow(text string, r row, ids map[string]bool, v *view) {
+func (m *migration) warnRow(text string, r Row, ids map[string]bool, v *view) {
 	warn := func(format string, args ...any) {
 		n := 1 + strings.Count(text[:r.at], "\n")
 		m.journal.Warnings = append(m.journal.Warnings, fmt.Sprintf("%s line %d: ", stateRel("STATE.md"), n)+fmt.Sprintf(format, args...))
 	}
-	switch plan.Classify(r.status) {
+	switch plan.Classify(r.Status) {
 	case plan.Unknown:
-		warn("%s has the status %q, which gl doesn't know: it is kept", r.id, r.status)
+		warn("%s has the status %q, which gl doesn't know: it is kept", r.ID, r.Status)
 	case plan.Active:
-		warn("%s is %s: who works on it has to go on in %s", r.id, r.status, sliceRel(r.id+".md"))
+		warn("%s is %s: who works on it has to go on in %s", r.ID, r.Status, sliceRel(r.ID+".md"))
 	}
 	have := cells(chomp(nextLine(text[r.at:])))
 	for _, at := range []int{r.cols.tests, r.cols.security} {
 		if at >= 0 && at < len(have) && count(have[at]) == 0 && strings.ContainsAny(have[at], "123456789") {
-			warn("%s: %q is no number of tests: 0 is taken", r.id, have[at])
+			warn("%s: %q is no number of tests: 0 is taken", r.ID, have[at])
 		}
 	}
-	for _, d := range r.deps {
+	for _, d := range r.Deps {
 		if !ids[normalise(d)] && !v.ix.known(v.ix.canonical(d)) {
-			warn("%s depends on %s, which is no slice", r.id, d)
+			warn("%s depends on %s, which is no slice", r.ID, d)
 		}
 	}
 }
 
 // migrated makes the slice file of a row.
-func (v *view) migrated(r row, old *sliceFile, mile milestones, now string) (*File, error) {
-	it := v.item(v.ix.canonical(r.id))
-	it.ID, it.Name = r.id, r.name
+func (v *view) migrated(r Row, old *sliceFile, mile milestones, now string) (*File, error) {
+	it := v.item(v.ix.canonical(r.ID))
+	it.ID, it.Name = r.ID, r.Name
 	if it.Name == "" {
-		it.Name = r.id
+		it.Name = r.ID
 	}
 	if it.Milestone == "" {
-		it.Milestone = mile.of(r.id)
+		it.Milestone = mile.of(r.ID)
 	}
 	if r.cols.deps >= 0 {
-		it.Deps = r.deps
+		it.Deps = r.Deps
 	}
 	it.Deps = slices.DeleteFunc(slices.Clone(it.Deps), func(d string) bool { return ValidID(d) != nil })
 	f, err := ParseFile([]byte(template))
@@ -220,9 +219,9 @@ func (v *view) migrated(r row, old *sliceFile, mile milestones, now string) (*Fi
 		return nil, err
 	}
 	for _, set := range [][2]string{
-		{"id", r.id}, {"status", migratedStatus(r.status)}, {"step", migratedStep(old.step, r.status)},
+		{"id", r.ID}, {"status", migratedStatus(r.Status)}, {"step", migratedStep(old.step, r.Status)},
 		{"milestone", oneLine(it.Milestone)}, {"started", oneLine(old.started)}, {"updated", now},
-		{"tests", strconv.Itoa(r.tests)}, {"security_tests", strconv.Itoa(r.security)}, {"session", oneLine(old.session)},
+		{"tests", strconv.Itoa(r.Tests)}, {"security_tests", strconv.Itoa(r.Security)}, {"session", oneLine(old.session)},
 	} {
 		if err := f.Set(set[0], set[1]); err != nil {
 			return nil, err
@@ -238,7 +237,7 @@ func (v *view) migrated(r row, old *sliceFile, mile milestones, now string) (*Fi
 	}
 	f.rest += v.body(it)
 	if _, err := ParseFile(f.Bytes()); err != nil {
-		return nil, fmt.Errorf("%s would be no slice file: %w", r.id, err)
+		return nil, fmt.Errorf("%s would be no slice file: %w", r.ID, err)
 	}
 	return f, nil
 }
@@ -261,7 +260,7 @@ func migratedStep(step, status string) string {
 	case "done", "complete", "completed":
 		return "complete"
 	case "pending", "":
-		return stepOf(status)
+		return StepOf(status)
 	}
 	return oneLine(step)
 }

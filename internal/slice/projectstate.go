@@ -234,8 +234,8 @@ func orNull(text string) string {
 }
 
 // ReadProject reads project-state.json; a missing one is that of a new project.
-func (s *Store) ReadProject() (*ProjectState, error) {
-	data, err := os.ReadFile(s.path(projectFile))
+func (d *Dir) ReadProject() (*ProjectState, error) {
+	data, err := os.ReadFile(d.path(projectFile))
 	if err != nil && !missing(err) {
 		return nil, fmt.Errorf("read %s: %w", stateRel(projectFile), bareError(err))
 	}
@@ -256,16 +256,16 @@ func readable(data []byte) (*ProjectState, error) {
 // tracker.ErrChanged. A file that isn't JSON is an error, and stays.
 func (s *Store) EditProject(ctx context.Context, f func(*ProjectState) error) error {
 	return s.locked(ctx, func() error {
-		if err := s.editProject(f); err != nil {
+		if err := s.RewriteProject(f); err != nil {
 			return err
 		}
 		return s.refreshView()
 	})
 }
 
-// editProject is EditProject under the caller's lock, without STATE.md.
-func (s *Store) editProject(f func(*ProjectState) error) error {
-	return s.rewrite(projectFile, func(old []byte) ([]byte, error) {
+// RewriteProject is EditProject under the caller's lock, without STATE.md.
+func (d *Dir) RewriteProject(f func(*ProjectState) error) error {
+	return d.Rewrite(projectFile, func(old []byte) ([]byte, error) {
 		p, err := readable(old)
 		if err != nil {
 			return nil, err

@@ -54,10 +54,16 @@ func readSlice(data []byte, at fileStamp) *sliceFile {
 	if f.find("failing") == nil {
 		s.failing = count(get("tests_failing"))
 	}
-	if len(appendItem(nil, s.waiting)) == 0 {
-		s.waiting = ""
-	}
+	s.waiting = noneAsEmpty(s.waiting)
 	return s
+}
+
+// noneAsEmpty is the text, "" for a word that stands for none.
+func noneAsEmpty(text string) string {
+	if len(appendItem(nil, text)) == 0 {
+		return ""
+	}
+	return text
 }
 
 func reason(err error) string {
@@ -68,11 +74,18 @@ func reason(err error) string {
 	return err.Error()
 }
 
-func fromRow(r row) *sliceFile {
+func fromRow(r Row) *sliceFile {
 	return &sliceFile{
-		id: r.id, heading: r.name, status: r.status, step: stepOf(r.status), tests: r.tests, security: r.security,
-		wave: plan.None, priority: plan.None, deps: r.deps, hasDeps: len(r.deps) > 0, row: true,
+		id: r.ID, heading: r.Name, status: r.Status, step: StepOf(r.Status), tests: r.Tests, security: r.Security,
+		wave: plan.None, priority: plan.None, deps: r.Deps, hasDeps: len(r.Deps) > 0, row: true,
 	}
+}
+
+func fromRowSlice(r RowSlice) *sliceFile {
+	f := fromRow(r.Row)
+	f.name, f.step, f.session, f.started, f.changed = r.Name, r.Step, r.Session, r.Started, r.Changed
+	f.waiting = noneAsEmpty(r.WaitingFor)
+	return f
 }
 
 // readFiles reads the slice files of the stems, those that changed since the last time. A file that is gone by now is
@@ -179,39 +192,37 @@ type graphFile struct {
 	err error
 }
 
-// readGraph returns the graph, an empty one where there is none. The caller holds s.mu.
-func (s *Store) readGraph() graphFile {
-	s.graph = refresh(s.graph, s.path("GRAPH.json"), func(data []byte, _ fileStamp) graphFile {
+// readGraph returns the graph, an empty one where there is none. The caller holds d.mu.
+func (d *Dir) readGraph() graphFile {
+	d.graph = refresh(d.graph, d.path("GRAPH.json"), func(data []byte, _ fileStamp) graphFile {
 		g, err := parseGraph(data)
 		return graphFile{g, err}
 	})
 	switch {
-	case s.graph.err != nil:
-		return graphFile{&graph{}, s.graph.err}
-	case s.graph.value.graph == nil:
+	case d.graph.err != nil:
+		return graphFile{&graph{}, d.graph.err}
+	case d.graph.value.graph == nil:
 		return graphFile{&graph{}, nil}
 	}
-	return s.graph.value
+	return d.graph.value
 }
 
 // A stateFile is STATE.md, or a backup of it, as it was read.
 type stateFile struct {
 	there bool
 	text  string
-	rows  []row
+	body  string // text without a byte order mark
+	rows  []Row
 	table bool
 	err   error
-
-	current currentLines
 }
 
-// readState reads STATE.md or its backup. The caller holds s.mu.
-func (s *Store) readState(old **cached[stateFile], name string) stateFile {
-	*old = refresh(*old, s.path(name), func(data []byte, _ fileStamp) stateFile {
+// readState reads STATE.md or its backup. The caller holds d.mu.
+func (d *Dir) readState(old **cached[stateFile], name string) stateFile {
+	*old = refresh(*old, d.path(name), func(data []byte, _ fileStamp) stateFile {
 		f := stateFile{there: true, text: string(data)}
-		text := strings.TrimPrefix(f.text, bom)
-		f.rows, f.table = parseRows(text)
-		f.current = parseCurrent(text)
+		f.body = strings.TrimPrefix(f.text, bom)
+		f.rows, f.table = parseRows(f.body)
 		return f
 	})
 	if err := (*old).err; err != nil {
@@ -229,20 +240,20 @@ type projectState struct {
 	err                 error
 }
 
-// readProject reads project-state.json, and the mode from config.json, which wins. The caller holds s.mu.
-func (s *Store) readProject() projectState {
-	s.project = refresh(s.project, s.path("project-state.json"), parseProject)
-	p := s.project.value
-	if s.project.err != nil {
-		p.err = s.project.err
+// readProject reads project-state.json, and the mode from config.json, which wins. The caller holds d.mu.
+func (d *Dir) readProject() projectState {
+	d.project = refresh(d.project, d.path("project-state.json"), parseProject)
+	p := d.project.value
+	if d.project.err != nil {
+		p.err = d.project.err
 	}
-	s.config = refresh(s.config, s.path("config.json"), func(data []byte, _ fileStamp) string {
+	d.config = refresh(d.config, d.path("config.json"), func(data []byte, _ fileStamp) string {
 		var c struct{ Mode json.RawMessage }
 		_ = json.Unmarshal(data, &c) // a bad config is for those who need it to complain about
 		return text(c.Mode)
 	})
-	if s.config.value != "" {
-		p.mode = s.config.value
+	if d.config.value != "" {
+		p.mode = d.config.value
 	}
 	return p
 }

@@ -9,9 +9,9 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// Refresh regenerates STATE.md from the slice files, under the lock. A STATE.md that isn't generated is saved first. In
-// a legacy project there is nothing to regenerate. Right after a change that this Store made in Do, there is nothing
-// to do either where somebody else's rendering has shown it meanwhile.
+// Refresh regenerates STATE.md from the slice files, under the lock. A STATE.md that isn't generated is saved first.
+// Right after a change that this Store made in Do, there is nothing to do where somebody else's rendering has shown it
+// meanwhile.
 func (s *Store) Refresh(ctx context.Context) error {
 	if change := s.takeUnshown(); change > 0 {
 		return s.show(ctx, change)
@@ -38,9 +38,9 @@ func (s *Store) refreshView() error {
 // refreshOnce writes STATE.md where it isn't as it should be; done says that it is now.
 func (s *Store) refreshOnce() (done bool, err error) {
 	s.mu.Lock()
-	old, text, format, err := s.render()
+	old, text, err := s.render()
 	s.mu.Unlock()
-	if err != nil || format == legacyFormat || old.there && old.text == text {
+	if err != nil || old.there && old.text == text {
 		return true, err
 	}
 	var before []byte
@@ -59,19 +59,19 @@ func (s *Store) refreshOnce() (done bool, err error) {
 }
 
 // render returns STATE.md as it is and as it should be. The caller holds s.mu.
-func (s *Store) render() (old stateFile, text, format string, err error) {
+func (s *Store) render() (old stateFile, text string, err error) {
 	v, err := s.lookAtAll()
-	if err != nil || v.format == legacyFormat {
-		return stateFile{}, "", legacyFormat, err
+	if err != nil {
+		return stateFile{}, "", err
 	}
 	old = s.readState(&s.state, "STATE.md")
 	if old.err != nil {
-		return old, "", v.format, fmt.Errorf("read %s: %w", stateRel("STATE.md"), bareError(old.err))
+		return old, "", fmt.Errorf("read %s: %w", stateRel("STATE.md"), bareError(old.err))
 	}
 	project := s.readProject()
 	text = v.stateMD(old, project)
-	s.rendered = &rendering{v, project, text}
-	return old, text, v.format, nil
+	s.rendered = &rendering{s, v, project, text}
+	return old, text, nil
 }
 
 // saveHandWritten keeps a STATE.md that somebody wrote as STATE.md.backup, or .backup.1 and so on: the first name that

@@ -158,7 +158,7 @@ func TestRefreshKeepsForeignSections(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		old := strings.Join(rapid.SliceOfN(block, 0, 12).Draw(rt, "blocks"), "")
 		s := Open(base)
-		v := &view{s: s, format: slicesFormat, graph: graphFile{&graph{}, nil}, files: map[string]*sliceFile{}}
+		v := &view{d: s.Dir, graph: graphFile{&graph{}, nil}, files: map[string]*sliceFile{}}
 		v.ix = newIndex(nil, v.graph.graph)
 		rowsOf := func(text string) stateFile {
 			r, _ := parseRows(text)
@@ -183,16 +183,16 @@ func FuzzStateTable(f *testing.F) {
 		all, _ := parseRows(text)
 		seen := map[string]bool{}
 		for _, r := range all {
-			if ValidID(r.id) != nil || seen[r.id] || r.tests < 0 || strings.Contains(r.line, "\n") {
+			if ValidID(r.ID) != nil || seen[r.ID] || r.Tests < 0 || strings.Contains(r.line, "\n") {
 				t.Fatalf("%q: row %+v", text, r)
 			}
-			seen[r.id] = true
+			seen[r.ID] = true
 			line := r.line
 			if line == "" {
-				line = tableLine(r.id, r.name, r.status, r.tests, r.security, r.deps)
+				line = tableLine(r.ID, r.Name, r.Status, r.Tests, r.Security, r.Deps)
 			}
 			again, _ := parseRows(rows + line + "\n")
-			if len(again) != 1 || again[0].id != r.id || again[0].status != r.status {
+			if len(again) != 1 || again[0].ID != r.ID || again[0].Status != r.Status {
 				t.Fatalf("%q: row %+v, carried: %+v", text, r, again)
 			}
 		}

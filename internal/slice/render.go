@@ -81,7 +81,7 @@ type line struct {
 
 // table returns the lines of the table: one per slice file, and those of old that have none, in natural order; and the
 // items that have files.
-func (v *view) table(old []row) (rows []line, items []plan.Item) {
+func (v *view) table(old []Row) (rows []line, items []plan.Item) {
 	for _, stem := range v.stems {
 		it := v.item(stem)
 		items = append(items, it)
@@ -99,15 +99,15 @@ func (v *view) table(old []row) (rows []line, items []plan.Item) {
 	}
 	files := byNormal(v.stems)
 	for _, r := range old {
-		if v.ix.file[v.ix.canonical(r.id)] || len(files[normalise(r.id)]) > 0 {
+		if v.ix.file[v.ix.canonical(r.ID)] || len(files[normalise(r.ID)]) > 0 {
 			continue
 		}
 		text := r.line
 		if text == "" {
-			text = tableLine(r.id, r.name, r.status, r.tests, r.security, r.deps)
+			text = tableLine(r.ID, r.Name, r.Status, r.Tests, r.Security, r.Deps)
 		}
 		rows = append(rows, line{
-			id: r.id, done: plan.Classify(r.status) == plan.Done, tests: r.tests, security: r.security, text: text,
+			id: r.ID, done: plan.Classify(r.Status) == plan.Done, tests: r.Tests, security: r.Security, text: text,
 		})
 	}
 	sort.Slice(rows, func(i, j int) bool { return plan.NaturalLess(rows[i].id, rows[j].id) })

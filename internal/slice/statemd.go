@@ -5,11 +5,11 @@ import (
 	"unicode"
 )
 
-// A row is one line of the slice table in STATE.md.
-type row struct {
-	id, name, status string
-	tests, security  int
-	deps             []string
+// A Row is one line of the slice table in STATE.md.
+type Row struct {
+	ID, Name, Status string
+	Tests, Security  int
+	Deps             []string
 	line             string // as it stands there, without its end; "" where its table has other columns than ours
 
 	at        int // where the line's first bar stands in the text
@@ -71,7 +71,7 @@ func generated(text string) bool {
 
 // parseRows returns the rows of the slice table: of those in the Slices section, else of any table that has columns
 // for an id and a status. tables says whether there is such a table at all; of two rows of one id the first counts.
-func parseRows(text string) (rows []row, tables bool) {
+func parseRows(text string) (rows []Row, tables bool) {
 	lines, tables := tableLines(text)
 	for _, l := range lines {
 		if r, ok := l.cols.row(cells(l.text)); ok {
@@ -84,8 +84,8 @@ func parseRows(text string) (rows []row, tables bool) {
 	seen := map[string]bool{}
 	kept := rows[:0]
 	for _, r := range rows {
-		if !seen[r.id] {
-			seen[r.id] = true
+		if !seen[r.ID] {
+			seen[r.ID] = true
 			kept = append(kept, r)
 		}
 	}
@@ -209,7 +209,7 @@ func readHeader(names []string) (columns, bool) {
 }
 
 // row reads the cells of one line; false for the line under the header and for what has no valid id.
-func (c columns) row(cells []string) (row, bool) {
+func (c columns) row(cells []string) (Row, bool) {
 	cell := func(i int) string {
 		if i < 0 || i >= len(cells) {
 			return ""
@@ -218,17 +218,17 @@ func (c columns) row(cells []string) (row, bool) {
 	}
 	id := bare(cell(c.id))
 	if ValidID(id) != nil {
-		return row{}, false
+		return Row{}, false
 	}
-	r := row{
-		id:       id,
-		name:     cell(c.name),
-		status:   statusWord(cell(c.status)),
-		tests:    count(cell(c.tests)),
-		security: count(cell(c.security)),
-		deps:     splitList(cell(c.deps)),
+	r := Row{
+		ID:       id,
+		Name:     cell(c.name),
+		Status:   statusWord(cell(c.status)),
+		Tests:    count(cell(c.tests)),
+		Security: count(cell(c.security)),
+		Deps:     splitList(cell(c.deps)),
 	}
-	if len(r.deps) == 0 {
+	if len(r.Deps) == 0 {
 		r.emptyDeps = cell(c.deps)
 	}
 	return r, true

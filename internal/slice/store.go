@@ -6,63 +6,45 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"greenlight/internal/durable"
 	"greenlight/internal/plan"
-	"greenlight/internal/statedir"
+	"greenlight/internal/roadmap"
 	"greenlight/internal/tracker"
 )
 
-// tries is how often a write is tried against somebody who writes without the lock.
-const tries = 3
-
-// A Store is the state of one project. It remembers what it has read and reads only what has changed since; several
-// goroutines may use it, and any number of Stores, in any number of processes, one project.
+// A Store is the state of one project that has a file for each slice.
 type Store struct {
-	// Now is the clock of the stamps that are written.
-	Now func() time.Time
+	*Dir
 
-	root string
-
-	mu      sync.Mutex // guards what follows; never held while waiting for the project's lock
-	swept   bool
-	files   map[string]*cached[*sliceFile]
-	graph   *cached[graphFile]
-	state   *cached[stateFile]
-	backup  *cached[stateFile]
-	project *cached[projectState]
-	side    *cached[legacySide]
-
-	rendered *rendering // the last one
-	unshown  shownSoon  // the last change in Do
-	config   *cached[string]
+	files    map[string]*cached[*sliceFile] // guarded by mu, as what follows
+	rendered *rendering                     // the last one
+	unshown  shownSoon                      // the last change in Do
 }
 
 var _ tracker.Tracker = (*Store)(nil)
 
 // Open returns the store of the project at root, an absolute path. It reads nothing yet.
-func Open(root string) *Store { return &Store{Now: time.Now, root: root} }
-
-func (s *Store) path(name string) string { return filepath.Join(s.root, ".greenlight", name) }
+func Open(root string) *Store { return &Store{Dir: NewDir(root)} }
 
 func (s *Store) slicePath(stem string) string { return filepath.Join(s.path("slices"), stem+".md") }
 
-func stateRel(name string) string { return ".greenlight/" + name }
+func sliceRel(name string) string { return stateRel("slices/" + name) }
 
-func sliceRel(name string) string { return ".greenlight/slices/" + name }
-
-// Format is "slices", or "legacy" for a project that has only a STATE.md.
-func (s *Store) Format() string {
-	if format, err := Detect(s.root); err == nil {
-		return format
-	}
-	return slicesFormat
+// Traits implements tracker.Tracker.
+func (s *Store) Traits() tracker.Traits {
+	return tracker.Traits{Format: Slices, Managed: true, Guarded: true, View: stateRel("STATE.md")}
 }
 
+// Roadmap implements tracker.Tracker.
+func (s *Store) Roadmap() (*roadmap.Roadmap, error) { return roadmap.Own(s.root) }
+
 // Prompt is the slash command that works on a slice.
-func (s *Store) Prompt(id string) string { return "/gl:slice " + id }
+func (s *Store) Prompt(id string) string { return Prompt(id) }
+
+// Prompt is the slash command that works on one of Greenlight's own slices.
+func Prompt(id string) string { return "/gl:slice " + id }
 
 // Watch lists the directories of the slice files and of everything else.
 func (s *Store) Watch() []string { return []string{s.path("slices"), s.path("")} }
@@ -82,56 +64,31 @@ func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) error {
 	})
 }
 
-// locked runs f under the project's lock, having done the housekeeping that is due.
+// locked runs f under the project's lock, having done the housekeeping that is due: a migration that was interrupted is
+// completed.
 func (s *Store) locked(ctx context.Context, f func() error) error {
-	return s.underLock(ctx, func() error {
-		if err := s.housekeep(); err != nil {
-			return err
-		}
-		return f()
-	})
-}
-
-// underLock runs f under the project's lock.
-func (s *Store) underLock(ctx context.Context, f func() error) error {
-	if _, err := Detect(s.root); err != nil {
+	if err := s.here(); err != nil {
 		return err
 	}
-	return statedir.Locked(ctx, s.root, f)
+	return s.Dir.locked(ctx, s.completeMigration, f)
 }
 
-// housekeep removes, once, the temps of writers that died, completes the migration of one that did, and makes the
-// .gitignore.
-func (s *Store) housekeep() error {
-	s.mu.Lock()
-	done := s.swept
-	s.swept = true
-	s.mu.Unlock()
-	if done {
-		return nil
+// here checks that the project has slice files.
+func (s *Store) here() error {
+	format, err := Detect(s.root)
+	if err == nil && format != Slices {
+		err = fmt.Errorf("%s has no slice files: its slices are rows of %s: run gl migrate", s.root, stateRel("STATE.md"))
 	}
-	// A temp that stays is only untidy: it is no reason to refuse the work.
-	_ = durable.Sweep(s.path("slices"), time.Now())
-	_ = durable.Sweep(s.path(""), time.Now())
-	_ = durable.Sweep(s.path("runs"), time.Now())
-	s.sweepStages()
-	if _, err := s.finishMigration(); err != nil {
-		return err
-	}
-	return statedir.WriteIgnore(s.root)
+	return err
 }
 
-// Read parses the file of one slice afresh; in a legacy project it makes one of what is known. The error is
-// tracker.ErrNotFound where there is none, and a *CorruptError where it is no slice file.
+// Read parses the file of one slice afresh. The error is tracker.ErrNotFound where there is none, and a *CorruptError
+// where it is no slice file.
 func (s *Store) Read(id string) (*File, error) {
 	if err := ValidID(id); err != nil {
 		return nil, err
 	}
-	read := s.readForEdit
-	if s.Format() == legacyFormat {
-		read = s.readRow
-	}
-	_, f, err := read(id)
+	_, f, err := s.readForEdit(id)
 	if err == nil && f == nil {
 		return nil, fmt.Errorf("%w: %q has no file %s", tracker.ErrNotFound, id, sliceRel(id+".md"))
 	}
@@ -183,12 +140,13 @@ func (s *Store) Edit(ctx context.Context, id string, f func(*File) error) error 
 type tx struct {
 	s     *Store
 	view  *view
+	seen  tracker.Seen
 	wrote bool // a slice file
 }
 
 // look returns the view and the canonical id. The caller holds s.mu.
 func (t *tx) look(id string) (*view, string, error) {
-	if t.view == nil || t.view.format == legacyFormat { // a legacy project's slices are all in one file, so they're read anew
+	if t.view == nil {
 		v, err := t.s.look()
 		if err != nil {
 			return nil, "", err
@@ -199,6 +157,14 @@ func (t *tx) look(id string) (*view, string, error) {
 	return t.view, id, err
 }
 
+// resolve is the canonical id.
+func (t *tx) resolve(id string) (string, error) {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	_, id, err := t.look(id)
+	return id, err
+}
+
 // Item implements tracker.Tx.
 func (t *tx) Item(id string) (plan.Item, error) {
 	t.s.mu.Lock()
@@ -207,49 +173,94 @@ func (t *tx) Item(id string) (plan.Item, error) {
 	if err != nil {
 		return plan.Item{}, err
 	}
-	return v.item(id), nil
+	it := v.item(id)
+	t.seen.One(id, it.Session)
+	return it, nil
 }
 
 // Load implements tracker.Tx.
 func (t *tx) Load() (*tracker.Contents, error) {
 	t.view = nil
-	return t.s.Load()
+	c, err := t.s.Load()
+	if err == nil {
+		t.seen.All(c.Items)
+	}
+	return c, err
 }
 
-// Claim implements tracker.Tx. The day on which the work began stays that of the first claim.
+// Claim implements tracker.Tx.
 func (t *tx) Claim(id, token string) error {
-	return t.edit(id, false, func(f *File) error {
-		set := [][2]string{{"status", "in_progress"}, {"session", token}}
-		if started, _ := f.Get("started"); started == "" {
-			set = append(set, [2]string{"started", t.s.Now().UTC().Format(time.DateOnly)})
-		}
-		return f.SetAll(set)
-	})
+	id, err := t.resolve(id)
+	if err != nil {
+		return err
+	}
+	if err := t.edit(id, false, func(f *File) error { return f.Claim(token, t.s.Now()) }); err != nil {
+		return err
+	}
+	t.seen.One(id, token)
+	return nil
 }
 
 // Settle implements tracker.Tx.
 func (t *tx) Settle(id string, e tracker.Effect, before tracker.Before) (mark plan.Mark, err error) {
-	set := [][2]string{{"session", ""}}
-	switch e {
-	case tracker.Fail:
-		set = append(set, [2]string{"status", "failed"})
-	case tracker.Restore:
-		set = [][2]string{
-			{"status", before.Status}, {"step", before.Step}, {"session", before.Session}, {"started", before.Started},
-		}
+	if id, err = t.resolve(id); err != nil {
+		return mark, err
 	}
-	err = t.edit(id, false, func(f *File) error {
-		err := f.SetAll(set)
-		mark.Status, _ = f.Get("status")
-		mark.Step, _ = f.Get("step")
-		mark.Session, _ = f.Get("session")
+	err = t.edit(id, false, func(f *File) (err error) {
+		if !t.seen.Lost(id, f.get("session")) {
+			err = f.Settle(e, before)
+		}
+		mark = f.mark()
 		return err
 	})
-	if err == nil && t.view.format == legacyFormat { // whose step may be in three places
-		it, err := t.Item(id)
-		return plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, err
-	}
+	t.seen.One(id, mark.Session)
 	return mark, err
+}
+
+// PutBack implements tracker.Tx.
+func (t *tx) PutBack(id string, was plan.Mark) error {
+	return t.edit(id, false, func(f *File) error { return f.PutBack(was) })
+}
+
+// Claim marks the slice as being worked on under the token. The day on which the work began stays that of the first claim.
+func (f *File) Claim(token string, now time.Time) error {
+	set := [][2]string{{"status", "in_progress"}, {"session", token}}
+	if f.get("started") == "" {
+		set = append(set, [2]string{"started", now.UTC().Format(time.DateOnly)})
+	}
+	return f.SetAll(set)
+}
+
+// Settle ends a claim.
+func (f *File) Settle(e tracker.Effect, before tracker.Before) error {
+	switch e {
+	case tracker.Fail:
+		return f.SetAll([][2]string{{"session", ""}, {"status", "failed"}})
+	case tracker.Restore:
+		return f.SetAll([][2]string{
+			{"status", before.Status}, {"step", before.Step}, {"session", before.Session}, {"started", before.Started},
+		})
+	}
+	return f.SetAll([][2]string{{"session", ""}})
+}
+
+// PutBack makes a slice pending that is as it was; else the error is tracker.ErrChanged.
+func (f *File) PutBack(was plan.Mark) error {
+	if f.mark() != was {
+		return tracker.ErrChanged
+	}
+	return f.SetAll([][2]string{{"status", "pending"}, {"step", "none"}, {"session", ""}})
+}
+
+// mark is what the file says of status, step and session.
+func (f *File) mark() plan.Mark {
+	return plan.Mark{Status: f.get("status"), Step: f.get("step"), Session: f.get("session")}
+}
+
+// get is a key's value, "" where there is none.
+func (f *File) get(key string) string {
+	v, _ := f.Get(key)
+	return v
 }
 
 // SetAll sets pairs of a key and its value; a missing key need not be made to be empty.
@@ -274,9 +285,6 @@ func (t *tx) edit(id string, create bool, f func(*File) error) error {
 	if err != nil {
 		return err
 	}
-	if v.format == legacyFormat {
-		return t.editLegacy(id, f)
-	}
 	for range tries {
 		err = t.try(v, id, create, f)
 		if !errors.Is(err, durable.ErrChanged) {
@@ -300,14 +308,14 @@ func (t *tx) try(v *view, id string, create bool, f func(*File) error) error {
 			return err
 		}
 	}
-	before, stamp := string(file.Bytes()), file.updated()
+	before, stamp := string(file.Bytes()), file.get("updated")
 	if err := f(file); err != nil {
 		return err
 	}
 	if string(file.Bytes()) == before && (old != nil || !create) {
 		return nil
 	}
-	if old != nil && file.updated() == stamp {
+	if old != nil && file.get("updated") == stamp {
 		if err := file.Set("updated", now); err != nil {
 			return err
 		}
@@ -322,9 +330,4 @@ func (t *tx) try(v *view, id string, create bool, f func(*File) error) error {
 	t.wrote = true
 	v.ix.file[id] = true
 	return nil
-}
-
-func (f *File) updated() string {
-	u, _ := f.Get("updated")
-	return u
 }

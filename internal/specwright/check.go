@@ -10,9 +10,7 @@ import (
 	"greenlight/internal/tracker"
 )
 
-var _ tracker.Checker = (*Store)(nil)
-
-// Check implements tracker.Checker: what agents are known to get wrong, and what keeps nobody from reading the rest.
+// Check implements tracker.Tracker: what agents are known to get wrong, and what keeps nobody from reading the rest.
 func (s *Store) Check() []tracker.Complaint {
 	st, err := s.Read()
 	if err != nil {

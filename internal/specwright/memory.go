@@ -22,9 +22,14 @@ func (s *Store) memoryPath() string { return statedir.Path(s.root, "runs", "spec
 
 // remembers says whether the last attempt at the unit in hand was at verifying it. What can't be read is nothing.
 func (s *Store) remembers(st *State) bool {
-	var m memory
+	m, ok := s.readMemory()
+	return ok && st.Work != nil && m == memory{st.Work.ID, st.InHand(), Verifying}
+}
+
+func (s *Store) readMemory() (m memory, ok bool) {
 	data, err := os.ReadFile(s.memoryPath())
-	return err == nil && json.Unmarshal(data, &m) == nil && st.Work != nil && m == memory{st.Work.ID, st.InHand(), Verifying}
+	ok = err == nil && json.Unmarshal(data, &m) == nil
+	return m, ok
 }
 
 func (s *Store) remember(st *State) error {
@@ -32,7 +37,11 @@ func (s *Store) remember(st *State) error {
 	if st.skill() == "sw-verify" {
 		step = Verifying
 	}
-	data, err := json.Marshal(memory{st.Work.ID, st.InHand(), step})
+	m := memory{st.Work.ID, st.InHand(), step}
+	if have, ok := s.readMemory(); ok && have == m {
+		return nil
+	}
+	data, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}

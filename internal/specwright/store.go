@@ -39,6 +39,8 @@ func (e *BrokenError) Unwrap() error { return e.Reason }
 
 // A Store is the state of one project. Several goroutines, and any number of processes, may use it.
 type Store struct {
+	tracker.Defaults
+
 	Now func() time.Time
 
 	root string

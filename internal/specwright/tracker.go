@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"path/filepath"
+	"slices"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/roadmap"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
@@ -16,14 +19,23 @@ var _ tracker.Tracker = (*Store)(nil)
 // brokenID is the item that stands for a state that was never readable.
 const brokenID = "workflow"
 
-// Format implements tracker.Tracker.
-func (s *Store) Format() string { return "specwright" }
+// Traits implements tracker.Tracker.
+func (s *Store) Traits() tracker.Traits { return tracker.Traits{Format: "specwright", Noun: "unit"} }
+
+// Roadmap implements tracker.Tracker: the protocol has none, so it is Greenlight's.
+func (s *Store) Roadmap() (*roadmap.Roadmap, error) { return roadmap.Own(s.root) }
+
+// Line implements tracker.Tracker: "shop/cart building 1/3".
+func (s *Store) Line(compact bool) tracker.Line {
+	st, err := s.Read()
+	if err != nil {
+		return tracker.Line{Text: path.Base(StateFile) + " can't be understood", Rest: tracker.Alone}
+	}
+	return tracker.Line{Text: st.Line(s.root, ReadConfig(s.root), s.Now(), compact)}
+}
 
 // Watch implements tracker.Tracker.
 func (s *Store) Watch() []string { return []string{filepath.Dir(s.path())} }
-
-// Refresh implements tracker.Tracker: there are no views.
-func (s *Store) Refresh(context.Context) error { return nil }
 
 // Prompt is the skill that does the unit's next step.
 func (s *Store) Prompt(id string) string {
@@ -57,7 +69,7 @@ func (s *Store) load() (*tracker.Contents, *State, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &tracker.Contents{Noun: "unit"}
+	c := &tracker.Contents{}
 	cfg, now := ReadConfig(s.root), s.Now()
 	warn := func(path, text string) { c.Warnings = append(c.Warnings, plan.Warning{Path: path, Message: text}) }
 	m := &itemMaker{s: st, verdict: st.Verdict(s.root, cfg, now), fresh: st.Fresh(now), been: s.remembers(st)}
@@ -93,7 +105,7 @@ func (s *Store) broken(why *BrokenError) *tracker.Contents {
 	for i := range items {
 		items[i].Corrupt = why.Reason.Error()
 	}
-	return &tracker.Contents{Noun: "unit", Items: items, Unsure: why.Error(),
+	return &tracker.Contents{Items: items, Unsure: why.Error(),
 		Warnings: []plan.Warning{{Path: StateFile, Message: why.Reason.Error()}}}
 }
 
@@ -144,14 +156,16 @@ func (t *tx) Item(id string) (plan.Item, error) {
 		it.Corrupt = c.Warnings[0].Message
 		return it, nil
 	}
-	return plan.Item{}, fmt.Errorf("%w: there is no unit %q", tracker.ErrNotFound, id)
+	return plan.Item{}, notFound(id)
 }
 
 // Claim implements tracker.Tx: it takes the visible lock for the attempt, over the one that its caller saw and decided
 // to go past.
 func (t *tx) Claim(id, token string) error {
-	_, err := t.s.Update(t.ctx, Caller{Token: token, Force: true}, func(e *Edit) error {
+	e, err := t.s.Update(t.ctx, Caller{Token: token, Force: true}, func(e *Edit) error {
 		switch {
+		case !e.has(id):
+			return notFound(id)
 		case e.InHand() != id:
 			return fmt.Errorf("unit %s isn't the one in hand: run gl sw unit next when its turn has come", id)
 		case lockText(e.State) != t.seen:
@@ -162,7 +176,17 @@ func (t *tx) Claim(id, token string) error {
 		}
 		return e.TakeLock(e.skill())
 	})
+	if err == nil {
+		t.seen = lockText(e.State)
+	}
 	return err
+}
+
+func notFound(id string) error { return fmt.Errorf("%w: there is no unit %q", tracker.ErrNotFound, id) }
+
+// has says whether the id is an item's.
+func (s *State) has(id string) bool {
+	return slices.ContainsFunc((&itemMaker{s: s}).items(), func(it plan.Item) bool { return it.ID == id })
 }
 
 // InHand is the id of the unit in hand, of single-unit work the work's own; "" for none.
@@ -195,4 +219,13 @@ func (t *tx) Settle(id string, _ tracker.Effect, _ tracker.Before) (plan.Mark, e
 	}
 	it, err := t.Item(id)
 	return plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, err
+}
+
+// PutBack implements tracker.Tx: that a unit failed is in the attempt's record alone.
+func (t *tx) PutBack(id string, was plan.Mark) error {
+	it, err := t.Item(id)
+	if err == nil && was != (plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}) {
+		err = fmt.Errorf("%s: %w", StateFile, tracker.ErrChanged)
+	}
+	return err
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -16,9 +15,6 @@ import (
 
 // Name is the directory's name under the project's root.
 const Name = ".greenlight"
-
-// Ignore is the text of the .gitignore.
-const Ignore = ".gitignore\n.lock\nruns/\n*.tmp\n"
 
 // Path is the path of a file in the directory.
 func Path(root string, elem ...string) string {
@@ -42,17 +38,4 @@ func Make(root string) error {
 		return err
 	}
 	return WriteIgnore(root)
-}
-
-// WriteIgnore writes the .gitignore where there is none.
-func WriteIgnore(root string) error {
-	path := Path(root, ".gitignore")
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	err := durable.Replace(path, nil, []byte(Ignore))
-	if err != nil && !errors.Is(err, durable.ErrChanged) {
-		return fmt.Errorf("write %s/.gitignore: %w", Name, err)
-	}
-	return nil
 }

@@ -1,5 +1,6 @@
-// Package tracker is the seam between the state formats and everything above them. A format is one implementation
-// of Tracker; nothing above it knows which one it has. The package holds the interface, its words and its errors.
+// Package tracker is the contract between the state formats and everything above them. A format is one implementation
+// of Tracker; nothing above it knows which one it has. The package holds the interface, its words and its errors;
+// package trackertest holds the tests that every implementation passes.
 package tracker
 
 import (
@@ -7,29 +8,21 @@ import (
 	"errors"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/roadmap"
 )
 
 var (
 	// ErrNotFound: no item has that id, and none has one that reads the same.
 	ErrNotFound = errors.New("no such slice")
-	// ErrChanged: somebody who doesn't take the lock (an agent, an editor) wrote the file again and again between
-	// our reading and our writing. Nothing was overwritten.
+	// ErrChanged: somebody who doesn't take the lock (an agent, an editor) wrote the file between our reading and our
+	// writing, again and again, or the item isn't as the caller saw it. Nothing was overwritten.
 	ErrChanged = errors.New("changed while it was being written")
 )
 
-// A Contents is what a tracker found.
-type Contents struct {
-	Items    []plan.Item
-	Unsure   string            // non-empty: the dependency graph can't be read just now, and why; deps are a fallback
-	Evidence map[string]string // raw status of ids that are no items any more (rows of STATE.md)
-	Warnings []plan.Warning
-	Noun     string // what an item is called: "unit", "phase"; "" for "slice"
-}
-
 // A Tracker reads and changes the items of one project. Its methods may be called by several goroutines.
 type Tracker interface {
-	// Format is the name that `gl status --json` shows: "slices", "legacy", ….
-	Format() string
+	// Traits are what commands must know of the format.
+	Traits() Traits
 	// Load reads everything, without the lock. Bad files are warnings and corrupt items; the error is for a project
 	// that can't be read at all.
 	Load() (*Contents, error)
@@ -38,26 +31,67 @@ type Tracker interface {
 	Do(ctx context.Context, f func(Tx) error) error
 	// Refresh regenerates the derived views, under the lock. It writes nothing where nothing changed.
 	Refresh(ctx context.Context) error
-	// Prompt is what an agent is told to do to work on the item: for Claude a slash command.
+	// Prompt is the text that has an agent work on the item: for Claude a slash command.
 	Prompt(id string) string
-	// Watch lists the directories in which a change of state shows as a file event.
+	// Watch lists the directories, besides .greenlight/runs, in which a change of state shows as a file event.
 	Watch() []string
+	// Line is where the project stands, for a status line. It is quick, however large the project is.
+	Line(compact bool) Line
+	// Roadmap reads the project's roadmap. Where there is none the error is a *roadmap.MissingError.
+	Roadmap() (*roadmap.Roadmap, error)
+	// Check finds what is wrong in the files beyond what Load warns of. It changes nothing.
+	Check() []Complaint
+	// Repair fixes what Check calls fixable, and says what it did, a line each. It does nothing to a sound project.
+	Repair(ctx context.Context) ([]string, error)
 }
 
-// A Serial tracker's items are not to be built side by side unless somebody asks for it: its agents share a file that
-// they would overwrite for each other.
-type Serial interface{ Serial() (why string) }
+// Defaults are the answers of a format that has nothing to add: a Tracker embeds it.
+type Defaults struct{}
 
-// A Parted tracker sees one part of its project at a time, which the environment or a file chooses; two parts may have items
-// of the same ids. Whoever begins something stays with the part it began with, and its agents are told by Env.
-type Parted interface {
-	Part() string           // "" where the project has no parts, or none is chosen
-	In(part string) Tracker // the same for that part, whatever is chosen meanwhile
-	Env() []string          // KEY=VALUE
+// Refresh implements Tracker: there are no views.
+func (Defaults) Refresh(context.Context) error { return nil }
+
+// Line implements Tracker: the counts of the items say it.
+func (Defaults) Line(bool) Line { return Line{} }
+
+// Check implements Tracker: Load says it all.
+func (Defaults) Check() []Complaint { return nil }
+
+// Repair implements Tracker: Check calls nothing fixable.
+func (Defaults) Repair(context.Context) ([]string, error) { return nil, nil }
+
+// Traits are what sets a format apart.
+type Traits struct {
+	Format string // as `gl status --json` shows it: "slices", "legacy", …
+	Noun   string // what an item is called: "unit", "phase"; "" for "slice"
+
+	// Part is the part of the project that the tracker sees, "" for all of it. Two parts may have items of the same ids.
+	Part string
+	// Env tells the agents which part it is, KEY=VALUE each.
+	Env []string
+
+	// Managed: gl state shows, claims and changes the items, and gl's own method text works on them. Else only the
+	// format's own commands do.
+	Managed bool
+	// Guarded: agents must change the state files by gl alone.
+	Guarded bool
+	// View is the file that Refresh generates, relative to the root; "" for none.
+	View string
+
+	// Serial is why agents are started one after the other unless a runner is asked for; "" where side by side is fine.
+	Serial string
+	// Exclusive is why agents side by side are refused without --force, and what to do instead; "" where they aren't.
+	Exclusive string
 }
 
-// A Waved tracker's items have parts that an agent builds wave by wave.
-type Waved interface{ Waves() []Wave }
+// Contents is what a tracker found.
+type Contents struct {
+	Items    []plan.Item
+	Unsure   string            // non-empty: the dependency graph can't be read just now, and why; deps are a fallback
+	Evidence map[string]string // raw status of ids that are no items any more (rows of STATE.md)
+	Warnings []plan.Warning
+	Waves    []Wave // of the items that have parts
+}
 
 // A Wave is the parts of an item that are built side by side, once the waves before it are through.
 type Wave struct {
@@ -67,15 +101,39 @@ type Wave struct {
 	Done  int // how many of them
 }
 
-// A Checker is a tracker that finds more wrong in its files than Load has to warn of. It changes nothing.
-type Checker interface{ Check() []Complaint }
+// A Line is where a project stands, in one line.
+type Line struct {
+	Text string // in the format's own words; "" where the counts of items say it
+	Rest Rest
+}
+
+// A Rest is what follows the text of a Line.
+type Rest int
+
+const (
+	WithPlan    Rest = iota // what the plan says: what runs, who is waited for
+	WithRunning             // how many attempts run: the plan of so large a project takes too long
+	Alone                   // nothing
+)
 
 // A Complaint is what is wrong, and what helps.
 type Complaint struct {
 	plan.Warning
-	Error bool   // something doesn't work; else it is only a pity
-	Help  string // what to do: commands, or words
+	Check    string // the check of gl doctor that it belongs to; "" for the format's own
+	Item     string // "" where it isn't about one
+	Severity Severity
+	Help     string // what to do: commands, or words
+	Fixable  bool   // Repair fixes it
 }
+
+// A Severity says how bad it is.
+type Severity int
+
+const (
+	Wrong  Severity = iota // in nobody's way
+	Broken                 // something doesn't work
+	Note                   // worth knowing
+)
 
 // A Tx reads and changes single items while the lock is held. Every change is one durable write of just the fields
 // it must; one that changes nothing writes nothing. ErrNotFound where no item has the id; an item without a file
@@ -87,12 +145,46 @@ type Tx interface {
 	Item(id string) (plan.Item, error)
 	// Claim marks the item as being worked on under the token.
 	Claim(id, token string) error
-	// Settle ends a claim and returns the item's mark as it is then.
+	// Settle ends the claim that the caller has seen by Item or Load, and returns the item's mark as it is then. Where
+	// the claim has changed since (somebody without the lock took it over or gave it back), nothing is written.
 	Settle(id string, e Effect, before Before) (plan.Mark, error)
+	// PutBack has an item that failed start over, if it is as the caller saw it; else the error is ErrChanged. A format
+	// that has no word for a failure writes nothing.
+	PutBack(id string, was plan.Mark) error
 }
 
 // Before is what Restore goes back to.
 type Before struct {
 	plan.Mark
 	Started string `json:"started"`
+}
+
+// A Seen remembers, for a Tx, who held each item when the Tx last showed it.
+type Seen struct {
+	all []plan.Item
+	one map[string]string // session by id, of what was looked at or claimed after all
+}
+
+// All notes what Load showed.
+func (s *Seen) All(items []plan.Item) { s.all, s.one = items, nil }
+
+// One notes the session that an item was shown with, or has got.
+func (s *Seen) One(id, session string) {
+	if s.one == nil {
+		s.one = map[string]string{}
+	}
+	s.one[id] = session
+}
+
+// Lost says whether the item was seen with another session than it has now.
+func (s *Seen) Lost(id, session string) bool {
+	if seen, ok := s.one[id]; ok {
+		return seen != session
+	}
+	for i := range s.all {
+		if s.all[i].ID == id {
+			return s.all[i].Session != session
+		}
+	}
+	return false
 }

@@ -1,43 +1,22 @@
 package slice
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 )
 
-// A NewRow is a slice to be added to the table of a legacy project.
+// A NewRow is a slice to be added to the table.
 type NewRow struct {
 	ID, Name string
 	Deps     []string
 }
 
-// AddRow adds a slice to the end of the table of a legacy project, pending, in the table's own columns and style; the
-// Current section stays. An id that the table has, in whatever spelling, is an error. Under the lock; GRAPH.json is
-// somebody else's.
-func (s *Store) AddRow(ctx context.Context, r NewRow) error {
-	return s.locked(ctx, func() error { return s.addRow(r.ID, r.Name, r.Deps) })
-}
-
-// addRow is AddRow under the caller's lock.
-func (s *Store) addRow(id, name string, deps []string) error {
-	r := NewRow{ID: id, Name: name, Deps: deps}
-	if format, err := Detect(s.root); err != nil || format != legacyFormat {
-		return errors.Join(err, fmt.Errorf("%s is no row of a table: this project has slice files", r.ID))
-	}
-	return s.rewrite("STATE.md", func(old []byte) ([]byte, error) {
-		if old == nil {
-			return nil, fmt.Errorf("read %s: %w", stateRel("STATE.md"), fs.ErrNotExist)
-		}
-		text, isMarked := strings.CutPrefix(string(old), bom)
-		text, err := addRow(text, r)
-		if isMarked {
-			text = bom + text
-		}
-		return []byte(text), err
-	})
+// WithRow adds a slice behind the last line of the last slice table, pending, in the table's own columns and style; the
+// Current section stays. An id that the table has, in whatever spelling, is an error.
+func (m StateMD) WithRow(r NewRow) (StateMD, error) {
+	text, err := addRow(m.text, r)
+	return StateMD{m.mark, text}, err
 }
 
 // addRow returns the text with one more row behind the last line of the last slice table.
@@ -47,8 +26,8 @@ func addRow(text string, r NewRow) (string, error) {
 	}
 	rows, _ := parseRows(text)
 	for _, have := range rows {
-		if normalise(have.id) == normalise(r.ID) {
-			return "", fmt.Errorf("%s has %s already", stateRel("STATE.md"), have.id)
+		if normalise(have.ID) == normalise(r.ID) {
+			return "", fmt.Errorf("%s has %s already", stateRel("STATE.md"), have.ID)
 		}
 	}
 	lines, found := tableLines(text)
@@ -66,7 +45,7 @@ func addRow(text string, r NewRow) (string, error) {
 		line += eol
 	}
 	next := text[:end] + line + text[end:]
-	if after, _ := parseRows(next); len(after) != len(rows)+1 || after[len(rows)].id != r.ID {
+	if after, _ := parseRows(next); len(after) != len(rows)+1 || after[len(rows)].ID != r.ID {
 		return "", fmt.Errorf("%s can't be written into the table of %s: run gl migrate", r.ID, stateRel("STATE.md"))
 	}
 	return next, nil
@@ -82,10 +61,10 @@ func validIDs(ids []string) error {
 }
 
 // line writes the row as the last line of the table writes its cells.
-func (r NewRow) line(last rowLine, rows []row) string {
+func (r NewRow) line(last rowLine, rows []Row) string {
 	none, deps := "none", strings.Join(r.Deps, ", ")
 	for _, have := range rows {
-		if len(have.deps) == 0 && have.cols == last.cols && have.emptyDeps != "" {
+		if len(have.Deps) == 0 && have.cols == last.cols && have.emptyDeps != "" {
 			none = have.emptyDeps
 		}
 	}

@@ -2,12 +2,14 @@ package agent
 
 import "path"
 
-// others are the agents besides claude and the rehearsal, told to do everything without asking. Their command lines
-// were compared with the sources of codex (2026: codex-rs/exec/src/cli.rs, codex-rs/utils/cli/src/shared_options.rs),
-// gemini-cli 0.56 (packages/cli/src/config/config.ts) and opencode 1.18 (packages/opencode/src/cli/cmd/run.ts), and
-// with what is written about cursor-agent's flags, whose source is closed.
-func others() []Agent {
+// table is the built-in agents, in the order in which help lists them: adding one here is all there is to it. They are
+// told to do everything without asking. The command lines of those besides claude and the rehearsal were compared with
+// the sources of codex (2026: codex-rs/exec/src/cli.rs, codex-rs/utils/cli/src/shared_options.rs), gemini-cli 0.56
+// (packages/cli/src/config/config.ts) and opencode 1.18 (packages/opencode/src/cli/cmd/run.ts), and with what is
+// written about cursor-agent's flags, whose source is closed.
+func table(cfg Config) []Agent {
 	return []Agent{
+		claude(cfg),
 		// codex may write in its directory only, and not in a .git there (openai/codex#7071): its commits fail unless the
 		// user's ~/.codex/config.toml makes .git a writable root, or a custom agent chooses another -s.
 		told("codex", StreamCodex, "npm install -g @openai/codex", "codex login", func(j Job) []string {
@@ -23,10 +25,11 @@ func others() []Agent {
 		told("cursor-agent", StreamCursor, "curl https://cursor.com/install -fsS | bash", "cursor-agent login", func(j Job) []string {
 			return []string{"-p", "--force", "--trust", "--output-format", "stream-json", j.instructions()}
 		}),
+		rehearsal(rehearsalName, cfg),
 	}
 }
 
-// told is an agent that is told in words what to do, since it has no slash commands; its program has its name.
+// told is an agent that gets its instructions in words, since it has no slash commands; its program has its name.
 func told(name, stream, install, login string, args func(Job) []string) Agent {
 	return Agent{
 		Name: name, Program: name, Stream: stream, Prompts: MethodText, Install: install, Login: login,
@@ -34,10 +37,10 @@ func told(name, stream, install, login string, args func(Job) []string) Agent {
 	}
 }
 
-// other finds one of the others by its program, which is also its name.
-func other(program string) (Agent, bool) {
-	for _, a := range others() {
-		if a.Program == path.Base(program) {
+// inWords finds the agent without slash commands that the program is.
+func inWords(program string) (Agent, bool) {
+	for _, a := range table(Config{}) {
+		if a.Prompts == MethodText && a.Program == path.Base(program) {
 			return a, true
 		}
 	}

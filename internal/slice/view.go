@@ -4,28 +4,30 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
+	"sort"
 	"strings"
 
 	"greenlight/internal/plan"
 	"greenlight/internal/tracker"
 )
 
-// A view is one look at a project. It is used with s.mu held.
+// A view is one look at a project. It is used with d.mu held.
 type view struct {
-	s        *Store
-	format   string
+	d        *Dir
 	stems    []string
-	files    map[string]*sliceFile // nil: each is read when it is needed
+	files    map[string]*sliceFile // nil: read has each when it is needed
+	read     func(stem string) *sliceFile
 	graph    graphFile
 	ix       *index
 	paused   map[string]bool
-	rowOf    map[string]row // nil until it is needed
+	rowOf    map[string]Row // nil until it is needed
 	rowIDs   map[string][]string
 	warnings []plan.Warning
 }
 
 // Load reads everything: the union of slice files and graph entries. What is wrong with single files is in the
-// warnings; the error is for a project without state, or whose directory can't be read.
+// warnings; the error is for a project without slice files, or whose directory can't be read.
 func (s *Store) Load() (*tracker.Contents, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,6 +35,12 @@ func (s *Store) Load() (*tracker.Contents, error) {
 	if err != nil {
 		return nil, err
 	}
+	v.warnTwins()
+	return v.contents(), nil
+}
+
+// contents joins all that the view has.
+func (v *view) contents() *tracker.Contents {
 	v.warnGraph()
 	c := &tracker.Contents{Items: make([]plan.Item, 0, len(v.ix.ids))}
 	if v.graph.err != nil {
@@ -50,43 +58,59 @@ func (s *Store) Load() (*tracker.Contents, error) {
 		v.evidence(c)
 	}
 	c.Warnings = v.warnings
-	return c, nil
+	return c
 }
 
 // look finds out what there is, without reading the slice files.
-func (s *Store) look() (*view, error) { return s.lookWith(func(*view) {}) }
+func (s *Store) look() (*view, error) {
+	return s.lookWith(func(v *view) { v.read = s.readFile })
+}
 
 // lookAtAll also reads the slice files.
 func (s *Store) lookAtAll() (*view, error) {
 	v, err := s.lookWith(func(v *view) { v.files = s.readFiles(v.stems) })
-	if err == nil && v.format == slicesFormat {
+	if err == nil {
 		v.dropVanished()
 	}
 	return v, err
 }
 
-// lookWith reads the graph, which of a big project is megabytes, while it lists the slices and calls read.
 func (s *Store) lookWith(read func(*view)) (*view, error) {
-	format, err := Detect(s.root)
-	if err != nil {
+	if err := s.here(); err != nil {
 		return nil, err
 	}
-	graph := make(chan graphFile, 1)
-	go func() { graph <- s.readGraph() }()
-	v := &view{s: s, format: format}
-	if format == slicesFormat {
+	return s.Dir.look(func(v *view) (err error) {
 		if v.stems, v.warnings, err = s.listSlices(); err == nil {
 			read(v)
 		}
-	}
+		return err
+	})
+}
+
+// lookAtRows is the view of a project whose slices are rows of STATE.md.
+func (d *Dir) lookAtRows(rows []RowSlice, warnings []plan.Warning) (*view, error) {
+	return d.look(func(v *view) error {
+		v.files, v.warnings = make(map[string]*sliceFile, len(rows)), slices.Clone(warnings)
+		for _, r := range rows {
+			v.files[r.ID] = fromRowSlice(r)
+			v.stems = append(v.stems, r.ID)
+		}
+		sort.Strings(v.stems)
+		return nil
+	})
+}
+
+// look reads the graph, which of a big project is megabytes, while list finds the slices.
+func (d *Dir) look(list func(*view) error) (*view, error) {
+	graph := make(chan graphFile, 1)
+	go func() { graph <- d.readGraph() }()
+	v := &view{d: d}
+	err := list(v)
 	if v.graph = <-graph; err != nil {
 		return nil, err
 	}
-	if format == legacyFormat {
-		v.lookLegacy()
-	}
 	v.ix = newIndex(v.stems, v.graph.graph)
-	project := s.readProject()
+	project := d.readProject()
 	if project.err != nil {
 		v.warn(stateRel("project-state.json"), "ignored: %v", bareError(project.err))
 	}
@@ -132,9 +156,10 @@ func (v *view) warnGraph() {
 	for _, w := range v.graph.warnings {
 		v.warn(stateRel("GRAPH.json"), "%s", w)
 	}
-	if v.format != slicesFormat {
-		return
-	}
+}
+
+// warnTwins names slice files whose names read the same.
+func (v *view) warnTwins() {
 	same := byNormal(v.stems)
 	for _, stem := range v.stems {
 		if twins := same[normalise(stem)]; len(twins) > 1 && twins[0] == stem {
@@ -149,7 +174,7 @@ func (v *view) file(id string) *sliceFile {
 		return f
 	}
 	if v.files == nil && v.ix.file[id] {
-		if f := v.s.readFile(id); f != nil {
+		if f := v.read(id); f != nil {
 			return f
 		}
 	}
@@ -201,8 +226,8 @@ func (v *view) item(id string) plan.Item {
 	return it
 }
 
-// stepOf is the step of a slice without a file, and the one that its file begins with.
-func stepOf(status string) string {
+// StepOf is the step of a slice of that status without a file, and the one that its file begins with.
+func StepOf(status string) string {
 	if plan.Classify(status) == plan.Done {
 		return "complete"
 	}
@@ -312,7 +337,7 @@ func withoutID(title, id string) string {
 }
 
 // row finds the row of a slice in STATE.md, else in its backup: the same id, else the only one that reads the same.
-func (v *view) row(id string) (row, bool) {
+func (v *view) row(id string) (Row, bool) {
 	if v.rowOf == nil {
 		v.readRows()
 	}
@@ -322,23 +347,23 @@ func (v *view) row(id string) (row, bool) {
 	if same := v.rowIDs[normalise(id)]; len(same) == 1 {
 		return v.rowOf[same[0]], true
 	}
-	return row{}, false
+	return Row{}, false
 }
 
 // readRows joins the rows of STATE.md and, of ids that it doesn't have, those of the backup.
 func (v *view) readRows() {
-	v.rowOf, v.rowIDs = map[string]row{}, map[string][]string{}
-	current, backup := v.s.readState(&v.s.state, "STATE.md"), v.s.readState(&v.s.backup, "STATE.md.backup")
-	add := func(r row) {
-		key := normalise(r.id)
-		v.rowOf[r.id] = r
-		v.rowIDs[key] = append(v.rowIDs[key], r.id)
+	v.rowOf, v.rowIDs = map[string]Row{}, map[string][]string{}
+	current, backup := v.d.readState(&v.d.state, "STATE.md"), v.d.readState(&v.d.backup, "STATE.md.backup")
+	add := func(r Row) {
+		key := normalise(r.ID)
+		v.rowOf[r.ID] = r
+		v.rowIDs[key] = append(v.rowIDs[key], r.ID)
 	}
 	for _, r := range current.rows {
 		add(r)
 	}
 	for _, r := range backup.rows {
-		if len(v.rowIDs[normalise(r.id)]) == 0 {
+		if len(v.rowIDs[normalise(r.ID)]) == 0 {
 			add(r)
 		}
 	}
@@ -352,7 +377,7 @@ func (v *view) evidence(c *tracker.Contents) {
 	c.Evidence = map[string]string{}
 	for id, r := range v.rowOf {
 		if !v.ix.known(v.ix.canonical(id)) {
-			c.Evidence[id] = r.status
+			c.Evidence[id] = r.Status
 		}
 	}
 	for i := range c.Items {
@@ -360,8 +385,8 @@ func (v *view) evidence(c *tracker.Contents) {
 			if v.ix.known(d) {
 				continue
 			}
-			if r, ok := v.row(d); ok && !v.ix.known(v.ix.canonical(r.id)) {
-				c.Items[i].Deps[k] = r.id
+			if r, ok := v.row(d); ok && !v.ix.known(v.ix.canonical(r.ID)) {
+				c.Items[i].Deps[k] = r.ID
 			}
 		}
 	}

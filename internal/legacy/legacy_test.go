@@ -1,4 +1,4 @@
-package slice
+package legacy
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/slice"
 	"greenlight/internal/tracker"
 )
 
@@ -37,14 +37,7 @@ func changed(t *testing.T, pairs ...string) string {
 	return text
 }
 
-func same(t *testing.T, root, name, want string) {
-	t.Helper()
-	if diff := cmp.Diff(want, get(t, root, name)); diff != "" {
-		t.Errorf("%s: %s", name, diff)
-	}
-}
-
-func TestLegacyClaimAndSettle(t *testing.T) {
+func TestClaimAndSettle(t *testing.T) {
 	claimed := []string{"**pending**", "in_progress", "S-3 -- Three", "S-1 -- A | B", "Step: complete", "Step: none",
 		"2026-01-01 -- S-3 complete", "2026-03-04 -- S-1 in_progress"}
 	for _, tt := range []struct {
@@ -88,7 +81,7 @@ func TestLegacyClaimAndSettle(t *testing.T) {
 			text = strings.Replace(text, "| in_progress |", "| "+tt.status+" |", 1)
 			text = strings.Replace(text, "S-1 in_progress", tt.last, 1)
 			same(t, root, "STATE.md", text)
-			side := get(t, root, legacyFile)
+			side := get(t, root, "runs/legacy.json")
 			if strings.Contains(side, "tok") || strings.Contains(side, "started") == (tt.effect == tracker.Restore) {
 				t.Errorf("%s", side)
 			}
@@ -96,7 +89,7 @@ func TestLegacyClaimAndSettle(t *testing.T) {
 	}
 }
 
-func TestLegacyEdit(t *testing.T) {
+func TestEdit(t *testing.T) {
 	last := []string{"2026-01-01 -- S-3 complete", "2026-03-04 -- "}
 	for _, tt := range []struct {
 		name string
@@ -118,11 +111,11 @@ func TestLegacyEdit(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			root := project(t, map[string]string{"STATE.md": legacyText})
 			var want []string
-			err := open(root).Edit(t.Context(), tt.id, func(f *File) error {
+			err := open(root).Edit(t.Context(), tt.id, func(f *slice.File) error {
 				for _, kv := range strings.Split(tt.set, ",") {
 					k, v, _ := strings.Cut(kv, "=")
 					if k == "deps" {
-						if err := f.SetList(k, splitList(v)); err != nil {
+						if err := f.SetList(k, strings.FieldsFunc(v, func(r rune) bool { return r == ',' })); err != nil {
 							return err
 						}
 						continue
@@ -138,7 +131,7 @@ func TestLegacyEdit(t *testing.T) {
 				t.Fatal(err)
 			}
 			same(t, root, "STATE.md", changed(t, tt.want...))
-			side, err := os.ReadFile(filepath.Join(root, ".greenlight", legacyFile))
+			side, err := os.ReadFile(filepath.Join(root, ".greenlight", "runs/legacy.json"))
 			if (err == nil) != (tt.side != "") || !strings.Contains(string(side), tt.side) {
 				t.Errorf("side file: %s, %v", side, err)
 			}
@@ -155,23 +148,23 @@ func TestLegacyEdit(t *testing.T) {
 	}
 }
 
-func TestLegacyRefusals(t *testing.T) {
-	for name, edit := range map[string]func(*File) error{
-		"a key without a place": func(f *File) error { return f.Set("milestone", "m") },
-		"no such column":        func(f *File) error { return f.Set("security_tests", "3") },
-		"a section":             func(f *File) error { return f.AppendToSection("Files", "x.go") },
-		"not readable again":    func(f *File) error { return f.Set("status", "**") },
+func TestRefusals(t *testing.T) {
+	for name, edit := range map[string]func(*slice.File) error{
+		"a key without a place": func(f *slice.File) error { return f.Set("milestone", "m") },
+		"no such column":        func(f *slice.File) error { return f.Set("security_tests", "3") },
+		"a section":             func(f *slice.File) error { return f.AppendToSection("Files", "x.go") },
+		"not readable again":    func(f *slice.File) error { return f.Set("status", "**") },
 	} {
 		root := project(t, map[string]string{"STATE.md": legacyText})
-		err := open(root).Edit(t.Context(), "S-2", func(f *File) error { return errors.Join(f.Set("tests", "9"), edit(f)) })
+		err := open(root).Edit(t.Context(), "S-2", func(f *slice.File) error { return errors.Join(f.Set("tests", "9"), edit(f)) })
 		if err == nil || !strings.Contains(err.Error(), "gl migrate") || !strings.Contains(err.Error(), "S-2") {
 			t.Errorf("%s: %v", name, err)
 		}
 		same(t, root, "STATE.md", legacyText)
 	}
-	root := project(t, map[string]string{"STATE.md": legacyText, legacyFile: "{"})
-	err := open(root).Edit(t.Context(), "S-2", func(f *File) error { return f.Set("session", "x") })
-	if err == nil || !strings.Contains(err.Error(), legacyFile) || get(t, root, legacyFile) != "{" {
+	root := project(t, map[string]string{"STATE.md": legacyText, "runs/legacy.json": "{"})
+	err := open(root).Edit(t.Context(), "S-2", func(f *slice.File) error { return f.Set("session", "x") })
+	if err == nil || !strings.Contains(err.Error(), "runs/legacy.json") || get(t, root, "runs/legacy.json") != "{" {
 		t.Errorf("a bad side file: %v", err)
 	}
 	if c := load(t, root); len(c.Warnings) != 1 || len(c.Items) != 3 {
@@ -179,11 +172,11 @@ func TestLegacyRefusals(t *testing.T) {
 	}
 }
 
-func TestLegacyDecisions(t *testing.T) {
+func TestDecisions(t *testing.T) {
 	root := project(t, map[string]string{"STATE.md": legacyText})
 	note := func(text string) {
 		t.Helper()
-		if err := open(root).Edit(t.Context(), "S-2", func(f *File) error { return f.AppendToSection("Decisions", text) }); err != nil {
+		if err := open(root).Edit(t.Context(), "S-2", func(f *slice.File) error { return f.AppendToSection("Decisions", text) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -197,9 +190,9 @@ func TestLegacyDecisions(t *testing.T) {
 	same(t, root, "STATE.md", "## Slices\n"+rows+"| S-2 | B | x | 0 | 0 | - |\n\n## Decisions\n\n- one (S-2)\n\n## Blockers\n\nNone\n")
 }
 
-func TestLegacyLoad(t *testing.T) {
+func TestLoad(t *testing.T) {
 	root := project(t, map[string]string{"STATE.md": legacyText + "",
-		legacyFile: `{"S-1":{"session":"tok","step":"tests","started":"2026-01-02","waiting_for":"a key","changed":"2026-02-03T04:05:06Z"},"S-3":{"step":"old","changed":"2026-01-01T00:00:00Z"}}`})
+		"runs/legacy.json": `{"S-1":{"session":"tok","step":"tests","started":"2026-01-02","waiting_for":"a key","changed":"2026-02-03T04:05:06Z"},"S-3":{"step":"old","changed":"2026-01-01T00:00:00Z"}}`})
 	at := time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)
 	if err := os.Chtimes(filepath.Join(root, ".greenlight/STATE.md"), at, at); err != nil {
 		t.Fatal(err)
@@ -216,47 +209,59 @@ func TestLegacyLoad(t *testing.T) {
 }
 
 // A slice that is only in the graph gets its row when it is claimed.
-func TestLegacyClaimMakesTheRow(t *testing.T) {
+func TestClaimMakesTheRow(t *testing.T) {
 	root := project(t, map[string]string{"STATE.md": legacyText, "GRAPH.json": `{"slices":[{"id":"S-9","name":"Nine","deps":["S-2"]}]}`})
 	do(t, open(root), func(tx tracker.Tx) error { return tx.Claim("s9", "tok") })
 	same(t, root, "STATE.md", changed(t, "|done|S-3|Three|3||x|\r\n", "|done|S-3|Three|3||x|\r\n|in_progress|S-9|Nine|0| S-2 ||\r\n",
 		"S-3 -- Three", "S-9 -- Nine", "Step: complete", "Step: none", "2026-01-01 -- S-3 complete", "2026-03-04 -- S-9 in_progress"))
 }
 
-func TestAddRow(t *testing.T) {
+func TestAdd(t *testing.T) {
 	for _, tt := range []struct{ name, state, want string }{
 		{"as the row before", legacyText, changed(t, "|done|S-3|Three|3||x|\r\n", "|done|S-3|Three|3||x|\r\n|pending|S-4|Four \\| 4|0| S-1, S-2 ||\r\n")},
-		{"no rows yet", rows, rows + "| S-4 | Four \\| 4 | pending | 0 | 0 | S-1, S-2 |\n"},
-		{"no line end", strings.TrimSuffix(rows, "\n"), rows + "| S-4 | Four \\| 4 | pending | 0 | 0 | S-1, S-2 |"},
-		{"columns of one width", "| ID  | Status  |\n|-----|---------|\n| S-1 | ready   |\n\ntext", "| ID  | Status  |\n|-----|---------|\n| S-1 | ready   |\n| S-4 | pending |\n\ntext"},
+		{"no line end", rows + "| S-1 | A | done | 0 | 0 | - |\n| S-2 | B | done | 0 | 0 | - |",
+			rows + "| S-1 | A | done | 0 | 0 | - |\n| S-2 | B | done | 0 | 0 | - |\n| S-4 | Four \\| 4 | pending | 0 | 0 | S-1, S-2 |"},
+		{"columns of one width", "| ID  | Status  |\n|-----|---------|\n| S-1 | ready   |\n| S-2 | ready   |\n\ntext",
+			"| ID  | Status  |\n|-----|---------|\n| S-1 | ready   |\n| S-2 | ready   |\n| S-4 | pending |\n\ntext"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			root := project(t, map[string]string{"STATE.md": tt.state})
-			r := NewRow{ID: "S-4", Name: "Four | 4", Deps: []string{"S-1", "S-2"}}
-			if err := open(root).AddRow(t.Context(), r); err != nil {
+			n := slice.NewSlice{ID: "S-4", Name: "Four | 4", Deps: []string{"S-1", "s2"}, Why: "w", What: "x", Milestone: "m"}
+			added, err := open(root).Add(t.Context(), n)
+			if err != nil {
 				t.Fatal(err)
 			}
 			same(t, root, "STATE.md", tt.want)
-			r.ID = "s04"
-			if err := open(root).AddRow(t.Context(), r); err == nil || !strings.Contains(err.Error(), "has S-4 already") {
+			if added.File != stateFile || added.Graph || strings.Join(added.Lost, " ") != "milestone what why" || strings.Join(added.Deps, " ") != "S-1 S-2" {
+				t.Errorf("%+v", added)
+			}
+			n.ID = "s04"
+			if _, err := open(root).Add(t.Context(), n); err == nil || !strings.Contains(err.Error(), "s04 reads the same as S-4") {
 				t.Errorf("twice: %v", err)
 			}
 		})
 	}
-	if err := open(project(t, map[string]string{"slices/": ""})).AddRow(t.Context(), NewRow{ID: "S-1"}); err == nil {
-		t.Error("a row in a project of slice files")
+	root := project(t, map[string]string{"STATE.md": legacyText, "GRAPH.json": `{"slices":[]}`})
+	added, err := open(root).Add(t.Context(), slice.NewSlice{Name: "Next", What: "x", Why: "w"})
+	if err != nil || added.ID != "S-4" || !added.Graph || strings.Join(added.Lost, " ") != "why" || !strings.Contains(get(t, root, "GRAPH.json"), `"S-4"`) {
+		t.Errorf("%+v, %v", added, err)
 	}
-	if text, err := addRow(rows+"| S-1 | A | ready | 0 | 0 | -- |\n", NewRow{ID: "S-2"}); err != nil || !strings.HasSuffix(text, "| S-2 |  | pending | 0 | 0 | -- |\n") {
-		t.Errorf("%q, %v", text, err)
+	root = project(t, map[string]string{"STATE.md": rows})
+	if _, err := open(root).Add(t.Context(), slice.NewSlice{ID: "S-1", Name: "a"}); err != nil {
+		t.Error(err)
+	}
+	same(t, root, "STATE.md", rows+"| S-1 | a | pending | 0 | 0 | none |\n")
+	if _, err := open(project(t, map[string]string{"slices/": ""})).Add(t.Context(), slice.NewSlice{ID: "S-1", Name: "a"}); err == nil {
+		t.Error("a row in a project of slice files")
 	}
 }
 
-func TestLegacyAgainstAWriterWithoutTheLock(t *testing.T) {
+func TestAgainstAWriterWithoutTheLock(t *testing.T) {
 	root := project(t, map[string]string{"STATE.md": legacyText})
 	n := 0
 	meddle := func(times int) error {
 		n = 0
-		return open(root).Edit(t.Context(), "S-1", func(f *File) error {
+		return open(root).Edit(t.Context(), "S-1", func(f *slice.File) error {
 			if n++; n <= times {
 				put(t, root, "STATE.md", fmt.Sprintf("%s%d\n", legacyText, n))
 			}
@@ -271,120 +276,43 @@ func TestLegacyAgainstAWriterWithoutTheLock(t *testing.T) {
 	}
 }
 
-// An edit of a row, whatever the table looks like, changes cells of that row and lines of the Current section alone.
-func TestLegacyEditKeepsTheRest(t *testing.T) {
-	word := rapid.SampledFrom([]string{"", "x", "pending", "**done**", "✅ complete", "a \\| b", "31/31", "none", "--", "S-2, S-3", "S-4..S-6", "é"})
-	blanks := rapid.SampledFrom([]string{"", " ", "  ", "     "})
-	status := rapid.SampledFrom([]string{"pending", "in_progress", "complete", "failed", "tests", ""})
-	rapid.Check(t, func(rt *rapid.T) {
-		names := []string{"Name", "Status", "Tests", "Security", "Deps", "Owner"}
-		names = rapid.Permutation(names).Draw(rt, "columns")
-		text := "# x\n\n## Slices\n\n| ID | " + strings.Join(names, " | ") + " |\n|--|--|--|--|--|--|--|\n"
-		n := rapid.IntRange(1, 4).Draw(rt, "rows")
-		for i := range n {
-			text += fmt.Sprintf("|%sS-%d%s|", blanks.Draw(rt, "b"), i, blanks.Draw(rt, "b"))
-			for range rapid.IntRange(2, len(names)).Draw(rt, "cells") {
-				text += blanks.Draw(rt, "b") + word.Draw(rt, "w") + blanks.Draw(rt, "b") + "|"
-			}
-			text += rapid.SampledFrom([]string{"\n", " \n", "\r\n"}).Draw(rt, "end")
-		}
-		tail := "\ntext | S-0 | x\n\n## Current\nSlice: S-1 — x\nStep: y\n\n## Mine\n| S-0 | pending |\n"
-		text += tail
-		r, ok := rowOf(text, fmt.Sprintf("S-%d", rapid.IntRange(0, n-1).Draw(rt, "row")))
-		if !ok {
-			rt.Fatal("no row")
-		}
-		want, tests := status.Draw(rt, "status"), rapid.IntRange(0, 99).Draw(rt, "tests")
-		e, err := editRow(r, parseCurrent(text), legacyEntry{}, func(f *File) error {
-			return errors.Join(f.Set("status", want), f.Set("tests", fmt.Sprint(tests)))
-		})
-		if err != nil {
-			rt.Fatal(err)
-		}
-		next, err := e.intoText(text, r, time.Now())
-		if err != nil {
-			rt.Fatal(err)
-		}
-		before, after := strings.SplitAfter(text, "\n"), strings.SplitAfter(next, "\n")
-		if len(before) != len(after) {
-			rt.Fatalf("%q became %q", text, next)
-		}
-		line := strings.Count(text[:r.at], "\n")
-		for i := range before {
-			current := strings.HasPrefix(before[i], "Slice:") || strings.HasPrefix(before[i], "Step:")
-			if i != line && !current && before[i] != after[i] {
-				rt.Fatalf("line %q became %q", before[i], after[i])
-			}
-		}
-		was, is := strings.TrimRight(before[line], " \r\n"), strings.TrimRight(after[line], " \r\n")
-		ws, is2 := spans(was), spans(is)
-		for i := range ws {
-			if i != r.cols.status && i != r.cols.tests && was[ws[i][0]:ws[i][1]] != is[is2[i][0]:is2[i][1]] {
-				rt.Fatalf("cell %d of %q became %q", i, was, is)
-			}
-		}
-		if before[line][len(was):] != after[line][len(is):] {
-			rt.Fatalf("the end of %q became %q", before[line], after[line])
-		}
-		got, ok := rowOf(next, r.id)
-		if !ok || got.status != want || got.tests != tests {
-			rt.Fatalf("%q: %+v", next, got)
-		}
-	})
-}
-
-// Whatever STATE.md has in it: an edit of its first row is refused, or changes no other line than the row's and those of
-// the Current section.
-func FuzzLegacyEdit(f *testing.F) {
-	f.Add(legacyText, "in_progress", "7")
-	f.Add(migrateText, "a | b", "")
-	f.Add("|ID|State|\n|-|-|\n|a|", "x\\", "1")
-	f.Fuzz(func(t *testing.T, text, status, tests string) {
-		rows, _ := parseRows(text)
-		if len(rows) == 0 {
-			return
-		}
-		r := rows[0]
-		e, err := editRow(r, parseCurrent(text), legacyEntry{}, func(f *File) error {
-			return errors.Join(f.Set("status", status), f.Set("tests", tests), f.Set("step", "s"))
-		})
-		if err != nil {
-			return
-		}
-		next, err := e.intoText(text, r, noon)
-		if err != nil {
-			return
-		}
-		got, ok := rowOf(next, r.id)
-		if !ok || got.status != status || r.cols.tests >= 0 && got.tests != count(tests) {
-			t.Fatalf("%q: %q became %+v", text, status, got)
-		}
-		c := parseCurrent(text)
-		var kept []string
-		from := 0
-		end := r.at + len(chomp(nextLine(text[r.at:])))
-		for _, s := range []stretch{{r.at, text[r.at:end]}, c.slice, c.step, c.activity} {
-			if s.from >= from {
-				kept = append(kept, text[from:s.from])
-				from = s.to()
-			}
-		}
-		at := 0
-		for _, k := range append(kept, text[from:]) {
-			i := strings.Index(next[at:], k)
-			if i < 0 {
-				t.Fatalf("%q lost %q: %q", text, k, next)
-			}
-			at += i + len(k)
-		}
-	})
-}
-
 // Errors name the file once, and as the user sees it: relative to the root.
 func TestWriteErrorsNameTheFileOnce(t *testing.T) {
 	root := project(t, map[string]string{"STATE.md/x": ""})
-	err := open(root).replaceAll([]fileWrite{{name: "STATE.md", new: []byte("x")}})
+	err := open(root).replace([]write{{name: "STATE.md", new: []byte("x")}})
 	if want := "write .greenlight/STATE.md: not a regular file"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+func TestTable(t *testing.T) {
+	root := project(t, map[string]string{
+		"STATE.md": "# Project State\n\n## Slices\n\n| Slice | Status | Name | Depends on |\n|--|--|--|--|\n" +
+			"| `S-1` | **done** | One | — |\n| [S-2](x.md) | in-progress | A \\| B | S-1 |\n| S-10 | | Ten | S-1..S-2 |\n| not an id | x | y | z |\n",
+		"GRAPH.json": `{"slices":[{"id":"S-2","deps":[]}]}`,
+	})
+	s := open(root)
+	c, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"S-2 in-progress []", "S-1 done []", "S-10  [S-1 S-2]"}, brief(c)); diff != "" {
+		t.Error(diff)
+	}
+	if c.Items[0].Name != "A | B" || c.Items[0].File != "" || s.Traits().Format != "legacy" || len(c.Warnings) > 0 {
+		t.Errorf("%+v, %s, %v", c.Items[0], s.Traits().Format, c.Warnings)
+	}
+	before := get(t, root, "STATE.md")
+	do(t, s, func(tx tracker.Tx) error {
+		if it, err := tx.Item("s2"); err != nil || it.Status != "in-progress" {
+			t.Errorf("%+v, %v", it, err)
+		}
+		return nil
+	})
+	if err := s.Refresh(t.Context()); err != nil || get(t, root, "STATE.md") != before {
+		t.Errorf("refresh: %v", err)
+	}
+	if c := load(t, project(t, map[string]string{"STATE.md": "# Notes\n"})); len(c.Items) != 0 || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0].Message, "no slice table") {
+		t.Errorf("%v, %v", c.Items, c.Warnings)
 	}
 }

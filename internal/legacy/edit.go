@@ -1,0 +1,173 @@
+package legacy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/plan"
+	"greenlight/internal/slice"
+	"greenlight/internal/tracker"
+)
+
+// tries is how often a write is tried against somebody who writes without the lock.
+const tries = 3
+
+// edit is one read-modify-write of a slice, under the lock. One that is only in the graph gets a row.
+func (s *Store) edit(it plan.Item, f func(*slice.File) error) error {
+	for range tries {
+		err := s.try(it, f)
+		if !errors.Is(err, durable.ErrChanged) {
+			return err
+		}
+	}
+	return fmt.Errorf("%s: %w", stateFile, tracker.ErrChanged)
+}
+
+// try reads, edits and writes a slice once. The two files are written one after the other: the token of a claim is there
+// before the status that it explains and goes after it, so that a kill between the two leaves no slice in work by nobody.
+func (s *Store) try(it plan.Item, f func(*slice.File) error) error {
+	b, err := s.readBoth()
+	if err != nil {
+		return err
+	}
+	before, m := b.state.Bytes(), b.state
+	r, ok := m.Row(it.ID)
+	if !ok {
+		if m, err = m.WithRow(slice.NewRow{ID: it.ID, Name: it.Name, Deps: it.Deps}); err != nil {
+			return err
+		}
+		r, _ = m.Row(it.ID)
+	}
+	e, err := editRow(join(r, m.Current(), b.entries[r.ID]), f)
+	if err != nil {
+		return err
+	}
+	now := s.Now()
+	if m, err = m.With(e.change(now)); err != nil {
+		return err
+	}
+	side, err := b.withEntry(r.ID, e.entry(), now)
+	if err != nil {
+		return err
+	}
+	writes := []write{{"STATE.md", before, m.Bytes()}, {slice.LegacyFile, b.side, side}}
+	if e.got["session"] != "" {
+		slices.Reverse(writes)
+	}
+	return s.replace(writes)
+}
+
+// An edited is one slice before and after a change.
+type edited struct {
+	id       string
+	was, got map[string]string // by key of the slice file
+	deps     []string
+	setDeps  bool
+	decision []string
+}
+
+// editRow runs f on the slice and finds out what it changed. What a legacy project has no place for is refused.
+func editRow(r slice.RowSlice, f func(*slice.File) error) (*edited, error) {
+	file, err := r.File()
+	if err != nil {
+		return nil, err
+	}
+	e := &edited{id: r.ID, was: values(file)}
+	deps, body := file.List("deps"), file.Body()
+	if err := f(file); err != nil {
+		return nil, err
+	}
+	for _, key := range file.Keys() {
+		if _, ok := e.was[key]; !ok {
+			return nil, &slice.NoPlaceError{ID: e.id, What: key}
+		}
+	}
+	e.got = values(file)
+	if e.got["id"] != e.id {
+		return nil, fmt.Errorf("%s: the id can't be changed", e.id)
+	}
+	e.deps = file.List("deps")
+	e.setDeps = !slices.Equal(deps, e.deps)
+	e.decision, err = e.decisions(body, file.Body())
+	return e, err
+}
+
+// values are those of the keys that a row may have.
+func values(file *slice.File) map[string]string {
+	all := map[string]string{}
+	for _, key := range slice.RowKeys() {
+		all[key], _ = file.Get(key)
+	}
+	return all
+}
+
+// decisions returns the lines that were added to the Decisions section, which is the last of the body.
+func (e *edited) decisions(before, after string) ([]string, error) {
+	added, ok := strings.CutPrefix(after, strings.TrimRight(before, "\n"))
+	if !ok {
+		return nil, &slice.NoPlaceError{ID: e.id, What: "body"}
+	}
+	var lines []string
+	for line := range strings.Lines(added) {
+		line = strings.TrimSpace(line)
+		item, isItem := strings.CutPrefix(line, "- ")
+		switch {
+		case line == "":
+		case isItem:
+			lines = append(lines, fmt.Sprintf("%s (%s)", item, e.id))
+		default:
+			return nil, &slice.NoPlaceError{ID: e.id, What: strings.TrimLeft(line, "# ")}
+		}
+	}
+	return lines, nil
+}
+
+// entry is what the side file is to say of the slice.
+func (e *edited) entry() entry {
+	entry := entry{Session: e.got["session"], Step: e.got["step"], Started: e.got["started"], WaitingFor: e.got["waiting_for"]}
+	if entry.Step == slice.StepOf(e.got["status"]) {
+		entry.Step = ""
+	}
+	return entry
+}
+
+// change is what STATE.md is to say. A slice that somebody begins to work on is the current one from then on.
+func (e *edited) change(now time.Time) slice.RowChange {
+	cells := map[string]string{}
+	for _, key := range []string{"name", "status", "tests", "security_tests"} {
+		if e.got[key] != e.was[key] {
+			cells[key] = e.got[key]
+		}
+	}
+	for _, key := range []string{"tests", "security_tests"} {
+		if text, ok := cells[key]; ok && text == "" {
+			cells[key] = "0"
+		}
+	}
+	c := slice.RowChange{
+		ID: e.id, Cells: cells, Decisions: e.decision,
+		Begun: plan.Classify(e.got["status"]) == plan.Active && plan.Classify(e.was["status"]) != plan.Active,
+		Name:  e.got["name"], Step: e.got["step"], StepChanged: e.got["step"] != e.was["step"],
+		Day: now.UTC().Format(time.DateOnly), Activity: e.activity(),
+	}
+	if e.setDeps {
+		c.Deps = &e.deps
+	}
+	return c
+}
+
+// activity says in a word what the slice is now.
+func (e *edited) activity() string {
+	switch step, status := e.got["step"], e.got["status"]; {
+	case plan.Classify(status) == plan.Active && !plan.IsStep(status) && plan.StepReached(step):
+		return step
+	case status == "":
+		return "pending"
+	default:
+		return status
+	}
+}

@@ -1,0 +1,73 @@
+package legacy
+
+import (
+	"context"
+
+	"greenlight/internal/roadmap"
+	"greenlight/internal/slice"
+	"greenlight/internal/tracker"
+)
+
+// A Keeper keeps Greenlight's own slices: a tracker, and what gl state and its kind need beyond that.
+type Keeper interface {
+	tracker.Tracker
+	Read(id string) (*slice.File, error)
+	Edit(ctx context.Context, id string, f func(*slice.File) error) error
+	Add(ctx context.Context, n slice.NewSlice) (*slice.AddedSlice, error)
+	ReadProject() (*slice.ProjectState, error)
+	EditProject(ctx context.Context, f func(*slice.ProjectState) error) error
+	Migrate(ctx context.Context, dryRun bool) (*slice.Migration, error)
+}
+
+var (
+	_ Keeper = (*slice.Store)(nil)
+	_ Keeper = (*Store)(nil)
+)
+
+// either is Greenlight's own state, in whichever of its two formats it is just now: gl migrate may turn the one into the
+// other beside a gl slice --watch.
+type either struct {
+	root   string
+	files  *slice.Store
+	legacy *Store
+}
+
+// OpenEither returns the keeper of the project at root, an absolute path, whichever format it has. It reads nothing yet.
+func OpenEither(root string) Keeper { return &either{root, slice.Open(root), Open(root)} }
+
+// now is the store of the format that the project has.
+func (e *either) now() Keeper {
+	if format, err := slice.Detect(e.root); err == nil && format == slice.Legacy {
+		return e.legacy
+	}
+	return e.files // which says what is wrong where there is none
+}
+
+func (e *either) Traits() tracker.Traits                                 { return e.now().Traits() }
+func (e *either) Load() (*tracker.Contents, error)                       { return e.now().Load() }
+func (e *either) Do(ctx context.Context, f func(tracker.Tx) error) error { return e.now().Do(ctx, f) }
+func (e *either) Refresh(ctx context.Context) error                      { return e.now().Refresh(ctx) }
+func (e *either) Prompt(id string) string                                { return e.now().Prompt(id) }
+func (e *either) Watch() []string                                        { return e.now().Watch() }
+func (e *either) Line(compact bool) tracker.Line                         { return e.now().Line(compact) }
+func (e *either) Roadmap() (*roadmap.Roadmap, error)                     { return e.now().Roadmap() }
+func (e *either) Check() []tracker.Complaint                             { return e.now().Check() }
+func (e *either) Repair(ctx context.Context) ([]string, error)           { return e.now().Repair(ctx) }
+func (e *either) Read(id string) (*slice.File, error)                    { return e.now().Read(id) }
+func (e *either) ReadProject() (*slice.ProjectState, error)              { return e.now().ReadProject() }
+
+func (e *either) Edit(ctx context.Context, id string, f func(*slice.File) error) error {
+	return e.now().Edit(ctx, id, f)
+}
+
+func (e *either) Add(ctx context.Context, n slice.NewSlice) (*slice.AddedSlice, error) {
+	return e.now().Add(ctx, n)
+}
+
+func (e *either) EditProject(ctx context.Context, f func(*slice.ProjectState) error) error {
+	return e.now().EditProject(ctx, f)
+}
+
+func (e *either) Migrate(ctx context.Context, dryRun bool) (*slice.Migration, error) {
+	return e.now().Migrate(ctx, dryRun)
+}

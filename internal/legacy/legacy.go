@@ -1,0 +1,327 @@
+// Package legacy is the tracker of Greenlight's older format, in which a STATE.md that people keep is all there is: a
+// slice is a row of its table. A change edits the cells of the row and the lines of the Current section, and keeps in
+// .greenlight/runs/legacy.json what the table has no column for. What has no place in either is refused.
+//
+// How a STATE.md is taken apart and changed, GRAPH.json, project-state.json and the ids are package slice's; so is the
+// migration to slice files, which takes from here what a legacy project holds.
+package legacy
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/roadmap"
+	"greenlight/internal/slice"
+	"greenlight/internal/statedir"
+	"greenlight/internal/tracker"
+)
+
+// The files, relative to the root.
+const (
+	stateFile = statedir.Name + "/STATE.md"
+	sideFile  = statedir.Name + "/" + slice.LegacyFile
+)
+
+// A Store is the state of one legacy project.
+type Store struct {
+	*slice.Dir
+
+	root string
+}
+
+var _ tracker.Tracker = (*Store)(nil)
+
+// Open returns the store of the project at root, an absolute path. It reads nothing yet.
+func Open(root string) *Store { return &Store{Dir: slice.NewDir(root), root: root} }
+
+// Traits implements tracker.Tracker.
+func (s *Store) Traits() tracker.Traits {
+	return tracker.Traits{Format: slice.Legacy, Managed: true,
+		Exclusive: "this project keeps its state in a single STATE.md, which parallel agents would overwrite for each other: " +
+			"run gl migrate, or gl slice --sequential"}
+}
+
+// Prompt is the slash command that works on a slice.
+func (s *Store) Prompt(id string) string { return slice.Prompt(id) }
+
+// Watch lists the directory of STATE.md.
+func (s *Store) Watch() []string { return []string{statedir.Path(s.root)} }
+
+// Refresh implements tracker.Tracker: STATE.md is people's own.
+func (s *Store) Refresh(context.Context) error { return nil }
+
+// Roadmap implements tracker.Tracker.
+func (s *Store) Roadmap() (*roadmap.Roadmap, error) { return roadmap.Own(s.root) }
+
+// Check implements tracker.Tracker.
+func (s *Store) Check() []tracker.Complaint {
+	all := []tracker.Complaint{{Check: "format", Severity: tracker.Note, Help: "gl migrate --dry-run, then gl migrate",
+		Warning: plan.Warning{Path: stateFile, Message: "the whole state is in this one file, which sessions can't share safely"}}}
+	if c, err := s.Load(); err == nil {
+		all = append(all, s.Complaints(c)...)
+	}
+	return all
+}
+
+// Repair implements tracker.Tracker.
+func (s *Store) Repair(ctx context.Context) ([]string, error) {
+	return s.ClearUp(func() error { return s.locked(ctx, func() error { return nil }) })
+}
+
+// Load reads everything: the union of rows and graph entries.
+func (s *Store) Load() (*tracker.Contents, error) {
+	rows, warnings, err := s.rows()
+	if err != nil {
+		return nil, err
+	}
+	return s.Contents(rows, warnings)
+}
+
+// rows are the slices of the table, with what the side file says of them.
+func (s *Store) rows() (rows []slice.RowSlice, warnings []plan.Warning, err error) {
+	if err := s.here(); err != nil {
+		return nil, nil, err
+	}
+	warn := func(path, format string, a ...any) {
+		warnings = append(warnings, plan.Warning{Path: path, Message: fmt.Sprintf(format, a...)})
+	}
+	state := s.State()
+	switch {
+	case state.Err != nil:
+		warn(stateFile, "can't be read: %v", state.Err)
+	case !state.Table:
+		warn(stateFile, "no slice table: gl found no table with the columns ID and Status")
+	}
+	_, entries, err := s.readSide()
+	if err != nil {
+		warn(sideFile, "ignored: %v; claims of this project are not known", err)
+	}
+	current := slice.ReadStateMD([]byte(state.Text)).Current()
+	for _, r := range state.Rows {
+		known := join(r, current, entries[r.ID])
+		if known.Changed.Before(state.Changed) {
+			known.Changed = state.Changed
+		}
+		rows = append(rows, known)
+	}
+	return rows, warnings, nil
+}
+
+// join puts a slice together from its row, the Current section where that names it, and its entry.
+func join(r slice.Row, c slice.Current, e entry) slice.RowSlice {
+	known := slice.RowSlice{Row: r, Step: e.Step, Session: e.Session, Started: e.Started, WaitingFor: e.WaitingFor, Changed: e.Changed}
+	if known.Step == "" {
+		known.Step = slice.StepOf(r.Status)
+	}
+	if step := c.Step(); step != "" && c.Names(r.ID) {
+		known.Step = step
+	}
+	return known
+}
+
+// here checks that the project still is a legacy one.
+func (s *Store) here() error {
+	format, err := slice.Detect(s.root)
+	if err == nil && format != slice.Legacy {
+		err = fmt.Errorf("%s has slice files now: run the command again", s.root)
+	}
+	return err
+}
+
+// locked runs f under the project's lock.
+func (s *Store) locked(ctx context.Context, f func() error) error {
+	if err := s.here(); err != nil {
+		return err
+	}
+	return s.Locked(ctx, func() error {
+		if err := s.here(); err != nil { // somebody migrated it while we waited
+			return err
+		}
+		return f()
+	})
+}
+
+// Do runs f with the project's lock held.
+func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) error {
+	return s.locked(ctx, func() error { return f(&tx{s: s}) })
+}
+
+// A tx is one holding of the lock.
+type tx struct {
+	s    *Store
+	seen tracker.Seen
+}
+
+// Load implements tracker.Tx.
+func (t *tx) Load() (*tracker.Contents, error) {
+	c, err := t.s.Load()
+	if err == nil {
+		t.seen.All(c.Items)
+	}
+	return c, err
+}
+
+// Item implements tracker.Tx.
+func (t *tx) Item(id string) (plan.Item, error) {
+	it, err := t.s.item(id)
+	if err == nil {
+		t.seen.One(it.ID, it.Session)
+	}
+	return it, err
+}
+
+func (s *Store) item(id string) (plan.Item, error) {
+	rows, _, err := s.rows()
+	if err != nil {
+		return plan.Item{}, err
+	}
+	return s.Dir.Item(rows, id)
+}
+
+// Claim implements tracker.Tx.
+func (t *tx) Claim(id, token string) error {
+	it, err := t.s.item(id)
+	if err != nil {
+		return err
+	}
+	if err := t.s.edit(it, func(f *slice.File) error { return f.Claim(token, t.s.Now()) }); err != nil {
+		return err
+	}
+	t.seen.One(it.ID, token)
+	return nil
+}
+
+// Settle implements tracker.Tx.
+func (t *tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Mark, error) {
+	it, err := t.s.item(id)
+	if err != nil {
+		return plan.Mark{}, err
+	}
+	err = t.s.edit(it, func(f *slice.File) error {
+		if session, _ := f.Get("session"); t.seen.Lost(it.ID, session) {
+			return nil
+		}
+		return f.Settle(e, before)
+	})
+	if err != nil {
+		return plan.Mark{}, err
+	}
+	it, err = t.Item(it.ID) // the step may be in three places
+	return plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, err
+}
+
+// PutBack implements tracker.Tx.
+func (t *tx) PutBack(id string, was plan.Mark) error {
+	it, err := t.s.item(id)
+	if err != nil {
+		return err
+	}
+	return t.s.edit(it, func(f *slice.File) error { return f.PutBack(was) })
+}
+
+// Read makes a slice file of what is known of one slice. The error is tracker.ErrNotFound where it has no row.
+func (s *Store) Read(id string) (*slice.File, error) {
+	if err := slice.ValidID(id); err != nil {
+		return nil, err
+	}
+	l, err := s.readBoth()
+	if err != nil {
+		return nil, err
+	}
+	r, ok := l.state.Row(id)
+	if !ok {
+		return nil, fmt.Errorf("%w: %q has no row in %s", tracker.ErrNotFound, id, stateFile)
+	}
+	return join(r, l.state.Current(), l.entries[id]).File()
+}
+
+// Edit changes one slice by f, which sees it as a slice file, under the lock. A slice that is only in GRAPH.json gets a row.
+// f may run up to three times, each time on what somebody else has just written; then the error is tracker.ErrChanged.
+func (s *Store) Edit(ctx context.Context, id string, f func(*slice.File) error) error {
+	return s.locked(ctx, func() error {
+		it, err := s.item(id)
+		if err != nil {
+			return err
+		}
+		return s.edit(it, f)
+	})
+}
+
+// Add adds a slice: its row, then its entry in GRAPH.json, where the project has one. A table that can't take a row is
+// found out before anything is written. Refused are an id that is there already, an unknown dependency
+// (tracker.ErrNotFound), a cycle (slice.ErrCycle), and any change of a GRAPH.json that can't be read.
+func (s *Store) Add(ctx context.Context, n slice.NewSlice) (added *slice.AddedSlice, err error) {
+	err = s.locked(ctx, func() error {
+		rows, _, err := s.rows()
+		if err != nil {
+			return err
+		}
+		if added, err = s.Admit(rows, &n); err != nil {
+			return err
+		}
+		added.File = stateFile
+		if err := s.addRow(slice.NewRow{ID: n.ID, Name: n.Name, Deps: added.Deps}); err != nil {
+			return err
+		}
+		added.Graph, err = s.AddToGraph(&n, added.Deps)
+		added.Lost = homeless(&n, added.Graph)
+		return err
+	})
+	return added, err
+}
+
+// addRow adds a row, under the lock.
+func (s *Store) addRow(r slice.NewRow) error {
+	return s.Rewrite("STATE.md", func(old []byte) ([]byte, error) {
+		if old == nil {
+			return nil, fmt.Errorf("read %s: %w", stateFile, fs.ErrNotExist)
+		}
+		m, err := slice.ReadStateMD(old).WithRow(r)
+		return m.Bytes(), err
+	})
+}
+
+// homeless is what a row has no place for and, where there is no entry, the graph neither.
+func homeless(n *slice.NewSlice, graph bool) []string {
+	var lost []string
+	for _, f := range []struct {
+		key     string
+		given   bool
+		inGraph bool
+	}{
+		{"milestone", n.Milestone != "", true}, {"contracts", len(n.Contracts) > 0, true}, {"what", n.What != "", true}, {"why", n.Why != "", false},
+	} {
+		if f.given && !(f.inGraph && graph) {
+			lost = append(lost, f.key)
+		}
+	}
+	return lost
+}
+
+// EditProject changes project-state.json by f, under the lock. A missing file is made, even if f changes nothing.
+func (s *Store) EditProject(ctx context.Context, f func(*slice.ProjectState) error) error {
+	return s.locked(ctx, func() error { return s.RewriteProject(f) })
+}
+
+// Migrate turns the project into one of slice files; see slice.Store.MigrateFrom.
+func (s *Store) Migrate(ctx context.Context, dryRun bool) (*slice.Migration, error) {
+	files := slice.Open(s.root)
+	files.Now = s.Now
+	return files.MigrateFrom(ctx, s.source, dryRun)
+}
+
+// source is what is to be migrated.
+func (s *Store) source() (*slice.Source, error) {
+	l, err := s.readBoth()
+	if err != nil {
+		return nil, err
+	}
+	src := &slice.Source{State: l.state.Bytes()}
+	current := l.state.Current()
+	for _, r := range l.state.Rows() {
+		src.Rows = append(src.Rows, join(r, current, l.entries[r.ID]))
+	}
+	return src, nil
+}

@@ -1,0 +1,49 @@
+package slice
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A RowSlice is a slice that is a row of STATE.md, with what the table has no columns for.
+type RowSlice struct {
+	Row
+	Step, Session, Started, WaitingFor string
+	Changed                            time.Time
+}
+
+// RowKeys are the keys of the slice file that File makes of a row, in their order.
+func RowKeys() []string {
+	return []string{"id", "name", "status", "step", "started", "tests", "security_tests", "session", "waiting_for", "deps"}
+}
+
+// File makes a slice file of it, so that one func edits both formats.
+func (r RowSlice) File() (*File, error) {
+	file, err := ParseFile([]byte("---\n" + strings.Join(RowKeys(), ":\n") + ":\n---\n\n# " + r.ID + "\n\n## Decisions\n"))
+	if err != nil {
+		return nil, err
+	}
+	for key, value := range map[string]string{
+		"id": r.ID, "name": r.Name, "status": r.Status, "step": r.Step, "started": r.Started,
+		"tests": fmt.Sprint(r.Tests), "security_tests": fmt.Sprint(r.Security),
+		"session": r.Session, "waiting_for": noneAsEmpty(r.WaitingFor), "deps": strings.Join(r.Deps, ", "),
+	} {
+		if err := file.Set(key, oneLine(value)); err != nil {
+			return nil, err
+		}
+	}
+	return file, nil
+}
+
+// Keys are the keys that the frontmatter has, in their order.
+func (f *File) Keys() []string {
+	keys := make([]string, len(f.fields))
+	for i := range f.fields {
+		keys[i] = f.fields[i].key
+	}
+	return keys
+}
+
+// Body is the text from the closing line of the frontmatter on.
+func (f *File) Body() string { return f.rest }

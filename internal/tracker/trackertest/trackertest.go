@@ -1,0 +1,213 @@
+// Package trackertest is the conformance suite of trackers. Every format passes Run; a new one is done when it does.
+//
+// A Format says how to make a project of it, how others change and break its files behind the tracker's back, and what
+// it has no word for. The suite skips nothing: where a format lacks a word, the case expects what the format can say,
+// and the lack is logged with its reason.
+package trackertest
+
+import (
+	"testing"
+	"time"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/tracker"
+)
+
+// A Format is how the suite deals with one format.
+type Format struct {
+	// Open opens the tracker of the project at root, with that clock.
+	Open func(root string, now func() time.Time) tracker.Tracker
+	// Make makes a project of three items at root and returns their ids in order. The first is to be built, each of the
+	// others needs the one before it. The files hold what people and agents leave in them: unknown keys, comments, odd
+	// white space.
+	Make func(t testing.TB, root string) (ids []string)
+
+	// Edit is somebody who doesn't take the lock: it puts the mark, a word, into a file of the state, if the tracker writes
+	// any into the one that it writes.
+	Edit func(t testing.TB, root, mark string)
+	// TakeOver is somebody who doesn't take the lock: it makes the session, "" for none, the first item's.
+	TakeOver func(t testing.TB, root, session string)
+	// Corrupt breaks the files so that the first item can't be claimed, each in one way.
+	Corrupt map[string]func(t testing.TB, root string)
+
+	// Writes are the lines that a claim and its end change, by the pattern of the file's path. The tracker keeps every byte
+	// of all others.
+	Writes map[string]string
+	// Lacks are what the format has no word for, with the reason.
+	Lacks map[Lack]string
+}
+
+// A Lack is something that a format may have no word for.
+type Lack string
+
+const (
+	// Failure: no word for an item that failed. Fail leaves it as it was before the claim.
+	Failure Lack = "failure"
+	// Halfway: no word for an item that was begun and given back. Release leaves it as it was before the claim.
+	Halfway Lack = "halfway"
+	// Earlier: no word for the session before the claim. Restore leaves the item to nobody.
+	Earlier Lack = "earlier session"
+	// Shared: the tracker writes no file that anybody else writes, so nobody can come in between.
+	Shared Lack = "shared file"
+)
+
+// cases are the suite, by name.
+func cases() []struct {
+	name string
+	run  func(*subject)
+} {
+	return []struct {
+		name string
+		run  func(*subject)
+	}{
+		{"traits", traits},
+		{"load", load},
+		{"load writes nothing", loadWritesNothing},
+		{"prompt", prompt},
+		{"claim", claim},
+		{"claim again", claimAgain},
+		{"claim over another session", claimOver},
+		{"release", func(s *subject) { s.settle(tracker.Release) }},
+		{"fail", func(s *subject) { s.settle(tracker.Fail) }},
+		{"restore", func(s *subject) { s.settle(tracker.Restore) }},
+		{"restore the session before", restoreSession},
+		{"settle twice", settleTwice},
+		{"settle what another session took over", func(s *subject) { s.settleAfterTakeOver("other") }},
+		{"settle what was given back", func(s *subject) { s.settleAfterTakeOver("") }},
+		{"put back", putBack},
+		{"put back what has changed", putBackChanged},
+		{"unknown id", unknownID},
+		{"edit before a change", editBefore},
+		{"edit during a change", editDuring},
+		{"edit during every try", editDuringEvery},
+		{"corrupt files", corrupt},
+		{"all other bytes are kept", otherBytes},
+		{"watch", watch},
+		{"refresh twice", refreshTwice},
+		{"check and repair of a sound project", soundProject},
+		{"line and roadmap", lineAndRoadmap},
+		{"one at a time", oneAtATime},
+		{"one claim wins", oneClaimWins},
+		{"the lock ends with an error", lockEnds},
+		{"random changes", randomChanges},
+	}
+}
+
+// Cases are the names of the cases, in their order.
+func Cases() []string {
+	var names []string
+	for _, c := range cases() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// Run runs the suite.
+func Run(t *testing.T, f Format) {
+	for lack, why := range f.Lacks {
+		switch lack {
+		case Failure, Halfway, Earlier, Shared:
+			t.Logf("no word for %s: %s", lack, why)
+		default:
+			t.Fatalf("%q is no lack", lack)
+		}
+	}
+	for _, c := range cases() {
+		t.Run(c.name, func(t *testing.T) { c.run(newSubject(t, f)) })
+	}
+}
+
+// A subject is a fresh project under test.
+type subject struct {
+	testing.TB
+	f    Format
+	root string
+	ids  []string
+	id   string // the first one
+	tr   tracker.Tracker
+
+	base  time.Time
+	onNow func() // called whenever the tracker looks at the clock
+}
+
+func newSubject(t *testing.T, f Format) *subject {
+	s := &subject{TB: t, f: f, root: t.TempDir(), base: time.Now().Truncate(time.Second), onNow: func() {}}
+	if s.ids = f.Make(t, s.root); len(s.ids) != 3 {
+		t.Fatalf("the project has the items %q, want three", s.ids)
+	}
+	s.id = s.ids[0]
+	s.tr = s.open()
+	return s
+}
+
+// open opens the project as another process would.
+func (s *subject) open() tracker.Tracker {
+	return s.f.Open(s.root, func() time.Time {
+		s.onNow()
+		return s.base
+	})
+}
+
+func (s *subject) lacks(l Lack) bool {
+	_, ok := s.f.Lacks[l]
+	return ok
+}
+
+func (s *subject) check(err error) {
+	s.Helper()
+	if err != nil {
+		s.Fatal(err)
+	}
+}
+
+// do holds the lock, with the first item looked at.
+func (s *subject) do(f func(tx tracker.Tx, it plan.Item)) {
+	s.Helper()
+	s.check(s.tr.Do(s.Context(), func(tx tracker.Tx) error {
+		it, err := tx.Item(s.id)
+		if err == nil {
+			f(tx, it)
+		}
+		return err
+	}))
+}
+
+// claim has the first item claimed, and returns it as it was before.
+func (s *subject) claim(token string) (before plan.Item) {
+	s.Helper()
+	s.do(func(tx tracker.Tx, it plan.Item) {
+		before = it
+		s.check(tx.Claim(s.id, token))
+	})
+	return before
+}
+
+// item is the first item as a fresh process sees it.
+func (s *subject) item() plan.Item {
+	s.Helper()
+	c, err := s.open().Load()
+	s.check(err)
+	for _, it := range c.Items {
+		if it.ID == s.id {
+			return it
+		}
+	}
+	s.Fatalf("%s is gone", s.id)
+	panic("unreachable")
+}
+
+// plan is what a fresh process makes of the project.
+func (s *subject) plan() *plan.Plan {
+	s.Helper()
+	c, err := s.open().Load()
+	s.check(err)
+	return plan.New(&plan.Snapshot{Items: c.Items, Warnings: c.Warnings, Unsure: c.Unsure, Evidence: c.Evidence}, s.base, plan.Options{})
+}
+
+func mark(it plan.Item) plan.Mark {
+	return plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
+}
+
+func beforeOf(it plan.Item) tracker.Before {
+	return tracker.Before{Mark: mark(it), Started: it.Started}
+}
