@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/guard"
 	"greenlight/internal/plan"
@@ -230,11 +231,11 @@ func held(app *cmdutil.App, pr *project.Project, in *hookInput) []*plan.State {
 	var mine []*plan.State
 	for i := range p.States {
 		st := &p.States[i]
-		who := newClaimant(app, st.ID)
-		if who.token == "" && in.Session != "" {
-			who.holder = in.Session
+		who := attempt.NewClaimant(app.Getenv, st.ID)
+		if who.Token == "" && in.Session != "" {
+			who.Holder = in.Session
 		}
-		if st.Class == plan.Active && who.holds(pr.Runs, st) {
+		if st.Class == plan.Active && who.Holds(pr.Runs, st) {
 			mine = append(mine, st)
 		}
 	}
