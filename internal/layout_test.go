@@ -40,6 +40,7 @@ var layers = []string{
 	"greenlight/internal/install",
 	"greenlight/internal/tracker",
 	"greenlight/internal/graphview",
+	"greenlight/internal/roadmap",
 	"greenlight/internal/plan",
 	"greenlight/internal/words",
 	"greenlight/internal/markdown",

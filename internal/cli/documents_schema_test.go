@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/cli/gsd"
 	"greenlight/internal/cli/sw"
+	"greenlight/internal/roadmap"
 )
 
 // A document is what a command prints with --json.
@@ -36,7 +37,7 @@ var documents = []document{
 	{"gl pause --json", pauseDoc{}, "pause"},
 	{"gl resume --json", pauseDoc{}, "resume"},
 	{"gl retry --json", retryDoc{}, "retry"},
-	{"gl roadmap --json", roadmapDoc{}, "roadmap"},
+	{"gl roadmap --json", roadmap.Document{}, "roadmap"},
 	{"gl settings --json", settingsDoc{}, "settings"},
 	{"gl settings get KEY --json", settingDoc{}, "settings-get"},
 	{"gl slice --dry-run --json", dryRunDoc{}, "slice"},

@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
+	"greenlight/internal/roadmap"
 	"greenlight/internal/slice"
 )
 
@@ -62,8 +63,8 @@ func readSummaries(root string, p *plan.Plan) (all []summary, bad []error, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	roadmapText, _ := os.ReadFile(filepath.Join(root, roadmapFile)) // it only helps with milestones and dates
-	r := readRoadmap(string(roadmapText))
+	roadmapText, _ := os.ReadFile(filepath.Join(root, roadmap.OwnFile)) // it only helps with milestones and dates
+	r := roadmap.Parse(string(roadmapText))
 	for _, en := range entries {
 		stem, ok := summaryStem(en.Name(), p)
 		if !ok || en.IsDir() {
@@ -98,7 +99,7 @@ func summaryStem(name string, p *plan.Plan) (string, bool) {
 	return stem, err == nil
 }
 
-func newSummary(stem, text string, p *plan.Plan, r roadmap) summary {
+func newSummary(stem, text string, p *plan.Plan, r roadmap.Roadmap) summary {
 	s := summary{quick: strings.HasPrefix(stem, "quick-")}
 	id := stem
 	if match, _, err := slice.Resolve(stem, p.IDs()); err == nil {
@@ -106,13 +107,13 @@ func newSummary(stem, text string, p *plan.Plan, r roadmap) summary {
 	}
 	title, body := splitTitle(text)
 	s.entry = chronicleEntry{ID: id, Title: titleOf(title, stem, id), Changed: changedText(body), Text: body}
-	st, row := p.State(id), r.rows[stem]
-	if row.milestone == "" {
-		row = r.rows[id]
+	st, row := p.State(id), r.Rows[stem]
+	if row.Milestone == "" {
+		row = r.Rows[id]
 	}
-	s.milestone = firstOf(fieldIn(body, "milestone"), row.milestone)
+	s.milestone = firstOf(fieldIn(body, "milestone"), row.Milestone)
 	if st != nil {
-		s.milestone = firstOf(fieldIn(body, "milestone"), st.Milestone, row.milestone)
+		s.milestone = firstOf(fieldIn(body, "milestone"), st.Milestone, row.Milestone)
 		if s.entry.Title == id {
 			s.entry.Title = st.Name
 		}
@@ -122,15 +123,15 @@ func newSummary(stem, text string, p *plan.Plan, r roadmap) summary {
 }
 
 // date finds when it was: what the summary itself says, a quick task's name, the slice's last change, the roadmap.
-func (s *summary) date(stem, body string, st *plan.State, row roadmapRow) {
+func (s *summary) date(stem, body string, st *plan.State, row roadmap.Row) {
 	dates := []string{fieldIn(body, "completed"), fieldIn(body, "date"), quickTime(stem)}
 	if st != nil && st.Class == plan.Done {
 		dates = append(dates, st.Updated)
 	}
-	for _, d := range append(dates, row.date) {
+	for _, d := range append(dates, row.Date) {
 		t, err := time.Parse(time.RFC3339, d)
 		if s.wholeDay = err != nil; s.wholeDay {
-			d = dateGrammar().FindString(d)
+			d = roadmap.Date(d)
 			t, err = time.ParseInLocation(time.DateOnly, d, time.Local)
 		}
 		if err == nil {
