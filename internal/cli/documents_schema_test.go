@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/changelog"
 	"greenlight/internal/cli/gsd"
 	"greenlight/internal/cli/sw"
 	"greenlight/internal/roadmap"
@@ -25,7 +26,7 @@ type document struct {
 // documents lists every command with --json. After a change here or to one of the types, run make docs.
 var documents = []document{
 	{"gl add-slice NAME --json", addDoc{}, "add-slice"},
-	{"gl changelog --json", chronicle{}, "changelog"},
+	{"gl changelog --json", changelog.Document{}, "changelog"},
 	{"gl check --json", checkDoc{}, "check"},
 	{"gl debug --json", debugDoc{}, "debug"},
 	{"gl doctor --json", doctorDoc{}, "doctor"},
