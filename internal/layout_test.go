@@ -23,6 +23,7 @@ var layers = []string{
 	"greenlight/internal/cli/cmdutil",
 	"greenlight/internal/iostreams",
 	"greenlight/internal/hook",
+	"greenlight/internal/statusline",
 	"greenlight/internal/changelog",
 	"greenlight/internal/plugin",
 	"greenlight/content",
