@@ -1,15 +1,14 @@
 package cli
 
 import (
-	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/changelog"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/jsondoc"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 )
@@ -25,13 +24,14 @@ func newChangelog(app *cmdutil.App) *cobra.Command {
 	var o changelogOptions
 	c := &cobra.Command{
 		Use:   "changelog",
-		Short: "Tell what has been built, from summaries/",
-		Long: `Tell what has been built, from the files in .greenlight/summaries: the newest milestone first, within one in the order
-of the ids, and quick tasks by their time. Of each summary its first words are told, what changed; --full tells all.
+		Short: "Print what has been built, from the summaries",
+		Long: `Print what has been built, from the files in .greenlight/summaries: the newest milestone first, its slices in the order of
+their ids, then quick tasks, the newest first. Of each summary only the part about what changed is printed; --full prints
+all of it.
 
 --since takes a day (2026-03-01), a time (2026-03-01T12:00:00Z) or how long ago (12h, 7d, 2w).
 
-Exit codes: 0 told, also where there is nothing yet; 1 there is no such milestone, or no project; 2 wrong usage.`,
+Exit codes: 0 printed, even if there is nothing yet; 1 no such milestone, or no project; 2 wrong usage.`,
 		Example: `  gl changelog
   gl changelog --milestone mvp --full
   gl changelog --since 7d
@@ -40,27 +40,19 @@ Exit codes: 0 told, also where there is nothing yet; 1 there is no such mileston
 		RunE: func(*cobra.Command, []string) error { return runChangelog(app, o) },
 	}
 	f := c.Flags()
-	f.StringVar(&o.milestone, "milestone", "", "only what belongs to milestone `M`")
-	f.StringVar(&o.since, "since", "", "only what is not older: a day, a time, or how long ago (`WHEN`)")
+	f.StringVar(&o.milestone, "milestone", "", "only milestone `M`")
+	f.StringVar(&o.since, "since", "", "only entries since `WHEN`: a day, a time, or how long ago")
 	f.BoolVar(&o.full, "full", false, "all of each summary")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	cmdutil.CompleteFlag(c, "milestone", app.Milestones)
 	return c
 }
 
-// from is the time that --since says, the zero time without it.
-func (o changelogOptions) from(now time.Time) (time.Time, error) {
-	if o.since == "" {
-		return time.Time{}, nil
-	}
-	return readSince(o.since, now)
-}
-
 func runChangelog(app *cmdutil.App, o changelogOptions) error {
 	now := time.Now()
-	since, err := o.from(now)
+	filter, err := changelog.NewFilter(o.milestone, o.since, now)
 	if err != nil {
-		return err
+		return cmdutil.Usage("--since %w", err)
 	}
 	pr, err := app.Project()
 	if err != nil {
@@ -70,28 +62,27 @@ func runChangelog(app *cmdutil.App, o changelogOptions) error {
 	if err != nil {
 		return err
 	}
-	all, bad, err := readSummaries(pr.Root, p)
+	all, bad, err := changelog.Read(pr.Root, p)
 	if err != nil {
 		return err
 	}
 	for _, b := range bad {
 		app.IO.Message("warning: %v", b)
 	}
-	c := newChronicle(all, o.milestone, since)
-	if len(c.Milestones) == 0 {
-		if err := knownMilestone(p, o.milestone); err != nil && !hasMilestone(all, o.milestone) {
+	doc := changelog.New(all, filter)
+	if len(doc.Milestones) == 0 {
+		if err := knownMilestone(p, o.milestone); err != nil && !changelog.HasMilestone(all, o.milestone) {
 			return err
 		}
 	}
 	if o.json {
-		c.Since = jsondoc.OrNull(o.since)
-		return app.IO.JSON(c)
+		return app.IO.JSON(doc)
 	}
-	if len(c.Milestones)+len(c.Quick) == 0 {
+	if doc.IsEmpty() {
 		app.IO.Printf("%s\n", noEntries(o))
 		return nil
 	}
-	app.IO.Printf("%s", c.text(app, o.full))
+	printChangelog(app.IO, doc, o.full)
 	return nil
 }
 
@@ -109,58 +100,29 @@ func noEntries(o changelogOptions) string {
 	return s + "."
 }
 
-// readSince reads a day (it begins at local midnight), a time, or a time span back from now.
-func readSince(s string, now time.Time) (time.Time, error) {
-	if t, err := time.ParseInLocation(time.DateOnly, s, time.Local); err == nil {
-		return t, nil
-	}
-	if t, err := time.Parse(time.RFC3339, s); err == nil {
-		return t, nil
-	}
-	if d, err := span(s); err == nil && d >= 0 {
-		return now.Add(-d), nil
-	}
-	return time.Time{}, cmdutil.Usage("--since %q: a day (2026-03-01), a time (2026-03-01T12:00:00Z) or how long ago (12h, 7d, 2w)", s)
-}
-
-// span is time.ParseDuration that knows whole days and weeks, too.
-func span(s string) (time.Duration, error) {
-	const day = 24 * time.Hour
-	for unit, d := range map[string]time.Duration{"d": day, "w": 7 * day} {
-		if digits, ok := strings.CutSuffix(s, unit); ok {
-			n, err := strconv.ParseUint(digits, 10, 31)
-			if err != nil || n > 36500 {
-				return 0, fmt.Errorf("no number of days: %q", s)
-			}
-			return time.Duration(n) * d, nil
-		}
-	}
-	return time.ParseDuration(s)
-}
-
-// text is the changelog as Markdown.
-func (c *chronicle) text(app *cmdutil.App, full bool) string {
+// printChangelog prints the changelog as Markdown.
+func printChangelog(out *iostreams.Streams, doc *changelog.Document, full bool) {
 	var parts []string
-	section := func(title string, entries []chronicleEntry) {
-		parts = append(parts, app.IO.Paint(term.Bold, term.Wrap("# "+sanitize.Line(title), app.IO.Width(), 2)))
-		for _, en := range entries {
-			parts = append(parts, en.markdown(app, full))
+	section := func(title string, entries []changelog.Entry) {
+		parts = append(parts, out.Paint(term.Bold, term.Wrap("# "+sanitize.Line(title), out.Width(), 2)))
+		for i := range entries {
+			parts = append(parts, entryText(out, &entries[i], full))
 		}
 	}
-	for _, m := range c.Milestones {
+	for _, m := range doc.Milestones {
 		title := "No milestone"
 		if m.Name != nil {
 			title = *m.Name
 		}
 		section(title, m.Entries)
 	}
-	if len(c.Quick) > 0 {
-		section("Quick tasks", c.Quick)
+	if len(doc.Quick) > 0 {
+		section("Quick tasks", doc.Quick)
 	}
-	return strings.Join(parts, "\n\n") + "\n"
+	out.Printf("%s\n", strings.Join(parts, "\n\n"))
 }
 
-func (en *chronicleEntry) markdown(app *cmdutil.App, full bool) string {
+func entryText(out *iostreams.Streams, en *changelog.Entry, full bool) string {
 	title := "## " + en.ID
 	if en.Title != en.ID {
 		title += ": " + en.Title
@@ -172,9 +134,9 @@ func (en *chronicleEntry) markdown(app *cmdutil.App, full bool) string {
 	if full {
 		text = en.Text
 	}
-	title = app.IO.Paint(term.Bold, term.Wrap(sanitize.Line(title), app.IO.Width(), 3))
+	title = out.Paint(term.Bold, term.Wrap(sanitize.Line(title), out.Width(), 3))
 	if text == "" {
 		return title
 	}
-	return title + "\n\n" + term.WrapLines(sanitize.Text(strings.ReplaceAll(text, "\r", "")), app.IO.Width())
+	return title + "\n\n" + term.WrapLines(sanitize.Text(strings.ReplaceAll(text, "\r", "")), out.Width())
 }

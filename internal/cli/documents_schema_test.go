@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/changelog"
 	"greenlight/internal/cli/gsd"
 	"greenlight/internal/cli/sw"
+	"greenlight/internal/roadmap"
 )
 
 // A document is what a command prints with --json.
@@ -24,7 +26,7 @@ type document struct {
 // documents lists every command with --json. After a change here or to one of the types, run make docs.
 var documents = []document{
 	{"gl add-slice NAME --json", addDoc{}, "add-slice"},
-	{"gl changelog --json", chronicle{}, "changelog"},
+	{"gl changelog --json", changelog.Document{}, "changelog"},
 	{"gl check --json", checkDoc{}, "check"},
 	{"gl debug --json", debugDoc{}, "debug"},
 	{"gl doctor --json", doctorDoc{}, "doctor"},
@@ -36,7 +38,7 @@ var documents = []document{
 	{"gl pause --json", pauseDoc{}, "pause"},
 	{"gl resume --json", pauseDoc{}, "resume"},
 	{"gl retry --json", retryDoc{}, "retry"},
-	{"gl roadmap --json", roadmapDoc{}, "roadmap"},
+	{"gl roadmap --json", roadmap.Document{}, "roadmap"},
 	{"gl settings --json", settingsDoc{}, "settings"},
 	{"gl settings get KEY --json", settingDoc{}, "settings-get"},
 	{"gl slice --dry-run --json", dryRunDoc{}, "slice"},

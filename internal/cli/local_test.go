@@ -3,69 +3,11 @@ package cli
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"greenlight/internal/cli/cmdutil"
 
 	"pgregory.net/rapid"
 )
-
-func TestReadSince(t *testing.T) {
-	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
-	for s, want := range map[string]time.Time{
-		"2026-03-01": time.Date(2026, 3, 1, 0, 0, 0, 0, time.Local), "2026-03-01T05:00:00Z": time.Date(2026, 3, 1, 5, 0, 0, 0, time.UTC),
-		"2d": now.AddDate(0, 0, -2), "1w": now.AddDate(0, 0, -7), "90m": now.Add(-90 * time.Minute), "0d": now,
-	} {
-		if got, err := readSince(s, now); err != nil || !got.Equal(want) {
-			t.Errorf("%q: %v, %v, want %v", s, got, err, want)
-		}
-	}
-	for _, s := range []string{"", "yesterday", "-5h", "-2d", "d", "2026-13-01", "99999999d", "1.5d"} {
-		if got, err := readSince(s, now); err == nil {
-			t.Errorf("%q: %v, want an error", s, got)
-		}
-	}
-}
-
-func TestQuickTime(t *testing.T) {
-	for stem, want := range map[string]string{
-		"quick-20260305-101500-typo": "2026-03-05T10:15:00Z", "quick-2026-03-05-typo": "2026-03-05",
-		"quick-2026-03-05T10:15-x": "2026-03-05T10:15:00Z", "quick-20260305": "2026-03-05", "quick-7-typo": "", "quick-typo": "", "S-1": "",
-	} {
-		if got := quickTime(stem); got != want {
-			t.Errorf("%s: %q, want %q", stem, got, want)
-		}
-	}
-}
-
-func TestSummaryText(t *testing.T) {
-	for _, c := range []struct{ body, milestone, changed string }{
-		{"## What Changed\nA.\n\nB.\n\n## Tests\nC.", "", "A.\n\nB."},
-		{"**Milestone:** m 1\n**Date:** 2026-01-01\n\nA\nb.\n\nC.", "m 1", "A\nb."},
-		{"---\nmilestone: \"m1\"\n---\n\n- Tests: 3\n\nA.", "m1", "A."},
-		{"## Other\n\nA: b.\n\n## More\nC.", "", "A: b."},
-		{"```\nx\n\ny\n```\n\nA.", "", "```\nx\n\ny\n```"},
-		{"", "", ""},
-	} {
-		if got := fieldIn(c.body, "milestone"); got != c.milestone {
-			t.Errorf("%q: milestone %q, want %q", c.body, got, c.milestone)
-		}
-		if got := changedText(c.body); got != c.changed {
-			t.Errorf("%q: %q, want %q", c.body, got, c.changed)
-		}
-	}
-}
-
-func TestTitleOf(t *testing.T) {
-	for _, c := range []struct{ title, stem, id, want string }{
-		{"S-01: Sign up", "S-1", "S-01", "Sign up"}, {"S-1 — Sign up", "S-1", "S-01", "Sign up"}, {"Sign up", "S-1", "S-1", "Sign up"},
-		{"S-10: Other", "S-1", "S-1", "S-10: Other"}, {"", "S-1", "S-1", "S-1"}, {"S-1", "S-1", "S-1", "S-1"},
-	} {
-		if got := titleOf(c.title, c.stem, c.id); got != c.want {
-			t.Errorf("%+v: %q", c, got)
-		}
-	}
-}
 
 func TestHasWord(t *testing.T) {
 	for s, want := range map[string]bool{

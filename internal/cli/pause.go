@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
@@ -140,7 +141,7 @@ func whichToPause(app *cmdutil.App, pr *project.Project, p *plan.Plan, id string
 			continue
 		}
 		active = append(active, st.ID)
-		if who := newClaimant(app, st.ID); !who.nobody() && who.holds(pr.Runs, st) {
+		if who := attempt.NewClaimant(app.Getenv, st.ID); !who.IsPerson() && who.Holds(pr.Runs, st) {
 			mine = append(mine, st.ID)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -286,7 +287,7 @@ func (n *noteSection) write(f *slice.File, today string) error {
 
 // foreignWarning is for a change of a slice that somebody else works on; "" for none.
 func foreignWarning(app *cmdutil.App, pr *project.Project, st *plan.State) string {
-	if !newClaimant(app, st.ID).foreign(pr.Runs, st) {
+	if !attempt.NewClaimant(app.Getenv, st.ID).OtherHolds(pr.Runs, st) {
 		return ""
 	}
 	return "warning: " + claimText(st, time.Now()) + ": changed all the same"

@@ -89,7 +89,7 @@ func (c *claiming) try(ctx context.Context, id string) (token string, err error)
 		if id, err = c.app.Resolve(p, id); err != nil {
 			return err
 		}
-		st, who := p.State(id), newClaimant(c.app, id)
+		st, who := p.State(id), attempt.NewClaimant(c.app.Getenv, id)
 		if token, err = c.admit(st, who, now); err != nil || token != "" {
 			return err
 		}
@@ -98,7 +98,7 @@ func (c *claiming) try(ctx context.Context, id string) (token string, err error)
 		}
 		token = attempt.NewToken(now)
 		// The holder first: beside another session it means nothing, so a kill between the two does no harm.
-		if err := c.pr.Runs.PutHolder(id, attempt.ClaimHolder{Token: token, Holder: who.holder}); err != nil {
+		if err := c.pr.Runs.PutHolder(id, attempt.ClaimHolder{Token: token, Holder: who.Holder}); err != nil {
 			return err
 		}
 		return tx.Claim(id, token)
@@ -111,18 +111,18 @@ func (c *claiming) try(ctx context.Context, id string) (token string, err error)
 
 // admit returns the token of a claim that is the caller's already, an error where the slice can't be had, and neither
 // where it is to be claimed.
-func (c *claiming) admit(st *plan.State, who claimant, now time.Time) (token string, err error) {
+func (c *claiming) admit(st *plan.State, who attempt.Claimant, now time.Time) (token string, err error) {
 	status := plan.Classify(st.Status)
 	switch {
 	case st.Corrupt != "":
 		return "", fmt.Errorf("%s can't be claimed: %s: %s", st.ID, st.File, st.Corrupt)
-	case status != plan.Done && who.token != "" && who.holds(c.pr.Runs, st):
-		return who.token, nil
-	case status != plan.Done && who.token != "":
+	case status != plan.Done && who.Token != "" && who.Holds(c.pr.Runs, st):
+		return who.Token, nil
+	case status != plan.Done && who.Token != "":
 		return "", cmdutil.Taken("%s isn't this session's any more: %s", st.ID, claimText(st, now))
 	case st.Attempt.Open():
 		return "", cmdutil.Taken("%s is being worked on by attempt %d (%s): run gl stop %s", st.ID, st.Attempt.N, st.Attempt.Agent, st.ID)
-	case status == plan.Active && who.holds(c.pr.Runs, st):
+	case status == plan.Active && who.Holds(c.pr.Runs, st):
 		return st.Session, nil
 	case status == plan.Done && !c.force:
 		return "", fmt.Errorf("%s is complete: to work on it again, run gl state claim %s --force", st.ID, st.ID)
@@ -204,15 +204,15 @@ func runRelease(ctx context.Context, app *cmdutil.App, id string, force bool) er
 }
 
 func mayRelease(app *cmdutil.App, pr *project.Project, st *plan.State, force bool) error {
-	who, now := newClaimant(app, st.ID), time.Now()
+	who, now := attempt.NewClaimant(app.Getenv, st.ID), time.Now()
 	switch {
-	case who.holds(pr.Runs, st):
+	case who.Holds(pr.Runs, st):
 		return nil
 	case st.Attempt.Open():
 		return cmdutil.Taken("%s is being worked on by attempt %d (%s): run gl stop %s", st.ID, st.Attempt.N, st.Attempt.Agent, st.ID)
 	case st.Session == "" && st.Class != plan.Active:
 		return errUnclaimed
-	case force, who.nobody() && st.Stale:
+	case force, who.IsPerson() && st.Stale:
 		return nil
 	}
 	return cmdutil.Taken("%s: to clear it all the same, run gl state release %s --force", claimText(st, now), st.ID)

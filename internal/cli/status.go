@@ -206,22 +206,8 @@ func statusLines(p *plan.Plan, now time.Time, width int) []statusLine {
 	return lines
 }
 
-// heldText says until when nothing is launched, and why: "until 14:05 (rate limit met by S-3: come back later)". The
-// time is local, with its date unless that is today's.
-func heldText(h *plan.Hold, now time.Time) string {
-	until, layout := h.Until.Local(), "15:04"
-	if until.Format(time.DateOnly) != now.Local().Format(time.DateOnly) {
-		layout = "2006-01-02 15:04"
-	}
-	why := h.Kind
-	if h.By != "" {
-		why += " met by " + h.By
-	}
-	if h.Reason != "" {
-		why += ": " + h.Reason
-	}
-	return fmt.Sprintf("until %s (%s)", until.Format(layout), sanitize.Line(why))
-}
+// heldText says until when nothing is launched, and why, safe for a terminal.
+func heldText(h *plan.Hold, now time.Time) string { return sanitize.Text(h.Describe(now)) }
 
 // labelWidth is the column in which the texts of gl status begin.
 const labelWidth = 10

@@ -3,12 +3,9 @@ package cli
 import (
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
-
-	"greenlight/internal/plan"
 )
 
 func TestHang(t *testing.T) {
@@ -50,21 +47,4 @@ func TestHangOfAnyText(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestHeldText(t *testing.T) {
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)
-	for _, c := range []struct {
-		hold plan.Hold
-		want string
-	}{
-		{plan.Hold{Until: now.Add(125 * time.Minute), Kind: "rate limit", By: "S-3", Reason: "come\nback"},
-			"until 14:05 (rate limit met by S-3: come back)"},
-		{plan.Hold{Until: now.Add(125 * time.Minute).UTC(), Kind: "quota"}, "until 14:05 (quota)"},
-		{plan.Hold{Until: now.Add(24 * time.Hour), Kind: "login", By: "S-1"}, "until 2026-03-02 12:00 (login met by S-1)"},
-	} {
-		if got := heldText(&c.hold, now); got != c.want {
-			t.Errorf("%q, want %q", got, c.want)
-		}
-	}
 }

@@ -2,36 +2,14 @@ package cli
 
 import (
 	"maps"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"pgregory.net/rapid"
 
 	"greenlight/internal/agent"
-	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 )
-
-// Whatever a task is about, its summary's name is a file's name anywhere, and the changelog finds the time in it.
-func TestSummaryFileIsOneOfTheChangelogs(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		task := attempt.Task{Name: "quick", Text: rapid.OneOf(rapid.String(), rapid.StringMatching(`[0-9 :-]*`)).Draw(t, "text")}
-		now := time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "now"), 0)
-		file := attempt.SummaryFile(&task, rapid.IntRange(0, 2000).Draw(t, "n"), now)
-		name := path.Base(file)
-		stem, ok := strings.CutSuffix(name, "-SUMMARY.md")
-		if got := quickTime(stem); !ok || path.Dir(file) != summariesDir || got != now.UTC().Format(time.RFC3339) {
-			t.Fatalf("%s: %q", file, got)
-		}
-		if len(name) > 100 || strings.ContainsFunc(stem, func(r rune) bool { return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyz0123456789-", r) }) {
-			t.Fatalf("%s can't be a file everywhere", name)
-		}
-	})
-}
 
 // openTask is everyClass with a task that runs.
 func openTask() map[string]string {

@@ -218,7 +218,7 @@ func newStart(s *caller) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "start ID",
 		Short: "Begin a new work, in status designing",
-		Long: `Begin a new work, as /sw-design does. The previous work must be shipped or abandoned. --force drops its remaining units.` + exitHelp,
+		Long:  `Begin a new work, as /sw-design does. The previous work must be shipped or abandoned. --force drops its remaining units.` + exitHelp,
 		Example: `  gl sw start user-login --description "Log in by mail"
   gl sw start typo --description "A typo in the footer" --intensity quick`,
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),

@@ -1,4 +1,4 @@
-package cli
+package statusline
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// projectState is where the project that dir belongs to stands, in the words of each system that keeps its state; "" where
-// there is none.
-func projectState(getenv func(string) string, dir string, compact bool) string {
+// projectState is where the project that dir belongs to stands, in the words of each system that it uses; "" if there is no
+// project.
+func projectState(dir string, compact bool, getenv func(string) string) string {
 	root, err := project.Find(dir, getenv)
 	if err != nil {
 		return project.Position(dir, getenv, compact)
@@ -23,24 +23,24 @@ func projectState(getenv func(string) string, dir string, compact bool) string {
 	}
 	var states []string
 	for _, view := range pr.Views() {
-		if s := stateOf(view, compact); s != "" {
+		if s := viewState(view, compact); s != "" {
 			states = append(states, s)
 		}
 	}
 	return strings.Join(states, separator)
 }
 
-// stateOf is "18/36 done | 4 running | 1 needs you". A tracker may have other words in the place of the counts:
-// "shop/cart building 1/3 | 1 running".
-func stateOf(pr *project.Project, compact bool) string {
-	line := pr.Tracker.Line(compact)
+// viewState is where the project stands as one system sees it: "18/36 done | 4 running | 1 needs you". A tracker may have
+// better words than the counts: "shop/cart building 1/3 | 1 running".
+func viewState(view *project.Project, compact bool) string {
+	line := view.Tracker.Line(compact)
 	var parts []string
 	if line.Text != "" {
 		parts = append(parts, line.Text)
 	}
 	switch line.Rest {
 	case tracker.WithPlan:
-		p, err := pr.Plan(time.Now(), pr.Options())
+		p, err := view.Plan(time.Now(), view.Options())
 		if err != nil {
 			break
 		}
@@ -49,16 +49,16 @@ func stateOf(pr *project.Project, compact bool) string {
 		}
 		parts = append(parts, concerns(p)...)
 	case tracker.WithRunning:
-		if n, ok := runningAttempts(pr); ok {
+		if n, ok := runningAttempts(view); ok {
 			parts = append(parts, fmt.Sprintf("%d running", n))
 		}
 	}
 	return strings.Join(parts, " | ")
 }
 
-// runningAttempts counts the attempts that run; false where there are no records of any.
-func runningAttempts(pr *project.Project) (n int, ok bool) {
-	live, _, err := pr.Runs.Live()
+// runningAttempts counts the attempts that run; false if there are no records of any.
+func runningAttempts(view *project.Project) (n int, ok bool) {
+	live, _, err := view.Runs.Live()
 	if err != nil || len(live) == 0 {
 		return 0, false
 	}

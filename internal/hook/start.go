@@ -1,0 +1,109 @@
+package hook
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+)
+
+// start is what a session should know before its first turn.
+func (s *session) start() string {
+	pr := s.project()
+	if pr == nil {
+		return ""
+	}
+	if s.getenv("GL_SESSION") != "" {
+		return sanitize.Text(s.startOfAgent(pr))
+	}
+	p, err := pr.Plan(s.now, pr.Options())
+	if err != nil {
+		return ""
+	}
+	lines := []string{headline(pr, p)}
+	for _, st := range s.held(pr, p) {
+		lines = append(lines, fmt.Sprintf("This session has claimed %s (%s).", st.ID, st.Progress()))
+	}
+	if p.Hold != nil {
+		lines = append(lines, "Held: "+p.Hold.Describe(s.now))
+	}
+	lines = append(lines, s.lists(p)...)
+	if command := next(pr, p); command != "" {
+		lines = append(lines, "Next: "+command+".")
+	}
+	return sanitize.Text(strings.Join(lines, "\n") + "\n")
+}
+
+func headline(pr *project.Project, p *plan.Plan) string {
+	if managed(pr) {
+		return fmt.Sprintf("Greenlight keeps this project's state. Change it only with gl. %d/%d done.", p.Done, p.Total)
+	}
+	return fmt.Sprintf("%s keeps this project's state, and gl builds its %ss: %d/%d done.", pr.System().Name, p.Snapshot.Noun, p.Done, p.Total)
+}
+
+// startOfAgent is for a session that gl started: what it works on, and nothing about other work.
+func (s *session) startOfAgent(pr *project.Project) string {
+	slice := s.getenv("GL_SLICE")
+	id := cmp.Or(slice, s.getenv("GL_TASK"))
+	if id == "" {
+		return ""
+	}
+	show := "gl why "
+	if managed(pr) {
+		show = "gl state show "
+	}
+	claim := ""
+	if slice != "" {
+		claim = fmt.Sprintf(" The session has claimed it: %s%s.", show, id)
+	}
+	return fmt.Sprintf("gl started this session to work on %s.%s Nobody is there to answer questions.\n", id, claim)
+}
+
+// mostItems is how many items a list names.
+const mostItems = 6
+
+// lists has a line for each group of items that isn't empty: what runs, what is ready and what is stuck.
+func (s *session) lists(p *plan.Plan) []string {
+	id := func(id string) string { return id }
+	cause := func(id string) string { return p.Why(id, s.now).Brief() }
+	var lines []string
+	for _, l := range []struct {
+		label string
+		ids   []string
+		text  func(id string) string
+	}{
+		{"Running", p.Running, id}, {"Ready", p.Ready, id},
+		{"Waiting for a person", p.Waiting, cause}, {"Failed", p.Failed, cause}, {"Stalled", p.Stalled, cause},
+	} {
+		if len(l.ids) == 0 {
+			continue
+		}
+		var texts []string
+		for _, id := range l.ids[:min(len(l.ids), mostItems)] {
+			texts = append(texts, l.text(id))
+		}
+		line := l.label + ": " + strings.Join(texts, ", ")
+		if n := len(l.ids) - mostItems; n > 0 {
+			line += fmt.Sprintf(" and %d more", n)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// next is the command that continues from here, and what it does; "" for none.
+func next(pr *project.Project, p *plan.Plan) string {
+	switch {
+	case len(p.Failed)+len(p.Stalled) > 0:
+		return "gl why says what to do about each; gl slice builds what is ready"
+	case len(p.Ready) > 0:
+		command, _, _ := strings.Cut(pr.Tracker.Prompt(p.Ready[0]), " ")
+		return fmt.Sprintf("%s builds %s; gl slice --watch in a terminal builds everything", command, p.Ready[0])
+	case p.Done < p.Total && len(p.Running) == 0:
+		return "gl why"
+	}
+	return ""
+}

@@ -1,0 +1,50 @@
+package hook
+
+import (
+	"fmt"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
+)
+
+// stop asks, once for each claim, about a slice that the session leaves in progress. Nil lets the session stop.
+func (s *session) stop() *Block {
+	if s.StopActive || s.AgentID != "" || s.Event != "Stop" || len(s.Background) > 0 {
+		return nil
+	}
+	pr := s.project()
+	if pr == nil || !managed(pr) { // other systems have no claims
+		return nil
+	}
+	p, err := pr.Plan(s.now, pr.Options())
+	if err != nil {
+		return nil
+	}
+	for _, st := range s.held(pr, p) {
+		if !leftInProgress(st) {
+			continue
+		}
+		token := st.Session
+		if token == "" && st.Attempt != nil {
+			token = st.Attempt.Token
+		}
+		if first, err := pr.Runs.TellOnce(st.ID, token); err != nil || !first {
+			continue
+		}
+		return &Block{Decision: "block", Reason: sanitize.Text(question(st))}
+	}
+	return nil
+}
+
+// leftInProgress says whether nobody has recorded yet how the work on a claimed slice ended.
+func leftInProgress(st *plan.State) bool {
+	class := plan.Classify(st.Status)
+	return class != plan.Done && class != plan.Failed && st.WaitingFor == "" && !st.Paused
+}
+
+func question(st *plan.State) string {
+	return fmt.Sprintf("%[1]s is still in progress (%[2]s), and this session has claimed it. Continue with it, or record where it stands: "+
+		"gl state set %[1]s status=complete step=complete tests=N if everything is done and committed; "+
+		"gl state set %[1]s waiting_for=\"what is needed\" if a person is needed; gl state release %[1]s to give it back. "+
+		"If you are only waiting for an answer, stop again: this message appears once.", st.ID, st.Progress())
+}
