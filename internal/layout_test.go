@@ -35,13 +35,13 @@ var layers = []string{
 	"greenlight/internal/tracker",
 	"greenlight/internal/graphview",
 	"greenlight/internal/plan",
-	"greenlight/internal/markdown",
 	"greenlight/internal/near",
 	"greenlight/internal/fold",
 	"greenlight/internal/statedir",
 	"greenlight/internal/proc",
 	"greenlight/internal/durable",
-	"greenlight/internal/jsonedit",
+	"greenlight/internal/text/markdown",
+	"greenlight/internal/text/jsonedit",
 	"greenlight/internal/crashtest",
 }
 

@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 
 	"greenlight/internal/git"
-	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
+	"greenlight/internal/text/markdown"
 	"greenlight/internal/tracker"
 )
 

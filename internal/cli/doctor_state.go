@@ -6,8 +6,8 @@ import (
 	"sort"
 	"strings"
 
-	"greenlight/internal/jsonedit"
 	"greenlight/internal/plan"
+	"greenlight/internal/text/jsonedit"
 )
 
 func checkView(x *exam) []finding {

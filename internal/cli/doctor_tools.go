@@ -15,12 +15,12 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/git"
 	"greenlight/internal/install"
-	"greenlight/internal/jsonedit"
 	"greenlight/internal/near"
 	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/slice"
 	"greenlight/internal/statedir"
+	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/tmux"
 )
 

@@ -15,9 +15,9 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/gsd"
-	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/text/markdown"
 )
 
 const roadmapFile = ".greenlight/ROADMAP.md"

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 	"greenlight/internal/slice"
+	"greenlight/internal/text/markdown"
 )
 
 const summariesDir = ".greenlight/summaries"

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"greenlight/internal/markdown"
+	"greenlight/internal/text/markdown"
 )
 
 // A span is text[start:end].

@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"greenlight/internal/jsonedit"
 	"greenlight/internal/plan"
+	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/tracker"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"greenlight/internal/agent"
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/jsonedit"
 )
 
 // A Config is what .greenlight/config.json says about running agents; the defaults where it says nothing.

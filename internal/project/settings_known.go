@@ -9,7 +9,7 @@ import (
 	"unicode"
 
 	"greenlight/internal/agent"
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/jsonedit"
 )
 
 // A knownSetting is a key that gl, or the commands that ship with it, read.

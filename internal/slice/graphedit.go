@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/jsonedit"
 )
 
 // A graphSpot is where the slices stand in the bytes of GRAPH.json.

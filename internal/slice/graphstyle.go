@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/jsonedit"
 )
 
 // A graphStyle is how a GRAPH.json is written, as far as one more entry has to look like its neighbours. It is read

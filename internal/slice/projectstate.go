@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/jsonedit"
 )
 
 // projectFile is the name of the file of what belongs to no single slice.
