@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/text/jsonedit"
 )
 
 // A sliceFile is what is kept of one slice file, or of the row that stands for a slice without one.
@@ -254,13 +255,13 @@ func parseProject(data []byte, _ fileStamp) projectState {
 		Overview, Session, Blockers, Paused json.RawMessage
 	}
 	if p.err = json.Unmarshal(data, &top); p.err != nil {
-		s := &scanner{b: data}
-		s.skip()
-		s.end()
+		s := jsonedit.NewScanner(data)
+		s.Skip()
+		s.End()
 		if line := conflict(string(data)); line > 0 {
 			p.err = fmt.Errorf("merge conflict in line %d", line)
-		} else if s.err != nil {
-			p.err = s.err
+		} else if s.Err() != nil {
+			p.err = s.Err()
 		}
 		return p
 	}
