@@ -42,6 +42,8 @@ var layers = []string{
 	"greenlight/internal/durable",
 	"greenlight/internal/text/markdown",
 	"greenlight/internal/text/jsonedit",
+	"greenlight/internal/text/conflict",
+	"greenlight/internal/text/textline",
 	"greenlight/internal/crashtest",
 }
 

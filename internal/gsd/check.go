@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/tracker"
 )
@@ -82,10 +83,8 @@ func (c *checker) state(data []byte) {
 	if len(data) > maxRead {
 		c.add(path, "gl gsd state prune", "has %d kB: the status line reads the first %d", len(data)>>10, maxRead>>10)
 	}
-	for _, mark := range []string{"<<<<<<< ", "\n<<<<<<< "} {
-		if i := bytes.Index(data, []byte(mark)); i == 0 || i > 0 && mark[0] == '\n' {
-			c.bad(path, "keep one side of the conflict, or join them", "merge conflict in line %d", 1+bytes.Count(data[:i+1], []byte("\n")))
-		}
+	if line, _ := conflict.Find(string(data)); line > 0 {
+		c.bad(path, "keep one side of the conflict, or join them", "merge conflict in line %d", line)
 	}
 	for i := range d.Front {
 		if v, _ := d.Get(d.Front[i].Key); v.Start != d.Front[i].Value.Start {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"greenlight/internal/text/conflict"
 )
 
 // A CorruptError is a slice file that can't be read as one.
@@ -42,7 +44,7 @@ const bom = "\ufeff"
 // *CorruptError.
 func ParseFile(data []byte) (*File, error) {
 	text := string(data)
-	if line := conflict(text); line > 0 {
+	if line, _ := conflict.Find(text); line > 0 {
 		return nil, &CorruptError{Reason: fmt.Sprintf("merge conflict in line %d", line)}
 	}
 	f := &File{lines: make([]string, 0, 16), fields: make([]field, 0, 16)}

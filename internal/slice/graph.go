@@ -1,12 +1,12 @@
 package slice
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/jsonedit"
 )
 
@@ -33,10 +33,8 @@ type graph struct {
 // parseGraph reads GRAPH.json. A malformed file gives an empty graph and the error, which names the line.
 func parseGraph(data []byte) (*graph, error) {
 	g := &graph{at: map[string]int{}, edges: map[string][]string{}, waves: map[string]int{}}
-	if bytes.Contains(data, []byte("<<<<<<<")) {
-		if line := conflict(string(data)); line > 0 {
-			return &graph{}, fmt.Errorf("merge conflict in line %d", line)
-		}
+	if line, _ := conflict.Find(string(data)); line > 0 {
+		return &graph{}, fmt.Errorf("merge conflict in line %d", line)
 	}
 	s := jsonedit.NewScanner(data)
 	found := false

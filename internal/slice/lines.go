@@ -107,29 +107,6 @@ func delimiter(line string) bool {
 	return strings.HasPrefix(line, "---") && blank(line[3:])
 }
 
-// conflict returns the number of the first line in which git left the mark of a merge conflict, 0 for none.
-func conflict(text string) int {
-	if !strings.Contains(text, "<<<<<<<") {
-		return 0
-	}
-	for n := 1; text != ""; n++ {
-		line := nextLine(text)
-		if conflictMark(line) && line[0] == '<' {
-			return n
-		}
-		text = text[len(line):]
-	}
-	return 0
-}
-
-// conflictMark recognises the four lines that git writes around and between the sides of a conflict.
-func conflictMark(line string) bool {
-	if len(line) < 7 || strings.Count(line[:7], line[:1]) != 7 || !strings.Contains("<|=>", line[:1]) {
-		return false
-	}
-	return len(line) == 7 || line[7] == ' ' || line[7] == '\r' || line[7] == '\n'
-}
-
 // clip shortens a text for a message.
 func clip(s string) string {
 	if r := []rune(s); len(r) > 40 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/text/conflict"
 )
 
 // A migration is all that Migrate is going to write.
@@ -97,7 +98,7 @@ func (s *Store) freeBackup(text string) string {
 // names the line.
 func strictRows(text string) ([]row, error) {
 	path := stateRel("STATE.md")
-	if line := conflict(text); line > 0 {
+	if line, _ := conflict.Find(text); line > 0 {
 		return nil, fmt.Errorf("%s line %d: merge conflict", path, line)
 	}
 	lines, found := tableLines(text)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/jsonedit"
 )
 
@@ -258,7 +259,7 @@ func parseProject(data []byte, _ fileStamp) projectState {
 		s := jsonedit.NewScanner(data)
 		s.Skip()
 		s.End()
-		if line := conflict(string(data)); line > 0 {
+		if line, _ := conflict.Find(string(data)); line > 0 {
 			p.err = fmt.Errorf("merge conflict in line %d", line)
 		} else if s.Err() != nil {
 			p.err = s.Err()

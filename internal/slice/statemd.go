@@ -3,6 +3,8 @@ package slice
 import (
 	"strings"
 	"unicode"
+
+	"greenlight/internal/text/conflict"
 )
 
 // A row is one line of the slice table in STATE.md.
@@ -137,7 +139,7 @@ func readTables(text string, base int) (lines []rowLine, found bool) {
 		switch {
 		case code.inside(line, text[pos:]):
 			inTable = false
-		case conflictMark(line): // a merge left it; the rows go on behind it
+		case conflict.IsMark(line): // a merge left it; the rows go on behind it
 		case !strings.HasPrefix(trimmed, "|"):
 			inTable = false
 		case !inTable:
