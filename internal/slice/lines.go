@@ -114,39 +114,3 @@ func clip(s string) string {
 	}
 	return s
 }
-
-// A fence follows Markdown's code blocks through a text, in which a "#" is no heading.
-type fence struct {
-	mark string // of the open block
-	dead string // marks that are never closed in what follows, so that one stray mark doesn't swallow the document
-}
-
-// inside reports whether the line belongs to a code block; after is the text behind the line.
-func (f *fence) inside(line, after string) bool {
-	t := strings.TrimLeft(line, " ")
-	if len(t) < 3 || t[:3] != "```" && t[:3] != "~~~" {
-		return f.mark != ""
-	}
-	switch {
-	case f.mark == t[:3]:
-		f.mark = ""
-	case f.mark == "" && !strings.Contains(f.dead, t[:3]):
-		if !closes(after, t[:3]) {
-			f.dead += t[:3]
-			return false
-		}
-		f.mark = t[:3]
-	}
-	return true
-}
-
-func closes(text, mark string) bool {
-	for text != "" {
-		line := nextLine(text)
-		if strings.HasPrefix(strings.TrimLeft(line, " "), mark) {
-			return true
-		}
-		text = text[len(line):]
-	}
-	return false
-}

@@ -9,6 +9,7 @@ import (
 
 	"greenlight/internal/plan"
 	"greenlight/internal/text/conflict"
+	"greenlight/internal/text/markdown"
 )
 
 // A migration is all that Migrate is going to write.
@@ -285,15 +286,9 @@ func (m milestones) of(id string) string {
 
 func (s *Store) milestones(text string) milestones {
 	m := milestones{roadmap: map[string]string{}}
-	var code fence
-	for rest := text; rest != "" && m.state == ""; {
-		line := nextLine(rest)
-		rest = rest[len(line):]
-		if code.inside(line, rest) {
-			continue
-		}
-		if at := labelled(line, "milestone"); at >= 0 {
-			m.state = oneLine(line[at:])
+	for l := range markdown.Lines(text) {
+		if at := labelled(l.Text, "milestone"); at >= 0 && !l.Code && m.state == "" {
+			m.state = oneLine(l.Text[at:])
 		}
 	}
 	roadmap, err := os.ReadFile(s.path("ROADMAP.md"))
