@@ -40,6 +40,7 @@ var layers = []string{
 	"greenlight/internal/statedir",
 	"greenlight/internal/proc",
 	"greenlight/internal/durable",
+	"greenlight/internal/text/frontmatter",
 	"greenlight/internal/text/markdown",
 	"greenlight/internal/text/jsonedit",
 	"greenlight/internal/text/conflict",

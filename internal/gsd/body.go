@@ -23,13 +23,14 @@ type bodyLine struct {
 func scan(body []byte) []bodyLine {
 	lines := make([]bodyLine, 0, 64)
 	for m := range markdown.Lines(string(body)) {
-		lines = append(lines, bodyLineOf(body, m))
+		lines = append(lines, bodyLineOf(m))
 	}
 	return lines
 }
 
-func bodyLineOf(body []byte, m markdown.Line) bodyLine {
-	return bodyLine{line: lineAt(body, m.Start, len(body)), fenced: m.Code, level: m.Level, title: m.Title}
+func bodyLineOf(m markdown.Line) bodyLine {
+	indent := len(m.Text) - len(strings.TrimLeft(m.Text, " \t"))
+	return bodyLine{line: line{m.Start, m.Start + len(m.Text), m.Next, indent}, fenced: m.Code, level: m.Level, title: m.Title}
 }
 
 // A section is a heading with what stands below it.
@@ -59,7 +60,7 @@ func matchSection(body []byte, end int, match func(level int, title string) bool
 	if !ok {
 		return section{}, false
 	}
-	return section{bodyLineOf(body, part.Heading), span{part.Start, part.End}}, true
+	return section{bodyLineOf(part.Heading), span{part.Start, part.End}}, true
 }
 
 // position is ## Current Position, which ends at any heading.

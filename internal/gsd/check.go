@@ -74,7 +74,7 @@ func (c *checker) state(data []byte) {
 	case d.FrontStart == 0 && bytes.HasPrefix(text, []byte("---")):
 		c.bad(path, "add a second line ---", "the frontmatter isn't closed, so nobody reads it")
 	}
-	if _, _, next, ok := fenced(data, len(data)-len(text)); ok && d.BodyStart > next {
+	if d.Stacked {
 		c.bad(path, "keep the first block and delete the others", "the frontmatter is there several times, one block behind the other")
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {

@@ -95,14 +95,14 @@ func editRow(r row, c currentLines, entry legacyEntry, f func(*File) error) (*le
 	if err != nil {
 		return nil, err
 	}
-	deps, body := file.List("deps"), file.rest
+	deps, body := file.List("deps"), file.Rest
 	before := e.old.values()
 	if err := f(file); err != nil {
 		return nil, err
 	}
-	for _, fd := range file.fields {
-		if _, ok := before[fd.key]; !ok {
-			return nil, e.noPlace(fd.key)
+	for _, key := range file.Keys() {
+		if _, ok := before[key]; !ok {
+			return nil, e.noPlace(key)
 		}
 	}
 	for _, key := range rowKeys {
@@ -113,7 +113,7 @@ func editRow(r row, c currentLines, entry legacyEntry, f func(*File) error) (*le
 	}
 	e.deps = file.List("deps")
 	e.setDeps = !equal(deps, e.deps)
-	e.decision, err = e.decisions(body, file.rest)
+	e.decision, err = e.decisions(body, file.Rest)
 	return e, err
 }
 

@@ -238,7 +238,7 @@ func (v *view) migrated(r row, old *sliceFile, mile milestones, now string) (*Fi
 			return nil, err
 		}
 	}
-	f.rest += v.body(it)
+	f.Rest += v.body(it)
 	if _, err := ParseFile(f.Bytes()); err != nil {
 		return nil, fmt.Errorf("%s would be no slice file: %w", r.id, err)
 	}

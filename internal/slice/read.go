@@ -49,11 +49,11 @@ func readSlice(data []byte, at fileStamp) *sliceFile {
 		started: get("started"), updated: get("updated"), waiting: get("waiting_for"),
 		tests: count(get("tests")), security: count(get("security_tests")),
 		wave: rank(get("wave")), priority: rank(get("priority")),
-		deps: f.List("deps"), hasDeps: f.find("deps") != nil,
+		deps: f.List("deps"), hasDeps: f.Has("deps"),
 		changed: at.changed(), warnings: f.Warnings(),
 	}
 	s.failing = count(get("failing"))
-	if f.find("failing") == nil {
+	if !f.Has("failing") {
 		s.failing = count(get("tests_failing"))
 	}
 	if len(appendItem(nil, s.waiting)) == 0 {

@@ -9,7 +9,7 @@ import (
 
 // Heading returns the text of the first `# ` heading of the body, "" for none.
 func (f *File) Heading() string {
-	for l := range markdown.Lines(strings.TrimPrefix(f.rest, nextLine(f.rest))) {
+	for l := range markdown.Lines(f.Body()) {
 		if l.Level == 1 {
 			return l.Title
 		}
@@ -28,24 +28,24 @@ func (f *File) AppendToSection(name, line string) error {
 	if there {
 		return nil
 	}
-	eol := lineEnd(f.pre)
+	eol := f.EOL()
 	if found {
-		f.rest = f.rest[:at] + eol + "- " + line + f.rest[at:]
+		f.Rest = f.Rest[:at] + eol + "- " + line + f.Rest[at:]
 		return nil
 	}
-	body := f.rest
+	body := f.Rest
 	if body != "" && !strings.HasSuffix(body, "\n") {
 		body += eol
 	}
-	f.rest = body + eol + "## " + name + eol + "- " + line + eol
+	f.Rest = body + eol + "## " + name + eol + "- " + line + eol
 	return nil
 }
 
 // sectionEnd finds where the section's last line with text ends, its line end not included, and whether the section
 // has the line already.
 func (f *File) sectionEnd(name, line string) (at int, found, there bool) {
-	head := len(nextLine(f.rest))
-	body := f.rest[head:]
+	body := f.Body()
+	head := len(f.Rest) - len(body)
 	section, found := markdown.Find(body, 2, func(h markdown.Line) bool { return h.Level == 2 && strings.EqualFold(h.Title, name) })
 	for l := range markdown.Lines(body) {
 		if found && l.Start >= section.Heading.Start && l.Start < section.End && !blank(l.Text) {

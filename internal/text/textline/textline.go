@@ -3,6 +3,7 @@
 package textline
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 )
@@ -26,6 +27,14 @@ func Chomp(line string) string {
 // End returns the line end of the last line of s: \r\n or, also where it has none, \n.
 func End(s string) string {
 	if strings.HasSuffix(s, "\r\n") {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// Prevailing returns the line end that most lines of a text have.
+func Prevailing(text []byte) string {
+	if n := bytes.Count(text, []byte("\n")); 2*bytes.Count(text, []byte("\r\n")) > n {
 		return "\r\n"
 	}
 	return "\n"

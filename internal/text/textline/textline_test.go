@@ -57,3 +57,11 @@ func TestLines(t *testing.T) {
 		}
 	}
 }
+
+func TestPrevailing(t *testing.T) {
+	for text, want := range map[string]string{"": "\n", "a": "\n", "a\r\nb\n": "\n", "a\r\nb\r\nc\n": "\r\n"} {
+		if got := Prevailing([]byte(text)); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
