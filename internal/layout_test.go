@@ -47,7 +47,6 @@ var layers = []string{
 	"greenlight/internal/roadmap",
 	"greenlight/internal/plan",
 	"greenlight/internal/words",
-	"greenlight/internal/markdown",
 	"greenlight/internal/term",
 	"greenlight/internal/sanitize",
 	"greenlight/internal/shellwords",
@@ -57,7 +56,11 @@ var layers = []string{
 	"greenlight/internal/statedir",
 	"greenlight/internal/proc",
 	"greenlight/internal/durable",
-	"greenlight/internal/jsonedit",
+	"greenlight/internal/text/frontmatter",
+	"greenlight/internal/text/markdown",
+	"greenlight/internal/text/jsonedit",
+	"greenlight/internal/text/conflict",
+	"greenlight/internal/text/textline",
 	"greenlight/internal/crashtest",
 }
 

@@ -13,10 +13,10 @@ import (
 	"sync"
 	"time"
 
-	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 	"greenlight/internal/roadmap"
 	"greenlight/internal/slice"
+	"greenlight/internal/text/markdown"
 )
 
 // A Summary is one file of Dir.

@@ -15,10 +15,10 @@ import (
 
 	"greenlight/internal/git"
 	"greenlight/internal/jsondoc"
-	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
+	"greenlight/internal/text/markdown"
 	"greenlight/internal/tracker"
 )
 

@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
 	"greenlight/internal/statedir"
+	"greenlight/internal/text/conflict"
 	"greenlight/internal/tracker"
 	"greenlight/internal/words"
 )
@@ -136,29 +137,11 @@ func findConflicts(root string) (map[string]int, error) {
 		if err != nil {
 			continue // who needs the file will say so
 		}
-		if n := conflictLine(string(data)); n > 0 {
+		if n, whole := conflict.Find(string(data)); whole { // else the text is about conflicts
 			lines[".greenlight/"+d.Name()] = n
 		}
 	}
 	return lines, nil
-}
-
-// conflictLine is the line on which git marked the begin of a conflict, 0 for none. Where the other marks are missing
-// it is text about conflicts.
-func conflictLine(text string) int {
-	begin, middle, n := 0, false, 0
-	for line := range strings.Lines(text) {
-		n++
-		switch {
-		case strings.HasPrefix(line, "<<<<<<< ") && begin == 0:
-			begin = n
-		case strings.HasPrefix(line, "=======") && begin > 0:
-			middle = true
-		case strings.HasPrefix(line, ">>>>>>> ") && middle:
-			return begin
-		}
-	}
-	return 0
 }
 
 func checkConflicts(x *exam) []finding {

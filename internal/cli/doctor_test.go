@@ -102,26 +102,6 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-func TestConflictLine(t *testing.T) {
-	tests := []struct {
-		name, text string
-		want       int
-	}{
-		{"a conflict", "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> x\n", 2},
-		{"with the base", "<<<<<<< a\r\n1\r\n||||||| b\r\n2\r\n=======\r\n3\r\n>>>>>>> c", 1},
-		{"a heading's underline", "Title\n=======\n", 0},
-		{"about conflicts", "git writes\n<<<<<<< HEAD\n", 0},
-		{"indented, as an example", "    <<<<<<< HEAD\n    =======\n    >>>>>>> x\n", 0},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := conflictLine(tt.text); got != tt.want {
-				t.Errorf("line %d, not %d", got, tt.want)
-			}
-		})
-	}
-}
-
 func TestNotesStay(t *testing.T) {
 	facts := handoffHeader + "# S-1\n\n    ## Notes\n\n"
 	tests := []struct{ name, old, want string }{

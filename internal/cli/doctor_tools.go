@@ -16,11 +16,11 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
 	"greenlight/internal/install"
-	"greenlight/internal/jsonedit"
 	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/statedir"
 	"greenlight/internal/suggest"
+	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/tmux"
 )
 

@@ -9,10 +9,10 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/iostreams"
-	"greenlight/internal/markdown"
 	"greenlight/internal/roadmap"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
+	"greenlight/internal/text/markdown"
 )
 
 func newRoadmap(app *cmdutil.App) *cobra.Command {

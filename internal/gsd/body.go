@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"greenlight/internal/markdown"
+	"greenlight/internal/text/markdown"
 )
 
 // A span is text[start:end].
@@ -19,33 +19,18 @@ type bodyLine struct {
 	title  string // of a heading
 }
 
-// scan splits the body into lines. A fence that is never closed hides nothing: in a file that some tool broke there, what
-// follows is still the file.
+// scan splits the body into lines.
 func scan(body []byte) []bodyLine {
 	lines := make([]bodyLine, 0, 64)
-	for at := 0; ; {
-		open := -1
-		for m := range markdown.Lines(string(body[at:])) {
-			l := bodyLine{line: lineAt(body, at, len(body)), fenced: m.Code, level: m.Level, title: m.Title}
-			if bare := strings.TrimRight(l.title, "#"); bare == "" || isBlank(bare[len(bare)-1]) {
-				l.title = strings.TrimRight(bare, " \t") // `## Title ##`
-			}
-			switch m.Fence {
-			case 1:
-				open = len(lines)
-			case -1:
-				open = -1
-			}
-			at = l.next
-			lines = append(lines, l)
-		}
-		if open < 0 {
-			return lines
-		}
-		lines = lines[:open+1]
-		lines[open].fenced = false
-		at = lines[open].next
+	for m := range markdown.Lines(string(body)) {
+		lines = append(lines, bodyLineOf(m))
 	}
+	return lines
+}
+
+func bodyLineOf(m markdown.Line) bodyLine {
+	indent := len(m.Text) - len(strings.TrimLeft(m.Text, " \t"))
+	return bodyLine{line: line{m.Start, m.Start + len(m.Text), m.Next, indent}, fenced: m.Code, level: m.Level, title: m.Title}
 }
 
 // A section is a heading with what stands below it.
@@ -71,24 +56,11 @@ func findSection(body []byte, deepest, end int, titles ...string) (section, bool
 }
 
 func matchSection(body []byte, end int, match func(level int, title string) bool) (section, bool) {
-	lines := scan(body)
-	for i, l := range lines {
-		if l.level == 0 || !match(l.level, l.title) {
-			continue
-		}
-		s := section{l, span{l.next, len(body)}}
-		if end == 0 {
-			end = l.level
-		}
-		for _, next := range lines[i+1:] {
-			if next.level != 0 && next.level <= end {
-				s.text.end = next.start
-				break
-			}
-		}
-		return s, true
+	part, ok := markdown.Find(string(body), end, func(h markdown.Line) bool { return match(h.Level, h.Title) })
+	if !ok {
+		return section{}, false
 	}
-	return section{}, false
+	return section{bodyLineOf(part.Heading), span{part.Start, part.End}}, true
 }
 
 // position is ## Current Position, which ends at any heading.

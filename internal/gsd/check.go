@@ -9,8 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"greenlight/internal/jsonedit"
 	"greenlight/internal/plan"
+	"greenlight/internal/text/conflict"
+	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/tracker"
 )
 
@@ -73,7 +74,7 @@ func (c *checker) state(data []byte) {
 	case d.FrontStart == 0 && bytes.HasPrefix(text, []byte("---")):
 		c.bad(path, "add a second line ---", "the frontmatter isn't closed, so nobody reads it")
 	}
-	if _, _, next, ok := fenced(data, len(data)-len(text)); ok && d.BodyStart > next {
+	if d.Stacked {
 		c.bad(path, "keep the first block and delete the others", "the frontmatter is there several times, one block behind the other")
 	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
@@ -82,10 +83,8 @@ func (c *checker) state(data []byte) {
 	if len(data) > maxRead {
 		c.add(path, "gl gsd state prune", "has %d kB: the status line reads the first %d", len(data)>>10, maxRead>>10)
 	}
-	for _, mark := range []string{"<<<<<<< ", "\n<<<<<<< "} {
-		if i := bytes.Index(data, []byte(mark)); i == 0 || i > 0 && mark[0] == '\n' {
-			c.bad(path, "keep one side of the conflict, or join them", "merge conflict in line %d", 1+bytes.Count(data[:i+1], []byte("\n")))
-		}
+	if line, _ := conflict.Find(string(data)); line > 0 {
+		c.bad(path, "keep one side of the conflict, or join them", "merge conflict in line %d", line)
 	}
 	for i := range d.Front {
 		if v, _ := d.Get(d.Front[i].Key); v.Start != d.Front[i].Value.Start {

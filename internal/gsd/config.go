@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/jsonedit"
 )
 
 // Config is what gl heeds of .planning/config.json. What is missing or of another type has GSD's default.

@@ -2,11 +2,12 @@ package gsd
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"greenlight/internal/text/frontmatter"
 )
 
 // keyOrder is the order in which GSD writes its keys; a new key finds its place by it. Unknown keys stay where they are.
@@ -72,7 +73,7 @@ func inOrder(set []change, order []string) []change {
 }
 
 // set gives one key its value, among these entries and with their indent.
-func (e *frontEdit) set(entries []Entry, order []string, c change, indent string, in span) {
+func (e *frontEdit) set(entries []frontmatter.Entry, order []string, c change, indent string, in span) {
 	entry := lastOf(entries, c.key)
 	if entry == nil {
 		e.edits = append(e.edits, edit{span{e.place(entries, order, c.key, in), 0}, indent + c.key + ": " + c.raw + e.eol})
@@ -80,9 +81,9 @@ func (e *frontEdit) set(entries []Entry, order []string, c change, indent string
 		return
 	}
 	v := entry.Value
-	lineEnd := lineAt(e.src, entry.Start, len(e.src)).end
+	lineEnd := endOfLine(e.src, entry.Start)
 	switch {
-	case v.Kind == Empty || v.Kind == Map && v.Start > lineEnd: // lines below that mean nothing stay
+	case v.Kind == frontmatter.Empty || v.Kind == frontmatter.Map && v.Start > lineEnd: // lines below that mean nothing stay
 		colon := entry.Start + strings.IndexByte(string(e.src[entry.Start:lineEnd]), ':') + 1
 		e.edits = append(e.edits, edit{span{colon, colon}, " " + guarded(c.raw, e.src[colon:lineEnd])})
 	case v.Start > lineEnd || v.End > lineEnd: // a block below the key: the lines of the old value go
@@ -100,7 +101,7 @@ func guarded(raw string, behind []byte) string {
 	return raw
 }
 
-func lastOf(entries []Entry, key string) *Entry {
+func lastOf(entries []frontmatter.Entry, key string) *frontmatter.Entry {
 	for i := len(entries) - 1; i >= 0; i-- {
 		if entries[i].Key == key {
 			return &entries[i]
@@ -111,7 +112,7 @@ func lastOf(entries []Entry, key string) *Entry {
 
 // place is where a new key goes: behind the nearest of those that stand before it in GSD's order, else before the first
 // behind it.
-func (e *frontEdit) place(entries []Entry, order []string, key string, in span) int {
+func (e *frontEdit) place(entries []frontmatter.Entry, order []string, key string, in span) int {
 	i := slices.Index(order, key)
 	if i < 0 {
 		i = len(order)
@@ -135,17 +136,16 @@ func (e *frontEdit) progress(doc *Doc, counts []change) {
 		return
 	}
 	entry := lastOf(doc.Front, "progress")
-	if entry == nil || entry.Value.Kind != Map {
+	if entry == nil || entry.Value.Kind != frontmatter.Map {
 		e.newProgress(doc, entry, counts)
 		return
 	}
 	children := entry.Value.Map
-	first := lineAt(e.src, entry.Start, len(e.src))
-	flow := children[0].Start < first.next
+	flow := children[0].Start < endOfLine(e.src, entry.Start)
 	indent := ""
 	if !flow {
-		l := lineAt(e.src, children[0].Start, len(e.src))
-		indent = string(e.src[l.start : l.start+l.indent])
+		line := e.src[children[0].Start:]
+		indent = string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 	}
 	for _, c := range counts {
 		child := lastOf(children, c.key)
@@ -164,7 +164,7 @@ func (e *frontEdit) progress(doc *Doc, counts []change) {
 	}
 }
 
-func (e *frontEdit) newProgress(doc *Doc, old *Entry, counts []change) {
+func (e *frontEdit) newProgress(doc *Doc, old *frontmatter.Entry, counts []change) {
 	text := "progress:" + e.eol
 	for _, c := range counts {
 		if c.raw != "" {
@@ -190,31 +190,7 @@ func yaml(text, old string) string {
 	case plain && strings.ContainsAny(text, `"\`) && !strings.Contains(text, "'"):
 		return "'" + text + "'" // nothing to escape: GSD's own reader doesn't unescape
 	}
-	return quoted(text)
-}
-
-func quoted(text string) string {
-	var b strings.Builder
-	b.WriteByte('"')
-	for _, r := range text {
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r < 0x20 || r == 0x7f:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	b.WriteByte('"')
-	return b.String()
+	return frontmatter.Quote(text)
 }
 
 func needsQuotes(text string) bool {
@@ -234,7 +210,7 @@ func needsQuotes(text string) bool {
 func flowList(items []string) string {
 	texts := make([]string, len(items))
 	for i, item := range items {
-		texts[i] = quoted(item)
+		texts[i] = frontmatter.Quote(item)
 	}
 	return "[" + strings.Join(texts, ", ") + "]"
 }

@@ -12,28 +12,16 @@ type line struct {
 	indent           int // bytes of blanks and tabs that it begins with
 }
 
-func lineAt(src []byte, at, limit int) line {
-	l := line{start: at, end: limit, next: limit}
-	if i := bytes.IndexByte(src[at:limit], '\n'); i >= 0 {
-		l.end, l.next = at+i, at+i+1
+// endOfLine is where the line that at is on ends, its line end not included.
+func endOfLine(src []byte, at int) int {
+	end := len(src)
+	if i := bytes.IndexByte(src[at:], '\n'); i >= 0 {
+		end = at + i
 	}
-	if l.end > at && src[l.end-1] == '\r' {
-		l.end--
+	if end > at && src[end-1] == '\r' {
+		end--
 	}
-	for l.start+l.indent < l.end && isBlank(src[l.start+l.indent]) {
-		l.indent++
-	}
-	return l
-}
-
-func splitLines(src []byte, start, end int) []line {
-	lines := make([]line, 0, 24)
-	for at := start; at < end; {
-		l := lineAt(src, at, end)
-		lines = append(lines, l)
-		at = l.next
-	}
-	return lines
+	return end
 }
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
@@ -46,30 +34,6 @@ func trim(s string) string {
 }
 
 func (l line) empty(src []byte) bool { return blankText(src[l.start:l.end]) }
-
-func (l line) comment(src []byte) bool {
-	at := l.start + l.indent
-	return at < l.end && src[at] == '#'
-}
-
-// item says whether the line is an entry of a list in block form.
-func (l line) item(src []byte) bool {
-	at := l.start + l.indent
-	return at < l.end && src[at] == '-' && (at+1 == l.end || isBlank(src[at+1]))
-}
-
-// key returns the line's key and where the text behind the colon begins.
-func (l line) key(src []byte) (string, int, bool) {
-	at := l.start + l.indent
-	i := at
-	for i < l.end && isKeyByte(src[i]) {
-		i++
-	}
-	if i == at || i == l.end || src[i] != ':' {
-		return "", 0, false
-	}
-	return string(src[at:i]), i + 1, true
-}
 
 func isKeyByte(c byte) bool {
 	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'

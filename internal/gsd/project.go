@@ -3,6 +3,8 @@ package gsd
 import (
 	"bytes"
 	"strings"
+
+	"greenlight/internal/text/frontmatter"
 )
 
 // A Position is what the status line shows of a STATE.md. Everything is text as the file has it; "" for what it doesn't
@@ -41,8 +43,8 @@ func PositionOf(d *Doc) Position {
 		ActivePhase:   d.word("active_phase"),
 		NextAction:    d.word("next_action"),
 	}
-	p.NextPhases = d.last("next_phases", List).Items
-	progress := d.last("progress", Map)
+	p.NextPhases = d.last("next_phases", frontmatter.List).Items
+	progress := d.last("progress", frontmatter.Map)
 	p.CompletedPhases, p.TotalPhases = leading(progress, "completed_phases"), leading(progress, "total_phases")
 	p.Percent = leading(progress, "percent")
 	p.PhaseNum, p.PhaseTotal, p.PhaseName = phaseLine(d.Src)
@@ -53,24 +55,24 @@ func PositionOf(d *Doc) Position {
 }
 
 // last is the last value of that kind; the zero Value for none.
-func (d *Doc) last(key string, k Kind) Value {
+func (d *Doc) last(key string, k frontmatter.Kind) frontmatter.Value {
 	for i := len(d.Front) - 1; i >= 0; i-- {
 		if e := &d.Front[i]; e.Key == key && e.Value.Kind == k {
 			return e.Value
 		}
 	}
-	return Value{}
+	return frontmatter.Value{}
 }
 
 // word is a scalar, "" for null. A key that is there again without a value doesn't take the first one's away.
 func (d *Doc) word(key string) string {
 	for i := len(d.Front) - 1; i >= 0; i-- {
 		e := &d.Front[i]
-		if e.Key != key || e.Value.Kind == Empty {
+		if e.Key != key || e.Value.Kind == frontmatter.Empty {
 			continue
 		}
 		text := e.Value.Text
-		if e.Value.Kind != Scalar { // brackets in a place for words
+		if e.Value.Kind != frontmatter.Scalar { // brackets in a place for words
 			text, _, _ = strings.Cut(string(d.Src[e.Value.Start:e.Value.End]), "\n")
 			text = trim(text)
 		}
@@ -83,7 +85,7 @@ func (d *Doc) word(key string) string {
 }
 
 // leading is the number at the beginning of a value of the progress block, as digits.
-func leading(v Value, key string) string {
+func leading(v frontmatter.Value, key string) string {
 	n, _ := v.Get(key)
 	return digits(n.Text)
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"sync"
 
-	"greenlight/internal/markdown"
 	"greenlight/internal/plan"
+	"greenlight/internal/text/markdown"
 )
 
 // A Roadmap is what gl understands of ROADMAP.md.

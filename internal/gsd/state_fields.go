@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"greenlight/internal/text/frontmatter"
 )
 
 // checkFieldName: a field's name is a label, never a pattern or a line of its own.
@@ -159,10 +161,10 @@ func (s *Store) Patch(ctx context.Context, fields []Field) (Result, error) {
 // setKey sets a key that the frontmatter has and that isn't derived from anything.
 func (d *draft) setKey(key, value string) bool {
 	v, ok := d.doc.Get(key)
-	if !ok || v.Kind == Map || v.Kind == List || slices.Contains(derivedKeys(), key) {
+	if !ok || v.Kind == frontmatter.Map || v.Kind == frontmatter.List || slices.Contains(derivedKeys(), key) {
 		return false
 	}
-	if v.Kind != Scalar || v.Text != oneLine(value) {
+	if v.Kind != frontmatter.Scalar || v.Text != oneLine(value) {
 		d.set = append(d.set, change{key, yaml(oneLine(value), string(d.doc.Src[v.Start:v.End]))})
 	}
 	return true
@@ -227,7 +229,7 @@ func newLifecycleDoc(d *Doc, updated []string) lifecycleDoc {
 	}
 	doc := lifecycleDoc{Updated: updated, ActivePhase: text("active_phase"), NextAction: text("next_action"),
 		PausedAt: text("paused_at"), Status: text("status")}
-	if v, _ := d.Get("next_phases"); v.Kind == List {
+	if v, _ := d.Get("next_phases"); v.Kind == frontmatter.List {
 		doc.NextPhases = v.Items
 	}
 	return doc
@@ -270,7 +272,7 @@ func (l Lifecycle) apply(d *draft) {
 	switch {
 	case len(l.NextPhases) > 0 && !slices.Equal(v.Items, l.NextPhases):
 		d.set = append(d.set, change{"next_phases", flowList(l.NextPhases)})
-	case len(l.NextPhases) == 0 && there && (v.Kind != Scalar || !null(v.Text)):
+	case len(l.NextPhases) == 0 && there && (v.Kind != frontmatter.Scalar || !null(v.Text)):
 		d.set = append(d.set, change{"next_phases", "null"})
 	}
 }
@@ -279,12 +281,12 @@ func (l Lifecycle) apply(d *draft) {
 func (d *draft) key(key, text string) {
 	v, there := d.doc.Get(key)
 	switch {
-	case text == d.doc.stored(key) && (text != "" || !there || v.Kind == Scalar || v.Kind == Empty):
+	case text == d.doc.stored(key) && (text != "" || !there || v.Kind == frontmatter.Scalar || v.Kind == frontmatter.Empty):
 	case text == "":
 		d.set = append(d.set, change{key, "null"})
 	case key == "next_action":
 		d.set = append(d.set, change{key, yaml(text, "")})
 	default:
-		d.set = append(d.set, change{key, quoted(text)})
+		d.set = append(d.set, change{key, frontmatter.Quote(text)})
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"greenlight/internal/text/frontmatter"
 )
 
 // A BeginPhase begins to carry out a phase.
@@ -184,11 +186,11 @@ func movePhase(old, id, name string) prosePhase {
 func (d *draft) exact(key, text string) {
 	d.hold = append(d.hold, key)
 	v, _ := d.doc.Get(key)
-	if v.Kind == Scalar && v.Text == text {
+	if v.Kind == frontmatter.Scalar && v.Text == text {
 		return
 	}
 	raw := ""
-	if v.Kind == Scalar {
+	if v.Kind == frontmatter.Scalar {
 		raw = string(d.doc.Src[v.Start:v.End])
 	}
 	d.set = append(d.set, change{key, yaml(oneLine(text), raw)})

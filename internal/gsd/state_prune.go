@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/text/textline"
 )
 
 const archiveName = "STATE-ARCHIVE.md"
@@ -160,7 +161,7 @@ func (s *Store) archive(p pruning, keep int) error {
 	if err != nil {
 		return err
 	}
-	eol := prevailingEOL(old)
+	eol := textline.Prevailing(old)
 	var lines []string
 	for _, part := range p.parts {
 		lines = append(append(append(lines, "### "+part.Section, ""), part.lines...), "")

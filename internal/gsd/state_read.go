@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"greenlight/internal/text/frontmatter"
 )
 
 // An object is a JSON object whose members keep their order.
@@ -77,17 +79,17 @@ func (s *Store) JSON() (Result, error) {
 }
 
 // plainValue is a value of the frontmatter as JSON: texts, lists and maps. null is null.
-func plainValue(v Value) any {
+func plainValue(v frontmatter.Value) any {
 	switch v.Kind {
-	case List:
+	case frontmatter.List:
 		return append([]string{}, v.Items...)
-	case Map:
+	case frontmatter.Map:
 		var out object
 		for _, e := range v.Map {
 			out = append(out, member{e.Key, plainValue(e.Value)})
 		}
 		return out
-	case Scalar:
+	case frontmatter.Scalar:
 		if v.Text != "null" && v.Text != "~" {
 			return v.Text
 		}
@@ -175,10 +177,10 @@ func (s *Store) Get(name string) (Result, error) {
 	return r, nil
 }
 
-func (s *Store) keyResult(doc *Doc, name string, v Value) Result {
+func (s *Store) keyResult(doc *Doc, name string, v frontmatter.Value) Result {
 	raw := strings.TrimSpace(string(doc.Src[v.Start:v.End]))
 	switch {
-	case v.Kind == Map || v.Kind == List:
+	case v.Kind == frontmatter.Map || v.Kind == frontmatter.List:
 		return said(object{{name, plainValue(v)}}, raw)
 	case s.Compat:
 		return said(object{{name, raw}}, raw)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"greenlight/internal/text/frontmatter"
 )
 
 // derived is what the body and the disk say about the keys of the frontmatter; "" for nothing.
@@ -96,7 +98,7 @@ func null(text string) bool { return text == "" || text == "null" || text == "~"
 // stored returns a key of the frontmatter, "" where it has none or null.
 func (d *Doc) stored(key string) string {
 	v, _ := d.Get(key)
-	if v.Kind != Scalar || null(v.Text) {
+	if v.Kind != frontmatter.Scalar || null(v.Text) {
 		return ""
 	}
 	return v.Text
@@ -153,11 +155,11 @@ type wanted struct{ key, text string }
 // change makes the edit for a key, where its text isn't what it should be.
 func (s *settlement) change(w wanted) (change, bool) {
 	v, _ := s.doc.Get(w.key)
-	if w.text == "" || v.Kind == Scalar && v.Text == w.text {
+	if w.text == "" || v.Kind == frontmatter.Scalar && v.Text == w.text {
 		return change{}, false
 	}
 	raw := ""
-	if v.Kind == Scalar {
+	if v.Kind == frontmatter.Scalar {
 		raw = string(s.doc.Src[v.Start:v.End])
 	} else if _, there := s.doc.Get(w.key); !there {
 		switch w.key {
@@ -273,7 +275,7 @@ func (s *settlement) counts() []change {
 
 func (d *Doc) hasProgress() bool {
 	v, _ := d.Get("progress")
-	return v.Kind == Map
+	return v.Kind == frontmatter.Map
 }
 
 // A tally is the progress block; nil is no number.

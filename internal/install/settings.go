@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/jsonedit"
 )
 
 // A settings is our part of settings.json.

@@ -77,7 +77,7 @@ func editRow(r slice.RowSlice, f func(*slice.File) error) (*edited, error) {
 		return nil, err
 	}
 	e := &edited{id: r.ID, was: values(file)}
-	deps, body := file.List("deps"), file.Body()
+	deps, body := file.List("deps"), file.Rest
 	if err := f(file); err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func editRow(r slice.RowSlice, f func(*slice.File) error) (*edited, error) {
 	}
 	e.deps = file.List("deps")
 	e.setDeps = !slices.Equal(deps, e.deps)
-	e.decision, err = e.decisions(body, file.Body())
+	e.decision, err = e.decisions(body, file.Rest)
 	return e, err
 }
 

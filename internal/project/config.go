@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/jsonedit"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/shellwords"
+	"greenlight/internal/text/jsonedit"
 )
 
 // A Config is what .greenlight/config.json says about running agents; the defaults where it says nothing.

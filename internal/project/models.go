@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/jsonedit"
 )
 
 // A Model says which model a role of the work gets.

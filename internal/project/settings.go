@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"greenlight/internal/durable"
-	"greenlight/internal/jsonedit"
 	"greenlight/internal/statedir"
+	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/tracker"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"unicode"
 
-	"greenlight/internal/jsonedit"
 	"greenlight/internal/shellwords"
+	"greenlight/internal/text/jsonedit"
 )
 
 // A knownSetting is a key that gl, or the commands that ship with it, read.

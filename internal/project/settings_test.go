@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"greenlight/internal/jsonedit"
 	"greenlight/internal/statedir"
+	"greenlight/internal/text/jsonedit"
 )
 
 func settingsOf(t *testing.T, text string) *Settings {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"greenlight/internal/markdown"
+	"greenlight/internal/text/markdown"
 )
 
 // OwnFile is Greenlight's roadmap, relative to the root.

@@ -44,7 +44,7 @@ func (v *view) newFile(id, now string) (*File, error) {
 	if err := f.SetList("deps", it.Deps); err != nil {
 		return nil, err
 	}
-	f.rest += v.body(it)
+	f.Rest += v.body(it)
 	return f, nil
 }
 

@@ -10,8 +10,8 @@ import (
 	"sort"
 	"strings"
 
-	"greenlight/internal/jsonedit"
 	"greenlight/internal/plan"
+	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/tracker"
 )
 

@@ -1,12 +1,13 @@
 package slice
 
 import (
-	"bytes"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/text/conflict"
+	"greenlight/internal/text/jsonedit"
 )
 
 // An entry is one slice in GRAPH.json.
@@ -32,22 +33,20 @@ type graph struct {
 // parseGraph reads GRAPH.json. A malformed file gives an empty graph and the error, which names the line.
 func parseGraph(data []byte) (*graph, error) {
 	g := &graph{at: map[string]int{}, edges: map[string][]string{}, waves: map[string]int{}}
-	if bytes.Contains(data, []byte("<<<<<<<")) {
-		if line := conflict(string(data)); line > 0 {
-			return &graph{}, fmt.Errorf("merge conflict in line %d", line)
-		}
+	if line, _ := conflict.Find(string(data)); line > 0 {
+		return &graph{}, fmt.Errorf("merge conflict in line %d", line)
 	}
-	s := &scanner{b: bytes.TrimPrefix(data, []byte(bom))}
+	s := jsonedit.NewScanner(data)
 	found := false
-	if s.peek() == '[' {
+	if s.Peek() == '[' {
 		found = true
 		g.slices(s)
 	} else {
-		s.object(func(key string) { found = g.key(s, key) || found })
+		s.Object(func(key string) { found = g.key(s, key) || found })
 	}
-	s.end()
-	if s.err != nil {
-		return &graph{}, s.err
+	s.End()
+	if s.Err() != nil {
+		return &graph{}, s.Err()
 	}
 	if !found {
 		g.warnings = append(g.warnings, `has no "slices", neither an object nor an array`)
@@ -57,27 +56,27 @@ func parseGraph(data []byte) (*graph, error) {
 }
 
 // key reads one top-level key and says whether it held the slices.
-func (g *graph) key(s *scanner, key string) bool {
-	switch c := s.peek(); {
+func (g *graph) key(s *jsonedit.Scanner, key string) bool {
+	switch c := s.Peek(); {
 	case key == "slices" && (c == '{' || c == '['):
 		g.slices(s)
 		return true
 	case key == "edges" && c == '[':
-		s.array(func() { g.edge(s) })
+		s.Array(func() { g.edge(s) })
 	case key == "waves", key == "parallel_groups", key == "parallelGroups":
 		g.groups(s, key == "waves")
 	default:
-		s.skip()
+		s.Skip()
 	}
 	return false
 }
 
-func (g *graph) slices(s *scanner) {
-	if s.peek() == '[' {
-		s.array(func() { g.add(readEntry(s, "")) })
+func (g *graph) slices(s *jsonedit.Scanner) {
+	if s.Peek() == '[' {
+		s.Array(func() { g.add(readEntry(s, "")) })
 		return
 	}
-	s.object(func(id string) {
+	s.Object(func(id string) {
 		e := readEntry(s, id)
 		e.id = id
 		g.add(e)
@@ -105,47 +104,47 @@ func (g *graph) add(e entry) {
 }
 
 // readEntry reads one slice: an object, just its id, or (under its id) just its dependencies.
-func readEntry(s *scanner, key string) entry {
+func readEntry(s *jsonedit.Scanner, key string) entry {
 	e := entry{id: key, wave: plan.None, priority: plan.None}
-	switch c := s.peek(); {
+	switch c := s.Peek(); {
 	case c == '{':
-		s.object(func(k string) { e.read(s, k) })
+		s.Object(func(k string) { e.read(s, k) })
 	case key == "":
-		e.id = s.scalar()
+		e.id = s.Scalar()
 	case c == '[' || c == '"':
 		e.readDeps(s)
 	default:
-		s.skip()
+		s.Skip()
 	}
 	return e
 }
 
-func (e *entry) read(s *scanner, key string) {
+func (e *entry) read(s *jsonedit.Scanner, key string) {
 	switch key {
 	case "id":
-		e.id = s.scalar()
+		e.id = s.Scalar()
 	case "name":
-		e.name = s.scalar()
+		e.name = s.Scalar()
 	case "description":
-		e.description = s.scalar()
+		e.description = s.Scalar()
 	case "milestone":
-		e.milestone = s.scalar()
+		e.milestone = s.Scalar()
 	case "depends_on", "deps", "dependencies", "dependsOn":
 		e.readDeps(s)
 	case "contracts":
 		e.contracts = append(e.contracts, idList(s)...)
 	case "wave":
-		e.wave = rank(s.scalar())
+		e.wave = rank(s.Scalar())
 	case "priority":
-		e.priority = rank(s.scalar())
+		e.priority = rank(s.Scalar())
 	default:
-		s.skip()
+		s.Skip()
 	}
 }
 
-func (e *entry) readDeps(s *scanner) {
-	if s.peek() == 'n' { // null says nothing about dependencies
-		s.skip()
+func (e *entry) readDeps(s *jsonedit.Scanner) {
+	if s.Peek() == 'n' { // null says nothing about dependencies
+		s.Skip()
 		return
 	}
 	e.hasDeps = true
@@ -155,41 +154,41 @@ func (e *entry) readDeps(s *scanner) {
 }
 
 // idList reads ids: an array of strings, numbers or objects with an id, or a string with commas.
-func idList(s *scanner) []string {
-	if s.peek() != '[' {
-		return splitList(s.scalar())
+func idList(s *jsonedit.Scanner) []string {
+	if s.Peek() != '[' {
+		return splitList(s.Scalar())
 	}
 	var ids []string
-	s.array(func() {
-		if s.peek() != '{' {
-			ids = append(ids, s.scalar())
+	s.Array(func() {
+		if s.Peek() != '{' {
+			ids = append(ids, s.Scalar())
 			return
 		}
-		s.object(func(k string) {
+		s.Object(func(k string) {
 			if k == "id" || k == "slice" {
-				ids = append(ids, s.scalar())
+				ids = append(ids, s.Scalar())
 			} else {
-				s.skip()
+				s.Skip()
 			}
 		})
 	})
 	return ids
 }
 
-func (g *graph) edge(s *scanner) {
-	if s.peek() != '{' {
-		s.skip()
+func (g *graph) edge(s *jsonedit.Scanner) {
+	if s.Peek() != '{' {
+		s.Skip()
 		return
 	}
 	var from, to string
-	s.object(func(k string) {
+	s.Object(func(k string) {
 		switch k {
 		case "from":
-			from = s.scalar()
+			from = s.Scalar()
 		case "to":
-			to = s.scalar()
+			to = s.Scalar()
 		default:
-			s.skip()
+			s.Skip()
 		}
 	})
 	if from != "" && to != "" {
@@ -199,7 +198,7 @@ func (g *graph) edge(s *scanner) {
 
 // groups reads waves or parallel groups: an array or an object of id lists, or of objects with "slices". The keys of
 // waves are their numbers; any other group's number is its place.
-func (g *graph) groups(s *scanner, numbered bool) {
+func (g *graph) groups(s *jsonedit.Scanner, numbered bool) {
 	n := 0
 	group := func(key string) {
 		n++
@@ -209,36 +208,36 @@ func (g *graph) groups(s *scanner, numbered bool) {
 		}
 		g.group(s, wave)
 	}
-	switch s.peek() {
+	switch s.Peek() {
 	case '{':
-		s.object(group)
+		s.Object(group)
 	case '[':
-		s.array(func() { group("") })
+		s.Array(func() { group("") })
 	default:
-		s.skip()
+		s.Skip()
 	}
 }
 
-func (g *graph) group(s *scanner, wave int) {
+func (g *graph) group(s *jsonedit.Scanner, wave int) {
 	var ids []string
-	switch s.peek() {
+	switch s.Peek() {
 	case '[':
 		ids = idList(s)
 	case '{':
-		s.object(func(k string) {
+		s.Object(func(k string) {
 			switch {
 			case k == "slices":
 				ids = append(ids, idList(s)...)
 			case k == "wave" || k == "number":
-				if w := rank(s.scalar()); w != plan.None {
+				if w := rank(s.Scalar()); w != plan.None {
 					wave = w
 				}
 			default:
-				s.skip()
+				s.Skip()
 			}
 		})
 	default:
-		s.skip()
+		s.Skip()
 	}
 	for _, id := range ids {
 		if _, ok := g.waves[id]; !ok {

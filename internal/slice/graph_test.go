@@ -94,12 +94,6 @@ func FuzzGraph(f *testing.F) {
 	f.Add([]byte(`{"slices":[{"id":1,"dependsOn":"a..b"}],"parallel_groups":[["\u00e4\n"]]}`))
 	f.Add([]byte(`[01]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		s := &scanner{b: data}
-		s.skip()
-		s.end()
-		if (s.err == nil) != json.Valid(data) {
-			t.Fatalf("%q: scanner says %v, json.Valid %v", data, s.err, json.Valid(data))
-		}
 		g, err := parseGraph(data)
 		if err == nil && !json.Valid([]byte(strings.TrimPrefix(string(data), bom))) {
 			t.Fatalf("%q: accepted", data)

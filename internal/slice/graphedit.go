@@ -1,28 +1,22 @@
 package slice
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/jsonedit"
 )
 
 // A graphSpot is where the slices stand in the bytes of GRAPH.json.
 type graphSpot struct {
 	open, end int  // offsets of the brackets around them
 	array     bool // [ … ], not { … }
-	elems     []graphElem
+	elems     []jsonedit.Member
 	tail      int // offset of the bracket that ends the whole document
 	members   int // how many keys the document has, where it is an object
 	found     bool
-}
-
-// A graphElem is one entry: its key where it has one, and its value.
-type graphElem struct {
-	from, value, to int // offsets: of key or value, of the value, and behind it
 }
 
 // insertEntry returns the bytes of GRAPH.json with one more entry at the end of its slices, written as the file writes
@@ -44,7 +38,7 @@ func insertEntry(data []byte, e entry) ([]byte, error) {
 		out = putIn(data, spot.open+1, spot.end, w.first(spot.open, spot.array, e))
 	default:
 		last := spot.elems[len(spot.elems)-1]
-		out = putIn(data, last.to, last.to, ","+w.lead()+w.render(e))
+		out = putIn(data, last.End, last.End, ","+w.lead()+w.render(e))
 	}
 	return out, checkInserted(data, out, e)
 }
@@ -83,48 +77,28 @@ func checkInserted(before, after []byte, e entry) error {
 // findSlices finds the slices; of several lists of them the last.
 func findSlices(data []byte) (graphSpot, error) {
 	var spot graphSpot
-	s := &scanner{b: data}
-	if bytes.HasPrefix(data, []byte(bom)) {
-		s.i = len(bom)
-	}
-	if s.peek() == '[' {
+	s := jsonedit.NewScanner(data)
+	if s.Peek() == '[' {
 		spot.read(s)
-		return spot, s.err
+		return spot, s.Err()
 	}
-	s.object(func(key string) {
+	s.Object(func(key string) {
 		spot.members++
-		if c := s.peek(); key == "slices" && (c == '{' || c == '[') {
+		if c := s.Peek(); key == "slices" && (c == '{' || c == '[') {
 			spot.read(s)
 			return
 		}
-		s.skip()
+		s.Skip()
 	})
-	spot.tail = s.i - 1
-	return spot, s.err
+	spot.tail = s.Pos() - 1
+	return spot, s.Err()
 }
 
 // read takes the offsets of one list of slices.
-func (spot *graphSpot) read(s *scanner) {
-	spot.found, spot.elems = true, nil
-	spot.array, spot.open = s.peek() == '[', s.i
-	begin, end := byte('{'), byte('}')
-	if spot.array {
-		begin, end = '[', ']'
-	}
-	s.list(begin, end, func() {
-		s.peek()
-		e := graphElem{from: s.i, value: s.i}
-		if !spot.array {
-			s.skipString()
-			s.take(':')
-			s.peek()
-			e.value = s.i
-		}
-		s.skip()
-		e.to = s.i
-		spot.elems = append(spot.elems, e)
-	})
-	spot.end = s.i - 1
+func (spot *graphSpot) read(s *jsonedit.Scanner) {
+	spot.found, spot.array, spot.open = true, s.Peek() == '[', s.Pos()
+	spot.elems = s.Members()
+	spot.end = s.Pos() - 1
 }
 
 // graphKeys are the names that the key for dependencies has in the wild.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strings"
 
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/jsonedit"
 )
 
 // A graphStyle is how a GRAPH.json is written, as far as one more entry has to look like its neighbours. It is read
@@ -32,7 +32,7 @@ func newGraphStyle(data []byte, spot graphSpot) *graphStyle {
 	w := &graphStyle{data: data, spot: spot, unit: "  ", colon: ": ", comma: ", ", kind: '{', depsKey: graphKeys[0]}
 	w.readSpaces()
 	if n := len(spot.elems); n > 0 {
-		w.kind = data[spot.elems[n-1].value]
+		w.kind = data[spot.elems[n-1].Value]
 		w.numbers = spot.array && digit(w.kind)
 		if w.numbers {
 			w.kind = '"'
@@ -40,10 +40,10 @@ func newGraphStyle(data []byte, spot graphSpot) *graphStyle {
 	}
 	w.layout(w.entryIndent())
 	for _, e := range spot.elems {
-		if data[e.value] == '{' {
+		if data[e.Value] == '{' {
 			w.learn(e)
-		} else if data[e.value] == '[' {
-			w.tallLists = bytes.IndexByte(data[e.value:e.to], '\n') >= 0
+		} else if data[e.Value] == '[' {
+			w.tallLists = bytes.IndexByte(data[e.Value:e.End], '\n') >= 0
 		}
 	}
 	return w
@@ -80,38 +80,32 @@ func (w *graphStyle) layout(indent string) {
 }
 
 // learn takes over the layout of an entry that is an object.
-func (w *graphStyle) learn(e graphElem) {
-	s := &scanner{b: w.data, i: e.value}
-	first, n, last := 0, 0, e.value+1
-	s.list('{', '}', func() {
-		s.peek()
-		if n++; n == 1 {
-			first = s.i
-			w.inside = string(w.data[e.value+1 : s.i])
-		} else {
-			w.between = w.space(s.i)
-		}
-		key := s.str()
-		s.take(':')
-		c := s.peek()
-		from := s.i
-		s.skip()
-		last = s.i
-		w.learnValue(key, c, w.data[from:last])
-	})
-	if s.err != nil || n == 0 {
+func (w *graphStyle) learn(e jsonedit.Member) {
+	s := jsonedit.NewScanner(w.data)
+	s.Seek(e.Value)
+	fields := s.Members()
+	if len(fields) == 0 {
 		return
 	}
-	w.closing = string(w.data[last : e.to-1])
-	if n == 1 { // nothing shows what stands between two keys
+	for i, f := range fields {
+		if i == 0 {
+			w.inside = string(w.data[e.Value+1 : f.From])
+		} else {
+			w.between = w.space(f.From)
+		}
+		w.learnValue(f.Key, w.data[f.Value:f.End])
+	}
+	w.closing = string(w.data[fields[len(fields)-1].End : e.End-1])
+	if len(fields) == 1 { // nothing shows what stands between two keys
 		w.between = strings.TrimPrefix(w.comma, ",")
 		if strings.Contains(w.inside, "\n") {
-			w.between = w.space(first)
+			w.between = w.space(fields[0].From)
 		}
 	}
 }
 
-func (w *graphStyle) learnValue(key string, first byte, value []byte) {
+func (w *graphStyle) learnValue(key string, value []byte) {
+	first := value[0]
 	for _, k := range graphKeys {
 		if key == k && first != 'n' {
 			w.depsKey, w.depsText = key, first == '"'
@@ -133,7 +127,7 @@ func (w *graphStyle) space(at int) string {
 // lead is what stands between a comma and the next entry.
 func (w *graphStyle) lead() string {
 	last := w.spot.elems[len(w.spot.elems)-1]
-	lead := w.space(last.from)
+	lead := w.space(last.From)
 	if lead == "" && len(w.spot.elems) == 1 {
 		return strings.TrimPrefix(w.comma, ",")
 	}
@@ -143,7 +137,7 @@ func (w *graphStyle) lead() string {
 // entryIndent is the indentation of the lines on which entries begin.
 func (w *graphStyle) entryIndent() string {
 	if n := len(w.spot.elems); n > 0 {
-		return w.indentAt(w.spot.elems[n-1].from)
+		return w.indentAt(w.spot.elems[n-1].From)
 	}
 	if w.spot.found {
 		return w.indentAt(w.spot.open) + w.unit

@@ -119,7 +119,7 @@ func (s *Store) addFile(v *view, n *NewSlice, e entry) error {
 	return s.retry("slices/"+n.ID+".md", func() error {
 		return t.try(v, n.ID, true, func(f *File) error {
 			if n.Why != "" {
-				f.rest = strings.Replace(f.rest, "\n## Why\n", "\n## Why\n"+prose(n.Why)+"\n", 1)
+				f.Rest = strings.Replace(f.Rest, "\n## Why\n", "\n## Why\n"+prose(n.Why)+"\n", 1)
 			}
 			return nil
 		})

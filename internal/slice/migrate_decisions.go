@@ -15,7 +15,7 @@ func decisionsIn(text string) []string {
 	open := false // the last entry goes on
 	for line := range strings.Lines(body) {
 		line = strings.TrimRight(line, " \t\n")
-		_, item := listItem(line)
+		item := isItem(line)
 		indented := strings.TrimLeft(line, " \t") != line
 		switch {
 		case line == "":
@@ -32,6 +32,12 @@ func decisionsIn(text string) []string {
 		return nil
 	}
 	return all
+}
+
+// isItem says whether the line is a list's item.
+func isItem(line string) bool {
+	text, ok := strings.CutPrefix(strings.TrimLeft(line, " \t"), "-")
+	return ok && (text == "" || strings.ContainsAny(text[:1], " \t\r\n"))
 }
 
 // missingDecisions returns the entries that DECISIONS.md hasn't yet.
@@ -66,7 +72,7 @@ func withDecisions(text string, entries []string) (string, []string) {
 		block = eol + block
 	}
 	for i, e := range added {
-		if _, item := listItem(nextLine(e)); i == 0 || !item {
+		if i == 0 || !isItem(nextLine(e)) {
 			block += eol
 		}
 		block += strings.ReplaceAll(e, "\n", eol) + eol

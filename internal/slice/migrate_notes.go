@@ -3,7 +3,7 @@ package slice
 import (
 	"strings"
 
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/jsonedit"
 )
 
 // projectNotes is what STATE.md says of the project as a whole.

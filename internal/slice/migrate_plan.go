@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/text/conflict"
+	"greenlight/internal/text/markdown"
 )
 
 // A migration is all that Migrate is going to write.
@@ -97,7 +99,7 @@ func (s *Store) freeBackup(text string) string {
 // names the line.
 func strictRows(text string) ([]Row, error) {
 	path := stateRel("STATE.md")
-	if line := conflict(text); line > 0 {
+	if line, _ := conflict.Find(text); line > 0 {
 		return nil, fmt.Errorf("%s line %d: merge conflict", path, line)
 	}
 	lines, found := tableLines(text)
@@ -235,7 +237,7 @@ func (v *view) migrated(r Row, old *sliceFile, mile milestones, now string) (*Fi
 			return nil, err
 		}
 	}
-	f.rest += v.body(it)
+	f.Rest += v.body(it)
 	if _, err := ParseFile(f.Bytes()); err != nil {
 		return nil, fmt.Errorf("%s would be no slice file: %w", r.ID, err)
 	}
@@ -283,15 +285,9 @@ func (m milestones) of(id string) string {
 
 func (s *Store) milestones(text string) milestones {
 	m := milestones{roadmap: map[string]string{}}
-	var code fence
-	for rest := text; rest != "" && m.state == ""; {
-		line := nextLine(rest)
-		rest = rest[len(line):]
-		if code.inside(line, rest) {
-			continue
-		}
-		if at := labelled(line, "milestone"); at >= 0 {
-			m.state = oneLine(line[at:])
+	for l := range markdown.Lines(text) {
+		if at := labelled(l.Text, "milestone"); at >= 0 && !l.Code && m.state == "" {
+			m.state = oneLine(l.Text[at:])
 		}
 	}
 	roadmap, err := os.ReadFile(s.path("ROADMAP.md"))

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/conflict"
+	"greenlight/internal/text/jsonedit"
 )
 
 // projectFile is the name of the file of what belongs to no single slice.
@@ -40,7 +41,7 @@ func ParseProjectState(data []byte) (*ProjectState, error) {
 	if blank(strings.TrimPrefix(string(data), bom)) {
 		data = []byte(emptyProject)
 	}
-	if line := conflict(string(data)); line > 0 {
+	if line, _ := conflict.Find(string(data)); line > 0 {
 		return nil, fmt.Errorf("merge conflict in line %d", line)
 	}
 	doc, err := jsonedit.Parse(data)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/text/conflict"
+	"greenlight/internal/text/jsonedit"
 )
 
 // A sliceFile is what is kept of one slice file, or of the row that stands for a slice without one.
@@ -47,11 +49,11 @@ func readSlice(data []byte, at fileStamp) *sliceFile {
 		started: get("started"), updated: get("updated"), waiting: get("waiting_for"),
 		tests: count(get("tests")), security: count(get("security_tests")),
 		wave: rank(get("wave")), priority: rank(get("priority")),
-		deps: f.List("deps"), hasDeps: f.find("deps") != nil,
+		deps: f.List("deps"), hasDeps: f.Has("deps"),
 		changed: at.changed(), warnings: f.Warnings(),
 	}
 	s.failing = count(get("failing"))
-	if f.find("failing") == nil {
+	if !f.Has("failing") {
 		s.failing = count(get("tests_failing"))
 	}
 	s.waiting = noneAsEmpty(s.waiting)
@@ -265,13 +267,13 @@ func parseProject(data []byte, _ fileStamp) projectState {
 		Overview, Session, Blockers, Paused json.RawMessage
 	}
 	if p.err = json.Unmarshal(data, &top); p.err != nil {
-		s := &scanner{b: data}
-		s.skip()
-		s.end()
-		if line := conflict(string(data)); line > 0 {
+		s := jsonedit.NewScanner(data)
+		s.Skip()
+		s.End()
+		if line, _ := conflict.Find(string(data)); line > 0 {
 			p.err = fmt.Errorf("merge conflict in line %d", line)
-		} else if s.err != nil {
-			p.err = s.err
+		} else if s.Err() != nil {
+			p.err = s.Err()
 		}
 		return p
 	}

@@ -35,15 +35,3 @@ func (r RowSlice) File() (*File, error) {
 	}
 	return file, nil
 }
-
-// Keys are the keys that the frontmatter has, in their order.
-func (f *File) Keys() []string {
-	keys := make([]string, len(f.fields))
-	for i := range f.fields {
-		keys[i] = f.fields[i].key
-	}
-	return keys
-}
-
-// Body is the text from the closing line of the frontmatter on.
-func (f *File) Body() string { return f.rest }

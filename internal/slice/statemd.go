@@ -3,6 +3,9 @@ package slice
 import (
 	"strings"
 	"unicode"
+
+	"greenlight/internal/text/conflict"
+	"greenlight/internal/text/markdown"
 )
 
 // A Row is one line of the slice table in STATE.md.
@@ -39,21 +42,15 @@ func ownedName(title string) string {
 // splitSections cuts STATE.md at its `## ` headings, and at `# ` headings that come after the first of them.
 func splitSections(text string) []section {
 	var all []section
-	var code fence
-	title, from, pos := "", 0, 0
-	for pos < len(text) {
-		line := nextLine(text[pos:])
-		if !code.inside(line, text[pos+len(line):]) {
-			level, name := heading(line)
-			if level == 2 || level == 1 && len(all) > 0 {
-				all = append(all, section{title, text[from:pos]})
-				title, from = name, pos
-				if level == 1 {
-					title = "# " + name
-				}
+	title, from := "", 0
+	for l := range markdown.Lines(text) {
+		if l.Level == 2 || l.Level == 1 && len(all) > 0 {
+			all = append(all, section{title, text[from:l.Start]})
+			title, from = l.Title, l.Start
+			if l.Level == 1 {
+				title = "# " + l.Title
 			}
 		}
-		pos += len(line)
 	}
 	return append(all, section{title, text[from:]})
 }
@@ -126,18 +123,15 @@ func tableLines(text string) (lines []rowLine, found bool) {
 
 // readTables returns the lines of the slice tables in a part of STATE.md that begins at base.
 func readTables(text string, base int) (lines []rowLine, found bool) {
-	var code fence
 	var cols columns
 	inTable, wanted := false, false
-	for pos := 0; pos < len(text); {
-		line := nextLine(text[pos:])
-		at := base + pos + len(line) - len(strings.TrimLeft(line, " \t\r\n"))
-		pos += len(line)
-		trimmed := strings.Trim(line, " \t\r\n")
+	for l := range markdown.Lines(text) {
+		at := base + l.Start + len(l.Text) - len(strings.TrimLeft(l.Text, " \t\r"))
+		trimmed := strings.Trim(l.Text, " \t\r")
 		switch {
-		case code.inside(line, text[pos:]):
+		case l.Code:
 			inTable = false
-		case conflictMark(line): // a merge left it; the rows go on behind it
+		case conflict.IsMark(l.Text): // a merge left it; the rows go on behind it
 		case !strings.HasPrefix(trimmed, "|"):
 			inTable = false
 		case !inTable:

@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strings"
 	"unicode/utf8"
+
+	"greenlight/internal/text/markdown"
 )
 
 // A StateMD is the text of a STATE.md that people keep. Whatever changes it keeps every byte beside what is changed.
@@ -237,17 +239,13 @@ func parseCurrent(text string) Current {
 	if section.from < 0 {
 		return c
 	}
-	var code fence
-	for pos := 0; pos < len(section.text); {
-		line := nextLine(section.text[pos:])
-		at := section.from + pos
-		pos += len(line)
-		if code.inside(line, section.text[pos:]) {
+	for l := range markdown.Lines(section.text) {
+		if l.Code {
 			continue
 		}
 		for label, where := range map[string]*stretch{"slice": &c.slice, "step": &c.step, "last activity": &c.activity} {
-			if from := labelled(line, label); from >= 0 && where.from < 0 {
-				*where = stretch{at + from, strings.TrimRight(line[from:], " \t\r\n")}
+			if from := labelled(l.Text, label); from >= 0 && where.from < 0 {
+				*where = stretch{section.from + l.Start + from, strings.TrimRight(l.Text[from:], " \t\r")}
 			}
 		}
 	}

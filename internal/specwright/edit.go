@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/jsonedit"
 	"greenlight/internal/slice"
+	"greenlight/internal/text/jsonedit"
 )
 
 // An Edit is one change of the state, made under the kernel's lock. What it shows is the state with all that it has

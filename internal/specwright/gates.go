@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/jsonedit"
 	"greenlight/internal/plan"
+	"greenlight/internal/text/jsonedit"
 )
 
 // Verdicts are what a gate can say.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/jsonedit"
 )
 
 // A reader reads values of whatever shape, and notes what it couldn't make sense of.

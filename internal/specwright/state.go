@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/jsonedit"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"greenlight/internal/durable"
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/tracker"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"greenlight/internal/jsonedit"
+	"greenlight/internal/text/jsonedit"
 )
 
 // A NewUnit is what sw-plan adds. Order nil is behind all others; an empty Dir is the protocol's own place.

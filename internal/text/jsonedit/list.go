@@ -16,7 +16,7 @@ func (d *Doc) Elements(path ...string) []json.RawMessage {
 	}
 	all := make([]json.RawMessage, len(l.parts))
 	for i, m := range l.parts {
-		all[i] = bytes.Clone(d.text[m.val:m.end])
+		all[i] = bytes.Clone(d.text[m.Value:m.End])
 	}
 	return all
 }
@@ -67,10 +67,10 @@ func (d *Doc) list(path []string) (object, bool) {
 		return object{}, false
 	}
 	m, ok := d.members(at).find(path[len(path)-1])
-	if !ok || d.text[m.val] != '[' {
+	if !ok || d.text[m.Value] != '[' {
 		return object{}, false
 	}
-	return d.members(m.val), true
+	return d.members(m.Value), true
 }
 
 // list writes a list with one element, whose brackets stand at the depth.

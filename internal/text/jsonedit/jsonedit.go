@@ -1,6 +1,9 @@
-// Package jsonedit changes single values in a JSON text and keeps every other byte: the order of keys, unknown keys,
-// the forms of numbers, white space, line ends and the byte order mark. It knows nothing of what the values mean, and
-// it reads and writes no file. A path to a value is made of keys; of a list, the places of its elements are the keys.
+// Package jsonedit reads JSON in the order of its text, changes single values in it, and keeps every other byte: the
+// order of keys, unknown keys, the forms of numbers, white space, line ends and the byte order mark. It knows nothing of
+// what the values mean, and it reads and writes no file. A path to a value consists of keys; in a list the places of the
+// elements are the keys.
+//
+// A Scanner reads any JSON text, a Doc edits an object.
 package jsonedit
 
 import (
@@ -66,7 +69,7 @@ func (d *Doc) Get(path ...string) (json.RawMessage, bool) {
 		if !ok {
 			return nil, false
 		}
-		at, end = m.val, m.end
+		at, end = m.Value, m.End
 	}
 	return json.RawMessage(bytes.TrimSpace(d.text[at:end])), true
 }
@@ -80,8 +83,8 @@ func (d *Doc) Keys(path ...string) []string {
 	inner := &Doc{text: raw}
 	var keys []string
 	for _, m := range inner.members(0).parts {
-		if !slices.Contains(keys, m.key) {
-			keys = append(keys, m.key)
+		if !slices.Contains(keys, m.Key) {
+			keys = append(keys, m.Key)
 		}
 	}
 	return keys
@@ -106,21 +109,21 @@ func (d *Doc) Set(value json.RawMessage, path ...string) error {
 		if !ok {
 			return d.add(o, value, path, depth)
 		}
-		old := d.text[m.val:m.end]
+		old := d.text[m.Value:m.End]
 		last := depth == len(path)-1
 		switch {
 		case last && sameJSON(old, value):
 			return nil
 		case last:
-			d.splice(m.val, m.end, string(value))
+			d.splice(m.Value, m.End, string(value))
 			return nil
 		case string(old) == "null":
-			d.splice(m.val, m.end, st.nested(path[depth+1:], string(value), depth+1))
+			d.splice(m.Value, m.End, st.nested(path[depth+1:], string(value), depth+1))
 			return nil
-		case !d.holds(m.val):
+		case !d.holds(m.Value):
 			return notThere(path[:depth+1], old)
 		}
-		at = m.val
+		at = m.Value
 	}
 	return nil
 }
@@ -152,7 +155,7 @@ func (d *Doc) Remove(path ...string) bool {
 			break
 		}
 		o := d.members(at)
-		i := slices.IndexFunc(o.parts, func(m member) bool { return m.key == path[len(path)-1] })
+		i := slices.IndexFunc(o.parts, func(m Member) bool { return m.Key == path[len(path)-1] })
 		if i < 0 {
 			break
 		}
@@ -184,10 +187,10 @@ func (d *Doc) at(path []string) (int, bool) {
 	at := d.start()
 	for _, key := range path {
 		m, ok := d.members(at).find(key)
-		if !ok || !d.holds(m.val) {
+		if !ok || !d.holds(m.Value) {
 			return 0, false
 		}
-		at = m.val
+		at = m.Value
 	}
 	return at, true
 }
@@ -200,13 +203,13 @@ func (d *Doc) insert(o object, text string, depth int, st style) {
 		return
 	}
 	last := o.parts[n-1]
-	sep := "," + string(d.text[o.from+1:o.parts[0].from])
+	sep := "," + string(d.text[o.from+1:o.parts[0].From])
 	if n > 1 {
-		sep = string(d.text[o.parts[n-2].end:last.from])
+		sep = string(d.text[o.parts[n-2].End:last.From])
 	} else if sep == "," && strings.HasSuffix(st.colon, " ") {
 		sep += " "
 	}
-	d.splice(last.end, last.end, sep+text)
+	d.splice(last.End, last.End, sep+text)
 }
 
 // drop removes the i-th member with its comma.
@@ -215,9 +218,9 @@ func (d *Doc) drop(o object, i int) {
 	case n == 1:
 		d.splice(o.from+1, o.end-1, "")
 	case i == n-1:
-		d.splice(o.parts[i-1].end, o.parts[i].end, "")
+		d.splice(o.parts[i-1].End, o.parts[i].End, "")
 	default:
-		d.splice(o.parts[i].from, o.parts[i+1].from, "")
+		d.splice(o.parts[i].From, o.parts[i+1].From, "")
 	}
 }
 
@@ -235,20 +238,12 @@ func sameJSON(a, b []byte) bool {
 // plain is the text without white space, its strings written in one way.
 func plain(text []byte) []byte {
 	var out []byte
-	for i := 0; i < len(text); {
-		switch c := text[i]; {
-		case isSpace(c):
-			i++
-		case c == '"':
-			end := skipString(text, i)
-			var s string
-			_ = json.Unmarshal(text[i:end], &s) // it is JSON
-			out = append(out, Quote(s)...)
-			i = end
-		default:
-			out = append(out, c)
-			i++
+	s := &Scanner{text: text}
+	for tok := s.token(); tok != nil; tok = s.token() {
+		if tok[0] == '"' {
+			tok = []byte(Quote((&Scanner{text: tok}).str()))
 		}
+		out = append(out, tok...)
 	}
 	return out
 }

@@ -1,17 +1,26 @@
-package slice
+package frontmatter
 
 import (
 	"bytes"
-	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"greenlight/internal/text/textline"
 )
 
+// rules are those of the tests: some keys with words, one with a list.
+var rules = Rules{
+	Token: func(key string) bool { return strings.Contains(" id status step tests session deps ", " "+key+" ") },
+	List:  func(key string) bool { return key == "deps" },
+	Lists: "deps",
+}
+
 func mustParse(t interface{ Fatalf(string, ...any) }, text string) *File {
-	f, err := ParseFile([]byte(text))
+	f, err := ParseFile([]byte(text), rules)
 	if err != nil {
 		t.Fatalf("parse %q: %v", text, err)
 	}
@@ -22,7 +31,7 @@ func TestParseFile(t *testing.T) {
 	tests := []struct {
 		name, text string
 		want       map[string]string
-		corrupt    string // part of the reason
+		corrupt    string // part of the error
 	}{
 		{"plain", "---\nid: S-1\nstatus: pending\n---\n", map[string]string{"id": "S-1", "status": "pending"}, ""},
 		{"byte order mark", "\ufeff---\nid: S-1\n---\n", map[string]string{"id": "S-1"}, ""},
@@ -42,7 +51,6 @@ func TestParseFile(t *testing.T) {
 		{"colon in the value", "---\nupdated: 2026-01-02T03:04:05Z\n---\n", map[string]string{"updated": "2026-01-02T03:04:05Z"}, ""},
 		{"first of two counts", "---\nid: a\nid: b\n---\n", map[string]string{"id": "a"}, ""},
 		{"case matters", "---\nID: a\n---\n", map[string]string{"ID": "a", "id": "<none>"}, ""},
-		{"mark within a line", "---\nid: a\n---\nx <<<<<<< y\n", map[string]string{"id": "a"}, ""},
 
 		{"empty", "", nil, "no frontmatter"},
 		{"no frontmatter", "# S-1\n", nil, "no frontmatter"},
@@ -53,16 +61,13 @@ func TestParseFile(t *testing.T) {
 		{"foreign list", "---\nfiles:\n- a\n---\n", nil, "list"},
 		{"list under a value", "---\ndeps: a\n- b\n---\n", nil, "list"},
 		{"empty key", "---\n: a\n---\n", nil, "line 2"},
-		{"merge conflict", "---\nid: a\n<<<<<<< HEAD\nstatus: x\n=======\nstatus: y\n>>>>>>> b\n---\n", nil, "merge conflict in line 3"},
-		{"merge conflict in the body", "---\nid: a\n---\n<<<<<<< HEAD\n", nil, "merge conflict in line 4"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			f, err := ParseFile([]byte(tt.text))
+			f, err := ParseFile([]byte(tt.text), rules)
 			if tt.corrupt != "" {
-				var corrupt *CorruptError
-				if !errors.As(err, &corrupt) || !strings.Contains(corrupt.Reason, tt.corrupt) {
-					t.Fatalf("error %v, want a CorruptError with %q", err, tt.corrupt)
+				if err == nil || !strings.Contains(err.Error(), tt.corrupt) {
+					t.Fatalf("error %v, want one with %q", err, tt.corrupt)
 				}
 				return
 			}
@@ -147,16 +152,9 @@ func TestList(t *testing.T) {
 		{`deps: ["S-1", 'S-2']`, []string{"S-1", "S-2"}},
 		{`deps: "S-1, S-2"`, []string{"S-1", "S-2"}},
 		{`deps: "S-1","S-2"`, []string{"S-1", "S-2"}},
-		{"deps: [S-1 , S-1,,]", []string{"S-1"}},
+		{"deps: [S-1 , S-1,,]", []string{"S-1", "S-1"}},
 		{`deps: ["a,b"]`, []string{"a,b"}},
-		{"deps:", nil}, {"deps: []", nil}, {`deps: ""`, nil}, {"deps: none", nil}, {"deps: None", nil}, {"deps: -", nil},
-		{"deps: --", nil}, {"deps: —", nil}, {"deps: null", nil}, {"deps: # later", nil}, {"other: x", nil},
-		{"deps: S-4..S-6, S-9", []string{"S-4", "S-5", "S-6", "S-9"}},
-		{"deps: S-08..S-10", []string{"S-08", "S-09", "S-10"}},
-		{"deps: S-4.1..S-4.2", []string{"S-4.1", "S-4.2"}},
-		{"deps: S-9..S-4", []string{"S-9..S-4"}},
-		{"deps: S-1..S-999999999", []string{"S-1..S-999999999"}},
-		{"deps: a..b", []string{"a..b"}},
+		{"deps:", nil}, {"deps: []", nil}, {`deps: ""`, nil}, {"deps: # later", nil}, {"other: x", nil},
 		{"deps:\n- S-1\n- S-2", []string{"S-1", "S-2"}},
 		{"deps: # these\n  - \"S-1\" # why\n\n  # and\n  - S-2 # that\n  -", []string{"S-1", "S-2"}},
 	}
@@ -164,6 +162,16 @@ func TestList(t *testing.T) {
 		if diff := cmp.Diff(tt.want, mustParse(t, "---\n"+tt.line+"\n---\n").List("deps")); diff != "" {
 			t.Errorf("%q: %s", tt.line, diff)
 		}
+	}
+}
+
+func TestKeys(t *testing.T) {
+	f := mustParse(t, "---\nb : 1\n# no: key\na:\nb: 2\ndeps:\n- x: y\n---\nbody: 3\n")
+	if diff := cmp.Diff([]string{"b", "a", "deps"}, f.Keys()); diff != "" || f.Has("body") || !f.Has("a") || !f.IsBlock("deps") || f.IsBlock("a") {
+		t.Error(diff)
+	}
+	if f.Body() != "body: 3\n" || f.Head()+f.Rest != string(f.Bytes()) {
+		t.Errorf("body %q, head %q", f.Body(), f.Head())
 	}
 }
 
@@ -184,8 +192,6 @@ func TestSetList(t *testing.T) {
 		{"deps: a", nil, "deps:"},
 		{"deps:", []string{"a"}, "deps: a"},
 		{"deps: # c", []string{"a"}, "deps: a # c"},
-		{"deps: none", []string{"a"}, "deps: a"},
-		{"deps: none", nil, "deps: none"},
 		{`deps: "a, b"`, []string{"c", "d"}, `deps: "c, d"`},
 		{"deps: a,b", []string{"a", "b"}, "deps: a,b"},
 		{"deps:\n  - 'a'\n  # why\n  - 'b'", []string{"c", "d"}, "deps:\n  - 'c'\n  - 'd'\n  # why"},
@@ -208,57 +214,11 @@ func TestSetList(t *testing.T) {
 	}
 }
 
-func TestHeading(t *testing.T) {
-	for text, want := range map[string]string{
-		"---\n---\n# S-1: Name \n# other\n":      "S-1: Name",
-		"---\n---\n## no\n#no\n":                 "",
-		"---\n---\n```\n# code\n```\n# yes\r\n":  "yes",
-		"---\n---\n```\n# the mark is stray\n":   "the mark is stray",
-		"---\n# a comment\nid: a\n---\n\n# body": "body",
-	} {
-		if got := mustParse(t, text).Heading(); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
-	}
-}
-
-func TestAppendToSection(t *testing.T) {
-	tests := []struct{ name, text, section, line, want string }{
-		{"at the end", "---\n---\n\n## A\n- x\n\n## B\n", "A", "y", "---\n---\n\n## A\n- x\n- y\n\n## B\n"},
-		{"empty section", "---\n---\n## A\n\n## B\n", "A", "y", "---\n---\n## A\n- y\n\n## B\n"},
-		{"last, no newline", "---\n---\n## A\n- x", "A", "y", "---\n---\n## A\n- x\n- y"},
-		{"crlf", "---\r\n---\r\n## A\r\n- x\r\n", "A", "y", "---\r\n---\r\n## A\r\n- x\r\n- y\r\n"},
-		{"missing", "---\n---\ntext", "A", "y", "---\n---\ntext\n\n## A\n- y\n"},
-		{"no body", "---\n---", "A", "y", "---\n---\n\n## A\n- y\n"},
-		{"there already", "---\n---\n## A\n- y  \n- z\n", "A", "y", "---\n---\n## A\n- y  \n- z\n"},
-		{"there in another section", "---\n---\n## A\n## B\n- y\n", "A", "y", "---\n---\n## A\n- y\n## B\n- y\n"},
-		{"deeper headings belong to it", "---\n---\n## A\n### C\n- x\n## B\n", "A", "y", "---\n---\n## A\n### C\n- x\n- y\n## B\n"},
-		{"not in code", "---\n---\n```\n## A\n```\n## A\n", "A", "y", "---\n---\n```\n## A\n```\n## A\n- y\n"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			f := mustParse(t, tt.text)
-			for range 2 { // the second time changes nothing
-				if err := f.AppendToSection(tt.section, tt.line); err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff(tt.want, string(f.Bytes())); diff != "" {
-					t.Error(diff)
-				}
-			}
-		})
-	}
-	f := mustParse(t, "---\n---\n")
-	if f.AppendToSection("A", "x\n---") == nil || f.AppendToSection("", "x") == nil || f.AppendToSection("A", " ") == nil {
-		t.Error("a line that is none was accepted")
-	}
-}
-
 // genFile draws a slice file as people and agents write them.
 func genFile(t *rapid.T) string {
 	eol := func() string { return rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "eol") }
 	var b strings.Builder
-	b.WriteString(rapid.SampledFrom([]string{"", bom, "\n", "\r\n \n"}).Draw(t, "pre"))
+	b.WriteString(rapid.SampledFrom([]string{"", textline.BOM, "\n", "\r\n \n"}).Draw(t, "pre"))
 	b.WriteString("---" + eol())
 	for _, key := range []string{"id", "status", "name", "session", "x-y", "deps"} {
 		switch rapid.IntRange(0, 9).Draw(t, "line") {
@@ -352,7 +312,7 @@ func TestSetListProperties(t *testing.T) {
 		if err := f.SetList("deps", want); err != nil {
 			t.Fatal(err)
 		}
-		if got := mustParse(t, string(f.Bytes())).List("deps"); !equal(got, want) {
+		if got := mustParse(t, string(f.Bytes())).List("deps"); !slices.Equal(got, want) {
 			t.Fatalf("%q: got %q, want %q", f.Bytes(), got, want)
 		}
 	})
@@ -366,17 +326,19 @@ func FuzzParseFile(f *testing.F) {
 		f.Add([]byte(seed), "status", "x # y")
 	}
 	f.Fuzz(func(t *testing.T, data []byte, key, value string) {
-		file, err := ParseFile(data)
+		file, err := ParseFile(data, rules)
 		if err != nil {
 			return
 		}
 		if !bytes.Equal(file.Bytes(), data) {
 			t.Fatalf("%q became %q", data, file.Bytes())
 		}
-		_, _, _ = file.Heading(), file.List("deps"), file.Warnings()
-		if file.AppendToSection("Decisions", "x") == nil {
-			mustParse(t, string(file.Bytes()))
+		for _, key := range file.Keys() {
+			if _, ok := file.Get(key); !ok {
+				t.Fatalf("%q: no value for the key %q", data, key)
+			}
 		}
+		_, _ = file.List("deps"), file.Warnings()
 		if key == "deps" || file.Set(key, value) != nil {
 			return
 		}

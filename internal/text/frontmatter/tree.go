@@ -1,8 +1,8 @@
-package gsd
+package frontmatter
 
 import (
-	"strconv"
 	"strings"
+	"unicode"
 )
 
 // A parser reads the lines of one block of frontmatter.
@@ -170,12 +170,10 @@ func scalar(raw string) (string, int) {
 		return "", 0
 	}
 	n := strings.Index(raw, s) + len(s)
+	if text, end, ok := tree.quoted(s); ok {
+		return text, n - len(s) + end
+	}
 	if s[0] == '"' || s[0] == '\'' {
-		if end := quoteEnd(s); end > 0 {
-			if rest := strings.TrimLeft(s[end:], " \t"); rest == "" || rest[0] == '#' && len(rest) < len(s[end:]) {
-				return unquote(s[:end]), n - len(s) + end
-			}
-		}
 		s = s[1:]
 	}
 	if s != "" && (s[len(s)-1] == '"' || s[len(s)-1] == '\'') {
@@ -184,72 +182,7 @@ func scalar(raw string) (string, int) {
 	return s, n
 }
 
-// quoteEnd is the length of the quoted string that s begins with, 0 if it isn't closed.
-func quoteEnd(s string) int {
-	q := s[0]
-	for i := 1; i < len(s); i++ {
-		switch {
-		case q == '"' && s[i] == '\\':
-			i++
-		case s[i] != q:
-		case q == '\'' && i+1 < len(s) && s[i+1] == q:
-			i++
-		default:
-			return i + 1
-		}
-	}
-	return 0
-}
-
-// unquote takes off the quotes of a closed string and resolves what is escaped in it. A backslash that escapes nothing
-// stays.
-func unquote(s string) string {
-	inner := s[1 : len(s)-1]
-	if s[0] == '\'' {
-		return strings.ReplaceAll(inner, "''", "'")
-	}
-	if strings.IndexByte(inner, '\\') < 0 {
-		return inner
-	}
-	var b strings.Builder
-	for i := 0; i < len(inner); i++ {
-		if inner[i] != '\\' || i+1 == len(inner) {
-			b.WriteByte(inner[i])
-			continue
-		}
-		i++
-		switch c := inner[i]; c {
-		case '"', '\\', '/':
-			b.WriteByte(c)
-		case 'n':
-			b.WriteByte('\n')
-		case 't':
-			b.WriteByte('\t')
-		case 'r':
-			b.WriteByte('\r')
-		case 'x', 'u':
-			i += hexEscape(&b, inner[i:])
-		default:
-			b.WriteByte('\\')
-			b.WriteByte(c)
-		}
-	}
-	return b.String()
-}
-
-// hexEscape writes what s, x41 or u0041, stands for and returns how many bytes behind the letter that took.
-func hexEscape(b *strings.Builder, s string) int {
-	n := 2
-	if s[0] == 'u' {
-		n = 4
-	}
-	if len(s) > n {
-		if r, err := strconv.ParseUint(s[1:n+1], 16, 32); err == nil {
-			b.WriteRune(rune(r))
-			return n
-		}
-	}
-	b.WriteByte('\\')
-	b.WriteByte(s[0])
-	return 0
+// trim takes off what JavaScript's trim does, which GSD uses: white space and byte order marks.
+func trim(s string) string {
+	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 }

@@ -1,4 +1,4 @@
-package gsd
+package frontmatter
 
 import (
 	"bytes"

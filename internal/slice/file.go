@@ -1,0 +1,68 @@
+package slice
+
+import (
+	"fmt"
+
+	"greenlight/internal/text/conflict"
+	"greenlight/internal/text/frontmatter"
+)
+
+// A CorruptError is a slice file that can't be read as one.
+type CorruptError struct {
+	Path   string // relative to the root; "" where the content came without one
+	Reason string
+}
+
+func (e *CorruptError) Error() string {
+	if e.Path == "" {
+		return "not a slice file: " + e.Reason
+	}
+	return fmt.Sprintf("%s is not a slice file: %s", e.Path, e.Reason)
+}
+
+// A File is one slice file: flat front matter, then Markdown.
+type File struct{ *frontmatter.File }
+
+// ParseFile reads a slice file. The error is a *CorruptError.
+func ParseFile(data []byte) (*File, error) {
+	if line, _ := conflict.Find(string(data)); line > 0 {
+		return nil, &CorruptError{Reason: fmt.Sprintf("merge conflict in line %d", line)}
+	}
+	f, err := frontmatter.ParseFile(data, frontmatter.Rules{Token: token, List: isList, Lists: "deps"})
+	if err != nil {
+		return nil, &CorruptError{Reason: err.Error()}
+	}
+	return &File{f}, nil
+}
+
+// token says whether a key's values are single words, numbers, times or ids.
+func token(key string) bool {
+	switch key {
+	case "id", "status", "step", "started", "updated", "tests", "security_tests", "session", "deps",
+		"failing", "tests_failing", "wave", "priority":
+		return true
+	}
+	return false
+}
+
+func isList(key string) bool { return key == "deps" }
+
+// Set is frontmatter's, and knows the ranges and the words for "none" in a list.
+func (f *File) Set(key, value string) error {
+	if isList(key) && f.IsBlock(key) {
+		return f.SetList(key, splitList(value))
+	}
+	return f.File.Set(key, value)
+}
+
+// List returns the items of a list. Words for "none" are no items; ranges such as S-4..S-9 are expanded.
+func (f *File) List(key string) []string { return expandAll(f.File.List(key)) }
+
+// SetList changes the items of a list in the style in which the file has it. Nothing is written where they are already
+// these.
+func (f *File) SetList(key string, items []string) error {
+	if f.Has(key) && equal(f.List(key), items) {
+		return nil
+	}
+	return f.File.SetList(key, items)
+}

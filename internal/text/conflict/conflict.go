@@ -1,0 +1,47 @@
+// Package conflict finds the lines that git writes into a file where a merge could not be completed:
+//
+//	<<<<<<< ours
+//	||||||| base (with merge.conflictStyle diff3)
+//	=======
+//	>>>>>>> theirs
+package conflict
+
+import (
+	"strings"
+
+	"greenlight/internal/text/textline"
+)
+
+// Find returns the number of the line on which the first conflict begins, 0 for none. whole reports whether its middle
+// and its end follow: without them somebody has left a mark behind, or the text is about conflicts.
+func Find(text string) (line int, whole bool) {
+	if !strings.Contains(text, "<<<<<<<") {
+		return 0, false
+	}
+	n, middle := 0, false
+	for l := range strings.Lines(text) {
+		n++
+		if !IsMark(l) {
+			continue
+		}
+		switch {
+		case l[0] == '<' && line == 0:
+			line = n
+		case l[0] == '=' && line > 0:
+			middle = true
+		case l[0] == '>' && middle:
+			return line, true
+		}
+	}
+	return line, false
+}
+
+// IsMark reports whether the line, with or without its line end, is one of git's: seven of its characters at the line's
+// start, and nothing or a blank behind them.
+func IsMark(line string) bool {
+	line = textline.Chomp(line)
+	if len(line) < 7 || !strings.Contains("<|=>", line[:1]) || strings.Count(line[:7], line[:1]) != 7 {
+		return false
+	}
+	return len(line) == 7 || line[7] == ' '
+}

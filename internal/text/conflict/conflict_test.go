@@ -1,0 +1,40 @@
+package conflict
+
+import "testing"
+
+func TestFind(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		line       int
+		whole      bool
+	}{
+		{"nothing", "", 0, false},
+		{"a conflict", "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> x\n", 2, true},
+		{"with the base, and \\r\\n", "<<<<<<< a\r\n1\r\n||||||| b\r\n2\r\n=======\r\n3\r\n>>>>>>> c", 1, true},
+		{"without labels", "<<<<<<<\n=======\n>>>>>>>", 1, true},
+		{"the second of two is whole", "<<<<<<< a\n<<<<<<< b\n=======\n>>>>>>> b\n", 1, true},
+		{"a mark left behind", "{\n<<<<<<< HEAD\n}", 2, false},
+		{"about conflicts", "git writes\n<<<<<<< HEAD\n", 2, false},
+		{"a heading's underline", "Title\n=======\n", 0, false},
+		{"marks out of order", "=======\n>>>>>>> x\n<<<<<<< y\n", 3, false},
+		{"within a line", "x <<<<<<< y\n", 0, false},
+		{"indented, as an example", "    <<<<<<< HEAD\n    =======\n    >>>>>>> x\n", 0, false},
+		{"a longer run", "<<<<<<<<\n========\n>>>>>>>>\n", 0, false},
+		{"a heading's underline in between", "<<<<<<< a\nTitle\n========\n>>>>>>> b\n", 1, false},
+	} {
+		if line, whole := Find(c.text); line != c.line || whole != c.whole {
+			t.Errorf("%s: %d, %v, want %d, %v", c.name, line, whole, c.line, c.whole)
+		}
+	}
+}
+
+func TestIsMark(t *testing.T) {
+	for line, want := range map[string]bool{
+		"<<<<<<< HEAD\r\n": true, "=======\n": true, "||||||| 1a2b": true, ">>>>>>>": true,
+		"": false, "<<<<<<": false, "<<<<<<<x": false, "=======\t": false, "~~~~~~~\n": false, "<<<<===\n": false,
+	} {
+		if got := IsMark(line); got != want {
+			t.Errorf("%q: %v", line, got)
+		}
+	}
+}

@@ -1,0 +1,208 @@
+package frontmatter
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"greenlight/internal/text/textline"
+)
+
+// A File is a text with flat front matter. It is kept as the lines it came in, so that what isn't edited keeps every byte:
+// order, comments, unknown keys, quotes, line ends, the byte order mark.
+type File struct {
+	// Rest is the text from the closing --- on. What comes behind that line is the caller's to change.
+	Rest string
+
+	rules    Rules
+	pre      string   // up to and with the opening ---
+	lines    []string // the front matter, each line with its own end
+	fields   []field
+	warnings []string
+}
+
+// Rules are what the keys of a format mean to the one who reads its lines. Where a function is nil, it is false for all.
+type Rules struct {
+	// Token is true for keys whose values are single words, numbers, times or ids: only there is " #" a comment, since in free
+	// text a name like "fix #12" is more likely.
+	Token func(key string) bool
+	// List is true for keys that may have `- item` lines below them, and names them in a message.
+	List  func(key string) bool
+	Lists string
+}
+
+func (r Rules) token(key string) bool { return r.Token != nil && r.Token(key) }
+func (r Rules) list(key string) bool  { return r.List != nil && r.List(key) }
+
+// A field is one key of the front matter.
+type field struct {
+	key  string
+	line int // index into lines
+	last int // index of the last line of its block list; line itself where there is none
+}
+
+// ParseFile reads a text with flat front matter. The error says which line can't be read, and why.
+func ParseFile(data []byte, rules Rules) (*File, error) {
+	text := string(data)
+	at, ok := flat.opens(data, len(text)-len(strings.TrimPrefix(text, textline.BOM)))
+	if !ok {
+		return nil, errors.New("no frontmatter: the first line is not ---")
+	}
+	f := &File{rules: rules, pre: text[:at], lines: make([]string, 0, 16), fields: make([]field, 0, 16)}
+	for n := strings.Count(f.pre, "\n") + 1; at < len(text); n++ {
+		l := lineAt(data, at, len(data))
+		if flat.closes(data, l) {
+			f.Rest = text[at:]
+			return f, nil
+		}
+		if reason := f.addLine(text[l.start:l.next], l, data); reason != "" {
+			return nil, fmt.Errorf("line %d: %s", n, reason)
+		}
+		at = l.next
+	}
+	return nil, errors.New("the frontmatter is not closed: there is no second ---")
+}
+
+// addLine takes one line of the front matter, or says why it can't.
+func (f *File) addLine(text string, l line, src []byte) string {
+	i := len(f.lines)
+	body := text[:l.end-l.start]
+	switch {
+	case textline.Blank(body), l.comment(src):
+	case l.item(src):
+		n := len(f.fields)
+		if n == 0 || !f.rules.list(f.fields[n-1].key) || !f.openList(n-1) {
+			return "a list, which only " + f.rules.Lists + " may have"
+		}
+		f.fields[n-1].last = i
+	case l.indent > 0:
+		return "indented; the frontmatter is flat"
+	default:
+		key, _, ok := strings.Cut(body, ":")
+		key = strings.TrimRight(key, " \t")
+		if !ok || key == "" {
+			return fmt.Sprintf("%q is not `key: value`", clip(body))
+		}
+		if f.find(key) != nil {
+			f.warnings = append(f.warnings, fmt.Sprintf("%q is there twice; the first one counts", key))
+		}
+		f.fields = append(f.fields, field{key, i, i})
+	}
+	f.lines = append(f.lines, text)
+	return ""
+}
+
+// openList says whether list items may follow the field: its own line has no value.
+func (f *File) openList(i int) bool {
+	v := placeIn(f.lines[f.fields[i].line], true)
+	return v.text == "" && v.quote == 0
+}
+
+func (f *File) find(key string) *field {
+	for i := range f.fields {
+		if f.fields[i].key == key {
+			return &f.fields[i]
+		}
+	}
+	return nil
+}
+
+// clip shortens a text for a message.
+func clip(s string) string {
+	if r := []rune(s); len(r) > 40 {
+		return string(r[:40]) + "…"
+	}
+	return s
+}
+
+// Bytes returns the file as it is to be written.
+func (f *File) Bytes() []byte { return []byte(f.Head() + f.Rest) }
+
+// Head is the front matter with its opening line, without the closing one.
+func (f *File) Head() string { return f.pre + strings.Join(f.lines, "") }
+
+// Body is what is behind the line of the closing ---.
+func (f *File) Body() string { return strings.TrimPrefix(f.Rest, textline.First(f.Rest)) }
+
+// EOL is the line end that the opening line has.
+func (f *File) EOL() string { return textline.End(f.pre) }
+
+// Warnings returns what is odd in the front matter but didn't keep it from being read.
+func (f *File) Warnings() []string { return f.warnings }
+
+// Keys returns the keys in the order of the file, each once.
+func (f *File) Keys() []string {
+	var keys []string
+	for i := range f.fields {
+		if fd := &f.fields[i]; f.find(fd.key) == fd {
+			keys = append(keys, fd.key)
+		}
+	}
+	return keys
+}
+
+// Has says whether the key is there, with or without a value.
+func (f *File) Has(key string) bool { return f.find(key) != nil }
+
+// Get returns the value of a key without quotes and trailing comment. Keys are matched as they are written.
+func (f *File) Get(key string) (value string, ok bool) {
+	fd := f.find(key)
+	if fd == nil {
+		return "", false
+	}
+	return placeIn(f.lines[fd.line], f.rules.token(key)).text, true
+}
+
+// Set changes the value of a key and no other byte; a new key is added before the closing ---. Quotes stay as they
+// are, or are added where the value needs them. A value must be one line without control characters. One that replaces
+// the items of a list is a list with commas.
+func (f *File) Set(key, value string) error {
+	if err := settable(key, value); err != nil {
+		return err
+	}
+	fd := f.find(key)
+	if fd == nil {
+		f.add(key, value)
+		return nil
+	}
+	if fd.last > fd.line {
+		return f.SetList(key, SplitList(value))
+	}
+	line := f.lines[fd.line]
+	if v := placeIn(line, f.rules.token(key)); v.text != value {
+		f.lines[fd.line] = v.replace(line, written(value, v.quote))
+	}
+	return nil
+}
+
+// add puts a new key behind the last line, with the line end of its neighbour.
+func (f *File) add(key, value string) {
+	eol := f.EOL()
+	if n := len(f.lines); n > 0 {
+		eol = textline.End(f.lines[n-1])
+	}
+	line := key + ":"
+	if value != "" {
+		line += " " + written(value, 0)
+	}
+	f.fields = append(f.fields, field{key, len(f.lines), len(f.lines)})
+	f.lines = append(f.lines, line+eol)
+}
+
+func settable(key, value string) error {
+	if key == "" {
+		return errors.New("a key must not be empty")
+	}
+	for i := range len(key) {
+		if c := key[i]; !isKeyByte(c) && c != '.' || i == 0 && c == '-' {
+			return fmt.Errorf("key %q: only letters, digits, '_', '.' and '-' are allowed", key)
+		}
+	}
+	if hasControl(value) {
+		return fmt.Errorf("the value of %q must be one line without control characters", key)
+	}
+	return nil
+}
+
+func hasControl(s string) bool { return strings.ContainsFunc(s, unicode.IsControl) }

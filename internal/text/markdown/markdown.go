@@ -1,0 +1,180 @@
+// Package markdown takes Markdown documents apart as far as state needs it: lines that know whether they are headings or
+// code, the cells of a table's row, sections. It changes nothing; offsets let a caller do that.
+//
+// A fenced block begins at a run of three or more backticks or tildes, blanks before it aside, and ends at a line that has
+// at least as many of the same and nothing else. A fence that is closed nowhere in the document hides nothing: where an
+// editor or a merge has lost its other end, what follows is still the document. Headings are those with #, at the start of
+// a line; # at their end, with a blank before them, don't belong to the title. Lines end with \n or \r\n. A byte order
+// mark at the start of the document belongs to no line.
+package markdown
+
+import (
+	"iter"
+	"strings"
+
+	"greenlight/internal/text/textline"
+)
+
+// A Line is one line of a Markdown document.
+type Line struct {
+	N           int    // from 1
+	Start, Next int    // offsets of the line and of what is behind its line end
+	Text        string // without its line end
+	Level       int    // of a heading, 1 to 6; 0 for any other line
+	Title       string // of a heading
+	Code        bool   // in a fenced block, its fences included
+}
+
+// Lines goes through a document's lines.
+func Lines(text string) iter.Seq[Line] {
+	return func(yield func(Line) bool) {
+		var code fence
+		at := len(text) - len(strings.TrimPrefix(text, textline.BOM))
+		for n := 1; at < len(text); n++ {
+			raw := textline.First(text[at:])
+			l := Line{N: n, Start: at, Next: at + len(raw), Text: textline.Chomp(raw)}
+			if l.Code = code.inside(l.Text, text[l.Next:]); !l.Code {
+				l.Level, l.Title = headingOf(l.Text)
+			}
+			if !yield(l) {
+				return
+			}
+			at = l.Next
+		}
+	}
+}
+
+// A fence follows the code blocks of a document from line to line.
+type fence struct {
+	mark string       // the run that the open block began with; "" outside of a block
+	lost map[byte]int // by character: runs of this length and longer are closed nowhere in what follows
+}
+
+// inside says whether the line belongs to a block; rest is the text behind the line.
+func (f *fence) inside(line, rest string) bool {
+	if f.mark != "" {
+		if strings.HasPrefix(endOf(line), f.mark) {
+			f.mark = ""
+		}
+		return true
+	}
+	body := strings.TrimLeft(line, " ")
+	mark := runOf(body)
+	if mark == "" || mark[0] == '`' && strings.Contains(body[len(mark):], "`") { // that is code within a line
+		return false
+	}
+	if lost := f.lost[mark[0]]; lost > 0 && len(mark) >= lost {
+		return false
+	}
+	longest := 0
+	for l := range strings.Lines(rest) {
+		end := endOf(l)
+		if strings.HasPrefix(end, mark) {
+			f.mark = mark
+			return true
+		}
+		if strings.HasPrefix(end, mark[:1]) {
+			longest = max(longest, len(end))
+		}
+	}
+	if f.lost == nil {
+		f.lost = map[byte]int{}
+	}
+	f.lost[mark[0]] = longest + 1
+	return false
+}
+
+// endOf is the run of backticks or tildes that is all of the line; "" for a line that ends no block.
+func endOf(line string) string {
+	body := strings.TrimLeft(line, " ")
+	if run := runOf(body); textline.Blank(body[len(run):]) {
+		return run
+	}
+	return ""
+}
+
+// runOf is the run of backticks or tildes that a fence begins with; "" for any other line.
+func runOf(body string) string {
+	if !strings.HasPrefix(body, "```") && !strings.HasPrefix(body, "~~~") {
+		return ""
+	}
+	return body[:len(body)-len(strings.TrimLeft(body, body[:1]))]
+}
+
+func headingOf(line string) (level int, title string) {
+	after := strings.TrimLeft(line, "#")
+	level = len(line) - len(after)
+	if level == 0 || level > 6 || after != "" && after[0] != ' ' && after[0] != '\t' {
+		return 0, ""
+	}
+	title = strings.Trim(after, " \t")
+	if bare := strings.TrimRight(title, "#"); bare == "" || bare[len(bare)-1] == ' ' || bare[len(bare)-1] == '\t' {
+		title = strings.TrimRight(bare, " \t")
+	}
+	return level, title
+}
+
+// Cells are the cells of a table's row; nil for another line.
+func Cells(line string) []string {
+	line = strings.TrimSpace(line)
+	if !strings.HasPrefix(line, "|") {
+		return nil
+	}
+	line = strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|")
+	cells := strings.Split(strings.ReplaceAll(line, `\|`, "\x00"), "|")
+	for i, c := range cells {
+		cells[i] = strings.TrimSpace(strings.ReplaceAll(c, "\x00", "|"))
+	}
+	return cells
+}
+
+// A Part is a section of a document: a heading and what is below it, text[Start:End].
+type Part struct {
+	Heading    Line
+	Start, End int
+}
+
+// Find returns the first section whose heading match accepts; false for none. It ends at the next heading of level last
+// or above, and where last is 0, at the next one of its own level or above.
+func Find(text string, last int, match func(heading Line) bool) (Part, bool) {
+	s, found := Part{End: len(text)}, false
+	for l := range Lines(text) {
+		switch {
+		case l.Level == 0:
+		case !found:
+			if found = match(l); found {
+				s.Heading, s.Start = l, l.Next
+				if last == 0 {
+					last = l.Level
+				}
+			}
+		case l.Level <= last:
+			s.End = l.Start
+			return s, true
+		}
+	}
+	return s, found
+}
+
+// Section is the text below the first heading of that title (case doesn't count), up to the next of its level or
+// above, with plain line ends and without blank lines around it; false for none. The document's title, of level 1, is no
+// section's.
+func Section(text, title string) (string, bool) {
+	s, ok := Find(text, 0, func(h Line) bool { return h.Level > 1 && strings.EqualFold(h.Title, title) })
+	if !ok {
+		return "", false
+	}
+	return TrimLines(strings.ReplaceAll(text[s.Start:s.End], "\r\n", "\n")), true
+}
+
+// TrimLines takes the blank lines at both ends away.
+func TrimLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for len(lines) > 0 && strings.TrimSpace(lines[0]) == "" {
+		lines = lines[1:]
+	}
+	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
+		lines = lines[:len(lines)-1]
+	}
+	return strings.Join(lines, "\n")
+}
