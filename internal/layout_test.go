@@ -100,6 +100,24 @@ var testLibraries = []string{
 	"pgregory.net/rapid",
 }
 
+// formats are the trackers that nothing may name but the registry of formats and the commands of the format itself. The
+// rehearsal writes Greenlight's slices in either of their formats.
+var formats = map[string][]string{
+	"greenlight/internal/legacy":     {"greenlight/internal/project", "greenlight/internal/rehearsal"},
+	"greenlight/internal/specwright": {"greenlight/internal/project", "greenlight/internal/cli/sw"},
+	"greenlight/internal/gsd":        {"greenlight/internal/project", "greenlight/internal/cli/gsd"},
+}
+
+func TestNothingNamesAFormat(t *testing.T) {
+	for _, p := range list(t) {
+		for _, imp := range p.Imports {
+			if may, ok := formats[imp]; ok && !slices.Contains(may, p.ImportPath) {
+				t.Errorf("%s imports the format %s: ask the tracker", p.ImportPath, imp)
+			}
+		}
+	}
+}
+
 type pkg struct {
 	ImportPath string
 	Imports    []string

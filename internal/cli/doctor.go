@@ -204,21 +204,21 @@ func (f finding) text() string {
 
 // An exam is what the checks look at: one look at the project, for all of them.
 type exam struct {
-	ctx   context.Context
-	app   *cmdutil.App
-	pr    *project.Project
-	p     *plan.Plan
-	now   time.Time
-	live  []*attempt.Record
-	bad   []*attempt.BadRecord
-	index map[string][]attempt.Entry
-	told  []tracker.Complaint // by the tracker
+	ctx        context.Context
+	app        *cmdutil.App
+	pr         *project.Project
+	p          *plan.Plan
+	now        time.Time
+	live       []*attempt.Record
+	bad        []*attempt.BadRecord
+	index      map[string][]attempt.Entry
+	complaints []tracker.Complaint // of the tracker
 
 	conflicts map[string]int // line of the first mark of a merge conflict, by path relative to the root
 }
 
 func newExam(ctx context.Context, app *cmdutil.App, pr *project.Project) (*exam, error) {
-	x := &exam{ctx: ctx, app: app, pr: pr, now: time.Now(), told: pr.Tracker.Check()}
+	x := &exam{ctx: ctx, app: app, pr: pr, now: time.Now(), complaints: pr.Tracker.Check()}
 	var errs [4]error
 	x.p, errs[0] = pr.Plan(x.now, pr.Options())
 	x.live, x.bad, errs[1] = pr.Runs.Live()

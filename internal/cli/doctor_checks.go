@@ -42,8 +42,8 @@ func checks() []check {
 		{"attempts", checkAttempts},
 		{"records", checkRecords},
 		{"leftovers", checkLeftovers},
-		{"state-md", func(x *exam) []finding { return x.beyondConflicts(x.complaints("state-md")) }},
-		{"project-state", func(x *exam) []finding { return x.beyondConflicts(x.complaints("project-state")) }},
+		{"state-md", func(x *exam) []finding { return x.beyondConflicts(x.complaintsOf("state-md")) }},
+		{"project-state", func(x *exam) []finding { return x.beyondConflicts(x.complaintsOf("project-state")) }},
 		{"config", checkConfig},
 		{"agent", checkAgent},
 		{"installed", checkInstalled},
@@ -60,12 +60,12 @@ const (
 	configPath  = ".greenlight/config.json"
 )
 
-func checkFormat(x *exam) []finding { return x.complaints("format") }
+func checkFormat(x *exam) []finding { return x.complaintsOf("format") }
 
-// complaints are what the tracker has to say that belongs to a check.
-func (x *exam) complaints(check string) []finding {
+// complaintsOf are the tracker's complaints that belong to a check.
+func (x *exam) complaintsOf(check string) []finding {
 	var all []finding
-	for _, c := range x.told {
+	for _, c := range x.complaints {
 		if c.Check == check {
 			all = append(all, complaint(c))
 		}
@@ -73,12 +73,12 @@ func (x *exam) complaints(check string) []finding {
 	return all
 }
 
-// beyondConflicts leaves out what is to be expected of a file with a merge conflict.
+// beyondConflicts leaves out files with a merge conflict, which checkConflicts reports.
 func (x *exam) beyondConflicts(all []finding) []finding {
 	return slices.DeleteFunc(all, func(f finding) bool { return f.Path != nil && x.conflicts[*f.Path] > 0 })
 }
 
-// complaint is what a tracker has to say, as a finding.
+// complaint makes a tracker's complaint a finding.
 func complaint(c tracker.Complaint) finding {
 	severity := map[tracker.Severity]string{tracker.Broken: isError, tracker.Wrong: isWarning, tracker.Note: isNote}[c.Severity]
 	f := found(severity, c.Path, c.Message, c.Help)
@@ -93,7 +93,7 @@ func complaint(c tracker.Complaint) finding {
 
 // checkSystems has each of the systems that the project uses look at its own files.
 func checkSystems(x *exam) []finding {
-	all := x.complaints("")
+	all := x.complaintsOf("")
 	for _, view := range x.pr.Views() {
 		if view == x.pr {
 			continue
@@ -178,7 +178,7 @@ func checkSlices(x *exam) []finding {
 
 // checkGraph looks at the dependencies as they came out of graph and files.
 func checkGraph(x *exam) []finding {
-	all := x.beyondConflicts(x.complaints("graph"))
+	all := x.beyondConflicts(x.complaintsOf("graph"))
 	for _, c := range x.p.Cycles {
 		all = append(all, found(isError, "", "dependency cycle: "+strings.Join(append(slices.Clone(c), c[0]), " → "),
 			x.depsHelp(c[len(c)-1])).of(c[0]))
@@ -346,7 +346,7 @@ func checkLeftovers(x *exam) []finding {
 			all = append(all, fixable(filepath.ToSlash(rel), words.Count(len(temps), "temporary file")+" of processes that died"))
 		}
 	}
-	all = append(all, x.complaints("leftovers")...)
+	all = append(all, x.complaintsOf("leftovers")...)
 	if env := deadEnvs(x.pr.Runs); len(env) > 0 {
 		all = append(all, fixable(".greenlight/runs/env", words.Count(len(env), "environment")+
 			" of attempts that are over, with whatever secrets are in them"))

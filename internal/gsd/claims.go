@@ -52,7 +52,7 @@ func (t *Tracker) setClaim(id string, c claim) error {
 	id = t.claimKey(id)
 	old, claims, err := t.loadClaims()
 	if err != nil {
-		return fmt.Errorf("%s can't be read: %w; it holds claims alone: remove it if it can't be mended", claimsRel, err)
+		return fmt.Errorf("%s can't be read: %w; it only holds claims: remove it if you can't repair it", claimsRel, err)
 	}
 	if claims[id] == c {
 		return nil

@@ -28,7 +28,7 @@ func (s *Store) edit(it plan.Item, f func(*slice.File) error) error {
 }
 
 // try reads, edits and writes a slice once. The two files are written one after the other: the token of a claim is there
-// before the status that it explains and goes after it, so that a kill between the two leaves no slice in work by nobody.
+// before the status that it explains and goes after it, so that a kill between the two never leaves a slice in progress without a session.
 func (s *Store) try(it plan.Item, f func(*slice.File) error) error {
 	b, err := s.readBoth()
 	if err != nil {

@@ -40,7 +40,7 @@ func (e *either) now() Keeper {
 	if format, err := slice.Detect(e.root); err == nil && format == slice.Legacy {
 		return e.legacy
 	}
-	return e.files // which says what is wrong where there is none
+	return e.files // its error says what is wrong if there is no state
 }
 
 func (e *either) Traits() tracker.Traits                                 { return e.now().Traits() }

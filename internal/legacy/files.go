@@ -62,7 +62,7 @@ func (s *Store) readBoth() (*both, error) {
 	}
 	b := &both{state: slice.ReadStateMD(state)}
 	if b.side, b.entries, err = s.readSide(); err != nil {
-		return nil, fmt.Errorf("%s can't be read: %w; it holds claims alone: remove it if it can't be mended", sideFile, err)
+		return nil, fmt.Errorf("%s can't be read: %w; it only holds claims: remove it if you can't repair it", sideFile, err)
 	}
 	return b, nil
 }

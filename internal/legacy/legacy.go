@@ -58,7 +58,7 @@ func (s *Store) Roadmap() (*roadmap.Roadmap, error) { return roadmap.Own(s.root)
 // Check implements tracker.Tracker.
 func (s *Store) Check() []tracker.Complaint {
 	all := []tracker.Complaint{{Check: "format", Severity: tracker.Note, Help: "gl migrate --dry-run, then gl migrate",
-		Warning: plan.Warning{Path: stateFile, Message: "the whole state is in this one file, which sessions can't share safely"}}}
+		Warning: plan.Warning{Path: stateFile, Message: "all state is in this one file, which sessions can't share safely"}}}
 	if c, err := s.Load(); err == nil {
 		all = append(all, s.Complaints(c)...)
 	}

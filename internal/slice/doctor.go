@@ -24,21 +24,21 @@ func (s *Store) Check() []tracker.Complaint {
 	return append(s.Complaints(c), s.checkView()...)
 }
 
-// Complaints are what is wrong beside the slices themselves: with the graph, with project-state.json, and what a
-// migration that was killed has left.
+// Complaints are what is wrong apart from the slices: with GRAPH.json, with project-state.json, and what a killed
+// migration has left.
 func (d *Dir) Complaints(c *tracker.Contents) []tracker.Complaint {
 	all := d.checkProject(c)
 	if c.Unsure != "" {
 		all = append(all, tracker.Complaint{
 			Check: "graph", Severity: tracker.Broken,
-			Warning: plan.Warning{Path: stateRel("GRAPH.json"), Message: c.Unsure + "; nothing is launched where slices name no deps themselves"},
+			Warning: plan.Warning{Path: stateRel("GRAPH.json"), Message: c.Unsure + "; slices that don't name their own deps aren't launched"},
 			Help:    "edit " + stateRel("GRAPH.json"),
 		})
 	}
 	for _, path := range d.Unfinished() {
 		all = append(all, tracker.Complaint{
 			Check: "leftovers", Fixable: true,
-			Warning: plan.Warning{Path: path, Message: "a migration was interrupted, or runs just now"},
+			Warning: plan.Warning{Path: path, Message: "a migration was interrupted, or is running"},
 		})
 	}
 	return all
@@ -57,7 +57,7 @@ func (d *Dir) Unfinished() []string {
 	return left
 }
 
-// checkView says how STATE.md stands.
+// checkView checks that STATE.md is up to date.
 func (s *Store) checkView() []tracker.Complaint {
 	bad := tracker.Complaint{Check: "state-md", Warning: plan.Warning{Path: stateRel("STATE.md")}, Fixable: true}
 	stale, byHand, err := s.viewState()
@@ -65,17 +65,17 @@ func (s *Store) checkView() []tracker.Complaint {
 	case err != nil:
 		bad.Message, bad.Help, bad.Fixable = err.Error(), "gl state render", false
 	case byHand:
-		bad.Message = "is written by hand: the next write saves it as a backup and writes its own"
+		bad.Message = "was written by hand: the next change saves it as a backup and replaces it"
 	case stale:
-		bad.Message = "isn't what the slice files say"
+		bad.Message = "is out of date"
 	default:
 		return nil
 	}
 	return []tracker.Complaint{bad}
 }
 
-// viewState says how STATE.md stands: stale where the next write would change it, byHand where it isn't generated and
-// that write would save it as a backup first.
+// viewState compares STATE.md with what Refresh would write: stale if that is something else, byHand if the file isn't
+// generated, so that Refresh would save it as a backup first.
 func (s *Store) viewState() (stale, byHand bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ func (s *Store) viewState() (stale, byHand bool, err error) {
 	return !old.there || old.text != text, old.there && !generated(old.text) && !blank(old.text), nil
 }
 
-// checkProject looks at project-state.json, at its types, too: what has another one is read as if it weren't there.
+// checkProject checks project-state.json and the types in it: a value of the wrong type is ignored by everything else.
 func (d *Dir) checkProject(c *tracker.Contents) []tracker.Complaint {
 	path := stateRel(projectFile)
 	complain := func(severity tracker.Severity, message, help string) tracker.Complaint {
@@ -106,11 +106,11 @@ func (d *Dir) checkProject(c *tracker.Contents) []tracker.Complaint {
 		note := complain(tracker.Note, "", "")
 		switch note.Item = id; {
 		case i < 0:
-			note.Message, note.Help = id+" is marked as paused, and is no slice", "edit "+path
+			note.Message, note.Help = id+" is marked as paused, but no such slice exists", "edit "+path
 		case c.Items[i].Corrupt == "" && plan.Classify(c.Items[i].Status) == plan.Done:
-			note.Message, note.Help = id+" is marked as paused, and is done", "gl resume "+id
+			note.Message, note.Help = id+" is marked as paused, but is complete", "gl resume "+id
 		case mark.ResumeFile != "" && !d.there(mark.ResumeFile):
-			note.Path, note.Message, note.Help = mark.ResumeFile, "the hand-off of "+id+" is gone", "gl pause "+id+" writes it anew"
+			note.Path, note.Message, note.Help = mark.ResumeFile, "the hand-off file of "+id+" is missing", "gl pause "+id+" writes a new one"
 		default:
 			continue
 		}
@@ -169,13 +169,12 @@ func (s *Store) Repair(ctx context.Context) ([]string, error) {
 	}
 	what := "regenerated " + stateRel("STATE.md")
 	if byHand {
-		what += ", having saved the one written by hand as a backup"
+		what += " and saved the handwritten one as a backup"
 	}
 	return append(did, what), nil
 }
 
-// ClearUp has whoever takes the lock, which lock does, clear away or complete an interrupted migration, and says what it
-// was.
+// ClearUp completes or removes an interrupted migration, which taking the lock does, and says what it was.
 func (d *Dir) ClearUp(lock func() error) (did []string, err error) {
 	left := d.Unfinished()
 	if len(left) == 0 {
@@ -188,7 +187,7 @@ func (d *Dir) ClearUp(lock func() error) (did []string, err error) {
 	after := d.Unfinished()
 	for _, path := range left {
 		if !slices.Contains(after, path) {
-			did = append(did, fmt.Sprintf("completed or cleared away the interrupted migration of %s", path))
+			did = append(did, fmt.Sprintf("completed or removed the interrupted migration in %s", path))
 		}
 	}
 	return did, err

@@ -83,7 +83,7 @@ func (s *Store) here() error {
 }
 
 // Read parses the file of one slice afresh. The error is tracker.ErrNotFound where there is none, and a *CorruptError
-// where it is no slice file.
+// where it can't be read as one.
 func (s *Store) Read(id string) (*File, error) {
 	if err := ValidID(id); err != nil {
 		return nil, err
@@ -322,7 +322,7 @@ func (t *tx) try(v *view, id string, create bool, f func(*File) error) error {
 	}
 	data := file.Bytes()
 	if _, err := ParseFile(data); err != nil {
-		return fmt.Errorf("edit %s: the result would be no slice file: %w", sliceRel(id+".md"), err)
+		return fmt.Errorf("edit %s: the result wouldn't be a slice file: %w", sliceRel(id+".md"), err)
 	}
 	if err := durable.Replace(t.s.slicePath(id), old, data); err != nil {
 		return fmt.Errorf("write %s: %w", sliceRel(id+".md"), bareError(err))

@@ -130,7 +130,7 @@ type Complaint struct {
 type Severity int
 
 const (
-	Wrong  Severity = iota // in nobody's way
+	Wrong  Severity = iota // work continues in spite of it
 	Broken                 // something doesn't work
 	Note                   // worth knowing
 )

@@ -121,7 +121,7 @@ func claimAgain(s *subject) {
 	s.sameTree("a second claim", before)
 }
 
-// claimOver: who may claim is the caller's decision.
+// claimOver: whether to claim is the caller's decision.
 func claimOver(s *subject) {
 	s.claim("other")
 	if s.claim(token); s.item().Session != token {
@@ -202,7 +202,7 @@ func effects() []tracker.Effect {
 	return []tracker.Effect{tracker.Release, tracker.Fail, tracker.Restore}
 }
 
-// settleAfterTakeOver: the item is another's between the settler's look and its change.
+// settleAfterTakeOver: the session changes between the settler's look and its change.
 func (s *subject) settleAfterTakeOver(session string) {
 	for _, e := range effects() {
 		was := s.claim(token)
@@ -373,10 +373,10 @@ func editDuringEvery(s *subject) {
 	}
 }
 
-// corrupt: nothing crashes, the damage is told, and no damaged file is written.
+// corrupt: nothing crashes, the damage is reported, and no damaged file is written.
 func corrupt(s *subject) {
 	if len(s.f.Corrupt) == 0 {
-		s.Fatal("the format says of no way to break its files")
+		s.Fatal("the format has no way to break its files")
 	}
 	for name, damage := range s.f.Corrupt {
 		for _, claimed := range []bool{false, true} {
@@ -414,19 +414,19 @@ func (s *subject) again() *subject {
 	return &n
 }
 
-// corruptIs checks that the damage is told.
+// corruptIs checks that the damage is reported.
 func (s *subject) corruptIs(name string, tr tracker.Tracker) {
 	c, err := tr.Load()
 	if err != nil {
 		s.Errorf("%s: %v", name, err)
 		return
 	}
-	told := len(c.Warnings) > 0
+	reported := len(c.Warnings) > 0
 	for _, it := range c.Items {
-		told = told || it.Corrupt != ""
+		reported = reported || it.Corrupt != ""
 	}
-	if !told {
-		s.Errorf("%s: nobody is told: %+v", name, c)
+	if !reported {
+		s.Errorf("%s: the damage is not reported: %+v", name, c)
 	}
 	tr.Check()
 	tr.Line(false)
@@ -468,7 +468,7 @@ func otherBytes(s *subject) {
 	}
 }
 
-// watch: every change shows as a file event, also that of somebody who doesn't take the lock.
+// watch: every change shows as a file event, including those made without the lock.
 func watch(s *subject) {
 	runs := filepath.Join(s.root, ".greenlight", "runs")
 	s.check(os.MkdirAll(runs, 0o755))
@@ -544,7 +544,7 @@ func lineAndRoadmap(s *subject) {
 	s.sameTree("reading", before)
 }
 
-// oneAtATime: the lock is one, for all that have the project open.
+// oneAtATime: there is one lock for everybody who has the project open.
 func oneAtATime(s *subject) {
 	const writers, turns = 8, 20
 	var all sync.WaitGroup
@@ -619,7 +619,7 @@ func oneClaimWins(s *subject) {
 	}
 }
 
-// lockEnds: an error of the caller comes back, and who can't wait for the lock doesn't.
+// lockEnds: Do returns the caller's error and releases the lock, and a canceled caller stops waiting for it.
 func lockEnds(s *subject) {
 	mine := errors.New("mine")
 	s.check(s.tr.Do(s.Context(), func(tracker.Tx) error {

@@ -13,7 +13,7 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// A Format is how the suite deals with one format.
+// A Format tells the suite how to work with one format.
 type Format struct {
 	// Open opens the tracker of the project at root, with that clock.
 	Open func(root string, now func() time.Time) tracker.Tracker
@@ -22,18 +22,18 @@ type Format struct {
 	// white space.
 	Make func(t testing.TB, root string) (ids []string)
 
-	// Edit is somebody who doesn't take the lock: it puts the mark, a word, into a file of the state, if the tracker writes
-	// any into the one that it writes.
+	// Edit is an editor that doesn't take the lock: it puts the mark, a word, into a state file. If the tracker writes state
+	// files, it must be the one that a claim writes.
 	Edit func(t testing.TB, root, mark string)
-	// TakeOver is somebody who doesn't take the lock: it makes the session, "" for none, the first item's.
+	// TakeOver is an agent that doesn't take the lock: it gives the first item that session, "" for none.
 	TakeOver func(t testing.TB, root, session string)
 	// Corrupt breaks the files so that the first item can't be claimed, each in one way.
 	Corrupt map[string]func(t testing.TB, root string)
 
-	// Writes are the lines that a claim and its end change, by the pattern of the file's path. The tracker keeps every byte
-	// of all others.
+	// Writes are the lines that a claim and its end may change: a regular expression by file path, which may be a
+	// path.Match pattern. Every other byte must be kept.
 	Writes map[string]string
-	// Lacks are what the format has no word for, with the reason.
+	// Lacks are what the format has no word for, each with the reason.
 	Lacks map[Lack]string
 }
 
