@@ -13,8 +13,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"greenlight/internal/attemptlog"
 	"greenlight/internal/git"
 	"greenlight/internal/jsondoc"
+	"greenlight/internal/ops"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
@@ -38,7 +40,7 @@ type debugSlice struct {
 	Files     []string          `json:"files"`   // those that its file names
 	Contracts []debugContract   `json:"contracts"`
 
-	order []keyValue
+	order []ops.Field
 	lines []string // the attempts in words
 }
 
@@ -66,19 +68,19 @@ const debugLines = 20
 
 func (x *debugging) slice(id string) (*debugSlice, error) {
 	st := x.p.State(id)
-	recs, err := lastAttempts(x.pr.Runs, []string{id})
+	recs, err := x.pr.Runs.Last(id)
 	if err != nil {
 		return nil, err
 	}
 	s := &debugSlice{ID: id, Name: st.Name, File: jsondoc.OrNull(st.File), Class: st.Class, Corrupt: jsondoc.OrNull(st.Corrupt),
 		Fields: map[string]string{}, Why: newWhySlice(x.pr, x.p, id, recs[id], x.now), Files: []string{}, Contracts: []debugContract{}}
 	if st.Corrupt == "" {
-		if s.order, err = fieldsOf(x.pr, st); err != nil {
+		if s.order, err = ops.Fields(x.pr, st); err != nil {
 			return nil, err
 		}
 	}
 	for _, f := range s.order {
-		s.Fields[f.key] = f.value
+		s.Fields[f.Key] = f.Value
 	}
 	if st.Session != "" || st.Class == plan.Active {
 		s.Claim = x.claim(st)
@@ -89,7 +91,7 @@ func (x *debugging) slice(id string) (*debugSlice, error) {
 	if len(recs[id]) > 0 {
 		last := recs[id][0]
 		s.Log = &debugLog{Attempt: last.N, File: relative(x.pr.Root, x.pr.Runs.LogPath(id, last.N)),
-			Lines: jsondoc.OrEmpty(logEnd(x.pr, last, debugLines))}
+			Lines: jsondoc.OrEmpty(attemptlog.End(x.pr.Runs.LogPath(id, last.N), last.Stream, debugLines))}
 	}
 	return s, x.body(s)
 }
@@ -251,8 +253,8 @@ func (x *debugging) tellSlice(s *debugSlice) {
 		x.line("%s", *s.File)
 	}
 	for _, f := range s.order {
-		if f.value != "" && f.key != "id" {
-			x.line("%s: %s", f.key, f.value)
+		if f.Value != "" && f.Key != "id" {
+			x.line("%s: %s", f.Key, f.Value)
 		}
 	}
 	x.section("Why")
@@ -286,7 +288,7 @@ func (x *debugging) tellClaim(s *debugSlice) {
 		x.line("none")
 		return
 	}
-	x.line("%s", claimText(x.p.State(s.ID), x.now))
+	x.line("%s", x.p.State(s.ID).ClaimText(x.now))
 	if s.Claim.Holder != nil {
 		x.line("made in Claude Code's session %s", *s.Claim.Holder)
 	}

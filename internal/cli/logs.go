@@ -17,6 +17,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/attemptlog"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
@@ -92,8 +93,8 @@ func runLogs(ctx context.Context, app *cmdutil.App, id string, o logsOptions) er
 	}
 	out := bufio.NewWriter(app.IO)
 	l := &logView{pr: pr, rec: rec, raw: o.raw, out: out, dec: agent.NewDecoder(rec.Stream),
-		tail: tail{path: pr.Runs.LogPath(rec.Slice, rec.N)}}
-	defer l.tail.close()
+		tail: attemptlog.NewTail(pr.Runs.LogPath(rec.Slice, rec.N))}
+	defer l.tail.Close()
 	defer out.Flush()
 	l.head()
 	if o.follow {
@@ -128,7 +129,7 @@ func findAttempt(app *cmdutil.App, pr *project.Project, id string, n int) (*atte
 	if n == 0 {
 		n = last
 	}
-	rec, err := getAttempt(pr.Runs, id, n)
+	rec, err := pr.Runs.Get(id, n)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no attempt %d: the last one is %d", id, n, last)
 	}
@@ -158,16 +159,6 @@ func taskIDs(all map[string][]attempt.Entry) []string {
 	return ids
 }
 
-// getAttempt reads a record. One that is settled between the look among the settled and the look among the open ones
-// shows in neither, so a missing one is looked for twice.
-func getAttempt(s *attempt.Store, id string, n int) (*attempt.Record, error) {
-	rec, err := s.Get(id, n)
-	if errors.Is(err, fs.ErrNotExist) {
-		rec, err = s.Get(id, n)
-	}
-	return rec, err
-}
-
 // A logView shows the log of one attempt.
 type logView struct {
 	pr   *project.Project
@@ -175,7 +166,7 @@ type logView struct {
 	raw  bool
 	out  *bufio.Writer
 	dec  *agent.Decoder
-	tail tail
+	tail *attemptlog.Tail
 }
 
 // head is the line before the log.
@@ -234,7 +225,7 @@ func (l *logView) follow(ctx context.Context, app *cmdutil.App) error {
 
 // over says whether the log will not grow any more; word is what to say where the attempt isn't settled.
 func (l *logView) over() (over bool, word string) {
-	rec, err := getAttempt(l.pr.Runs, l.rec.Slice, l.rec.N)
+	rec, err := l.pr.Runs.Get(l.rec.Slice, l.rec.N)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && l.rec.Phase == plan.Claimed:
 		return true, fmt.Sprintf("attempt %d of %s was canceled before its agent started", l.rec.N, l.rec.Slice)
@@ -243,7 +234,7 @@ func (l *logView) over() (over bool, word string) {
 	}
 	l.rec = rec
 	if rec.Phase != plan.Settled && rec.State() == proc.Dead {
-		if again, err := getAttempt(l.pr.Runs, rec.Slice, rec.N); err == nil && again.Phase == plan.Settled {
+		if again, err := l.pr.Runs.Get(rec.Slice, rec.N); err == nil && again.Phase == plan.Settled {
 			l.rec = again
 			return true, ""
 		}
@@ -259,25 +250,13 @@ func (l *logView) over() (over bool, word string) {
 // more shows what was written since the last time; a cut last line only when nothing follows it.
 func (l *logView) more(over bool) error {
 	if l.raw {
-		return l.tail.copy(l.out)
+		return l.tail.Copy(l.out)
 	}
-	return l.tail.lines(over, func(line []byte) {
-		if note, ok := attempt.ParseNote(line); ok {
-			l.note(note)
-			return
-		}
-		for _, ev := range l.dec.Line(line) {
-			l.line(eventText(ev))
+	return l.tail.Lines(over, func(line []byte) {
+		for _, text := range attemptlog.Text(l.dec, line) {
+			l.line(text)
 		}
 	})
-}
-
-func (l *logView) note(n attempt.Note) {
-	text := sanitize.Text(n.Text)
-	if n.From == "note" {
-		text = "gl: " + text
-	}
-	l.line(eventText(agent.Event{Kind: agent.KindPlain, Text: text}))
 }
 
 func (l *logView) line(text string) {

@@ -7,6 +7,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/attemptlog"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -15,11 +16,11 @@ import (
 
 // A logsDoc is what gl logs --json prints: the attempt, and its log so far.
 type logsDoc struct {
-	SchemaVersion int        `json:"schema_version"`
-	Slice         string     `json:"slice"` // or the id of a task
-	Attempt       whyAttempt `json:"attempt"`
-	File          string     `json:"file"`   // the log, relative to the root; it may be gone
-	Events        []logEvent `json:"events"` // so far, if the attempt is running
+	SchemaVersion int          `json:"schema_version"`
+	Slice         string       `json:"slice"` // or the id of a task
+	Attempt       attempt.Info `json:"attempt"`
+	File          string       `json:"file"`   // the log, relative to the root; it may be gone
+	Events        []logEvent   `json:"events"` // so far, if the attempt is running
 }
 
 type logEvent struct {
@@ -29,11 +30,11 @@ type logEvent struct {
 
 func logsJSON(app *cmdutil.App, pr *project.Project, rec *attempt.Record) error {
 	path := pr.Runs.LogPath(rec.Slice, rec.N)
-	doc := logsDoc{1, rec.Slice, newWhyAttempt(rec), relative(pr.Root, path), []logEvent{}}
+	doc := logsDoc{1, rec.Slice, rec.Info(), relative(pr.Root, path), []logEvent{}}
 	dec := agent.NewDecoder(rec.Stream)
-	t := tail{path: path}
-	defer t.close()
-	err := t.lines(rec.Phase == plan.Settled, func(line []byte) {
+	t := attemptlog.NewTail(path)
+	defer t.Close()
+	err := t.Lines(rec.Phase == plan.Settled, func(line []byte) {
 		if note, ok := attempt.ParseNote(line); ok {
 			doc.Events = append(doc.Events, logEvent{agent.KindPlain, sanitize.Text(note.Text)})
 			return
