@@ -144,11 +144,14 @@ func (r *Record) State() proc.State {
 	return r.Wrapper.State()
 }
 
+// Dead says whether it is proven that no process moves the attempt on.
+func (r *Record) Dead() bool { return r.State() == proc.Dead }
+
 // Recover settles an attempt whose launcher or wrapper is proven dead, after ending what is left of its agent. It
 // returns the settled record; nil for a claim that was given back, and for an attempt that isn't dead. It may take
 // seconds, and holds the lock only for its writes.
 func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
-	if r.Phase == plan.Settled || r.State() != proc.Dead {
+	if r.Phase == plan.Settled || !r.Dead() {
 		return nil, nil
 	}
 	if r.Phase == plan.Claimed {

@@ -10,7 +10,6 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
-	"greenlight/internal/proc"
 	"greenlight/internal/term"
 )
 
@@ -50,7 +49,7 @@ func runDebugTask(ctx context.Context, app *cmdutil.App, id string, n int, asJSO
 	app.IO.Printf("%s\n", app.IO.Paint(term.Bold, id))
 	x.section("Attempts")
 	for _, r := range recs {
-		st := &plan.State{Attempt: &plan.Attempt{N: r.N, Dead: r.State() == proc.Dead}}
+		st := &plan.State{Attempt: &plan.Attempt{N: r.N, Dead: r.Dead()}}
 		x.line("%s: %s", r.Prompt, attemptText(st, r, x.now))
 		if r.HasSummary(x.pr.Root) {
 			x.line("  summary: %s", r.Summary)

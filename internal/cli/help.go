@@ -11,7 +11,6 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/project"
-	"greenlight/internal/slice"
 	"greenlight/internal/term"
 )
 
@@ -231,7 +230,7 @@ func shape(c *cobra.Command) string { return strings.TrimSuffix(c.UseLine(), " [
 func projectLine(app *cmdutil.App) string {
 	p, err := compactPlan(app, "")
 	switch {
-	case errors.Is(err, project.ErrNoProject), errors.Is(err, slice.ErrNoState), errors.Is(err, cmdutil.ErrGone):
+	case errors.Is(err, project.ErrNoProject), errors.Is(err, project.ErrNoState), errors.Is(err, cmdutil.ErrGone):
 		return ""
 	case err != nil:
 		return "This project: ? slices | ? running"

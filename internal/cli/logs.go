@@ -20,7 +20,6 @@ import (
 	"greenlight/internal/attemptlog"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
-	"greenlight/internal/proc"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 )
@@ -233,7 +232,7 @@ func (l *logView) over() (over bool, word string) {
 		rec = l.rec
 	}
 	l.rec = rec
-	if rec.Phase != plan.Settled && rec.State() == proc.Dead {
+	if rec.Phase != plan.Settled && rec.Dead() {
 		if again, err := l.pr.Runs.Get(rec.Slice, rec.N); err == nil && again.Phase == plan.Settled {
 			l.rec = again
 			return true, ""

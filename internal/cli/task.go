@@ -22,7 +22,6 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
-	"greenlight/internal/slice"
 )
 
 // taskOptions are the flags of the commands that run an agent on something that is no slice.
@@ -304,7 +303,7 @@ func pairs(app *cmdutil.App, lines []keyValue) {
 
 // stateless is the error of a command that needs state, with the tasks that run where there is none.
 func stateless(app *cmdutil.App, err error) error {
-	if !errors.Is(err, slice.ErrNoState) {
+	if !errors.Is(err, project.ErrNoState) {
 		return err
 	}
 	pr, openErr := app.AnyProject()

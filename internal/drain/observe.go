@@ -43,7 +43,7 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 	}
 	if !d.Project.Has(rec) {
 		d.elsewhere = append(d.elsewhere, rec)
-		if d.leads && rec.State() == proc.Dead { // maybe nobody else is there to settle it
+		if d.leads && rec.Dead() { // maybe nobody else is there to settle it
 			d.recover(ctx, rec, r)
 		}
 		return
@@ -62,7 +62,7 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 		if time.Since(rec.ClaimedAt) > startLimit {
 			d.failedStart(ctx, rec, r, "its wrapper hasn't started")
 		}
-	case rec.State() == proc.Dead:
+	case rec.Dead():
 		d.recover(ctx, rec, r)
 	}
 }
@@ -112,7 +112,7 @@ func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 		if !d.wrappers[was.Token] {
 			delete(d.open, was.Name())
 		}
-	case was.State() == proc.Dead:
+	case was.Dead():
 		d.recover(ctx, was, r)
 	}
 }

@@ -73,7 +73,7 @@ func (d *drain) nextLook() time.Duration {
 // someoneDied looks at the processes only. A wrapper that ends in its own time tells through the files; one that was
 // killed tells nobody.
 func (d *drain) someoneDied() bool {
-	died := func(rec *attempt.Record) bool { return d.recoveryOf(rec).mayTry() && rec.State() == proc.Dead }
+	died := func(rec *attempt.Record) bool { return d.recoveryOf(rec).mayTry() && rec.Dead() }
 	for _, rec := range d.open {
 		if died(rec) {
 			return true

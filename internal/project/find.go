@@ -6,10 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"greenlight/internal/slice"
 )
 
 // ErrNoProject: no directory from here up holds any state.
 var ErrNoProject = errors.New("no Greenlight project here: run gl init")
+
+// ErrNoState: the directory is a project, but none of its systems has any state yet.
+var ErrNoState = slice.ErrNoState
 
 // Find returns the absolute root of the project that dir belongs to: the nearest directory upwards that holds the state
 // of a system gl knows (.greenlight, or a sibling's), not beyond the git root or home. Inside a linked git worktree it is the main checkout, for state must

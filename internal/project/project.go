@@ -11,7 +11,6 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/legacy"
 	"greenlight/internal/plan"
-	"greenlight/internal/proc"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
@@ -169,7 +168,7 @@ func settled(r *attempt.Record) *plan.Attempt {
 
 func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	a := common(r)
-	a.Dead = r.State() == proc.Dead
+	a.Dead = r.Dead()
 	if info, err := os.Stat(p.Runs.LogPath(r.Slice, r.N)); err == nil && info.Size() > 0 {
 		a.Heard = info.ModTime()
 	}

@@ -15,7 +15,6 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
-	"greenlight/internal/proc"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/specwright"
@@ -98,7 +97,7 @@ func (s *caller) caller(root string) specwright.Caller {
 func attemptOf(root string, is func(*attempt.Record) bool) *attempt.Record {
 	live, _, _ := attempt.OpenStore(statedir.Path(root, "runs")).Live() // one that can't be read is nobody's
 	for _, r := range live {
-		if is(r) && r.State() != proc.Dead {
+		if is(r) && !r.Dead() {
 			return r
 		}
 	}
