@@ -66,7 +66,7 @@ const debugLines = 20
 
 func (x *debugging) slice(id string) (*debugSlice, error) {
 	st := x.p.State(id)
-	recs, err := lastAttempts(x.pr.Runs, []string{id})
+	recs, err := x.pr.Runs.Last(id)
 	if err != nil {
 		return nil, err
 	}
@@ -286,7 +286,7 @@ func (x *debugging) tellClaim(s *debugSlice) {
 		x.line("none")
 		return
 	}
-	x.line("%s", claimText(x.p.State(s.ID), x.now))
+	x.line("%s", x.p.State(s.ID).ClaimText(x.now))
 	if s.Claim.Holder != nil {
 		x.line("made in Claude Code's session %s", *s.Claim.Holder)
 	}

@@ -21,7 +21,7 @@ type debugTask struct {
 }
 
 type debugTaskAttempt struct {
-	whyAttempt
+	attempt.Info
 	Prompt  string  `json:"prompt"`
 	Summary *string `json:"summary"` // where its summary belongs, relative to the root
 	Process *string `json:"process"` // state of the attempt's gl process; null once it is settled
@@ -73,7 +73,7 @@ func (x *debugging) taskRecords(id string, n int) ([]*attempt.Record, error) {
 		rec, err := findAttempt(x.app, x.pr, id, n)
 		return []*attempt.Record{rec}, err
 	}
-	all, err := lastAttempts(x.pr.Runs, []string{id})
+	all, err := x.pr.Runs.Last(id)
 	if err == nil && len(all[id]) == 0 {
 		err = fmt.Errorf("no attempt here is called %s", id)
 	}
@@ -83,7 +83,7 @@ func (x *debugging) taskRecords(id string, n int) ([]*attempt.Record, error) {
 func (x *debugging) task(id string, recs []*attempt.Record) *debugTask {
 	t := &debugTask{ID: id, Attempts: []debugTaskAttempt{}}
 	for _, r := range recs {
-		a := debugTaskAttempt{whyAttempt: newWhyAttempt(r), Prompt: r.Prompt, Summary: jsondoc.OrNull(r.Summary)}
+		a := debugTaskAttempt{Info: r.Info(), Prompt: r.Prompt, Summary: jsondoc.OrNull(r.Summary)}
 		if r.Phase != plan.Settled {
 			a.Process = jsondoc.OrNull(r.State().String())
 		}

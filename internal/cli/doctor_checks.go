@@ -260,7 +260,7 @@ func checkClaims(x *exam) []finding {
 		if st.Stale {
 			severity, help = isWarning, "gl state claim "+st.ID+" takes it over, gl state release "+st.ID+" clears it"
 		}
-		all = append(all, found(severity, st.File, claimText(st, x.now)+", without an attempt of gl's", help).of(st.ID))
+		all = append(all, found(severity, st.File, st.ClaimText(x.now)+", without an attempt of gl's", help).of(st.ID))
 	}
 	return all
 }

@@ -96,7 +96,7 @@ func fixLeftovers(ctx context.Context, pr *project.Project) ([]string, error) {
 	var did []string
 	var errs []error
 	for _, r := range live {
-		final, err := getAttempt(pr.Runs, r.Slice, r.N)
+		final, err := pr.Runs.Get(r.Slice, r.N)
 		if err != nil || final.Phase != plan.Settled || r.State() != proc.Dead {
 			continue
 		}

@@ -136,7 +136,7 @@ func (h *handoff) lastAttempt() string {
 		return "None."
 	}
 	last := entries[len(entries)-1]
-	rec, err := getAttempt(h.pr.Runs, last.Slice, last.N)
+	rec, err := h.pr.Runs.Get(last.Slice, last.N)
 	if err != nil {
 		return fmt.Sprintf("Attempt %d: its record can't be read.", last.N)
 	}

@@ -128,7 +128,7 @@ func findAttempt(app *cmdutil.App, pr *project.Project, id string, n int) (*atte
 	if n == 0 {
 		n = last
 	}
-	rec, err := getAttempt(pr.Runs, id, n)
+	rec, err := pr.Runs.Get(id, n)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s has no attempt %d: the last one is %d", id, n, last)
 	}
@@ -156,16 +156,6 @@ func taskIDs(all map[string][]attempt.Entry) []string {
 	}
 	slices.Sort(ids)
 	return ids
-}
-
-// getAttempt reads a record. One that is settled between the look among the settled and the look among the open ones
-// shows in neither, so a missing one is looked for twice.
-func getAttempt(s *attempt.Store, id string, n int) (*attempt.Record, error) {
-	rec, err := s.Get(id, n)
-	if errors.Is(err, fs.ErrNotExist) {
-		rec, err = s.Get(id, n)
-	}
-	return rec, err
 }
 
 // A logView shows the log of one attempt.
@@ -234,7 +224,7 @@ func (l *logView) follow(ctx context.Context, app *cmdutil.App) error {
 
 // over says whether the log will not grow any more; word is what to say where the attempt isn't settled.
 func (l *logView) over() (over bool, word string) {
-	rec, err := getAttempt(l.pr.Runs, l.rec.Slice, l.rec.N)
+	rec, err := l.pr.Runs.Get(l.rec.Slice, l.rec.N)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && l.rec.Phase == plan.Claimed:
 		return true, fmt.Sprintf("attempt %d of %s was canceled before its agent started", l.rec.N, l.rec.Slice)
@@ -243,7 +233,7 @@ func (l *logView) over() (over bool, word string) {
 	}
 	l.rec = rec
 	if rec.Phase != plan.Settled && rec.State() == proc.Dead {
-		if again, err := getAttempt(l.pr.Runs, rec.Slice, rec.N); err == nil && again.Phase == plan.Settled {
+		if again, err := l.pr.Runs.Get(rec.Slice, rec.N); err == nil && again.Phase == plan.Settled {
 			l.rec = again
 			return true, ""
 		}

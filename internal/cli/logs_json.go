@@ -15,11 +15,11 @@ import (
 
 // A logsDoc is what gl logs --json prints: the attempt, and its log so far.
 type logsDoc struct {
-	SchemaVersion int        `json:"schema_version"`
-	Slice         string     `json:"slice"` // or the id of a task
-	Attempt       whyAttempt `json:"attempt"`
-	File          string     `json:"file"`   // the log, relative to the root; it may be gone
-	Events        []logEvent `json:"events"` // so far, if the attempt is running
+	SchemaVersion int          `json:"schema_version"`
+	Slice         string       `json:"slice"` // or the id of a task
+	Attempt       attempt.Info `json:"attempt"`
+	File          string       `json:"file"`   // the log, relative to the root; it may be gone
+	Events        []logEvent   `json:"events"` // so far, if the attempt is running
 }
 
 type logEvent struct {
@@ -29,7 +29,7 @@ type logEvent struct {
 
 func logsJSON(app *cmdutil.App, pr *project.Project, rec *attempt.Record) error {
 	path := pr.Runs.LogPath(rec.Slice, rec.N)
-	doc := logsDoc{1, rec.Slice, newWhyAttempt(rec), relative(pr.Root, path), []logEvent{}}
+	doc := logsDoc{1, rec.Slice, rec.Info(), relative(pr.Root, path), []logEvent{}}
 	dec := agent.NewDecoder(rec.Stream)
 	t := tail{path: path}
 	defer t.close()

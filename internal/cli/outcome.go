@@ -55,10 +55,10 @@ func withCost(text string, r *attempt.Record) string {
 // spent is what an attempt took, as far as that is known: "after 12s", "3 turns", "$0.42".
 func spent(r *attempt.Record) []string {
 	var parts []string
-	if d := duration(r); d != nil {
+	if d := r.Duration(); d != nil {
 		parts = append(parts, "after "+plan.Age(*d))
 	}
-	if turns := turnsOf(r); turns != nil {
+	if turns := r.Turns(); turns != nil {
 		parts = append(parts, words.Count(*turns, "turn"))
 	}
 	if cost := r.Cost(); cost != nil {
@@ -79,20 +79,4 @@ func attemptState(st *plan.State, r *attempt.Record, now time.Time) string {
 		return "ended, being settled"
 	}
 	return "running for " + plan.Age(now.Sub(*r.StartedAt))
-}
-
-// duration is how long the agent was at work, nil where that isn't known (yet).
-func duration(r *attempt.Record) *time.Duration {
-	if r.StartedAt == nil || r.EndedAt == nil {
-		return nil
-	}
-	d := r.EndedAt.Sub(*r.StartedAt)
-	return &d
-}
-
-func turnsOf(r *attempt.Record) *int {
-	if r.Evidence == nil || r.Evidence.Result == nil {
-		return nil
-	}
-	return &r.Evidence.Result.Turns
 }

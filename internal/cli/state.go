@@ -290,7 +290,7 @@ func foreignWarning(app *cmdutil.App, pr *project.Project, st *plan.State) strin
 	if !attempt.NewClaimant(app.Getenv, st.ID).OtherHolds(pr.Runs, st) {
 		return ""
 	}
-	return "warning: " + claimText(st, time.Now()) + ": changed all the same"
+	return "warning: " + st.ClaimText(time.Now()) + ": changed all the same"
 }
 
 func newStateRender(app *cmdutil.App) *cobra.Command {

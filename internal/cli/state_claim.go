@@ -53,7 +53,7 @@ func runClaim(ctx context.Context, app *cmdutil.App, id string, force bool) erro
 	}
 	c := &claiming{app: app, pr: pr, force: force}
 	token, err := c.try(ctx, id)
-	if err != nil && c.over != nil && app.Confirm(claimText(c.over, time.Now())+". Take it over?") {
+	if err != nil && c.over != nil && app.Confirm(c.over.ClaimText(time.Now())+". Take it over?") {
 		agreed := c.over.Session
 		c.agreed = &agreed
 		token, err = c.try(ctx, id)
@@ -119,7 +119,7 @@ func (c *claiming) admit(st *plan.State, who attempt.Claimant, now time.Time) (t
 	case status != plan.Done && who.Token != "" && who.Holds(c.pr.Runs, st):
 		return who.Token, nil
 	case status != plan.Done && who.Token != "":
-		return "", cmdutil.Taken("%s isn't this session's any more: %s", st.ID, claimText(st, now))
+		return "", cmdutil.Taken("%s isn't this session's any more: %s", st.ID, st.ClaimText(now))
 	case st.Attempt.Open():
 		return "", cmdutil.Taken("%s is being worked on by attempt %d (%s): run gl stop %s", st.ID, st.Attempt.N, st.Attempt.Agent, st.ID)
 	case status == plan.Active && who.Holds(c.pr.Runs, st):
@@ -139,13 +139,13 @@ func (c *claiming) takeOver(st *plan.State, now time.Time) error {
 	case c.agreed != nil && *c.agreed == st.Session:
 		return nil
 	case c.force, yolo:
-		c.app.IO.Message("%s: taken over", claimText(st, now))
+		c.app.IO.Message("%s: taken over", st.ClaimText(now))
 		return nil
 	}
 	if c.agreed == nil {
 		c.over = st
 	}
-	return cmdutil.Taken("%s: to take it over, run gl state claim %s --force", claimText(st, now), st.ID)
+	return cmdutil.Taken("%s: to take it over, run gl state claim %s --force", st.ClaimText(now), st.ID)
 }
 
 func newStateRelease(app *cmdutil.App) *cobra.Command {
@@ -215,7 +215,7 @@ func mayRelease(app *cmdutil.App, pr *project.Project, st *plan.State, force boo
 	case force, who.IsPerson() && st.Stale:
 		return nil
 	}
-	return cmdutil.Taken("%s: to clear it all the same, run gl state release %s --force", claimText(st, now), st.ID)
+	return cmdutil.Taken("%s: to clear it all the same, run gl state release %s --force", st.ClaimText(now), st.ID)
 }
 
 // giveBack clears the claim; status becomes what the slice has then.

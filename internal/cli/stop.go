@@ -163,7 +163,7 @@ func liveAttempts(pr *project.Project) ([]*attempt.Record, error) {
 	recs, _, err := pr.Runs.Live()
 	var live []*attempt.Record
 	for _, r := range recs {
-		if now, err := getAttempt(pr.Runs, r.Slice, r.N); err == nil && now.Phase != plan.Settled {
+		if now, err := pr.Runs.Get(r.Slice, r.N); err == nil && now.Phase != plan.Settled {
 			live = append(live, now)
 		}
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -126,7 +125,7 @@ func whyAll(app *cmdutil.App, p *plan.Plan, ids []string, now time.Time) {
 
 // whyOne tells all about one slice.
 func whyOne(app *cmdutil.App, pr *project.Project, p *plan.Plan, id string, now time.Time) error {
-	recs, err := lastAttempts(pr.Runs, []string{id})
+	recs, err := pr.Runs.Last(id)
 	if err != nil {
 		return err
 	}
@@ -157,34 +156,6 @@ func helpful(p *plan.Plan, r plan.Reason, now time.Time) []string {
 	return p.Why(r.Root, now).Next
 }
 
-// attemptsShown is how many of a slice's attempts gl why tells of.
-const attemptsShown = 5
-
-// lastAttempts reads the last attempts of the slices, newest first. A record that can't be read is left out.
-func lastAttempts(runs *attempt.Store, ids []string) (map[string][]*attempt.Record, error) {
-	index, err := runs.Index()
-	if err != nil {
-		return nil, err
-	}
-	all := make(map[string][]*attempt.Record)
-	for _, id := range ids {
-		last := 0 // an attempt that is being settled stands in the index twice
-		for _, entry := range slices.Backward(index[id]) {
-			if len(all[id]) == attemptsShown {
-				break
-			}
-			if entry.N == last {
-				continue
-			}
-			last = entry.N
-			if rec, err := getAttempt(runs, id, entry.N); err == nil {
-				all[id] = append(all[id], rec)
-			}
-		}
-	}
-	return all, nil
-}
-
 type whyDoc struct {
 	SchemaVersion int        `json:"schema_version"`
 	Hold          *plan.Hold `json:"hold"`   // nothing is launched until it ends; null if nothing holds launches
@@ -192,33 +163,21 @@ type whyDoc struct {
 }
 
 type whySlice struct {
-	System   string       `json:"system"` // the system it belongs to: greenlight, specwright or gsd
-	ID       string       `json:"id"`
-	State    string       `json:"state" jsonschema:"enum=done,enum=ready,enum=blocked,enum=running,enum=claimed,enum=failed,enum=stalled,enum=waiting,enum=unknown,enum=corrupt"`
-	Cause    string       `json:"cause"`    // empty if the state says it all
-	Needs    []string     `json:"needs"`    // unfinished dependencies of a blocked slice
-	Root     *string      `json:"root"`     // for a blocked slice, the one to look at first
-	Because  *string      `json:"because"`  // what holds up a blocked slice in the end, in words
-	Next     []string     `json:"next"`     // commands that help
-	Chain    []string     `json:"chain"`    // from a blocked slice to its root
-	Attempts []whyAttempt `json:"attempts"` // the last ones, the newest first
-}
-
-type whyAttempt struct {
-	N       int              `json:"n" jsonschema:"minimum=1"` // counts from 1
-	Agent   string           `json:"agent"`
-	Outcome *attempt.Outcome `json:"outcome"` // null until it is settled
-	Detail  *string          `json:"detail"`  // why, in a few words
-	Started *time.Time       `json:"started"`
-	Ended   *time.Time       `json:"ended"`
-	Seconds *float64         `json:"seconds"`
-	Turns   *int             `json:"turns"`
-	CostUSD *float64         `json:"cost_usd"`
+	System   string         `json:"system"` // the system it belongs to: greenlight, specwright or gsd
+	ID       string         `json:"id"`
+	State    string         `json:"state" jsonschema:"enum=done,enum=ready,enum=blocked,enum=running,enum=claimed,enum=failed,enum=stalled,enum=waiting,enum=unknown,enum=corrupt"`
+	Cause    string         `json:"cause"`    // empty if the state says it all
+	Needs    []string       `json:"needs"`    // unfinished dependencies of a blocked slice
+	Root     *string        `json:"root"`     // for a blocked slice, the one to look at first
+	Because  *string        `json:"because"`  // what holds up a blocked slice in the end, in words
+	Next     []string       `json:"next"`     // commands that help
+	Chain    []string       `json:"chain"`    // from a blocked slice to its root
+	Attempts []attempt.Info `json:"attempts"` // the last ones, the newest first
 }
 
 // add adds items of one of the project's systems.
 func (d *whyDoc) add(pr *project.Project, p *plan.Plan, ids []string, now time.Time) error {
-	recs, err := lastAttempts(pr.Runs, ids)
+	recs, err := pr.Runs.Last(ids...)
 	if err != nil {
 		return err
 	}
@@ -232,28 +191,13 @@ func newWhySlice(pr *project.Project, p *plan.Plan, id string, recs []*attempt.R
 	r := p.Why(id, now)
 	s := whySlice{
 		System: pr.System().Key, ID: id, State: r.State, Cause: r.Cause, Needs: jsondoc.OrEmpty(r.Needs), Root: jsondoc.OrNull(r.Root),
-		Next: jsondoc.OrEmpty(helpful(p, r, now)), Chain: []string{}, Attempts: []whyAttempt{},
+		Next: jsondoc.OrEmpty(helpful(p, r, now)), Chain: []string{}, Attempts: []attempt.Info{},
 	}
 	if r.Root != "" {
 		s.Because, s.Chain = jsondoc.OrNull(p.Because(id)), p.WayOut(id)
 	}
 	for _, rec := range recs {
-		s.Attempts = append(s.Attempts, newWhyAttempt(rec))
+		s.Attempts = append(s.Attempts, rec.Info())
 	}
 	return s
-}
-
-func newWhyAttempt(r *attempt.Record) whyAttempt {
-	a := whyAttempt{
-		N: r.N, Agent: r.Agent, Detail: jsondoc.OrNull(r.Detail), Started: r.StartedAt, Ended: r.EndedAt,
-		Turns: turnsOf(r), CostUSD: r.Cost(),
-	}
-	if r.Phase == plan.Settled {
-		a.Outcome = &r.Outcome
-	}
-	if d := duration(r); d != nil {
-		seconds := math.Round(d.Seconds()*1000) / 1000
-		a.Seconds = &seconds
-	}
-	return a
 }

@@ -46,6 +46,21 @@ func (r Reason) Brief() string {
 	return r.ID + " (" + r.Cause + ")"
 }
 
+// ClaimText says who holds the item and since when: "S-3 is claimed by session 2026-…-a7f3, last change 5m ago".
+func (st *State) ClaimText(now time.Time) string {
+	text := st.ID + " is claimed by unknown"
+	if st.Session != "" {
+		text = st.ID + " is claimed by session " + st.Session
+	}
+	if !st.Changed.IsZero() {
+		text += fmt.Sprintf(", last change %s ago", Age(now.Sub(st.Changed)))
+	}
+	if st.Stale {
+		text += ", stale"
+	}
+	return text
+}
+
 // Why gives the reason for an item's state; the zero Reason for an id that is none.
 func (p *Plan) Why(id string, now time.Time) Reason {
 	st := p.State(id)

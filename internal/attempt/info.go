@@ -1,0 +1,82 @@
+package attempt
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"greenlight/internal/jsondoc"
+	"greenlight/internal/plan"
+)
+
+// An Info is an attempt as JSON documents show it.
+type Info struct {
+	N       int        `json:"n" jsonschema:"minimum=1"` // counts from 1
+	Agent   string     `json:"agent"`
+	Outcome *Outcome   `json:"outcome"` // null until it is settled
+	Detail  *string    `json:"detail"`  // why, in a few words
+	Started *time.Time `json:"started"`
+	Ended   *time.Time `json:"ended"`
+	Seconds *float64   `json:"seconds"`
+	Turns   *int       `json:"turns"`
+	CostUSD *float64   `json:"cost_usd"`
+}
+
+// Info describes the attempt for a JSON document.
+func (r *Record) Info() Info {
+	info := Info{N: r.N, Agent: r.Agent, Detail: jsondoc.OrNull(r.Detail), Started: r.StartedAt, Ended: r.EndedAt,
+		Turns: r.Turns(), CostUSD: r.Cost()}
+	if r.Phase == plan.Settled {
+		info.Outcome = &r.Outcome
+	}
+	if d := r.Duration(); d != nil {
+		seconds := math.Round(d.Seconds()*1000) / 1000
+		info.Seconds = &seconds
+	}
+	return info
+}
+
+// Duration is how long the agent worked; nil if it hasn't started or hasn't ended.
+func (r *Record) Duration() *time.Duration {
+	if r.StartedAt == nil || r.EndedAt == nil {
+		return nil
+	}
+	d := r.EndedAt.Sub(*r.StartedAt)
+	return &d
+}
+
+// Turns is how many turns the agent says it took; nil for unknown.
+func (r *Record) Turns() *int {
+	if r.Evidence == nil || r.Evidence.Result == nil {
+		return nil
+	}
+	return &r.Evidence.Result.Turns
+}
+
+// shown is how many of a slice's attempts Last returns.
+const shown = 5
+
+// Last reads the last attempts of the slices, the newest first. It leaves out records that can't be read.
+func (s *Store) Last(ids ...string) (map[string][]*Record, error) {
+	index, err := s.Index()
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string][]*Record)
+	for _, id := range ids {
+		last := 0 // an attempt that is being settled is in the index twice
+		for _, entry := range slices.Backward(index[id]) {
+			if len(all[id]) == shown {
+				break
+			}
+			if entry.N == last {
+				continue
+			}
+			last = entry.N
+			if rec, err := s.Get(id, entry.N); err == nil {
+				all[id] = append(all[id], rec)
+			}
+		}
+	}
+	return all, nil
+}
