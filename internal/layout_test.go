@@ -30,6 +30,7 @@ var layers = []string{
 	"greenlight/internal/drain",
 	"greenlight/internal/runner",
 	"greenlight/internal/project",
+	"greenlight/internal/attemptlog",
 	"greenlight/internal/attempt",
 	"greenlight/internal/rehearsal",
 	"greenlight/internal/guard",

@@ -14,6 +14,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/attemptlog"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -124,7 +125,7 @@ func newWrapper(app *cmdutil.App, pr *project.Project, stop <-chan os.Signal, sh
 	return &attempt.Wrapper{
 		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: append(agent.ScrubEnv(app.Environ), pr.AgentEnv()...), Stop: stop,
 		Limits: attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
-		Print:  func(ev agent.Event) { show(eventText(ev)) },
+		Print:  func(ev agent.Event) { show(attemptlog.EventText(ev)) },
 	}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"greenlight/internal/attemptlog"
 	"greenlight/internal/git"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
@@ -89,7 +90,7 @@ func (x *debugging) slice(id string) (*debugSlice, error) {
 	if len(recs[id]) > 0 {
 		last := recs[id][0]
 		s.Log = &debugLog{Attempt: last.N, File: relative(x.pr.Root, x.pr.Runs.LogPath(id, last.N)),
-			Lines: jsondoc.OrEmpty(logEnd(x.pr, last, debugLines))}
+			Lines: jsondoc.OrEmpty(attemptlog.End(x.pr.Runs.LogPath(id, last.N), last.Stream, debugLines))}
 	}
 	return s, x.body(s)
 }

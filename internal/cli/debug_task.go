@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/attemptlog"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
@@ -90,6 +91,6 @@ func (x *debugging) task(id string, recs []*attempt.Record) *debugTask {
 		t.Attempts = append(t.Attempts, a)
 	}
 	t.Log = debugLog{Attempt: recs[0].N, File: relative(x.pr.Root, x.pr.Runs.LogPath(id, recs[0].N)),
-		Lines: jsondoc.OrEmpty(logEnd(x.pr, recs[0], debugLines))}
+		Lines: jsondoc.OrEmpty(attemptlog.End(x.pr.Runs.LogPath(id, recs[0].N), recs[0].Stream, debugLines))}
 	return t
 }

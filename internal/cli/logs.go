@@ -17,6 +17,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/attemptlog"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
@@ -92,8 +93,8 @@ func runLogs(ctx context.Context, app *cmdutil.App, id string, o logsOptions) er
 	}
 	out := bufio.NewWriter(app.IO)
 	l := &logView{pr: pr, rec: rec, raw: o.raw, out: out, dec: agent.NewDecoder(rec.Stream),
-		tail: tail{path: pr.Runs.LogPath(rec.Slice, rec.N)}}
-	defer l.tail.close()
+		tail: attemptlog.NewTail(pr.Runs.LogPath(rec.Slice, rec.N))}
+	defer l.tail.Close()
 	defer out.Flush()
 	l.head()
 	if o.follow {
@@ -165,7 +166,7 @@ type logView struct {
 	raw  bool
 	out  *bufio.Writer
 	dec  *agent.Decoder
-	tail tail
+	tail *attemptlog.Tail
 }
 
 // head is the line before the log.
@@ -249,25 +250,13 @@ func (l *logView) over() (over bool, word string) {
 // more shows what was written since the last time; a cut last line only when nothing follows it.
 func (l *logView) more(over bool) error {
 	if l.raw {
-		return l.tail.copy(l.out)
+		return l.tail.Copy(l.out)
 	}
-	return l.tail.lines(over, func(line []byte) {
-		if note, ok := attempt.ParseNote(line); ok {
-			l.note(note)
-			return
-		}
-		for _, ev := range l.dec.Line(line) {
-			l.line(eventText(ev))
+	return l.tail.Lines(over, func(line []byte) {
+		for _, text := range attemptlog.Text(l.dec, line) {
+			l.line(text)
 		}
 	})
-}
-
-func (l *logView) note(n attempt.Note) {
-	text := sanitize.Text(n.Text)
-	if n.From == "note" {
-		text = "gl: " + text
-	}
-	l.line(eventText(agent.Event{Kind: agent.KindPlain, Text: text}))
 }
 
 func (l *logView) line(text string) {

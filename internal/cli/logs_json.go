@@ -7,6 +7,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/attemptlog"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -31,9 +32,9 @@ func logsJSON(app *cmdutil.App, pr *project.Project, rec *attempt.Record) error 
 	path := pr.Runs.LogPath(rec.Slice, rec.N)
 	doc := logsDoc{1, rec.Slice, rec.Info(), relative(pr.Root, path), []logEvent{}}
 	dec := agent.NewDecoder(rec.Stream)
-	t := tail{path: path}
-	defer t.close()
-	err := t.lines(rec.Phase == plan.Settled, func(line []byte) {
+	t := attemptlog.NewTail(path)
+	defer t.Close()
+	err := t.Lines(rec.Phase == plan.Settled, func(line []byte) {
 		if note, ok := attempt.ParseNote(line); ok {
 			doc.Events = append(doc.Events, logEvent{agent.KindPlain, sanitize.Text(note.Text)})
 			return

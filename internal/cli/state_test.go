@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/slice"
 )
@@ -63,19 +62,4 @@ func FuzzReadSetting(f *testing.F) {
 			t.Errorf("%q reads back as %q, keys %q", word, got, keys(again))
 		}
 	})
-}
-
-func TestEventText(t *testing.T) {
-	for _, test := range []struct {
-		kind agent.Kind
-		want string
-	}{
-		{agent.KindSay, "a\n  b"}, {agent.KindPlain, "a\n  b"}, {agent.KindInit, "- a\n  b"}, {agent.KindTool, "> a\n  b"},
-		{agent.KindToolError, "! a\n  b"}, {agent.KindRetry, "~ a\n  b"}, {agent.KindLimit, "~ a\n  b"},
-		{agent.KindResult, "= a\n  b"},
-	} {
-		if got := eventText(agent.Event{Kind: test.kind, Text: "a\nb"}); got != test.want {
-			t.Errorf("%s: %q, want %q", test.kind, got, test.want)
-		}
-	}
 }

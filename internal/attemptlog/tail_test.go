@@ -1,4 +1,4 @@
-package cli
+package attemptlog
 
 import (
 	"bytes"
@@ -16,11 +16,11 @@ func TestTailHandsOutWholeLines(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		path := filepath.Join(dir, "log")
 		os.Remove(path)
-		tl := tail{path: path}
-		defer tl.close()
+		tl := NewTail(path)
+		defer tl.Close()
 		var got []string
 		take := func(line []byte) { got = append(got, string(line)) }
-		if err := tl.lines(false, take); err != nil || got != nil {
+		if err := tl.Lines(false, take); err != nil || got != nil {
 			t.Fatalf("of a missing file: %q, %v", got, err)
 		}
 		parts := rapid.SliceOf(rapid.StringMatching(`[ab\n]{0,6}`)).Draw(t, "parts")
@@ -28,14 +28,14 @@ func TestTailHandsOutWholeLines(t *testing.T) {
 		for _, p := range parts {
 			appendTo(t, path, p)
 			written += p
-			if err := tl.lines(false, take); err != nil {
+			if err := tl.Lines(false, take); err != nil {
 				t.Fatal(err)
 			}
 			if want := strings.Split(written, "\n"); len(got) != len(want)-1 {
 				t.Fatalf("after %q: %q", written, got)
 			}
 		}
-		if err := tl.lines(true, take); err != nil {
+		if err := tl.Lines(true, take); err != nil {
 			t.Fatal(err)
 		}
 		if want := strings.TrimSuffix(written, "\n"); strings.Join(got, "\n") != want {
@@ -46,13 +46,13 @@ func TestTailHandsOutWholeLines(t *testing.T) {
 
 func TestTailCopiesOnlyWhatIsNew(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
-	tl := tail{path: path}
-	defer tl.close()
+	tl := NewTail(path)
+	defer tl.Close()
 	var out bytes.Buffer
 	for _, part := range []string{"one\ntw", "o\n", "", "three"} {
 		appendTo(t, path, part)
 		before := out.Len()
-		if err := tl.copy(&out); err != nil {
+		if err := tl.Copy(&out); err != nil {
 			t.Fatal(err)
 		}
 		if got := out.String()[before:]; got != part {
