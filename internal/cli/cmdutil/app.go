@@ -2,7 +2,6 @@
 package cmdutil
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,12 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/attempt"
 	"greenlight/internal/environ"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
-	"greenlight/internal/slice"
 )
 
 // An App is one command line: its streams, its environment and its global flags. Commands are made from it; what they
@@ -126,11 +123,13 @@ func (app *App) open(open func(root string) (*project.Project, error)) (*project
 // Greenlight opens the project for a command that is only about Greenlight's own slices.
 func (app *App) Greenlight() (*project.Project, error) {
 	pr, err := app.Project()
-	if err == nil && pr.Slices == nil {
-		return nil, fmt.Errorf("%s keeps its state in %s, and this command is about Greenlight's slices: use gl status, gl slice or %s here",
-			pr.Root, pr.System().Name, pr.System().Command)
+	if err == nil {
+		err = pr.RequireGreenlight()
 	}
-	return pr, err
+	if err != nil {
+		return nil, err
+	}
+	return pr, nil
 }
 
 // Slice opens a Greenlight project and finds the slice that a person means by id.
@@ -149,40 +148,11 @@ func (app *App) Slice(id string) (*project.Project, string, error) {
 
 // Resolve finds the item that a person means by id, and prints a note when it isn't spelled that way.
 func (app *App) Resolve(p *plan.Plan, id string) (string, error) {
-	if attempt.IsTask(id) {
-		return "", fmt.Errorf("%s is a task, not a slice: gl logs, gl debug and gl stop take tasks", id)
-	}
-	match, note, err := slice.Resolve(id, p.IDs())
-	if err != nil {
-		return "", cmp.Or[error](otherSystem(p, id), nounError{err, p.Snapshot.Noun})
-	}
+	match, note, err := project.Resolve(p, id)
 	if note != "" {
 		app.IO.Message("%s", note)
 	}
-	return match, nil
-}
-
-// A nounError is an error about slices in the words of a system that calls them something else.
-type nounError struct {
-	err  error
-	noun string
-}
-
-func (w nounError) Error() string { return strings.Replace(w.err.Error(), "slice", w.noun, 1) }
-func (w nounError) Unwrap() error { return w.err }
-
-// otherSystem names the other system of the project that has an item with that id; nil if none has.
-func otherSystem(p *plan.Plan, id string) error {
-	pr, err := project.Open(p.Snapshot.Root)
-	if err != nil {
-		return nil
-	}
-	for _, v := range pr.Views() {
-		if q, err := v.Plan(time.Now(), v.Options()); err == nil && q.Snapshot.Format != p.Snapshot.Format && q.State(id) != nil {
-			return fmt.Errorf("%s is a %s of %s: add --system %s", id, q.Snapshot.Noun, v.System().Name, v.System().Key)
-		}
-	}
-	return nil
+	return match, err
 }
 
 // Warn prints the warnings of a plan to stderr, one line each.
