@@ -22,6 +22,7 @@ var layers = []string{
 	"greenlight/internal/cli/gsd",
 	"greenlight/internal/cli/cmdutil",
 	"greenlight/internal/iostreams",
+	"greenlight/internal/ops",
 	"greenlight/internal/hook",
 	"greenlight/internal/statusline",
 	"greenlight/internal/changelog",

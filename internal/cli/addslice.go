@@ -10,12 +10,11 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
-	"greenlight/internal/slice"
-	"greenlight/internal/tracker"
+	"greenlight/internal/ops"
 )
 
 type addOptions struct {
-	slice.NewSlice
+	ops.NewSlice
 	json bool
 }
 
@@ -25,8 +24,8 @@ func newAddSlice(app *cmdutil.App) *cobra.Command {
 		Use:        "add-slice NAME",
 		SuggestFor: []string{"add", "new", "create"},
 		Short:      "Add a slice: its file and its entry in GRAPH.json",
-		Long: `Add a slice to the project: its entry in GRAPH.json, written as the file writes its entries, and its file, under one
-lock. In a legacy project it is a row of STATE.md. The id is the next free S-{n}, and is printed, alone, on stdout.
+		Long: `Add a slice to the project: an entry in GRAPH.json, in that file's own style, and the slice's file, under one lock. In a
+legacy project, add a row to STATE.md. The id is the next free S-{n}. It is printed to stdout, with nothing else.
 
 Exit codes: 0 added; 1 it failed, or the id is taken; 2 wrong usage, an unknown dependency or a cycle.`,
 		Example: `  gl add-slice "Password reset" --deps S-03,S-07
@@ -38,11 +37,11 @@ Exit codes: 0 added; 1 it failed, or the id is taken; 2 wrong usage, an unknown 
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.ID, "id", "", "its `ID` (default: the next free one)")
-	f.StringSliceVar(&o.Deps, "deps", nil, "the slices that it needs, `A,B`")
-	f.StringVar(&o.Milestone, "milestone", "", "the milestone `M` that it belongs to")
+	f.StringVar(&o.ID, "id", "", "use this `ID` (default: the next free one)")
+	f.StringSliceVar(&o.Deps, "deps", nil, "slices it needs, `A,B`")
+	f.StringVar(&o.Milestone, "milestone", "", "put it into milestone `M`")
 	f.StringSliceVar(&o.Contracts, "contracts", nil, "its contracts, `C-1,C-2`")
-	f.StringVar(&o.Why, "why", "", "`TEXT`: why it is built")
+	f.StringVar(&o.Why, "why", "", "`TEXT`: why to build it")
 	f.StringVar(&o.What, "what", "", "`TEXT`: what it does")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
 	cmdutil.CompleteFlag(c, "milestone", app.Milestones)
@@ -68,25 +67,21 @@ func runAdd(ctx context.Context, app *cmdutil.App, o addOptions) error {
 	if err != nil {
 		return err
 	}
-	used, err := pr.Runs.Index()
-	if err != nil {
+	added, err := ops.Add(ctx, pr, o.NewSlice)
+	var bad *ops.ArgumentError
+	switch {
+	case errors.As(err, &bad):
+		return cmdutil.Usage("--deps: %w", err)
+	case err != nil:
 		return err
 	}
-	for id := range used {
-		o.Avoid = append(o.Avoid, id)
-	}
-	added, err := pr.Slices.Add(ctx, o.NewSlice)
-	if err != nil {
-		return addError(err)
-	}
-	for _, note := range added.Notes {
-		app.IO.Message("%s", note)
-	}
-	if len(used[added.ID]) > 0 {
+	messages(app.IO, added.Notes)
+	if added.Tried {
 		app.IO.Message("warning: a slice %s was attempted before and may count as stalled: gl why %s", added.ID, added.ID)
 	}
 	if len(added.Lost) > 0 {
-		app.IO.Message("warning: the table of a legacy project has no place for --%s: gl migrate makes slice files", strings.Join(added.Lost, ", --"))
+		app.IO.Message("warning: the table of a legacy project has no place for --%s: gl migrate makes slice files",
+			strings.Join(added.Lost, ", --"))
 	}
 	app.IO.Message("%s", addedText(o, added))
 	if o.json {
@@ -114,29 +109,21 @@ func (o *addOptions) check() error {
 	}
 	for i, d := range o.Deps {
 		o.Deps[i] = strings.TrimSpace(d)
-		if err := slice.ValidID(o.Deps[i]); err != nil {
+		if err := ops.ValidID(o.Deps[i]); err != nil {
 			return cmdutil.Usage("--deps: %w", err)
 		}
 	}
 	if o.ID == "" {
 		return nil
 	}
-	if err := slice.ValidID(o.ID); err != nil {
+	if err := ops.ValidID(o.ID); err != nil {
 		return cmdutil.Usage("--id: %w", err)
 	}
 	return nil
 }
 
-// addError makes what the person gave wrong a usage error.
-func addError(err error) error {
-	if errors.Is(err, tracker.ErrNotFound) || errors.Is(err, slice.ErrCycle) {
-		return cmdutil.Usage("--deps: %w", err)
-	}
-	return err
-}
-
 // addedText says what was added, and where.
-func addedText(o addOptions, added *slice.AddedSlice) string {
+func addedText(o addOptions, added *ops.Added) string {
 	text := added.ID + " added: " + strings.TrimSpace(o.Name)
 	if len(added.Deps) > 0 {
 		text += ", needs " + strings.Join(added.Deps, ", ")

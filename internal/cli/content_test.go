@@ -15,6 +15,7 @@ import (
 
 	"greenlight/content"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/ops"
 	"greenlight/internal/plugin"
 	"greenlight/internal/project"
 	"greenlight/internal/shellwords"
@@ -143,16 +144,16 @@ func checkWords(command string, a []string) error {
 	case "settings mode":
 		return known(project.Modes(), 0)
 	case "state show":
-		return known(knownKeys[:], 1)
+		return known(ops.Keys(), 1)
 	case "state set":
 		set := slices.Clone(a[1:])
 		for i := range set {
 			set[i] = number.ReplaceAllString(set[i], "=1")
 		}
-		_, err := readSettings(set)
+		_, err := ops.ParseChanges(set)
 		for _, word := range set {
 			key, _, _ := strings.Cut(word, "=")
-			if key != "contracts" && !slices.Contains(knownKeys[:], key) {
+			if key != "contracts" && !slices.Contains(ops.Keys(), key) {
 				return fmt.Errorf("%q is no key that gl knows", key)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/attemptlog"
 	"greenlight/internal/git"
 	"greenlight/internal/jsondoc"
+	"greenlight/internal/ops"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
@@ -39,7 +40,7 @@ type debugSlice struct {
 	Files     []string          `json:"files"`   // those that its file names
 	Contracts []debugContract   `json:"contracts"`
 
-	order []keyValue
+	order []ops.Field
 	lines []string // the attempts in words
 }
 
@@ -74,12 +75,12 @@ func (x *debugging) slice(id string) (*debugSlice, error) {
 	s := &debugSlice{ID: id, Name: st.Name, File: jsondoc.OrNull(st.File), Class: st.Class, Corrupt: jsondoc.OrNull(st.Corrupt),
 		Fields: map[string]string{}, Why: newWhySlice(x.pr, x.p, id, recs[id], x.now), Files: []string{}, Contracts: []debugContract{}}
 	if st.Corrupt == "" {
-		if s.order, err = fieldsOf(x.pr, st); err != nil {
+		if s.order, err = ops.Fields(x.pr, st); err != nil {
 			return nil, err
 		}
 	}
 	for _, f := range s.order {
-		s.Fields[f.key] = f.value
+		s.Fields[f.Key] = f.Value
 	}
 	if st.Session != "" || st.Class == plan.Active {
 		s.Claim = x.claim(st)
@@ -252,8 +253,8 @@ func (x *debugging) tellSlice(s *debugSlice) {
 		x.line("%s", *s.File)
 	}
 	for _, f := range s.order {
-		if f.value != "" && f.key != "id" {
-			x.line("%s: %s", f.key, f.value)
+		if f.Value != "" && f.Key != "id" {
+			x.line("%s: %s", f.Key, f.Value)
 		}
 	}
 	x.section("Why")

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"greenlight/internal/attempt"
 	"greenlight/internal/drain"
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
@@ -80,7 +82,8 @@ func fixAttempts(ctx context.Context, pr *project.Project) ([]string, error) {
 		did = append(did, fmt.Sprintf("settled attempt %d of %s: %s", r.N, r.Slice, r.Outcome.Text(r.Detail)))
 	}
 	for _, r := range before {
-		if recordOf(settled, r.Slice) == nil && !pr.Runs.IsOpen(r.Name()) && r.Phase == plan.Claimed && r.State() == proc.Dead {
+		wasSettled := slices.ContainsFunc(settled, func(s *attempt.Record) bool { return s.Slice == r.Slice })
+		if !wasSettled && !pr.Runs.IsOpen(r.Name()) && r.Phase == plan.Claimed && r.State() == proc.Dead {
 			did = append(did, fmt.Sprintf("gave back the claim of attempt %d of %s, which never started", r.N, r.Slice))
 		}
 	}

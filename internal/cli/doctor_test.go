@@ -17,7 +17,7 @@ import (
 func configured(t *testing.T, config []byte) *project.Project {
 	t.Helper()
 	root := t.TempDir()
-	if _, err := slice.Create(t.Context(), root, []byte(emptyGraph)); err != nil {
+	if _, err := slice.Create(t.Context(), root, []byte(`{"slices": {}}`)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(root, ".greenlight", "config.json"), config, 0o644); err != nil {
@@ -99,28 +99,5 @@ func TestOlder(t *testing.T) {
 	}
 	if older("2.39.5.windows.1", oldestGit) || !older("2.29.3", oldestGit) || older("2.30.0", oldestGit) {
 		t.Error("git's versions")
-	}
-}
-
-func TestNotesStay(t *testing.T) {
-	facts := handoffHeader + "# S-1\n\n    ## Notes\n\n"
-	tests := []struct{ name, old, want string }{
-		{"none", "", ""},
-		{"blank", "\n \n", ""},
-		{"ours, without notes", facts + handoffNotes, ""},
-		{"ours", facts + handoffNotes + "a\n## Notes\nb", "a\n## Notes\nb"},
-		{"ours, its section taken out", facts, ""},
-		{"somebody's", "# Mine\n\n## Notes\nx\n", "\n# Mine\n\n## Notes\nx\n"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := notesOf(tt.old)
-			if got != tt.want {
-				t.Errorf("%q", got)
-			}
-			if again := notesOf(facts + handoffNotes + got); again != got {
-				t.Errorf("the second time: %q", again)
-			}
-		})
 	}
 }

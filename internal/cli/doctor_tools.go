@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/install"
 	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/statedir"
 	"greenlight/internal/suggest"
 	"greenlight/internal/text/jsonedit"
@@ -194,7 +195,7 @@ func checkGit(x *exam) []finding {
 	case errors.Is(err, git.ErrNone), errors.Is(err, git.ErrMissing):
 		return nil
 	case err != nil:
-		return []finding{found(isNote, "", oneLineError(err).Error(), "")}
+		return []finding{found(isNote, "", sanitize.Line(err.Error()), "")}
 	}
 	var all []finding
 	if len(left) > 0 {

@@ -10,8 +10,8 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
+	"greenlight/internal/ops"
 	"greenlight/internal/sanitize"
-	"greenlight/internal/slice"
 	"greenlight/internal/words"
 )
 
@@ -53,12 +53,12 @@ func runMigrate(ctx context.Context, app *cmdutil.App, dryRun, asJSON bool) erro
 		return err
 	}
 	busy := app.IO.Progress("migrating " + pr.Root)
-	m, err := pr.Slices.Migrate(ctx, dryRun)
+	m, err := ops.Migrate(ctx, pr, dryRun)
 	busy.Done()
-	already := errors.Is(err, slice.ErrMigrated)
+	already := errors.Is(err, ops.ErrNothingToDo)
 	switch {
 	case already:
-		m = &slice.Migration{}
+		m = &ops.Migration{}
 		app.IO.Message("nothing to migrate: this project has a file for each slice already")
 	case err != nil:
 		return err
@@ -80,7 +80,7 @@ func runMigrate(ctx context.Context, app *cmdutil.App, dryRun, asJSON bool) erro
 }
 
 // migrateText is the report of a migration that was done, or would be.
-func migrateText(m *slice.Migration, dryRun bool) string {
+func migrateText(m *ops.Migration, dryRun bool) string {
 	var b strings.Builder
 	verb := "Migrated"
 	if dryRun {

@@ -2,50 +2,29 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/plan"
-	"greenlight/internal/project"
+	"greenlight/internal/jsondoc"
+	"greenlight/internal/ops"
 	"greenlight/internal/sanitize"
-	"greenlight/internal/slice"
-	"greenlight/internal/tracker"
 )
 
 func newState(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "state",
-		Short: "Read and change the state of single slices, safely beside any number of sessions",
-		Long: `Read and change the state of single slices. Every change is one durable write under the project's lock: of changes at
-the same time none is lost, and STATE.md follows.` + "\n" + cmdutil.ExitHelp,
+		Short: "Read and change the state of single slices, safely while other sessions do the same",
+		Long: `Read and change the state of single slices. Every change is one durable write under the project's lock. Concurrent
+changes don't overwrite each other, and STATE.md is updated.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl state show S-07 status
   gl state claim S-07
   gl state set S-07 status=implementing step=implementing tests=12`,
 	}
 	return cmdutil.Family(c, newStateShow(app), newStateClaim(app), newStateSet(app), newStateNote(app), newStateRelease(app), newStateRender(app))
-}
-
-// change edits a slice's file under the lock; f sees what the slice is at that moment, and may be called again where
-// somebody without the lock wrote the file meanwhile.
-func change(ctx context.Context, pr *project.Project, id string, f func(*plan.State, *slice.File) error) error {
-	return pr.Slices.Edit(ctx, id, func(file *slice.File) error {
-		p, err := pr.Plan(time.Now(), pr.Options())
-		if err != nil {
-			return err
-		}
-		st := p.State(id)
-		if st == nil {
-			return fmt.Errorf("%s: %w", id, tracker.ErrNotFound)
-		}
-		return f(st, file)
-	})
 }
 
 func newStateShow(app *cmdutil.App) *cobra.Command {
@@ -54,8 +33,8 @@ func newStateShow(app *cmdutil.App) *cobra.Command {
 		Use:        "show ID [KEY]",
 		SuggestFor: []string{"show", "get", "cat", "view", "inspect"},
 		Short:      "Print a slice's fields, or the value of one",
-		Long: `Print the fields of a slice's file as key: value lines, with the file's path; or the value of one key alone. Of a slice
-that is only in the graph it prints what is known: its status, name, milestone and dependencies.
+		Long: `Print the fields of a slice's file as key: value lines, with the file's path, or only the value of one key. For a slice
+that is only in the graph, print what is known: its status, name, milestone and dependencies.
 
 Exit codes: 0 printed; 1 there is no such slice, or the key has no value; 2 wrong usage.`,
 		Example: `  gl state show S-07
@@ -81,13 +60,15 @@ func completeShow(app *cmdutil.App, c *cobra.Command, have []string, word string
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	list := []string{"file"}
-	if f, err := pr.Slices.Read(id); err == nil {
-		list = append(list, keys(f)...)
+	if shown, err := ops.Show(pr, id); err == nil && shown.File != "" {
+		for _, f := range shown.Fields {
+			list = append(list, f.Key)
+		}
 	}
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// A keyValue is one line of gl state show.
+// A keyValue is a line of a list.
 type keyValue struct{ key, value string }
 
 type showDoc struct {
@@ -102,107 +83,47 @@ func runShow(app *cmdutil.App, id, key string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	p, err := pr.Plan(time.Now(), pr.Options())
-	if err != nil {
-		return err
-	}
-	st := p.State(id)
-	fields, err := fieldsOf(pr, st)
+	shown, err := ops.Show(pr, id)
 	if err != nil {
 		return err
 	}
 	if key != "" {
-		if fields, err = only(fields, st, key); err != nil {
+		if shown.Fields, err = only(shown, key); err != nil {
 			return err
 		}
 	}
 	if asJSON {
-		return app.IO.JSON(newShowDoc(st, fields))
+		return app.IO.JSON(newShowDoc(shown))
 	}
 	if key != "" {
-		app.IO.Printf("%s\n", sanitize.Text(fields[0].value))
+		app.IO.Printf("%s\n", sanitize.Text(shown.Fields[0].Value))
 		return nil
 	}
-	if st.File != "" {
-		fields = append(fields, keyValue{"file", st.File})
+	if shown.File != "" {
+		shown.Fields = append(shown.Fields, ops.Field{Key: "file", Value: shown.File})
 	}
-	for _, f := range fields {
-		app.IO.Printf("%s\n", sanitize.Text(strings.TrimRight(f.key+": "+f.value, " ")))
+	for _, f := range shown.Fields {
+		app.IO.Printf("%s\n", sanitize.Text(strings.TrimRight(f.Key+": "+f.Value, " ")))
 	}
 	return nil
 }
 
-func newShowDoc(st *plan.State, fields []keyValue) showDoc {
-	doc := showDoc{SchemaVersion: 1, ID: st.ID, Fields: make(map[string]string, len(fields))}
-	if st.File != "" {
-		doc.File = &st.File
-	}
-	for _, f := range fields {
-		doc.Fields[f.key] = f.value
+func newShowDoc(s *ops.Shown) showDoc {
+	doc := showDoc{SchemaVersion: 1, ID: s.ID, File: jsondoc.OrNull(s.File), Fields: make(map[string]string, len(s.Fields))}
+	for _, f := range s.Fields {
+		doc.Fields[f.Key] = f.Value
 	}
 	return doc
 }
 
 // only returns the one field that was asked for.
-func only(fields []keyValue, st *plan.State, key string) ([]keyValue, error) {
-	for _, f := range append(fields, keyValue{"file", st.File}) {
-		if f.key == key && f.value != "" {
-			return []keyValue{f}, nil
+func only(s *ops.Shown, key string) ([]ops.Field, error) {
+	for _, f := range append(s.Fields, ops.Field{Key: "file", Value: s.File}) {
+		if f.Key == key && f.Value != "" {
+			return []ops.Field{f}, nil
 		}
 	}
-	return nil, fmt.Errorf("%s has no value for %q: gl state show %s lists what it has", st.ID, key, st.ID)
-}
-
-// fieldsOf returns the fields of the slice's file in the file's order, or what the plan knows where there is no file.
-func fieldsOf(pr *project.Project, st *plan.State) ([]keyValue, error) {
-	known := []keyValue{
-		{"id", st.ID}, {"name", st.Name}, {"status", st.Status}, {"milestone", st.Milestone},
-		{"deps", strings.Join(st.Deps, ", ")},
-	}
-	if pr.Slices == nil { // another system's
-		return append(known, keyValue{"step", st.Step}), nil
-	}
-	f, err := pr.Slices.Read(st.ID)
-	if errors.Is(err, tracker.ErrNotFound) {
-		return known, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var fields []keyValue
-	for _, key := range keys(f) {
-		value, _ := f.Get(key)
-		if key == "deps" {
-			value = strings.Join(f.List(key), ", ")
-		}
-		fields = append(fields, keyValue{key, value})
-	}
-	return fields, nil
-}
-
-// keys lists the keys of a file's frontmatter in its order. What looks like a key but is none (a comment, the item of
-// a list) has no value there.
-func keys(f *slice.File) []string {
-	var list []string
-	seen := map[string]bool{}
-	open := false
-	for line := range strings.Lines(string(f.Bytes())) {
-		line = strings.TrimPrefix(strings.TrimRight(line, " \t\r\n"), "\ufeff")
-		if line == "---" {
-			if open {
-				break
-			}
-			open = true
-			continue
-		}
-		key, _, _ := strings.Cut(line, ":")
-		key = strings.TrimRight(key, " \t")
-		if _, ok := f.Get(key); ok && !seen[key] {
-			seen[key] = true
-			list = append(list, key)
-		}
-	}
-	return list
+	return nil, fmt.Errorf("%s has no value for %q: gl state show %s lists what it has", s.ID, key, s.ID)
 }
 
 // A noteSection is a flag of gl state note and the section that its text goes to.
@@ -213,16 +134,16 @@ type noteSection struct {
 
 func newStateNote(app *cmdutil.App) *cobra.Command {
 	notes := []*noteSection{
-		{flag: "decision", section: "Decisions", arg: "TEXT", help: "a decision; today's date is put before it"},
+		{flag: "decision", section: "Decisions", arg: "TEXT", help: "a decision; gl puts today's date before it"},
 		{flag: "file", section: "Files", arg: "PATH", help: "a file of the slice"},
-		{flag: "why", section: "Why", arg: "TEXT", help: "why the slice is built"},
+		{flag: "why", section: "Why", arg: "TEXT", help: "why to build the slice"},
 		{flag: "what", section: "What", arg: "TEXT", help: "what it does"},
 	}
 	c := &cobra.Command{
 		Use:   "note ID",
-		Short: "Write a decision, a file, a why or a what into a slice's file",
-		Long: `Append to the sections of a slice's file, in one write. Each flag may be given several times; a line that is there
-already is not written again.
+		Short: "Add decisions, files, reasons or descriptions to a slice's file",
+		Long: `Append to the sections of a slice's file, in one write. Each flag can be repeated. A line that is already there isn't
+added again.
 
 Exit codes: 0 written; 1 it failed; 2 wrong usage.`,
 		Example: `  gl state note S-07 --decision "Tokens are hashed, never stored"
@@ -239,68 +160,36 @@ Exit codes: 0 written; 1 it failed; 2 wrong usage.`,
 	return c
 }
 
-func runNote(ctx context.Context, app *cmdutil.App, id string, notes []*noteSection) error {
-	given := 0
-	for _, n := range notes {
-		for _, line := range n.lines {
-			given++
-			if strings.TrimSpace(line) == "" || strings.ContainsFunc(line, unicode.IsControl) {
-				return cmdutil.Usage("--%s must be one line of text without control characters", n.flag)
+func runNote(ctx context.Context, app *cmdutil.App, id string, sections []*noteSection) error {
+	var notes []ops.Note
+	for _, s := range sections {
+		for _, line := range s.lines {
+			if !isLine(line) {
+				return cmdutil.Usage("--%s must be one line of text without control characters", s.flag)
 			}
+			notes = append(notes, ops.Note{Section: s.section, Text: line})
 		}
 	}
-	if given == 0 {
+	if len(notes) == 0 {
 		return cmdutil.Usage("nothing to note: give --decision, --file, --why or --what")
 	}
 	pr, id, err := app.Slice(id)
 	if err != nil {
 		return err
 	}
-	warning := ""
-	today := time.Now().UTC().Format(time.DateOnly)
-	err = change(ctx, pr, id, func(st *plan.State, f *slice.File) error {
-		warning = foreignWarning(app, pr, st)
-		for _, n := range notes {
-			if err := n.write(f, today); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err == nil && warning != "" {
-		app.IO.Message("%s", warning)
-	}
+	warnings, err := ops.AddNotes(ctx, pr, id, notes, attempt.NewClaimant(app.Getenv, id))
+	messages(app.IO, warnings)
 	return err
-}
-
-func (n *noteSection) write(f *slice.File, today string) error {
-	for _, line := range n.lines {
-		if n.flag == "decision" {
-			line = today + ": " + strings.TrimSpace(line)
-		}
-		if err := f.AppendToSection(n.section, line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// foreignWarning is for a change of a slice that somebody else works on; "" for none.
-func foreignWarning(app *cmdutil.App, pr *project.Project, st *plan.State) string {
-	if !attempt.NewClaimant(app.Getenv, st.ID).OtherHolds(pr.Runs, st) {
-		return ""
-	}
-	return "warning: " + st.ClaimText(time.Now()) + ": changed all the same"
 }
 
 func newStateRender(app *cmdutil.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "render",
 		Short: "Write STATE.md from the slice files",
-		Long: `Write STATE.md from the slice files, where it isn't as it should be. One that was written by hand is saved first, as
+		Long: `Write STATE.md from the slice files, unless it is up to date. A STATE.md that was written by hand is first saved as
 STATE.md.backup.
 
-Exit codes: 0 it is as it should be; 1 it failed; 2 wrong usage.`,
+Exit codes: 0 it is up to date; 1 it failed; 2 wrong usage.`,
 		Example: "  gl state render",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {

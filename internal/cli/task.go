@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/drain"
 	"greenlight/internal/git"
 	"greenlight/internal/jsondoc"
+	"greenlight/internal/ops"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -235,7 +236,7 @@ func completeTasks(app *cmdutil.App, more cobra.CompletionFunc, open bool) cobra
 			all, _ := pr.Runs.Index() // nothing to complete where it can't be read
 			return append(ids, taskIDs(all)...), directive
 		}
-		live, _ := liveAttempts(pr)
+		live, _ := ops.Running(pr)
 		for _, r := range live {
 			if r.IsTask() {
 				ids = append(ids, cobra.CompletionWithDesc(r.Name(), brief(r.Title)))

@@ -7,6 +7,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/iostreams"
+	"greenlight/internal/ops"
 	"greenlight/internal/sanitize"
 )
 
@@ -49,7 +50,6 @@ func Taken(format string, a ...any) error { return &ExitError{ExitClaimed, fmt.E
 // Exit prints an error unless it has been printed, and maps it to its exit code, here and nowhere else.
 func Exit(io *iostreams.Streams, err error) int {
 	var exit *ExitError
-	var admit *attempt.AdmitError
 	switch {
 	case err == nil:
 		return ExitOK
@@ -57,11 +57,21 @@ func Exit(io *iostreams.Streams, err error) int {
 		return exit.Code
 	}
 	fmt.Fprintf(io.Err, "gl: %s\n", sanitize.Text(strings.TrimSpace(err.Error())))
+	return codeOf(err)
+}
+
+func codeOf(err error) int {
+	var exit *ExitError
+	var admit *attempt.AdmitError
+	var taken *ops.TakenError
+	var argument *ops.ArgumentError
 	switch {
-	case exit != nil:
+	case errors.As(err, &exit):
 		return exit.Code
-	case errors.As(err, &admit) && admit.Taken:
+	case errors.As(err, &taken), errors.As(err, &admit) && admit.Taken:
 		return ExitClaimed
+	case errors.As(err, &argument):
+		return ExitUsage
 	}
 	return ExitFailed
 }

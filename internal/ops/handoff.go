@@ -1,4 +1,4 @@
-package cli
+package ops
 
 import (
 	"context"
@@ -29,10 +29,10 @@ const (
 	handoffTries = 3
 )
 
-// handoffRel is the slice's hand-off file, relative to the root.
-func handoffRel(id string) string { return ".greenlight/.continue-here." + id + ".md" }
+// handoffFile is the slice's hand-off file, relative to the root.
+func handoffFile(id string) string { return ".greenlight/.continue-here." + id + ".md" }
 
-// A handoff is the file by which somebody goes on with a slice that was set aside.
+// A handoff is the file by which somebody continues a slice that was set aside.
 type handoff struct {
 	pr  *project.Project
 	p   *plan.Plan
@@ -43,7 +43,7 @@ type handoff struct {
 // write writes the file and returns its text. What a person or an agent has written into it stays, under Notes.
 func (h *handoff) write(ctx context.Context) (string, error) {
 	facts := h.facts(ctx)
-	path := filepath.Join(h.pr.Root, handoffRel(h.st.ID))
+	path := filepath.Join(h.pr.Root, handoffFile(h.st.ID))
 	for range handoffTries {
 		old, err := os.ReadFile(path)
 		switch {
@@ -63,10 +63,10 @@ func (h *handoff) write(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	return "", fmt.Errorf("%s: %w", handoffRel(h.st.ID), tracker.ErrChanged)
+	return "", fmt.Errorf("%s: %w", handoffFile(h.st.ID), tracker.ErrChanged)
 }
 
-// notesOf is what stands in an earlier hand-off that isn't gl's own.
+// notesOf is the part of an earlier hand-off that gl didn't write.
 func notesOf(old string) string {
 	if !strings.HasPrefix(old, handoffHeader) {
 		if strings.TrimSpace(old) == "" {
@@ -151,14 +151,14 @@ func (h *handoff) lastAttempt() string {
 	return text
 }
 
-// changed lists the files that differ from the last commit, gl's own apart.
+// changed lists the files that differ from the last commit, except for gl's own.
 func (h *handoff) changed(ctx context.Context) string {
 	files, err := git.Dirty(ctx, h.pr.Root, ".greenlight")
 	switch {
 	case errors.Is(err, git.ErrNone), errors.Is(err, git.ErrMissing):
 		return "Unknown: " + err.Error() + "."
 	case err != nil:
-		return "Unknown: " + sanitize.Text(oneLineError(err).Error()) + "."
+		return "Unknown: " + sanitize.Line(err.Error()) + "."
 	case len(files) == 0:
 		return "None."
 	}
@@ -173,10 +173,10 @@ func (h *handoff) changed(ctx context.Context) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// findHandoff reads the slice's hand-off: the file that its mark names, else the one of its own name, else the one of
+// readHandoff reads the slice's hand-off: the file that its mark names, else the one of its own name, else the one of
 // an older Greenlight. No file at all is no error. A name that leads out of the project is not followed.
-func findHandoff(root, id, named string) (file, text string, err error) {
-	names := []string{named, handoffRel(id), oldHandoff}
+func readHandoff(root, id, named string) (file, text string, err error) {
+	names := []string{named, handoffFile(id), oldHandoff}
 	if named == "" || !filepath.IsLocal(filepath.FromSlash(named)) {
 		names = names[1:]
 	}

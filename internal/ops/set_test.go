@@ -1,4 +1,4 @@
-package cli
+package ops
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/slice"
 )
 
@@ -29,17 +28,17 @@ func TestKeys(t *testing.T) {
 }
 
 // Whatever is accepted as key=value is written and reads back as it was given.
-func FuzzReadSetting(f *testing.F) {
+func FuzzParseChanges(f *testing.F) {
 	for _, word := range []string{"status=In Progress", "tests=042", "tests=-1", "deps=S-1..S-3", `x="a" # b`, "=", "id=x",
 		"a= b ", "mine='", "deps=[\"S-1\", S-2", "deps=none", "Tests=1", "a=\u0085"} {
 		f.Add(word)
 	}
 	f.Fuzz(func(t *testing.T, word string) {
-		set, err := readSettings([]string{word})
+		set, err := ParseChanges([]string{word})
 		if err != nil {
-			var exit *cmdutil.ExitError
-			if !errors.As(err, &exit) || exit.Code != cmdutil.ExitUsage {
-				t.Fatalf("%q: %v is no usage error", word, err)
+			var argument *ArgumentError
+			if !errors.As(err, &argument) {
+				t.Fatalf("%q: %v is not an ArgumentError", word, err)
 			}
 			return
 		}
@@ -48,17 +47,17 @@ func FuzzReadSetting(f *testing.F) {
 			t.Fatal(err)
 		}
 		s := set[0]
-		if s.key == "deps" {
+		if s.Key == "deps" {
 			return
 		}
-		if err := file.Set(s.key, s.value); err != nil {
+		if err := file.Set(s.Key, s.Value); err != nil {
 			t.Fatalf("%q was accepted, but can't be set: %v", word, err)
 		}
 		again, err := slice.ParseFile(file.Bytes())
 		if err != nil {
 			t.Fatalf("%q makes a file that can't be read: %v", word, err)
 		}
-		if got, _ := again.Get(s.key); got != s.value || !slices.Equal(keys(again), []string{"id", s.key}) {
+		if got, _ := again.Get(s.Key); got != s.Value || !slices.Equal(keys(again), []string{"id", s.Key}) {
 			t.Errorf("%q reads back as %q, keys %q", word, got, keys(again))
 		}
 	})

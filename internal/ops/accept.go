@@ -1,0 +1,90 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/slice"
+)
+
+// Accept marks a slice that awaits approval as complete, and returns the slices that can be built because of it. With
+// force it also takes one that is being verified or has stalled. The error is ErrNothingToDo for a complete slice.
+func Accept(ctx context.Context, pr *project.Project, id string, force bool) (ready []string, err error) {
+	before, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return nil, err
+	}
+	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
+		if err := mayDecide(m, force); err != nil {
+			return err
+		}
+		if m.st.Class == plan.Done {
+			return ErrNothingToDo
+		}
+		return f.SetAll([][2]string{{"status", "complete"}, {"step", "complete"}, {"waiting_for", ""}, {"session", ""}})
+	})
+	if err != nil {
+		return nil, err
+	}
+	after, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return nil, fmt.Errorf("%s is complete, but what can be built now isn't known: %w", id, err)
+	}
+	return slices.DeleteFunc(slices.Clone(after.Ready), func(id string) bool { return slices.Contains(before.Ready, id) }), nil
+}
+
+// Reject puts a slice that awaits approval back, with what is wrong with it, one line of text, among its decisions. With
+// force it also takes one that is being verified or has stalled.
+func Reject(ctx context.Context, pr *project.Project, id, text string, force bool) error {
+	err := edit(ctx, pr, id, func(m moment, f *slice.File) error {
+		if err := mayDecide(m, force); err != nil {
+			return err
+		}
+		if m.st.Class == plan.Done {
+			return fmt.Errorf("%s is complete: to build it again, run gl state set %s status=pending", id, id)
+		}
+		if err := f.AppendToSection("Decisions", dated(m.now, "Rejected: "+text)); err != nil {
+			return err
+		}
+		return f.SetAll([][2]string{{"status", "pending"}, {"step", "none"}, {"waiting_for", ""}, {"session", ""}})
+	})
+	if err != nil {
+		return err
+	}
+	// As in Retry: after the slice's file, so that a kill between the two can't make it look as if somebody worked on it.
+	return pr.Runs.MarkRetried(id)
+}
+
+// mayDecide refuses a slice that isn't a person's to decide about.
+func mayDecide(m moment, force bool) error {
+	st := m.st
+	verifying := st.Class == plan.Active && strings.EqualFold(strings.TrimSpace(st.Status), "verifying")
+	why := m.plan.Why(st.ID, m.now)
+	switch {
+	case st.Attempt.Open():
+		return atWork(st)
+	case st.Class == plan.Done:
+		return nil
+	case st.Class == plan.Waiting && st.WaitingFor != "":
+		return nil
+	case st.Class == plan.Waiting:
+		return fmt.Errorf("%s is paused, not awaiting approval: run gl resume %s", st.ID, st.ID)
+	case (verifying || st.Class == plan.Stalled) && force:
+		return nil
+	case verifying || st.Class == plan.Stalled:
+		why.Next = []string{"gl accept " + st.ID + " --force or gl reject " + st.ID + " TEXT --force to decide anyway"}
+		if verifying { // somebody may be at work on it
+			return taken("%s", why)
+		}
+		return errors.New(why.String())
+	case st.Class == plan.Active:
+		return taken("%s", why)
+	}
+	return fmt.Errorf("%s isn't awaiting approval: %s", st.ID, why)
+}

@@ -1,0 +1,99 @@
+// Package ops does what the commands do that change a project's state: accept and reject, retry, pause and resume, claim
+// and release, set and note, add, stop, migrate, and the start of a new project. There is one file for each.
+//
+// An operation checks and changes in one step, under the project's lock. It returns what changed and what a person should
+// know of it. It prints nothing, asks nothing, and has no flags; words on the screen and exit codes are the commands' part.
+//
+// The operations are one package, and not one each, because they share how they reach a slice's file, whom they refuse and
+// the errors that say so. None of them calls another. What a slice's file looks like is the tracker's business.
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/legacy"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/slice"
+	"greenlight/internal/tracker"
+)
+
+// ErrNothingToDo means that the slice is already as the operation would leave it.
+var ErrNothingToDo = errors.New("nothing to do")
+
+// A TakenError means that somebody else works on the slice.
+type TakenError struct {
+	Reason string
+	Claim  *plan.State // set if the slice has a claim that Claim could take over
+}
+
+func (e *TakenError) Error() string { return e.Reason }
+
+func taken(format string, a ...any) error { return &TakenError{Reason: fmt.Sprintf(format, a...)} }
+
+// atWork refuses a slice because an attempt runs.
+func atWork(st *plan.State) error {
+	return taken("%s is being worked on by attempt %d (%s): run gl stop %s", st.ID, st.Attempt.N, st.Attempt.Agent, st.ID)
+}
+
+// An ArgumentError means that an operation was asked for something that can't be, whatever state the slice is in.
+type ArgumentError struct{ Err error }
+
+func (e *ArgumentError) Error() string { return e.Err.Error() }
+func (e *ArgumentError) Unwrap() error { return e.Err }
+
+func badArgument(format string, a ...any) error { return &ArgumentError{fmt.Errorf(format, a...)} }
+
+// ValidID says whether id can name a slice; the error says what is allowed.
+func ValidID(id string) error { return slice.ValidID(id) }
+
+// store is the only way to the project's slice files.
+func store(pr *project.Project) (legacy.Keeper, error) {
+	if err := pr.RequireGreenlight(); err != nil {
+		return nil, err
+	}
+	return pr.Slices, nil
+}
+
+// A moment is the project as an edit finds it, under the lock.
+type moment struct {
+	now  time.Time
+	plan *plan.Plan
+	st   *plan.State // the slice that is edited
+}
+
+// edit changes a slice's file under the lock. f runs again if somebody who doesn't take the lock has written the file
+// meanwhile.
+func edit(ctx context.Context, pr *project.Project, id string, f func(moment, *slice.File) error) error {
+	s, err := store(pr)
+	if err != nil {
+		return err
+	}
+	return s.Edit(ctx, id, func(file *slice.File) error {
+		now := time.Now()
+		p, err := pr.Plan(now, pr.Options())
+		if err != nil {
+			return err
+		}
+		st := p.State(id)
+		if st == nil {
+			return notFound(id)
+		}
+		return f(moment{now, p, st}, file)
+	})
+}
+
+// notFound is for a slice that somebody has just removed.
+func notFound(id string) error { return fmt.Errorf("%s: %w", id, tracker.ErrNotFound) }
+
+// warnOther is a warning for a change to a slice that another session has claimed; none if who may change it.
+func warnOther(pr *project.Project, st *plan.State, who attempt.Claimant, now time.Time) []string {
+	if !who.OtherHolds(pr.Runs, st) {
+		return nil
+	}
+	return []string{"warning: " + st.ClaimText(now) + ": changed anyway"}
+}

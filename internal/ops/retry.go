@@ -1,0 +1,73 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/tracker"
+)
+
+// Retry puts a failed or stalled item back and returns what it was. The error is ErrNothingToDo for one that is available.
+// The views of the state are left for the caller to refresh, once for all items.
+func Retry(ctx context.Context, pr *project.Project, id string) (was plan.State, err error) {
+	const tries = 3 // against somebody who writes without the lock
+	err = pr.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		for range tries {
+			if was, err = putBack(pr, tx, id); !errors.Is(err, tracker.ErrChanged) {
+				break
+			}
+		}
+		if err != nil {
+			return err
+		}
+		// After the item's file: a kill between the two leaves an item that is pending, or stalled as before; the other way
+		// round it could look as if somebody worked on it.
+		return pr.Runs.MarkRetried(id)
+	})
+	return was, err
+}
+
+// putBack has an item start over, if it is one that may.
+func putBack(pr *project.Project, tx tracker.Tx, id string) (was plan.State, err error) {
+	now := time.Now()
+	s, err := pr.Snapshot(tx.Load)
+	if err != nil {
+		return was, err
+	}
+	p := plan.New(s, now, pr.Options())
+	st := p.State(id)
+	if st == nil {
+		return was, notFound(id)
+	}
+	if err := mayRetry(p, st, now); err != nil {
+		return *st, err
+	}
+	return *st, tx.PutBack(id, plan.Mark{Status: st.Status, Step: st.Step, Session: st.Session})
+}
+
+// mayRetry refuses an item that has neither failed nor stalled.
+func mayRetry(p *plan.Plan, st *plan.State, now time.Time) error {
+	why := p.Why(st.ID, now)
+	switch {
+	case st.Attempt.Open(), st.Class == plan.Active:
+		return taken("%s", why)
+	case st.Class == plan.Available:
+		return ErrNothingToDo
+	case st.Class != plan.Failed && st.Class != plan.Stalled:
+		return fmt.Errorf("%s can't be put back: %s", st.ID, why)
+	}
+	return nil
+}
+
+// LiftLogin ends a hold that waits for somebody to log in: whoever retries has done so.
+func LiftLogin(pr *project.Project) error {
+	if h := pr.Runs.Hold(); h != nil && h.Kind == agent.Login {
+		return pr.Runs.LiftHold()
+	}
+	return nil
+}

@@ -1,0 +1,294 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/slice"
+	"greenlight/internal/suggest"
+)
+
+// Keys are the fields of a slice that gl reads.
+func Keys() []string {
+	return []string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "deps", "milestone",
+		"name", "session", "started", "updated", "waiting_for", "wave", "priority", "id"}
+}
+
+// Statuses are those that help and completion name; plan.Classify accepts other spellings, too.
+func Statuses() []string {
+	return []string{"pending", "ready", "in_progress", "tests", "implementing", "security", "fixing", "verifying", "complete", "failed", "paused"}
+}
+
+// A Change is a field's new value.
+type Change struct {
+	Key, Value string
+
+	deps []string // the ids, if the key is deps
+}
+
+// ParseChanges reads key=value words and checks what it can without the project. Its errors are ArgumentErrors.
+func ParseChanges(words []string) ([]Change, error) {
+	var changes []Change
+	for _, w := range words {
+		key, value, ok := strings.Cut(w, "=")
+		if !ok {
+			return nil, badArgument("%q is not key=value", w)
+		}
+		if err := checkKey(key); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(changes, func(c Change) bool { return c.Key == key }) {
+			return nil, badArgument("%s is given twice", key)
+		}
+		c, err := parseChange(key, value)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, c)
+	}
+	return changes, nil
+}
+
+func checkKey(key string) error {
+	switch {
+	case !validKey(key):
+		return badArgument("key %q: a letter or '_', then letters, digits, '_' and '-', at most 64 in all", key)
+	case strings.EqualFold(key, "id"):
+		return badArgument("the id can't be changed: it is the name of the file")
+	}
+	for _, k := range Keys() {
+		if key != k && strings.EqualFold(key, k) {
+			return badArgument("key %q: did you mean %s?", key, k)
+		}
+	}
+	return nil
+}
+
+// validKey says whether a frontmatter line can begin with key. It isn't a regular expression: compiling one would be a
+// good part of the start of every gl.
+func validKey(key string) bool {
+	for i, c := range []byte(key) {
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_'
+		if !letter && (i == 0 || c != '-' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return key != "" && len(key) <= 64
+}
+
+func parseChange(key, value string) (Change, error) {
+	c := Change{Key: key, Value: value}
+	if strings.ContainsFunc(value, unicode.IsControl) {
+		return c, badArgument("the value of %s must be one line without control characters", key)
+	}
+	switch key {
+	case "status":
+		if plan.Classify(value) == plan.Unknown {
+			return c, unknownStatus(value)
+		}
+	case "tests", "security_tests", "failing", "tests_failing":
+		n, err := strconv.ParseUint(value, 10, 31)
+		if err != nil {
+			return c, badArgument("%s must be a whole number, 0 or more, not %q", key, value)
+		}
+		c.Value = strconv.FormatUint(n, 10)
+	case "deps":
+		// The file's own reader, so that ranges and words for "none" mean here what they mean there.
+		f, err := slice.ParseFile([]byte("---\ndeps: " + value + "\n---\n"))
+		if err != nil {
+			return c, badArgument("deps %q can't be read: %v", value, err)
+		}
+		c.deps = f.List("deps")
+	}
+	return c, nil
+}
+
+func unknownStatus(value string) error {
+	hint := ""
+	if meant := suggest.Match(value, Statuses()); meant != "" {
+		hint = ", did you mean " + meant + "?"
+	}
+	return badArgument("unknown status %q%s (known: %s)", value, hint, strings.Join(Statuses(), ", "))
+}
+
+// Set changes fields of a slice's file, all in one write. A status that makes the slice available also lets a stalled
+// slice be launched again. The notes are for a person to read; those up to a failure come with the error.
+func Set(ctx context.Context, pr *project.Project, id string, changes []Change, who attempt.Claimant) (notes []string, err error) {
+	changes = slices.Clone(changes)
+	// The notes about ids that are spelled differently are made once, before the edit that may be tried again.
+	notes, err = resolveDeps(pr, id, changes)
+	if err != nil {
+		return notes, err
+	}
+	var warnings []string
+	open := false
+	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
+		warnings, open = warnOther(pr, m.st, who, m.now), m.st.Attempt.Open()
+		return apply(m.plan, m.st, f, changes)
+	})
+	if err != nil {
+		return notes, err
+	}
+	notes = append(append(notes, warnings...), unknownKeys(changes)...)
+	more, err := afterSet(pr, id, changes, open)
+	return append(notes, more...), err
+}
+
+// unknownKeys are notes about keys that look like a typing error.
+func unknownKeys(changes []Change) (notes []string) {
+	known := Keys()
+	for _, c := range changes {
+		if slices.Contains(known, c.Key) {
+			continue
+		}
+		if meant := suggest.Match(c.Key, known); meant != "" {
+			notes = append(notes, fmt.Sprintf("note: gl doesn't know the key %s and keeps it as it is: did you mean %s?", c.Key, meant))
+		}
+	}
+	return notes
+}
+
+// resolveDeps makes the ids of deps those of slices. An id that the slice depends on already may stay, known or not.
+func resolveDeps(pr *project.Project, id string, changes []Change) (notes []string, err error) {
+	i := slices.IndexFunc(changes, func(c Change) bool { return c.Key == "deps" })
+	if i < 0 {
+		return nil, nil
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return nil, err
+	}
+	st := p.State(id)
+	if st == nil {
+		return nil, notFound(id)
+	}
+	var deps []string
+	for _, d := range changes[i].deps {
+		match, note, err := resolveDep(p, st, d)
+		if note != "" {
+			notes = append(notes, note)
+		}
+		if err != nil {
+			return notes, err
+		}
+		if !slices.Contains(deps, match) {
+			deps = append(deps, match)
+		}
+	}
+	changes[i].deps = deps
+	return notes, nil
+}
+
+// resolveDep finds the slice that a dependency of st means.
+func resolveDep(p *plan.Plan, st *plan.State, id string) (match, note string, err error) {
+	if err := ValidID(id); err != nil {
+		return "", "", badArgument("deps: %w", err)
+	}
+	match = id
+	if _, known := p.Snapshot.Evidence[id]; !known && !slices.Contains(st.Deps, id) {
+		if match, note, err = project.Resolve(p, id); err != nil {
+			return "", "", badArgument("deps: %w", err)
+		}
+	}
+	if match == st.ID {
+		return "", note, badArgument("%s can't depend on itself", match)
+	}
+	return match, note, nil
+}
+
+func apply(p *plan.Plan, st *plan.State, f *slice.File, changes []Change) error {
+	for _, c := range changes {
+		if c.Key != "deps" {
+			if err := f.Set(c.Key, c.Value); err != nil {
+				return err
+			}
+			continue
+		}
+		for _, d := range c.deps {
+			if path := pathTo(p, d, st.ID); path != nil {
+				return badArgument("deps: that would be a cycle: %s -> %s", st.ID, strings.Join(path, " -> "))
+			}
+		}
+		if err := f.SetList("deps", c.deps); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pathTo returns the way along dependencies from one slice to another, both included; nil for none. It looks at all
+// slices, done or not, because a slice may be put back later; the plan's own cycles are those of unfinished ones.
+func pathTo(p *plan.Plan, from, to string) []string {
+	came := map[string]string{from: ""}
+	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		if at == to {
+			var path []string
+			for ; at != ""; at = came[at] {
+				path = append(path, at)
+			}
+			slices.Reverse(path)
+			return path
+		}
+		st := p.State(at)
+		if st == nil {
+			continue
+		}
+		for _, d := range st.Deps {
+			if _, seen := came[d]; !seen {
+				came[d] = at
+				queue = append(queue, d)
+			}
+		}
+	}
+	return nil
+}
+
+// afterSet does what a new status or new dependencies bring along.
+func afterSet(pr *project.Project, id string, changes []Change, open bool) (notes []string, err error) {
+	for _, c := range changes {
+		switch {
+		case c.Key == "status" && plan.Classify(c.Value) == plan.Available && !open:
+			if err := pr.Runs.MarkRetried(id); err != nil {
+				return notes, err
+			}
+		case c.Key == "deps":
+			p, err := pr.Plan(time.Now(), pr.Options())
+			if err != nil {
+				return notes, err
+			}
+			st := p.State(id)
+			if st != nil && !sameIDs(st.Deps, c.deps) {
+				notes = append(notes, fmt.Sprintf("warning: GRAPH.json wins over the slice's own deps: %s depends on %s", id, orNothing(st.Deps)))
+			}
+		}
+	}
+	return notes, nil
+}
+
+func sameIDs(a, b []string) bool {
+	a, b = slices.Clone(a), slices.Clone(b)
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(a, b)
+}
+
+func orNothing(ids []string) string {
+	if len(ids) == 0 {
+		return "nothing"
+	}
+	return strings.Join(ids, ", ")
+}
+
+// dated is a text with the day before it, as the section Decisions has them.
+func dated(at time.Time, text string) string {
+	return at.UTC().Format(time.DateOnly) + ": " + strings.TrimSpace(text)
+}

@@ -1,0 +1,89 @@
+package ops
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/slice"
+	"greenlight/internal/tracker"
+)
+
+// A Field is a key of a slice with its value.
+type Field struct{ Key, Value string }
+
+// A Shown is what is known of a slice.
+type Shown struct {
+	ID     string
+	File   string // relative to the root; "" for a slice that is only in the graph
+	Fields []Field
+}
+
+// Show returns the fields of an item.
+func Show(pr *project.Project, id string) (*Shown, error) {
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return nil, err
+	}
+	st := p.State(id)
+	if st == nil {
+		return nil, notFound(id)
+	}
+	fields, err := Fields(pr, st)
+	return &Shown{ID: st.ID, File: st.File, Fields: fields}, err
+}
+
+// Fields returns the fields of the item's file in the file's order, or what the plan knows if there is no file.
+func Fields(pr *project.Project, st *plan.State) ([]Field, error) {
+	known := []Field{
+		{"id", st.ID}, {"name", st.Name}, {"status", st.Status}, {"milestone", st.Milestone},
+		{"deps", strings.Join(st.Deps, ", ")},
+	}
+	s, err := store(pr)
+	if err != nil { // another system keeps the state
+		return append(known, Field{"step", st.Step}), nil
+	}
+	f, err := s.Read(st.ID)
+	if errors.Is(err, tracker.ErrNotFound) {
+		return known, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var fields []Field
+	for _, key := range keys(f) {
+		value, _ := f.Get(key)
+		if key == "deps" {
+			value = strings.Join(f.List(key), ", ")
+		}
+		fields = append(fields, Field{key, value})
+	}
+	return fields, nil
+}
+
+// keys lists the keys of a file's frontmatter in its order. What only looks like a key (a comment, the item of a list)
+// has no value there.
+func keys(f *slice.File) []string {
+	var list []string
+	seen := map[string]bool{}
+	open := false
+	for line := range strings.Lines(string(f.Bytes())) {
+		line = strings.TrimPrefix(strings.TrimRight(line, " \t\r\n"), "\ufeff")
+		if line == "---" {
+			if open {
+				break
+			}
+			open = true
+			continue
+		}
+		key, _, _ := strings.Cut(line, ":")
+		key = strings.TrimRight(key, " \t")
+		if _, ok := f.Get(key); ok && !seen[key] {
+			seen[key] = true
+			list = append(list, key)
+		}
+	}
+	return list
+}
