@@ -25,8 +25,8 @@ func newRetry(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:        "retry ID...",
 		SuggestFor: []string{"rerun", "redo", "again", "restart"},
-		Short:      "Put a failed or stalled slice back",
-		Long: `Put failed and stalled slices back: they are pending again, and the next gl slice, or one that is running, launches them.
+		Short:      "Retry failed or stalled slices",
+		Long: `Retry failed or stalled slices: they are pending again, and the next gl slice, or one that is running, launches them.
 What the agent wrote stays. A hold because nobody was logged in ends.
 
 Exit codes: 0 they are pending; 1 one is done, is waiting for a person, or can't be read; 2 wrong usage; 3 one is being
