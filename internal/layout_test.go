@@ -105,7 +105,7 @@ var testLibraries = []string{
 // formats are the trackers that nothing may name but the registry of formats and the commands of the format itself. Package ops
 // and the rehearsal change Greenlight's own slices, in either of their formats.
 var formats = map[string][]string{
-	"greenlight/internal/legacy":     {"greenlight/internal/project", "greenlight/internal/ops", "greenlight/internal/rehearsal"},
+	"greenlight/internal/legacy":     {"greenlight/internal/project", "greenlight/internal/rehearsal"},
 	"greenlight/internal/specwright": {"greenlight/internal/project", "greenlight/internal/cli/sw"},
 	"greenlight/internal/gsd":        {"greenlight/internal/project", "greenlight/internal/cli/gsd"},
 }

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
-	"greenlight/internal/legacy"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -51,8 +50,19 @@ func badArgument(format string, a ...any) error { return &ArgumentError{fmt.Erro
 // ValidID says whether id can name a slice; the error says what is allowed.
 func ValidID(id string) error { return slice.ValidID(id) }
 
-// store is the only way to the project's slice files.
-func store(pr *project.Project) (legacy.Keeper, error) {
+// A keeper holds Greenlight's own slices, in slice files or in a legacy STATE.md: what the operations need beyond a
+// tracker.
+type keeper interface {
+	Read(id string) (*slice.File, error)
+	Edit(ctx context.Context, id string, f func(*slice.File) error) error
+	Add(ctx context.Context, n slice.NewSlice) (*slice.AddedSlice, error)
+	ReadProject() (*slice.ProjectState, error)
+	EditProject(ctx context.Context, f func(*slice.ProjectState) error) error
+	Migrate(ctx context.Context, dryRun bool) (*slice.Migration, error)
+}
+
+// store is the only way to the project's slices.
+func store(pr *project.Project) (keeper, error) {
 	if err := pr.RequireGreenlight(); err != nil {
 		return nil, err
 	}

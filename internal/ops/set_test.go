@@ -3,29 +3,10 @@ package ops
 import (
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	"greenlight/internal/slice"
 )
-
-func TestKeys(t *testing.T) {
-	for _, test := range []struct{ name, file, want string }{
-		{"in the file's order", "---\nstatus: a\nid: b\nsession:\n---\nbody: c\n", "status id session"},
-		{"comments and list items are none", "---\n# note: x\ndeps:\n- S-1\n  - S-2: x\nid: b\n---\n", "deps id"},
-		{"twice counts once", "---\na: 1\na: 2\n---\n", "a"},
-		{"bom, blank lines, crlf", "\ufeff\r\n---\r\na : 1\r\nb: 2\r\n---\r\nc: 3\r\n", "a b"},
-		{"none", "---\n---\na: 1\n", ""},
-	} {
-		f, err := slice.ParseFile([]byte(test.file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(keys(f), " "); got != test.want {
-			t.Errorf("%s: %q, want %q", test.name, got, test.want)
-		}
-	}
-}
 
 // Whatever is accepted as key=value is written and reads back as it was given.
 func FuzzParseChanges(f *testing.F) {
@@ -57,8 +38,8 @@ func FuzzParseChanges(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q makes a file that can't be read: %v", word, err)
 		}
-		if got, _ := again.Get(s.Key); got != s.Value || !slices.Equal(keys(again), []string{"id", s.Key}) {
-			t.Errorf("%q reads back as %q, keys %q", word, got, keys(again))
+		if got, _ := again.Get(s.Key); got != s.Value || !slices.Equal(again.Keys(), []string{"id", s.Key}) {
+			t.Errorf("%q reads back as %q, keys %q", word, got, again.Keys())
 		}
 	})
 }

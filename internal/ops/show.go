@@ -7,7 +7,6 @@ import (
 
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
-	"greenlight/internal/slice"
 	"greenlight/internal/tracker"
 )
 
@@ -53,7 +52,7 @@ func Fields(pr *project.Project, st *plan.State) ([]Field, error) {
 		return nil, err
 	}
 	var fields []Field
-	for _, key := range keys(f) {
+	for _, key := range f.Keys() {
 		value, _ := f.Get(key)
 		if key == "deps" {
 			value = strings.Join(f.List(key), ", ")
@@ -61,29 +60,4 @@ func Fields(pr *project.Project, st *plan.State) ([]Field, error) {
 		fields = append(fields, Field{key, value})
 	}
 	return fields, nil
-}
-
-// keys lists the keys of a file's frontmatter in its order. What only looks like a key (a comment, the item of a list)
-// has no value there.
-func keys(f *slice.File) []string {
-	var list []string
-	seen := map[string]bool{}
-	open := false
-	for line := range strings.Lines(string(f.Bytes())) {
-		line = strings.TrimPrefix(strings.TrimRight(line, " \t\r\n"), "\ufeff")
-		if line == "---" {
-			if open {
-				break
-			}
-			open = true
-			continue
-		}
-		key, _, _ := strings.Cut(line, ":")
-		key = strings.TrimRight(key, " \t")
-		if _, ok := f.Get(key); ok && !seen[key] {
-			seen[key] = true
-			list = append(list, key)
-		}
-	}
-	return list
 }

@@ -211,3 +211,21 @@ func FuzzParseFile(f *testing.F) {
 		}
 	})
 }
+
+func TestKeys(t *testing.T) {
+	for _, test := range []struct{ name, file, want string }{
+		{"in the file's order", "---\nstatus: a\nid: b\nsession:\n---\nbody: c\n", "status id session"},
+		{"comments and list items are none", "---\n# note: x\ndeps:\n- S-1\n  - S-2: x\nid: b\n---\n", "deps id"},
+		{"twice counts once", "---\na: 1\na: 2\n---\n", "a"},
+		{"bom, blank lines, crlf", "\ufeff\r\n---\r\na : 1\r\nb: 2\r\n---\r\nc: 3\r\n", "a b"},
+		{"none", "---\n---\na: 1\n", ""},
+	} {
+		f, err := ParseFile([]byte(test.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(f.Keys(), " "); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
