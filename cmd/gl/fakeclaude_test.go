@@ -16,13 +16,8 @@ import (
 	"golang.org/x/term"
 )
 
-// fakeClaude is the program "claude" of the scripts. It writes what the real client writes and behaves as a line of
-// fake.txt in the project says, "S-1 exit7", "S-1#2 complete" for one attempt alone, "* wait+complete" for all; the
-// first line that fits counts. Without one it does what FAKE_CLAUDE says, and by default it completes its slice. Parts
-// joined by + come one after the other.
-//
-// In FAKE_DIR it leaves ID.N.argv, ID.N.env and ID.N.proc, and appends "begin ID" and "end ID" to the ledger. A task's ID
-// is "@quick" and its kind; one that is there to be talked to, without -p, is "talk" and leaves a talk.N.tty, too.
+// fakeClaude is the program "claude" of the scripts. It writes what the real client writes and does what a script asks
+// of it; testdata/script/README.md explains how to ask, and what it leaves in FAKE_DIR.
 func fakeClaude() {
 	if !slices.Contains(os.Args, "-p") {
 		fakeTalk()
@@ -38,13 +33,13 @@ func fakeClaude() {
 		f.slice = os.Getenv("GL_TASK")
 	}
 	f.record()
-	parts := strings.Split(f.behaviour(), "+")
-	if parts[0] != "nocommand" {
+	todo := strings.Split(f.behavior(), "+")
+	if todo[0] != "nocommand" {
 		f.init("gl:slice", "gl:quick", "gl:wrap", "gl:assess", "gl:map", "gl:ship", "compact")
 	}
 	code := 0
-	for _, p := range parts {
-		code = f.play(p)
+	for _, part := range todo {
+		code = f.play(part)
 	}
 	f.ledger("end")
 	os.Exit(code)
@@ -111,7 +106,8 @@ func check(err error) {
 	}
 }
 
-func (f *fake) behaviour() string {
+// behavior is the parts that this attempt is to play, joined by +.
+func (f *fake) behavior() string {
 	text, _ := os.ReadFile(filepath.Join(f.root, "fake.txt"))
 	for _, line := range strings.Split(string(text), "\n") {
 		who, what, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -125,45 +121,58 @@ func (f *fake) behaviour() string {
 	return "complete"
 }
 
-// play does one part and returns the exit code that follows if it is the last.
+// parts are what the fake can be asked to do; testdata/script/README.md explains them. Each returns the exit code that
+// follows if it is the last.
+var parts = map[string]func(f *fake) int{
+	"begun":             well((*fake).begin),
+	"wait":              well(func(f *fake) { f.await("go", "go-"+f.slice) }),
+	"complete":          well((*fake).complete),
+	"exit0":             well((*fake).lookAround),
+	"pending":           well((*fake).putBack),
+	"waiting":           well((*fake).park),
+	"corrupt":           well((*fake).corrupt),
+	"denied":            well((*fake).denied),
+	"bigline":           well(func(f *fake) { f.say(strings.Repeat("all work and no play ", 150_000)) }),
+	"stderr":            well(func(*fake) { fmt.Fprintln(os.Stderr, "a warning of the client") }),
+	"grandchild":        well((*fake).leaveChild),
+	"turns":             badly((*fake).runOutOfTurns),
+	"limit":             badly((*fake).limit),
+	"limit-success":     well((*fake).limit),
+	"event-limit":       badly((*fake).eventLimit),
+	"auth":              badly((*fake).loginFails),
+	"quota":             badly(func(f *fake) { f.apiError(400, "billing_error", "Credit balance is too low") }),
+	"nocommand":         well((*fake).missCommand),
+	"cut":               well((*fake).cut),
+	"hang":              well((*fake).hang),
+	"hang-after-result": well((*fake).hangAfterResult),
+	"deaf":              well((*fake).deaf),
+	"exit7":             func(*fake) int { fmt.Fprintln(os.Stderr, "fatal: the disk of the client is on fire"); return 7 },
+	"kill9":             well((*fake).die),
+}
+
+// well makes a part of what leads to exit code 0.
+func well(do func(*fake)) func(*fake) int { return func(f *fake) int { do(f); return 0 } }
+
+// badly makes a part of what leads to exit code 1.
+func badly(do func(*fake)) func(*fake) int { return func(f *fake) int { do(f); return 1 } }
+
 func (f *fake) play(part string) int {
-	switch part {
-	case "wait": // until the script says go
-		f.await("go", "go-"+f.slice)
-	case "begun":
-		f.set("status=implementing", "step=implementing")
-	case "complete":
-		if os.Getenv("GL_TASK") != "" {
-			f.finishTask()
-			break
-		}
-		f.set("status=complete", "step=complete", "tests=3", "security_tests=1")
-		f.result(object{"result": f.slice + " is green."})
-	case "exit0":
-		f.say("I have had a look around.")
-		f.result(object{"result": "Looks fine to me."})
-	case "pending":
-		f.set("status=pending")
-		f.result(object{"result": "I put it back."})
-	case "waiting":
-		f.set("status=verifying", "waiting_for=a look at the colours")
-		f.result(object{"result": "Over to you."})
-	case "corrupt":
-		path := filepath.Join(f.root, ".greenlight", "slices", f.slice+".md")
-		check(os.WriteFile(path, []byte("<<<<<<< ours\n---\nid: x\n=======\n---\n>>>>>>> theirs\n"), 0o644))
-		f.result(object{"result": "Merged."})
-	case "denied":
-		f.denied()
-	case "bigline":
-		f.say(strings.Repeat("all work and no play ", 150_000))
-	case "stderr":
-		fmt.Fprintln(os.Stderr, "a warning of the client")
-	case "grandchild":
-		f.leaveChild()
-	default:
-		return f.misbehave(part)
+	do, ok := parts[part]
+	if !ok {
+		check(fmt.Errorf("the fake claude doesn't know %q: see testdata/script/README.md", part))
 	}
-	return 0
+	return do(f)
+}
+
+func (f *fake) begin() { f.set("status=implementing", "step=implementing") }
+
+func (f *fake) complete() {
+	if os.Getenv("GL_TASK") != "" {
+		f.finishTask()
+		return
+	}
+	f.set("status=complete", "step=complete", "tests=3", "security_tests=1")
+	f.result(object{"result": f.slice + " is green."})
 }
 
 // finishTask writes the summary where one is asked for.
@@ -176,54 +185,64 @@ func (f *fake) finishTask() {
 	f.result(object{"result": "Done."})
 }
 
-// misbehave is play for what ends badly.
-func (f *fake) misbehave(part string) int {
-	switch part {
-	case "turns":
-		f.result(object{"subtype": "error_max_turns", "is_error": true, "terminal_reason": "max_turns",
-			"errors": []string{"Reached maximum number of turns (200)"}})
-		return 1
-	case "limit":
-		f.apiError(429, "rate_limit", "API Error: Request rejected (429): slow down")
-		return 1
-	case "limit-success":
-		f.apiError(429, "rate_limit", "API Error: Request rejected (429): slow down")
-	case "event-limit":
-		f.eventLimit()
-		return 1
-	case "auth":
-		f.retry(401, "authentication_failed")
-		f.apiError(401, "authentication_failed", "API Error: 401, the key is not valid")
-		return 1
-	case "quota":
-		f.apiError(400, "billing_error", "Credit balance is too low")
-		return 1
-	case "nocommand":
-		f.init("compact")
-		f.say("I don't know that command, but I can try.")
-		f.hang()
-	case "cut":
-		f.set("status=complete", "step=complete", "tests=3")
-		fmt.Print(`{"type":"result","subtype":"succ`)
-	case "hang-after-result":
-		f.result(object{"result": "Done, I think."})
-		f.hang()
-	case "silent", "hang":
-		f.hang()
-	case "deaf":
-		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-		f.leave("deaf", "")
-		f.hang()
-	case "exit7":
-		fmt.Fprintln(os.Stderr, "fatal: the disk of the client is on fire")
-		return 7
-	case "kill9":
-		check(syscall.Kill(os.Getpid(), syscall.SIGKILL))
-		f.hang()
-	default:
-		check(fmt.Errorf("no behaviour is called %q", part))
-	}
-	return 0
+func (f *fake) lookAround() {
+	f.say("I have had a look around.")
+	f.result(object{"result": "Looks fine to me."})
+}
+
+func (f *fake) putBack() {
+	f.set("status=pending")
+	f.result(object{"result": "I put it back."})
+}
+
+func (f *fake) park() {
+	f.set("status=verifying", "waiting_for=a look at the colours")
+	f.result(object{"result": "Over to you."})
+}
+
+func (f *fake) corrupt() {
+	path := filepath.Join(f.root, ".greenlight", "slices", f.slice+".md")
+	check(os.WriteFile(path, []byte("<<<<<<< ours\n---\nid: x\n=======\n---\n>>>>>>> theirs\n"), 0o644))
+	f.result(object{"result": "Merged."})
+}
+
+func (f *fake) runOutOfTurns() {
+	f.result(object{"subtype": "error_max_turns", "is_error": true, "terminal_reason": "max_turns",
+		"errors": []string{"Reached maximum number of turns (200)"}})
+}
+
+func (f *fake) limit() { f.apiError(429, "rate_limit", "API Error: Request rejected (429): slow down") }
+
+func (f *fake) loginFails() {
+	f.retry(401, "authentication_failed")
+	f.apiError(401, "authentication_failed", "API Error: 401, the key is not valid")
+}
+
+func (f *fake) missCommand() {
+	f.init("compact")
+	f.say("I don't know that command, but I can try.")
+	f.hang()
+}
+
+func (f *fake) cut() {
+	f.set("status=complete", "step=complete", "tests=3")
+	fmt.Print(`{"type":"result","subtype":"succ`)
+}
+
+func (f *fake) hangAfterResult() {
+	f.result(object{"result": "Done, I think."})
+	f.hang()
+}
+
+func (f *fake) deaf() {
+	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	f.leave("deaf", "")
+	f.hang()
+}
+
+func (f *fake) die() {
+	check(syscall.Kill(os.Getpid(), syscall.SIGKILL))
+	f.hang()
 }
 
 // outlast is longer than any script lasts: who waits for that long for a script or a signal isn't hurried by a busy

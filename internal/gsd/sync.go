@@ -12,7 +12,6 @@ import (
 // derived is what the body and the disk say about the keys of the frontmatter; "" for nothing.
 type derived struct {
 	phase, phaseName, plan  string
-	status                  string
 	stoppedAt, pausedAt     string
 	lastActivity, lastDesc  string
 	phaseLine               string // the value of Phase in Current Position

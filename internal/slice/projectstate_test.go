@@ -160,8 +160,7 @@ func TestConcurrentProjectEdits(t *testing.T) {
 // Whatever is set and taken away again leaves every byte that it hasn't set.
 func TestProjectStateKeepsTheRest(t *testing.T) {
 	scalar := rapid.SampledFrom([]string{"1", "1.50", "-0", "1e400", `"a\u00e9\/"`, "null", "true", `"S-1"`})
-	var value *rapid.Generator[string]
-	value = rapid.Custom(func(rt *rapid.T) string {
+	value := rapid.Custom(func(rt *rapid.T) string {
 		gap := rapid.SampledFrom([]string{"", " ", "\n\t", "\r\n  "}).Draw(rt, "gap")
 		switch rapid.IntRange(0, 3).Draw(rt, "kind") {
 		case 0:

@@ -26,6 +26,8 @@ const (
 )
 
 // ErrNotInitialized: there is no workflow.json.
+//
+//lint:ignore ST1005 Specwright is a name
 var ErrNotInitialized = errors.New("Specwright not initialized. Run /sw-init (gl sw init)")
 
 // A BrokenError is a workflow.json that nobody may touch before a person has looked at it.

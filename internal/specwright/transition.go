@@ -30,6 +30,7 @@ func (e *WrongStatusError) Error() string {
 
 // noWork refuses what needs a work.
 func (e *Edit) noWork(what string) error {
+	//lint:ignore ST1005 the protocol's own words
 	return fmt.Errorf("Cannot %s: no work is active. Run /sw-design first. (gl sw start ID --description TEXT)", what)
 }
 
