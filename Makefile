@@ -15,9 +15,46 @@ test:
 race:
 	$(GO) test -race ./...
 
+# Pinned, and run from the module cache: in go.mod they would be dependencies of everybody who builds gl.
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+DEADCODE = golang.org/x/tools/cmd/deadcode@v0.52.0
+GOLANGCI_LINT = github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+lint:
+	@unformatted=$$(gofmt -l cmd content internal); test -z "$$unformatted" || { echo "not gofmt-clean:"; echo "$$unformatted"; exit 1; }
+	$(GO) vet ./...
+	GOOS=darwin $(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+	@echo '$(GO) run $(DEADCODE) -test ./...'; dead=$$($(GO) run $(DEADCODE) -test ./...) && \
+		test -z "$$dead" || { echo "dead code:"; echo "$$dead"; exit 1; }
+
+# What .golangci.yml adds to that. Building the linter takes minutes the first time.
+golangci-lint:
+	$(GO) run $(GOLANGCI_LINT) run ./...
+
+# All that is too heavy for CI; about an hour. .ci/run does a few seconds of each.
+check-heavy: torture chaos fuzz package bench test-claude
+
 # The long forms of the tests that hammer the state with many processes, kills and editors; some minutes.
 torture:
-	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/slice ./internal/specwright
+	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/slice ./internal/legacy ./internal/specwright
+
+# The long forms of the tests that kill drains, wrappers, agents and tmux at random instants.
+chaos:
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 60m ./internal/attempt ./internal/drain ./internal/runner
+
+# Every fuzz target for a while. make fuzz FUZZ=FuzzGraph FUZZTIME=10m is one for longer.
+FUZZ = .
+FUZZTIME = 30s
+fuzz:
+	.ci/fuzz $(FUZZTIME) '$(FUZZ)'
+
+# gl for each platform, vetted; this machine's installed into an empty home, and run.
+package:
+	for platform in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64; do \
+		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) vet ./... || exit 1; \
+	done
+	.ci/package
 
 # The real Claude Code client against a stand-in of its API: no network but npm's, no cost; two minutes. The client is
 # installed for the run, unless GREENLIGHT_CLAUDE_DIR names a directory in which npm has put this version.
@@ -37,4 +74,4 @@ bench:
 docs:
 	$(GO) test ./internal/cli -run '^(TestReference|TestSchemas)$$' -count=1 -update
 
-.PHONY: build demo test race torture test-claude bench docs
+.PHONY: build demo test race lint golangci-lint check-heavy torture chaos fuzz package test-claude bench docs
