@@ -56,6 +56,7 @@ var layers = []string{
 	"greenlight/internal/jsondoc",
 	"greenlight/internal/suggest",
 	"greenlight/internal/statedir",
+	"greenlight/internal/paths",
 	"greenlight/internal/proc",
 	"greenlight/internal/durable",
 	"greenlight/internal/text/frontmatter",

@@ -174,7 +174,7 @@ func tellCheck(app *cmdutil.App, doc *checkDoc, states []*install.State) {
 		}
 	}
 	if n := len(doc.Shadowed); n > 0 {
-		app.IO.Printf("%s%s hidden by yours of the same name in %s\n", sanitize.Text(doc.Shadowed[0]), moreAre(n-1), sanitize.Text(short(app, personal(app))))
+		app.IO.Printf("%s%s hidden by yours of the same name in %s\n", sanitize.Text(doc.Shadowed[0]), words.MoreAre(n-1), sanitize.Text(short(app, personal(app))))
 	}
 	if !told {
 		app.IO.Printf("Nothing is installed.\n")

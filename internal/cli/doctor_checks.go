@@ -13,6 +13,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/durable"
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/project"
@@ -183,7 +184,7 @@ func checkGraph(x *exam) []finding {
 		all = append(all, found(isError, "", "dependency cycle: "+strings.Join(append(slices.Clone(c), c[0]), " → "),
 			x.depsHelp(c[len(c)-1])).of(c[0]))
 	}
-	graph := exists(filepath.Join(x.pr.Root, graphPath)) && x.p.Snapshot.Unsure == ""
+	graph := paths.Exists(filepath.Join(x.pr.Root, graphPath)) && x.p.Snapshot.Unsure == ""
 	for i := range x.p.States {
 		st := &x.p.States[i]
 		for _, need := range st.Needs {
@@ -198,11 +199,6 @@ func checkGraph(x *exam) []finding {
 		}
 	}
 	return all
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 // depsHelp is how the dependencies of a slice are changed: where its graph entry has them, there.
@@ -351,13 +347,13 @@ func checkLeftovers(x *exam) []finding {
 		all = append(all, fixable(".greenlight/runs/env", words.Count(len(env), "environment")+
 			" of attempts that are over, with whatever secrets are in them"))
 	}
-	plugins, _ := filepath.Glob(filepath.Join(escapeGlob(x.pr.Runs.Dir()), "plugin-*"))
+	plugins, _ := filepath.Glob(filepath.Join(paths.EscapeGlob(x.pr.Runs.Dir()), "plugin-*"))
 	sort.Slice(plugins, func(i, j int) bool { return newer(plugins[i], plugins[j]) })
 	for _, dir := range plugins[min(1, len(plugins)):] {
 		rel := ".greenlight/runs/" + filepath.Base(dir)
 		all = append(all, found(isNote, rel, "the plugin of another version of gl", "rm -r "+rel))
 	}
-	stages, _ := filepath.Glob(filepath.Join(escapeGlob(x.pr.Root), ".greenlight-init-*.tmp"))
+	stages, _ := filepath.Glob(filepath.Join(paths.EscapeGlob(x.pr.Root), ".greenlight-init-*.tmp"))
 	for _, dir := range stages {
 		if info, err := os.Stat(dir); err == nil && x.now.Sub(info.ModTime()) > time.Hour {
 			all = append(all, found(isWarning, filepath.Base(dir), "what a gl init that died left", "rm -r "+filepath.Base(dir)))
@@ -370,10 +366,6 @@ func newer(a, b string) bool {
 	ia, err1 := os.Stat(a)
 	ib, err2 := os.Stat(b)
 	return err1 == nil && err2 == nil && ia.ModTime().After(ib.ModTime())
-}
-
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 // deadEnvs are the files with the environments of attempts that are over.

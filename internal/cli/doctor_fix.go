@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"greenlight/internal/drain"
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/project"
@@ -36,19 +36,12 @@ func fixTemps(_ context.Context, pr *project.Project) ([]string, error) {
 		temps, err := durable.Abandoned(dir, now)
 		errs = append(errs, err, durable.Sweep(dir, now))
 		for _, path := range temps {
-			if !exists(path) {
-				did = append(did, "removed "+relative(pr.Root, path))
+			if !paths.Exists(path) {
+				did = append(did, "removed "+paths.Relative(pr.Root, path))
 			}
 		}
 	}
 	return did, errors.Join(errs...)
-}
-
-func relative(root, path string) string {
-	if rel, err := filepath.Rel(root, path); err == nil {
-		return filepath.ToSlash(rel)
-	}
-	return path
 }
 
 // fixState has the tracker fix its own files.
@@ -59,12 +52,12 @@ func fixState(ctx context.Context, pr *project.Project) ([]string, error) {
 func fixIgnores(ctx context.Context, pr *project.Project) ([]string, error) {
 	path := statedir.Path(pr.Root, ".gitignore")
 	left, err := git.Unignored(ctx, pr.Root, statedir.Ignored()...)
-	if err != nil || len(left) == 0 || !exists(statedir.Path(pr.Root)) {
+	if err != nil || len(left) == 0 || !paths.Exists(statedir.Path(pr.Root)) {
 		return nil, nil // no repository, or nothing to do there
 	}
-	there := exists(path)
+	there := paths.Exists(path)
 	added, err := statedir.AddIgnores(ctx, pr.Root)
-	if len(added) > 0 || !there && exists(path) {
+	if len(added) > 0 || !there && paths.Exists(path) {
 		return []string{"wrote .greenlight/.gitignore"}, err
 	}
 	return nil, err
@@ -120,7 +113,7 @@ func fixEnvs(_ context.Context, pr *project.Project) ([]string, error) {
 		err := os.Remove(path)
 		errs = append(errs, err)
 		if err == nil {
-			did = append(did, "removed "+relative(pr.Root, path))
+			did = append(did, "removed "+paths.Relative(pr.Root, path))
 		}
 	}
 	return did, errors.Join(errs...)

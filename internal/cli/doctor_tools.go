@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
 	"greenlight/internal/install"
+	"greenlight/internal/paths"
 	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/sanitize"
@@ -23,6 +24,7 @@ import (
 	"greenlight/internal/suggest"
 	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/tmux"
+	"greenlight/internal/words"
 )
 
 // checkConfig names what is wrong in config.json, and keys that nobody reads.
@@ -187,7 +189,7 @@ func versionNumbers(version string) []int {
 // checkGit looks whether git leaves alone what belongs to this machine.
 func checkGit(x *exam) []finding {
 	root := x.pr.Root
-	if !exists(statedir.Path(root)) { // a sibling's project: it comes with its .gitignore
+	if !paths.Exists(statedir.Path(root)) { // a sibling's project: it comes with its .gitignore
 		return nil
 	}
 	left, err := git.Unignored(x.ctx, root, statedir.Ignored()...)
@@ -205,24 +207,9 @@ func checkGit(x *exam) []finding {
 	tracked, err := git.Tracked(x.ctx, root, own...)
 	if err == nil && len(tracked) > 0 {
 		all = append(all, found(isWarning, ".greenlight/runs", "git keeps "+strings.Join(tracked[:min(3, len(tracked))], ", ")+
-			more(len(tracked)-3)+", which belongs to this machine", "git rm -r --cached --ignore-unmatch "+strings.Join(own, " ")))
+			words.More(len(tracked)-3)+", which belongs to this machine", "git rm -r --cached --ignore-unmatch "+strings.Join(own, " ")))
 	}
 	return all
-}
-
-func more(n int) string {
-	if n <= 0 {
-		return ""
-	}
-	return fmt.Sprintf(" and %d more", n)
-}
-
-// moreAre goes between the first of several and what they all are.
-func moreAre(n int) string {
-	if n <= 0 {
-		return " is"
-	}
-	return more(n) + " are"
 }
 
 // checkMerges suggests what keeps merges from conflicting in a file that is generated.

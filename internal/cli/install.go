@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
 	"greenlight/internal/install"
+	"greenlight/internal/paths"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/suggest"
@@ -216,15 +217,6 @@ func hintMemory(app *cmdutil.App, t install.Target, r *install.Result) {
 
 // short writes a path as people do: with ~, or relative to where they are.
 func short(app *cmdutil.App, path string) string {
-	if dir, err := app.Dir(); err == nil {
-		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
-			return rel
-		}
-	}
-	if home := app.Getenv("HOME"); home != "" {
-		if rel, err := filepath.Rel(home, path); err == nil && filepath.IsLocal(rel) {
-			return filepath.Join("~", rel)
-		}
-	}
-	return path
+	dir, _ := app.Dir() // of a directory that is gone, nothing is relative to it
+	return paths.Short(path, dir, app.Getenv("HOME"))
 }

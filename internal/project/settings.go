@@ -31,6 +31,17 @@ type Setting struct {
 	Wrong string          // non-empty: the file has a value that can't be, and why; using the default
 }
 
+// Source says where the value comes from: "config" for the file, "default", or "" if there is no value.
+func (s Setting) Source() string {
+	switch {
+	case s.File:
+		return "config"
+	case s.Value != nil:
+		return "default"
+	}
+	return ""
+}
+
 // A SettingError is a key that is none, or a value that can't be.
 type SettingError struct {
 	Reason string
