@@ -23,6 +23,7 @@ var layers = []string{
 	"greenlight/internal/cli/cmdutil",
 	"greenlight/internal/iostreams",
 	"greenlight/internal/ops",
+	"greenlight/internal/doctor",
 	"greenlight/internal/hook",
 	"greenlight/internal/statusline",
 	"greenlight/internal/changelog",

@@ -157,7 +157,7 @@ func (x *debugging) tellProject(d *debugProject) {
 	for _, t := range d.Tools {
 		x.line("%s", t.text())
 	}
-	x.section("Settings in " + configPath)
+	x.section("Settings in " + project.ConfigFile)
 	for _, s := range d.Settings {
 		x.line("%s: %s", s.Key, valueText(s.Value))
 	}

@@ -192,17 +192,8 @@ func tellSteps(app *cmdutil.App, t install.Target, r *install.Result, all bool) 
 		app.IO.Printf("%s\n", sanitize.Text(line))
 	}
 	if kept := slices.ContainsFunc(r.Steps, func(s install.Step) bool { return s.Do == install.Keep }); kept {
-		app.IO.Message("files that you changed were kept: %s --force overwrites them and keeps copies", installCommand(t))
+		app.IO.Message("files that you changed were kept: %s --force overwrites them and keeps copies", t.Command())
 	}
-}
-
-// installCommand is the command that installs there.
-func installCommand(t install.Target) string {
-	command := "gl install --" + string(t.Scope)
-	if t.Agent != install.Claude {
-		command += " --agent " + t.Agent
-	}
-	return command
 }
 
 // hintMemory says what is left to do where ours lies beside the user's CLAUDE.md.
@@ -210,7 +201,7 @@ func hintMemory(app *cmdutil.App, t install.Target, r *install.Result) {
 	for _, s := range r.Steps {
 		if name, ours := strings.CutSuffix(filepath.Base(s.Path), "_GREENLIGHT.md"); ours && s.Do == install.Write {
 			app.IO.Message("your %s.md wasn't changed. To include ours, add the line @%s to it, or run %s --on-conflict=append",
-				name, filepath.Base(s.Path), installCommand(t))
+				name, filepath.Base(s.Path), t.Command())
 		}
 	}
 }

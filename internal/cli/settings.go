@@ -269,14 +269,14 @@ func settingWarnings(pr *project.Project, s *project.Settings, err error) []plan
 	var list []plan.Warning
 	for _, set := range s.List() {
 		if set.Wrong != "" {
-			list = append(list, plan.Warning{Path: configPath, Message: set.Wrong + "; using the default"})
+			list = append(list, plan.Warning{Path: project.ConfigFile, Message: set.Wrong + "; using the default"})
 		}
 	}
 	return list
 }
 
 func newSettingsDoc(s *project.Settings, warnings []plan.Warning) settingsDoc {
-	doc := settingsDoc{SchemaVersion: 1, File: configPath, Profiles: s.Profiles(),
+	doc := settingsDoc{SchemaVersion: 1, File: project.ConfigFile, Profiles: s.Profiles(),
 		Settings: []project.SettingItem{}, Models: []settingModel{}, Warnings: project.WarningItems(warnings)}
 	for _, set := range s.List() {
 		doc.Settings = append(doc.Settings, set.Item())

@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"context"
@@ -18,15 +18,6 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/statedir"
 )
-
-// A fix mends one thing and says what it did, a line each; nothing where nothing was to be done.
-type fix func(context.Context, *project.Project) ([]string, error)
-
-// fixes are all that gl doctor --fix does. The first must come first: whoever takes the lock sweeps silently. The state
-// comes again at the end: what was settled in between changes its view.
-func fixes() []fix {
-	return []fix{fixTemps, fixIgnores, fixState, fixLeftovers, fixAttempts, fixEnvs, fixState}
-}
 
 func fixTemps(_ context.Context, pr *project.Project) ([]string, error) {
 	var did []string
@@ -50,14 +41,14 @@ func fixState(ctx context.Context, pr *project.Project) ([]string, error) {
 }
 
 func fixIgnores(ctx context.Context, pr *project.Project) ([]string, error) {
-	path := statedir.Path(pr.Root, ".gitignore")
 	left, err := git.Unignored(ctx, pr.Root, statedir.Ignored()...)
 	if err != nil || len(left) == 0 || !paths.Exists(statedir.Path(pr.Root)) {
 		return nil, nil // no repository, or nothing to do there
 	}
-	there := paths.Exists(path)
+	path := statedir.Path(pr.Root, ".gitignore")
+	missing := !paths.Exists(path)
 	added, err := statedir.AddIgnores(ctx, pr.Root)
-	if len(added) > 0 || !there && paths.Exists(path) {
+	if len(added) > 0 || missing && paths.Exists(path) { // taking the lock creates a missing file
 		return []string{"wrote .greenlight/.gitignore"}, err
 	}
 	return nil, err
@@ -77,13 +68,13 @@ func fixAttempts(ctx context.Context, pr *project.Project) ([]string, error) {
 	for _, r := range before {
 		wasSettled := slices.ContainsFunc(settled, func(s *attempt.Record) bool { return s.Slice == r.Slice })
 		if !wasSettled && !pr.Runs.IsOpen(r.Name()) && r.Phase == plan.Claimed && r.State() == proc.Dead {
-			did = append(did, fmt.Sprintf("gave back the claim of attempt %d of %s, which never started", r.N, r.Slice))
+			did = append(did, fmt.Sprintf("released the claim of attempt %d of %s, which never started", r.N, r.Slice))
 		}
 	}
 	return did, err
 }
 
-// fixLeftovers removes the live records of attempts that are settled, where whoever was about to is dead.
+// fixLeftovers removes the live records of settled attempts whose gl process died before it could.
 func fixLeftovers(ctx context.Context, pr *project.Project) ([]string, error) {
 	live, _, err := pr.Runs.Live()
 	if err != nil {
