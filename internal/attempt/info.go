@@ -9,7 +9,7 @@ import (
 	"greenlight/internal/plan"
 )
 
-// An Info is an attempt as JSON documents show it.
+// An Info is one attempt of an agent at a slice or a task.
 type Info struct {
 	N       int        `json:"n" jsonschema:"minimum=1"` // counts from 1
 	Agent   string     `json:"agent"`

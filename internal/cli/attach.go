@@ -34,7 +34,7 @@ another tmux, print the command that attaches instead.` + "\n" + cmdutil.ExitHel
 				return err
 			}
 			if !tmux.Installed() {
-				return fmt.Errorf("tmux is not on PATH: %s; gl logs ID shows what an agent does", tmuxHint)
+				return fmt.Errorf("tmux is not on PATH: %s; gl logs ID shows what an agent does", tmux.InstallHint)
 			}
 			s := openSession(app, pr)
 			panes, err := s.Panes(c.Context())

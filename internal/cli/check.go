@@ -174,7 +174,7 @@ func tellCheck(app *cmdutil.App, doc *checkDoc, states []*install.State) {
 		}
 	}
 	if n := len(doc.Shadowed); n > 0 {
-		app.IO.Printf("%s%s hidden by yours of the same name in %s\n", sanitize.Text(doc.Shadowed[0]), moreAre(n-1), sanitize.Text(short(app, personal(app))))
+		app.IO.Printf("%s%s hidden by yours of the same name in %s\n", sanitize.Text(doc.Shadowed[0]), words.MoreAre(n-1), sanitize.Text(short(app, personal(app))))
 	}
 	if !told {
 		app.IO.Printf("Nothing is installed.\n")
@@ -199,7 +199,7 @@ func placeText(app *cmdutil.App, st *install.State) string {
 	text := fmt.Sprintf("%s, %s, %s: ", t.Agent, t.Scope, short(app, t.Dir()))
 	if !st.Installed {
 		return text + fmt.Sprintf("%s with these names, not installed by gl: %s saves them and writes its own",
-			words.Count(len(st.Loose), "file"), installCommand(t))
+			words.Count(len(st.Loose), "file"), t.Command())
 	}
 	text += fmt.Sprintf("gl %s, %s", st.Version, words.Count(st.Files, "file"))
 	if st.Memory != "" {
@@ -213,11 +213,11 @@ func placeText(app *cmdutil.App, st *install.State) string {
 	}
 	switch {
 	case !st.Complete:
-		return text + "; cut short: run " + installCommand(t) + " again"
+		return text + "; cut short: run " + t.Command() + " again"
 	case st.Version != Version && !st.Same:
-		return text + fmt.Sprintf("; this is gl %s: %s", Version, installCommand(t))
+		return text + fmt.Sprintf("; this is gl %s: %s", Version, t.Command())
 	case !st.Same:
-		return text + fmt.Sprintf("; %s from this gl's: %s", differ(len(st.Diffs)), installCommand(t))
+		return text + fmt.Sprintf("; %s from this gl's: %s", differ(len(st.Diffs)), t.Command())
 	}
 	return text
 }

@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/git"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
+	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 	"greenlight/internal/tmux"
@@ -22,14 +23,14 @@ import (
 
 // A debugProject is what gl debug reports about the project's setup.
 type debugProject struct {
-	Format   string          `json:"format"` // as in gl status --json
-	Done     int             `json:"done" jsonschema:"minimum=0"`
-	Total    int             `json:"total" jsonschema:"minimum=0"`
-	Tools    []debugTool     `json:"tools"`
-	Settings []settingItem   `json:"settings"` // those in config.json
-	Drain    *string         `json:"drain"`    // who drains the project; null for nobody
-	Attempts []debugAttempt  `json:"attempts"` // those that aren't settled
-	Warnings []statusWarning `json:"warnings"`
+	Format   string                `json:"format"` // as in gl status --json
+	Done     int                   `json:"done" jsonschema:"minimum=0"`
+	Total    int                   `json:"total" jsonschema:"minimum=0"`
+	Tools    []debugTool           `json:"tools"`
+	Settings []project.SettingItem `json:"settings"` // those in config.json
+	Drain    *string               `json:"drain"`    // who drains the project; null for nobody
+	Attempts []debugAttempt        `json:"attempts"` // those that aren't settled
+	Warnings []project.WarningItem `json:"warnings"`
 }
 
 type debugTool struct {
@@ -52,11 +53,11 @@ type debugAttempt struct {
 
 func (x *debugging) project(ctx context.Context) (*debugProject, error) {
 	d := &debugProject{Format: x.p.Snapshot.Format, Done: x.p.Done, Total: x.p.Total, Tools: x.tools(ctx),
-		Settings: []settingItem{}, Attempts: []debugAttempt{}, Warnings: []statusWarning{}}
+		Settings: []project.SettingItem{}, Attempts: []debugAttempt{}, Warnings: project.WarningItems(x.p.Warnings)}
 	s, _ := x.pr.Settings() // of a file that can't be read there is a warning already
 	for _, set := range s.List() {
 		if set.File {
-			d.Settings = append(d.Settings, settingItem{set.Key, orNull(set.Value), jsondoc.OrNull(sourceOf(set))})
+			d.Settings = append(d.Settings, set.Item())
 		}
 	}
 	holder, err := durable.Holder(x.pr.Runs.LeaderLock())
@@ -70,9 +71,6 @@ func (x *debugging) project(ctx context.Context) (*debugProject, error) {
 	}
 	for _, r := range live {
 		d.Attempts = append(d.Attempts, newDebugAttempt(r))
-	}
-	for _, w := range x.p.Warnings {
-		d.Warnings = append(d.Warnings, statusWarning{jsondoc.OrNull(w.Path), w.Message})
 	}
 	return d, nil
 }
@@ -159,7 +157,7 @@ func (x *debugging) tellProject(d *debugProject) {
 	for _, t := range d.Tools {
 		x.line("%s", t.text())
 	}
-	x.section("Settings in " + configPath)
+	x.section("Settings in " + project.ConfigFile)
 	for _, s := range d.Settings {
 		x.line("%s: %s", s.Key, valueText(s.Value))
 	}

@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/git"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/ops"
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
@@ -90,7 +91,7 @@ func (x *debugging) slice(id string) (*debugSlice, error) {
 	}
 	if len(recs[id]) > 0 {
 		last := recs[id][0]
-		s.Log = &debugLog{Attempt: last.N, File: relative(x.pr.Root, x.pr.Runs.LogPath(id, last.N)),
+		s.Log = &debugLog{Attempt: last.N, File: paths.Relative(x.pr.Root, x.pr.Runs.LogPath(id, last.N)),
 			Lines: jsondoc.OrEmpty(attemptlog.End(x.pr.Runs.LogPath(id, last.N), last.Stream, debugLines))}
 	}
 	return s, x.body(s)

@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/attemptlog"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/term"
 )
@@ -89,7 +90,7 @@ func (x *debugging) task(id string, recs []*attempt.Record) *debugTask {
 		}
 		t.Attempts = append(t.Attempts, a)
 	}
-	t.Log = debugLog{Attempt: recs[0].N, File: relative(x.pr.Root, x.pr.Runs.LogPath(id, recs[0].N)),
+	t.Log = debugLog{Attempt: recs[0].N, File: paths.Relative(x.pr.Root, x.pr.Runs.LogPath(id, recs[0].N)),
 		Lines: jsondoc.OrEmpty(attemptlog.End(x.pr.Runs.LogPath(id, recs[0].N), recs[0].Stream, debugLines))}
 	return t
 }

@@ -2,21 +2,17 @@ package cli
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/jsondoc"
-	"greenlight/internal/plan"
+	"greenlight/internal/doctor"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
-	"greenlight/internal/tracker"
 	"greenlight/internal/words"
 )
 
@@ -26,72 +22,24 @@ func newDoctor(app *cmdutil.App) *cobra.Command {
 		Use:        "doctor",
 		SuggestFor: []string{"fsck", "validate", "verify"},
 		Short:      "Check everything, and say what to do",
-		Long: `Check the project: slice files, graph, claims, attempts, leftovers of processes that died, STATE.md, project-state.json,
-config.json, the tools and their versions, and what git should ignore. Each finding says where, what, and what helps. An
-error keeps slices from being built, a warning is wrong but in nobody's way, a note is worth knowing. Nothing is written.
+		Long: `Check the project: slice files, graph, claims, attempts, leftovers of dead processes, STATE.md, project-state.json,
+config.json, the tools and their versions, and what git should ignore. Each finding says where it is, what is wrong, and
+what helps. An error keeps slices from being built, a warning is wrong but in nobody's way, a note is worth knowing.
+Nothing is written.
 
---fix does what is safe, and says what it did: temporary files of the dead are removed, attempts whose gl process is gone
-settled, STATE.md regenerated, .greenlight/.gitignore written, environments of attempts that are over removed.
+--fix fixes what is safe to fix, and lists what it did: it removes temporary files of dead processes and environments of
+attempts that have ended, settles attempts whose gl process is gone, and writes STATE.md and .greenlight/.gitignore.
 
-Exit codes: 0 no error was found; 1 there is one, or no project; 2 wrong usage.`,
+Exit codes: 0 no errors found; 1 errors found, or no project; 2 wrong usage.`,
 		Example: "  gl doctor\n  gl doctor --fix\n  gl doctor --json | jq '.findings[] | select(.severity == \"error\")'",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runDoctor(c.Context(), app, fix, asJSON)
 		},
 	}
-	c.Flags().BoolVar(&fix, "fix", false, "mend what is safe to mend")
+	c.Flags().BoolVar(&fix, "fix", false, "fix what is safe to fix")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c
-}
-
-// The severities of a finding.
-const (
-	isError   = "error"   // slices aren't built because of it, or gl doesn't work as configured
-	isWarning = "warning" // wrong, but in nobody's way
-	isNote    = "note"    // worth knowing
-)
-
-// A finding is one problem or remark of gl doctor.
-type finding struct {
-	Severity string  `json:"severity"`
-	Check    string  `json:"check"` // which check found it
-	Path     *string `json:"path"`  // relative to the root; null if no single file is to blame
-	Slice    *string `json:"slice"` // null if it isn't about one slice
-	Message  string  `json:"message"`
-	Help     *string `json:"help"`    // a command, or what to do in words; null if there is nothing to do
-	Fixable  bool    `json:"fixable"` // gl doctor --fix repairs it
-}
-
-// found makes a finding; an empty path or help is none.
-func found(severity, path, message, help string) finding {
-	return finding{Severity: severity, Path: jsondoc.OrNull(path), Message: message, Help: jsondoc.OrNull(help)}
-}
-
-// of says which slice the finding is about.
-func (f finding) of(id string) finding {
-	f.Slice = &id
-	return f
-}
-
-const fixCommand = "gl doctor --fix"
-
-// fixable makes a finding one that --fix mends.
-func fixable(path, message string) finding {
-	f := found(isWarning, path, message, fixCommand)
-	f.Fixable = true
-	return f
-}
-
-type doctorDoc struct {
-	SchemaVersion int       `json:"schema_version"`
-	Root          string    `json:"root"`   // absolute path of the project
-	Format        string    `json:"format"` // as in gl status --json
-	Findings      []finding `json:"findings"`
-	Fixed         []string  `json:"fixed"` // what --fix did, in words
-	Errors        int       `json:"errors" jsonschema:"minimum=0"`
-	Warnings      int       `json:"warnings" jsonschema:"minimum=0"`
-	Notes         int       `json:"notes" jsonschema:"minimum=0"`
 }
 
 func runDoctor(ctx context.Context, app *cmdutil.App, fix, asJSON bool) error {
@@ -99,99 +47,76 @@ func runDoctor(ctx context.Context, app *cmdutil.App, fix, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	doc := doctorDoc{SchemaVersion: 1, Root: pr.Root, Fixed: []string{}, Findings: []finding{}}
 	busy := app.IO.Progress("reading the project")
 	defer busy.Done()
+	var fixed []string
 	if fix {
-		doc.Fixed = append(doc.Fixed, fixAll(ctx, app, pr)...)
+		fixed = fixProject(ctx, app.IO, pr)
 	}
-	x, err := newExam(ctx, app, pr)
+	dir, _ := app.Dir() // if the directory is gone, paths are shown whole
+	report, err := doctor.Check(ctx, pr, doctor.Options{
+		Version: Version, Content: shipped(), Self: cmdutil.Self, Getenv: app.Getenv, Dir: dir, Now: time.Now(),
+		Begin: func(check string) { busy.Step("checking: " + check) },
+	})
 	if err != nil {
 		return err
 	}
-	doc.Format = pr.Tracker.Traits().Format
-	for _, c := range checks() {
-		busy.Step("checking: " + c.name)
-		for _, f := range c.run(x) {
-			f.Check = c.name
-			doc.Findings = append(doc.Findings, f)
-		}
-	}
+	report.Fixed = append(report.Fixed, fixed...)
 	busy.Done()
-	doc.Errors, doc.Warnings, doc.Notes = tally(doc.Findings)
 	if asJSON {
-		err = app.IO.JSON(doc)
+		err = app.IO.JSON(report)
 	} else {
-		tell(app, &doc, len(x.p.States))
+		printReport(app.IO, report)
 	}
-	if err == nil && doc.Errors > 0 {
+	if err == nil && report.Errors > 0 {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
 	return err
 }
 
-// fixAll mends what can be mended, and says what it was.
-func fixAll(ctx context.Context, app *cmdutil.App, pr *project.Project) []string {
-	var all []string
-	for _, f := range fixes() {
-		did, err := f(ctx, pr)
-		for _, text := range did {
-			if !slices.Contains(all, text) {
-				all = append(all, text)
-			}
-		}
-		if err != nil { // the others are no worse for it
-			app.IO.Message("warning: %v", err)
+// fixProject fixes what is safe to fix and returns what it did. A fix that fails is a warning.
+func fixProject(ctx context.Context, io *iostreams.Streams, pr *project.Project) []string {
+	var did []string
+	for _, f := range doctor.Fix(ctx, pr) {
+		did = append(did, f.Did...)
+		if f.Err != nil {
+			io.Message("warning: %v", f.Err)
 		}
 	}
-	return all
+	return did
 }
 
-func tally(all []finding) (errs, warnings, notes int) {
-	for _, f := range all {
-		switch f.Severity {
-		case isError:
-			errs++
-		case isWarning:
-			warnings++
-		default:
-			notes++
-		}
+// printReport prints the findings, the worst first.
+func printReport(io *iostreams.Streams, r *doctor.Report) {
+	for _, did := range r.Fixed {
+		io.Printf("fixed: %s\n", sanitize.Text(did))
 	}
-	return errs, warnings, notes
-}
-
-// tell prints the findings, the worst first.
-func tell(app *cmdutil.App, doc *doctorDoc, states int) {
-	for _, did := range doc.Fixed {
-		app.IO.Printf("fixed: %s\n", sanitize.Text(did))
-	}
-	mendable := 0
-	for _, severity := range []string{isError, isWarning, isNote} {
-		for _, f := range doc.Findings {
+	fixable := 0
+	for _, severity := range []doctor.Severity{doctor.Error, doctor.Warning, doctor.Note} {
+		for _, f := range r.Findings {
 			if f.Severity != severity {
 				continue
 			}
 			if f.Fixable {
-				mendable++
+				fixable++
 			}
-			app.IO.Printf("%s\n", term.WrapLines(sanitize.Text(f.text()), app.IO.Width()))
+			io.Printf("%s\n", term.WrapLines(sanitize.Text(findingText(f)), io.Width()))
 		}
 	}
-	sum := words.Count(doc.Errors, "error") + ", " + words.Count(doc.Warnings, "warning") + ", " + words.Count(doc.Notes, "note")
+	sum := words.Count(r.Errors, "error") + ", " + words.Count(r.Warnings, "warning") + ", " + words.Count(r.Notes, "note")
 	switch {
-	case len(doc.Findings) == 0:
-		app.IO.Printf("No faults found in %s\n", words.Count(states, "slice"))
-	case mendable > 0:
-		app.IO.Printf("%s; %s mends %d\n", sum, fixCommand, mendable)
+	case len(r.Findings) == 0:
+		io.Printf("No problems found in %s\n", words.Count(r.Slices, "slice"))
+	case fixable > 0:
+		io.Printf("%s; %s fixes %d\n", sum, doctor.FixCommand, fixable)
 	default:
-		app.IO.Printf("%s\n", sum)
+		io.Printf("%s\n", sum)
 	}
 }
 
-// text is the finding in words, with what helps on a line of its own.
-func (f finding) text() string {
-	s := f.Severity + ": "
+// findingText is a finding in words, with what helps on a line of its own.
+func findingText(f doctor.Finding) string {
+	s := string(f.Severity) + ": "
 	if f.Path != nil && !strings.Contains(f.Message, *f.Path) {
 		s += *f.Path + ": "
 	}
@@ -200,29 +125,4 @@ func (f finding) text() string {
 		s += "\n    " + *f.Help
 	}
 	return s
-}
-
-// An exam is what the checks look at: one look at the project, for all of them.
-type exam struct {
-	ctx        context.Context
-	app        *cmdutil.App
-	pr         *project.Project
-	p          *plan.Plan
-	now        time.Time
-	live       []*attempt.Record
-	bad        []*attempt.BadRecord
-	index      map[string][]attempt.Entry
-	complaints []tracker.Complaint // of the tracker
-
-	conflicts map[string]int // line of the first mark of a merge conflict, by path relative to the root
-}
-
-func newExam(ctx context.Context, app *cmdutil.App, pr *project.Project) (*exam, error) {
-	x := &exam{ctx: ctx, app: app, pr: pr, now: time.Now(), complaints: pr.Tracker.Check()}
-	var errs [4]error
-	x.p, errs[0] = pr.Plan(x.now, pr.Options())
-	x.live, x.bad, errs[1] = pr.Runs.Live()
-	x.index, errs[2] = pr.Runs.Index()
-	x.conflicts, errs[3] = findConflicts(pr.Root)
-	return x, errors.Join(errs[:]...)
 }

@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/changelog"
 	"greenlight/internal/cli/gsd"
 	"greenlight/internal/cli/sw"
+	"greenlight/internal/doctor"
 	"greenlight/internal/roadmap"
 )
 
@@ -29,7 +30,7 @@ var documents = []document{
 	{"gl changelog --json", changelog.Document{}, "changelog"},
 	{"gl check --json", checkDoc{}, "check"},
 	{"gl debug --json", debugDoc{}, "debug"},
-	{"gl doctor --json", doctorDoc{}, "doctor"},
+	{"gl doctor --json", doctor.Report{}, "doctor"},
 	{"gl graph --json", graphDoc{}, "graph"},
 	{"gl gsd line --json", gsd.LineDoc{}, "gsd-line"},
 	{"gl init --no-agent --json", initDoc{}, "init"},

@@ -54,7 +54,6 @@ func newSchemaGenerator(t *testing.T) *schemaGenerator {
 		propertyOf[debugAttempt]("process"):     processes,
 		propertyOf[debugTaskAttempt]("process"): processes,
 		propertyOf[dryTaskDoc]("task"):          tasks,
-		propertyOf[finding]("severity"):         g.sources.block("greenlight/internal/cli", "isError"),
 		propertyOf[graphNode]("state"):          g.sources.block("greenlight/internal/graphview", "Done"),
 	}
 	return g

@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
 	"greenlight/internal/install"
+	"greenlight/internal/paths"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/suggest"
@@ -191,17 +192,8 @@ func tellSteps(app *cmdutil.App, t install.Target, r *install.Result, all bool) 
 		app.IO.Printf("%s\n", sanitize.Text(line))
 	}
 	if kept := slices.ContainsFunc(r.Steps, func(s install.Step) bool { return s.Do == install.Keep }); kept {
-		app.IO.Message("files that you changed were kept: %s --force overwrites them and keeps copies", installCommand(t))
+		app.IO.Message("files that you changed were kept: %s --force overwrites them and keeps copies", t.Command())
 	}
-}
-
-// installCommand is the command that installs there.
-func installCommand(t install.Target) string {
-	command := "gl install --" + string(t.Scope)
-	if t.Agent != install.Claude {
-		command += " --agent " + t.Agent
-	}
-	return command
 }
 
 // hintMemory says what is left to do where ours lies beside the user's CLAUDE.md.
@@ -209,22 +201,13 @@ func hintMemory(app *cmdutil.App, t install.Target, r *install.Result) {
 	for _, s := range r.Steps {
 		if name, ours := strings.CutSuffix(filepath.Base(s.Path), "_GREENLIGHT.md"); ours && s.Do == install.Write {
 			app.IO.Message("your %s.md wasn't changed. To include ours, add the line @%s to it, or run %s --on-conflict=append",
-				name, filepath.Base(s.Path), installCommand(t))
+				name, filepath.Base(s.Path), t.Command())
 		}
 	}
 }
 
 // short writes a path as people do: with ~, or relative to where they are.
 func short(app *cmdutil.App, path string) string {
-	if dir, err := app.Dir(); err == nil {
-		if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
-			return rel
-		}
-	}
-	if home := app.Getenv("HOME"); home != "" {
-		if rel, err := filepath.Rel(home, path); err == nil && filepath.IsLocal(rel) {
-			return filepath.Join("~", rel)
-		}
-	}
-	return path
+	dir, _ := app.Dir() // of a directory that is gone, nothing is relative to it
+	return paths.Short(path, dir, app.Getenv("HOME"))
 }

@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
+	"greenlight/internal/paths"
 	"greenlight/internal/plugin"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -149,11 +150,11 @@ func manifests() []string {
 		"CMakeLists.txt", "Makefile", "justfile", "Dockerfile", "flake.nix"}
 }
 
-// there is which of the paths below root exist.
-func there(root string, paths ...string) []string {
+// there is which of the names exist below root.
+func there(root string, names ...string) []string {
 	var found []string
-	for _, p := range paths {
-		if exists(filepath.Join(root, filepath.FromSlash(p))) {
+	for _, p := range names {
+		if paths.Exists(filepath.Join(root, filepath.FromSlash(p))) {
 			found = append(found, p)
 		}
 	}

@@ -89,8 +89,6 @@ func (j *job) runner() string {
 	return j.o.runner
 }
 
-const tmuxHint = "install it (apt install tmux, brew install tmux)"
-
 // run builds slices.
 func (j *job) run(ctx context.Context) error {
 	settled, err := drain.Reconcile(ctx, j.pr)
@@ -141,7 +139,7 @@ func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
 	if why := j.oneByOne(); why != "" {
 		j.app.IO.Message("building one after the other: %s (--runner tmux builds in parallel anyway)", why)
 	} else if j.o.runner == "" {
-		j.app.IO.Message("tmux is not on PATH, so slices are built one after the other: %s, or use --runner process", tmuxHint)
+		j.app.IO.Message("tmux is not on PATH, so slices are built one after the other: %s, or use --runner process", tmux.InstallHint)
 	}
 }
 

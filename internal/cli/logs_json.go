@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/attemptlog"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -30,7 +31,7 @@ type logEvent struct {
 
 func logsJSON(app *cmdutil.App, pr *project.Project, rec *attempt.Record) error {
 	path := pr.Runs.LogPath(rec.Slice, rec.N)
-	doc := logsDoc{1, rec.Slice, rec.Info(), relative(pr.Root, path), []logEvent{}}
+	doc := logsDoc{1, rec.Slice, rec.Info(), paths.Relative(pr.Root, path), []logEvent{}}
 	dec := agent.NewDecoder(rec.Stream)
 	t := attemptlog.NewTail(path)
 	defer t.Close()

@@ -176,10 +176,8 @@ func valueText(raw json.RawMessage) string {
 }
 
 type settingDoc struct {
-	SchemaVersion int             `json:"schema_version"`
-	Key           string          `json:"key"`                                          // its path in config.json, with dots
-	Value         json.RawMessage `json:"value"`                                        // any JSON: the value in effect; null for no value
-	Source        *string         `json:"source" jsonschema:"enum=config,enum=default"` // where the value comes from
+	SchemaVersion int `json:"schema_version"`
+	project.SettingItem
 }
 
 // settings are those of the project.
@@ -204,7 +202,7 @@ func runSettingsGet(app *cmdutil.App, key string, asJSON bool) error {
 		app.IO.Message("warning: %s; using the default", set.Wrong)
 	}
 	if asJSON {
-		return app.IO.JSON(settingDoc{1, key, orNull(set.Value), jsondoc.OrNull(sourceOf(set))})
+		return app.IO.JSON(settingDoc{1, set.Item()})
 	}
 	if set.Value == nil {
 		return fmt.Errorf("%s isn't set and has no default", key)
@@ -213,37 +211,13 @@ func runSettingsGet(app *cmdutil.App, key string, asJSON bool) error {
 	return nil
 }
 
-func orNull(raw json.RawMessage) json.RawMessage {
-	if raw == nil {
-		return json.RawMessage("null")
-	}
-	return raw
-}
-
-// sourceOf says where the value comes from; "" for none.
-func sourceOf(s project.Setting) string {
-	switch {
-	case s.File:
-		return "config"
-	case s.Value != nil:
-		return "default"
-	}
-	return ""
-}
-
 type settingsDoc struct {
-	SchemaVersion int             `json:"schema_version"`
-	File          string          `json:"file"`     // relative to the root; it need not exist
-	Profiles      []string        `json:"profiles"` // the names that model_profile may have
-	Settings      []settingItem   `json:"settings"`
-	Models        []settingModel  `json:"models"`
-	Warnings      []statusWarning `json:"warnings"`
-}
-
-type settingItem struct {
-	Key    string          `json:"key"`                                          // its path in config.json, with dots
-	Value  json.RawMessage `json:"value"`                                        // any JSON: the value in effect
-	Source *string         `json:"source" jsonschema:"enum=config,enum=default"` // where the value comes from
+	SchemaVersion int                   `json:"schema_version"`
+	File          string                `json:"file"`     // relative to the root; it need not exist
+	Profiles      []string              `json:"profiles"` // the names that model_profile may have
+	Settings      []project.SettingItem `json:"settings"`
+	Models        []settingModel        `json:"models"`
+	Warnings      []project.WarningItem `json:"warnings"`
 }
 
 type settingModel struct {
@@ -274,7 +248,7 @@ func runSettings(app *cmdutil.App, asJSON bool) error {
 		app.IO.Printf("%s\n", term.Wrap(text, app.IO.Width(), 4))
 	}
 	for _, set := range list {
-		line(set.Key, sourceOf(set), valueText(set.Value))
+		line(set.Key, set.Source(), valueText(set.Value))
 	}
 	app.IO.Printf("\nModels of the agents, profile %s:\n", sanitize.Line(s.Profile()))
 	for _, m := range s.Models() {
@@ -295,23 +269,20 @@ func settingWarnings(pr *project.Project, s *project.Settings, err error) []plan
 	var list []plan.Warning
 	for _, set := range s.List() {
 		if set.Wrong != "" {
-			list = append(list, plan.Warning{Path: configPath, Message: set.Wrong + "; using the default"})
+			list = append(list, plan.Warning{Path: project.ConfigFile, Message: set.Wrong + "; using the default"})
 		}
 	}
 	return list
 }
 
 func newSettingsDoc(s *project.Settings, warnings []plan.Warning) settingsDoc {
-	doc := settingsDoc{SchemaVersion: 1, File: configPath, Profiles: s.Profiles(),
-		Settings: []settingItem{}, Models: []settingModel{}, Warnings: []statusWarning{}}
+	doc := settingsDoc{SchemaVersion: 1, File: project.ConfigFile, Profiles: s.Profiles(),
+		Settings: []project.SettingItem{}, Models: []settingModel{}, Warnings: project.WarningItems(warnings)}
 	for _, set := range s.List() {
-		doc.Settings = append(doc.Settings, settingItem{set.Key, orNull(set.Value), jsondoc.OrNull(sourceOf(set))})
+		doc.Settings = append(doc.Settings, set.Item())
 	}
 	for _, m := range s.Models() {
 		doc.Models = append(doc.Models, settingModel{m.Role, jsondoc.OrNull(m.Model), jsondoc.OrNull(modelSource(m))})
-	}
-	for _, w := range warnings {
-		doc.Warnings = append(doc.Warnings, statusWarning{jsondoc.OrNull(w.Path), w.Message})
 	}
 	return doc
 }

@@ -104,7 +104,7 @@ func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []strin
 	case o.runner != "" && o.runner != "process" && o.runner != "tmux":
 		return cmdutil.Usage("--runner must be %s", cmdutil.MustBe(o.runner, runners()))
 	case o.runner == "tmux" && !tmux.Installed():
-		return fmt.Errorf("tmux is not on PATH: %s, or use --runner process", tmuxHint)
+		return fmt.Errorf("tmux is not on PATH: %s, or use --runner process", tmux.InstallHint)
 	}
 	p, err := pr.Plan(time.Now(), planOptions(pr, o.milestone, nil))
 	if err != nil {

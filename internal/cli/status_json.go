@@ -5,29 +5,30 @@ import (
 
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
+	"greenlight/internal/project"
 )
 
 // A statusDoc is what gl status --json prints.
 type statusDoc struct {
-	SchemaVersion int             `json:"schema_version"`
-	Format        string          `json:"format"`    // the format of the state: "slices", "legacy", "specwright" or "gsd"
-	Root          string          `json:"root"`      // absolute path of the project
-	Milestone     *string         `json:"milestone"` // value of --milestone; null for all slices
-	Total         int             `json:"total" jsonschema:"minimum=0"`
-	Done          int             `json:"done" jsonschema:"minimum=0"`
-	Slices        []statusSlice   `json:"slices"` // those in scope, in the order of the graph, then by id
-	Running       []string        `json:"running"`
-	Tasks         []statusTask    `json:"tasks"` // open attempts at tasks, such as gl quick; each takes a slot
-	Ready         []string        `json:"ready"` // in launch order
-	Blocked       []statusBlocked `json:"blocked"`
-	Failed        []string        `json:"failed"`
-	Stalled       []string        `json:"stalled"`
-	Waiting       []string        `json:"waiting"` // for a person
-	Unknown       []string        `json:"unknown"` // with an unknown status, or a file that can't be read
-	Tests         statusTests     `json:"tests"`
-	Hold          *plan.Hold      `json:"hold"` // nothing is launched until it ends; null if nothing holds launches
-	Warnings      []statusWarning `json:"warnings"`
-	Others        []statusDoc     `json:"others"` // the same document for each other system that keeps state in this project
+	SchemaVersion int                   `json:"schema_version"`
+	Format        string                `json:"format"`    // the format of the state: "slices", "legacy", "specwright" or "gsd"
+	Root          string                `json:"root"`      // absolute path of the project
+	Milestone     *string               `json:"milestone"` // value of --milestone; null for all slices
+	Total         int                   `json:"total" jsonschema:"minimum=0"`
+	Done          int                   `json:"done" jsonschema:"minimum=0"`
+	Slices        []statusSlice         `json:"slices"` // those in scope, in the order of the graph, then by id
+	Running       []string              `json:"running"`
+	Tasks         []statusTask          `json:"tasks"` // open attempts at tasks, such as gl quick; each takes a slot
+	Ready         []string              `json:"ready"` // in launch order
+	Blocked       []statusBlocked       `json:"blocked"`
+	Failed        []string              `json:"failed"`
+	Stalled       []string              `json:"stalled"`
+	Waiting       []string              `json:"waiting"` // for a person
+	Unknown       []string              `json:"unknown"` // with an unknown status, or a file that can't be read
+	Tests         statusTests           `json:"tests"`
+	Hold          *plan.Hold            `json:"hold"` // nothing is launched until it ends; null if nothing holds launches
+	Warnings      []project.WarningItem `json:"warnings"`
+	Others        []statusDoc           `json:"others"` // the same document for each other system that keeps state in this project
 }
 
 // A statusSlice is one slice; if its file can't be read, little is known of it.
@@ -69,11 +70,6 @@ type statusTests struct {
 	Security int `json:"security" jsonschema:"minimum=0"`
 }
 
-type statusWarning struct {
-	Path    *string `json:"path"` // relative to the root; null if no single file is to blame
-	Message string  `json:"message"`
-}
-
 func newStatusDoc(p *plan.Plan, milestone string) statusDoc {
 	s := p.Snapshot
 	doc := statusDoc{
@@ -82,7 +78,7 @@ func newStatusDoc(p *plan.Plan, milestone string) statusDoc {
 		Running: jsondoc.OrEmpty(p.Running), Tasks: []statusTask{}, Ready: jsondoc.OrEmpty(p.Ready), Blocked: []statusBlocked{},
 		Failed: jsondoc.OrEmpty(p.Failed), Stalled: jsondoc.OrEmpty(p.Stalled), Waiting: jsondoc.OrEmpty(p.Waiting), Unknown: jsondoc.OrEmpty(p.Unknown),
 		Tests: statusTests{Passing: p.Tests, Failing: p.Failing, Security: p.Security},
-		Hold:  p.Hold, Warnings: []statusWarning{}, Others: []statusDoc{},
+		Hold:  p.Hold, Warnings: project.WarningItems(p.Warnings), Others: []statusDoc{},
 	}
 	for i := range p.States {
 		if st := &p.States[i]; st.InScope {
@@ -94,9 +90,6 @@ func newStatusDoc(p *plan.Plan, milestone string) statusDoc {
 	}
 	for _, id := range p.Blocked {
 		doc.Blocked = append(doc.Blocked, statusBlocked{id, jsondoc.OrEmpty(p.State(id).Needs), p.Because(id)})
-	}
-	for _, w := range p.Warnings {
-		doc.Warnings = append(doc.Warnings, statusWarning{jsondoc.OrNull(w.Path), w.Message})
 	}
 	return doc
 }

@@ -9,6 +9,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/paths"
 )
 
 // openTask is everyClass with a task that runs.
@@ -71,7 +72,7 @@ func TestPluginOfATalk(t *testing.T) {
 	home := t.TempDir()
 	app := &cmdutil.App{Environ: []string{"HOME=" + home}}
 	dir, err := talkPlugin(app, talk{name: "slice", root: t.TempDir()}, a)
-	if err != nil || !strings.HasPrefix(dir, home) || !exists(filepath.Join(dir, "commands", "slice.md")) {
+	if err != nil || !strings.HasPrefix(dir, home) || !paths.Exists(filepath.Join(dir, "commands", "slice.md")) {
 		t.Errorf("%q, %v", dir, err)
 	}
 	if dir, err = talkPlugin(app, talk{name: "no-such", root: t.TempDir()}, a); err == nil || !strings.Contains(err.Error(), "/gl:no-such") {

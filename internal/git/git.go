@@ -23,6 +23,9 @@ var (
 	ErrMissing = errors.New("git is not on PATH")
 )
 
+// InstallHint tells users how to get git.
+const InstallHint = "install it (apt install git, brew install git)"
+
 // Version is what git says of itself: "2.39.5".
 func Version(ctx context.Context) (string, error) {
 	out, err := run(ctx, "", "version")

@@ -8,6 +8,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/words"
 )
 
 // start is what a session should know before its first turn.
@@ -85,11 +86,7 @@ func (s *session) lists(p *plan.Plan) []string {
 		for _, id := range l.ids[:min(len(l.ids), mostItems)] {
 			texts = append(texts, l.text(id))
 		}
-		line := l.label + ": " + strings.Join(texts, ", ")
-		if n := len(l.ids) - mostItems; n > 0 {
-			line += fmt.Sprintf(" and %d more", n)
-		}
-		lines = append(lines, line)
+		lines = append(lines, l.label+": "+strings.Join(texts, ", ")+words.More(len(l.ids)-mostItems))
 	}
 	return lines
 }

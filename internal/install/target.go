@@ -98,6 +98,15 @@ func (t Target) Path(rel string) string { return filepath.Join(t.Root, filepath.
 // Dir is the directory that people know the target by: ~/.claude, not ~/.claude/greenlight.
 func (t Target) Dir() string { return filepath.Dir(t.Path(t.Home)) }
 
+// Command is the gl command that installs there.
+func (t Target) Command() string {
+	command := "gl install --" + string(t.Scope)
+	if t.Agent != Claude {
+		command += " --agent " + t.Agent
+	}
+	return command
+}
+
 func (t Target) manifestPath() string { return path.Join(t.Home, "manifest.json") }
 
 // backup is where a file of the user's is saved: not below another .claude, for agents look into those, too.

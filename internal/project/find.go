@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"greenlight/internal/paths"
 	"greenlight/internal/slice"
 )
 
@@ -36,7 +37,7 @@ func Find(dir string, getenv func(string) string) (string, error) {
 		if isRoot(d) {
 			return d, nil
 		}
-		if linked || exists(filepath.Join(d, ".git")) || d == home || d == filepath.Dir(d) {
+		if linked || paths.Exists(filepath.Join(d, ".git")) || d == home || d == filepath.Dir(d) {
 			return "", fmt.Errorf("%s: %w", dir, ErrNoProject)
 		}
 	}

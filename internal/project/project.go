@@ -5,11 +5,11 @@ package project
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"time"
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/legacy"
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
@@ -87,7 +87,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		s.Noun = plan.Slice
 	}
 	for _, b := range append(bad, p.addSettled(s, index)...) {
-		s.Warnings = append(s.Warnings, plan.Warning{Path: p.rel(b.Path), Message: b.Error()})
+		s.Warnings = append(s.Warnings, plan.Warning{Path: paths.Relative(p.Root, b.Path), Message: b.Error()})
 	}
 	if traits.Managed {
 		p.addReleased(s)
@@ -181,11 +181,4 @@ func common(r *attempt.Record) *plan.Attempt {
 		a.Started = *r.StartedAt
 	}
 	return a
-}
-
-func (p *Project) rel(path string) string {
-	if r, err := filepath.Rel(p.Root, path); err == nil {
-		return filepath.ToSlash(r)
-	}
-	return path
 }

@@ -17,8 +17,8 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// configFile is relative to the root.
-const configFile = statedir.Name + "/config.json"
+// ConfigFile is where settings are, relative to the root.
+const ConfigFile = statedir.Name + "/config.json"
 
 // Settings is config.json held as its text: what isn't set keeps every byte.
 type Settings struct{ doc *jsonedit.Doc }
@@ -29,6 +29,17 @@ type Setting struct {
 	Value json.RawMessage // nil where neither the file nor gl says anything
 	File  bool            // the value is the file's, not the default
 	Wrong string          // non-empty: the file has a value that can't be, and why; using the default
+}
+
+// Source says where the value comes from: "config" for the file, "default", or "" if there is no value.
+func (s Setting) Source() string {
+	switch {
+	case s.File:
+		return "config"
+	case s.Value != nil:
+		return "default"
+	}
+	return ""
 }
 
 // A SettingError is a key that is none, or a value that can't be.
@@ -54,7 +65,7 @@ func (p *Project) Settings() (*Settings, error) {
 func (p *Project) readSettings() (old []byte, s *Settings, err error) {
 	empty, _ := jsonedit.Parse(nil) // an empty document has no fault
 	s = &Settings{empty}
-	old, err = os.ReadFile(filepath.Join(p.Root, configFile))
+	old, err = os.ReadFile(filepath.Join(p.Root, ConfigFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, s, nil
 	}
@@ -63,7 +74,7 @@ func (p *Project) readSettings() (old []byte, s *Settings, err error) {
 	}
 	doc, err := jsonedit.Parse(old)
 	if err != nil {
-		return nil, s, fmt.Errorf("%s: %w: correct it by hand", configFile, err)
+		return nil, s, fmt.Errorf("%s: %w: correct it by hand", ConfigFile, err)
 	}
 	if old == nil {
 		old = []byte{}
@@ -91,12 +102,12 @@ func (p *Project) EditSettings(ctx context.Context, f func(*Settings) error) err
 			if bytes.Equal(before, s.doc.Bytes()) {
 				return nil
 			}
-			err = durable.Replace(filepath.Join(p.Root, configFile), old, s.doc.Bytes())
+			err = durable.Replace(filepath.Join(p.Root, ConfigFile), old, s.doc.Bytes())
 			if !errors.Is(err, durable.ErrChanged) {
 				return err
 			}
 		}
-		return fmt.Errorf("%s: %w", configFile, tracker.ErrChanged)
+		return fmt.Errorf("%s: %w", ConfigFile, tracker.ErrChanged)
 	})
 }
 
@@ -166,7 +177,7 @@ func (s *Settings) Get(key string) (Setting, error) {
 
 func (s *Settings) unknown(key string) error {
 	return &SettingError{
-		Reason: fmt.Sprintf("no setting is called %q (gl settings lists them; a key of your own goes into %s by hand)", key, configFile),
+		Reason: fmt.Sprintf("no setting is called %q (gl settings lists them; a key of your own goes into %s by hand)", key, ConfigFile),
 		Got:    key, Known: append(s.leaves(nil), SettingKeys()...),
 	}
 }
@@ -211,7 +222,7 @@ func (s *Settings) value(key, text string) (json.RawMessage, error) {
 
 func (s *Settings) put(raw json.RawMessage, path ...string) error {
 	if err := s.doc.Set(raw, path...); err != nil {
-		return fmt.Errorf("%s: %w: correct it by hand", configFile, err)
+		return fmt.Errorf("%s: %w: correct it by hand", ConfigFile, err)
 	}
 	return s.reads(raw, path)
 }
@@ -220,7 +231,7 @@ func (s *Settings) put(raw json.RawMessage, path ...string) error {
 func (s *Settings) reads(raw json.RawMessage, path []string) error {
 	var file struct{ Parallel, Mode json.RawMessage }
 	if err := jsonedit.Unmarshal(s.doc.Bytes(), &file); err != nil {
-		return fmt.Errorf("%s: %w", configFile, err)
+		return fmt.Errorf("%s: %w", ConfigFile, err)
 	}
 	got := raw
 	switch {
@@ -229,12 +240,12 @@ func (s *Settings) reads(raw json.RawMessage, path []string) error {
 	case path[0] == "parallel":
 		parallel, err := jsonedit.Parse(file.Parallel)
 		if err != nil {
-			return fmt.Errorf("%s: parallel: %w", configFile, err)
+			return fmt.Errorf("%s: parallel: %w", ConfigFile, err)
 		}
 		got, _ = parallel.Get(path[1:]...)
 	}
 	if !bytes.Equal(compact(got), compact(raw)) {
-		return fmt.Errorf("%s has a key that reads like %q, and wins over it: correct it by hand", configFile, path[0])
+		return fmt.Errorf("%s has a key that reads like %q, and wins over it: correct it by hand", ConfigFile, path[0])
 	}
 	return nil
 }

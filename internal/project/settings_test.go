@@ -245,7 +245,7 @@ func projectAt(t *testing.T, config string) *Project {
 		t.Fatal(err)
 	}
 	if config != "" {
-		if err := os.WriteFile(filepath.Join(root, configFile), []byte(config), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(root, ConfigFile), []byte(config), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -258,7 +258,7 @@ func projectAt(t *testing.T, config string) *Project {
 
 func configOf(t *testing.T, p *Project) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(p.Root, configFile))
+	data, err := os.ReadFile(filepath.Join(p.Root, ConfigFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,14 +277,14 @@ func TestEditSettings(t *testing.T) {
 	if d := cmp.Diff(strings.Replace(text, "2", "3", 1), configOf(t, p)); d != "" {
 		t.Error(d)
 	}
-	before, err := os.Stat(filepath.Join(p.Root, configFile))
+	before, err := os.Stat(filepath.Join(p.Root, ConfigFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := set("parallel.max", "3"); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := os.Stat(filepath.Join(p.Root, configFile)); err != nil || !os.SameFile(before, after) {
+	if after, err := os.Stat(filepath.Join(p.Root, ConfigFile)); err != nil || !os.SameFile(before, after) {
 		t.Errorf("what changes nothing was written (%v)", err)
 	}
 	if err := set("parallel.max", "no"); err == nil {
@@ -321,7 +321,7 @@ func TestEditSettingsOfABrokenFile(t *testing.T) {
 // An editor that writes between our reading and our writing loses nothing, and neither do we.
 func TestEditSettingsBesideAnEditor(t *testing.T) {
 	p := projectAt(t, `{"a": 1}`)
-	path := filepath.Join(p.Root, configFile)
+	path := filepath.Join(p.Root, ConfigFile)
 	calls := 0
 	err := p.EditSettings(context.Background(), func(s *Settings) error {
 		if calls++; calls == 1 {

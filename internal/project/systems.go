@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/gsd"
 	"greenlight/internal/legacy"
+	"greenlight/internal/paths"
 	"greenlight/internal/slice"
 	"greenlight/internal/specwright"
 	"greenlight/internal/statedir"
@@ -54,7 +55,7 @@ func openGSD(root string, part *string) tracker.Tracker {
 func (s System) there(root string) bool {
 	for _, path := range s.where {
 		dir, ok := strings.CutSuffix(path, "/")
-		if at := filepath.Join(root, filepath.FromSlash(dir)); exists(at) && (!ok || isDir(at)) {
+		if at := filepath.Join(root, filepath.FromSlash(dir)); paths.Exists(at) && (!ok || isDir(at)) {
 			return true
 		}
 	}
@@ -200,9 +201,4 @@ func (p *Project) use(all []tracked) {
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }

@@ -8,9 +8,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/paths"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
@@ -172,12 +172,8 @@ func (d *Dir) sweepStages() {
 }
 
 func (d *Dir) stages() []string {
-	stages, _ := filepath.Glob(filepath.Join(escapeGlob(d.path("")), stagePrefix+"*"))
+	stages, _ := filepath.Glob(filepath.Join(paths.EscapeGlob(d.path("")), stagePrefix+"*"))
 	return stages
-}
-
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 // readJournal returns what an interrupted migration left to do; nil for nothing.

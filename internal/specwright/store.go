@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/paths"
 	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/tracker"
 )
@@ -126,7 +127,7 @@ func (s *Store) lock(ctx context.Context) (*durable.Held, error) {
 	if err != nil {
 		return nil, err
 	}
-	if path := filepath.Join(dir, ".gitignore"); !exists(path) {
+	if path := filepath.Join(dir, ".gitignore"); !paths.Exists(path) {
 		_ = durable.Replace(path, nil, []byte(ignore)) // only tidiness
 	}
 	s.sweep(dir)
@@ -142,11 +143,6 @@ func (s *Store) sweep(dir string) {
 			_ = os.Remove(path)
 		}
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
 }
 
 func (s *Store) try(who Caller, f func(*Edit) error) (*Edit, error) {

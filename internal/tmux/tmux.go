@@ -44,6 +44,9 @@ type Session struct {
 	idle []Pane // dead panes that Look has found
 }
 
+// InstallHint tells users how to get tmux.
+const InstallHint = "install it (apt install tmux, brew install tmux)"
+
 // Installed says whether there is a tmux to use.
 func Installed() bool {
 	_, err := exec.LookPath("tmux")

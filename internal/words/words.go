@@ -1,7 +1,10 @@
 // Package words has the small rules of English that every message follows.
 package words
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+)
 
 // Count is a number with its noun: "1 test", "42 tests".
 func Count(n int, noun string) string {
@@ -9,4 +12,20 @@ func Count(n int, noun string) string {
 		noun += "s"
 	}
 	return strconv.Itoa(n) + " " + noun
+}
+
+// More ends a list that was cut: " and 3 more". It is empty if nothing was left out.
+func More(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
+}
+
+// MoreAre is More with its verb, after the first of several: " and 3 more are", or " is" if there is only one.
+func MoreAre(n int) string {
+	if n <= 0 {
+		return " is"
+	}
+	return More(n) + " are"
 }

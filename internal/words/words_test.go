@@ -9,3 +9,11 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
+
+func TestMore(t *testing.T) {
+	for n, want := range map[int][2]string{-1: {"", " is"}, 0: {"", " is"}, 1: {" and 1 more", " and 1 more are"}, 7: {" and 7 more", " and 7 more are"}} {
+		if got := [2]string{More(n), MoreAre(n)}; got != want {
+			t.Errorf("%d: %q, want %q", n, got, want)
+		}
+	}
+}

@@ -1,11 +1,10 @@
-package cli
+package doctor
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -13,20 +12,12 @@ import (
 	"greenlight/internal/drain"
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/project"
 	"greenlight/internal/statedir"
 )
-
-// A fix mends one thing and says what it did, a line each; nothing where nothing was to be done.
-type fix func(context.Context, *project.Project) ([]string, error)
-
-// fixes are all that gl doctor --fix does. The first must come first: whoever takes the lock sweeps silently. The state
-// comes again at the end: what was settled in between changes its view.
-func fixes() []fix {
-	return []fix{fixTemps, fixIgnores, fixState, fixLeftovers, fixAttempts, fixEnvs, fixState}
-}
 
 func fixTemps(_ context.Context, pr *project.Project) ([]string, error) {
 	var did []string
@@ -36,19 +27,12 @@ func fixTemps(_ context.Context, pr *project.Project) ([]string, error) {
 		temps, err := durable.Abandoned(dir, now)
 		errs = append(errs, err, durable.Sweep(dir, now))
 		for _, path := range temps {
-			if !exists(path) {
-				did = append(did, "removed "+relative(pr.Root, path))
+			if !paths.Exists(path) {
+				did = append(did, "removed "+paths.Relative(pr.Root, path))
 			}
 		}
 	}
 	return did, errors.Join(errs...)
-}
-
-func relative(root, path string) string {
-	if rel, err := filepath.Rel(root, path); err == nil {
-		return filepath.ToSlash(rel)
-	}
-	return path
 }
 
 // fixState has the tracker fix its own files.
@@ -57,14 +41,14 @@ func fixState(ctx context.Context, pr *project.Project) ([]string, error) {
 }
 
 func fixIgnores(ctx context.Context, pr *project.Project) ([]string, error) {
-	path := statedir.Path(pr.Root, ".gitignore")
 	left, err := git.Unignored(ctx, pr.Root, statedir.Ignored()...)
-	if err != nil || len(left) == 0 || !exists(statedir.Path(pr.Root)) {
+	if err != nil || len(left) == 0 || !paths.Exists(statedir.Path(pr.Root)) {
 		return nil, nil // no repository, or nothing to do there
 	}
-	there := exists(path)
+	path := statedir.Path(pr.Root, ".gitignore")
+	missing := !paths.Exists(path)
 	added, err := statedir.AddIgnores(ctx, pr.Root)
-	if len(added) > 0 || !there && exists(path) {
+	if len(added) > 0 || missing && paths.Exists(path) { // taking the lock creates a missing file
 		return []string{"wrote .greenlight/.gitignore"}, err
 	}
 	return nil, err
@@ -84,13 +68,13 @@ func fixAttempts(ctx context.Context, pr *project.Project) ([]string, error) {
 	for _, r := range before {
 		wasSettled := slices.ContainsFunc(settled, func(s *attempt.Record) bool { return s.Slice == r.Slice })
 		if !wasSettled && !pr.Runs.IsOpen(r.Name()) && r.Phase == plan.Claimed && r.State() == proc.Dead {
-			did = append(did, fmt.Sprintf("gave back the claim of attempt %d of %s, which never started", r.N, r.Slice))
+			did = append(did, fmt.Sprintf("released the claim of attempt %d of %s, which never started", r.N, r.Slice))
 		}
 	}
 	return did, err
 }
 
-// fixLeftovers removes the live records of attempts that are settled, where whoever was about to is dead.
+// fixLeftovers removes the live records of settled attempts whose gl process died before it could.
 func fixLeftovers(ctx context.Context, pr *project.Project) ([]string, error) {
 	live, _, err := pr.Runs.Live()
 	if err != nil {
@@ -120,7 +104,7 @@ func fixEnvs(_ context.Context, pr *project.Project) ([]string, error) {
 		err := os.Remove(path)
 		errs = append(errs, err)
 		if err == nil {
-			did = append(did, "removed "+relative(pr.Root, path))
+			did = append(did, "removed "+paths.Relative(pr.Root, path))
 		}
 	}
 	return did, errors.Join(errs...)

@@ -1,4 +1,4 @@
-package cli
+package doctor
 
 import (
 	"encoding/json"
@@ -74,10 +74,10 @@ func TestStrayKeys(t *testing.T) {
 		want []string
 	}{
 		{`{"own": 1, "mode": "yolo", "parallel": {"max": 1}}`, nil},
-		{`{"parallel": {"Max": 1}}`, []string{"parallel.Max is no setting, did you mean max?"}},
-		{`{"parallel": {"watch": 1, "zzz": 2}}`, []string{"parallel.watch is no setting, did you mean watch_interval_seconds?", "parallel.zzz is no setting"}},
-		{`{"Parallel": {}}`, []string{`"Parallel" is no section, did you mean parallel?`}},
-		{`{"max": 3, "agents": {}}`, []string{"max belongs into the section parallel"}},
+		{`{"parallel": {"Max": 1}}`, []string{"parallel.Max isn't a setting, did you mean max?"}},
+		{`{"parallel": {"watch": 1, "zzz": 2}}`, []string{"parallel.watch isn't a setting, did you mean watch_interval_seconds?", "parallel.zzz isn't a setting"}},
+		{`{"Parallel": {}}`, []string{`"Parallel" isn't a section, did you mean parallel?`}},
+		{`{"max": 3, "agents": {}}`, []string{"max belongs in the section parallel"}},
 		{`{"parallel": 3}`, nil},
 		{`[`, nil},
 	}

@@ -1,0 +1,70 @@
+package doctor
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"greenlight/internal/project"
+	"greenlight/internal/suggest"
+	"greenlight/internal/text/jsonedit"
+)
+
+// checkConfig reports what is wrong in config.json, and keys that nothing reads.
+func checkConfig(x *exam) []Finding {
+	var all []Finding
+	path := filepath.Join(x.pr.Root, project.ConfigFile)
+	if err := x.pr.ConfigErr; err != nil && x.conflicts[project.ConfigFile] == 0 {
+		for line := range strings.SplitSeq(strings.TrimPrefix(err.Error(), path+": "), "\n") {
+			all = append(all, found(Error, project.ConfigFile, line, "edit "+project.ConfigFile))
+		}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return all
+	}
+	for _, key := range strayKeys(data) {
+		all = append(all, found(Warning, project.ConfigFile, key, "edit "+project.ConfigFile))
+	}
+	return all
+}
+
+// strayKeys names the keys of config.json that nothing reads: all others in "parallel", and at the top, where other
+// programs may keep settings too, those that look like gl's.
+func strayKeys(data []byte) []string {
+	var top, parallel map[string]json.RawMessage
+	if jsonedit.Unmarshal(data, &top) != nil {
+		return nil
+	}
+	_ = json.Unmarshal(top["parallel"], &parallel) // a wrong type is an error already
+	var names []string
+	for _, key := range project.SettingKeys() {
+		if name, ok := strings.CutPrefix(key, "parallel."); ok {
+			names = append(names, name)
+		}
+	}
+	var stray []string
+	for key := range parallel {
+		if slices.Contains(names, key) {
+			continue
+		}
+		text := fmt.Sprintf("parallel.%s isn't a setting", key)
+		if meant := suggest.Match(key, names); meant != "" {
+			text += fmt.Sprintf(", did you mean %s?", meant)
+		}
+		stray = append(stray, text)
+	}
+	for key := range top {
+		if key != "parallel" && suggest.Match(key, []string{"parallel"}) != "" {
+			stray = append(stray, fmt.Sprintf("%q isn't a section, did you mean parallel?", key))
+		} else if slices.Contains(names, key) && key != "agents" {
+			stray = append(stray, fmt.Sprintf("%s belongs in the section parallel", key))
+		}
+	}
+	sort.Strings(stray)
+	return stray
+}

@@ -1,0 +1,132 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/durable"
+	"greenlight/internal/paths"
+	"greenlight/internal/proc"
+	"greenlight/internal/statedir"
+	"greenlight/internal/words"
+)
+
+func checkAttempts(x *exam) []Finding {
+	var all []Finding
+	for _, r := range x.live {
+		path := ".greenlight/runs/live/" + r.Name() + ".json"
+		dead := r.State() == proc.Dead
+		switch {
+		case dead && x.isSettled(r):
+			all = append(all, fixable(path, "leftover of a settled attempt").of(r.Slice))
+		case dead:
+			all = append(all, fixable(path, fmt.Sprintf("attempt %d of %s isn't settled, and its gl process is gone", r.N, r.Slice)).of(r.Slice))
+		case x.p.State(r.Slice) == nil && !r.IsTask():
+			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d is running, but there is no slice %s anymore", r.N, r.Slice),
+				"gl stop "+r.Slice).of(r.Slice))
+		}
+	}
+	return all
+}
+
+func (x *exam) isSettled(r *attempt.Record) bool {
+	return slices.ContainsFunc(x.index[r.Slice], func(en attempt.Entry) bool { return en.N == r.N && en.Outcome != "" })
+}
+
+// checkRecords reports records that can't be read, and those of slices that don't exist.
+func checkRecords(x *exam) []Finding {
+	var all []Finding
+	unreadable := func(path string, err error) {
+		rel := paths.Relative(x.pr.Root, path)
+		all = append(all, found(Warning, rel, "can't read the attempt record: "+err.Error(), "rm "+rel))
+	}
+	for _, b := range x.bad {
+		unreadable(b.Path, b.Err)
+	}
+	var gone []string
+	for id, entries := range x.index {
+		if x.p.State(id) == nil && !attempt.IsTask(id) && !slices.ContainsFunc(x.live, func(r *attempt.Record) bool { return r.Slice == id }) {
+			gone = append(gone, id)
+		}
+		for _, en := range entries {
+			if en.Outcome == "" {
+				continue
+			}
+			_, err := x.pr.Runs.Get(en.Slice, en.N)
+			var bad *attempt.BadRecord
+			if errors.As(err, &bad) {
+				err = bad.Err // without the path, which the finding has
+			}
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				unreadable(filepath.Join(x.pr.Runs.Dir(), "done", fmt.Sprintf("%s.%d.%s.json", en.Slice, en.N, en.Outcome)), err)
+			}
+		}
+	}
+	slices.Sort(gone)
+	for _, id := range gone {
+		all = append(all, found(Note, ".greenlight/runs/done",
+			fmt.Sprintf("%s of %s, which isn't a slice", words.Count(len(x.index[id]), "attempt record"), id), "gl logs "+id).of(id))
+	}
+	return all
+}
+
+// tempDirs are the directories in which gl writes temporary files.
+func tempDirs(root string) []string {
+	dirs := []string{statedir.Path(root), statedir.Path(root, "slices")}
+	for _, d := range []string{"", "live", "done", "claims"} {
+		dirs = append(dirs, statedir.Path(root, "runs", d))
+	}
+	return dirs
+}
+
+// checkLeftovers reports what dead processes left behind.
+func checkLeftovers(x *exam) []Finding {
+	var all []Finding
+	for _, dir := range tempDirs(x.pr.Root) {
+		if temps, _ := durable.Abandoned(dir, x.Now); len(temps) > 0 {
+			all = append(all, fixable(paths.Relative(x.pr.Root, dir), words.Count(len(temps), "temporary file")+" left by dead processes"))
+		}
+	}
+	if env := deadEnvs(x.pr.Runs); len(env) > 0 {
+		all = append(all, fixable(".greenlight/runs/env", words.Count(len(env), "environment")+" of attempts that have ended, with any secrets in it"))
+	}
+	plugins, _ := filepath.Glob(filepath.Join(paths.EscapeGlob(x.pr.Runs.Dir()), "plugin-*"))
+	sort.Slice(plugins, func(i, j int) bool { return newer(plugins[i], plugins[j]) })
+	for _, dir := range plugins[min(1, len(plugins)):] {
+		rel := ".greenlight/runs/" + filepath.Base(dir)
+		all = append(all, found(Note, rel, "the plugin of another version of gl", "rm -r "+rel))
+	}
+	stages, _ := filepath.Glob(filepath.Join(paths.EscapeGlob(x.pr.Root), ".greenlight-init-*.tmp"))
+	for _, dir := range stages {
+		if info, err := os.Stat(dir); err == nil && x.Now.Sub(info.ModTime()) > time.Hour {
+			all = append(all, found(Warning, filepath.Base(dir), "left by a gl init that died", "rm -r "+filepath.Base(dir)))
+		}
+	}
+	return all
+}
+
+func newer(a, b string) bool {
+	ia, err1 := os.Stat(a)
+	ib, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && ia.ModTime().After(ib.ModTime())
+}
+
+// deadEnvs are the files with the environments of attempts that have ended.
+func deadEnvs(runs *attempt.Store) []string {
+	dir := filepath.Join(runs.Dir(), "env")
+	list, _ := os.ReadDir(dir) // without the directory nothing is left in it
+	var dead []string
+	for _, d := range list {
+		if !runs.IsOpen(d.Name()) {
+			dead = append(dead, filepath.Join(dir, d.Name()))
+		}
+	}
+	return dead
+}

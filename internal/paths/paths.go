@@ -1,0 +1,47 @@
+// Package paths has small operations on file names that package filepath doesn't have.
+package paths
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Exists reports whether there is something at path, be it a broken link.
+func Exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// Relative returns path relative to root, with forward slashes; path itself if that is impossible.
+func Relative(root, path string) string {
+	if rel, err := filepath.Rel(root, path); err == nil {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// Short returns path as people write it: relative to dir if it is below dir, with ~ if it is below home. dir and home
+// may be "".
+func Short(path, dir, home string) string {
+	if rel, ok := below(dir, path); ok {
+		return rel
+	}
+	if rel, ok := below(home, path); ok {
+		return filepath.Join("~", rel)
+	}
+	return path
+}
+
+func below(dir, path string) (string, bool) {
+	if dir == "" {
+		return "", false
+	}
+	rel, err := filepath.Rel(dir, path)
+	return rel, err == nil && filepath.IsLocal(rel)
+}
+
+// EscapeGlob returns a pattern for filepath.Glob that matches path alone.
+func EscapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}

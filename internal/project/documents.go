@@ -1,0 +1,39 @@
+package project
+
+import (
+	"encoding/json"
+
+	"greenlight/internal/jsondoc"
+	"greenlight/internal/plan"
+)
+
+// A SettingItem is a key of config.json with the value in effect.
+type SettingItem struct {
+	Key    string          `json:"key"`                                          // its path in config.json, with dots
+	Value  json.RawMessage `json:"value"`                                        // any JSON: the value in effect; null for no value
+	Source *string         `json:"source" jsonschema:"enum=config,enum=default"` // where the value comes from
+}
+
+// Item returns the setting for a JSON document.
+func (s Setting) Item() SettingItem {
+	item := SettingItem{Key: s.Key, Value: s.Value, Source: jsondoc.OrNull(s.Source())}
+	if item.Value == nil {
+		item.Value = json.RawMessage("null")
+	}
+	return item
+}
+
+// A WarningItem is a problem in the project's files that stops nothing else.
+type WarningItem struct {
+	Path    *string `json:"path"` // relative to the root; null if no single file is to blame
+	Message string  `json:"message"`
+}
+
+// WarningItems returns warnings for a JSON document.
+func WarningItems(list []plan.Warning) []WarningItem {
+	items := make([]WarningItem, len(list))
+	for i, w := range list {
+		items[i] = WarningItem{jsondoc.OrNull(w.Path), w.Message}
+	}
+	return items
+}
