@@ -112,6 +112,21 @@ var formats = map[string][]string{
 	"greenlight/internal/gsd":        {"greenlight/internal/project", "greenlight/internal/cli/gsd"},
 }
 
+// Commands hold flags, words and exit codes: what touches the disk, processes or a format's files is done below them.
+func TestCommandsDoNothingThemselves(t *testing.T) {
+	below := []string{"greenlight/internal/durable", "greenlight/internal/proc", "greenlight/internal/text/jsonedit", "greenlight/internal/slice"}
+	for _, p := range list(t) {
+		if p.ImportPath != "greenlight/internal/cli" && p.ImportPath != "greenlight/internal/cli/cmdutil" {
+			continue
+		}
+		for _, imp := range p.Imports {
+			if slices.Contains(below, imp) {
+				t.Errorf("%s imports %s: move what it does below the command", p.ImportPath, imp)
+			}
+		}
+	}
+}
+
 func TestNothingNamesAFormat(t *testing.T) {
 	for _, p := range list(t) {
 		for _, imp := range p.Imports {

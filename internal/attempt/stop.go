@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/tracker"
@@ -109,3 +110,6 @@ func (s *Store) PutStopMark(now time.Time) error {
 
 // LeaderLock is the file whose kernel lock makes one gl slice --watch the project's drain.
 func (s *Store) LeaderLock() string { return filepath.Join(s.dir, "drain.lock") }
+
+// Leader names the holder of the drain's lock, "" if no drain holds it.
+func (s *Store) Leader() (string, error) { return durable.Holder(s.LeaderLock()) }

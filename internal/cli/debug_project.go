@@ -11,7 +11,6 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/durable"
 	"greenlight/internal/git"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
@@ -60,7 +59,7 @@ func (x *debugging) project(ctx context.Context) (*debugProject, error) {
 			d.Settings = append(d.Settings, set.Item())
 		}
 	}
-	holder, err := durable.Holder(x.pr.Runs.LeaderLock())
+	holder, err := x.pr.Runs.Leader()
 	if err != nil {
 		return nil, err
 	}
