@@ -93,15 +93,6 @@ func cases() []struct {
 	}
 }
 
-// Cases are the names of the cases, in their order.
-func Cases() []string {
-	var names []string
-	for _, c := range cases() {
-		names = append(names, c.name)
-	}
-	return names
-}
-
 // Run runs the suite.
 func Run(t *testing.T, f Format) {
 	for lack, why := range f.Lacks {
