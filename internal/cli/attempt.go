@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/attemptlog"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
@@ -28,7 +29,7 @@ const yield = 30 * time.Millisecond
 
 // runAttempt is the wrapper: the process that runs one agent to its end. The drain starts it; nobody types it.
 func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
-	o, err := wrapperArgs(app, args)
+	o, err := wrapperArgs(app.IO, args)
 	if err != nil {
 		return err
 	}
@@ -72,9 +73,9 @@ type wrapperOptions struct {
 	pane            bool // it runs in one
 }
 
-func wrapperArgs(app *cmdutil.App, args []string) (o wrapperOptions, err error) {
+func wrapperArgs(out *iostreams.Streams, args []string) (o wrapperOptions, err error) {
 	f := flag.NewFlagSet("attempt", flag.ContinueOnError)
-	f.SetOutput(app.IO.Err)
+	f.SetOutput(out.Err)
 	f.StringVar(&o.root, "root", "", "")
 	f.StringVar(&o.id, "slice", "", "")
 	f.IntVar(&o.n, "n", 0, "")

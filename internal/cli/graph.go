@@ -10,6 +10,7 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/graphview"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
@@ -99,19 +100,19 @@ func runGraph(app *cmdutil.App, o graphOptions) error {
 		ascii := o.ascii || !o.asciiSet && !isUTF8(app)
 		app.IO.Printf("%s", g.Text(graphview.Style{ASCII: ascii, Width: app.IO.Width(), Paint: func(state, mark string) string { return app.IO.Paint(stateColor(state), mark) }}))
 		if c, err := pr.Tracker.Load(); err == nil {
-			printWaves(app, c.Waves)
+			printWaves(app.IO, c.Waves)
 		}
 	}
 	return nil
 }
 
 // printWaves shows the parts of items under the graph.
-func printWaves(app *cmdutil.App, waves []tracker.Wave) {
+func printWaves(out *iostreams.Streams, waves []tracker.Wave) {
 	if len(waves) > 0 {
-		app.IO.Printf("\nplans by wave\n")
+		out.Printf("\nplans by wave\n")
 	}
 	for _, w := range waves {
-		app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Line(fmt.Sprintf("%s wave %d, %d/%d done: %s", w.Item, w.N, w.Done, len(w.Parts), strings.Join(w.Parts, ", "))), app.IO.Width(), 4))
+		out.Printf("%s\n", term.Wrap("  "+sanitize.Line(fmt.Sprintf("%s wave %d, %d/%d done: %s", w.Item, w.N, w.Done, len(w.Parts), strings.Join(w.Parts, ", "))), out.Width(), 4))
 	}
 }
 

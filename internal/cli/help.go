@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/project"
 	"greenlight/internal/term"
 )
@@ -22,7 +23,7 @@ func newHelp(app *cmdutil.App, root *cobra.Command, order []*cobra.Command) *cob
 			if c == root {
 				app.IO.Printf("%s", rootHelp(app, root, order))
 			} else {
-				app.IO.Printf("%s", commandHelp(app, c))
+				app.IO.Printf("%s", commandHelp(app.IO, c))
 			}
 			return nil
 		})
@@ -128,9 +129,9 @@ func listCommands(list []*cobra.Command, width, screen int) string {
 }
 
 // commandHelp is the help of one command.
-func commandHelp(app *cmdutil.App, c *cobra.Command) string {
+func commandHelp(out *iostreams.Streams, c *cobra.Command) string {
 	var b strings.Builder
-	screen := app.IO.Width()
+	screen := out.Width()
 	text := c.Long
 	if text == "" {
 		text = c.Short
@@ -138,7 +139,7 @@ func commandHelp(app *cmdutil.App, c *cobra.Command) string {
 	b.WriteString(term.Reflow(text, screen) + "\n")
 	section := func(title, text string) {
 		if text = strings.TrimRight(text, " \n"); text != "" {
-			b.WriteString("\n" + app.IO.Paint(term.Bold, title) + "\n" + text + "\n")
+			b.WriteString("\n" + out.Paint(term.Bold, title) + "\n" + text + "\n")
 		}
 	}
 	if c.Runnable() {

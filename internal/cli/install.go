@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
 	"greenlight/internal/install"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/paths"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -174,7 +175,7 @@ func runInstall(ctx context.Context, app *cmdutil.App, o installOptions) error {
 	default:
 		app.IO.Printf("Updated %s (%s)\n", where, words.Count(n, "file"))
 	}
-	hintMemory(app, t, r)
+	hintMemory(app.IO, t, r)
 	return nil
 }
 
@@ -197,10 +198,10 @@ func tellSteps(app *cmdutil.App, t install.Target, r *install.Result, all bool) 
 }
 
 // hintMemory says what is left to do where ours lies beside the user's CLAUDE.md.
-func hintMemory(app *cmdutil.App, t install.Target, r *install.Result) {
+func hintMemory(out *iostreams.Streams, t install.Target, r *install.Result) {
 	for _, s := range r.Steps {
 		if name, ours := strings.CutSuffix(filepath.Base(s.Path), "_GREENLIGHT.md"); ours && s.Do == install.Write {
-			app.IO.Message("your %s.md wasn't changed. To include ours, add the line @%s to it, or run %s --on-conflict=append",
+			out.Message("your %s.md wasn't changed. To include ours, add the line @%s to it, or run %s --on-conflict=append",
 				name, filepath.Base(s.Path), t.Command())
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/git"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/paths"
 	"greenlight/internal/plugin"
 	"greenlight/internal/project"
@@ -35,9 +36,9 @@ type talk struct {
 // talk starts the conversation in the place of gl: terminal, signals and exit code are the agent's own from here on.
 // Inside an agent it starts nothing and prints what the slash command needs.
 func startTalk(ctx context.Context, app *cmdutil.App, t talk) error {
-	facts := facts(ctx, app, t.root, t.pr)
+	facts := facts(ctx, app.IO, t.root, t.pr)
 	if app.Inside() {
-		pairs(app, append([]keyValue{headless(app)}, facts...))
+		pairs(app.IO, append([]keyValue{headless(app)}, facts...))
 		return nil
 	}
 	if !app.IO.Interactive() {
@@ -99,7 +100,7 @@ func factText(t talk, facts []keyValue) string {
 }
 
 // facts is what gl knows of a place: the state, the documents, the code and git. pr is nil where there is no project.
-func facts(ctx context.Context, app *cmdutil.App, root string, pr *project.Project) []keyValue {
+func facts(ctx context.Context, out *iostreams.Streams, root string, pr *project.Project) []keyValue {
 	lines := []keyValue{{"root", root}, {"project", "none: gl init begins one"}}
 	if pr != nil && !pr.Stateless() {
 		lines[1].value = pr.Tracker.Traits().Format

@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/drain"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
 	"greenlight/internal/plugin"
 	"greenlight/internal/project"
@@ -108,7 +109,7 @@ func (j *job) run(ctx context.Context) error {
 	}
 	if !j.o.watch && len(j.ids) == 0 && len(p.Ready) == 0 {
 		closeIdle(ctx, j.app, j.pr)
-		return nothingReady(j.app, p)
+		return nothingReady(j.app.IO, p)
 	}
 	// Who has nothing to launch needs no agent.
 	if err := j.present(); err != nil && len(p.Ready)+len(p.Running)+len(j.ids) > 0 {
@@ -288,19 +289,19 @@ func (j *job) conclude(cfg drain.Config, t *teller, res *drain.Result) error {
 }
 
 // nothingReady says why, and is no failure only where all is done.
-func nothingReady(app *cmdutil.App, p *plan.Plan) error {
-	tellNothingReady(app, p)
+func nothingReady(out *iostreams.Streams, p *plan.Plan) error {
+	tellNothingReady(out, p)
 	if p.Done == p.Total {
 		return nil
 	}
 	return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 }
 
-func tellNothingReady(app *cmdutil.App, p *plan.Plan) {
+func tellNothingReady(out *iostreams.Streams, p *plan.Plan) {
 	if p.Done == p.Total {
-		app.IO.Printf("All %ss complete: %s\n", p.Snapshot.Noun, totals(p))
+		out.Printf("All %ss complete: %s\n", p.Snapshot.Noun, totals(p))
 		return
 	}
-	app.IO.Printf("Nothing is ready: %s\n", totals(p))
-	leftOver(app, p)
+	out.Printf("Nothing is ready: %s\n", totals(p))
+	leftOver(out, p)
 }

@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/attemptlog"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -88,7 +89,7 @@ func runLogs(ctx context.Context, app *cmdutil.App, id string, o logsOptions) er
 		return err
 	}
 	if o.json {
-		return logsJSON(app, pr, rec)
+		return logsJSON(app.IO, pr, rec)
 	}
 	out := bufio.NewWriter(app.IO)
 	l := &logView{pr: pr, rec: rec, raw: o.raw, out: out, dec: agent.NewDecoder(rec.Stream),
@@ -97,7 +98,7 @@ func runLogs(ctx context.Context, app *cmdutil.App, id string, o logsOptions) er
 	defer out.Flush()
 	l.head()
 	if o.follow {
-		return l.follow(ctx, app)
+		return l.follow(ctx, app.IO)
 	}
 	return l.once()
 }
@@ -193,7 +194,7 @@ func (l *logView) once() error {
 }
 
 // follow shows what comes until the attempt is over.
-func (l *logView) follow(ctx context.Context, app *cmdutil.App) error {
+func (l *logView) follow(ctx context.Context, streams *iostreams.Streams) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
@@ -206,7 +207,7 @@ func (l *logView) follow(ctx context.Context, app *cmdutil.App) error {
 		}
 		if over {
 			if word != "" {
-				app.IO.Message("%s", word)
+				streams.Message("%s", word)
 				return nil
 			}
 			l.end()

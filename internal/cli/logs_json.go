@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/attemptlog"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -29,7 +30,7 @@ type logEvent struct {
 	Text string     `json:"text"` // control characters are escaped
 }
 
-func logsJSON(app *cmdutil.App, pr *project.Project, rec *attempt.Record) error {
+func logsJSON(out *iostreams.Streams, pr *project.Project, rec *attempt.Record) error {
 	path := pr.Runs.LogPath(rec.Slice, rec.N)
 	doc := logsDoc{1, rec.Slice, rec.Info(), paths.Relative(pr.Root, path), []logEvent{}}
 	dec := agent.NewDecoder(rec.Stream)
@@ -47,7 +48,7 @@ func logsJSON(app *cmdutil.App, pr *project.Project, rec *attempt.Record) error 
 	if err != nil {
 		return err
 	}
-	return app.IO.JSON(doc)
+	return out.JSON(doc)
 }
 
 // completeAttempt completes the numbers of a slice's attempts, with how they ended.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/plugin"
 	"greenlight/internal/suggest"
 )
@@ -29,14 +30,14 @@ Exit codes: 0 printed; 2 no such document.`,
 			}
 			return plugin.DocumentNames(), cobra.ShellCompDirectiveNoFileComp
 		},
-		RunE: func(_ *cobra.Command, a []string) error { return runRef(app, a) },
+		RunE: func(_ *cobra.Command, a []string) error { return runRef(app.IO, a) },
 	}
 }
 
-func runRef(app *cmdutil.App, a []string) error {
+func runRef(out *iostreams.Streams, a []string) error {
 	if len(a) == 0 {
 		for _, name := range plugin.DocumentNames() {
-			app.IO.Printf("%s\n", name)
+			out.Printf("%s\n", name)
 		}
 		return nil
 	}
@@ -49,6 +50,6 @@ func runRef(app *cmdutil.App, a []string) error {
 		}
 		return cmdutil.Usage("unknown document %q%s (gl ref lists them all)", a[0], hint)
 	}
-	_, err := io.WriteString(app.IO.Out, text)
+	_, err := io.WriteString(out.Out, text)
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/drain"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
@@ -193,7 +194,7 @@ func (t *teller) summary(res *drain.Result) {
 	default:
 		app.IO.Printf("Nothing left to do in this run.\n")
 	}
-	leftOver(app, p)
+	leftOver(app.IO, p)
 	if len(res.Open) > 0 && res.Signal != nil {
 		ids := make([]string, len(res.Open))
 		for i, rec := range res.Open {
@@ -222,11 +223,11 @@ func totals(p *plan.Plan) string {
 }
 
 // leftOver gives the reason for each slice that isn't done, the ones that hold up others first.
-func leftOver(app *cmdutil.App, p *plan.Plan) {
+func leftOver(out *iostreams.Streams, p *plan.Plan) {
 	now := time.Now()
 	for _, ids := range [][]string{p.Failed, p.Stalled, p.Waiting, p.Unknown, p.Running, p.Ready, p.Blocked} {
 		for _, id := range ids {
-			app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Text(p.Why(id, now).String()), app.IO.Width(), 4))
+			out.Printf("%s\n", term.Wrap("  "+sanitize.Text(p.Why(id, now).String()), out.Width(), 4))
 		}
 	}
 }

@@ -49,7 +49,7 @@ func runShip(ctx context.Context, app *cmdutil.App, words []string, o taskOption
 		if refused != nil {
 			verdict = "refused: " + refused.Error()
 		}
-		pairs(app, []keyValue{{"ship", verdict}})
+		pairs(app.IO, []keyValue{{"ship", verdict}})
 		tellTask(ctx, app, pr, t, "version")
 		return nil
 	}

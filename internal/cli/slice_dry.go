@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -45,26 +46,26 @@ func dryRun(app *cmdutil.App, pr *project.Project, p *plan.Plan, j *job, o slice
 // tellDry tells the plan, and what would be launched of it by which command.
 func tellDry(app *cmdutil.App, p *plan.Plan, launch, command []string) {
 	app.Warn(p)
-	dryLists(app, p)
+	dryLists(app.IO, p)
 	if len(launch) == 0 {
-		dryLine(app, "Would launch", "nothing")
+		dryLine(app.IO, "Would launch", "nothing")
 		return
 	}
-	dryLine(app, "Would launch", strings.Join(launch, ", "))
+	dryLine(app.IO, "Would launch", strings.Join(launch, ", "))
 	app.IO.Printf("Command: %s\n", shellLine(shortened(command)))
 }
 
 // dryLine is a line of a dry run, broken between ids.
-func dryLine(app *cmdutil.App, label, words string) {
-	app.IO.Printf("%s\n", term.Wrap(strings.TrimRight(label+": "+words, " "), app.IO.Width(), 2))
+func dryLine(out *iostreams.Streams, label, words string) {
+	out.Printf("%s\n", term.Wrap(strings.TrimRight(label+": "+words, " "), out.Width(), 2))
 }
 
 // dryLists shows where each slice stands.
-func dryLists(app *cmdutil.App, p *plan.Plan) {
+func dryLists(out *iostreams.Streams, p *plan.Plan) {
 	now := time.Now()
 	list := func(label string, ids []string, words string) {
 		if len(ids) > 0 || label == "Ready" {
-			dryLine(app, fmt.Sprintf("%s (%d)", label, len(ids)), words)
+			dryLine(out, fmt.Sprintf("%s (%d)", label, len(ids)), words)
 		}
 	}
 	list("Ready", p.Ready, strings.Join(p.Ready, ", "))
@@ -75,7 +76,7 @@ func dryLists(app *cmdutil.App, p *plan.Plan) {
 	list("Waiting", p.Waiting, briefs(p, p.Waiting, now))
 	list("Unknown", p.Unknown, briefs(p, p.Unknown, now))
 	if p.Hold != nil {
-		app.IO.Printf("Held until %s: %s\n", clock(p.Hold.Until), sanitize.Text(p.Hold.Kind))
+		out.Printf("Held until %s: %s\n", clock(p.Hold.Until), sanitize.Text(p.Hold.Kind))
 	}
 }
 

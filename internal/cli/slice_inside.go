@@ -22,7 +22,7 @@ func sliceInside(app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []stri
 	case own != "" && p.State(own) != nil:
 		return describe(app, p, own)
 	case len(p.Ready) == 0:
-		tellNothingReady(app, p)
+		tellNothingReady(app.IO, p)
 		return nil
 	}
 	if err := describe(app, p, p.Ready[0]); err != nil {
@@ -46,7 +46,7 @@ func describe(app *cmdutil.App, p *plan.Plan, id string) error {
 	if len(st.Needs) > 0 || st.Class != plan.Available && st.Class != plan.Active {
 		note = p.Why(id, time.Now()).String()
 	}
-	pairs(app, []keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step}, {"milestone", st.Milestone},
+	pairs(app.IO, []keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step}, {"milestone", st.Milestone},
 		{"deps", strings.Join(st.Deps, ",")}, {"file", st.File}, {"session", st.Session}, headless(app), {"note", note}})
 	return nil
 }

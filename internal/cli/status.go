@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -90,7 +91,7 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 			return err
 		}
 	} else {
-		printStatus(app, views, plans, now)
+		printStatus(app.IO, views, plans, now)
 	}
 	for _, view := range views {
 		freshen(ctx, view)
@@ -99,17 +100,17 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 }
 
 // printStatus prints a block for each of the systems that the project uses.
-func printStatus(app *cmdutil.App, views []*project.Project, plans []*plan.Plan, now time.Time) {
-	width := app.IO.Width()
+func printStatus(out *iostreams.Streams, views []*project.Project, plans []*plan.Plan, now time.Time) {
+	width := out.Width()
 	for i, p := range plans {
 		if i > 0 {
-			app.IO.Printf("\n")
+			out.Printf("\n")
 		}
 		if len(plans) > 1 {
-			app.IO.Printf("%s\n", app.IO.Paint(term.Bold, views[i].System().Name))
+			out.Printf("%s\n", out.Paint(term.Bold, views[i].System().Name))
 		}
 		for _, l := range statusLines(p, now, width) {
-			app.IO.Printf("%s\n", hang(l.label, l.text, width))
+			out.Printf("%s\n", hang(l.label, l.text, width))
 		}
 	}
 }

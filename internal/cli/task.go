@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/drain"
 	"greenlight/internal/git"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/ops"
 	"greenlight/internal/plan"
@@ -119,7 +120,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 		return err
 	}
 	if o.dryRun {
-		return dryTask(app, j, &t, o.json)
+		return dryTask(app.IO, j, &t, o.json)
 	}
 	if err := j.present(); err != nil {
 		return err
@@ -192,7 +193,7 @@ type dryTaskDoc struct {
 }
 
 // dryTask shows what would be run. It writes nothing and starts nothing.
-func dryTask(app *cmdutil.App, j *job, t *attempt.Task, asJSON bool) error {
+func dryTask(out *iostreams.Streams, j *job, t *attempt.Task, asJSON bool) error {
 	if err := j.pr.Runs.Busy(t); err != nil {
 		return err
 	}
@@ -205,21 +206,21 @@ func dryTask(app *cmdutil.App, j *job, t *attempt.Task, asJSON bool) error {
 		Command: j.agent.Command(agent.Job{Prompt: t.Prompt, Dir: j.pr.Root, SessionID: "UUID", Slice: attempt.TaskID(t.Name),
 			Instructions: j.text})}
 	if asJSON {
-		return app.IO.JSON(doc)
+		return out.JSON(doc)
 	}
-	app.IO.Printf("Root: %s\n", sanitize.Text(doc.Root))
+	out.Printf("Root: %s\n", sanitize.Text(doc.Root))
 	if len(doc.Running) > 0 {
-		app.IO.Printf("Running (%d of %d slots): %s\n", p.Taken, j.max, sanitize.Text(strings.Join(doc.Running, ", ")))
+		out.Printf("Running (%d of %d slots): %s\n", p.Taken, j.max, sanitize.Text(strings.Join(doc.Running, ", ")))
 	}
 	switch {
 	case p.Hold != nil:
-		app.IO.Printf("Would launch: %s, not before %s (%s)\n", doc.Task, clock(p.Hold.Until), sanitize.Text(p.Hold.Kind))
+		out.Printf("Would launch: %s, not before %s (%s)\n", doc.Task, clock(p.Hold.Until), sanitize.Text(p.Hold.Kind))
 	case p.Taken >= j.max:
-		app.IO.Printf("Would launch: %s, once a slot is free\n", doc.Task)
+		out.Printf("Would launch: %s, once a slot is free\n", doc.Task)
 	default:
-		app.IO.Printf("Would launch: %s\n", doc.Task)
+		out.Printf("Would launch: %s\n", doc.Task)
 	}
-	app.IO.Printf("Command: %s\n", shellLine(shortened(doc.Command)))
+	out.Printf("Command: %s\n", shellLine(shortened(doc.Command)))
 	return nil
 }
 
@@ -281,7 +282,7 @@ func tellTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t atte
 		}
 		lines = append(lines, keyValue{"summary", filepath.Join(pr.Root, filepath.FromSlash(path))})
 	}
-	pairs(app, append(append(lines, headless(app)), facts(ctx, app, pr.Root, pr)...))
+	pairs(app.IO, append(append(lines, headless(app)), facts(ctx, app.IO, pr.Root, pr)...))
 }
 
 // headless tells an agent that gl started that there is nobody to ask.
@@ -293,10 +294,10 @@ func headless(app *cmdutil.App) keyValue {
 }
 
 // pairs prints "key: value" lines, as agents read them; what has no value is left out.
-func pairs(app *cmdutil.App, lines []keyValue) {
+func pairs(out *iostreams.Streams, lines []keyValue) {
 	for _, l := range lines {
 		if l.value != "" {
-			app.IO.Printf("%s: %s\n", l.key, sanitize.Line(l.value))
+			out.Printf("%s: %s\n", l.key, sanitize.Line(l.value))
 		}
 	}
 }

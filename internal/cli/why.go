@@ -9,6 +9,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -66,7 +67,7 @@ func runWhy(app *cmdutil.App, id string, asJSON bool) error {
 		if len(plans) > 1 {
 			app.IO.Printf("%s\n", app.IO.Paint(term.Bold, views[i].System().Name))
 		}
-		whyAll(app, p, unfinished(p), now)
+		whyAll(app.IO, p, unfinished(p), now)
 	}
 	if asJSON {
 		return app.IO.JSON(doc)
@@ -88,7 +89,7 @@ func whyID(app *cmdutil.App, views []*project.Project, plans []*plan.Plan, id st
 	case err != nil:
 		return err
 	case !asJSON:
-		return whyOne(app, views[at], plans[at], id, now)
+		return whyOne(app.IO, views[at], plans[at], id, now)
 	}
 	doc := whyDoc{SchemaVersion: 1, Hold: plans[at].Hold, Slices: []whySlice{}}
 	if err := doc.add(views[at], plans[at], []string{id}, now); err != nil {
@@ -103,28 +104,28 @@ func unfinished(p *plan.Plan) []string {
 }
 
 // whyAll gives a line for each slice.
-func whyAll(app *cmdutil.App, p *plan.Plan, ids []string, now time.Time) {
+func whyAll(out *iostreams.Streams, p *plan.Plan, ids []string, now time.Time) {
 	switch {
 	case p.Total == 0:
-		app.IO.Printf("there are no %ss yet\n", p.Snapshot.Noun)
+		out.Printf("there are no %ss yet\n", p.Snapshot.Noun)
 		return
 	case len(ids) == 0 && p.Total == 1:
-		app.IO.Printf("the only %s is done\n", p.Snapshot.Noun)
+		out.Printf("the only %s is done\n", p.Snapshot.Noun)
 		return
 	case len(ids) == 0:
-		app.IO.Printf("all %d %ss are done\n", p.Total, p.Snapshot.Noun)
+		out.Printf("all %d %ss are done\n", p.Total, p.Snapshot.Noun)
 		return
 	}
 	if p.Hold != nil {
-		app.IO.Printf("held %s\n", heldText(p.Hold, now))
+		out.Printf("held %s\n", heldText(p.Hold, now))
 	}
 	for _, id := range ids {
-		app.IO.Printf("%s\n", term.Wrap(sanitize.Line(p.Why(id, now).String()), app.IO.Width(), 2))
+		out.Printf("%s\n", term.Wrap(sanitize.Line(p.Why(id, now).String()), out.Width(), 2))
 	}
 }
 
 // whyOne tells all about one slice.
-func whyOne(app *cmdutil.App, pr *project.Project, p *plan.Plan, id string, now time.Time) error {
+func whyOne(out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string, now time.Time) error {
 	recs, err := pr.Runs.Last(id)
 	if err != nil {
 		return err
@@ -132,18 +133,18 @@ func whyOne(app *cmdutil.App, pr *project.Project, p *plan.Plan, id string, now 
 	r := p.Why(id, now)
 	next := helpful(p, r, now)
 	r.Next = nil
-	app.IO.Printf("%s\n", term.Wrap(sanitize.Line(r.String()), app.IO.Width(), 2))
+	out.Printf("%s\n", term.Wrap(sanitize.Line(r.String()), out.Width(), 2))
 	if p.Hold != nil && r.State == "ready" {
-		app.IO.Printf("held %s\n", heldText(p.Hold, now))
+		out.Printf("held %s\n", heldText(p.Hold, now))
 	}
 	for i, hop := range p.Hops(id, now) {
-		app.IO.Printf("%s%s\n", strings.Repeat("  ", i+1), sanitize.Line(hop))
+		out.Printf("%s%s\n", strings.Repeat("  ", i+1), sanitize.Line(hop))
 	}
 	for _, rec := range recs[id] {
-		app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Line(attemptText(p.State(id), rec, now)), app.IO.Width(), 4))
+		out.Printf("%s\n", term.Wrap("  "+sanitize.Line(attemptText(p.State(id), rec, now)), out.Width(), 4))
 	}
 	for _, command := range next {
-		app.IO.Printf("Run %s\n", sanitize.Text(command))
+		out.Printf("Run %s\n", sanitize.Text(command))
 	}
 	return nil
 }
