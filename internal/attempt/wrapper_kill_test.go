@@ -73,7 +73,7 @@ func TestWrapperKilledEarly(t *testing.T) {
 		s.reset(id)
 		r := s.claim(id)
 		w := s.start(r)
-		time.Sleep(time.Duration(random.Int64N(int64(began * 3 / 2))))
+		time.Sleep(time.Duration(random.Int64N(int64(began * 3 / 2)))) // at any instant
 		check(t, w.Process.Kill())
 		w.await(t)
 		until(t, "a gate without a wrapper is gone", func() bool {
@@ -131,7 +131,7 @@ esac; ran`)
 		r := s.claim(id)
 		w := s.start(r)
 		s.awaitRun(r)
-		time.Sleep(time.Duration(random.Int64N(int64(30 * time.Millisecond))))
+		time.Sleep(time.Duration(random.Int64N(int64(30 * time.Millisecond)))) // at any instant
 		w.Process.Kill()
 		w.await(t)
 		final := s.clean(r)
@@ -176,7 +176,7 @@ func TestTaskKilledAnywhere(t *testing.T) {
 		if i%3 > 0 {
 			s.awaitRun(r)
 		}
-		time.Sleep(time.Duration(random.Int64N(int64(40 * time.Millisecond))))
+		time.Sleep(time.Duration(random.Int64N(int64(40 * time.Millisecond)))) // at any instant
 		check(t, w.Process.Kill())
 		w.await(t)
 		until(t, "a gate without a wrapper is gone", func() bool {

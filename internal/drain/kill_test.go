@@ -298,7 +298,7 @@ func TestThreeDrains(t *testing.T) {
 		drains[i] = n.watch()
 	}
 	for range 12 {
-		time.Sleep(n.moment())
+		time.Sleep(n.moment()) // at any instant
 		i := n.random.IntN(len(drains))
 		drains[i].kill()
 		drains[i] = n.watch()

@@ -140,7 +140,7 @@ func TestHarm(t *testing.T) {
 			g := s.drain(work)
 			for i := range 4 {
 				until(t, "it gets on", func() bool { return len(s.records()) > i*5 || g.over() })
-				time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond)
+				time.Sleep(time.Duration(random.IntN(60)) * time.Millisecond) // at any instant
 				harm(s, random)
 			}
 			g.finish(t, 0)
@@ -191,7 +191,7 @@ func TestDrainKilled(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, rand.Uint64()))
 	for range 10 {
 		g := s.drain(work)
-		time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond)
+		time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond) // at any instant
 		g.kill()
 	}
 	s.drain(work).finish(t, 0)
@@ -211,7 +211,7 @@ func TestWrappersKilled(t *testing.T) {
 		if r := s.pick(random); r != nil && killed[r.Slice] == nil && r.Wrapper.Signal(syscall.SIGKILL) == nil {
 			killed[r.Slice] = r
 		}
-		time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond)
+		time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond) // at any instant
 	}
 	<-g.done
 	for _, r := range killed {

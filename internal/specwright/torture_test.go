@@ -37,7 +37,7 @@ func workerChild(root string) error {
 		_, err := s.Update(ctx, who, func(e *Edit) error { return e.TakeLock("sw-build") })
 		var locked *LockedError
 		if errors.As(err, &locked) {
-			time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond)
+			time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond) // between two looks at the lock
 			continue
 		}
 		if err != nil {
