@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"greenlight/internal/text/frontmatter"
 )
 
 // Content is what ships.
@@ -69,35 +71,16 @@ func (t Target) Files(c Content) ([]File, error) {
 	return all, nil
 }
 
-// parseDoc takes the frontmatter off: flat lines `key: value`, as the content has them.
+// parseDoc takes the front matter off; where there is none that can be read, all is body.
 func parseDoc(name string, data []byte) doc {
 	d := doc{name: name, front: map[string]string{}, body: string(data), raw: data}
-	rest, ok := strings.CutPrefix(d.body, "---\n")
-	if !ok {
+	f, err := frontmatter.ParseFile(data, frontmatter.Rules{})
+	if err != nil {
 		return d
 	}
-	head, body, ok := strings.Cut(rest, "\n---\n")
-	if !ok {
-		return d
+	for _, key := range f.Keys() {
+		d.front[key], _ = f.Get(key)
 	}
-	for line := range strings.Lines(head) {
-		key, value, ok := strings.Cut(strings.TrimRight(line, "\n"), ":")
-		if ok && !strings.HasPrefix(line, " ") {
-			d.front[strings.TrimSpace(key)] = unquote(strings.TrimSpace(value))
-		}
-	}
-	d.body = strings.TrimLeft(body, "\n")
+	d.body = strings.TrimLeft(f.Body(), "\n")
 	return d
-}
-
-func unquote(value string) string {
-	if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
-		quote := value[0]
-		value = value[1 : n-1]
-		if quote == '"' {
-			return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(value)
-		}
-		return strings.ReplaceAll(value, "''", "'")
-	}
-	return value
 }

@@ -4,17 +4,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"greenlight/internal/text/frontmatter"
 )
 
-// yaml writes frontmatter. Strings are all quoted: YAML has too many words that aren't strings otherwise. What is no string
-// is written as JSON, which YAML takes.
+// yaml writes front matter. All strings are quoted: YAML has too many words that aren't strings otherwise. Other values are
+// written as JSON, which YAML reads.
 func yaml(pairs ...[2]any) string {
 	var b strings.Builder
 	b.WriteString("---\n")
 	for _, p := range pairs {
 		text, ok := p[1].(string)
 		if ok {
-			text = basic(text)
+			text = frontmatter.Quote(text)
 		} else {
 			data, _ := json.Marshal(p[1]) // lists and maps of strings
 			text = string(data)
@@ -29,36 +31,28 @@ func yaml(pairs ...[2]any) string {
 func toml(pairs ...[2]string) string {
 	var b strings.Builder
 	for _, p := range pairs {
+		text := frontmatter.Quote(p[1])
 		if strings.Contains(p[1], "\n") {
-			fmt.Fprintf(&b, "%s = \"\"\"\n%s\"\"\"\n", p[0], escape(p[1], true))
-			continue
+			text = `"""` + "\n" + multiline(p[1]) + `"""`
 		}
-		fmt.Fprintf(&b, "%s = %s\n", p[0], basic(p[1]))
+		fmt.Fprintf(&b, "%s = %s\n", p[0], text)
 	}
 	return b.String()
 }
 
-// basic is a double-quoted string of one line, as TOML and YAML both have it.
-func basic(text string) string { return `"` + escape(text, false) + `"` }
-
-func escape(text string, lines bool) string {
+// multiline escapes what a TOML string of several lines can't have as it is. Quotes can, but for three in a row and one at
+// the end.
+func multiline(text string) string {
 	var b strings.Builder
 	for i, r := range text {
 		switch {
-		case r == '\\':
-			b.WriteString(`\\`)
-		case r == '"' && (!lines || strings.HasPrefix(text[i:], `""`) || i == len(text)-1):
-			b.WriteString(`\"`)
-		case r == '\n' && lines || r == '\t' && lines:
+		case r == '\n' || r == '\t' || ' ' <= r && r <= '~' && r != '"' && r != '\\':
 			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r < 0x20 || 0x7f <= r && r < 0xa0 || r == 0x2028 || r == 0x2029 || r == 0xfeff:
-			fmt.Fprintf(&b, `\u%04X`, r)
+		case r == '"' && !strings.HasPrefix(text[i:], `""`) && i < len(text)-1:
+			b.WriteRune(r)
 		default:
-			b.WriteRune(r)
+			quoted := frontmatter.Quote(string(r))
+			b.WriteString(quoted[1 : len(quoted)-1])
 		}
 	}
 	return b.String()
