@@ -49,6 +49,7 @@ var layers = []string{
 	"greenlight/internal/graphview",
 	"greenlight/internal/roadmap",
 	"greenlight/internal/plan",
+	"greenlight/internal/depgraph",
 	"greenlight/internal/words",
 	"greenlight/internal/term",
 	"greenlight/internal/sanitize",

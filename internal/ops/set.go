@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/depgraph"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -212,41 +213,20 @@ func apply(p *plan.Plan, st *plan.State, f *slice.File, changes []Change) error 
 			}
 			continue
 		}
+		// All slices count, done or not, because a slice may be put back later; the plan's own cycles are those of unfinished ones.
+		deps := func(id string) []string {
+			if st := p.State(id); st != nil {
+				return st.Deps
+			}
+			return nil
+		}
 		for _, d := range c.deps {
-			if path := pathTo(p, d, st.ID); path != nil {
+			if path := depgraph.Path(d, st.ID, deps); path != nil {
 				return badArgument("deps: that would be a cycle: %s -> %s", st.ID, strings.Join(path, " -> "))
 			}
 		}
 		if err := f.SetList("deps", c.deps); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// pathTo returns the way along dependencies from one slice to another, both included; nil for none. It looks at all
-// slices, done or not, because a slice may be put back later; the plan's own cycles are those of unfinished ones.
-func pathTo(p *plan.Plan, from, to string) []string {
-	came := map[string]string{from: ""}
-	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
-		if at == to {
-			var path []string
-			for ; at != ""; at = came[at] {
-				path = append(path, at)
-			}
-			slices.Reverse(path)
-			return path
-		}
-		st := p.State(at)
-		if st == nil {
-			continue
-		}
-		for _, d := range st.Deps {
-			if _, seen := came[d]; !seen {
-				came[d] = at
-				queue = append(queue, d)
-			}
 		}
 	}
 	return nil

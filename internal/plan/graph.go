@@ -1,111 +1,22 @@
 package plan
 
 import (
+	"slices"
 	"sort"
 	"strings"
+
+	"greenlight/internal/depgraph"
 )
 
-// findCycles finds the strongly connected components among unfinished items (Tarjan, with a stack of its own so
-// that a chain of 10,000 items is no problem) and reports each once, as a path that closes.
+// findCycles finds the cycles among unfinished items and warns of each once, by a path that closes.
 func (p *Plan) findCycles() {
-	t := tarjan{p: p, order: make([]int, len(p.States)), low: make([]int, len(p.States)), on: make([]bool, len(p.States))}
-	for i := range p.States {
-		if t.order[i] == 0 && len(p.States[i].Needs) > 0 {
-			t.visit(i)
+	for _, c := range depgraph.Cycles(p.IDs(), func(id string) []string { return p.State(id).Needs }) {
+		for _, id := range c.Members {
+			p.State(id).inCycle = true
 		}
+		p.Cycles = append(p.Cycles, c.Path)
+		p.Warnings = append(p.Warnings, Warning{Message: "dependency cycle: " + strings.Join(append(slices.Clip(c.Path), c.Path[0]), " → ")})
 	}
-}
-
-type tarjan struct {
-	p     *Plan
-	next  int
-	order []int // 1 for the first visited, 0 for not visited
-	low   []int
-	on    []bool
-	stack []int
-}
-
-type frame struct{ node, need int }
-
-func (t *tarjan) visit(root int) {
-	frames := []frame{t.enter(root)}
-	for len(frames) > 0 {
-		f := &frames[len(frames)-1]
-		needs := t.p.States[f.node].Needs
-		if f.need < len(needs) {
-			dep, ok := t.p.index[needs[f.need]]
-			f.need++
-			switch {
-			case !ok:
-			case t.order[dep] == 0:
-				frames = append(frames, t.enter(dep))
-			case t.on[dep]:
-				t.low[f.node] = min(t.low[f.node], t.order[dep])
-			}
-			continue
-		}
-		node := f.node
-		frames = frames[:len(frames)-1]
-		if len(frames) > 0 {
-			parent := frames[len(frames)-1].node
-			t.low[parent] = min(t.low[parent], t.low[node])
-		}
-		if t.low[node] == t.order[node] {
-			t.component(node)
-		}
-	}
-}
-
-func (t *tarjan) enter(node int) frame {
-	t.next++
-	t.order[node], t.low[node], t.on[node] = t.next, t.next, true
-	t.stack = append(t.stack, node)
-	return frame{node: node}
-}
-
-func (t *tarjan) component(root int) {
-	var members []int
-	for {
-		n := t.stack[len(t.stack)-1]
-		t.stack = t.stack[:len(t.stack)-1]
-		t.on[n] = false
-		members = append(members, n)
-		if n == root {
-			break
-		}
-	}
-	if len(members) > 1 {
-		t.p.cycle(members)
-	}
-}
-
-// cycle marks the members and records one closed path through them, from the first member in the tracker's order.
-func (p *Plan) cycle(members []int) {
-	in := make(map[string]bool, len(members))
-	first := members[0]
-	for _, m := range members {
-		in[p.States[m].ID] = true
-		p.States[m].inCycle = true
-		first = min(first, m)
-	}
-	at := make(map[string]int)
-	var path []string
-	for id := p.States[first].ID; ; {
-		if start, seen := at[id]; seen {
-			path = path[start:]
-			break
-		}
-		at[id] = len(path)
-		path = append(path, id)
-		for _, need := range p.State(id).Needs {
-			if in[need] {
-				id = need
-				break
-			}
-		}
-	}
-	p.Cycles = append(p.Cycles, path)
-	p.Warnings = append(p.Warnings, Warning{Message: "dependency cycle: " + strings.Join(append(path, path[0]), " → ")})
 }
 
 // chains computes State.Chain for all items: over reversed edges among unfinished items, cycles left out.
@@ -297,6 +208,9 @@ type layering struct {
 	depth []int
 	mark  []int // 0 unseen, 1 on the way, 2 known
 }
+
+// A frame is an item on the way, and how many of its dependencies have been looked at.
+type frame struct{ node, need int }
 
 // visit finds the depth of an item and of all that it depends on, with a stack of its own: a chain may be long.
 func (l *layering) visit(root int) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"greenlight/internal/depgraph"
 	"greenlight/internal/text/jsonedit"
 )
 
@@ -240,8 +241,8 @@ func CheckGraph(data []byte) (ids []string, err error) {
 		}
 	}
 	errs = append(errs, edgeErrors(g, ix)...)
-	if path := findCycle(ix.ids, deps); path != nil {
-		errs = append(errs, fmt.Errorf("dependency cycle: %s", strings.Join(path, " → ")))
+	for _, c := range depgraph.Cycles(ix.ids, func(id string) []string { return deps[id] }) {
+		errs = append(errs, fmt.Errorf("dependency cycle: %s", strings.Join(append(c.Path, c.Path[0]), " → ")))
 	}
 	return ix.ids, errors.Join(errs...)
 }
@@ -262,43 +263,4 @@ func unknown(id string, ids []string) string {
 		return fmt.Sprintf("%q, which is no slice, did you mean %s?", id, strings.Join(near, ", "))
 	}
 	return fmt.Sprintf("%q, which is no slice", id)
-}
-
-// findCycle returns one cycle as a path that closes, nil for none. The walk has a stack of its own: a chain may be long.
-func findCycle(ids []string, deps map[string][]string) []string {
-	const (
-		unseen = iota
-		onPath
-		over
-	)
-	state := make(map[string]int, len(ids))
-	next := make(map[string]int, len(ids))
-	for _, root := range ids {
-		if state[root] != unseen {
-			continue
-		}
-		path := []string{root}
-		state[root] = onPath
-		for len(path) > 0 {
-			at := path[len(path)-1]
-			if next[at] == len(deps[at]) {
-				state[at], path = over, path[:len(path)-1]
-				continue
-			}
-			d := deps[at][next[at]]
-			next[at]++
-			switch state[d] {
-			case onPath:
-				for i := range path {
-					if path[i] == d {
-						return append(path[i:], d)
-					}
-				}
-			case unseen:
-				state[d] = onPath
-				path = append(path, d)
-			}
-		}
-	}
-	return nil
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"greenlight/internal/depgraph"
 	"greenlight/internal/durable"
 	"greenlight/internal/plan"
 	"greenlight/internal/tracker"
@@ -187,36 +189,24 @@ func (v *view) dependency(id string) (match, note string, err error) {
 
 // noCycle refuses a slice that would close a cycle: others may depend on its id, which nothing had so far.
 func (v *view) noCycle(a *AddedSlice) error {
-	came := map[string]string{}
-	queue := append([]string(nil), a.Deps...)
-	for _, d := range queue {
-		came[d] = a.ID
-	}
-	for ; len(queue) > 0; queue = queue[1:] {
-		at := queue[0]
-		if !v.ix.known(at) {
-			continue
+	deps := func(id string) []string {
+		if !v.ix.known(id) {
+			return nil
 		}
-		for _, d := range v.item(at).Deps {
+		list := slices.Clone(v.item(id).Deps)
+		for i, d := range list {
 			if normalise(d) == normalise(a.ID) {
-				return fmt.Errorf("%w: %s", ErrCycle, wayTo(came, at, a.ID))
+				list[i] = a.ID
 			}
-			if _, seen := came[d]; !seen {
-				came[d] = at
-				queue = append(queue, d)
-			}
+		}
+		return list
+	}
+	for _, d := range a.Deps {
+		if path := depgraph.Path(d, a.ID, deps); path != nil {
+			return fmt.Errorf("%w: %s -> %s", ErrCycle, a.ID, strings.Join(path, " -> "))
 		}
 	}
 	return nil
-}
-
-// wayTo is the way from id to at and back: S-9 -> S-3 -> S-9.
-func wayTo(came map[string]string, at, id string) string {
-	path := id
-	for ; at != id; at = came[at] {
-		path = at + " -> " + path
-	}
-	return id + " -> " + path
 }
 
 // nextID is the id after the highest S-{n} that anything in the project speaks of, with as many digits as the others.
