@@ -1,7 +1,9 @@
 package attempt
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"greenlight/internal/agent"
@@ -77,7 +79,7 @@ func turnsAllowed(r *agent.Result) int {
 func (e *Evidence) failure(ours bool) string {
 	switch {
 	case e.Result != nil && e.Result.IsError:
-		return e.withExit(sentence(firstOf(e.Result.Errors, e.Result.Text, e.Result.Subtype)))
+		return e.withExit(sentence(cmp.Or(slices.Concat(e.Result.Errors, []string{e.Result.Text, e.Result.Subtype})...)))
 	case ours:
 		return ""
 	case e.Signal == "killed":
@@ -119,12 +121,3 @@ func withReason(what, why string) string {
 
 // sentence is what an agent said as a part of one of our lines.
 func sentence(s string) string { return strings.TrimRight(strings.Join(strings.Fields(s), " "), ".") }
-
-func firstOf(list []string, more ...string) string {
-	for _, s := range append(append([]string(nil), list...), more...) {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
-}

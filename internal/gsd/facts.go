@@ -3,6 +3,8 @@ package gsd
 import (
 	"os"
 	"strings"
+
+	"greenlight/internal/paths"
 )
 
 // Counts is how far a milestone is.
@@ -40,7 +42,7 @@ type Facts struct {
 // own tools give no percent then.
 func ReadFacts(p Place, milestone string, compat bool) Facts {
 	all := ScanPhases(p.Phases())
-	f := Facts{HasPhases: isDir(p.Phases())}
+	f := Facts{HasPhases: paths.IsDir(p.Phases())}
 	for _, d := range all {
 		switch same := len(f.Dirs) > 0 && f.Dirs[len(f.Dirs)-1].Key == d.Key; {
 		case sentinel(d.Key):

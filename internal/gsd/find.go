@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"greenlight/internal/paths"
 )
 
 // A Place is where a project keeps its GSD state.
@@ -33,7 +35,7 @@ func Find(dir string, getenv func(string) string) (Place, bool) {
 	home := getenv("HOME")
 	for range maxUp {
 		planning := filepath.Join(dir, ".planning")
-		if isFile(filepath.Join(planning, "STATE.md")) {
+		if paths.IsFile(filepath.Join(planning, "STATE.md")) {
 			return Place{Root: dir, Planning: planning}, true
 		}
 		if hasDirs(filepath.Join(planning, "workstreams")) {
@@ -70,7 +72,7 @@ func storedWorkstream(planning string, getenv func(string) string) string {
 	}
 	for _, p := range pointers {
 		data, _ := readStart(p)
-		if name := trim(string(data)); validName(name) && isDir(filepath.Join(planning, "workstreams", name)) {
+		if name := trim(string(data)); validName(name) && paths.IsDir(filepath.Join(planning, "workstreams", name)) {
 			return name
 		}
 	}
@@ -152,7 +154,7 @@ func (p Place) Position() (Position, bool) {
 
 // readStart reads the first maxRead bytes of a regular file; what is no file could keep us for ever.
 func readStart(path string) ([]byte, error) {
-	if !isFile(path) {
+	if !paths.IsFile(path) {
 		return nil, os.ErrNotExist
 	}
 	f, err := os.Open(path)
@@ -163,16 +165,6 @@ func readStart(path string) ([]byte, error) {
 	var b bytes.Buffer
 	_, err = b.ReadFrom(io.LimitReader(f, maxRead))
 	return b.Bytes(), err
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }
 
 // choose is how one of the project's workstreams is chosen.

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 )
 
@@ -50,7 +51,7 @@ func ScanPhases(dir string) []PhaseDir {
 	for _, d := range list {
 		path := filepath.Join(dir, d.Name())
 		key := dirKey(d.Name())
-		if key == "" || !d.IsDir() && !isDir(path) {
+		if key == "" || !d.IsDir() && !paths.IsDir(path) {
 			continue
 		}
 		dirs = append(dirs, scanPhase(path, d.Name(), key))

@@ -1,6 +1,7 @@
 package gsd
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -48,7 +49,7 @@ func (s *Store) AddDecision(ctx context.Context, a Decision) (Result, error) {
 		if rationale != "" {
 			text += " — " + oneLine(rationale)
 		}
-		doc.Decision = "- [Phase " + orElse(orElse(oneLine(a.Phase), d.currentPhase()), "?") + "]: " + text
+		doc.Decision = "- [Phase " + cmp.Or(oneLine(a.Phase), d.currentPhase(), "?") + "]: " + text
 		in, ok := decisions(d.body)
 		if doc.Created = !ok; ok {
 			d.addItem(in.text, doc.Decision)
@@ -60,7 +61,7 @@ func (s *Store) AddDecision(ctx context.Context, a Decision) (Result, error) {
 }
 
 func (d *draft) currentPhase() string {
-	return orElse(d.doc.stored("current_phase"), derive(d.body).phase)
+	return cmp.Or(d.doc.stored("current_phase"), derive(d.body).phase)
 }
 
 // AddBlocker appends to the section of blockers, which is made at the end of the file where there is none.
@@ -209,8 +210,8 @@ func (s *Store) AddRoadmapEvolution(ctx context.Context, e Evolution) (Result, e
 }
 
 func (e Evolution) entry(d *draft, note string) string {
-	text := "- Phase " + orElse(orElse(oneLine(e.Phase), d.currentPhase()), "?") + " " +
-		orElse(strings.TrimSpace(oneLine(e.Action)), "changed")
+	text := "- Phase " + cmp.Or(oneLine(e.Phase), d.currentPhase(), "?") + " " +
+		cmp.Or(strings.TrimSpace(oneLine(e.Action)), "changed")
 	if after := strings.TrimSpace(oneLine(e.After)); after != "" {
 		text += " after Phase " + after
 	}

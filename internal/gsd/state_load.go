@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"greenlight/internal/paths"
 )
 
 // Load is where everything stands: the configuration, the file, and what is there.
@@ -21,7 +23,7 @@ func (s *Store) Load() (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	roadmap := isFile(s.file("ROADMAP.md"))
+	roadmap := paths.IsFile(s.file("ROADMAP.md"))
 	var lines []string
 	for _, m := range config[:min(len(config), rawConfig)] {
 		lines = append(lines, fmt.Sprintf("%s=%v", m.key, m.value))

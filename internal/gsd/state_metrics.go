@@ -1,6 +1,7 @@
 package gsd
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"regexp"
@@ -55,7 +56,7 @@ const (
 func (m Metric) label() string { return "Phase " + m.Phase + " P" + m.Plan }
 
 func (m Metric) row() string {
-	return tableRow([]string{m.label(), m.Duration, orElse(m.Tasks, "-") + " tasks", orElse(m.Files, "-") + " files"})
+	return tableRow([]string{m.label(), m.Duration, cmp.Or(m.Tasks, "-") + " tasks", cmp.Or(m.Files, "-") + " files"})
 }
 
 func tableRow(cells []string) string {

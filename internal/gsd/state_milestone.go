@@ -1,6 +1,7 @@
 package gsd
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -24,7 +25,7 @@ func (s *Store) MilestoneSwitch(ctx context.Context, version, name string) (Resu
 	if err := checkTexts("--milestone", version, "--name", name); err != nil {
 		return Result{}, err
 	}
-	name = orElse(name, "milestone")
+	name = cmp.Or(name, "milestone")
 	if err := os.MkdirAll(s.Planning, 0o755); err != nil {
 		return Result{}, err
 	}

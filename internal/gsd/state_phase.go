@@ -1,6 +1,7 @@
 package gsd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -351,13 +352,13 @@ func (s *Store) CompletePhase(ctx context.Context, given string) (Result, error)
 	phase, superseded := "", false
 	return s.verb(ctx, writing{}, func(d *draft) error {
 		updated = updates{}
-		current := readPhase(orElse(d.doc.stored("current_phase"), d.get("Current Phase"))).id
+		current := readPhase(cmp.Or(d.doc.stored("current_phase"), d.get("Current Phase"))).id
 		phase = readPhase(given).id
 		if phase == "" && given != "" {
 			phase = given
 		}
 		if given == "" {
-			phase = orElse(current, derive(d.body).phase)
+			phase = cmp.Or(current, derive(d.body).phase)
 		}
 		if superseded = current != "" && !samePhase(current, phase); !superseded && phase != "" {
 			completePhase(d, &updated, phase, localDate(s.Now()))

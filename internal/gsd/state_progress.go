@@ -1,6 +1,7 @@
 package gsd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,7 +129,7 @@ func (s *Store) sync(d *draft) []string {
 	switch {
 	case f.Unbounded:
 		changes = append(changes, "Progress: skipped — ROADMAP.md doesn't say which phases belong to milestone "+
-			orElse(f.Milestone, d.doc.stored("milestone")))
+			cmp.Or(f.Milestone, d.doc.stored("milestone")))
 	case ok:
 		set("Progress", func(old string) (string, bool) { return withBar(old, percent), old != "" })
 	}

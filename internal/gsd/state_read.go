@@ -2,6 +2,7 @@ package gsd
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -223,7 +224,7 @@ func (s *Store) Snapshot() (Result, error) {
 	body := doc.Body()
 	b := derive(body)
 	text := func(key, inBody string) *string {
-		if value := orElse(doc.stored(key), inBody); value != "" {
+		if value := cmp.Or(doc.stored(key), inBody); value != "" {
 			return &value
 		}
 		return nil
@@ -245,7 +246,7 @@ func (s *Store) Snapshot() (Result, error) {
 	} else if m := regexp.MustCompile(`(\d+)\s*%`).FindStringSubmatch(b.progress); m != nil {
 		out.ProgressPercent = number(m[1])
 	}
-	out.Session.LastDate = text("", orElse(sessionField(body, "Last Date"), sessionField(body, "Last session")))
+	out.Session.LastDate = text("", cmp.Or(sessionField(body, "Last Date"), sessionField(body, "Last session")))
 	out.Session.StoppedAt = text("", sessionField(body, "Stopped At"))
 	out.Session.ResumeFile = text("", sessionField(body, "Resume File"))
 	return Result{Doc: out}, nil
@@ -315,8 +316,8 @@ func (s *Store) Validate() (Result, error) {
 
 func (s *Store) drift(doc *Doc, v *validDoc) {
 	b := derive(doc.Body())
-	phase := orElse(doc.stored("current_phase"), b.phase)
-	status := orElse(b.bodyStatus, doc.stored("status"))
+	phase := cmp.Or(doc.stored("current_phase"), b.phase)
+	status := cmp.Or(b.bodyStatus, doc.stored("status"))
 	dirs := ScanPhases(s.file("phases"))
 	i := slices.IndexFunc(dirs, func(d PhaseDir) bool { return d.Key != "" && d.Key == PhaseKey(readPhase(phase).id) })
 	if i < 0 {

@@ -1,6 +1,7 @@
 package gsd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/paths"
 )
 
 // A Session is where the work stopped.
@@ -100,7 +102,7 @@ func (d *draft) addLabels(missing []Field, all map[string]string) {
 	if !ok {
 		lines := []string{"## Session", ""}
 		for _, name := range []string{"Last session", "Stopped at", "Resume file"} {
-			lines = append(lines, "**"+name+":** "+orElse(oneLine(all[name]), "None"))
+			lines = append(lines, "**"+name+":** "+cmp.Or(oneLine(all[name]), "None"))
 		}
 		d.appendLines(lines...)
 		return
@@ -155,10 +157,10 @@ const signalName = "WAITING.json"
 // SignalWaiting writes WAITING.json, into .gsd where a project has that, else into .planning.
 func (s *Store) SignalWaiting(g Signal) (Result, error) {
 	dir := s.Planning
-	if old := filepath.Join(s.Root, ".gsd"); isDir(old) {
+	if old := filepath.Join(s.Root, ".gsd"); paths.IsDir(old) {
 		dir = old
 	}
-	file := signalFile{Status: "waiting", Type: orElse(g.Type, "decision_point"), Options: []string{}, Since: isoTime(s.Now())}
+	file := signalFile{Status: "waiting", Type: cmp.Or(g.Type, "decision_point"), Options: []string{}, Since: isoTime(s.Now())}
 	for to, text := range map[**string]string{&file.Question: g.Question, &file.Phase: g.Phase} {
 		if text != "" {
 			*to = &text
@@ -193,7 +195,7 @@ func (s *Store) SignalResume() (Result, error) {
 	removed := false
 	for _, dir := range []string{filepath.Join(s.Root, ".gsd"), s.Planning} {
 		path := filepath.Join(dir, signalName)
-		if !isFile(path) {
+		if !paths.IsFile(path) {
 			continue
 		}
 		if err := durable.Remove(path); err != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/paths"
 )
 
 // A Store is the STATE.md of one project, or of one of its workstreams, with the files beside it. Its methods are the
@@ -93,7 +94,7 @@ func planningRoot(dir, home string) string {
 	at := dir
 	for range maxUp {
 		parent := filepath.Dir(at)
-		if isDir(filepath.Join(at, ".planning")) {
+		if paths.IsDir(filepath.Join(at, ".planning")) {
 			return at
 		}
 		if parent == at || at == home {

@@ -1,6 +1,7 @@
 package gsd
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,12 +39,12 @@ func derive(body []byte) derived {
 			d.phase = p.id // 2 of 5 (Name)
 		}
 	}
-	d.phaseName = orElse(getField(body, "Current Phase Name"), prose.name)
+	d.phaseName = cmp.Or(getField(body, "Current Phase Name"), prose.name)
 	d.plan = getField(body, "Current Plan")
 	d.bodyStatus = getField(body, "Status")
 	d.stoppedAt, d.pausedAt = sessionField(body, "Stopped At"), sessionField(body, "Paused At")
 	date, desc := readActivity(getField(body, "Last Activity"))
-	d.lastActivity, d.lastDesc = date, orElse(getField(body, "Last Activity Description"), desc)
+	d.lastActivity, d.lastDesc = date, cmp.Or(getField(body, "Last Activity Description"), desc)
 	d.totalPlans, d.totalPhases = getField(body, "Total Plans in Phase"), getField(body, "Total Phases")
 	d.progress = getField(body, "Progress")
 	return d
@@ -82,13 +83,6 @@ func readActivity(value string) (date, desc string) {
 		}
 	}
 	return value, ""
-}
-
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // null says whether a scalar stands for nothing.
@@ -180,20 +174,20 @@ func (s *settlement) values() []wanted {
 		}
 		return wanted{key, now}
 	}
-	out := []wanted{{"gsd_state_version", orElse(d.stored("gsd_state_version"), "1.0")}}
+	out := []wanted{{"gsd_state_version", cmp.Or(d.stored("gsd_state_version"), "1.0")}}
 	out = append(out, s.milestone()...)
 	date, desc := s.activity()
-	phase := wanted{"current_phase", orElse(s.post.phase, d.stored("current_phase"))}
+	phase := wanted{"current_phase", cmp.Or(s.post.phase, d.stored("current_phase"))}
 	if old := d.stored("current_phase"); old != "" && !s.phaseMoved() && !s.force {
 		phase.text = old
 	}
 	return append(out,
 		phase,
 		keep("current_phase_name", s.post.phaseName, s.phaseMoved()),
-		wanted{"current_plan", orElse(s.post.plan, d.stored("current_plan"))},
+		wanted{"current_plan", cmp.Or(s.post.plan, d.stored("current_plan"))},
 		wanted{"status", s.status()},
 		keep("stopped_at", s.post.stoppedAt, s.pre.stoppedAt != s.post.stoppedAt),
-		wanted{"paused_at", orElse(s.post.pausedAt, d.stored("paused_at"))},
+		wanted{"paused_at", cmp.Or(s.post.pausedAt, d.stored("paused_at"))},
 		wanted{"last_updated", isoTime(s.now)},
 		wanted{"last_activity", date},
 		wanted{"last_activity_desc", desc},
@@ -206,18 +200,18 @@ func (s *settlement) phaseMoved() bool {
 
 // milestone: what ROADMAP.md says, but no placeholder takes the place of a real name.
 func (s *settlement) milestone() []wanted {
-	version, name := orElse(s.facts.Milestone, s.doc.stored("milestone")), s.facts.MilestoneName
+	version, name := cmp.Or(s.facts.Milestone, s.doc.stored("milestone")), s.facts.MilestoneName
 	old := s.doc.stored("milestone_name")
 	if (name == "" || name == "milestone" || strings.HasPrefix(strings.TrimSpace(name), "—")) && old != "" && old != "milestone" {
-		name, version = old, orElse(s.doc.stored("milestone"), version)
+		name, version = old, cmp.Or(s.doc.stored("milestone"), version)
 	}
-	return []wanted{{"milestone", version}, {"milestone_name", orElse(name, old)}}
+	return []wanted{{"milestone", version}, {"milestone_name", cmp.Or(name, old)}}
 }
 
 // status: a stored one stays as long as this write leaves the body's alone.
 func (s *settlement) status() string {
 	old := s.doc.stored("status")
-	paused := orElse(s.post.pausedAt, s.doc.stored("paused_at"))
+	paused := cmp.Or(s.post.pausedAt, s.doc.stored("paused_at"))
 	for _, c := range s.given {
 		if c.key == "paused_at" {
 			paused = c.raw
@@ -242,12 +236,12 @@ func (s *settlement) activity() (date, desc string) {
 	date, desc = s.post.lastActivity, s.post.lastDesc
 	oldDate, oldDesc := s.doc.stored("last_activity"), s.doc.stored("last_activity_desc")
 	if len(oldDate) >= 10 && len(date) >= 10 && isDate(oldDate[:10]) && isDate(date[:10]) && date[:10] < oldDate[:10] {
-		return oldDate, orElse(oldDesc, desc)
+		return oldDate, cmp.Or(oldDesc, desc)
 	}
 	if oldDesc != "" && (desc == "" || s.pre.lastDesc == s.post.lastDesc) {
 		desc = oldDesc
 	}
-	return orElse(date, oldDate), desc
+	return cmp.Or(date, oldDate), desc
 }
 
 // counts is what changes in the progress block: counted anew, or left alone where there is nothing to count.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/roadmap"
 	"greenlight/internal/statedir"
@@ -67,7 +68,7 @@ const workstreamKey = "GSD_WORKSTREAM"
 // place is where the files are. A project without a STATE.md may still have a roadmap.
 func (t *Tracker) place() Place {
 	planning := filepath.Join(t.root, ".planning")
-	if !isFile(filepath.Join(planning, "STATE.md")) && hasDirs(filepath.Join(planning, "workstreams")) {
+	if !paths.IsFile(filepath.Join(planning, "STATE.md")) && hasDirs(filepath.Join(planning, "workstreams")) {
 		return workstream(t.root, planning, t.getenv)
 	}
 	return Place{Root: t.root, Planning: planning}
@@ -77,14 +78,14 @@ func (t *Tracker) place() Place {
 func (t *Tracker) Watch() []string {
 	p := t.place()
 	dirs := []string{p.Planning}
-	if isDir(p.Phases()) {
+	if paths.IsDir(p.Phases()) {
 		dirs = append(dirs, p.Phases())
 	}
 	list, _ := os.ReadDir(p.Phases())
 	for _, d := range list {
 		if path := filepath.Join(p.Phases(), d.Name()); d.IsDir() {
 			dirs = append(dirs, path)
-			if nested := filepath.Join(path, "plans"); isDir(nested) {
+			if nested := filepath.Join(path, "plans"); paths.IsDir(nested) {
 				dirs = append(dirs, nested)
 			}
 		}
@@ -154,7 +155,7 @@ func (t *Tracker) slash(name string) string {
 		user = filepath.Join(t.getenv("HOME"), ".claude")
 	}
 	for _, dir := range []string{filepath.Join(t.root, ".claude"), user} {
-		if isFile(filepath.Join(dir, "commands", "gsd", name+".md")) {
+		if paths.IsFile(filepath.Join(dir, "commands", "gsd", name+".md")) {
 			return "/gsd:" + name
 		}
 	}

@@ -13,6 +13,18 @@ func Exists(path string) bool {
 	return err == nil
 }
 
+// IsDir reports whether there is a directory at path, or a link to one.
+func IsDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// IsFile reports whether there is a regular file at path, or a link to one: something that can be read to its end.
+func IsFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // Relative returns path relative to root, with forward slashes; path itself if that is impossible.
 func Relative(root, path string) string {
 	if rel, err := filepath.Rel(root, path); err == nil {

@@ -3,18 +3,31 @@ package paths
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 )
 
-func TestExists(t *testing.T) {
+func TestWhatIsThere(t *testing.T) {
 	dir := t.TempDir()
-	link := filepath.Join(dir, "link")
-	if err := os.Symlink("nowhere", link); err != nil {
-		t.Fatal(err)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
-	for path, want := range map[string]bool{dir: true, link: true, filepath.Join(dir, "nowhere"): false} {
-		if got := Exists(path); got != want {
-			t.Errorf("%s: %v", path, got)
+	must(os.Mkdir(at("dir"), 0o755))
+	must(os.WriteFile(at("file"), nil, 0o644))
+	must(syscall.Mkfifo(at("pipe"), 0o644))
+	must(os.Symlink("dir", at("to-dir")))
+	must(os.Symlink("file", at("to-file")))
+	must(os.Symlink("nothing", at("to-nothing")))
+	for name, want := range map[string][3]bool{
+		"dir": {true, true, false}, "file": {true, false, true}, "pipe": {true, false, false}, "to-dir": {true, true, false},
+		"to-file": {true, false, true}, "to-nothing": {true, false, false}, "nothing": {}, "file/below": {},
+	} {
+		if got := [3]bool{Exists(at(name)), IsDir(at(name)), IsFile(at(name))}; got != want {
+			t.Errorf("%s: exists, is a directory, is a file: %v, want %v", name, got, want)
 		}
 	}
 }

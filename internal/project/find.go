@@ -48,7 +48,7 @@ func rootFromEnv(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if !isDir(root) || !isRoot(root) {
+	if !paths.IsDir(root) || !isRoot(root) {
 		return "", fmt.Errorf("GREENLIGHT_ROOT is %s, where no project keeps its state", root)
 	}
 	return root, nil

@@ -2,7 +2,6 @@ package project
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -55,7 +54,7 @@ func openGSD(root string, part *string) tracker.Tracker {
 func (s System) there(root string) bool {
 	for _, path := range s.where {
 		dir, ok := strings.CutSuffix(path, "/")
-		if at := filepath.Join(root, filepath.FromSlash(dir)); paths.Exists(at) && (!ok || isDir(at)) {
+		if at := filepath.Join(root, filepath.FromSlash(dir)); paths.Exists(at) && (!ok || paths.IsDir(at)) {
 			return true
 		}
 	}
@@ -196,9 +195,4 @@ func (p *Project) use(all []tracked) {
 	if len(p.used) > 1 || p.part != "" {
 		p.Runs = p.Runs.Of(p.Has)
 	}
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
 }

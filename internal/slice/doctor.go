@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strings"
 
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/tracker"
@@ -109,7 +110,7 @@ func (d *Dir) checkProject(c *tracker.Contents) []tracker.Complaint {
 			note.Message, note.Help = id+" is marked as paused, but no such slice exists", "edit "+path
 		case c.Items[i].Corrupt == "" && plan.Classify(c.Items[i].Status) == plan.Done:
 			note.Message, note.Help = id+" is marked as paused, but is complete", "gl resume "+id
-		case mark.ResumeFile != "" && !d.there(mark.ResumeFile):
+		case mark.ResumeFile != "" && !paths.Exists(filepath.Join(d.root, filepath.FromSlash(mark.ResumeFile))):
 			note.Path, note.Message, note.Help = mark.ResumeFile, "the hand-off file of "+id+" is missing", "gl pause "+id+" writes a new one"
 		default:
 			continue
@@ -117,12 +118,6 @@ func (d *Dir) checkProject(c *tracker.Contents) []tracker.Complaint {
 		all = append(all, note)
 	}
 	return all
-}
-
-// there says whether something is at a path relative to the root.
-func (d *Dir) there(rel string) bool {
-	_, err := os.Lstat(filepath.Join(d.root, filepath.FromSlash(rel)))
-	return err == nil
 }
 
 // wrongTypes says which keys of project-state.json hold something else than what is read.

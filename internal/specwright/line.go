@@ -1,6 +1,7 @@
 package specwright
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -24,7 +25,7 @@ func (s *State) Line(root string, c Config, now time.Time, compact bool) string 
 	default:
 		name += "/" + unit
 	}
-	line := firstOf(name, "?") + " " + firstOf(s.Work.Status, "?") + " " + s.Work.Tasks()
+	line := cmp.Or(name, "?") + " " + cmp.Or(s.Work.Status, "?") + " " + s.Work.Tasks()
 	if gates := s.gatesInShort(s.Verdict(root, c, now), len(s.Enabled(c)), compact); gates != "" {
 		line += " · " + gates
 	}

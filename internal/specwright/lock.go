@@ -1,6 +1,7 @@
 package specwright
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -29,7 +30,7 @@ func (r *reader) lock() *Lock {
 		if raw[0] == '[' {
 			r.note("lock is neither an object nor a skill, but %.40s", raw)
 		}
-		return &Lock{Skill: firstOf(scalar(raw), "unknown")}
+		return &Lock{Skill: cmp.Or(scalar(raw), "unknown")}
 	}
 	at := []string{"lock"}
 	l := &Lock{Skill: r.text("lock", "skill"), Holder: r.text("lock", "holder"), Since: r.first(at, "since", "acquired")}

@@ -1,6 +1,7 @@
 package specwright
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -103,8 +104,8 @@ func (r *reader) work(version string) (*Work, error) {
 		Intensity: r.text(under(at, "intensity")...), Total: r.count(under(at, "tasksTotal")...),
 	}
 	if old(version) {
-		w.Status = firstOf(w.Status, r.text("phase"))
-		w.Unit = firstOf(w.Unit, r.text("activeWorkUnit"))
+		w.Status = cmp.Or(w.Status, r.text("phase"))
+		w.Unit = cmp.Or(w.Unit, r.text("activeWorkUnit"))
 	}
 	for _, raw := range r.list(under(at, "tasksCompleted")...) {
 		w.Done = append(w.Done, nameOf(raw))
@@ -200,13 +201,4 @@ func (r *reader) gate(s *State, unit string, at []string) {
 		g.Info = r.count(under(at, "findings", "info")...)
 	}
 	s.Gates = append(s.Gates, g)
-}
-
-func firstOf(list ...string) string {
-	for _, s := range list {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }

@@ -1,6 +1,7 @@
 package specwright
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -104,7 +105,7 @@ func (e *Edit) move(target string) error {
 func (e *Edit) refuse(target string) error {
 	r := &Refusal{Current: e.Status(), Target: target, Skill: strings.TrimPrefix(e.next(e.verdict()).Command, "/")}
 	if e.Work != nil {
-		r.Current = firstOf(e.Work.Status, `""`) // as the file has it
+		r.Current = cmp.Or(e.Work.Status, `""`) // as the file has it
 	}
 	switch {
 	case target == Abandoned:

@@ -1,6 +1,7 @@
 package specwright
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -40,7 +41,7 @@ func (e *Edit) AddUnit(n NewUnit) error {
 	if n.Order != nil {
 		order = *n.Order
 	}
-	dir := firstOf(n.Dir, ".specwright/work/"+e.Work.ID+"/units/"+n.ID)
+	dir := cmp.Or(n.Dir, ".specwright/work/"+e.Work.ID+"/units/"+n.ID)
 	raw := json.RawMessage(fmt.Sprintf(`{"id":%s,"description":%s,"status":"pending","order":%d,"workDir":%s}`,
 		jsonedit.Quote(n.ID), jsonedit.Quote(n.Description), order, jsonedit.Quote(dir)))
 	return e.push(raw, "workUnits")
