@@ -8,6 +8,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/plan"
+	"greenlight/internal/text/textline"
 	"greenlight/internal/tracker"
 )
 
@@ -120,4 +121,4 @@ func withReason(what, why string) string {
 }
 
 // sentence is what an agent said as a part of one of our lines.
-func sentence(s string) string { return strings.TrimRight(strings.Join(strings.Fields(s), " "), ".") }
+func sentence(s string) string { return strings.TrimRight(textline.Collapse(s), ".") }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"greenlight/internal/text/textline"
 )
 
 // fills are the colours of the states, light enough for black text.
@@ -65,7 +67,7 @@ func (g *Graph) numbered() map[string]string {
 
 // label is the text in a node: its id, and its name where that says more.
 func label(n Node) string {
-	if name := oneLine(n.Name); name == "" || name == n.ID {
+	if name := textline.Collapse(n.Name); name == "" || name == n.ID {
 		return n.ID
 	}
 	return n.ID + ": " + n.Name
@@ -74,7 +76,7 @@ func label(n Node) string {
 // mermaidText escapes what ends a quoted label, and what Mermaid takes for its own codes, HTML or Markdown.
 func mermaidText(s string) string {
 	var b strings.Builder
-	for _, r := range oneLine(s) {
+	for _, r := range textline.Collapse(s) {
 		if strings.ContainsRune("\"#&<>`*_\\;[]{}|", r) {
 			fmt.Fprintf(&b, "#%d;", r)
 		} else {
@@ -112,5 +114,5 @@ func (g *Graph) Dot() string {
 
 // dotText quotes s as DOT does. A backslash is doubled, since in a label it begins an escape.
 func dotText(s string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(oneLine(s)) + `"`
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(textline.Collapse(s)) + `"`
 }

@@ -5,7 +5,6 @@ package graphview
 
 import (
 	"slices"
-	"strings"
 
 	"greenlight/internal/plan"
 )
@@ -137,6 +136,3 @@ func (g *Graph) criticalEdges() map[Edge]bool {
 	}
 	return edges
 }
-
-// oneLine is s with every run of white space as one blank.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"greenlight/internal/term"
+	"greenlight/internal/text/textline"
 )
 
 // A Style is how Text writes.
@@ -57,7 +58,7 @@ func (g *Graph) Text(s Style) string {
 		if s.Paint != nil {
 			mark = s.Paint(n.State, mark)
 		}
-		line := fmt.Sprintf("%3s %s %s %s %s", depth, star, term.Pad(n.ID, ids), mark, term.Pad(cut(oneLine(n.Name), names, c.cut), names))
+		line := fmt.Sprintf("%3s %s %s %s %s", depth, star, term.Pad(n.ID, ids), mark, term.Pad(cut(textline.Collapse(n.Name), names, c.cut), names))
 		if len(n.Deps) > 0 && !below {
 			line += "  " + c.arrow + " " + g.deps(n)
 		}
@@ -93,7 +94,7 @@ func (g *Graph) widths(s Style, c set) (ids, names int, below bool) {
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		ids = max(ids, term.Width(n.ID))
-		names = max(names, term.Width(oneLine(n.Name)))
+		names = max(names, term.Width(textline.Collapse(n.Name)))
 		if len(n.Deps) > 0 {
 			deps = max(deps, 3+term.Width(c.arrow+g.deps(n)))
 		}

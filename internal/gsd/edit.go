@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"greenlight/internal/text/textline"
 )
 
 // A draft is a STATE.md while a command changes it. Every edit replaces the bytes of one value or puts in whole lines;
@@ -84,7 +86,7 @@ func (d *draft) replaceIn(in span, name, value string) bool {
 }
 
 func (d *draft) fill(f field, value string) {
-	value = oneLine(value)
+	value = textline.Join(value)
 	if value == f.text(d.body) {
 		return
 	}
@@ -246,12 +248,6 @@ func isHollow(text string) bool {
 		return true
 	}
 	return false
-}
-
-// oneLine joins lines: a field, an item of a list and a row of a table have one each, and a line of its own could be a
-// heading or a fence.
-func oneLine(text string) string {
-	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
 }
 
 // isDefault says whether a tool has written this value, so that another may replace it. What a person or an agent wrote

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"greenlight/internal/text/frontmatter"
+	"greenlight/internal/text/textline"
 )
 
 // checkFieldName: a field's name is a label, never a pattern or a line of its own.
@@ -164,8 +165,8 @@ func (d *draft) setKey(key, value string) bool {
 	if !ok || v.Kind == frontmatter.Map || v.Kind == frontmatter.List || slices.Contains(derivedKeys(), key) {
 		return false
 	}
-	if v.Kind != frontmatter.Scalar || v.Text != oneLine(value) {
-		d.set = append(d.set, change{key, yaml(oneLine(value), string(d.doc.Src[v.Start:v.End]))})
+	if v.Kind != frontmatter.Scalar || v.Text != textline.Join(value) {
+		d.set = append(d.set, change{key, yaml(textline.Join(value), string(d.doc.Src[v.Start:v.End]))})
 	}
 	return true
 }
@@ -260,7 +261,7 @@ func (l Lifecycle) check() error {
 
 func (l Lifecycle) apply(d *draft) {
 	if l.Paused != "" || l.Resumed {
-		d.key("paused_at", oneLine(l.Paused))
+		d.key("paused_at", textline.Join(l.Paused))
 		if in, ok := session(d.body); ok {
 			d.replaceIn(in.text, "Paused At", l.Paused)
 		}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"greenlight/internal/text/textline"
 )
 
 // A Decision is one of the project's; the texts may come from files, relative to the project.
@@ -45,11 +47,11 @@ func (s *Store) AddDecision(ctx context.Context, a Decision) (Result, error) {
 	}
 	doc := addedDoc{Added: true}
 	return s.verb(ctx, writing{}, func(d *draft) error {
-		text := oneLine(summary)
+		text := textline.Join(summary)
 		if rationale != "" {
-			text += " — " + oneLine(rationale)
+			text += " — " + textline.Join(rationale)
 		}
-		doc.Decision = "- [Phase " + cmp.Or(oneLine(a.Phase), d.currentPhase(), "?") + "]: " + text
+		doc.Decision = "- [Phase " + cmp.Or(textline.Join(a.Phase), d.currentPhase(), "?") + "]: " + text
 		in, ok := decisions(d.body)
 		if doc.Created = !ok; ok {
 			d.addItem(in.text, doc.Decision)
@@ -80,9 +82,9 @@ func (s *Store) AddBlocker(ctx context.Context, text, file string) (Result, erro
 	return s.verb(ctx, writing{}, func(d *draft) error {
 		in, ok := blockers(d.body)
 		if doc.Created = !ok; ok {
-			d.addItem(in.text, "- "+oneLine(text))
+			d.addItem(in.text, "- "+textline.Join(text))
 		} else {
-			d.appendLines("### Blockers", "", "- "+oneLine(text))
+			d.appendLines("### Blockers", "", "- "+textline.Join(text))
 		}
 		return nil
 	}, func(bool) Result { return told(doc, true) })
@@ -210,12 +212,12 @@ func (s *Store) AddRoadmapEvolution(ctx context.Context, e Evolution) (Result, e
 }
 
 func (e Evolution) entry(d *draft, note string) string {
-	text := "- Phase " + cmp.Or(oneLine(e.Phase), d.currentPhase(), "?") + " " +
-		cmp.Or(strings.TrimSpace(oneLine(e.Action)), "changed")
-	if after := strings.TrimSpace(oneLine(e.After)); after != "" {
+	text := "- Phase " + cmp.Or(textline.Join(e.Phase), d.currentPhase(), "?") + " " +
+		cmp.Or(textline.Join(e.Action), "changed")
+	if after := textline.Join(e.After); after != "" {
 		text += " after Phase " + after
 	}
-	text += ": " + strings.Join(strings.Fields(note), " ")
+	text += ": " + textline.Collapse(note)
 	if e.Urgent {
 		text += " (URGENT)"
 	}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"greenlight/internal/text/textline"
 )
 
 // A Metric is what one plan has cost.
@@ -62,7 +64,7 @@ func (m Metric) row() string {
 func tableRow(cells []string) string {
 	var b strings.Builder
 	for _, c := range cells {
-		b.WriteString("| " + strings.ReplaceAll(oneLine(c), "|", `\|`) + " ")
+		b.WriteString("| " + strings.ReplaceAll(textline.Join(c), "|", `\|`) + " ")
 	}
 	return b.String() + "|"
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"greenlight/internal/text/textline"
 )
 
 type switchDoc struct {
@@ -49,7 +51,7 @@ func switchMilestone(d *draft, version, name string, now time.Time) {
 	if _, ok := d.position(); !ok {
 		lines := []string{"## Current Position", ""}
 		for _, f := range fields {
-			lines = append(lines, f.Name+": "+oneLine(f.Value))
+			lines = append(lines, f.Name+": "+textline.Join(f.Value))
 		}
 		if len(strings.TrimSpace(string(d.body))) == 0 {
 			lines = append([]string{"# Project State", ""}, lines...)
@@ -60,7 +62,7 @@ func switchMilestone(d *draft, version, name string, now time.Time) {
 	var missing []string
 	for _, f := range fields {
 		if !d.inPosition(f.Name, always(f.Value)) {
-			missing = append(missing, f.Name+": "+oneLine(f.Value))
+			missing = append(missing, f.Name+": "+textline.Join(f.Value))
 		}
 	}
 	d.openWith(missing)

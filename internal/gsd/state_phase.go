@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"greenlight/internal/text/frontmatter"
+	"greenlight/internal/text/textline"
 )
 
 // A BeginPhase begins to carry out a phase.
@@ -194,7 +195,7 @@ func (d *draft) exact(key, text string) {
 	if v.Kind == frontmatter.Scalar {
 		raw = string(d.doc.Src[v.Start:v.End])
 	}
-	d.set = append(d.set, change{key, yaml(oneLine(text), raw)})
+	d.set = append(d.set, change{key, yaml(textline.Join(text), raw)})
 }
 
 // replaceBold sets a field that counts in bold alone.

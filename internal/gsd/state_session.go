@@ -10,6 +10,7 @@ import (
 
 	"greenlight/internal/durable"
 	"greenlight/internal/paths"
+	"greenlight/internal/text/textline"
 )
 
 // A Session is where the work stopped.
@@ -102,7 +103,7 @@ func (d *draft) addLabels(missing []Field, all map[string]string) {
 	if !ok {
 		lines := []string{"## Session", ""}
 		for _, name := range []string{"Last session", "Stopped at", "Resume file"} {
-			lines = append(lines, "**"+name+":** "+cmp.Or(oneLine(all[name]), "None"))
+			lines = append(lines, "**"+name+":** "+cmp.Or(textline.Join(all[name]), "None"))
 		}
 		d.appendLines(lines...)
 		return
@@ -120,9 +121,9 @@ func (d *draft) addLabels(missing []Field, all map[string]string) {
 	var lines []string
 	for _, f := range missing {
 		if plain {
-			lines = append(lines, f.Name+": "+oneLine(f.Value))
+			lines = append(lines, f.Name+": "+textline.Join(f.Value))
 		} else {
-			lines = append(lines, "**"+f.Name+":** "+oneLine(f.Value))
+			lines = append(lines, "**"+f.Name+":** "+textline.Join(f.Value))
 		}
 	}
 	text := strings.Join(lines, d.eol)

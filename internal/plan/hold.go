@@ -2,8 +2,9 @@ package plan
 
 import (
 	"fmt"
-	"strings"
 	"time"
+
+	"greenlight/internal/text/textline"
 )
 
 // Describe says until when nothing is launched, and why: "until 14:05 (rate limit met by S-3: come back later)". The time
@@ -21,5 +22,5 @@ func (h *Hold) Describe(now time.Time) string {
 	if h.Reason != "" {
 		why += ": " + h.Reason
 	}
-	return fmt.Sprintf("until %s (%s)", until.Format(layout), strings.Join(strings.Fields(why), " "))
+	return fmt.Sprintf("until %s (%s)", until.Format(layout), textline.Collapse(why))
 }

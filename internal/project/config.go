@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/sanitize"
 	"greenlight/internal/shellwords"
 	"greenlight/internal/text/jsonedit"
+	"greenlight/internal/text/textline"
 )
 
 // A Config is what .greenlight/config.json says about running agents; the defaults where it says nothing.
@@ -197,7 +198,7 @@ func commands(raw json.RawMessage, to *map[string][]string) error {
 }
 
 func short(raw json.RawMessage) string {
-	s := strings.Join(strings.Fields(string(raw)), " ")
+	s := textline.Collapse(string(raw))
 	if len(s) > 60 {
 		s = s[:60] + "…"
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"greenlight/internal/text/textline"
 )
 
 // Text makes s safe for a terminal: control characters other than newline and tab, escape sequences with them, and
@@ -67,7 +69,7 @@ func isUnsafe(r rune) bool {
 }
 
 // Line makes s safe and puts it on one line: runs of white space become one space.
-func Line(s string) string { return Text(strings.Join(strings.Fields(s), " ")) }
+func Line(s string) string { return Text(textline.Collapse(s)) }
 
 // Excerpt is Line for text that may be megabytes long: it reads no more of s than it needs, and ends in … where s has
 // more than limit characters.

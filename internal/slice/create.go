@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/text/textline"
 )
 
 // template is a slice file before anything is known of the slice.
@@ -33,7 +34,7 @@ func (v *view) newFile(id, now string) (*File, error) {
 		return nil, err
 	}
 	for _, set := range [][2]string{
-		{"id", id}, {"status", it.Status}, {"step", it.Step}, {"milestone", oneLine(it.Milestone)}, {"updated", now},
+		{"id", id}, {"status", it.Status}, {"step", it.Step}, {"milestone", textline.Join(it.Milestone)}, {"updated", now},
 		{"tests", strconv.Itoa(it.Tests)}, {"security_tests", strconv.Itoa(it.SecurityTests)},
 	} {
 		if err := f.Set(set[0], set[1]); err != nil {
@@ -67,7 +68,7 @@ func (v *view) body(it plan.Item) string {
 			b.WriteString(text + "\n")
 		}
 		for _, item := range list {
-			b.WriteString("- " + oneLine(item) + "\n")
+			b.WriteString("- " + textline.Join(item) + "\n")
 		}
 	}
 	section("Why", "", nil)
@@ -81,7 +82,7 @@ func (v *view) body(it plan.Item) string {
 
 // prose makes one line of text that Markdown, and the next reading of the file, takes for nothing else.
 func prose(text string) string {
-	text = oneLine(text)
+	text = textline.Join(text)
 	for _, mark := range []string{"#", "---", "```", "~~~", "<<<<<<<"} {
 		if strings.HasPrefix(text, mark) {
 			return `\` + text

@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/text/jsonedit"
+	"greenlight/internal/text/textline"
 	"greenlight/internal/tracker"
 )
 
@@ -84,7 +85,7 @@ func (s *Store) viewState() (stale, byHand bool, err error) {
 	if err != nil {
 		return false, false, err
 	}
-	return !old.there || old.text != text, old.there && !generated(old.text) && !blank(old.text), nil
+	return !old.there || old.text != text, old.there && !generated(old.text) && !textline.Blank(old.text), nil
 }
 
 // checkProject checks project-state.json and the types in it: a value of the wrong type is ignored by everything else.

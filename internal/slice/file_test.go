@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"greenlight/internal/text/textline"
 )
 
 func mustParse(t interface{ Fatalf(string, ...any) }, text string) *File {
@@ -149,7 +151,7 @@ func TestAppendToSection(t *testing.T) {
 func genFile(t *rapid.T) string {
 	eol := func() string { return rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "eol") }
 	var b strings.Builder
-	b.WriteString(rapid.SampledFrom([]string{"", bom, "\n", "\r\n \n"}).Draw(t, "pre"))
+	b.WriteString(rapid.SampledFrom([]string{"", textline.BOM, "\n", "\r\n \n"}).Draw(t, "pre"))
 	b.WriteString("---" + eol())
 	for _, key := range []string{"id", "status", "name", "session", "x-y", "deps"} {
 		switch rapid.IntRange(0, 9).Draw(t, "line") {

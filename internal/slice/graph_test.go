@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/text/textline"
 )
 
 func TestParseGraph(t *testing.T) {
@@ -35,7 +36,7 @@ func TestParseGraph(t *testing.T) {
 			[]entry{{id: "a", wave: 2, priority: none}, {id: "b", wave: 1, priority: none}}},
 		{"priorities", `{"slices":[{"id":"a","priority":"P1"},{"id":"b","priority":"Low"},{"id":"c","priority":7},{"id":"d","priority":"soon"}]}`,
 			[]entry{{id: "a", wave: none, priority: 1}, {id: "b", wave: none, priority: 3}, {id: "c", wave: none, priority: 7}, {id: "d", wave: none, priority: none}}},
-		{"contracts, unknown keys, a byte order mark", bom + `{"x":{"y":[1,{}]},"slices":{"a":{"contracts":["C-1"],"z":[[]]}}}`,
+		{"contracts, unknown keys, a byte order mark", textline.BOM + `{"x":{"y":[1,{}]},"slices":{"a":{"contracts":["C-1"],"z":[[]]}}}`,
 			[]entry{{id: "a", contracts: []string{"C-1"}, wave: none, priority: none}}},
 	}
 	for _, tt := range tests {
@@ -95,7 +96,7 @@ func FuzzGraph(f *testing.F) {
 	f.Add([]byte(`[01]`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		g, err := parseGraph(data)
-		if err == nil && !json.Valid([]byte(strings.TrimPrefix(string(data), bom))) {
+		if err == nil && !json.Valid([]byte(strings.TrimPrefix(string(data), textline.BOM))) {
 			t.Fatalf("%q: accepted", data)
 		}
 		for _, e := range g.entries {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/text/textline"
 )
 
 func newEntry(id, name string, deps ...string) entry {
@@ -50,7 +51,7 @@ func TestInsertEntryKeepsTheStyle(t *testing.T) {
 		{"no slices", "{\n  \"project\": \"x\"\n}\n",
 			"{\n  \"project\": \"x\",\n  \"slices\": {\n    \"S-3\": {\n      \"name\": \"Search\",\n      \"depends_on\": []\n    }\n  }\n}\n", newEntry("S-3", "Search")},
 		{"nothing", `{}`, `{"slices": {"S-3": {"name": "Search", "depends_on": []}}}`, newEntry("S-3", "Search")},
-		{"a byte order mark", bom + `{"slices": []}`, bom + `{"slices": [{"id": "S-3", "name": "Search", "depends_on": []}]}`, newEntry("S-3", "Search")},
+		{"a byte order mark", textline.BOM + `{"slices": []}`, textline.BOM + `{"slices": [{"id": "S-3", "name": "Search", "depends_on": []}]}`, newEntry("S-3", "Search")},
 		{"what HTML would escape", `{"slices": {"a": {"name": "x"}}}`, `{"slices": {"a": {"name": "x"}, "S-3": {"name": "a < b & \"c\"", "depends_on": []}}}`,
 			newEntry("S-3", `a < b & "c"`)},
 	}
@@ -157,7 +158,7 @@ func TestInsertEntryKeepsEveryByte(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := drawGraph(t)
 		e := newEntry("new-1", rapid.String().Draw(t, "name"))
-		e.name = oneLine(e.name)
+		e.name = textline.Join(e.name)
 		if rapid.Bool().Draw(t, "deps") {
 			e.deps = []string{"A-1"}
 		}
@@ -218,7 +219,7 @@ func FuzzInsertEntry(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !json.Valid([]byte(strings.TrimPrefix(string(got), bom))) {
+		if !json.Valid([]byte(strings.TrimPrefix(string(got), textline.BOM))) {
 			t.Fatalf("%q became %q", text, got)
 		}
 		checkPieces(t, []byte(text), got)

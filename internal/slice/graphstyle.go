@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"greenlight/internal/text/jsonedit"
+	"greenlight/internal/text/textline"
 )
 
 // A graphStyle is how a GRAPH.json is written, as far as one more entry has to look like its neighbours. It is read
@@ -51,9 +52,9 @@ func newGraphStyle(data []byte, spot graphSpot) *graphStyle {
 
 // readSpaces finds out about line ends, indentation and the space behind colons.
 func (w *graphStyle) readSpaces() {
-	text := strings.TrimSpace(string(bytes.TrimPrefix(w.data, []byte(bom))))
+	text := strings.TrimSpace(string(bytes.TrimPrefix(w.data, []byte(textline.BOM))))
 	if i := strings.IndexByte(text, '\n'); i >= 0 {
-		w.eol = lineEnd(text[:i+1])
+		w.eol = textline.End(text[:i+1])
 		line := strings.TrimLeft(text[i:], "\r\n")
 		if indent := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; indent != "" {
 			w.unit = indent

@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/depgraph"
 	"greenlight/internal/durable"
 	"greenlight/internal/plan"
+	"greenlight/internal/text/textline"
 	"greenlight/internal/tracker"
 )
 
@@ -44,10 +45,10 @@ type AddedSlice struct {
 
 // clean puts the texts on one line.
 func (n *NewSlice) clean() error {
-	if n.Name = oneLine(n.Name); n.Name == "" {
+	if n.Name = textline.Join(n.Name); n.Name == "" {
 		return errors.New("a slice needs a name")
 	}
-	n.What, n.Why, n.Milestone = oneLine(n.What), oneLine(n.Why), oneLine(n.Milestone)
+	n.What, n.Why, n.Milestone = textline.Join(n.What), textline.Join(n.Why), textline.Join(n.Milestone)
 	return nil
 }
 

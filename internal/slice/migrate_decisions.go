@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"greenlight/internal/text/textline"
 )
 
 // decisionsIn returns the entries of STATE.md's Decisions section as they stand there: a list item, table or paragraph
 // with the lines that belong to it.
 func decisionsIn(text string) []string {
 	s := sectionOf(text, "Decisions")
-	body := strings.ReplaceAll(strings.TrimPrefix(s.text, nextLine(s.text)), "\r\n", "\n")
+	body := strings.ReplaceAll(strings.TrimPrefix(s.text, textline.First(s.text)), "\r\n", "\n")
 	var all []string
 	open := false // the last entry goes on
 	for line := range strings.Lines(body) {
@@ -62,9 +64,9 @@ func withDecisions(text string, entries []string) (string, []string) {
 	if len(added) == 0 {
 		return text, nil
 	}
-	eol := lineEnd(nextLine(text))
+	eol := textline.End(textline.First(text))
 	block := "# Decisions" + eol
-	if !blank(strings.TrimPrefix(text, bom)) {
+	if !textline.Blank(strings.TrimPrefix(text, textline.BOM)) {
 		block = "## From STATE.md" + eol
 		if !strings.HasSuffix(text, "\n") {
 			block = eol + block
@@ -72,7 +74,7 @@ func withDecisions(text string, entries []string) (string, []string) {
 		block = eol + block
 	}
 	for i, e := range added {
-		if i == 0 || !isItem(nextLine(e)) {
+		if i == 0 || !isItem(textline.First(e)) {
 			block += eol
 		}
 		block += strings.ReplaceAll(e, "\n", eol) + eol

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"greenlight/internal/text/jsonedit"
+	"greenlight/internal/text/textline"
 )
 
 // projectNotes is what STATE.md says of the project as a whole.
@@ -50,7 +51,7 @@ func appendText(list []string, text string) []string {
 func take(line, label string, into *string) bool {
 	at := labelled(line, label)
 	if at >= 0 && *into == "" {
-		*into = oneLine(line[at:])
+		*into = textline.Join(line[at:])
 	}
 	return at >= 0
 }
@@ -59,8 +60,8 @@ func take(line, label string, into *string) bool {
 func sectionLines(text, title string) []string {
 	s := sectionOf(text, title)
 	var lines []string
-	for line := range strings.Lines(strings.TrimPrefix(s.text, nextLine(s.text))) {
-		if line = oneLine(line); line != "" {
+	for line := range strings.Lines(strings.TrimPrefix(s.text, textline.First(s.text))) {
+		if line = textline.Join(line); line != "" {
 			lines = append(lines, line)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/markdown"
+	"greenlight/internal/text/textline"
 )
 
 // A migration is all that Migrate is going to write.
@@ -37,7 +38,7 @@ func (s *Store) planMigration(read func() (*Source, error)) (*migration, error) 
 	if _, err := s.ReadProject(); err != nil {
 		return nil, err
 	}
-	text := strings.TrimPrefix(string(src.State), bom)
+	text := strings.TrimPrefix(string(src.State), textline.BOM)
 	rows, err := strictRows(text)
 	if err != nil {
 		return nil, err
@@ -189,7 +190,7 @@ func (m *migration) warnRow(text string, r Row, ids map[string]bool, v *view) {
 	case plan.Active:
 		warn("%s is %s: who works on it has to go on in %s", r.ID, r.Status, sliceRel(r.ID+".md"))
 	}
-	have := cells(chomp(nextLine(text[r.at:])))
+	have := cells(textline.Chomp(textline.First(text[r.at:])))
 	for _, at := range []int{r.cols.tests, r.cols.security} {
 		if at >= 0 && at < len(have) && count(have[at]) == 0 && strings.ContainsAny(have[at], "123456789") {
 			warn("%s: %q is no number of tests: 0 is taken", r.ID, have[at])
@@ -222,8 +223,8 @@ func (v *view) migrated(r Row, old *sliceFile, mile milestones, now string) (*Fi
 	}
 	for _, set := range [][2]string{
 		{"id", r.ID}, {"status", migratedStatus(r.Status)}, {"step", migratedStep(old.step, r.Status)},
-		{"milestone", oneLine(it.Milestone)}, {"started", oneLine(old.started)}, {"updated", now},
-		{"tests", strconv.Itoa(r.Tests)}, {"security_tests", strconv.Itoa(r.Security)}, {"session", oneLine(old.session)},
+		{"milestone", textline.Join(it.Milestone)}, {"started", textline.Join(old.started)}, {"updated", now},
+		{"tests", strconv.Itoa(r.Tests)}, {"security_tests", strconv.Itoa(r.Security)}, {"session", textline.Join(old.session)},
 	} {
 		if err := f.Set(set[0], set[1]); err != nil {
 			return nil, err
@@ -233,7 +234,7 @@ func (v *view) migrated(r Row, old *sliceFile, mile milestones, now string) (*Fi
 		return nil, err
 	}
 	if old.waiting != "" {
-		if err := f.Set("waiting_for", oneLine(old.waiting)); err != nil {
+		if err := f.Set("waiting_for", textline.Join(old.waiting)); err != nil {
 			return nil, err
 		}
 	}
@@ -264,7 +265,7 @@ func migratedStep(step, status string) string {
 	case "pending", "":
 		return StepOf(status)
 	}
-	return oneLine(step)
+	return textline.Join(step)
 }
 
 // milestones finds out which milestone a slice belongs to that GRAPH.json gives none.
@@ -287,7 +288,7 @@ func (s *Store) milestones(text string) milestones {
 	m := milestones{roadmap: map[string]string{}}
 	for l := range markdown.Lines(text) {
 		if at := labelled(l.Text, "milestone"); at >= 0 && !l.Code && m.state == "" {
-			m.state = oneLine(l.Text[at:])
+			m.state = textline.Join(l.Text[at:])
 		}
 	}
 	roadmap, err := os.ReadFile(s.path("ROADMAP.md"))
@@ -311,5 +312,5 @@ func milestoneName(title string) string {
 	if at := labelled(title, "milestone"); at >= 0 {
 		title = title[at:]
 	}
-	return oneLine(title)
+	return textline.Join(title)
 }

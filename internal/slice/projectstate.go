@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/jsonedit"
+	"greenlight/internal/text/textline"
 )
 
 // projectFile is the name of the file of what belongs to no single slice.
@@ -38,7 +39,7 @@ type ProjectState struct{ doc *jsonedit.Doc }
 
 // ParseProjectState reads project-state.json; a blank text is that of a new project. The error names the line.
 func ParseProjectState(data []byte) (*ProjectState, error) {
-	if blank(strings.TrimPrefix(string(data), bom)) {
+	if textline.Blank(strings.TrimPrefix(string(data), textline.BOM)) {
 		data = []byte(emptyProject)
 	}
 	if line, _ := conflict.Find(string(data)); line > 0 {
@@ -88,7 +89,7 @@ func (p *ProjectState) Paused(id string) (PausedSlice, bool) {
 // mark is what stands under a key of paused.
 func (p *ProjectState) mark(key string) (json.RawMessage, bool) {
 	var all struct{ Paused json.RawMessage }
-	_ = json.Unmarshal(bytes.TrimPrefix(p.doc.Bytes(), []byte(bom)), &all)
+	_ = json.Unmarshal(bytes.TrimPrefix(p.doc.Bytes(), []byte(textline.BOM)), &all)
 	marks, _ := object(all.Paused)
 	raw, ok := marks[key]
 	return raw, ok
@@ -140,7 +141,7 @@ func (p *ProjectState) Unpause(id string) { p.doc.Remove("paused", p.pausedKey(i
 
 // AddBlocker adds a line to the blockers, unless it is there.
 func (p *ProjectState) AddBlocker(text string) error {
-	if text = oneLine(text); text == "" {
+	if text = textline.Join(text); text == "" {
 		return fmt.Errorf("a blocker must not be empty")
 	}
 	if has(p.Blockers(), text) {
@@ -154,7 +155,7 @@ func (p *ProjectState) AddBlocker(text string) error {
 
 // RemoveBlocker removes the blockers that read so, and says whether there was one.
 func (p *ProjectState) RemoveBlocker(text string) (bool, error) {
-	if text = oneLine(text); !has(p.Blockers(), text) {
+	if text = textline.Join(text); !has(p.Blockers(), text) {
 		return false, nil
 	}
 	if err := p.wantList("blockers"); err != nil {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"greenlight/internal/text/textline"
 )
 
 func edited(t testing.TB, text string, f func(*ProjectState) error) string {
@@ -225,7 +227,7 @@ func FuzzProjectState(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if !blank(strings.TrimPrefix(text, bom)) && string(p.Bytes()) != text {
+		if !textline.Blank(strings.TrimPrefix(text, textline.BOM)) && string(p.Bytes()) != text {
 			t.Fatalf("%q reads as %q", text, p.Bytes())
 		}
 		if p.AddBlocker("b") != nil {
@@ -234,7 +236,7 @@ func FuzzProjectState(f *testing.F) {
 		if p.SetLastSession(noon) == nil && p.LastSession() != "2026-03-04T12:00:00Z" && strings.Count(strings.ToLower(text), "session") < 2 {
 			t.Fatalf("%q became %q", text, p.Bytes())
 		}
-		if !json.Valid([]byte(strings.TrimPrefix(string(p.Bytes()), bom))) {
+		if !json.Valid([]byte(strings.TrimPrefix(string(p.Bytes()), textline.BOM))) {
 			t.Fatalf("%q became %q", text, p.Bytes())
 		}
 	})

@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/jsonedit"
+	"greenlight/internal/text/textline"
 )
 
 // A sliceFile is what is kept of one slice file, or of the row that stands for a slice without one.
@@ -223,7 +224,7 @@ type stateFile struct {
 func (d *Dir) readState(old **cached[stateFile], name string) stateFile {
 	*old = refresh(*old, d.path(name), func(data []byte, _ fileStamp) stateFile {
 		f := stateFile{there: true, text: string(data)}
-		f.body = strings.TrimPrefix(f.text, bom)
+		f.body = strings.TrimPrefix(f.text, textline.BOM)
 		f.rows, f.table = parseRows(f.body)
 		return f
 	})
@@ -262,7 +263,7 @@ func (d *Dir) readProject() projectState {
 
 func parseProject(data []byte, _ fileStamp) projectState {
 	var p projectState
-	data = []byte(strings.TrimPrefix(string(data), bom))
+	data = []byte(strings.TrimPrefix(string(data), textline.BOM))
 	var top struct {
 		Overview, Session, Blockers, Paused json.RawMessage
 	}
@@ -309,7 +310,7 @@ func text(raw json.RawMessage) string {
 	if json.Unmarshal(raw, &s) != nil {
 		s = string(raw)
 	}
-	return oneLine(s)
+	return textline.Join(s)
 }
 
 // texts returns a list of values, each on one line; a lone string is a list of one, a word for none is an empty one.
@@ -334,12 +335,4 @@ func texts(raw json.RawMessage) []string {
 		}
 	}
 	return all
-}
-
-// oneLine makes any text fit for one line: line ends and other control characters become single spaces.
-func oneLine(s string) string {
-	if !hasControl(s) {
-		return strings.TrimSpace(s)
-	}
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 }), " ")
 }

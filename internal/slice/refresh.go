@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/text/textline"
 	"greenlight/internal/tracker"
 )
 
@@ -77,7 +78,7 @@ func (s *Store) render() (old stateFile, text string, err error) {
 // saveHandWritten keeps a STATE.md that somebody wrote as STATE.md.backup, or .backup.1 and so on: the first name that
 // is free or has this very text.
 func (s *Store) saveHandWritten(text string) error {
-	if generated(text) || blank(text) {
+	if generated(text) || textline.Blank(text) {
 		return nil
 	}
 	for n := 0; ; n++ {

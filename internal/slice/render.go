@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/text/textline"
 )
 
 // header marks STATE.md as generated.
@@ -124,7 +125,7 @@ func tableLine(id, name, status string, tests, security int, deps []string) stri
 }
 
 // cell makes a text fit for a table: one line, no bar that would end the cell.
-func cell(text string) string { return strings.ReplaceAll(oneLine(text), "|", `\|`) }
+func cell(text string) string { return strings.ReplaceAll(textline.Join(text), "|", `\|`) }
 
 func slicesTable(rows []line) string {
 	var b strings.Builder
@@ -166,7 +167,7 @@ func current(items []plan.Item) string {
 		if !plan.StepReached(step) {
 			step = it.Status
 		}
-		fmt.Fprintf(&b, "- %s — %s: %s\n", it.ID, it.Name, oneLine(step))
+		fmt.Fprintf(&b, "- %s — %s: %s\n", it.ID, it.Name, textline.Join(step))
 	}
 	if b.Len() == 0 {
 		return "\nNone\n"

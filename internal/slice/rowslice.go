@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"greenlight/internal/text/textline"
 )
 
 // A RowSlice is a slice that is a row of STATE.md, with what the table has no columns for.
@@ -29,7 +31,7 @@ func (r RowSlice) File() (*File, error) {
 		"tests": fmt.Sprint(r.Tests), "security_tests": fmt.Sprint(r.Security),
 		"session": r.Session, "waiting_for": noneAsEmpty(r.WaitingFor), "deps": strings.Join(r.Deps, ", "),
 	} {
-		if err := file.Set(key, oneLine(value)); err != nil {
+		if err := file.Set(key, textline.Join(value)); err != nil {
 			return nil, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"greenlight/internal/text/markdown"
+	"greenlight/internal/text/textline"
 )
 
 // Heading returns the text of the first `# ` heading of the body, "" for none.
@@ -21,7 +22,7 @@ func (f *File) Heading() string {
 // missing. A line that the section already has is not added again.
 func (f *File) AppendToSection(name, line string) error {
 	name, line = strings.TrimSpace(name), strings.TrimSpace(line)
-	if name == "" || line == "" || hasControl(name) || hasControl(line) {
+	if name == "" || line == "" || textline.Join(name) != name || textline.Join(line) != line {
 		return fmt.Errorf("a section and the line for it must be one line of text each, without control characters")
 	}
 	at, found, there := f.sectionEnd(name, "- "+line)
@@ -48,7 +49,7 @@ func (f *File) sectionEnd(name, line string) (at int, found, there bool) {
 	head := len(f.Rest) - len(body)
 	section, found := markdown.Find(body, 2, func(h markdown.Line) bool { return h.Level == 2 && strings.EqualFold(h.Title, name) })
 	for l := range markdown.Lines(body) {
-		if found && l.Start >= section.Heading.Start && l.Start < section.End && !blank(l.Text) {
+		if found && l.Start >= section.Heading.Start && l.Start < section.End && !textline.Blank(l.Text) {
 			at = head + l.Start + len(l.Text)
 			there = there || !l.Code && strings.TrimRight(l.Text, " \t") == line
 		}

@@ -6,6 +6,7 @@ import (
 
 	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/markdown"
+	"greenlight/internal/text/textline"
 )
 
 // A Row is one line of the slice table in STATE.md.
@@ -57,7 +58,7 @@ func splitSections(text string) []section {
 
 // generated says whether STATE.md is our own work and may be overwritten.
 func generated(text string) bool {
-	text = strings.TrimLeft(strings.TrimPrefix(text, bom), " \t\r\n")
+	text = strings.TrimLeft(strings.TrimPrefix(text, textline.BOM), " \t\r\n")
 	text, ok := strings.CutPrefix(text, "<!--")
 	if !ok {
 		return false
@@ -159,7 +160,7 @@ func spans(line string) [][2]int {
 			from = i + 1
 		}
 	}
-	if oneLine(line[from:]) != "" {
+	if textline.Join(line[from:]) != "" {
 		all = append(all, [2]int{from, len(line)})
 	}
 	return all
@@ -169,7 +170,7 @@ func spans(line string) [][2]int {
 func cells(line string) []string {
 	var all []string
 	for _, s := range spans(line) {
-		all = append(all, oneLine(strings.ReplaceAll(line[s[0]:s[1]], `\|`, "|")))
+		all = append(all, textline.Join(strings.ReplaceAll(line[s[0]:s[1]], `\|`, "|")))
 	}
 	return all
 }

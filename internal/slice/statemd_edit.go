@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"greenlight/internal/text/markdown"
+	"greenlight/internal/text/textline"
 )
 
 // A StateMD is the text of a STATE.md that people keep. Whatever changes it keeps every byte beside what is changed.
@@ -15,8 +16,8 @@ type StateMD struct{ mark, text string }
 
 // ReadStateMD takes any text.
 func ReadStateMD(data []byte) StateMD {
-	if text, ok := strings.CutPrefix(string(data), bom); ok {
-		return StateMD{bom, text}
+	if text, ok := strings.CutPrefix(string(data), textline.BOM); ok {
+		return StateMD{textline.BOM, text}
 	}
 	return StateMD{"", string(data)}
 }
@@ -77,7 +78,7 @@ func (m StateMD) With(c RowChange) (StateMD, error) {
 	}
 	changes := c.current(m.Current(), len(set) > 0)
 	if len(set) > 0 {
-		line := strings.TrimRight(chomp(nextLine(m.text[r.at:])), " \t")
+		line := strings.TrimRight(textline.Chomp(textline.First(m.text[r.at:])), " \t")
 		changes = append(changes, textChange{r.at, r.at + len(line), setCells(line, set)})
 	}
 	next := apply(m.text, changes)
@@ -350,7 +351,7 @@ func padTo(text, old string) string {
 // made before the first of the others, or at the end.
 func noteInSection(text, name string, items, others []string) string {
 	s := sectionOf(text, name)
-	eol := lineEnd(nextLine(text))
+	eol := textline.End(textline.First(text))
 	if s.from < 0 {
 		return addSection(text, name, items, others, eol)
 	}
@@ -360,7 +361,7 @@ func noteInSection(text, name string, items, others []string) string {
 	}
 	body := strings.TrimRight(s.text, " \t\r\n")
 	at := s.from + len(body)
-	heading := chomp(nextLine(s.text))
+	heading := textline.Chomp(textline.First(s.text))
 	content := strings.Trim(strings.TrimPrefix(body, heading), " \t\r\n")
 	add := ""
 	for _, item := range items {

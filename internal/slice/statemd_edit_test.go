@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"greenlight/internal/text/textline"
 )
 
 const wildText = "\ufeff# Project State\r\n\r\n## Slices\r\n\r\n" +
@@ -104,7 +106,7 @@ func FuzzRowChange(f *testing.F) {
 		c := m.Current()
 		var kept []string
 		from := 0
-		end := r.at + len(chomp(nextLine(text[r.at:])))
+		end := r.at + len(textline.Chomp(textline.First(text[r.at:])))
 		for _, s := range []stretch{{r.at, text[r.at:end]}, c.slice, c.step, c.activity} {
 			if s.from >= from {
 				kept = append(kept, text[from:s.from])

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"greenlight/internal/text/textline"
 )
 
 // A NewRow is a slice to be added to the table.
@@ -36,8 +38,8 @@ func addRow(text string, r NewRow) (string, error) {
 	}
 	last := lines[len(lines)-1]
 	start := strings.LastIndexByte(text[:last.at], '\n') + 1
-	end := last.at + len(nextLine(text[last.at:]))
-	eol := lineEnd(text[start:end])
+	end := last.at + len(textline.First(text[last.at:]))
+	eol := textline.End(text[start:end])
 	line := text[start:last.at] + r.line(last, rows)
 	if !strings.HasSuffix(text[:end], "\n") {
 		line = eol + line
@@ -76,7 +78,7 @@ func (r NewRow) line(last rowLine, rows []Row) string {
 		set[i] = ""
 	}
 	for at, text := range map[int]string{
-		last.cols.name: oneLine(r.Name), last.cols.tests: "0", last.cols.security: "0", last.cols.deps: deps,
+		last.cols.name: textline.Join(r.Name), last.cols.tests: "0", last.cols.security: "0", last.cols.deps: deps,
 		last.cols.status: "pending", last.cols.id: r.ID,
 	} {
 		set[at] = text

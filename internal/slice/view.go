@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/text/textline"
 	"greenlight/internal/tracker"
 )
 
@@ -307,7 +308,7 @@ func nameOf(id string, e *entry, f *sliceFile) string {
 		names = append(names, f.heading)
 	}
 	for _, n := range names {
-		if n = oneLine(n); n != "" {
+		if n = textline.Join(n); n != "" {
 			return n
 		}
 	}

@@ -43,7 +43,10 @@ func Prevailing(text []byte) string {
 // Blank reports whether there is nothing but blanks, tabs and line ends.
 func Blank(s string) bool { return strings.Trim(s, " \t\r\n") == "" }
 
-// Join makes any text fit on one line: white space at its ends goes, and white space that has a line end, a tab or another
+// Collapse makes any text fit on one line of a display: all white space becomes single blanks.
+func Collapse(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// Join makes any text fit on one line of a file, whose owner may mean his blanks: white space at its ends goes, and white space that has a line end, a tab or another
 // control character in it becomes one blank. Blanks alone stay as they are.
 func Join(s string) string {
 	if s = strings.TrimSpace(s); !strings.ContainsFunc(s, unicode.IsControl) {

@@ -25,6 +25,14 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+func TestCollapse(t *testing.T) {
+	for text, want := range map[string]string{"": "", " a  b\t\nc ": "a b c", "ä\u0085\u00a0ö": "ä ö"} {
+		if got := Collapse(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestJoinOfAnyText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := rapid.StringMatching(`[a-z \n\t\r\x{1b}\x{85}ä]{0,20}`).Draw(t, "text")
