@@ -157,22 +157,20 @@ func cellField(body []byte, l bodyLine, name string) (field, bool) {
 	return f, true
 }
 
-// rowCells returns the cells of a table's row, the blanks around them included; nil for a line that isn't one.
+// rowCells returns the cells of a table's row, the blanks around them included; nil for a line that doesn't begin and end
+// with a bar.
 func rowCells(body []byte, l bodyLine) []span {
-	start, end := l.start+l.indent, l.end
-	for end > start && isBlank(body[end-1]) {
-		end--
-	}
-	if end-start < 2 || body[start] != '|' || body[end-1] != '|' {
+	start := l.start + l.indent
+	row := strings.TrimRight(string(body[start:l.end]), " \t")
+	if !strings.HasPrefix(row, "|") {
 		return nil
 	}
 	var cells []span
-	at := start + 1
-	for i := at; i < end; i++ {
-		if body[i] == '|' && body[i-1] != '\\' {
-			cells = append(cells, span{at, i})
-			at = i + 1
+	for _, c := range markdown.CellSpans(row) {
+		if c[1] == len(row) {
+			return nil
 		}
+		cells = append(cells, span{start + c[0], start + c[1]})
 	}
 	return cells
 }

@@ -146,30 +146,10 @@ func readTables(text string, base int) (lines []rowLine, found bool) {
 	return lines, found
 }
 
-// spans finds the cells of a table line: what stands between the bars that have no backslash before them. Text behind
-// the last bar is a cell only where there is some.
-func spans(line string) [][2]int {
-	var all [][2]int
-	from := len(line) - len(strings.TrimPrefix(line, "|"))
-	for i := from; i < len(line); i++ {
-		switch {
-		case line[i] == '\\' && i+1 < len(line) && line[i+1] == '|':
-			i++
-		case line[i] == '|':
-			all = append(all, [2]int{from, i})
-			from = i + 1
-		}
-	}
-	if textline.Join(line[from:]) != "" {
-		all = append(all, [2]int{from, len(line)})
-	}
-	return all
-}
-
 // cells returns the texts of a table line's cells.
 func cells(line string) []string {
 	var all []string
-	for _, s := range spans(line) {
+	for _, s := range markdown.CellSpans(line) {
 		all = append(all, textline.Join(strings.ReplaceAll(line[s[0]:s[1]], `\|`, "|")))
 	}
 	return all

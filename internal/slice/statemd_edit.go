@@ -303,7 +303,7 @@ func dash(text string) string {
 // setCells changes cells of a table line and keeps every byte beside them. Cells that a short line hasn't are added.
 func setCells(line string, set map[int]string) string {
 	var b strings.Builder
-	have, pos, last := spans(line), 0, -1
+	have, pos, last := markdown.CellSpans(line), 0, -1
 	for i := range set {
 		last = max(last, i)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"greenlight/internal/text/markdown"
 	"greenlight/internal/text/textline"
 )
 
@@ -61,7 +62,7 @@ func TestRowChangeKeepsTheRest(t *testing.T) {
 			}
 		}
 		was, is := strings.TrimRight(before[line], " \r\n"), strings.TrimRight(after[line], " \r\n")
-		ws, is2 := spans(was), spans(is)
+		ws, is2 := markdown.CellSpans(was), markdown.CellSpans(is)
 		for i := range ws {
 			if i != r.cols.status && i != r.cols.tests && was[ws[i][0]:ws[i][1]] != is[is2[i][0]:is2[i][1]] {
 				rt.Fatalf("cell %d of %q became %q", i, was, is)

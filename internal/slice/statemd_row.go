@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"greenlight/internal/text/markdown"
 	"greenlight/internal/text/textline"
 )
 
@@ -88,7 +89,7 @@ func (r NewRow) line(last rowLine, rows []Row) string {
 	if separator(like) {
 		like = strings.Repeat("|  ", last.cols.n) + "|"
 	}
-	for i := last.cols.n; i < len(spans(like)); i++ { // cells that have no column
+	for i := last.cols.n; i < len(markdown.CellSpans(like)); i++ { // cells that have no column
 		set[i] = ""
 	}
 	return setCells(like, set)

@@ -114,18 +114,37 @@ func headingOf(line string) (level int, title string) {
 	return level, title
 }
 
-// Cells are the cells of a table's row; nil for another line.
+// Cells returns the texts of the cells of a table's row; nil for a line that doesn't begin with a bar.
 func Cells(line string) []string {
 	line = strings.TrimSpace(line)
 	if !strings.HasPrefix(line, "|") {
 		return nil
 	}
-	line = strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|")
-	cells := strings.Split(strings.ReplaceAll(line, `\|`, "\x00"), "|")
-	for i, c := range cells {
-		cells[i] = strings.TrimSpace(strings.ReplaceAll(c, "\x00", "|"))
+	var cells []string
+	for _, c := range CellSpans(line) {
+		cells = append(cells, strings.TrimSpace(strings.ReplaceAll(line[c[0]:c[1]], `\|`, "|")))
 	}
 	return cells
+}
+
+// CellSpans finds the cells of a table's row, the blanks around them included: line[c[0]:c[1]]. A bar with a backslash
+// before it is text. A bar at the start of the line belongs to no cell, and text behind the last bar is one.
+func CellSpans(line string) [][2]int {
+	var all [][2]int
+	from := len(line) - len(strings.TrimPrefix(line, "|"))
+	for i := from; i < len(line); i++ {
+		switch {
+		case line[i] == '\\' && i+1 < len(line) && line[i+1] == '|':
+			i++
+		case line[i] == '|':
+			all = append(all, [2]int{from, i})
+			from = i + 1
+		}
+	}
+	if strings.TrimSpace(line[from:]) != "" {
+		all = append(all, [2]int{from, len(line)})
+	}
+	return all
 }
 
 // A Part is a section of a document: a heading and what is below it, text[Start:End].

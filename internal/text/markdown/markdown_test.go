@@ -167,9 +167,24 @@ func TestMarkdownSection(t *testing.T) {
 	}
 }
 
+func TestCellSpans(t *testing.T) {
+	for line, want := range map[string][]string{
+		"| a |b": {" a ", "b"}, `a \| b| c`: {`a \| b`, " c"}, "|": nil, "| | ": {" "}, `|\|`: {`\|`},
+	} {
+		var got []string
+		for _, c := range CellSpans(line) {
+			got = append(got, line[c[0]:c[1]])
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("%q: %s", line, d)
+		}
+	}
+}
+
 func TestMarkdownCells(t *testing.T) {
 	for line, want := range map[string][]string{
 		"| a | b\\|c |": {"a", "b|c"}, "|a|": {"a"}, "a | b": nil, "": nil, " | a | b": {"a", "b"},
+		"||": {""}, "|": nil, `| a \| |`: {"a |"}, `| a \|`: {"a |"}, "| a ||": {"a", ""}, "| a | b |  ": {"a", "b"},
 	} {
 		if d := cmp.Diff(want, Cells(line)); d != "" {
 			t.Errorf("%q: %s", line, d)
