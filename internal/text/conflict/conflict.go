@@ -1,4 +1,4 @@
-// Package conflict finds the lines that git writes into a file where a merge could not be completed:
+// Package conflict finds the lines that git writes into a file that it can't merge:
 //
 //	<<<<<<< ours
 //	||||||| base (with merge.conflictStyle diff3)
@@ -13,7 +13,7 @@ import (
 )
 
 // Find returns the number of the line on which the first conflict begins, 0 for none. whole reports whether its middle
-// and its end follow: without them somebody has left a mark behind, or the text is about conflicts.
+// and its end follow. If they don't, somebody left a mark behind, or the text is about conflicts.
 func Find(text string) (line int, whole bool) {
 	if !strings.Contains(text, "<<<<<<<") {
 		return 0, false
@@ -36,8 +36,8 @@ func Find(text string) (line int, whole bool) {
 	return line, false
 }
 
-// IsMark reports whether the line, with or without its line end, is one of git's: seven of its characters at the line's
-// start, and nothing or a blank behind them.
+// IsMark reports whether the line, with or without its line ending, is one of git's: seven of its characters at the start,
+// then nothing or a blank.
 func IsMark(line string) bool {
 	line = textline.Chomp(line)
 	if len(line) < 7 || !strings.Contains("<|=>", line[:1]) || strings.Count(line[:7], line[:1]) != 7 {

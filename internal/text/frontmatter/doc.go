@@ -1,19 +1,20 @@
-// Package frontmatter reads the block of `key: value` lines between two lines of --- at the head of a Markdown file, and
-// edits it so that every byte beside the edit stays. It reads no YAML: what is found in such blocks often isn't, and a
-// YAML library would write all of it anew. It reads and writes no file.
+// Package frontmatter reads and edits the block of `key: value` lines between two lines of --- at the top of a Markdown
+// file. An edit keeps every other byte. This is not a YAML parser: such blocks often aren't valid YAML, and a YAML library
+// would rewrite the whole block. The package reads and writes no files.
 //
-// Both forms of front matter know a byte order mark before the block, lines that end with \n or \r\n (an edit writes what
-// its neighbours have), blank lines and comments between the keys, values in single or double quotes with a comment
-// behind them, and `- item` lines below a key. A block that isn't closed is none. They differ in what they make of the
-// rest, for their readers differ:
+// Two kinds of front matter have different readers, so there are two types. Both accept a byte order mark before the block,
+// lines that end in \n or \r\n, blank lines and comments between the keys, values in single or double quotes with a
+// comment after them, and `- item` lines below a key. A block without a closing --- is not a block.
 //
-//   - A File is flat and strict: it is ours. Its fences are lines of --- and nothing else; blank lines may come before the
-//     first. A line that isn't read is an error, and so is one that is indented. A value is text on one line; a backslash
-//     in double quotes escapes a quote or a backslash. Of a key that is there twice the first counts.
-//   - A Doc is a tree and lenient: it is what other tools wrote (GSD's files, by the rules of GSD's own readers). Its first
-//     fence is the first line, exactly ---; the first line that begins with --- closes it, whatever else is on it. Values may
-//     be lists and maps, in block form or in brackets, over several lines; a line that isn't read is left out. Escapes are
-//     YAML's. Of a key that is there twice the last counts.
+//   - File is for Greenlight's own files. It is flat and strict. A fence is a line with --- and nothing else; blank lines
+//     may come before the first. A line that can't be read is an error, and so is an indented one. A value is text on one
+//     line. Inside double quotes a backslash escapes a quote or a backslash. If a key is there twice, the first one counts.
+//   - Doc is for files that other tools wrote, and follows the readers of GSD. It is a tree and lenient. The first line of
+//     the file is exactly ---, and the first line that begins with --- closes the block, whatever else is on it. Values may
+//     be lists and maps, as blocks or in brackets, on one line or several. Lines that can't be read are skipped. Double
+//     quotes have YAML's escapes. If a key is there twice, the last one counts.
+//
+// An edit writes the line ending of the lines around it.
 package frontmatter
 
 import (
@@ -22,15 +23,15 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A Doc is a text taken apart without losing a byte: all positions are offsets into Src.
+// A Doc is a parsed text. All positions are offsets into Src, so nothing of it is lost.
 type Doc struct {
 	Src   []byte
 	BOM   bool
 	EOL   string // the text's prevailing line end: "\n" or "\r\n"
 	Front []Entry
 
-	FrontStart, FrontEnd int  // the lines between the fences; 0, 0 without front matter
-	BodyStart            int  // behind the closing fence
+	FrontStart, FrontEnd int  // the lines between the fences; both 0 without front matter
+	BodyStart            int  // after the closing fence
 	Stacked              bool // SkipStacked found further blocks
 }
 
@@ -45,26 +46,26 @@ type Entry struct {
 type Kind int
 
 const (
-	Empty  Kind = iota // nothing behind the colon and nothing below it
+	Empty  Kind = iota // nothing after the colon and nothing below it
 	Scalar             // Text
 	List               // Items
 	Map                // Map
 )
 
-// A Value is what stands behind a key. All scalars are strings: `null`, `true` and `3` too.
+// A Value is the value of a key. All scalars are strings, also `null`, `true` and `3`.
 type Value struct {
 	Kind       Kind
 	Text       string   // a scalar without its quotes and escapes
-	Items      []string // of a list, the empty ones dropped
+	Items      []string // of a list, without empty ones
 	Map        []Entry
-	Start, End int // the raw text from behind the blanks after the colon, a trailing comment not included
+	Start, End int // the raw text, without the blanks after the colon and a trailing comment
 }
 
 // maxDepth is how deep maps may nest: GSD itself writes two levels.
 const maxDepth = 8
 
-// Parse reads a text. It never fails and never panics, and takes time in proportion to the length: one without front
-// matter, or with one that isn't closed, is all body.
+// Parse reads a text in linear time. It never fails: a text without front matter, or with a block that isn't closed, is all
+// body.
 func Parse(src []byte) *Doc {
 	d := &Doc{Src: src, EOL: textline.Prevailing(src)}
 	if bytes.HasPrefix(src, []byte(textline.BOM)) {
@@ -83,7 +84,7 @@ func Parse(src []byte) *Doc {
 // Get returns the value of a top-level key; of duplicates the last.
 func (d *Doc) Get(key string) (Value, bool) { return lookup(d.Front, key) }
 
-// Body is everything behind the front matter.
+// Body is everything after the front matter.
 func (d *Doc) Body() []byte { return d.Src[d.BodyStart:] }
 
 // Get returns the value of a key of a map; of duplicates the last.
@@ -98,9 +99,8 @@ func lookup(entries []Entry, key string) (Value, bool) {
 	return Value{}, false
 }
 
-// SkipStacked moves the start of the body behind blocks that a broken writer has put behind the first. In each of them all
-// lines have the form of front matter, and one has a key for which known says yes: a rule that just begins a section is
-// no fence.
+// SkipStacked moves the start of the body past further blocks that a broken writer put after the first one. In such a block
+// every line has the form of front matter, and at least one key is known; otherwise the --- is a horizontal rule.
 func (d *Doc) SkipStacked(known func(key string) bool) {
 	if d.FrontStart == 0 {
 		return

@@ -9,10 +9,10 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A File is a text with flat front matter. It is kept as the lines it came in, so that what isn't edited keeps every byte:
-// order, comments, unknown keys, quotes, line ends, the byte order mark.
+// A File is a text with flat front matter. It keeps the lines as they came, so that an edit keeps every other byte: order,
+// comments, unknown keys, quotes, line endings, the byte order mark.
 type File struct {
-	// Rest is the text from the closing --- on. What comes behind that line is the caller's to change.
+	// Rest is the text from the closing --- on. The caller may change what follows that line.
 	Rest string
 
 	rules    Rules
@@ -22,12 +22,12 @@ type File struct {
 	warnings []string
 }
 
-// Rules are what the keys of a format mean to the one who reads its lines. Where a function is nil, it is false for all.
+// Rules say what a format's keys mean for reading their lines. A nil function is false for every key.
 type Rules struct {
-	// Token is true for keys whose values are single words, numbers, times or ids: only there is " #" a comment, since in free
-	// text a name like "fix #12" is more likely.
+	// Token is true for keys whose values are single words, numbers, times or ids. Only in these does " #" begin a comment:
+	// in free text a name like "fix #12" is more likely.
 	Token func(key string) bool
-	// List is true for keys that may have `- item` lines below them, and names them in a message.
+	// List is true for keys that may have `- item` lines below them. Lists names these keys in messages.
 	List  func(key string) bool
 	Lists string
 }
@@ -42,7 +42,7 @@ type field struct {
 	last int // index of the last line of its block list; line itself where there is none
 }
 
-// ParseFile reads a text with flat front matter. The error says which line can't be read, and why.
+// ParseFile reads a text with flat front matter. The error says which line can't be read and why.
 func ParseFile(data []byte, rules Rules) (*File, error) {
 	text := string(data)
 	at, ok := flat.opens(data, len(text)-len(strings.TrimPrefix(text, textline.BOM)))
@@ -64,7 +64,7 @@ func ParseFile(data []byte, rules Rules) (*File, error) {
 	return nil, errors.New("the frontmatter is not closed: there is no second ---")
 }
 
-// addLine takes one line of the front matter, or says why it can't.
+// addLine adds one line of the front matter, or returns why it can't be read.
 func (f *File) addLine(text string, l line, src []byte) string {
 	i := len(f.lines)
 	body := text[:l.end-l.start]
@@ -122,13 +122,13 @@ func (f *File) Bytes() []byte { return []byte(f.Head() + f.Rest) }
 // Head is the front matter with its opening line, without the closing one.
 func (f *File) Head() string { return f.pre + strings.Join(f.lines, "") }
 
-// Body is what is behind the line of the closing ---.
+// Body is what follows the closing --- line.
 func (f *File) Body() string { return strings.TrimPrefix(f.Rest, textline.First(f.Rest)) }
 
-// EOL is the line end that the opening line has.
+// EOL is the line ending of the opening line.
 func (f *File) EOL() string { return textline.End(f.pre) }
 
-// Warnings returns what is odd in the front matter but didn't keep it from being read.
+// Warnings returns what is odd in the front matter but no error.
 func (f *File) Warnings() []string { return f.warnings }
 
 // Keys returns the keys in the order of the file, each once.
@@ -142,7 +142,7 @@ func (f *File) Keys() []string {
 	return keys
 }
 
-// Has says whether the key is there, with or without a value.
+// Has reports whether the key is there, with or without a value.
 func (f *File) Has(key string) bool { return f.find(key) != nil }
 
 // Get returns the value of a key without quotes and trailing comment. Keys are matched as they are written.
@@ -154,9 +154,9 @@ func (f *File) Get(key string) (value string, ok bool) {
 	return placeIn(f.lines[fd.line], f.rules.token(key)).text, true
 }
 
-// Set changes the value of a key and no other byte; a new key is added before the closing ---. Quotes stay as they
-// are, or are added where the value needs them. A value must be one line without control characters. One that replaces
-// the items of a list is a list with commas.
+// Set changes the value of a key and no other byte. A new key is added before the closing ---. Quotes stay as they are, or
+// are added if the value needs them. A value must be one line without control characters. For a block list it is a list with
+// commas.
 func (f *File) Set(key, value string) error {
 	if err := settable(key, value); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (f *File) Set(key, value string) error {
 	return nil
 }
 
-// add puts a new key behind the last line, with the line end of its neighbour.
+// add puts a new key after the last line, with that line's ending.
 func (f *File) add(key, value string) {
 	eol := f.EOL()
 	if n := len(f.lines); n > 0 {

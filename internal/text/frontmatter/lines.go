@@ -6,7 +6,7 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A line is src[start:end], without its line end; the next one begins at next.
+// A line is src[start:end], without its line ending; the next one begins at next.
 type line struct {
 	start, end, next int
 	indent           int // bytes of blanks and tabs that it begins with
@@ -37,13 +37,13 @@ func (l line) comment(src []byte) bool {
 	return at < l.end && src[at] == '#'
 }
 
-// item says whether the line is an item of a list in block form.
+// item reports whether the line is an item of a block list.
 func (l line) item(src []byte) bool {
 	at := l.start + l.indent
 	return at < l.end && src[at] == '-' && (at+1 == l.end || isBlank(src[at+1]))
 }
 
-// key returns the line's key and where the text behind the colon begins.
+// key returns the line's key and where the text after the colon begins.
 func (l line) key(src []byte) (string, int, bool) {
 	at := l.start + l.indent
 	i := at
@@ -60,7 +60,7 @@ func isKeyByte(c byte) bool {
 	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// A grammar is which of the two forms of front matter is read; see the package comment.
+// A grammar is one of the two kinds of front matter; see the package comment.
 type grammar bool
 
 const (
@@ -68,7 +68,7 @@ const (
 	tree grammar = false
 )
 
-// opens returns where the line behind the opening fence begins. at is behind a byte order mark.
+// opens returns where the line after the opening fence begins. The search begins at at, after a byte order mark.
 func (g grammar) opens(src []byte, at int) (int, bool) {
 	for at < len(src) {
 		l := lineAt(src, at, len(src))
@@ -86,19 +86,19 @@ func (g grammar) opens(src []byte, at int) (int, bool) {
 	return 0, false
 }
 
-// closes says whether the line is the closing fence.
+// closes reports whether the line is the closing fence.
 func (g grammar) closes(src []byte, l line) bool {
 	rest, ok := bytes.CutPrefix(src[l.start:l.end], []byte("---"))
 	return ok && (g == tree || textline.Blank(string(rest)))
 }
 
-// A block is the lines between two fences; next is what follows the closing one.
+// A block is the lines between two fences, src[start:end]; the text after it begins at next.
 type block struct {
 	lines            []line
 	start, end, next int
 }
 
-// blockAt finds the block that opens at an offset; false where there is none, or none that is closed.
+// blockAt finds the block that opens at an offset; false if there is none or it isn't closed.
 func (g grammar) blockAt(src []byte, at int) (block, bool) {
 	start, ok := g.opens(src, at)
 	if !ok {

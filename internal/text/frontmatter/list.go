@@ -27,7 +27,7 @@ func (f *File) List(key string) []string {
 	return items
 }
 
-// IsBlock says whether the key has one `- item` per line below it.
+// IsBlock reports whether the key has one `- item` per line below it.
 func (f *File) IsBlock(key string) bool {
 	fd := f.find(key)
 	return fd != nil && fd.last > fd.line
@@ -99,8 +99,8 @@ func SplitList(text string) []string {
 	return items
 }
 
-// SetList changes the items of a list in the style in which the file has it: block, bracketed or plain, with the
-// quotes and the spaces of its first items. Nothing is written where the items are already these.
+// SetList changes the items of a list and keeps its style: block, bracketed or plain, with the quotes and the spaces of its
+// first items. Nothing changes if the list has these items already.
 func (f *File) SetList(key string, items []string) error {
 	for _, item := range items {
 		if item == "" || hasControl(item) || strings.ContainsAny(item, ",[]\"'# ") {
@@ -133,7 +133,7 @@ func (f *File) SetList(key string, items []string) error {
 	return nil
 }
 
-// joinLike writes the items as raw, the old text of the list, writes them.
+// joinLike joins the items in the style of raw, the old text of the list.
 func joinLike(raw string, items []string) string {
 	inner, open, end := raw, "", ""
 	if strings.HasPrefix(raw, "[") {

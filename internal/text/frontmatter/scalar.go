@@ -24,7 +24,7 @@ func quoteEnd(s string) int {
 	return 0
 }
 
-// quoted reads the string in quotes that s begins with, if nothing but a comment follows it; n is its length.
+// quoted reads the quoted string that s begins with, if nothing but a comment follows it; n is its length in s.
 func (g grammar) quoted(s string) (text string, n int, ok bool) {
 	if s == "" || s[0] != '"' && s[0] != '\'' {
 		return "", 0, false
@@ -39,8 +39,7 @@ func (g grammar) quoted(s string) (text string, n int, ok bool) {
 	return g.unquote(s[:n]), n, true
 }
 
-// unquote takes off the quotes of a closed string and resolves what is escaped in it. A backslash that escapes nothing
-// stays.
+// unquote removes the quotes of a closed string and resolves its escapes. A backslash that escapes nothing stays.
 func (g grammar) unquote(s string) string {
 	inner := s[1 : len(s)-1]
 	if s[0] == '\'' {
@@ -78,7 +77,7 @@ func (g grammar) unquote(s string) string {
 	return b.String()
 }
 
-// hexEscape writes what s, x41 or u0041, stands for and returns how many bytes behind the letter that took.
+// hexEscape writes the character of s, x41 or u0041, and returns how many bytes after the letter belong to it.
 func hexEscape(b *strings.Builder, s string) int {
 	n := 2
 	if s[0] == 'u' {
@@ -95,8 +94,8 @@ func hexEscape(b *strings.Builder, s string) int {
 	return 0
 }
 
-// Quote writes a text in double quotes, on one line, as YAML and TOML read it. What some of their readers take for a line
-// end or refuse is escaped.
+// Quote returns text in double quotes, on one line, as YAML and TOML read it. It escapes what some of their readers refuse
+// or take for a line ending.
 func Quote(text string) string { return tree.quote(text) }
 
 func (g grammar) quote(text string) string {

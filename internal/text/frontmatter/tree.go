@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// A parser reads the lines of one block of frontmatter.
+// A parser reads the lines of one block.
 type parser struct {
 	src   []byte
 	lines []line
@@ -82,12 +82,12 @@ func (p *parser) value(i, at, depth int) (Value, int) {
 	return Value{Kind: Scalar, Text: text, Start: at, End: at + n}, i
 }
 
-// isComment says whether raw is a comment rather than a value: `# like this`, but not `#42`.
+// isComment reports whether raw is a comment rather than a value: `# like this`, but not `#42`.
 func isComment(raw []byte) bool {
 	return raw[0] == '#' && (len(raw) == 1 || isBlank(raw[1]))
 }
 
-// below reads what stands in the lines under a key that has no value of its own.
+// below reads the lines under a key without a value of its own.
 func (p *parser) below(i, depth int) (Value, int) {
 	_, at, _ := p.lines[i].key(p.src)
 	v := Value{Kind: Empty, Start: at, End: at}
@@ -161,8 +161,8 @@ func (p *parser) blockText(i, at int) (Value, int, bool) {
 	return Value{Kind: Scalar, Text: strings.Join(parts, glue), Start: at, End: p.lines[last].end}, last, true
 }
 
-// scalar reads a value on one line: its text without quotes, and the length of what it is read from, a comment behind
-// the closing quote left out. Without proper quotes, # belongs to the value, and one quote is taken off each end: GSD's
+// scalar reads a value on one line. It returns the text without quotes, and the length of the raw text without a comment
+// after the closing quote. Without proper quotes, # belongs to the value and one quote is removed from each end, as GSD's
 // parsers do.
 func scalar(raw string) (string, int) {
 	s := trim(raw)
@@ -182,7 +182,7 @@ func scalar(raw string) (string, int) {
 	return s, n
 }
 
-// trim takes off what JavaScript's trim does, which GSD uses: white space and byte order marks.
+// trim removes what JavaScript's trim removes, which GSD uses: white space and byte order marks.
 func trim(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 }

@@ -6,7 +6,7 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A place is where a value stands in its line, in flat front matter.
+// A place is the position of a value in its line, in flat front matter.
 type place struct {
 	from, to int    // in the line, quotes included
 	quote    byte   // 0, ' or "
@@ -20,7 +20,7 @@ func placeIn(line string, comments bool) place {
 	return placeFrom(body, strings.IndexByte(body, ':')+1, comments)
 }
 
-// placeFrom finds the value that begins at or behind from.
+// placeFrom finds the value that begins at from or after it.
 func placeFrom(body string, from int, comments bool) place {
 	at := from
 	for at < len(body) && isBlank(body[at]) {
@@ -42,7 +42,7 @@ func placeFrom(body string, from int, comments bool) place {
 	return place{from: at, to: at + len(text), text: text, comment: text == "" && end < len(body)}
 }
 
-// replace puts new in the place of the value.
+// replace returns the line with new instead of the value.
 func (p place) replace(line, new string) string {
 	head, tail := line[:p.from], line[p.to:]
 	switch {
@@ -57,7 +57,7 @@ func (p place) replace(line, new string) string {
 	return head + new + tail
 }
 
-// written is a value in the quotes its line has, or in double ones where plain text would be read differently.
+// written is a value in the quotes of its line, or in double quotes if it would be read differently without.
 func written(value string, quote byte) string {
 	switch quote {
 	case '\'':
@@ -70,7 +70,7 @@ func written(value string, quote byte) string {
 	return flat.quote(value)
 }
 
-// plain says whether a value reads the same without quotes, here and for a YAML parser that meets the file.
+// plain reports whether a value reads the same without quotes, here and to a YAML parser.
 func plain(v string) bool {
 	if v == "" {
 		return true

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// A Scanner reads a JSON text in one pass and keeps what the standard decoder loses: the order of keys, keys that are
-// there twice, and the places of values. It accepts exactly what encoding/json accepts. After an error it reads nothing
-// more, so a caller may check Err once, at the end.
+// A Scanner reads a JSON text in one pass and keeps what encoding/json loses: the order of keys, duplicate keys, and the
+// positions of values. It accepts exactly what encoding/json accepts. After an error it reads nothing more, so a caller may
+// check Err once, at the end.
 type Scanner struct {
 	text  []byte
 	at    int
@@ -22,7 +22,7 @@ type Scanner struct {
 // maxDepth is that of encoding/json.
 const maxDepth = 10000
 
-// NewScanner reads the text from its start, behind a byte order mark where there is one.
+// NewScanner returns a Scanner at the start of the text, after a byte order mark if there is one.
 func NewScanner(text []byte) *Scanner {
 	s := &Scanner{text: text}
 	if bytes.HasPrefix(text, []byte(bom)) {
@@ -31,10 +31,10 @@ func NewScanner(text []byte) *Scanner {
 	return s
 }
 
-// Seek goes on reading at an offset: that of a value found earlier.
+// Seek continues at an offset, such as that of a value found earlier.
 func (s *Scanner) Seek(at int) { s.at = at }
 
-// Err is the first error, which names its line.
+// Err is the first error. It names the line.
 func (s *Scanner) Err() error { return s.err }
 
 // Pos is the offset up to which the text has been read.
@@ -123,9 +123,9 @@ func (s *Scanner) list(open, end byte, f func()) {
 	}
 }
 
-// A Member is a key of an object with its value, or an element of a list, by their places in the text.
+// A Member is a key of an object with its value, or an element of a list, as offsets into the text.
 type Member struct {
-	Key        string // of an element, its place in the list
+	Key        string // of an element, its index in the list
 	From       int    // the key's opening quote; of an element, the value
 	Value, End int    // the value
 }
@@ -174,7 +174,7 @@ func (s *Scanner) str() string {
 	return text
 }
 
-// skipString passes over a string and says where it begins and whether it has escapes.
+// skipString passes over a string and returns where it begins and whether it has escapes.
 func (s *Scanner) skipString() (from int, escaped bool) {
 	if !s.take('"') {
 		return 0, false
@@ -273,8 +273,8 @@ func (s *Scanner) Scalar() string {
 	return ""
 }
 
-// token reads a bracket, a comma, a colon, a string or a literal and returns its text; nil at the end. The order of the
-// tokens isn't checked: the text is known to be JSON.
+// token reads a bracket, a comma, a colon, a string or a literal and returns its text; nil at the end. The text must be valid
+// JSON: the order of the tokens isn't checked.
 func (s *Scanner) token() []byte {
 	c := s.Peek()
 	from := s.at

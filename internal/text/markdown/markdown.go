@@ -1,11 +1,11 @@
-// Package markdown takes Markdown documents apart as far as state needs it: lines that know whether they are headings or
-// code, the cells of a table's row, sections. It changes nothing; offsets let a caller do that.
+// Package markdown parses as much of Markdown as state files need: lines that are headings or code, the cells of a table's
+// row, sections. It changes nothing; its offsets let callers edit.
 //
-// A fenced block begins at a run of three or more backticks or tildes, blanks before it aside, and ends at a line that has
-// at least as many of the same and nothing else. A fence that is closed nowhere in the document hides nothing: where an
-// editor or a merge has lost its other end, what follows is still the document. Headings are those with #, at the start of
-// a line; # at their end, with a blank before them, don't belong to the title. Lines end with \n or \r\n. A byte order
-// mark at the start of the document belongs to no line.
+// A fenced code block begins with a run of three or more backticks or tildes, after any blanks, and ends at a line with at
+// least as many of the same character and nothing else, as in CommonMark. Unlike there, a fence that is never closed opens
+// no block: an editor or a merge lost its other end, and what follows is still the document. Only # headings count, at
+// the start of a line; a closing run of # with a blank before it doesn't belong to the title. Lines end in \n or \r\n. A byte
+// order mark at the start of the document belongs to no line.
 package markdown
 
 import (
@@ -18,14 +18,14 @@ import (
 // A Line is one line of a Markdown document.
 type Line struct {
 	N           int    // from 1
-	Start, Next int    // offsets of the line and of what is behind its line end
-	Text        string // without its line end
+	Start, Next int    // offsets of the line and of the next one
+	Text        string // without its line ending
 	Level       int    // of a heading, 1 to 6; 0 for any other line
 	Title       string // of a heading
 	Code        bool   // in a fenced block, its fences included
 }
 
-// Lines goes through a document's lines.
+// Lines iterates over a document's lines.
 func Lines(text string) iter.Seq[Line] {
 	return func(yield func(Line) bool) {
 		var code fence
@@ -47,10 +47,10 @@ func Lines(text string) iter.Seq[Line] {
 // A fence follows the code blocks of a document from line to line.
 type fence struct {
 	mark string       // the run that the open block began with; "" outside of a block
-	lost map[byte]int // by character: runs of this length and longer are closed nowhere in what follows
+	lost map[byte]int // by character: runs of this length or longer are never closed in what follows
 }
 
-// inside says whether the line belongs to a block; rest is the text behind the line.
+// inside reports whether the line belongs to a block; rest is the text after the line.
 func (f *fence) inside(line, rest string) bool {
 	if f.mark != "" {
 		if strings.HasPrefix(endOf(line), f.mark) {
@@ -84,7 +84,7 @@ func (f *fence) inside(line, rest string) bool {
 	return false
 }
 
-// endOf is the run of backticks or tildes that is all of the line; "" for a line that ends no block.
+// endOf is the run of backticks or tildes that the line consists of; "" for a line that can't end a block.
 func endOf(line string) string {
 	body := strings.TrimLeft(line, " ")
 	if run := runOf(body); textline.Blank(body[len(run):]) {
@@ -93,7 +93,7 @@ func endOf(line string) string {
 	return ""
 }
 
-// runOf is the run of backticks or tildes that a fence begins with; "" for any other line.
+// runOf is the run of backticks or tildes that a fence begins with; "" for other lines.
 func runOf(body string) string {
 	if !strings.HasPrefix(body, "```") && !strings.HasPrefix(body, "~~~") {
 		return ""
@@ -127,8 +127,8 @@ func Cells(line string) []string {
 	return cells
 }
 
-// CellSpans finds the cells of a table's row, the blanks around them included: line[c[0]:c[1]]. A bar with a backslash
-// before it is text. A bar at the start of the line belongs to no cell, and text behind the last bar is one.
+// CellSpans finds the cells of a table's row with the blanks around them: line[c[0]:c[1]]. A bar after a backslash is text.
+// No cell comes before a bar at the start of the line; text after the last bar is a cell.
 func CellSpans(line string) [][2]int {
 	var all [][2]int
 	from := len(line) - len(strings.TrimPrefix(line, "|"))
@@ -153,8 +153,8 @@ type Part struct {
 	Start, End int
 }
 
-// Find returns the first section whose heading match accepts; false for none. It ends at the next heading of level last
-// or above, and where last is 0, at the next one of its own level or above.
+// Find returns the first section whose heading match accepts; false for none. The section ends at the next heading of level
+// last or above; if last is 0, at the next one of its own level or above.
 func Find(text string, last int, match func(heading Line) bool) (Part, bool) {
 	s, found := Part{End: len(text)}, false
 	for l := range Lines(text) {
@@ -175,9 +175,8 @@ func Find(text string, last int, match func(heading Line) bool) (Part, bool) {
 	return s, found
 }
 
-// Section is the text below the first heading of that title (case doesn't count), up to the next of its level or
-// above, with plain line ends and without blank lines around it; false for none. The document's title, of level 1, is no
-// section's.
+// Section is the text below the first heading with that title (in any case) up to the next heading of its level or above,
+// with \n as line ending and without blank lines around it; false for none. Level 1 is the document's title and doesn't count.
 func Section(text, title string) (string, bool) {
 	s, ok := Find(text, 0, func(h Line) bool { return h.Level > 1 && strings.EqualFold(h.Title, title) })
 	if !ok {
@@ -186,7 +185,7 @@ func Section(text, title string) (string, bool) {
 	return TrimLines(strings.ReplaceAll(text[s.Start:s.End], "\r\n", "\n")), true
 }
 
-// TrimLines takes the blank lines at both ends away.
+// TrimLines removes the blank lines at both ends.
 func TrimLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for len(lines) > 0 && strings.TrimSpace(lines[0]) == "" {

@@ -1,5 +1,5 @@
-// Package textline holds what every text format here needs of a line: where it ends, with which line end, and any text
-// made to fit on one. A line ends with \n or \r\n; the last one may have no end.
+// Package textline has what every text format needs of lines: their ends, the byte order mark, and any text made to fit on
+// one line. A line ends in \n or \r\n; the last one may have no line ending.
 package textline
 
 import (
@@ -11,7 +11,7 @@ import (
 // BOM is the byte order mark that some editors put at the start of a file.
 const BOM = "\ufeff"
 
-// First returns the first line of s with its line end.
+// First returns the first line of s with its line ending.
 func First(s string) string {
 	if i := strings.IndexByte(s, '\n'); i >= 0 {
 		return s[:i+1]
@@ -19,12 +19,12 @@ func First(s string) string {
 	return s
 }
 
-// Chomp removes the line's end.
+// Chomp removes the line ending.
 func Chomp(line string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 }
 
-// End returns the line end of the last line of s: \r\n or, also where it has none, \n.
+// End returns the line ending of the last line of s; \n if it has none.
 func End(s string) string {
 	if strings.HasSuffix(s, "\r\n") {
 		return "\r\n"
@@ -32,7 +32,7 @@ func End(s string) string {
 	return "\n"
 }
 
-// Prevailing returns the line end that most lines of a text have.
+// Prevailing returns the line ending of most lines of a text.
 func Prevailing(text []byte) string {
 	if n := bytes.Count(text, []byte("\n")); 2*bytes.Count(text, []byte("\r\n")) > n {
 		return "\r\n"
@@ -40,14 +40,14 @@ func Prevailing(text []byte) string {
 	return "\n"
 }
 
-// Blank reports whether there is nothing but blanks, tabs and line ends.
+// Blank reports whether s has nothing but blanks, tabs and line endings.
 func Blank(s string) bool { return strings.Trim(s, " \t\r\n") == "" }
 
-// Collapse makes any text fit on one line of a display: all white space becomes single blanks.
+// Collapse makes any text fit on one line of a display: every run of white space becomes one blank.
 func Collapse(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// Join makes any text fit on one line of a file, whose owner may mean his blanks: white space at its ends goes, and white space that has a line end, a tab or another
-// control character in it becomes one blank. Blanks alone stay as they are.
+// Join makes any text fit on one line of a file. White space at both ends goes; a run of white space with a line ending, a
+// tab or another control character in it becomes one blank. Other blanks stay: somebody may mean them.
 func Join(s string) string {
 	if s = strings.TrimSpace(s); !strings.ContainsFunc(s, unicode.IsControl) {
 		return s
