@@ -10,27 +10,28 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/git"
+	"greenlight/internal/debugreport"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
+	"greenlight/internal/words"
 )
 
 func newDebug(app *cmdutil.App) *cobra.Command {
 	var asJSON, runTests bool
 	c := &cobra.Command{
 		Use:   "debug [id]",
-		Short: "Report all there is to know about a slice, or about this project's set-up",
-		Long: `Report all there is to know about a slice: its fields, why it is where it is, who has claimed it, its attempts and the
-end of the last log, the project's test command, the last commits and the changed files among its own, its checkpoints,
-and its contracts. Without an id: the tools and their versions, the settings that aren't the default, who drains the
-project, which attempts run, and until when nothing is launched.
+		Short: "Report everything about a slice, or about this project's setup",
+		Long: `Report everything about a slice: its fields, the reason for its state, its claim, its attempts and the end of the last
+log, the project's test command, the last commits to its files and what has changed in them since, its checkpoints, and its
+contracts. Without an id, report the tools and their versions, the settings in config.json, who drains the project, the
+attempts that are running, and the hold.
 
-Nothing is changed. --run-tests runs the test command (test.command in config.json) in the project's root; no shell has
-a part in that.
+Nothing is changed. --run-tests runs the test command (test.command in config.json) in the project's root, without a shell.
 
-Exit codes: 0 reported, also where the tests fail; 1 there is no such slice, or no project; 2 wrong usage.`,
+Exit codes: 0 reported, even if the tests fail; 1 there is no such slice, or no project; 2 wrong usage.`,
 		Example: `  gl debug
   gl debug S-07
   gl debug S-07 --run-tests
@@ -39,43 +40,24 @@ Exit codes: 0 reported, also where the tests fail; 1 there is no such slice, or 
 		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: app.Complete(completeFirstAttempt),
 		RunE: func(c *cobra.Command, a []string) error {
-			return runDebug(c.Context(), app, append(a, "")[0], runTests, asJSON)
+			id := append(a, "")[0]
+			task, n, ok := attempt.SplitTask(id)
+			switch {
+			case ok && runTests:
+				return cmdutil.Usage("--run-tests goes with a slice, or without an id")
+			case ok:
+				return runDebugTask(c.Context(), app, task, n, asJSON)
+			}
+			return runDebug(c.Context(), app, id, runTests, asJSON)
 		},
 	}
-	c.Flags().BoolVar(&runTests, "run-tests", false, "run the project's test command, too")
+	c.Flags().BoolVar(&runTests, "run-tests", false, "also run the project's test command")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c
 }
 
-// A debugDoc is what gl debug reports; its text is made from it.
-type debugDoc struct {
-	SchemaVersion int           `json:"schema_version"`
-	Root          string        `json:"root"`    // absolute path of the project
-	Slice         *debugSlice   `json:"slice"`   // null without the id of a slice
-	Task          *debugTask    `json:"task"`    // null without the id of a task, such as @quick
-	Project       *debugProject `json:"project"` // null with an id
-	Tests         debugTests    `json:"tests"`
-	Git           debugGit      `json:"git"`
-	Hold          *plan.Hold    `json:"hold"` // null if nothing holds launches
-}
-
-// debugGit is what git knows; for a slice, about its files if it names any.
-type debugGit struct {
-	Error   *string      `json:"error"`   // why nothing is known
-	Branch  *string      `json:"branch"`  // null if none is checked out
-	Paths   []string     `json:"paths"`   // those that commits and dirty are about; empty for the whole project
-	Commits []git.Commit `json:"commits"` // the newest first
-	Dirty   []string     `json:"dirty"`   // lines of git status --porcelain
-	Tags    []git.Tag    `json:"tags"`    // those that name the slice
-}
-
+// runDebug is gl debug with the id of a slice, or without an id.
 func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON bool) error {
-	if task, n, ok := attempt.SplitTask(id); ok {
-		if runTests {
-			return cmdutil.Usage("--run-tests goes with a slice, or without an id")
-		}
-		return runDebugTask(ctx, app, task, n, asJSON)
-	}
 	pr, err := app.Project()
 	if err != nil {
 		return err
@@ -85,131 +67,316 @@ func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON
 	if err != nil {
 		return err
 	}
-	if id != "" {
-		if id, err = app.Resolve(p, id); err != nil {
-			return err
-		}
-	} else {
+	var r *debugreport.Report
+	if id == "" {
 		app.Warn(p)
+		r, err = debugreport.OfProject(ctx, pr, p, debugreport.Program{Version: fullVersion(), Self: cmdutil.Self, Environ: app.Environ})
+	} else if id, err = app.Resolve(p, id); err == nil {
+		r, err = debugreport.OfSlice(ctx, pr, p, id, now)
 	}
-	x := &debugging{app: app, pr: pr, p: p, now: now}
-	doc, err := x.doc(ctx, id)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case asJSON:
+	}
+	if asJSON {
 		if runTests {
 			busy := app.IO.Progress("running the tests")
-			doc.Tests.run(ctx, app, pr.Root, func(line string) { busy.Step("running the tests: " + line) })
+			r.Tests.Run(ctx, pr.Root, app.Environ, func(line string) { busy.Step("running the tests: " + line) })
 			busy.Done()
 		}
-		return app.IO.JSON(doc)
+		return app.IO.JSON(r)
 	}
-	x.tell(ctx, doc, runTests)
+	d := &debugPrinter{app.IO, now}
+	if r.Slice != nil {
+		d.slice(p, r.Slice)
+	} else {
+		d.project(r)
+	}
+	d.hold(r.Hold)
+	d.tests(&r.Tests, runTests, func(line func(string)) { r.Tests.Run(ctx, pr.Root, app.Environ, line) })
+	d.git(r)
+	if r.Slice != nil {
+		d.contracts(r.Slice.Contracts)
+	}
 	return nil
 }
 
-// debugging is one gl debug.
-type debugging struct {
-	app *cmdutil.App
-	pr  *project.Project
-	p   *plan.Plan
+// fullVersion is gl's version with its commit.
+func fullVersion() string {
+	v := versionInfo()
+	if v.Commit == nil {
+		return v.Version
+	}
+	return v.Version + " " + *v.Commit
+}
+
+// runDebugTask is gl debug @quick, or @quick.2 for one attempt. It needs no state.
+func runDebugTask(ctx context.Context, app *cmdutil.App, id string, n int, asJSON bool) error {
+	pr, err := app.AnyProject()
+	if err != nil {
+		return err
+	}
+	recs, err := taskRecords(app, pr, id, n)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	r := debugreport.OfTask(ctx, pr, id, recs, now)
+	if asJSON {
+		return app.IO.JSON(r)
+	}
+	d := &debugPrinter{app.IO, now}
+	d.task(pr.Root, r.Task, recs)
+	d.hold(r.Hold)
+	d.git(r)
+	return nil
+}
+
+// taskRecords returns the last attempts at a task, the newest first, or the one with the number.
+func taskRecords(app *cmdutil.App, pr *project.Project, id string, n int) ([]*attempt.Record, error) {
+	if n > 0 {
+		rec, err := findAttempt(app, pr, id, n)
+		return []*attempt.Record{rec}, err
+	}
+	all, err := pr.Runs.Last(id)
+	if err == nil && len(all[id]) == 0 {
+		err = fmt.Errorf("no attempt here is called %s", id)
+	}
+	return all[id], err
+}
+
+// A debugPrinter prints reports as text.
+type debugPrinter struct {
+	io  *iostreams.Streams
 	now time.Time
 }
 
-// doc gathers what there is to know of a slice, or of the project where id is "".
-func (x *debugging) doc(ctx context.Context, id string) (*debugDoc, error) {
-	doc := &debugDoc{SchemaVersion: 1, Root: x.pr.Root, Hold: x.p.Hold, Tests: x.testCommand()}
-	var files []string
-	var err error
-	if id == "" {
-		doc.Project, err = x.project(ctx)
-	} else if doc.Slice, err = x.slice(id); err == nil {
-		files = doc.Slice.Files
-	}
-	if err != nil {
-		return nil, err
-	}
-	doc.Git = x.git(ctx, id, files)
-	return doc, nil
+// title prints the first line of a report.
+func (d *debugPrinter) title(safe string) {
+	d.io.Printf("%s\n", d.io.Paint(term.Bold, safe))
 }
 
-// tell writes the report as text.
-func (x *debugging) tell(ctx context.Context, doc *debugDoc, runTests bool) {
-	if doc.Slice != nil {
-		x.tellSlice(doc.Slice)
-	} else {
-		x.tellProject(doc.Project)
-	}
-	if doc.Hold != nil {
-		x.section("Held")
-		x.line("%s", heldText(doc.Hold, x.now))
-	}
-	x.tellTests(ctx, doc, runTests)
-	x.tellGit(doc)
-	if doc.Slice != nil {
-		x.tellContracts(doc.Slice.Contracts)
-	}
+func (d *debugPrinter) section(title string) {
+	d.io.Printf("\n%s\n", d.io.Paint(term.Bold, title))
 }
 
-func (x *debugging) section(title string) {
-	x.app.IO.Printf("\n%s\n", x.app.IO.Paint(term.Bold, title))
-}
-
-// line writes one line of a section.
-func (x *debugging) line(format string, a ...any) {
+// line prints one line of a section.
+func (d *debugPrinter) line(format string, a ...any) {
 	text := "  " + strings.ReplaceAll(sanitize.Text(fmt.Sprintf(format, a...)), "\n", `\n`)
-	x.app.IO.Printf("%s\n", term.Wrap(text, x.app.IO.Width(), 6))
+	d.io.Printf("%s\n", term.Wrap(text, d.io.Width(), 6))
 }
 
-// maxDirty is how many changed files are told as text.
-const maxDirty = 50
+func (d *debugPrinter) slice(p *plan.Plan, s *debugreport.Slice) {
+	title := s.ID
+	if s.Name != s.ID {
+		title += ": " + s.Name
+	}
+	d.title(sanitize.Line(title))
+	if s.File != nil {
+		d.line("%s", *s.File)
+	}
+	for _, f := range s.Order {
+		if f.Value != "" && f.Key != "id" {
+			d.line("%s: %s", f.Key, f.Value)
+		}
+	}
+	d.why(p, s)
+	d.claim(p.State(s.ID), s.Claim)
+	d.section("Attempts")
+	for _, rec := range s.Records {
+		d.line("%s", attemptText(p.State(s.ID), rec, d.now))
+	}
+	if s.Log == nil {
+		d.line("none")
+		return
+	}
+	d.log(s.Log)
+}
 
-func (x *debugging) tellGit(doc *debugDoc) {
-	g := doc.Git
-	x.section("Git")
+func (d *debugPrinter) why(p *plan.Plan, s *debugreport.Slice) {
+	d.section("Why")
+	r := p.Why(s.ID, d.now)
+	r.Next = nil // printed one by one
+	d.line("%s", r)
+	for _, hop := range p.Hops(s.ID, d.now) {
+		d.line("  %s", hop)
+	}
+	for _, command := range s.Why.Next {
+		d.line("run %s", command)
+	}
+}
+
+func (d *debugPrinter) claim(st *plan.State, c *debugreport.Claim) {
+	d.section("Claim")
+	if c == nil {
+		d.line("none")
+		return
+	}
+	d.line("%s", st.ClaimText(d.now))
+	if c.Holder != nil {
+		d.line("made in Claude Code's session %s", *c.Holder)
+	}
+}
+
+func (d *debugPrinter) log(l *debugreport.Log) {
+	d.line("the end of %s:", l.File)
+	for _, line := range l.Lines {
+		d.line("    %s", line)
+	}
+}
+
+func (d *debugPrinter) contracts(list []debugreport.Contract) {
+	d.section("Contracts")
+	if len(list) == 0 {
+		d.line("none in the slice's file")
+	}
+	for _, c := range list {
+		if c.Heading == nil {
+			d.line("%s: not in %s", c.ID, debugreport.ContractsFile)
+		} else {
+			d.line("%s: %s (%s, line %d)", c.ID, *c.Heading, debugreport.ContractsFile, *c.Line)
+		}
+	}
+}
+
+func (d *debugPrinter) task(root string, t *debugreport.Task, recs []*attempt.Record) {
+	d.title(t.ID)
+	d.section("Attempts")
+	for _, r := range recs {
+		st := &plan.State{Attempt: &plan.Attempt{N: r.N, Dead: r.Dead()}}
+		d.line("%s: %s", r.Prompt, attemptText(st, r, d.now))
+		if r.HasSummary(root) {
+			d.line("  summary: %s", r.Summary)
+		}
+	}
+	d.log(&t.Log)
+}
+
+func (d *debugPrinter) project(r *debugreport.Report) {
+	p := r.Project
+	d.title(sanitize.Text(r.Root))
+	d.line("%d/%d done, format %s", p.Done, p.Total, p.Format)
+	d.section("Tools")
+	for _, t := range p.Tools {
+		d.line("%s", toolText(t))
+	}
+	d.section("Settings in " + project.ConfigFile)
+	for _, s := range p.Settings {
+		d.line("%s: %s", s.Key, valueText(s.Value))
+	}
+	if len(p.Settings) == 0 {
+		d.line("none; all settings have their defaults")
+	}
+	d.section("Running")
+	if p.Drain != nil {
+		d.line("drained by %s", *p.Drain)
+	} else {
+		d.line("no gl slice --watch drains the project")
+	}
+	for _, a := range p.Attempts {
+		d.line("%s", openAttemptText(a, d.now))
+	}
+}
+
+func toolText(t debugreport.Tool) string {
+	s := t.Name
+	if t.Program != nil && *t.Program != t.Name {
+		s += ": " + *t.Program
+	}
+	switch {
+	case t.Path == nil:
+		return s + " not on PATH"
+	case t.Version != nil:
+		s += " " + *t.Version
+	}
+	return s + " (" + *t.Path + ")"
+}
+
+func openAttemptText(a debugreport.Attempt, now time.Time) string {
+	s := fmt.Sprintf("attempt %d of %s with %s, %s, its gl process is %s", a.N, a.Slice, a.Agent, a.Phase, a.Process)
+	if a.PID != nil {
+		s += fmt.Sprintf(", the agent is pid %d", *a.PID)
+	}
+	if a.Started != nil {
+		s += ", started " + plan.Age(now.Sub(*a.Started)) + " ago"
+	}
+	return s
+}
+
+func (d *debugPrinter) hold(h *plan.Hold) {
+	if h != nil {
+		d.section("Held")
+		d.line("%s", heldText(h, d.now))
+	}
+}
+
+// tests prints the test command. With wanted it also runs it, and prints its output as it comes.
+func (d *debugPrinter) tests(t *debugreport.Tests, wanted bool, run func(line func(string))) {
+	d.section("Tests")
+	switch {
+	case t.Command == nil:
+		d.line("no test command: gl settings set test.command \"…\"")
+		return
+	case !wanted:
+		d.line("%s (not run: --run-tests runs it)", *t.Command)
+		return
+	}
+	d.line("%s", *t.Command)
+	run(func(line string) { d.line("    %s", line) })
+	switch {
+	case t.ExitCode != nil:
+		d.line("exit %d after %s", *t.ExitCode, plan.Age(time.Duration(*t.Seconds*float64(time.Second))))
+	case t.Error != nil:
+		d.line("%s", *t.Error)
+	}
+}
+
+func (d *debugPrinter) git(r *debugreport.Report) {
+	g := r.Git
+	d.section("Git")
 	if g.Error != nil {
-		x.line("%s", *g.Error)
+		d.line("%s", *g.Error)
 		return
 	}
 	if g.Branch != nil {
-		x.line("branch %s", *g.Branch)
+		d.line("branch %s", *g.Branch)
 	} else {
-		x.line("no branch is checked out")
+		d.line("no branch is checked out")
 	}
-	x.tellChanges(g)
+	d.changes(g)
 	for _, t := range g.Tags {
-		x.line("checkpoint %s: %s %s", t.Name, t.Hash, t.Date)
+		d.line("checkpoint %s: %s %s", t.Name, t.Hash, t.Date)
 	}
-	if len(g.Tags) == 0 && doc.Slice != nil {
-		x.line("no checkpoint: no tag names %s", doc.Slice.ID)
+	if len(g.Tags) == 0 && r.Slice != nil {
+		d.line("no checkpoint: no tag names %s", r.Slice.ID)
 	}
 }
 
-// tellChanges tells what was committed of the files, and what is not yet.
-func (x *debugging) tellChanges(g debugGit) {
-	of := "the project"
+// mostDirty is how many changed files are printed.
+const mostDirty = 50
+
+// changes prints what has been committed of the files, and what has not.
+func (d *debugPrinter) changes(g debugreport.Git) {
+	what := "the project"
 	if len(g.Paths) > 0 {
-		of = "its files"
+		what = "its files"
 	}
 	if len(g.Commits) == 0 {
-		x.line("no commits of %s", of)
+		d.line("no commits to %s", what)
 	} else {
-		x.line("last commits of %s:", of)
+		d.line("last commits to %s:", what)
 	}
 	for _, c := range g.Commits {
-		x.line("  %s %s %s", c.Hash, c.Date, c.Subject)
+		d.line("  %s %s %s", c.Hash, c.Date, c.Subject)
 	}
 	if len(g.Dirty) == 0 {
-		x.line("nothing is changed in %s since the last commit", of)
+		d.line("nothing in %s has changed since the last commit", what)
 	} else {
-		x.line("changed since the last commit:")
+		d.line("changed since the last commit:")
 	}
-	for i, f := range g.Dirty {
-		if i == maxDirty {
-			x.line("  … and %d more", len(g.Dirty)-i)
-			break
-		}
-		x.line("  %s", f)
+	for _, f := range g.Dirty[:min(len(g.Dirty), mostDirty)] {
+		d.line("  %s", f)
+	}
+	if more := words.More(len(g.Dirty) - mostDirty); more != "" {
+		d.line("  …%s", more)
 	}
 }

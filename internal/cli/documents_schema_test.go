@@ -13,7 +13,9 @@ import (
 	"greenlight/internal/changelog"
 	"greenlight/internal/cli/gsd"
 	"greenlight/internal/cli/sw"
+	"greenlight/internal/debugreport"
 	"greenlight/internal/doctor"
+	"greenlight/internal/explain"
 	"greenlight/internal/roadmap"
 )
 
@@ -29,7 +31,7 @@ var documents = []document{
 	{"gl add-slice NAME --json", addDoc{}, "add-slice"},
 	{"gl changelog --json", changelog.Document{}, "changelog"},
 	{"gl check --json", checkDoc{}, "check"},
-	{"gl debug --json", debugDoc{}, "debug"},
+	{"gl debug --json", debugreport.Report{}, "debug"},
 	{"gl doctor --json", doctor.Report{}, "doctor"},
 	{"gl graph --json", graphDoc{}, "graph"},
 	{"gl gsd line --json", gsd.LineDoc{}, "gsd-line"},
@@ -53,7 +55,7 @@ var documents = []document{
 	{"gl map --dry-run --json", dryTaskDoc{}, "task"},
 	{"gl ship --dry-run --json", dryTaskDoc{}, "task"},
 	{"gl version --json", versionDoc{}, "version"},
-	{"gl why --json", whyDoc{}, "why"},
+	{"gl why --json", explain.Document{}, "why"},
 }
 
 // schemasOf returns the names of the commands' schemas by command path.

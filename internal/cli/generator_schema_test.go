@@ -9,6 +9,7 @@ import (
 	"github.com/invopop/jsonschema"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/debugreport"
 	"greenlight/internal/install"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
@@ -46,15 +47,15 @@ func newSchemaGenerator(t *testing.T) *schemaGenerator {
 	processes := []constant{{value: proc.Alive.String()}, {value: proc.Dead.String()}, {value: proc.Unknown.String()}}
 	// Fields that are plain strings in Go, or hold only some of the values of their type.
 	g.enums = map[property][]constant{
-		propertyOf[checkDifference]("what"):     g.sources.block("greenlight/internal/install", "Changed"),
-		propertyOf[checkPlace]("agent"):         agents,
-		propertyOf[checkPlace]("memory_mode"):   without(g.sources.constants(reflect.TypeFor[install.Conflict]()), string(install.AsBefore)),
-		propertyOf[checkPlace]("scope"):         g.sources.constants(reflect.TypeFor[install.Scope]()),
-		propertyOf[debugAttempt]("phase"):       without(g.sources.constants(reflect.TypeFor[plan.Phase]()), string(plan.Settled)),
-		propertyOf[debugAttempt]("process"):     processes,
-		propertyOf[debugTaskAttempt]("process"): processes,
-		propertyOf[dryTaskDoc]("task"):          tasks,
-		propertyOf[graphNode]("state"):          g.sources.block("greenlight/internal/graphview", "Done"),
+		propertyOf[checkDifference]("what"):            g.sources.block("greenlight/internal/install", "Changed"),
+		propertyOf[checkPlace]("agent"):                agents,
+		propertyOf[checkPlace]("memory_mode"):          without(g.sources.constants(reflect.TypeFor[install.Conflict]()), string(install.AsBefore)),
+		propertyOf[checkPlace]("scope"):                g.sources.constants(reflect.TypeFor[install.Scope]()),
+		propertyOf[debugreport.Attempt]("phase"):       without(g.sources.constants(reflect.TypeFor[plan.Phase]()), string(plan.Settled)),
+		propertyOf[debugreport.Attempt]("process"):     processes,
+		propertyOf[debugreport.TaskAttempt]("process"): processes,
+		propertyOf[dryTaskDoc]("task"):                 tasks,
+		propertyOf[graphNode]("state"):                 g.sources.block("greenlight/internal/graphview", "Done"),
 	}
 	return g
 }

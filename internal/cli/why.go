@@ -7,10 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/explain"
 	"greenlight/internal/iostreams"
-	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -55,11 +54,11 @@ func runWhy(app *cmdutil.App, id string, asJSON bool) error {
 	if id != "" {
 		return whyID(app, views, plans, id, asJSON, now)
 	}
-	doc := whyDoc{SchemaVersion: 1, Hold: plans[0].Hold, Slices: []whySlice{}}
+	doc := explain.NewDocument(plans[0].Hold)
 	for i, p := range plans {
 		app.Warn(p)
 		if asJSON {
-			if err := doc.add(views[i], p, unfinished(p), now); err != nil {
+			if err := doc.Add(views[i], p, unfinished(p), now); err != nil {
 				return err
 			}
 			continue
@@ -91,8 +90,8 @@ func whyID(app *cmdutil.App, views []*project.Project, plans []*plan.Plan, id st
 	case !asJSON:
 		return whyOne(app.IO, views[at], plans[at], id, now)
 	}
-	doc := whyDoc{SchemaVersion: 1, Hold: plans[at].Hold, Slices: []whySlice{}}
-	if err := doc.add(views[at], plans[at], []string{id}, now); err != nil {
+	doc := explain.NewDocument(plans[at].Hold)
+	if err := doc.Add(views[at], plans[at], []string{id}, now); err != nil {
 		return err
 	}
 	return app.IO.JSON(doc)
@@ -131,7 +130,7 @@ func whyOne(out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string
 		return err
 	}
 	r := p.Why(id, now)
-	next := helpful(p, r, now)
+	next := explain.Next(p, r, now)
 	r.Next = nil
 	out.Printf("%s\n", term.Wrap(sanitize.Line(r.String()), out.Width(), 2))
 	if p.Hold != nil && r.State == "ready" {
@@ -147,58 +146,4 @@ func whyOne(out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string
 		out.Printf("Run %s\n", sanitize.Text(command))
 	}
 	return nil
-}
-
-// helpful is the commands that help: a blocked slice needs those of its root.
-func helpful(p *plan.Plan, r plan.Reason, now time.Time) []string {
-	if r.Root == "" {
-		return r.Next
-	}
-	return p.Why(r.Root, now).Next
-}
-
-type whyDoc struct {
-	SchemaVersion int        `json:"schema_version"`
-	Hold          *plan.Hold `json:"hold"`   // nothing is launched until it ends; null if nothing holds launches
-	Slices        []whySlice `json:"slices"` // without an id, every slice that isn't done, the closest to done first
-}
-
-type whySlice struct {
-	System   string         `json:"system"` // the system it belongs to: greenlight, specwright or gsd
-	ID       string         `json:"id"`
-	State    string         `json:"state" jsonschema:"enum=done,enum=ready,enum=blocked,enum=running,enum=claimed,enum=failed,enum=stalled,enum=waiting,enum=unknown,enum=corrupt"`
-	Cause    string         `json:"cause"`    // empty if the state says it all
-	Needs    []string       `json:"needs"`    // unfinished dependencies of a blocked slice
-	Root     *string        `json:"root"`     // for a blocked slice, the one to look at first
-	Because  *string        `json:"because"`  // what holds up a blocked slice in the end, in words
-	Next     []string       `json:"next"`     // commands that help
-	Chain    []string       `json:"chain"`    // from a blocked slice to its root
-	Attempts []attempt.Info `json:"attempts"` // the last ones, the newest first
-}
-
-// add adds items of one of the project's systems.
-func (d *whyDoc) add(pr *project.Project, p *plan.Plan, ids []string, now time.Time) error {
-	recs, err := pr.Runs.Last(ids...)
-	if err != nil {
-		return err
-	}
-	for _, id := range ids {
-		d.Slices = append(d.Slices, newWhySlice(pr, p, id, recs[id], now))
-	}
-	return nil
-}
-
-func newWhySlice(pr *project.Project, p *plan.Plan, id string, recs []*attempt.Record, now time.Time) whySlice {
-	r := p.Why(id, now)
-	s := whySlice{
-		System: pr.System().Key, ID: id, State: r.State, Cause: r.Cause, Needs: jsondoc.OrEmpty(r.Needs), Root: jsondoc.OrNull(r.Root),
-		Next: jsondoc.OrEmpty(helpful(p, r, now)), Chain: []string{}, Attempts: []attempt.Info{},
-	}
-	if r.Root != "" {
-		s.Because, s.Chain = jsondoc.OrNull(p.Because(id)), p.WayOut(id)
-	}
-	for _, rec := range recs {
-		s.Attempts = append(s.Attempts, rec.Info())
-	}
-	return s
 }

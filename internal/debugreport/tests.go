@@ -1,4 +1,4 @@
-package cli
+package debugreport
 
 import (
 	"bytes"
@@ -10,15 +10,14 @@ import (
 	"slices"
 	"time"
 
-	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
-	"greenlight/internal/plan"
+	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/shellwords"
 )
 
-// debugTests is the project's test command and, if it was run, how that went.
-type debugTests struct {
+// Tests is the project's test command and, if it was run, how that went.
+type Tests struct {
 	Command  *string  `json:"command"` // null if there is none
 	Ran      bool     `json:"ran"`
 	Error    *string  `json:"error"`     // why it couldn't be run, or which signal ended it
@@ -33,10 +32,10 @@ const (
 	maxLine   = 4096
 )
 
-// testCommand is the one of config.json.
-func (x *debugging) testCommand() debugTests {
-	t := debugTests{Output: []string{}}
-	s, _ := x.pr.Settings() // of a file that can't be read there is a warning already
+// newTests reads the test command from config.json.
+func newTests(pr *project.Project) Tests {
+	t := Tests{Output: []string{}}
+	s, _ := pr.Settings() // the plan warns of a file that can't be read
 	set, err := s.Get("test.command")
 	var command string
 	if err == nil && json.Unmarshal(set.Value, &command) == nil {
@@ -45,8 +44,8 @@ func (x *debugging) testCommand() debugTests {
 	return t
 }
 
-// run runs the command. Its lines go to live, where there is one, as they come.
-func (t *debugTests) run(ctx context.Context, app *cmdutil.App, root string, live func(string)) {
+// Run runs the test command, if there is one, in root. It calls line with each line of output as it comes, safe to print.
+func (t *Tests) Run(ctx context.Context, root string, environ []string, line func(string)) {
 	if t.Command == nil {
 		return
 	}
@@ -59,13 +58,11 @@ func (t *debugTests) run(ctx context.Context, app *cmdutil.App, root string, liv
 		return
 	}
 	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	cmd.Dir, cmd.Env = root, app.Environ
-	cmd.WaitDelay = 2 * time.Second // what a test left behind may keep the pipe open
-	out := &lineWriter{line: func(line string) {
-		if live != nil {
-			live(line)
-		}
-		t.Output = append(t.Output, line)
+	cmd.Dir, cmd.Env = root, environ
+	cmd.WaitDelay = 2 * time.Second // processes that the tests left behind may keep the pipe open
+	out := &lineWriter{line: func(text string) {
+		line(text)
+		t.Output = append(t.Output, text)
 		t.Output = t.Output[max(0, len(t.Output)-maxOutput):]
 	}}
 	cmd.Stdout, cmd.Stderr = out, out
@@ -85,7 +82,7 @@ func (t *debugTests) run(ctx context.Context, app *cmdutil.App, root string, liv
 	}
 }
 
-// noShell refuses what only a shell understands, rather than hand it to a program as its arguments.
+// noShell refuses what only a shell understands; a program would get it as arguments.
 func noShell(words []string) error {
 	if len(words) == 0 {
 		return errors.New("the test command is empty")
@@ -98,7 +95,7 @@ func noShell(words []string) error {
 	return nil
 }
 
-// A lineWriter hands out clean lines.
+// A lineWriter calls line with each line that is written, safe to print.
 type lineWriter struct {
 	line func(string)
 	rest []byte
@@ -129,26 +126,5 @@ func (w *lineWriter) emit(line []byte) {
 func (w *lineWriter) flush() {
 	if len(w.rest) > 0 {
 		w.emit(w.rest)
-	}
-}
-
-func (x *debugging) tellTests(ctx context.Context, doc *debugDoc, run bool) {
-	t := &doc.Tests
-	x.section("Tests")
-	if t.Command == nil {
-		x.line("no test command: gl settings set test.command \"…\"")
-		return
-	}
-	if !run {
-		x.line("%s (not run: --run-tests runs it)", *t.Command)
-		return
-	}
-	x.line("%s", *t.Command)
-	t.run(ctx, x.app, x.pr.Root, func(line string) { x.line("    %s", line) })
-	switch {
-	case t.ExitCode != nil:
-		x.line("exit %d after %s", *t.ExitCode, plan.Age(time.Duration(*t.Seconds*float64(time.Second))))
-	case t.Error != nil:
-		x.line("%s", *t.Error)
 	}
 }

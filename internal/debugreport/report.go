@@ -1,0 +1,126 @@
+// Package debugreport gathers what there is to know about a slice, a task or a project's setup, for a person who looks for
+// a fault or an issue that reports one. It returns documents; it prints nothing and changes nothing.
+package debugreport
+
+import (
+	"context"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/attemptlog"
+	"greenlight/internal/git"
+	"greenlight/internal/jsondoc"
+	"greenlight/internal/paths"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+)
+
+// A Report is about a slice, a task or the project.
+type Report struct {
+	SchemaVersion int        `json:"schema_version"`
+	Root          string     `json:"root"`    // absolute path of the project
+	Slice         *Slice     `json:"slice"`   // null without the id of a slice
+	Task          *Task      `json:"task"`    // null without the id of a task, such as @quick
+	Project       *Project   `json:"project"` // null with an id
+	Tests         Tests      `json:"tests"`
+	Git           Git        `json:"git"`
+	Hold          *plan.Hold `json:"hold"` // null if nothing holds launches
+}
+
+// Git is what git knows; for a slice, about its files if it names any.
+type Git struct {
+	Error   *string      `json:"error"`   // why nothing is known
+	Branch  *string      `json:"branch"`  // null if none is checked out
+	Paths   []string     `json:"paths"`   // those that commits and dirty are about; empty for the whole project
+	Commits []git.Commit `json:"commits"` // the newest first
+	Dirty   []string     `json:"dirty"`   // lines of git status --porcelain
+	Tags    []git.Tag    `json:"tags"`    // those that name the slice
+}
+
+type Log struct {
+	Attempt int      `json:"attempt" jsonschema:"minimum=0"`
+	File    string   `json:"file"`  // relative to the root
+	Lines   []string `json:"lines"` // its end, as gl logs shows it
+}
+
+// OfSlice reports on a slice of the plan.
+func OfSlice(ctx context.Context, pr *project.Project, p *plan.Plan, id string, now time.Time) (*Report, error) {
+	s, err := newSlice(pr, p, id, now)
+	if err != nil {
+		return nil, err
+	}
+	return &Report{SchemaVersion: 1, Root: pr.Root, Slice: s, Tests: newTests(pr), Git: askGit(ctx, pr.Root, id, s.Files), Hold: p.Hold}, nil
+}
+
+// OfProject reports on the project's setup.
+func OfProject(ctx context.Context, pr *project.Project, p *plan.Plan, gl Program) (*Report, error) {
+	d, err := newProject(ctx, pr, p, gl)
+	if err != nil {
+		return nil, err
+	}
+	return &Report{SchemaVersion: 1, Root: pr.Root, Project: d, Tests: newTests(pr), Git: askGit(ctx, pr.Root, "", nil), Hold: p.Hold}, nil
+}
+
+// OfTask reports on attempts at a task, the newest first. There must be at least one.
+func OfTask(ctx context.Context, pr *project.Project, id string, recs []*attempt.Record, now time.Time) *Report {
+	r := &Report{SchemaVersion: 1, Root: pr.Root, Task: newTask(pr, id, recs), Tests: newTests(pr), Git: askGit(ctx, pr.Root, "", nil)}
+	if h := pr.Runs.Hold(); h != nil && now.Before(h.Until) {
+		r.Hold = h
+	}
+	return r
+}
+
+// logLines is how much of a log's end is reported.
+const logLines = 20
+
+func newLog(pr *project.Project, rec *attempt.Record) *Log {
+	path := pr.Runs.LogPath(rec.Slice, rec.N)
+	return &Log{Attempt: rec.N, File: paths.Relative(pr.Root, path), Lines: jsondoc.OrEmpty(attemptlog.End(path, rec.Stream, logLines))}
+}
+
+// commitsShown is how many commits are reported.
+const commitsShown = 5
+
+// askGit asks git about the project or, of a slice that names files, about these.
+func askGit(ctx context.Context, root, id string, files []string) Git {
+	g := Git{Paths: jsondoc.OrEmpty(files), Commits: []git.Commit{}, Dirty: []string{}, Tags: []git.Tag{}}
+	if err := g.ask(ctx, root, id); err != nil {
+		g.Error = jsondoc.OrNull(sanitize.Line(err.Error()))
+	}
+	return g
+}
+
+// ask stops at the first error: what it has learned until then stays.
+func (g *Git) ask(ctx context.Context, root, id string) error {
+	branch, err := git.Branch(ctx, root)
+	if err != nil {
+		return err
+	}
+	g.Branch = jsondoc.OrNull(branch)
+	commits, err := git.Log(ctx, root, commitsShown, g.Paths...)
+	if err != nil {
+		return err
+	}
+	g.Commits = append(g.Commits, commits...)
+	var dirty []string
+	if len(g.Paths) > 0 {
+		dirty, err = git.DirtyAt(ctx, root, g.Paths...)
+	} else {
+		dirty, err = git.Dirty(ctx, root, ".greenlight")
+	}
+	if err != nil {
+		return err
+	}
+	g.Dirty = append(g.Dirty, dirty...)
+	tags, err := git.Tags(ctx, root)
+	if err != nil {
+		return err
+	}
+	for _, t := range tags {
+		if id != "" && hasWord(t.Name, id) {
+			g.Tags = append(g.Tags, t)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package debugreport
+
+import (
+	"greenlight/internal/attempt"
+	"greenlight/internal/jsondoc"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+)
+
+// A Task is what gl debug reports about a task.
+type Task struct {
+	ID       string        `json:"id"`
+	Attempts []TaskAttempt `json:"attempts"` // the last ones, the newest first
+	Log      Log           `json:"log"`      // of the newest
+}
+
+type TaskAttempt struct {
+	attempt.Info
+	Prompt  string  `json:"prompt"`
+	Summary *string `json:"summary"` // where its summary belongs, relative to the root
+	Process *string `json:"process"` // state of the attempt's gl process; null once it is settled
+}
+
+func newTask(pr *project.Project, id string, recs []*attempt.Record) *Task {
+	t := &Task{ID: id, Attempts: []TaskAttempt{}, Log: *newLog(pr, recs[0])}
+	for _, r := range recs {
+		a := TaskAttempt{Info: r.Info(), Prompt: r.Prompt, Summary: jsondoc.OrNull(r.Summary)}
+		if r.Phase != plan.Settled {
+			a.Process = jsondoc.OrNull(r.State().String())
+		}
+		t.Attempts = append(t.Attempts, a)
+	}
+	return t
+}

@@ -1,0 +1,73 @@
+// Package explain puts together why items are in their states: what the plan says, and the last attempts. It returns
+// values and prints nothing.
+package explain
+
+import (
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/jsondoc"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+)
+
+// A Document explains items of a project.
+type Document struct {
+	SchemaVersion int        `json:"schema_version"`
+	Hold          *plan.Hold `json:"hold"`   // nothing is launched until it ends; null if nothing holds launches
+	Slices        []Slice    `json:"slices"` // without an id, every slice that isn't done, the closest to done first
+}
+
+// NewDocument returns a document without items.
+func NewDocument(hold *plan.Hold) *Document {
+	return &Document{SchemaVersion: 1, Hold: hold, Slices: []Slice{}}
+}
+
+// Add adds items of one of the project's systems.
+func (d *Document) Add(pr *project.Project, p *plan.Plan, ids []string, now time.Time) error {
+	recs, err := pr.Runs.Last(ids...)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		d.Slices = append(d.Slices, NewSlice(pr, p, id, recs[id], now))
+	}
+	return nil
+}
+
+type Slice struct {
+	System   string         `json:"system"` // the system it belongs to: greenlight, specwright or gsd
+	ID       string         `json:"id"`
+	State    string         `json:"state" jsonschema:"enum=done,enum=ready,enum=blocked,enum=running,enum=claimed,enum=failed,enum=stalled,enum=waiting,enum=unknown,enum=corrupt"`
+	Cause    string         `json:"cause"`    // empty if the state says it all
+	Needs    []string       `json:"needs"`    // unfinished dependencies of a blocked slice
+	Root     *string        `json:"root"`     // for a blocked slice, the one to look at first
+	Because  *string        `json:"because"`  // what holds up a blocked slice in the end, in words
+	Next     []string       `json:"next"`     // commands that help
+	Chain    []string       `json:"chain"`    // from a blocked slice to its root
+	Attempts []attempt.Info `json:"attempts"` // the last ones, the newest first
+}
+
+// NewSlice explains an item of the plan; recs are its last attempts, the newest first.
+func NewSlice(pr *project.Project, p *plan.Plan, id string, recs []*attempt.Record, now time.Time) Slice {
+	r := p.Why(id, now)
+	s := Slice{
+		System: pr.System().Key, ID: id, State: r.State, Cause: r.Cause, Needs: jsondoc.OrEmpty(r.Needs), Root: jsondoc.OrNull(r.Root),
+		Next: jsondoc.OrEmpty(Next(p, r, now)), Chain: []string{}, Attempts: []attempt.Info{},
+	}
+	if r.Root != "" {
+		s.Because, s.Chain = jsondoc.OrNull(p.Because(id)), p.WayOut(id)
+	}
+	for _, rec := range recs {
+		s.Attempts = append(s.Attempts, rec.Info())
+	}
+	return s
+}
+
+// Next returns the commands that help an item; for a blocked one those that help its root.
+func Next(p *plan.Plan, r plan.Reason, now time.Time) []string {
+	if r.Root == "" {
+		return r.Next
+	}
+	return p.Why(r.Root, now).Next
+}
