@@ -95,7 +95,7 @@ var face = map[string]bool{
 	"greenlight/internal/cli/sw":      true,
 	"greenlight/internal/iostreams":   true, // x/term
 	"greenlight/internal/drain":       true, // fsnotify, in the watch loop
-	"greenlight/internal/term":        true, // x/ansi, for widths
+	"greenlight/internal/term":        true, // displaywidth
 }
 
 // testLibraries are for _test files alone; no program carries them.

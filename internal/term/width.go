@@ -7,18 +7,26 @@ import (
 
 	"greenlight/internal/sanitize"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/clipperhouse/displaywidth"
 )
+
+// columns counts as terminals do: by grapheme cluster, with escape sequences taking no column.
+var columns = displaywidth.Options{ControlSequences: true}
 
 // Width is the number of columns that s takes: two for most CJK characters and emoji, none for combining marks and
 // escape sequences.
-func Width(s string) int { return ansi.StringWidth(s) }
+func Width(s string) int { return columns.String(s) }
 
 // Truncate cuts s to at most width columns; what was cut ends in "…".
-func Truncate(s string, width int) string { return ansi.Truncate(s, max(width, 0), "…") }
+func Truncate(s string, width int) string {
+	if width <= 0 {
+		return ""
+	}
+	return columns.TruncateString(s, width, "…")
+}
 
 // Cut is the start of s, at most width columns.
-func Cut(s string, width int) string { return ansi.Truncate(s, max(width, 0), "") }
+func Cut(s string, width int) string { return columns.TruncateString(s, max(width, 0), "") }
 
 // Pad fills s up with spaces to width columns. A wider s is returned unchanged.
 func Pad(s string, width int) string { return s + strings.Repeat(" ", max(width-Width(s), 0)) }
