@@ -12,25 +12,25 @@ func table(cfg Config) []Agent {
 		claude(cfg),
 		// codex may write in its directory only, and not in a .git there (openai/codex#7071): its commits fail unless the
 		// user's ~/.codex/config.toml makes .git a writable root, or a custom agent chooses another -s.
-		told("codex", StreamCodex, "npm install -g @openai/codex", "codex login", func(j Job) []string {
+		prompted("codex", StreamCodex, "npm install -g @openai/codex", "codex login", func(j Job) []string {
 			return []string{"exec", "--json", "-s", "workspace-write", "-C", j.Dir, j.instructions()}
 		}),
 		// gemini has no command that only logs in: its first start asks.
-		told("gemini", StreamGemini, "npm install -g @google/gemini-cli", "gemini", func(j Job) []string {
+		prompted("gemini", StreamGemini, "npm install -g @google/gemini-cli", "gemini", func(j Job) []string {
 			return []string{"-p", j.instructions(), "--approval-mode", "yolo", "--skip-trust", "-o", "stream-json"}
 		}),
-		told("opencode", StreamOpencode, "npm install -g opencode-ai", "opencode auth login", func(j Job) []string {
+		prompted("opencode", StreamOpencode, "npm install -g opencode-ai", "opencode auth login", func(j Job) []string {
 			return []string{"run", "--auto", "--format", "json", "--dir", j.Dir, j.instructions()}
 		}),
-		told("cursor-agent", StreamCursor, "curl https://cursor.com/install -fsS | bash", "cursor-agent login", func(j Job) []string {
+		prompted("cursor-agent", StreamCursor, "curl https://cursor.com/install -fsS | bash", "cursor-agent login", func(j Job) []string {
 			return []string{"-p", "--force", "--trust", "--output-format", "stream-json", j.instructions()}
 		}),
 		rehearsal(rehearsalName, cfg),
 	}
 }
 
-// told is an agent that gets its instructions in words, since it has no slash commands; its program has its name.
-func told(name, stream, install, login string, args func(Job) []string) Agent {
+// prompted is an agent that gets its instructions in words, since it has no slash commands; its program has its name.
+func prompted(name, stream, install, login string, args func(Job) []string) Agent {
 	return Agent{
 		Name: name, Program: name, Stream: stream, Prompts: MethodText, Install: install, Login: login,
 		argv: func(j Job) []string { return append([]string{name}, args(j)...) },

@@ -228,7 +228,7 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 		cfg.Detach = !cfg.Refill && canAttach(j.app)
 	}
 	cfg.Signals = signals
-	t := newTeller(j.app, cfg)
+	t := newReporter(j.app, cfg)
 	if panes != nil {
 		t.session, panes.Warn = panes.Session, t.warn
 	}
@@ -257,7 +257,7 @@ func (j *job) tmux(process *runner.Process) (*runner.Tmux, error) {
 }
 
 // conclude prints what is to be known at the end and gives the exit code.
-func (j *job) conclude(cfg drain.Config, t *teller, res *drain.Result) error {
+func (j *job) conclude(cfg drain.Config, t *reporter, res *drain.Result) error {
 	if cfg.Task == nil {
 		t.summary(res)
 	} else {

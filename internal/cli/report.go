@@ -20,8 +20,8 @@ import (
 	"greenlight/internal/words"
 )
 
-// A teller turns a drain's reports into lines: one for each event, and on a terminal a last line that lives.
-type teller struct {
+// A reporter turns a drain's reports into lines: one for each event, and on a terminal a last line that lives.
+type reporter struct {
 	app      *cmdutil.App
 	cfg      drain.Config
 	live     *os.File      // nil: no live line
@@ -33,8 +33,8 @@ type teller struct {
 	complete int
 }
 
-func newTeller(app *cmdutil.App, cfg drain.Config) *teller {
-	t := &teller{app: app, cfg: cfg}
+func newReporter(app *cmdutil.App, cfg drain.Config) *reporter {
+	t := &reporter{app: app, cfg: cfg}
 	if !cfg.Foreground { // there the agent's own lines come, and theirs is the last one
 		t.live = app.IO.Terminal()
 	}
@@ -42,7 +42,7 @@ func newTeller(app *cmdutil.App, cfg drain.Config) *teller {
 }
 
 // report tells one pass.
-func (t *teller) report(r drain.Report) {
+func (t *reporter) report(r drain.Report) {
 	lines := t.lines(r)
 	if len(lines) > 0 {
 		t.clear()
@@ -61,12 +61,12 @@ func (t *teller) report(r drain.Report) {
 }
 
 // warn tells something at once, in the middle of a pass.
-func (t *teller) warn(words string) {
+func (t *reporter) warn(words string) {
 	t.clear()
 	t.app.IO.Printf("warning: %s\n", sanitize.Text(words))
 }
 
-func (t *teller) lines(r drain.Report) []string {
+func (t *reporter) lines(r drain.Report) []string {
 	var lines []string
 	if r.Leader != "" {
 		lines = append(lines, "another gl slice --watch is draining this project: "+r.Leader+"; watching, and taking over when it ends")
@@ -87,7 +87,7 @@ func (t *teller) lines(r drain.Report) []string {
 	return lines
 }
 
-func (t *teller) holdText(h *plan.Hold) string {
+func (t *reporter) holdText(h *plan.Hold) string {
 	s := fmt.Sprintf("held until %s: %s met by %s", clock(h.Until), h.Kind, h.By)
 	if h.Reason != "" {
 		s += " (" + h.Reason + ")"
@@ -99,7 +99,7 @@ func (t *teller) holdText(h *plan.Hold) string {
 }
 
 // turnover pairs what ended with what took its place.
-func (t *teller) turnover(r drain.Report) []string {
+func (t *reporter) turnover(r drain.Report) []string {
 	launched := r.Launched
 	if !t.greeted && len(launched) > 0 {
 		t.greeted = true
@@ -125,7 +125,7 @@ func (t *teller) turnover(r drain.Report) []string {
 }
 
 // greeting is the first launch: how many, and with which command line.
-func (t *teller) greeting(r drain.Report) []string {
+func (t *reporter) greeting(r drain.Report) []string {
 	n := len(r.Launched)
 	head := fmt.Sprintf("-> %s ready, launching %d", words.Count(r.Ready, r.Plan.Snapshot.Noun), n)
 	if r.Ready == 1 {
@@ -166,7 +166,7 @@ func called(p *plan.Plan, rec *attempt.Record) string {
 	return ""
 }
 
-func (t *teller) ended(rec *attempt.Record, flags string) string {
+func (t *reporter) ended(rec *attempt.Record, flags string) string {
 	if rec.Outcome.Traits().Success && !rec.IsTask() && rec.StartedAt != nil && rec.EndedAt != nil {
 		t.spent += rec.EndedAt.Sub(*rec.StartedAt)
 		t.complete++
@@ -175,7 +175,7 @@ func (t *teller) ended(rec *attempt.Record, flags string) string {
 }
 
 // summary is the end of a run: its totals, and the reason of each slice left.
-func (t *teller) summary(res *drain.Result) {
+func (t *reporter) summary(res *drain.Result) {
 	p := res.Plan
 	if p == nil {
 		return
@@ -233,7 +233,7 @@ func leftOver(out *iostreams.Streams, p *plan.Plan) {
 }
 
 // draw renews the live line.
-func (t *teller) draw() {
+func (t *reporter) draw() {
 	if t.live == nil || t.plan == nil {
 		return
 	}
@@ -246,7 +246,7 @@ func (t *teller) draw() {
 }
 
 // clear takes the live line away, for lines that stay.
-func (t *teller) clear() {
+func (t *reporter) clear() {
 	if t.shown {
 		t.shown = false
 		fmt.Fprint(t.live, "\r\x1b[K")
@@ -255,7 +255,7 @@ func (t *teller) clear() {
 
 // liveText is the live line in so many columns. What is about the whole is always in it: how much is done, the slots and
 // the time left. Then come as many of the running slices as there is room for; the bar goes first.
-func (t *teller) liveText(now time.Time, width int) string {
+func (t *reporter) liveText(now time.Time, width int) string {
 	p := t.plan
 	done := fmt.Sprintf("%d/%d", p.Done, p.Total)
 	rest := fmt.Sprintf(" | %d of %d slots", p.Taken, t.cfg.Max)
@@ -292,7 +292,7 @@ func withMore(list []string, n int) string {
 
 // eta estimates the rest from the mean of what is complete: the work over the slots, but not less than the longest
 // chain. 0 for no idea.
-func (t *teller) eta() time.Duration {
+func (t *reporter) eta() time.Duration {
 	if t.complete == 0 || t.cfg.Max == 0 {
 		return 0
 	}

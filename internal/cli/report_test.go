@@ -22,7 +22,7 @@ func TestLiveLine(t *testing.T) {
 		}
 		s.Items = append(s.Items, it)
 	}
-	tell := &teller{cfg: drain.Config{Max: 31}, plan: plan.New(s, now, plan.Options{}), spent: time.Minute, complete: 1}
+	tell := &reporter{cfg: drain.Config{Max: 31}, plan: plan.New(s, now, plan.Options{}), spent: time.Minute, complete: 1}
 	for width := 2; width < 400; width++ {
 		line := tell.liveText(now, width)
 		if n := utf8.RuneCountInString(line); n > width {

@@ -94,7 +94,7 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 		printStatus(app.IO, views, plans, now)
 	}
 	for _, view := range views {
-		freshen(ctx, view)
+		refreshState(ctx, view)
 	}
 	return nil
 }
@@ -164,13 +164,13 @@ func configWarnings(pr *project.Project) []plan.Warning {
 	return list
 }
 
-// freshenLimit is how long a command that shows something may wait for others to bring STATE.md up to date.
-const freshenLimit = 2 * time.Second
+// refreshLimit is how long a command that shows something may wait for others to bring STATE.md up to date.
+const refreshLimit = 2 * time.Second
 
-// freshen brings STATE.md up to date. That is a courtesy: a tree that can't be written, and somebody who keeps the
+// refreshState brings STATE.md up to date. That is a courtesy: a tree that can't be written, and somebody who keeps the
 // lock, are no reason to fail.
-func freshen(ctx context.Context, pr *project.Project) {
-	ctx, cancel := context.WithTimeout(ctx, freshenLimit)
+func refreshState(ctx context.Context, pr *project.Project) {
+	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
 	defer cancel()
 	_ = pr.Tracker.Refresh(ctx)
 }

@@ -152,7 +152,7 @@ func (s *Store) Patch(ctx context.Context, fields []Field) (Result, error) {
 		}
 		return nil
 	}, func(bool) Result {
-		r := told(doc, len(doc.Updated) > 0)
+		r := reported(doc, len(doc.Updated) > 0)
 		r.Failed = len(doc.Failed) > 0
 		return r
 	})
@@ -217,7 +217,7 @@ func (s *Store) SetLifecycle(ctx context.Context, l Lifecycle) (Result, error) {
 		if err != nil {
 			return failed("%v", err)
 		}
-		return told(newLifecycleDoc(after, updated), len(updated) > 0)
+		return reported(newLifecycleDoc(after, updated), len(updated) > 0)
 	})
 }
 

@@ -59,7 +59,7 @@ func (s *Store) AddDecision(ctx context.Context, a Decision) (Result, error) {
 			d.appendLines("## Decisions", "", doc.Decision)
 		}
 		return nil
-	}, func(bool) Result { return told(doc, true) })
+	}, func(bool) Result { return reported(doc, true) })
 }
 
 func (d *draft) currentPhase() string {
@@ -87,7 +87,7 @@ func (s *Store) AddBlocker(ctx context.Context, text, file string) (Result, erro
 			d.appendLines("### Blockers", "", "- "+textline.Join(text))
 		}
 		return nil
-	}, func(bool) Result { return told(doc, true) })
+	}, func(bool) Result { return reported(doc, true) })
 }
 
 type resolvedDoc struct {
@@ -122,7 +122,7 @@ func (s *Store) ResolveBlocker(ctx context.Context, text string, all bool) (Resu
 		d.removeItems(in.text, lines)
 		return nil
 	}, func(bool) Result {
-		r := told(doc, doc.Resolved)
+		r := reported(doc, doc.Resolved)
 		r.Failed = !doc.Resolved
 		return r
 	})
@@ -208,7 +208,7 @@ func (s *Store) AddRoadmapEvolution(ctx context.Context, e Evolution) (Result, e
 		doc = addedDoc{Added: true, Entry: e.entry(d, note)}
 		addEvolution(d, &doc)
 		return nil
-	}, func(bool) Result { return told(doc, doc.Added) })
+	}, func(bool) Result { return reported(doc, doc.Added) })
 }
 
 func (e Evolution) entry(d *draft, note string) string {

@@ -31,7 +31,7 @@ func (s *Store) Load() (Result, error) {
 	for _, m := range []member{{"config_exists", exists}, {"roadmap_exists", roadmap}, {"state_exists", len(src) > 0}} {
 		lines = append(lines, fmt.Sprintf("%s=%v", m.key, m.value))
 	}
-	return said(object{{"config", config}, {"state_raw", string(src)}, {"state_exists", len(src) > 0}, {"roadmap_exists", roadmap},
+	return result(object{{"config", config}, {"state_raw", string(src)}, {"state_exists", len(src) > 0}, {"roadmap_exists", roadmap},
 		{"config_exists", exists}, {"debug_dir", filepath.ToSlash(s.file("debug"))}}, strings.Join(lines, "\n")), nil
 }
 

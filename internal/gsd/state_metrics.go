@@ -47,7 +47,7 @@ func (s *Store) RecordMetric(ctx context.Context, m Metric) (Result, error) {
 			refreshMetrics(d, in.text)
 		}
 		return nil
-	}, func(bool) Result { return told(doc, true) })
+	}, func(bool) Result { return reported(doc, true) })
 }
 
 const (

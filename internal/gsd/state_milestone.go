@@ -34,7 +34,7 @@ func (s *Store) MilestoneSwitch(ctx context.Context, version, name string) (Resu
 	return s.verb(ctx, writing{create: true}, func(d *draft) error {
 		switchMilestone(d, version, name, s.Now())
 		return nil
-	}, func(bool) Result { return told(switchDoc{true, version, name, "planning"}, true) })
+	}, func(bool) Result { return reported(switchDoc{true, version, name, "planning"}, true) })
 }
 
 func switchMilestone(d *draft, version, name string, now time.Time) {

@@ -50,7 +50,7 @@ func (s *Store) BeginPhase(ctx context.Context, b BeginPhase) (Result, error) {
 		if b.Plans > 0 {
 			doc.PlanCount = &b.Plans
 		}
-		return told(doc, len(updated) > 0)
+		return reported(doc, len(updated) > 0)
 	})
 }
 
@@ -250,7 +250,7 @@ func (s *Store) AdvancePlan(ctx context.Context) (Result, error) {
 		if !parsed {
 			return failed("Cannot parse Current Plan or Total Plans in Phase from STATE.md")
 		}
-		return told(doc, doc.Advanced)
+		return reported(doc, doc.Advanced)
 	})
 }
 
@@ -310,7 +310,7 @@ func (s *Store) PlannedPhase(ctx context.Context, p PlannedPhase) (Result, error
 			doc.Warning = "STATE.md has none of the fields that this sets (Status:, Total Plans in Phase:, Last activity:), " +
 				"or they hold what a person wrote: nothing was changed"
 		}
-		return told(doc, len(updated) > 0)
+		return reported(doc, len(updated) > 0)
 	})
 }
 
@@ -370,9 +370,9 @@ func (s *Store) CompletePhase(ctx context.Context, given string) (Result, error)
 		case phase == "":
 			return failed("Unable to resolve current phase. Pass an explicit phase: state complete-phase --phase <N>")
 		case superseded:
-			return told(completeDoc{Updated: []string{}, Phase: phase, Idempotent: true, Note: "phase already superseded; no-op"}, false)
+			return reported(completeDoc{Updated: []string{}, Phase: phase, Idempotent: true, Note: "phase already superseded; no-op"}, false)
 		}
-		return told(completeDoc{Updated: updated.names(), Phase: phase}, len(updated) > 0)
+		return reported(completeDoc{Updated: updated.names(), Phase: phase}, len(updated) > 0)
 	})
 }
 

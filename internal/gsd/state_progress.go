@@ -29,7 +29,7 @@ func (s *Store) UpdateProgress(ctx context.Context) (Result, error) {
 		doc = s.progress(d)
 		return nil
 	}, func(bool) Result {
-		r := said(doc, doc.Bar)
+		r := result(doc, doc.Bar)
 		if !doc.Updated {
 			r = refused(doc)
 		}

@@ -69,7 +69,7 @@ func (p pruning) total() int {
 
 func pruneResult(p pruning, keep int, dryRun bool) Result {
 	if p.cutoff <= 0 {
-		return told(pruneDoc{Reason: fmt.Sprintf("Only %d phases — nothing to prune with --keep-recent %d", p.current, keep)}, false)
+		return reported(pruneDoc{Reason: fmt.Sprintf("Only %d phases — nothing to prune with --keep-recent %d", p.current, keep)}, false)
 	}
 	total := p.total()
 	doc := pruneDoc{Pruned: total > 0 && !dryRun, DryRun: dryRun, Cutoff: &p.cutoff, Keep: &keep}
@@ -88,14 +88,14 @@ func pruneResult(p pruning, keep int, dryRun bool) Result {
 		if total > 0 {
 			doc.Note = "Run without --dry-run to actually prune"
 		}
-		return told(doc, total > 0)
+		return reported(doc, total > 0)
 	}
 	doc.Total = &total
 	if total > 0 {
 		name := archiveName
 		doc.Archive = &name
 	}
-	return told(doc, total > 0)
+	return reported(doc, total > 0)
 }
 
 func prune(d *draft, keep int) pruning {

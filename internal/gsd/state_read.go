@@ -155,7 +155,7 @@ func (s *Store) Get(name string) (Result, error) {
 		return Result{}, err
 	}
 	if name == "" {
-		return said(contentDoc{string(doc.Src)}, string(doc.Src)), nil
+		return result(contentDoc{string(doc.Src)}, string(doc.Src)), nil
 	}
 	key := strings.ReplaceAll(strings.ToLower(name), " ", "_")
 	value, isKey := doc.Get(key)
@@ -164,16 +164,16 @@ func (s *Store) Get(name string) (Result, error) {
 	}
 	body := doc.Body()
 	if f, ok := (&draft{body: body}).find(name); ok {
-		return said(object{{name, f.text(body)}}, f.text(body)), nil
+		return result(object{{name, f.text(body)}}, f.text(body)), nil
 	}
 	if isKey {
 		return s.keyResult(doc, name, value), nil
 	}
 	if in, ok := findSection(body, 6, 0, name); ok {
 		text := strings.TrimSpace(string(body[in.text.start:in.text.end]))
-		return said(object{{name, text}}, text), nil
+		return result(object{{name, text}}, text), nil
 	}
-	r := said(failure{fmt.Sprintf("Section or field %q not found", name)}, "")
+	r := result(failure{fmt.Sprintf("Section or field %q not found", name)}, "")
 	r.Failed = true
 	return r, nil
 }
@@ -182,11 +182,11 @@ func (s *Store) keyResult(doc *Doc, name string, v frontmatter.Value) Result {
 	raw := strings.TrimSpace(string(doc.Src[v.Start:v.End]))
 	switch {
 	case v.Kind == frontmatter.Map || v.Kind == frontmatter.List:
-		return said(object{{name, plainValue(v)}}, raw)
+		return result(object{{name, plainValue(v)}}, raw)
 	case s.Compat:
-		return said(object{{name, raw}}, raw)
+		return result(object{{name, raw}}, raw)
 	}
-	return said(object{{name, v.Text}}, v.Text)
+	return result(object{{name, v.Text}}, v.Text)
 }
 
 type snapshotDoc struct {

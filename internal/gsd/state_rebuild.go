@@ -71,7 +71,7 @@ func rebuildResult(log []mutation, dryRun bool) Result {
 	case mutated:
 		doc.Note = "STATE.md rebuilt; see ## Rebuild Log section for the audit trail"
 	}
-	return told(doc, mutated)
+	return reported(doc, mutated)
 }
 
 // A rebuilding collects the changes of one rebuild.

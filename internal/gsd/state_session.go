@@ -37,7 +37,7 @@ func (s *Store) RecordSession(ctx context.Context, r Session) (Result, error) {
 		doc = r.apply(d, isoTime(s.Now()))
 		return nil
 	}, func(bool) Result {
-		res := told(doc, doc.Recorded)
+		res := reported(doc, doc.Recorded)
 		res.Failed = !doc.Recorded
 		return res
 	})
@@ -183,7 +183,7 @@ func (s *Store) SignalWaiting(g Signal) (Result, error) {
 	if err != nil {
 		return refused(signalDoc{Error: err.Error()}), nil
 	}
-	return told(signalDoc{Signaled: true, Path: path}, true), nil
+	return reported(signalDoc{Signaled: true, Path: path}, true), nil
 }
 
 type resumedDoc struct {
@@ -204,5 +204,5 @@ func (s *Store) SignalResume() (Result, error) {
 		}
 		removed = true
 	}
-	return told(resumedDoc{true, removed}, removed), nil
+	return reported(resumedDoc{true, removed}, removed), nil
 }

@@ -52,14 +52,14 @@ func failed(format string, a ...any) Result {
 	return Result{Doc: failure{fmt.Sprintf(format, a...)}, Failed: true}
 }
 
-func said(doc any, raw string) Result { return Result{Doc: doc, Raw: &raw} }
+func result(doc any, raw string) Result { return Result{Doc: doc, Raw: &raw} }
 
-// told is a document whose --raw is true or false.
-func told(doc any, done bool) Result { return said(doc, strconv.FormatBool(done)) }
+// reported is a document whose --raw is true or false.
+func reported(doc any, done bool) Result { return result(doc, strconv.FormatBool(done)) }
 
 // A refusal is GSD's document for what was understood and not done.
 func refused(doc any) Result {
-	r := told(doc, false)
+	r := reported(doc, false)
 	r.Failed = true
 	return r
 }

@@ -69,7 +69,7 @@ func placeCodex(t *Target, getenv func(string) string) error {
 
 func codexSkill(t Target, d doc) File {
 	name := "gl-" + flat(d.name)
-	body := bangs(d.body, told)
+	body := bangs(d.body, readCommand)
 	const given = "<arguments>"
 	if strings.Contains(body, "$ARGUMENTS") {
 		body = "Where this text says " + given + ", put what the user wrote behind the skill's name; nothing, if that is nothing.\n\n" +
@@ -98,7 +98,7 @@ func geminiCommand(t Target, d doc) File {
 	const mark = "\x00" // so that only what was a command becomes one
 	body := bangs(d.body, func(command string) string {
 		if strings.Contains(command, "$ARGUMENTS") {
-			return told(command)
+			return readCommand(command)
 		}
 		return mark + "{" + command + "}"
 	})
@@ -164,7 +164,7 @@ func opencodeAgent(t Target, d doc) File {
 	return File{t.dirs.agents + "/" + d.agentName() + ".md", []byte(yaml(front...) + slashes(d.body, "/gl-"))}
 }
 
-// bangs writes what Claude Code runs for the text, !`cmd`, as the agent has it. gl is told there that an agent calls it, for
+// bangs writes what Claude Code runs for the text, !`cmd`, as the agent has it. gl is readCommand there that an agent calls it, for
 // gl slice in a shell starts agents, and not every version of every agent can be known by its environment.
 func bangs(body string, form func(command string) string) string {
 	return banged().ReplaceAllStringFunc(body, func(match string) string {
@@ -176,8 +176,8 @@ func bangs(body string, form func(command string) string) string {
 	})
 }
 
-// told leaves a command to the model; merged is for opencode, whose model would see stdout alone, and so no refusal.
-func told(command string) string { return "Run `" + command + "` and read what it prints." }
+// readCommand leaves a command to the model; merged is for opencode, whose model would see stdout alone, and so no refusal.
+func readCommand(command string) string { return "Run `" + command + "` and read what it prints." }
 func merged(command string) string {
 	return "!`" + strings.TrimSuffix(command, " || true") + " 2>&1 || true`"
 }

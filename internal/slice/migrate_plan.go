@@ -161,7 +161,7 @@ func (m *migration) addFiles(s *Store, text string, rows []Row, slices []RowSlic
 		return fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"), bareError(v.graph.err))
 	}
 	mile := s.milestones(text)
-	now := stamp(s.Now())
+	now := formatTime(s.Now())
 	ids := map[string]bool{}
 	for _, r := range rows {
 		ids[normalise(r.ID)] = true

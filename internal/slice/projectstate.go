@@ -97,7 +97,7 @@ func (p *ProjectState) mark(key string) (json.RawMessage, bool) {
 
 // SetLastSession sets when somebody last worked on the project.
 func (p *ProjectState) SetLastSession(at time.Time) error {
-	return p.setField("session", "last_session", jsonedit.Quote(stamp(at)))
+	return p.setField("session", "last_session", jsonedit.Quote(formatTime(at)))
 }
 
 // SetResumeFile sets the hand-off file to go on from; "" for none.
@@ -127,7 +127,7 @@ func (p *ProjectState) Pause(id, step string, at time.Time, resumeFile string) e
 		p.doc.Remove("paused", key)
 	}
 	for _, set := range [][2]string{
-		{"step", jsonedit.Quote(step)}, {"paused_at", jsonedit.Quote(stamp(at))}, {"resume_file", orNull(resumeFile)},
+		{"step", jsonedit.Quote(step)}, {"paused_at", jsonedit.Quote(formatTime(at))}, {"resume_file", orNull(resumeFile)},
 	} {
 		if err := p.doc.Set(json.RawMessage(set[1]), "paused", key, set[0]); err != nil {
 			return err
@@ -226,7 +226,7 @@ func (p *ProjectState) pausedKey(id string) string {
 }
 
 // stamp is a time as the files have it: UTC, to the second.
-func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func orNull(text string) string {
 	if text == "" {

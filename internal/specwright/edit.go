@@ -32,9 +32,9 @@ func (e *Edit) warn(format string, a ...any) {
 }
 
 // stamp is now as JavaScript's toISOString writes it.
-func (e *Edit) stamp() string { return stamp(e.now) }
+func (e *Edit) timestamp() string { return formatTime(e.now) }
 
-func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // set writes one value.
 func (e *Edit) set(value json.RawMessage, path ...string) error {

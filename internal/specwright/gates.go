@@ -220,7 +220,7 @@ func (e *Edit) SetGate(r Result) error {
 	}
 	list := []setting{
 		{quote(r.Status), under(at, e.gateKey(at, "status", "verdict"))},
-		{quote(e.stamp()), under(at, e.gateKey(at, "lastRun", "timestamp"))},
+		{quote(e.timestamp()), under(at, e.gateKey(at, "lastRun", "timestamp"))},
 	}
 	if r.Evidence != "" {
 		list = append(list, setting{quote(r.Evidence), under(at, "evidence")})

@@ -117,10 +117,10 @@ func (e *Edit) TakeLock(skill string) error {
 		return err
 	}
 	if e.mine() && had.Skill == skill {
-		return e.set(quote(e.stamp()), "lock", "since")
+		return e.set(quote(e.timestamp()), "lock", "since")
 	}
 	return e.set(json.RawMessage(fmt.Sprintf(`{"skill":%s,"since":%s,"holder":%s}`, // the documented form, with the holder
-		quote(skill), quote(e.stamp()), quote(e.who.Token))), "lock")
+		quote(skill), quote(e.timestamp()), quote(e.who.Token))), "lock")
 }
 
 // ReleaseLock gives the visible lock back, and says whether there was one.

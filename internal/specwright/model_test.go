@@ -118,7 +118,7 @@ func (w *world) do(t *rapid.T, who Caller, f func(*Edit) error, want func() bool
 	if ok && foreign && st.Lock == nil { // a stale one was cleared
 		w.m.holder = ""
 	}
-	if st.Updated == stamp(w.now) {
+	if st.Updated == formatTime(w.now) {
 		if err := os.Chtimes(w.s.path(), w.now, w.now); err != nil {
 			t.Fatal(err)
 		}

@@ -161,11 +161,11 @@ func (s *Store) try(who Caller, f func(*Edit) error) (*Edit, error) {
 		return e, nil
 	}
 	if e.refresh && e.mine() {
-		if err := e.set(quote(e.stamp()), "lock", "since"); err != nil {
+		if err := e.set(quote(e.timestamp()), "lock", "since"); err != nil {
 			return e, err
 		}
 	}
-	if err := e.set(quote(e.stamp()), "lastUpdated"); err != nil {
+	if err := e.set(quote(e.timestamp()), "lastUpdated"); err != nil {
 		return e, err
 	}
 	doc.Relay()
@@ -186,7 +186,7 @@ func (s *Store) Init(ctx context.Context) error {
 		return err
 	}
 	text := fmt.Sprintf("{\n  \"version\": \"2.0\",\n  \"currentWork\": null,\n  \"gates\": {},\n  \"workUnits\": null,\n"+
-		"  \"lock\": null,\n  \"lastUpdated\": %s\n}\n", quote(stamp(s.Now())))
+		"  \"lock\": null,\n  \"lastUpdated\": %s\n}\n", quote(formatTime(s.Now())))
 	err = durable.Replace(s.path(), nil, []byte(text))
 	if errors.Is(err, durable.ErrChanged) {
 		err = fmt.Errorf("%s is there already: run gl sw status", StateFile)

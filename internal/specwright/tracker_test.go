@@ -254,7 +254,7 @@ func TestChangesRefreshTheLock(t *testing.T) {
 	s := project(t, at(`"status":"building"`, twoUnits, foreign))
 	s.Now = func() time.Time { return base.Add(15 * time.Minute) }
 	e := update(t, s, Caller{Token: "x"}, func(e *Edit) error { return e.FinishTask("t") })
-	if e.Lock.Since != stamp(s.Now()) {
+	if e.Lock.Since != formatTime(s.Now()) {
 		t.Errorf("since %s", e.Lock.Since)
 	}
 }

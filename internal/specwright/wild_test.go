@@ -59,12 +59,12 @@ func TestWildFilesRoundTrip(t *testing.T) {
 		if json.Unmarshal(data, &before) != nil || json.Unmarshal([]byte(text(t, s)), &after) != nil {
 			t.Fatal("no JSON")
 		}
-		before["lastUpdated"], before["currentWork"].(map[string]any)["currentTask"] = stamp(base), odd
+		before["lastUpdated"], before["currentWork"].(map[string]any)["currentTask"] = formatTime(base), odd
 		if diff := cmp.Diff(before, after); diff != "" {
 			t.Errorf("%s: %s", file, diff)
 		}
 		quoted, _ := json.Marshal(odd)
-		want := node(t, string(data), "state.currentWork.currentTask = "+string(quoted)+`; state.lastUpdated = "`+stamp(base)+`"`)
+		want := node(t, string(data), "state.currentWork.currentTask = "+string(quoted)+`; state.lastUpdated = "`+formatTime(base)+`"`)
 		if want == "" {
 			continue
 		}
@@ -105,7 +105,7 @@ func TestGatesInEveryShape(t *testing.T) {
 		update(t, s, Caller{}, func(e *Edit) error { return e.SetGate(Result{Name: "gate-tests", Status: "FAIL", Block: 2}) })
 		doc, _, _ := parse([]byte(text(t, s)), base)
 		raw, _ := doc.Get("gates")
-		if after := compact(t, raw); after != strings.ReplaceAll(c.after, "NOW", stamp(base)) {
+		if after := compact(t, raw); after != strings.ReplaceAll(c.after, "NOW", formatTime(base)) {
 			t.Errorf("%s: %s, want %s", name, after, c.after)
 		}
 	}

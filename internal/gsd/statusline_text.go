@@ -9,7 +9,7 @@ import (
 
 const noWorkstream = "no active workstream"
 
-// String is the position as the status line shows it: the milestone with its bar, then the first scene that fits: a
+// String is the position as the status line shows it: the milestone with its bar, then the first form that fits: a
 // command at work, the command to run next, the milestone complete, or the status and the phase. It may be empty, and
 // isn't fit for a terminal yet: the text is the file's.
 func (p Position) String() string {

@@ -9,9 +9,10 @@ import (
 	"greenlight/internal/durable"
 )
 
-// TellOnce says whether the holder of this claim has yet to be told that its slice is still in progress, and remembers
-// that it has been. One claim is told once; an error means that it may not be told, for it would be told for ever.
-func (s *Store) TellOnce(slice, token string) (bool, error) {
+// RemindOnce reports whether the holder of this claim should be reminded now that its slice is still in progress, and
+// records that it was. Each claim is reminded once. On an error the caller must not remind: the record could not be
+// written, so the reminder would come again at every stop.
+func (s *Store) RemindOnce(slice, token string) (bool, error) {
 	path := filepath.Join(s.dir, "told", slice)
 	old, err := os.ReadFile(path)
 	switch {
