@@ -42,6 +42,7 @@ var layers = []string{
 	"greenlight/internal/legacy",
 	"greenlight/internal/slice",
 	"greenlight/internal/gsd",
+	"greenlight/internal/sliceid",
 	"greenlight/internal/agent",
 	"greenlight/internal/git",
 	"greenlight/internal/tmux",

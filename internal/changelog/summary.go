@@ -15,7 +15,7 @@ import (
 
 	"greenlight/internal/plan"
 	"greenlight/internal/roadmap"
-	"greenlight/internal/slice"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/text/markdown"
 )
 
@@ -73,14 +73,14 @@ func stemOf(name string, p *plan.Plan) (string, bool) {
 	if stem, ok := strings.CutSuffix(stem, "-SUMMARY"); ok {
 		return stem, stem != ""
 	}
-	_, _, err := slice.Resolve(stem, p.IDs())
+	_, _, err := sliceid.Resolve(stem, p.IDs())
 	return stem, err == nil
 }
 
 func newSummary(stem, text string, p *plan.Plan, r *roadmap.Roadmap) Summary {
 	s := Summary{quick: strings.HasPrefix(stem, "quick-")}
 	id := stem
-	if match, _, err := slice.Resolve(stem, p.IDs()); err == nil {
+	if match, _, err := sliceid.Resolve(stem, p.IDs()); err == nil {
 		id = match
 	}
 	title, body := splitTitle(text)

@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/ops"
+	"greenlight/internal/sliceid"
 )
 
 type addOptions struct {
@@ -109,14 +110,14 @@ func (o *addOptions) check() error {
 	}
 	for i, d := range o.Deps {
 		o.Deps[i] = strings.TrimSpace(d)
-		if err := ops.ValidID(o.Deps[i]); err != nil {
+		if err := sliceid.Valid(o.Deps[i]); err != nil {
 			return cmdutil.Usage("--deps: %w", err)
 		}
 	}
 	if o.ID == "" {
 		return nil
 	}
-	if err := ops.ValidID(o.ID); err != nil {
+	if err := sliceid.Valid(o.ID); err != nil {
 		return cmdutil.Usage("--id: %w", err)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package debugreport
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,7 +18,6 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/text/markdown"
-	"greenlight/internal/tracker"
 )
 
 // ContractsFile has the project's contracts. It is relative to the root.
@@ -74,18 +72,15 @@ func newSlice(pr *project.Project, p *plan.Plan, id string, now time.Time) (*Sli
 	if st.Corrupt != "" {
 		return s, nil
 	}
-	if s.Order, err = ops.Fields(pr, st); err != nil {
+	var text string
+	if s.Order, text, err = ops.Contents(pr, st); err != nil {
 		return nil, err
 	}
 	for _, f := range s.Order {
 		s.Fields[f.Key] = f.Value
 	}
-	text, contracts, err := readSlice(pr, id)
-	if err != nil {
-		return nil, err
-	}
 	s.Files = append(s.Files, filesIn(text)...)
-	s.Contracts = append(s.Contracts, findContracts(pr.Root, contractsIn(text, contracts))...)
+	s.Contracts = append(s.Contracts, findContracts(pr.Root, contractsIn(text, s.Fields["contracts"]))...)
 	return s, nil
 }
 
@@ -99,22 +94,6 @@ func newClaim(pr *project.Project, st *plan.State) *Claim {
 		c.Changed = &changed
 	}
 	return c
-}
-
-// readSlice returns the text of the slice's file and its field contracts; nothing for a slice without a file.
-func readSlice(pr *project.Project, id string) (text, contracts string, err error) {
-	if pr.Slices == nil { // another system keeps the state
-		return "", "", nil
-	}
-	f, err := pr.Slices.Read(id)
-	if errors.Is(err, tracker.ErrNotFound) {
-		return "", "", nil
-	}
-	if err != nil {
-		return "", "", err
-	}
-	contracts, _ = f.Get("contracts")
-	return string(f.Bytes()), contracts, nil
 }
 
 // filesIn returns the paths that the section Files of a slice's file lists.

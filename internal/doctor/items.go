@@ -14,7 +14,7 @@ import (
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
-	"greenlight/internal/slice"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/statedir"
 	"greenlight/internal/text/conflict"
 	"greenlight/internal/tracker"
@@ -171,7 +171,7 @@ func (x *exam) depsHelp(id string) string {
 }
 
 func (x *exam) unknownHelp(id, need string) string {
-	if slice.ValidID(need) != nil {
+	if sliceid.Valid(need) != nil {
 		return x.depsHelp(id)
 	}
 	return "gl add-slice NAME --id " + need + ", or " + x.depsHelp(id)

@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/roadmap"
 	"greenlight/internal/slice"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
@@ -223,7 +224,7 @@ func (t *tx) PutBack(id string, was plan.Mark) error {
 
 // Read makes a slice file of what is known of one slice. The error is tracker.ErrNotFound where it has no row.
 func (s *Store) Read(id string) (*slice.File, error) {
-	if err := slice.ValidID(id); err != nil {
+	if err := sliceid.Valid(id); err != nil {
 		return nil, err
 	}
 	l, err := s.readBoth()

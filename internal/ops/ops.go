@@ -47,9 +47,6 @@ func (e *ArgumentError) Unwrap() error { return e.Err }
 
 func badArgument(format string, a ...any) error { return &ArgumentError{fmt.Errorf(format, a...)} }
 
-// ValidID says whether id can name a slice; the error says what is allowed.
-func ValidID(id string) error { return slice.ValidID(id) }
-
 // A keeper holds Greenlight's own slices, in slice files or in a legacy STATE.md: what the operations need beyond a
 // tracker.
 type keeper interface {

@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/suggest"
 )
 
@@ -190,7 +191,7 @@ func resolveDeps(pr *project.Project, id string, changes []Change) (notes []stri
 
 // resolveDep finds the slice that a dependency of st means.
 func resolveDep(p *plan.Plan, st *plan.State, id string) (match, note string, err error) {
-	if err := ValidID(id); err != nil {
+	if err := sliceid.Valid(id); err != nil {
 		return "", "", badArgument("deps: %w", err)
 	}
 	match = id

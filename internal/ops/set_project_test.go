@@ -49,7 +49,7 @@ func TestSet(t *testing.T) {
 		t.Errorf("%+v\n%s", st, y.read("slices/S-1.md"))
 	}
 	notes, err = y.set("S-3", "deps=s1,S-99,S-2")
-	if err != nil || !slices.Equal(notes, []string{"s1 is S-1 here"}) || !slices.Equal(y.state("S-3").Deps, []string{"S-1", "S-99", "S-2"}) {
+	if err != nil || !slices.Equal(notes, []string{"using S-1 for s1"}) || !slices.Equal(y.state("S-3").Deps, []string{"S-1", "S-99", "S-2"}) {
 		t.Errorf("%q, %v; deps %q", notes, err, y.state("S-3").Deps)
 	}
 	for words, says := range map[string]string{

@@ -30,28 +30,28 @@ func Show(pr *project.Project, id string) (*Shown, error) {
 	if st == nil {
 		return nil, notFound(id)
 	}
-	fields, err := Fields(pr, st)
+	fields, _, err := Contents(pr, st)
 	return &Shown{ID: st.ID, File: st.File, Fields: fields}, err
 }
 
-// Fields returns the fields of the item's file in the file's order, or what the plan knows if there is no file.
-func Fields(pr *project.Project, st *plan.State) ([]Field, error) {
+// Contents returns the fields of the item's file in the file's order, and the file's text. Without a file of Greenlight's,
+// the fields are what the plan knows and the text is empty.
+func Contents(pr *project.Project, st *plan.State) (fields []Field, text string, err error) {
 	known := []Field{
 		{"id", st.ID}, {"name", st.Name}, {"status", st.Status}, {"milestone", st.Milestone},
 		{"deps", strings.Join(st.Deps, ", ")},
 	}
 	s, err := store(pr)
 	if err != nil { // another system keeps the state
-		return append(known, Field{"step", st.Step}), nil
+		return append(known, Field{"step", st.Step}), "", nil
 	}
 	f, err := s.Read(st.ID)
 	if errors.Is(err, tracker.ErrNotFound) {
-		return known, nil
+		return known, "", nil
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	var fields []Field
 	for _, key := range f.Keys() {
 		value, _ := f.Get(key)
 		if key == "deps" {
@@ -59,5 +59,5 @@ func Fields(pr *project.Project, st *plan.State) ([]Field, error) {
 		}
 		fields = append(fields, Field{key, value})
 	}
-	return fields, nil
+	return fields, string(f.Bytes()), nil
 }

@@ -11,7 +11,7 @@ import (
 	"greenlight/internal/drain"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
-	"greenlight/internal/slice"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/tracker"
 )
 
@@ -129,7 +129,7 @@ func resolveRunning(p *plan.Plan, id string, live []*attempt.Record) (match, not
 			ids = append(ids, r.Slice)
 		}
 	}
-	return slice.Resolve(id, ids)
+	return sliceid.Resolve(id, ids)
 }
 
 // recordOf is the record of the slice among recs, nil for none.

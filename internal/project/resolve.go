@@ -8,7 +8,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
-	"greenlight/internal/slice"
+	"greenlight/internal/sliceid"
 )
 
 // RequireGreenlight returns an error if another system keeps the project's state, for what is about Greenlight's own
@@ -27,7 +27,7 @@ func Resolve(p *plan.Plan, id string) (match, note string, err error) {
 	if attempt.IsTask(id) {
 		return "", "", fmt.Errorf("%s is a task, not a slice: gl logs, gl debug and gl stop take tasks", id)
 	}
-	match, note, err = slice.Resolve(id, p.IDs())
+	match, note, err = sliceid.Resolve(id, p.IDs())
 	if err != nil {
 		return "", "", cmp.Or[error](inOtherSystem(p, id), nounError{err, p.Snapshot.Noun})
 	}

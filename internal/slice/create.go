@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/text/textline"
 )
 
@@ -41,7 +42,7 @@ func (v *view) newFile(id, now string) (*File, error) {
 			return nil, err
 		}
 	}
-	it.Deps = slices.DeleteFunc(slices.Clone(it.Deps), func(d string) bool { return ValidID(d) != nil })
+	it.Deps = slices.DeleteFunc(slices.Clone(it.Deps), func(d string) bool { return sliceid.Valid(d) != nil })
 	if err := f.SetList("deps", it.Deps); err != nil {
 		return nil, err
 	}

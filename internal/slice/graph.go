@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/jsonedit"
 )
@@ -85,7 +86,7 @@ func (g *graph) slices(s *jsonedit.Scanner) {
 
 // add takes an entry, merging it with an earlier one of the same id.
 func (g *graph) add(e entry) {
-	if err := ValidID(e.id); err != nil {
+	if err := sliceid.Valid(e.id); err != nil {
 		g.warnings = append(g.warnings, "entry skipped: "+err.Error())
 		return
 	}

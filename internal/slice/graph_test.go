@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/text/textline"
 )
 
@@ -100,7 +101,7 @@ func FuzzGraph(f *testing.F) {
 			t.Fatalf("%q: accepted", data)
 		}
 		for _, e := range g.entries {
-			if ValidID(e.id) != nil {
+			if sliceid.Valid(e.id) != nil {
 				t.Fatalf("%q: entry %q", data, e.id)
 			}
 		}

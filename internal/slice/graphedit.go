@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"greenlight/internal/depgraph"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/text/jsonedit"
 )
 
@@ -221,7 +222,7 @@ func CheckGraph(data []byte) (ids []string, err error) {
 	ix := newIndex(nil, g)
 	same := byNormal(ix.ids)
 	for _, id := range ix.ids {
-		if twins := same[normalise(id)]; len(twins) > 1 && twins[0] == id {
+		if twins := same[sliceid.Key(id)]; len(twins) > 1 && twins[0] == id {
 			errs = append(errs, fmt.Errorf("%s read the same: one slice has one id", strings.Join(twins, " and ")))
 		}
 	}
@@ -259,7 +260,7 @@ func edgeErrors(g *graph, ix *index) []error {
 }
 
 func unknown(id string, ids []string) string {
-	if near := nearest(id, ids); len(near) > 0 {
+	if near := sliceid.Nearest(id, ids); len(near) > 0 {
 		return fmt.Sprintf("%q, which is no slice, did you mean %s?", id, strings.Join(near, ", "))
 	}
 	return fmt.Sprintf("%q, which is no slice", id)

@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/depgraph"
 	"greenlight/internal/durable"
 	"greenlight/internal/plan"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/text/textline"
 	"greenlight/internal/tracker"
 )
@@ -160,18 +161,18 @@ func (v *view) admit(n *NewSlice) (*AddedSlice, error) {
 
 // free says whether the id is nobody's yet, in any spelling.
 func (v *view) free(id string) error {
-	if err := ValidID(id); err != nil {
+	if err := sliceid.Valid(id); err != nil {
 		return err
 	}
 	if v.ix.known(id) {
 		return fmt.Errorf("%s is there already: gl state show %s", id, id)
 	}
 	for _, have := range v.ix.ids {
-		if normalise(have) == normalise(id) {
+		if sliceid.Key(have) == sliceid.Key(id) {
 			return fmt.Errorf("%s reads the same as %s, which is there already", id, have)
 		}
 	}
-	if rows := v.rowIDs[normalise(id)]; len(rows) > 0 {
+	if rows := v.rowIDs[sliceid.Key(id)]; len(rows) > 0 {
 		return fmt.Errorf("%s has a row %s, of a slice that was: choose another id", stateRel("STATE.md"), rows[0])
 	}
 	return nil
@@ -179,7 +180,7 @@ func (v *view) free(id string) error {
 
 // dependency finds the slice that a person means; a row of STATE.md will do.
 func (v *view) dependency(id string) (match, note string, err error) {
-	match, note, err = Resolve(id, v.ix.ids)
+	match, note, err = sliceid.Resolve(id, v.ix.ids)
 	if errors.Is(err, tracker.ErrNotFound) {
 		if r, ok := v.row(id); ok {
 			return r.ID, "", nil
@@ -196,7 +197,7 @@ func (v *view) noCycle(a *AddedSlice) error {
 		}
 		list := slices.Clone(v.item(id).Deps)
 		for i, d := range list {
-			if normalise(d) == normalise(a.ID) {
+			if sliceid.Key(d) == sliceid.Key(a.ID) {
 				list[i] = a.ID
 			}
 		}
@@ -215,7 +216,7 @@ func (v *view) noCycle(a *AddedSlice) error {
 func (v *view) nextID(avoid []string) string {
 	highest, width := 0, 1
 	note := func(id string) {
-		if normal := normalise(id); len(normal) > 1 && normal[0] == 's' && digit(normal[1]) {
+		if normal := sliceid.Key(id); len(normal) > 1 && normal[0] == 's' && digit(normal[1]) {
 			digits, _ := number(normal, 1)
 			if n, err := strconv.Atoi(digits); err == nil && len(digits) < 9 {
 				highest = max(highest, n)

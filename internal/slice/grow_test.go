@@ -30,7 +30,7 @@ func TestAdd(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &AddedSlice{ID: "S-03", Deps: []string{"S-01", "S-02"}, File: ".greenlight/slices/S-03.md", Graph: true,
-		Notes: []string{"s1 is S-01 here", "S-1 is S-01 here"}}
+		Notes: []string{"using S-01 for s1", "using S-01 for S-1"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/sliceid"
 )
 
 // An index knows the ids of a project: those of its slice files and those of GRAPH.json, which together are the slices.
@@ -71,12 +72,12 @@ func (ix *index) spellings(stems []string, g *graph) map[string]string {
 	}
 	files, entries := byNormal(stems), map[string]int{}
 	for i := range g.entries {
-		entries[normalise(g.entries[i].id)]++
+		entries[sliceid.Key(g.entries[i].id)]++
 	}
 	spelt := map[string]string{}
 	for i := range g.entries {
 		id := g.entries[i].id
-		key := normalise(id)
+		key := sliceid.Key(id)
 		if same := files[key]; !ix.file[id] && len(same) == 1 && entries[key] == 1 {
 			spelt[id] = same[0]
 		}
@@ -87,7 +88,7 @@ func (ix *index) spellings(stems []string, g *graph) map[string]string {
 func byNormal(ids []string) map[string][]string {
 	m := make(map[string][]string, len(ids))
 	for _, id := range ids {
-		key := normalise(id)
+		key := sliceid.Key(id)
 		m[key] = append(m[key], id)
 	}
 	return m
@@ -120,7 +121,7 @@ func (ix *index) canonical(id string) string {
 	if ix.normal == nil {
 		ix.normal = byNormal(ix.ids)
 	}
-	same := ix.normal[normalise(id)]
+	same := ix.normal[sliceid.Key(id)]
 	var folded []string
 	for _, have := range same {
 		if strings.EqualFold(have, id) {
@@ -141,7 +142,7 @@ func (ix *index) resolve(id string) (string, error) {
 	if got := ix.canonical(id); ix.known(got) {
 		return got, nil
 	}
-	match, _, err := Resolve(id, ix.ids)
+	match, _, err := sliceid.Resolve(id, ix.ids)
 	return match, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/markdown"
 	"greenlight/internal/text/textline"
@@ -136,13 +137,13 @@ func strictRow(l rowLine) (Row, error) {
 	if len(have) <= l.cols.id || len(have) <= l.cols.status {
 		return Row{}, fmt.Errorf("the row has no cell for its id or its status")
 	}
-	if err := ValidID(bare(have[l.cols.id])); err != nil {
+	if err := sliceid.Valid(bare(have[l.cols.id])); err != nil {
 		return Row{}, err
 	}
 	r, _ := l.cols.row(have)
 	r.at, r.cols = l.at, l.cols
 	for _, d := range r.Deps {
-		if err := ValidID(d); err != nil {
+		if err := sliceid.Valid(d); err != nil {
 			return Row{}, fmt.Errorf("the dependencies of %s can't be read: %w", r.ID, err)
 		}
 	}
@@ -164,7 +165,7 @@ func (m *migration) addFiles(s *Store, text string, rows []Row, slices []RowSlic
 	now := formatTime(s.Now())
 	ids := map[string]bool{}
 	for _, r := range rows {
-		ids[normalise(r.ID)] = true
+		ids[sliceid.Key(r.ID)] = true
 	}
 	for _, r := range rows {
 		m.warnRow(text, r, ids, v)
@@ -197,7 +198,7 @@ func (m *migration) warnRow(text string, r Row, ids map[string]bool, v *view) {
 		}
 	}
 	for _, d := range r.Deps {
-		if !ids[normalise(d)] && !v.ix.known(v.ix.canonical(d)) {
+		if !ids[sliceid.Key(d)] && !v.ix.known(v.ix.canonical(d)) {
 			warn("%s depends on %s, which is no slice", r.ID, d)
 		}
 	}
@@ -216,7 +217,7 @@ func (v *view) migrated(r Row, old *sliceFile, mile milestones, now string) (*Fi
 	if r.cols.deps >= 0 {
 		it.Deps = r.Deps
 	}
-	it.Deps = slices.DeleteFunc(slices.Clone(it.Deps), func(d string) bool { return ValidID(d) != nil })
+	it.Deps = slices.DeleteFunc(slices.Clone(it.Deps), func(d string) bool { return sliceid.Valid(d) != nil })
 	f, err := ParseFile([]byte(template))
 	if err != nil {
 		return nil, err
@@ -271,11 +272,11 @@ func migratedStep(step, status string) string {
 // milestones finds out which milestone a slice belongs to that GRAPH.json gives none.
 type milestones struct {
 	state   string            // the Milestone line of STATE.md
-	roadmap map[string]string // by normalised id
+	roadmap map[string]string // by sliceid.Key
 }
 
 func (m milestones) of(id string) string {
-	switch name := m.roadmap[normalise(id)]; {
+	switch name := m.roadmap[sliceid.Key(id)]; {
 	case m.state != "":
 		return m.state
 	case name != "":
@@ -298,7 +299,7 @@ func (s *Store) milestones(text string) milestones {
 	for _, section := range splitSections(string(roadmap)) {
 		name := milestoneName(section.title)
 		for _, word := range strings.FieldsFunc(section.text, func(r rune) bool { return r > 127 || !alnum(byte(r)) && !strings.ContainsRune("._-", r) }) {
-			if key := normalise(strings.Trim(word, "._-")); name != "" && m.roadmap[key] == "" {
+			if key := sliceid.Key(strings.Trim(word, "._-")); name != "" && m.roadmap[key] == "" {
 				m.roadmap[key] = name
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/sliceid"
 	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/text/textline"
@@ -116,7 +117,7 @@ func (p *ProjectState) SetOverview(key, value string) error {
 
 // Pause marks a slice as set aside at a step, with the file that says how to go on ("" for none).
 func (p *ProjectState) Pause(id, step string, at time.Time, resumeFile string) error {
-	if err := ValidID(id); err != nil {
+	if err := sliceid.Valid(id); err != nil {
 		return err
 	}
 	if err := p.wantObject("paused", ""); err != nil {
@@ -215,7 +216,7 @@ func (p *ProjectState) pausedKey(id string) string {
 		switch {
 		case key == id:
 			return id
-		case normalise(key) == normalise(id):
+		case sliceid.Key(key) == sliceid.Key(id):
 			same = append(same, key)
 		}
 	}

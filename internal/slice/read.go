@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/text/textline"
@@ -176,7 +177,7 @@ func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
 		case !ok:
 			why = "a slice file's name ends in .md"
 		default:
-			if err := ValidID(stem); err != nil {
+			if err := sliceid.Valid(stem); err != nil {
 				why = err.Error()
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/sliceid"
+
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -183,7 +185,7 @@ func FuzzStateTable(f *testing.F) {
 		all, _ := parseRows(text)
 		seen := map[string]bool{}
 		for _, r := range all {
-			if ValidID(r.ID) != nil || seen[r.ID] || r.Tests < 0 || strings.Contains(r.line, "\n") {
+			if sliceid.Valid(r.ID) != nil || seen[r.ID] || r.Tests < 0 || strings.Contains(r.line, "\n") {
 				t.Fatalf("%q: row %+v", text, r)
 			}
 			seen[r.ID] = true

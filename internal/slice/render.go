@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/text/textline"
 )
 
@@ -100,7 +101,7 @@ func (v *view) table(old []Row) (rows []line, items []plan.Item) {
 	}
 	files := byNormal(v.stems)
 	for _, r := range old {
-		if v.ix.file[v.ix.canonical(r.ID)] || len(files[normalise(r.ID)]) > 0 {
+		if v.ix.file[v.ix.canonical(r.ID)] || len(files[sliceid.Key(r.ID)]) > 0 {
 			continue
 		}
 		text := r.line

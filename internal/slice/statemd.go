@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode"
 
+	"greenlight/internal/sliceid"
 	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/markdown"
 	"greenlight/internal/text/textline"
@@ -192,7 +193,7 @@ func (c columns) row(cells []string) (Row, bool) {
 		return cells[i]
 	}
 	id := bare(cell(c.id))
-	if ValidID(id) != nil {
+	if sliceid.Valid(id) != nil {
 		return Row{}, false
 	}
 	r := Row{

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"greenlight/internal/sliceid"
 	"greenlight/internal/text/markdown"
 	"greenlight/internal/text/textline"
 )
@@ -70,7 +71,7 @@ func (e *NoPlaceError) Error() string {
 func (m StateMD) With(c RowChange) (StateMD, error) {
 	r, ok := m.Row(c.ID)
 	if !ok {
-		return m, notFound(c.ID, nil)
+		return m, sliceid.NotFound(c.ID, nil)
 	}
 	set, err := c.cells(r)
 	if err != nil {
@@ -202,7 +203,7 @@ func (c Current) Step() string { return c.step.text }
 // Names says whether the Slice line names the slice.
 func (c Current) Names(id string) bool {
 	word := c.id()
-	return word != "" && normalise(word) == normalise(id)
+	return word != "" && sliceid.Key(word) == sliceid.Key(id)
 }
 
 // A textChange replaces a stretch of a text.
@@ -284,7 +285,7 @@ func labelled(line, label string) int {
 func (c Current) id() string {
 	word, _, _ := strings.Cut(c.slice.text, " ")
 	word = strings.Trim(word, "*_`:,")
-	if ValidID(word) != nil {
+	if sliceid.Valid(word) != nil {
 		return ""
 	}
 	return word

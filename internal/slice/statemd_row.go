@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"greenlight/internal/sliceid"
 	"greenlight/internal/text/markdown"
 	"greenlight/internal/text/textline"
 )
@@ -24,12 +25,12 @@ func (m StateMD) WithRow(r NewRow) (StateMD, error) {
 
 // addRow returns the text with one more row behind the last line of the last slice table.
 func addRow(text string, r NewRow) (string, error) {
-	if err := errors.Join(ValidID(r.ID), validIDs(r.Deps)); err != nil {
+	if err := errors.Join(sliceid.Valid(r.ID), validIDs(r.Deps)); err != nil {
 		return "", err
 	}
 	rows, _ := parseRows(text)
 	for _, have := range rows {
-		if normalise(have.ID) == normalise(r.ID) {
+		if sliceid.Key(have.ID) == sliceid.Key(r.ID) {
 			return "", fmt.Errorf("%s has %s already", stateRel("STATE.md"), have.ID)
 		}
 	}
@@ -56,7 +57,7 @@ func addRow(text string, r NewRow) (string, error) {
 
 func validIDs(ids []string) error {
 	for _, id := range ids {
-		if err := ValidID(id); err != nil {
+		if err := sliceid.Valid(id); err != nil {
 			return err
 		}
 	}

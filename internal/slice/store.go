@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/durable"
 	"greenlight/internal/plan"
 	"greenlight/internal/roadmap"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/tracker"
 )
 
@@ -85,7 +86,7 @@ func (s *Store) here() error {
 // Read parses the file of one slice afresh. The error is tracker.ErrNotFound where there is none, and a *CorruptError
 // where it can't be read as one.
 func (s *Store) Read(id string) (*File, error) {
-	if err := ValidID(id); err != nil {
+	if err := sliceid.Valid(id); err != nil {
 		return nil, err
 	}
 	_, f, err := s.readForEdit(id)

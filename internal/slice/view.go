@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/text/textline"
 	"greenlight/internal/tracker"
 )
@@ -163,7 +164,7 @@ func (v *view) warnGraph() {
 func (v *view) warnTwins() {
 	same := byNormal(v.stems)
 	for _, stem := range v.stems {
-		if twins := same[normalise(stem)]; len(twins) > 1 && twins[0] == stem {
+		if twins := same[sliceid.Key(stem)]; len(twins) > 1 && twins[0] == stem {
 			v.warn(sliceRel(stem+".md"), "reads the same as %s: they are different slices", strings.Join(twins[1:], ", "))
 		}
 	}
@@ -322,7 +323,7 @@ func withoutID(title, id string) string {
 		end = len(title)
 	}
 	word := strings.TrimRight(title[:end], "._-")
-	if word == "" || normalise(word) != normalise(id) {
+	if word == "" || sliceid.Key(word) != sliceid.Key(id) {
 		return title
 	}
 	rest := strings.TrimLeft(title[len(word):], " \t")
@@ -345,7 +346,7 @@ func (v *view) row(id string) (Row, bool) {
 	if r, ok := v.rowOf[id]; ok {
 		return r, true
 	}
-	if same := v.rowIDs[normalise(id)]; len(same) == 1 {
+	if same := v.rowIDs[sliceid.Key(id)]; len(same) == 1 {
 		return v.rowOf[same[0]], true
 	}
 	return Row{}, false
@@ -356,7 +357,7 @@ func (v *view) readRows() {
 	v.rowOf, v.rowIDs = map[string]Row{}, map[string][]string{}
 	current, backup := v.d.readState(&v.d.state, "STATE.md"), v.d.readState(&v.d.backup, "STATE.md.backup")
 	add := func(r Row) {
-		key := normalise(r.ID)
+		key := sliceid.Key(r.ID)
 		v.rowOf[r.ID] = r
 		v.rowIDs[key] = append(v.rowIDs[key], r.ID)
 	}
@@ -364,7 +365,7 @@ func (v *view) readRows() {
 		add(r)
 	}
 	for _, r := range backup.rows {
-		if len(v.rowIDs[normalise(r.ID)]) == 0 {
+		if len(v.rowIDs[sliceid.Key(r.ID)]) == 0 {
 			add(r)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/slice"
+	"greenlight/internal/sliceid"
 	"greenlight/internal/text/jsonedit"
 )
 
@@ -119,7 +119,7 @@ func (e *Edit) setUnit(u *Unit, status string) error {
 
 // CheckID says whether the id can name a work, a unit or an attempt of it; new ones are kebab-case.
 func CheckID(id string) error {
-	if err := slice.ValidID(id); err != nil {
+	if err := sliceid.Valid(id); err != nil {
 		return errors.New(strings.Replace(err.Error(), "slice id", "id", 1))
 	}
 	return nil

@@ -1,4 +1,4 @@
-package slice
+package sliceid
 
 import (
 	"errors"
@@ -10,15 +10,15 @@ import (
 	"greenlight/internal/tracker"
 )
 
-func TestValidID(t *testing.T) {
+func TestValid(t *testing.T) {
 	for _, id := range []string{"S-1", "S-01", "S2.5", "1", "auth-login", "a_b", "console", "com", "com0", strings.Repeat("a", 64)} {
-		if err := ValidID(id); err != nil {
+		if err := Valid(id); err != nil {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
 	for _, id := range []string{"", "-a", ".a", "a..b", "a.", "a.md", "a.MD", "a.tmp", "a b", "a/b", "ä", "a\n", "con", "NUL", "aux.x",
 		"COM1", "lpt9.x", strings.Repeat("a", 65), `a\b`, "a;b", "$(x)"} {
-		if ValidID(id) == nil {
+		if Valid(id) == nil {
 			t.Errorf("%q was accepted", id)
 		}
 	}
@@ -53,11 +53,11 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func TestNormaliseIsIdempotent(t *testing.T) {
+func TestKeyIsIdempotent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		id := rapid.StringMatching(`[A-Za-b0-2._-]{0,8}`).Draw(t, "id")
-		if once := normalise(id); normalise(once) != once {
-			t.Fatalf("%q: %q, then %q", id, once, normalise(once))
+		if once := Key(id); Key(once) != once {
+			t.Fatalf("%q: %q, then %q", id, once, Key(once))
 		}
 	})
 }

@@ -1,4 +1,6 @@
-package slice
+// Package sliceid knows what a slice's id may look like, and which id a person means by what they typed. All trackers
+// use it: their items become file names, parts of command lines and cells of tables in the same way.
+package sliceid
 
 import (
 	"fmt"
@@ -10,17 +12,17 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// maxID is the longest id in bytes; with its suffixes a file name stays far below the 255 of common file systems.
-const maxID = 64
+// maxLen is the longest id in bytes; with its suffixes a file name stays far below the 255 of common file systems.
+const maxLen = 64
 
-// ValidID says whether id can name a slice; the error says what is allowed. An id becomes a file name, a part of a
+// Valid returns an error that says what is allowed if id can't name a slice. An id becomes a file name, a part of a
 // command line and a cell of a table, so the grammar leaves out whatever is special in one of them.
-func ValidID(id string) error {
+func Valid(id string) error {
 	switch {
 	case id == "":
 		return fmt.Errorf("the slice id is empty: use something like S-1 or S-4.1")
-	case len(id) > maxID:
-		return fmt.Errorf("slice id %.20q… has %d characters: at most %d are allowed", id, len(id), maxID)
+	case len(id) > maxLen:
+		return fmt.Errorf("slice id %.20q… has %d characters: at most %d are allowed", id, len(id), maxLen)
 	case !alnum(id[0]):
 		return fmt.Errorf("slice id %q must begin with a letter or a digit", id)
 	}
@@ -41,7 +43,7 @@ func ValidID(id string) error {
 	return nil
 }
 
-// deviceName knows the names that Windows keeps to itself, with any extension; a repository may be checked out there.
+// deviceName reports whether Windows reserves the name, with any extension: the repository may be checked out there.
 func deviceName(lower string) bool {
 	base, _, _ := strings.Cut(lower, ".")
 	switch base {
@@ -55,9 +57,9 @@ func digit(c byte) bool  { return c >= '0' && c <= '9' }
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 func alnum(c byte) bool  { return digit(c) || letter(c) }
 
-// normalise maps ids that read the same to one key: lower case, no separator between a letter and a digit, no
+// Key maps ids that read the same to one key: lower case, no separator between a letter and a digit, no
 // leading zeros. S4.1, S-4.1 and s-04.1 are one.
-func normalise(id string) string {
+func Key(id string) string {
 	out := make([]byte, 0, len(id))
 	for i := 0; i < len(id); i++ {
 		c := id[i]
@@ -77,25 +79,12 @@ func normalise(id string) string {
 	return string(out)
 }
 
-// number returns the run of digits at i without leading zeros, and where it ends. As text, since ids may carry more
-// digits than an integer.
-func number(s string, i int) (string, int) {
-	j := i
-	for j < len(s) && digit(s[j]) {
-		j++
-	}
-	for i < j-1 && s[i] == '0' {
-		i++
-	}
-	return s[i:j], j
-}
-
 // Resolve finds which of ids is meant by id: the same, else the only one that differs in case, else the only one that
 // reads the same (S4.1 for S-4.1, S-1 for S-01). note is for the user and non-empty when the match isn't exact. The
-// error names the candidates of an ambiguous id; for an unknown one it is tracker.ErrNotFound, with near ids.
+// error names the candidates of an ambiguous id; for an unknown one it is tracker.ErrNotFound, with similar ids.
 func Resolve(id string, ids []string) (match, note string, err error) {
 	var folded, normal []string
-	key := normalise(id)
+	key := Key(id)
 	for _, have := range ids {
 		if have == id {
 			return id, "", nil
@@ -103,7 +92,7 @@ func Resolve(id string, ids []string) (match, note string, err error) {
 		if strings.EqualFold(have, id) {
 			folded = append(folded, have)
 		}
-		if normalise(have) == key {
+		if Key(have) == key {
 			normal = append(normal, have)
 		}
 	}
@@ -111,32 +100,33 @@ func Resolve(id string, ids []string) (match, note string, err error) {
 		switch len(found) {
 		case 0:
 		case 1:
-			return found[0], fmt.Sprintf("%s is %s here", id, found[0]), nil
+			return found[0], fmt.Sprintf("using %s for %s", found[0], id), nil
 		default:
 			return "", "", fmt.Errorf("slice id %q is ambiguous: it could be %s", id, strings.Join(found, " or "))
 		}
 	}
-	return "", "", notFound(id, ids)
+	return "", "", NotFound(id, ids)
 }
 
-func notFound(id string, ids []string) error {
-	if near := nearest(id, ids); len(near) > 0 {
+// NotFound is tracker.ErrNotFound for id, with the ids that are spelled almost like it.
+func NotFound(id string, ids []string) error {
+	if near := Nearest(id, ids); len(near) > 0 {
 		return fmt.Errorf("%w: %q, did you mean %s?", tracker.ErrNotFound, id, strings.Join(near, ", "))
 	}
 	return fmt.Errorf("%w: %q", tracker.ErrNotFound, id)
 }
 
-// nearest returns at most three ids that one typing error or two could have turned into id.
-func nearest(id string, ids []string) []string {
+// Nearest returns at most three ids that one typing error or two could have turned into id.
+func Nearest(id string, ids []string) []string {
 	type candidate struct {
 		id   string
 		dist int
 	}
 	var found []candidate
-	key := normalise(id)
+	key := Key(id)
 	limit := min(2, len(key)/2)
 	for _, have := range ids {
-		if d := suggest.Distance(key, normalise(have)); d <= limit {
+		if d := suggest.Distance(key, Key(have)); d <= limit {
 			found = append(found, candidate{have, d})
 		}
 	}

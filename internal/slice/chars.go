@@ -1,0 +1,17 @@
+package slice
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+func alnum(c byte) bool { return digit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// number returns the run of digits at i without leading zeros, and where it ends. As text, since ids may carry more
+// digits than an integer.
+func number(s string, i int) (string, int) {
+	j := i
+	for j < len(s) && digit(s[j]) {
+		j++
+	}
+	for i < j-1 && s[i] == '0' {
+		i++
+	}
+	return s[i:j], j
+}
