@@ -8,7 +8,7 @@ gl init --no-agent
 # Say what to build, and what depends on what. Each command adds a slice: a Markdown file and an entry in GRAPH.json.
 gl add-slice "Customers can sign up"
 gl add-slice "Customers can log in" --deps S-1
-gl add-slice "Search the catalogue" --deps S-1
+gl add-slice "Search the catalog" --deps S-1
 gl graph
 # See what would happen. The agent here is the built-in rehearsal, which costs nothing; without --agent it is Claude Code.
 gl slice --dry-run --agent rehearsal

@@ -196,7 +196,7 @@ func (f *fake) putBack() {
 }
 
 func (f *fake) park() {
-	f.set("status=verifying", "waiting_for=a look at the colours")
+	f.set("status=verifying", "waiting_for=a look at the colors")
 	f.result(object{"result": "Over to you."})
 }
 

@@ -121,7 +121,7 @@ func parseScreen(screen string, n int, work string) []string {
 	return outputs
 }
 
-// sortEnds sorts neighbouring lines of slices that were complete at about the same time.
+// sortEnds sorts neighboring lines of slices that were complete at about the same time.
 func sortEnds(text string) string {
 	lines := strings.Split(strings.TrimRight(text, " \n"), "\n")
 	plain := regexp.MustCompile(`^S-\d+ complete \(\d+ tests\)$`)

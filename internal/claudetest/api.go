@@ -32,7 +32,7 @@ type Reply struct {
 	Hang bool // no answer as long as the client waits
 }
 
-// A Call is one use of a tool; Input is marshalled as JSON.
+// A Call is one use of a tool; Input is marshaled as JSON.
 type Call struct {
 	Tool  string
 	Input any

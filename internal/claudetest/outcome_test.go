@@ -38,8 +38,8 @@ func TestOutcomes(t *testing.T) {
 	}{
 		{"completes its slice", "", "", built("S-01"), attempt.Done, "complete", "S-01 complete (3 tests)"},
 		{"ends without completing", "", "", []Reply{Say("Looks fine to me.")}, attempt.Stalled, "in_progress", "gl retry S-01"},
-		{"needs a person", "", "", []Reply{Bash(`gl state set S-01 waiting_for="a look at the colours"`), Say("Over to you.")},
-			attempt.Waiting, "in_progress", "a look at the colours"},
+		{"needs a person", "", "", []Reply{Bash(`gl state set S-01 waiting_for="a look at the colors"`), Say("Over to you.")},
+			attempt.Waiting, "in_progress", "a look at the colors"},
 		{"reaches the turn limit (--max-turns 2)", "", yolo + " --max-turns 2", []Reply{Bash("echo 1"), Bash("echo 2"), Bash("echo 3")},
 			attempt.Stalled, "in_progress", "turn limit after 2 turns"},
 		{"reaches the budget (--max-budget-usd)", "", yolo + " --max-budget-usd 0.0001", []Reply{Bash("echo 1"), Bash("echo 2")},

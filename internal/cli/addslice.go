@@ -30,7 +30,7 @@ legacy project, add a row to STATE.md. The id is the next free S-{n}. It is prin
 
 Exit codes: 0 added; 1 it failed, or the id is taken; 2 wrong usage, an unknown dependency or a cycle.`,
 		Example: `  gl add-slice "Password reset" --deps S-03,S-07
-  ID=$(gl add-slice "Search" --milestone v2 --what "Full text over the catalogue") || exit`,
+  ID=$(gl add-slice "Search" --milestone v2 --what "Full text over the catalog") || exit`,
 		Args: cmdutil.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, a []string) error {
 			o.Name = a[0]

@@ -22,11 +22,11 @@ import (
 // demoSlices is a small shop: wide enough for four agents, deep enough to need an order.
 var demoSlices = []struct{ name, deps string }{
 	{"Project skeleton", ""},
-	{"Catalogue storage", "S-01"},
+	{"Catalog storage", "S-01"},
 	{"Customer accounts", "S-01"},
 	{"Price rules", "S-01"},
-	{"Browse the catalogue", "S-02"},
-	{"Search the catalogue", "S-02"},
+	{"Browse the catalog", "S-02"},
+	{"Search the catalog", "S-02"},
 	{"Sign in and out", "S-03"},
 	{"Basket", "S-02,S-04"},
 	{"Checkout", "S-07,S-08"},

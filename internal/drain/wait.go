@@ -36,7 +36,7 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 		case l := <-d.succession:
 			return false, d.takeOver(l)
 		case sig := <-d.Signals:
-			return d.signalled(ctx, sig), nil
+			return d.signaled(ctx, sig), nil
 		case <-ticker.C:
 			if d.someoneDied() || d.watch.blind {
 				return false, nil
@@ -112,9 +112,9 @@ func (d *drain) takeOver(s succession) error {
 	return nil
 }
 
-// signalled is the first Ctrl-C, or a later one: in the foreground it ends the attempts, the second at once; else the
+// signaled is the first Ctrl-C, or a later one: in the foreground it ends the attempts, the second at once; else the
 // agents go on without us.
-func (d *drain) signalled(ctx context.Context, sig os.Signal) (stop bool) {
+func (d *drain) signaled(ctx context.Context, sig os.Signal) (stop bool) {
 	first := d.res.Signal == nil
 	if first {
 		d.res.Signal = sig

@@ -63,7 +63,7 @@ func exists(pid int) bool {
 // retry repeats a call that a signal interrupted.
 func retry(call func() error) error {
 	for {
-		if err := call(); err != syscall.EINTR {
+		if err := call(); !errors.Is(err, syscall.EINTR) {
 			return err
 		}
 	}

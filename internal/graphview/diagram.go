@@ -8,7 +8,7 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// fills are the colours of the states, light enough for black text.
+// fills are the colors of the states, light enough for black text.
 var fills = map[string]string{
 	Done: "#d3f0d3", Running: "#fff2b3", Ready: "#cfe4ff", Blocked: "#eeeeee",
 	Failed: "#ffc9c9", Stalled: "#ffdcb8", Waiting: "#e6d5ff", Unknown: "#dddddd",

@@ -13,7 +13,7 @@ import (
 type Style struct {
 	ASCII bool // no character beyond it, but in names
 	Width int  // names are cut so that lines have at most so many columns, as far as that goes; 0 for no limit
-	// Paint, where it isn't nil, colours a mark by its state; what it adds takes no columns.
+	// Paint, where it isn't nil, colors a mark by its state; what it adds takes no columns.
 	Paint func(state, mark string) string
 }
 

@@ -86,7 +86,7 @@ func blockers(body []byte) (section, bool) {
 	return findSection(body, 3, 3, "Blockers", "Blockers/Concerns", "Concerns")
 }
 
-// A field is a labelled value: `**Name:** value` anywhere in a line, `Name: value` at its start, or the row of a table
+// A field is a labeled value: `**Name:** value` anywhere in a line, `Name: value` at its start, or the row of a table
 // with two cells.
 type field struct {
 	value span // without the blanks around it; empty for a field without a value

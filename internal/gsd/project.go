@@ -98,9 +98,9 @@ func digits(s string) string {
 	return s[:n]
 }
 
-// labelled returns what follows the label at the first line that begins with it, white space skipped as GSD does: also
+// labeled returns what follows the label at the first line that begins with it, white space skipped as GSD does: also
 // over the end of the line. ok is false where no line begins so.
-func labelled(src []byte, label string, accept func(rest []byte) bool) {
+func labeled(src []byte, label string, accept func(rest []byte) bool) {
 	for at := 0; ; {
 		i := bytes.Index(src[at:], []byte(label))
 		if i < 0 {
@@ -120,7 +120,7 @@ const whiteSpace = " \t\r\n\v\f"
 
 // phaseLine reads "Phase: 1 of 5 (Name)". A decimal phase, or one in bold, isn't read.
 func phaseLine(src []byte) (num, total, name string) {
-	labelled(src, "Phase:", func(rest []byte) bool {
+	labeled(src, "Phase:", func(rest []byte) bool {
 		n := digits(head(rest))
 		of := bytes.TrimLeft(rest[len(n):], whiteSpace)
 		after, ok := bytes.CutPrefix(of, []byte("of"))
@@ -157,7 +157,7 @@ func parenthesis(b []byte) string {
 // bodyStatus is the status of a file whose frontmatter has none: a word for the first line "Status: …", if there is one
 // for it.
 func bodyStatus(src []byte) (status string) {
-	labelled(src, "Status:", func(rest []byte) bool {
+	labeled(src, "Status:", func(rest []byte) bool {
 		line, _, _ := bytes.Cut(rest, []byte("\n"))
 		text := strings.ToLower(string(line))
 		switch {

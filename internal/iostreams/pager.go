@@ -55,7 +55,7 @@ func (s *Streams) newPager() *pager {
 	if p.columns, p.rows, err = xterm.GetSize(int(screen.Fd())); err != nil || p.rows < 2 || p.columns < 1 {
 		return nil
 	}
-	// As git does: less ends by itself where the text is short, shows colours, and leaves the text on the screen.
+	// As git does: less ends by itself where the text is short, shows colors, and leaves the text on the screen.
 	for _, usual := range [][2]string{{"LESS", "FRX"}, {"LV", "-c"}} {
 		if _, set := s.environ.Lookup(usual[0]); !set {
 			p.env = append(p.env[:len(p.env):len(p.env)], usual[0]+"="+usual[1])

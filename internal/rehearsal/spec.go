@@ -89,7 +89,7 @@ func (s *Spec) add(part string, seen map[string]bool) error {
 	}
 	if isFault {
 		chance, err := percentage(value)
-		if sign == '@' || err == errNoNumber {
+		if sign == '@' || errors.Is(err, errNoNumber) {
 			return s.aim(Kind(key), value)
 		}
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A graphStyle is how a GRAPH.json is written, as far as one more entry has to look like its neighbours. It is read
+// A graphStyle is how a GRAPH.json is written, as far as one more entry has to look like its neighbors. It is read
 // off the last entries, and off nothing but the bytes between the tokens.
 type graphStyle struct {
 	data []byte

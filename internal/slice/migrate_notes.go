@@ -49,7 +49,7 @@ func appendText(list []string, text string) []string {
 
 // take reads a `Label: value` line.
 func take(line, label string, into *string) bool {
-	at := labelled(line, label)
+	at := labeled(line, label)
 	if at >= 0 && *into == "" {
 		*into = textline.Join(line[at:])
 	}

@@ -288,7 +288,7 @@ func (m milestones) of(id string) string {
 func (s *Store) milestones(text string) milestones {
 	m := milestones{roadmap: map[string]string{}}
 	for l := range markdown.Lines(text) {
-		if at := labelled(l.Text, "milestone"); at >= 0 && !l.Code && m.state == "" {
+		if at := labeled(l.Text, "milestone"); at >= 0 && !l.Code && m.state == "" {
 			m.state = textline.Join(l.Text[at:])
 		}
 	}
@@ -310,7 +310,7 @@ func (s *Store) milestones(text string) milestones {
 // milestoneName takes the label and the mark of a roadmap's heading away: "Milestone: api [complete]" is api.
 func milestoneName(title string) string {
 	title, _, _ = strings.Cut(title, " [")
-	if at := labelled(title, "milestone"); at >= 0 {
+	if at := labeled(title, "milestone"); at >= 0 {
 		title = title[at:]
 	}
 	return textline.Join(title)

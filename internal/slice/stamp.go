@@ -84,7 +84,7 @@ func readAll(fd int, size int64) ([]byte, error) {
 // again repeats a call that a signal interrupted.
 func again(call func() error) error {
 	for {
-		if err := call(); err != syscall.EINTR {
+		if err := call(); !errors.Is(err, syscall.EINTR) {
 			return err
 		}
 	}

@@ -246,7 +246,7 @@ func parseCurrent(text string) Current {
 			continue
 		}
 		for label, where := range map[string]*stretch{"slice": &c.slice, "step": &c.step, "last activity": &c.activity} {
-			if from := labelled(l.Text, label); from >= 0 && where.from < 0 {
+			if from := labeled(l.Text, label); from >= 0 && where.from < 0 {
 				*where = stretch{section.from + l.Start + from, strings.TrimRight(l.Text[from:], " \t\r")}
 			}
 		}
@@ -266,9 +266,9 @@ func sectionOf(text, title string) stretch {
 	return stretch{from: -1}
 }
 
-// labelled returns where the value of a `Label: value` line begins, -1 for any other line. The label may be emphasised
+// labeled returns where the value of a `Label: value` line begins, -1 for any other line. The label may be emphasized
 // and the line a list item.
-func labelled(line, label string) int {
+func labeled(line, label string) int {
 	rest := strings.TrimLeft(line, " \t*_-")
 	if len(rest) < len(label) || !strings.EqualFold(rest[:len(label)], label) {
 		return -1

@@ -96,7 +96,7 @@ func (r NewRow) line(last rowLine, rows []Row) string {
 	return setCells(like, set)
 }
 
-// separator recognises the line under a table's header.
+// separator recognizes the line under a table's header.
 func separator(line string) bool {
 	return strings.Trim(line, "|-: \t") == "" && strings.Contains(line, "-")
 }

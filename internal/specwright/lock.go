@@ -12,7 +12,7 @@ import (
 // lockLimit is the protocol's: after it a lock that nobody has refreshed is nobody's.
 const lockLimit = 30 * time.Minute
 
-// A Lock is the visible lock: who is at work on the state, for agents that only read the file. What serialises writers
+// A Lock is the visible lock: who is at work on the state, for agents that only read the file. What serializes writers
 // is the kernel's lock in Store.Update.
 type Lock struct {
 	Skill  string

@@ -21,7 +21,7 @@ func Path(root string, elem ...string) string {
 	return filepath.Join(append([]string{root, Name}, elem...)...)
 }
 
-// Locked calls f under the project's lock, which serialises every change of state among gl processes. The directory must
+// Locked calls f under the project's lock, which serializes every change of state among gl processes. The directory must
 // be there; see Make. f doesn't wait for processes.
 func Locked(ctx context.Context, root string, f func() error) (err error) {
 	lock, err := durable.Lock(ctx, Path(root, ".lock"))

@@ -47,7 +47,7 @@ func (s *Session) create(ctx context.Context, p Placement) (pid int, err error) 
 
 // options starts the server and sets what must hold before the first command can end (a pane whose command is gone
 // takes its window along) and before the first client goes. They are this server's own, which is ours alone, and come
-// after the person's tmux.conf, which has been read for its keys and colours.
+// after the person's tmux.conf, which has been read for its keys and colors.
 func (s *Session) options() []string {
 	return []string{
 		"start-server", ";",

@@ -59,7 +59,7 @@ func Installed() bool {
 func Open(root, prefix string, env []string) *Session {
 	sum := sha256.Sum256([]byte(root))
 	socket := "gl-" + hex.EncodeToString(sum[:])[:12]
-	s := &Session{Name: sanitise(prefix + "-" + filepath.Base(root)), socket: []string{"-L", socket}}
+	s := &Session{Name: sanitize(prefix + "-" + filepath.Base(root)), socket: []string{"-L", socket}}
 	tmpdir := "/tmp"
 	for _, kv := range env {
 		if strings.HasPrefix(kv, "TMUX=") || strings.HasPrefix(kv, "TMUX_PANE=") {
@@ -81,8 +81,8 @@ func Open(root, prefix string, env []string) *Session {
 	return s
 }
 
-// sanitise keeps what tmux neither changes in a name nor takes for a target's syntax.
-func sanitise(name string) string {
+// sanitize keeps what tmux neither changes in a name nor takes for a target's syntax.
+func sanitize(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '-', r == '_':

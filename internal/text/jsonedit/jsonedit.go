@@ -195,7 +195,7 @@ func (d *Doc) at(path []string) (int, bool) {
 	return at, true
 }
 
-// insert adds a member behind the last one, in the layout of its neighbours. depth is that of the brackets.
+// insert adds a member behind the last one, in the layout of its neighbors. depth is that of the brackets.
 func (d *Doc) insert(o object, text string, depth int, st style) {
 	n := len(o.parts)
 	if n == 0 {
