@@ -29,7 +29,7 @@ func checkAttempts(x *exam) []Finding {
 		case dead:
 			all = append(all, fixable(path, fmt.Sprintf("attempt %d of %s isn't settled, and its gl process is gone", r.N, r.Slice)).of(r.Slice))
 		case x.p.State(r.Slice) == nil && !r.IsTask():
-			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d is running, but there is no slice %s anymore", r.N, r.Slice),
+			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d is running, but slice %s no longer exists", r.N, r.Slice),
 				"gl stop "+r.Slice).of(r.Slice))
 		}
 	}

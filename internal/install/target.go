@@ -71,7 +71,7 @@ func Find(agent string, scope Scope, root string, getenv func(string) string) (T
 		return Target{}, err
 	}
 	if t.Root == "" {
-		return Target{}, fmt.Errorf("HOME is not set, so nobody knows where the configuration of %s is", agent)
+		return Target{}, fmt.Errorf("HOME is not set, so the configuration of %s can't be found", agent)
 	}
 	return t, nil
 }
@@ -86,7 +86,7 @@ func (t *Target) moved(dir, usual string) (prefix string, err error) {
 	}
 	dir = filepath.Clean(dir)
 	if filepath.Dir(dir) == dir {
-		return "", errors.New("the root directory is no place for configuration")
+		return "", errors.New("the root directory can't hold configuration")
 	}
 	t.Root = filepath.Dir(dir)
 	return filepath.Base(dir), nil

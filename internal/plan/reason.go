@@ -94,7 +94,7 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 	case Corrupt:
 		r.State, r.Cause = "corrupt", st.File+": "+st.Corrupt
 	default:
-		r.State, r.Cause = "unknown", fmt.Sprintf("status %q is none that gl knows", st.Status)
+		r.State, r.Cause = "unknown", fmt.Sprintf("unknown status %q", st.Status)
 		r.Next = []string{"gl state set " + id + " status=pending"}
 		r.help(st)
 	}

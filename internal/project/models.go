@@ -140,7 +140,7 @@ func (s *Settings) SetModel(role, model string) error {
 	known := slices.Contains(ModelNames(), model)
 	if !known && (!modelGrammar().MatchString(model) || !strings.ContainsAny(model, "0123456789-:/.")) {
 		return &SettingError{
-			Reason: fmt.Sprintf("model %q is none (%s, or a full model id; %s takes the override away)",
+			Reason: fmt.Sprintf("unknown model %q (%s, or a full model id; %s removes the override)",
 				model, strings.Join(ModelNames(), ", "), ResetModel),
 			Got: model, Known: append(ModelNames(), ResetModel),
 		}

@@ -149,7 +149,7 @@ func TestSetWhatIsNotRead(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
-	if err := settingsOf(t, `{"parallel": 3}`).Set("parallel.max", "4"); err == nil || !strings.Contains(err.Error(), `"parallel" is no object, but 3`) {
+	if err := settingsOf(t, `{"parallel": 3}`).Set("parallel.max", "4"); err == nil || !strings.Contains(err.Error(), `"parallel" is not an object but 3`) {
 		t.Error(err)
 	}
 }

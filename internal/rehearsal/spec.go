@@ -137,7 +137,7 @@ func (s *Spec) check(seen map[string]bool) error {
 	case seen["min"] != seen["max"]:
 		return fmt.Errorf("min and max go together, such as %s", example("min"))
 	case seen["min"] && (seen["step"] || seen["jitter"]):
-		return errors.New("min and max stand in place of step and jitter: give one or the other")
+		return errors.New("give either min and max, or step and jitter")
 	case s.Min > s.Max:
 		return fmt.Errorf("min=%v is more than max=%v", s.Min, s.Max)
 	case !seen["step"] && !seen["min"]:

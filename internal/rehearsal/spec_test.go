@@ -63,7 +63,7 @@ func TestParseSpecErrors(t *testing.T) {
 		"min=1s":                "min and max go together",
 		"max=1s":                "min and max go together",
 		"min=2s,max=1s":         "min=2s is more than max=1s",
-		"min=1s,max=2s,step=1s": "min and max stand in place of step",
+		"min=1s,max=2s,step=1s": "give either min and max",
 		"seed=1,seed=2":         "seed is given twice",
 		"crash=1%,crash=2%":     "crash is given twice",
 		"crash=60%,hang=0.5":    "110%",

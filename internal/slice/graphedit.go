@@ -63,15 +63,15 @@ func checkInserted(before, after []byte, e entry) error {
 	}
 	n := len(old.entries)
 	if len(g.entries) != n+1 {
-		return errors.New("its slices can't be added to: add the entry by hand")
+		return errors.New("gl can't add to its slices: add the entry by hand")
 	}
 	for i := range old.entries {
 		if g.entries[i].id != old.entries[i].id || !equal(g.entries[i].deps, old.entries[i].deps) {
-			return errors.New("its slices can't be added to: add the entry by hand")
+			return errors.New("gl can't add to its slices: add the entry by hand")
 		}
 	}
 	if got := g.entries[n]; got.id != e.id || !equal(got.deps, e.deps) {
-		return fmt.Errorf("%s can't be written in its style: add the entry by hand", e.id)
+		return fmt.Errorf("gl can't write %s in its style: add the entry by hand", e.id)
 	}
 	return nil
 }
@@ -261,7 +261,7 @@ func edgeErrors(g *graph, ix *index) []error {
 
 func unknown(id string, ids []string) string {
 	if near := sliceid.Nearest(id, ids); len(near) > 0 {
-		return fmt.Sprintf("%q, which is no slice, did you mean %s?", id, strings.Join(near, ", "))
+		return fmt.Sprintf("%q, which is not a slice, did you mean %s?", id, strings.Join(near, ", "))
 	}
-	return fmt.Sprintf("%q, which is no slice", id)
+	return fmt.Sprintf("%q, which is not a slice", id)
 }

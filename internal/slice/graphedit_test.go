@@ -236,7 +236,7 @@ func TestCheckGraph(t *testing.T) {
 		{"empty", `{"slices": {}}`, "", nil},
 		{"edges", `{"slices": ["a", "b"], "edges": [{"from": "b", "to": "a"}]}`, "a b", nil},
 		{"no slices", `{"nodes": []}`, "", []string{`no "slices"`}},
-		{"an unknown dependency", `{"slices": {"S-1": {}, "S-2": {"deps": ["S-3", "x"]}}}`, "", []string{`S-2 depends on "S-3", which is no slice, did you mean S-1, S-2?`, `"x", which is no slice`}},
+		{"an unknown dependency", `{"slices": {"S-1": {}, "S-2": {"deps": ["S-3", "x"]}}}`, "", []string{`S-2 depends on "S-3", which is not a slice, did you mean S-1, S-2?`, `"x", which is not a slice`}},
 		{"a cycle", `{"slices": {"c": {"deps": ["b"]}, "a": {"deps": ["c"]}, "b": {"deps": ["a"]}}}`, "", []string{"cycle: c → b → a → c"}},
 		{"a cycle of edges", `{"slices": ["a", "b"], "edges": [{"from": "b", "to": "a"}, {"from": "a", "to": "b"}]}`, "", []string{"cycle: a → b → a"}},
 		{"two cycles", `{"slices": {"a": {"deps": ["b"]}, "b": {"deps": ["a"]}, "c": {"deps": ["d", "a"]}, "d": {"deps": ["c"]}}}`, "",

@@ -187,19 +187,19 @@ func (m *migration) warnRow(text string, r Row, ids map[string]bool, v *view) {
 	}
 	switch plan.Classify(r.Status) {
 	case plan.Unknown:
-		warn("%s has the status %q, which gl doesn't know: it is kept", r.ID, r.Status)
+		warn("%s has the status %q, which gl doesn't know; kept", r.ID, r.Status)
 	case plan.Active:
 		warn("%s is %s: who works on it has to go on in %s", r.ID, r.Status, sliceRel(r.ID+".md"))
 	}
 	have := cells(textline.Chomp(textline.First(text[r.at:])))
 	for _, at := range []int{r.cols.tests, r.cols.security} {
 		if at >= 0 && at < len(have) && count(have[at]) == 0 && strings.ContainsAny(have[at], "123456789") {
-			warn("%s: %q is no number of tests: 0 is taken", r.ID, have[at])
+			warn("%s: %q is not a number of tests; using 0", r.ID, have[at])
 		}
 	}
 	for _, d := range r.Deps {
 		if !ids[sliceid.Key(d)] && !v.ix.known(v.ix.canonical(d)) {
-			warn("%s depends on %s, which is no slice", r.ID, d)
+			warn("%s depends on %s, which is not a slice", r.ID, d)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func (p *ProjectState) SetOverview(key, value string) error {
 	case "value_prop", "stack", "mode":
 		return p.setField("overview", key, jsonedit.Quote(value))
 	}
-	return fmt.Errorf("%q is no field of the overview: use value_prop, stack or mode", key)
+	return fmt.Errorf("unknown overview field %q: use value_prop, stack or mode", key)
 }
 
 // Pause marks a slice as set aside at a step, with the file that says how to go on ("" for none).
@@ -186,7 +186,7 @@ func (p *ProjectState) wantObject(name, key string) error {
 		return nil
 	}
 	if key == "" {
-		return fmt.Errorf("%q in %s is no object, but %.40s: correct it by hand", name, stateRel(projectFile), old)
+		return fmt.Errorf("%q in %s is not an object but %.40s: correct it by hand", name, stateRel(projectFile), old)
 	}
 	if err := p.doc.Set(json.RawMessage("null"), name); err != nil {
 		return err

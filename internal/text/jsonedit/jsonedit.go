@@ -143,7 +143,7 @@ func (d *Doc) add(o object, value json.RawMessage, path []string, depth int) err
 }
 
 func notThere(path []string, old []byte) error {
-	return fmt.Errorf("%q is no object, but %.40s", strings.Join(path, "."), old)
+	return fmt.Errorf("%q is not an object but %.40s", strings.Join(path, "."), old)
 }
 
 // Remove takes a key away, every time it is there, and says whether it was. What is around it stays.

@@ -57,8 +57,8 @@ func TestSetRefuses(t *testing.T) {
 		value string
 		want  string
 	}{
-		{[]string{"a", "c"}, "1", `"a" is no object, but [1]`},
-		{[]string{"b", "c", "d"}, "1", `"b" is no object`},
+		{[]string{"a", "c"}, "1", `"a" is not an object but [1]`},
+		{[]string{"b", "c", "d"}, "1", `"b" is not an object`},
 		{[]string{"c"}, "{", "is not JSON"},
 		{nil, "1", "no key"},
 	} {

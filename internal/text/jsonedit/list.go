@@ -35,7 +35,7 @@ func (d *Doc) Append(value json.RawMessage, path ...string) error {
 		list := st.list(st.laidOut(value, len(path)+1), len(path))
 		return d.Set(json.RawMessage(list), path...)
 	} else if old[0] != '[' {
-		return fmt.Errorf("%q is no list, but %.40s", strings.Join(path, "."), old)
+		return fmt.Errorf("%q is not a list but %.40s", strings.Join(path, "."), old)
 	}
 	l, _ := d.list(path)
 	text := st.laidOut(value, len(path)+1)
