@@ -80,7 +80,7 @@ func TestFind(t *testing.T) {
 		"bin/codex":  {`no agent is called "bin/codex"`},
 		"rehersal":   {`did you mean "rehearsal"?`},
 		"":           {`no agent is called ""`},
-		"aider":      {"known: "},
+		"no-such-ai": {"known: "},
 		"none":       {`agent "none" has no program`},
 		"blank":      {`agent "blank" has no program`},
 		"rehearsals": {"did you mean"},
@@ -107,7 +107,7 @@ func checkError(t *testing.T, name string, cfg Config, want []string) {
 			t.Errorf("%q: error %q lacks %q", name, err, w)
 		}
 	}
-	if name == "aider" && strings.Contains(err.Error(), "did you mean") {
+	if name == "no-such-ai" && strings.Contains(err.Error(), "did you mean") {
 		t.Errorf("%q is near nothing: %v", name, err)
 	}
 }

@@ -2,8 +2,8 @@ package agent
 
 import "path"
 
-// table is the built-in agents, in the order in which help lists them: adding one here is all there is to it. They are
-// told to do everything without asking. The command lines of those besides claude and the rehearsal were compared with
+// table is the built-in agents, in the order in which help lists them. They do everything
+// without asking. CONTRIBUTING.md lists what else a new one needs. The command lines of those besides claude and the rehearsal were compared with
 // the sources of codex (2026: codex-rs/exec/src/cli.rs, codex-rs/utils/cli/src/shared_options.rs), gemini-cli 0.56
 // (packages/cli/src/config/config.ts) and opencode 1.18 (packages/opencode/src/cli/cmd/run.ts), and with what is
 // written about cursor-agent's flags, whose source is closed.

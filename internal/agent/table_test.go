@@ -23,7 +23,7 @@ func TestOtherCommands(t *testing.T) {
 		if d := cmp.Diff(want, a.Command(job)); d != "" {
 			t.Errorf("%s: %s", want[0], d)
 		}
-		if a.Name != want[0] || a.Program != want[0] || a.Prompts != MethodText || a.Install == "" || a.Login == "" {
+		if a.Name != want[0] || a.Program != want[0] || a.Prompts != MethodText || a.Install == "" {
 			t.Errorf("%+v", a)
 		}
 		ready := job

@@ -64,15 +64,10 @@ func (s *Store) Last(ids ...string) (map[string][]*Record, error) {
 	}
 	all := make(map[string][]*Record)
 	for _, id := range ids {
-		last := 0 // an attempt that is being settled is in the index twice
 		for _, entry := range slices.Backward(index[id]) {
 			if len(all[id]) == shown {
 				break
 			}
-			if entry.N == last {
-				continue
-			}
-			last = entry.N
 			if rec, err := s.Get(id, entry.N); err == nil {
 				all[id] = append(all[id], rec)
 			}

@@ -9,8 +9,8 @@ import (
 	"greenlight/internal/words"
 )
 
-// Everything about outcomes is in this file. To add one, give it a name, a row in the table and a rule. Then add it to the
-// tests in outcome_test.go, and run make docs: the JSON Schemas list the names.
+// Everything about outcomes is in this file. To add one, give it a name, a row in the table and a rule. CONTRIBUTING.md
+// lists the tests that it needs. Then run make docs: the JSON Schemas list the names, with the comments behind them.
 
 // An Outcome is how an attempt ended. Records, their file names and JSON documents have this name, so a name never changes.
 type Outcome string
@@ -36,14 +36,14 @@ type Traits struct {
 	Stop  string // what gl stop answers, "" for "had ended already"
 	Logs  bool   // the drain's line names gl logs
 
-	Success   bool           // exit code 0; if the item is open again, somebody has reset it
+	Success   bool           // gl exits 0; if the item is open again, somebody has reset it
 	Effect    tracker.Effect // what settling does to the item
 	KeepsWork bool           // if the attempt reached a step, the effect is Release: somebody has to look at half-written tests
-	Available plan.Class     // the item's class if its status says available, "" for just that; see plan.Outcome
-	Active    plan.Class     // the item's class if its status says active, "" for just that
+	Available plan.Class     // the item's class if its status says available; "" leaves it available. See plan.Outcome
+	Active    plan.Class     // the item's class if its status says active; "" leaves it active
 
 	Free     bool     // doesn't use up an attempt
-	Holds    bool     // a limit that the agent met holds all launches
+	Holds    bool     // if the agent met a limit, no agent is launched until it is over
 	Relaunch Relaunch // by the drain that sees the attempt end
 }
 
@@ -69,7 +69,9 @@ var table = [...]Traits{
 	{Outcome: Hung, Words: "hung", Logs: true, Effect: tracker.Fail, Available: plan.Failed, Active: plan.Failed},
 }
 
-// A rule gives an attempt its outcome. The detail says why in a few words; without one the outcome's own words do.
+// A rule gives an attempt its outcome. The detail says why in a few words. It is all that gl status and gl why show, so
+// it begins with the outcome's Words where it wouldn't be understood without them; endedText doesn't repeat them. An
+// empty detail stands for the Words.
 type rule struct {
 	outcome Outcome
 	match   func(r *Record, it plan.Item) (detail string, ok bool)
@@ -116,11 +118,13 @@ func outOfTurns(r *Record, _ plan.Item) (string, bool) {
 	return "turn limit after " + words.Count(turnsAllowed(res), "turn"), true
 }
 
+// outOfBudget is about the limit of one run (claude --max-budget-usd). An empty account is a limit: agent.Quota.
 func outOfBudget(r *Record, _ plan.Item) (string, bool) {
 	res := r.evidence().Result
 	return "budget limit", res != nil && res.Subtype == "error_max_budget_usd"
 }
 
+// metLimit takes every kind of agent.Limit: rate limit, quota, login.
 func metLimit(r *Record, _ plan.Item) (string, bool) {
 	if l := r.evidence().Limit; l != nil {
 		return l.Kind, true

@@ -46,7 +46,7 @@ func TestJudgeTask(t *testing.T) {
 		"turn limit":           {agent.StreamClaude, "", &Evidence{ExitCode: &seven, Result: result(9, "error_max_turns", true)}, Stalled},
 		"turn limit, no error": {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(9, "error_max_turns", false)}, Stalled},
 		"error":                {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(9, "success", true)}, Failed},
-		"limit":                {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Limit: &agent.Limit{Kind: "quota"}, Result: result(9, "success", false)}, Held},
+		"limit":                {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Limit: &agent.Limit{Kind: agent.Quota}, Result: result(9, "success", false)}, Held},
 		"stopped":              {agent.StreamText, EndStop, &Evidence{ExitCode: &zero}, Interrupted},
 		"silent":               {agent.StreamText, EndSilence, &Evidence{ExitCode: &zero}, Hung},
 		"vanished":             {agent.StreamText, "", nil, Crashed},

@@ -130,9 +130,9 @@ type Snapshot struct {
 	Items     []Item              // one per id, in the tracker's order
 	Unsure    string              // non-empty: the dependency graph can't be read just now, and why
 	Evidence  map[string]string   // raw status of ids that are no items but are known to have been (rows of STATE.md)
-	Attempts  map[string]*Attempt // the last of each item that isn't done
+	Attempts  map[string]*Attempt // the last of each item that isn't done: records of done items aren't read
 	Elsewhere int                 // open attempts at items of another system: they take slots
-	Used      map[string]int      // attempts used up, of items that have any
+	Used      map[string]int      // attempts used up, of items that have any, from the names of the records
 	Tasks     []Task              // the open ones, in natural order
 	Hold      *Hold
 	Warnings  []Warning
