@@ -104,8 +104,8 @@ func TestMigrate(t *testing.T) {
 			".greenlight/STATE.md", ".greenlight/STATE.md.backup.1", ".greenlight/DECISIONS.md"},
 		Warnings: []string{
 			".greenlight/STATE.md line 14: S-2 is in-progress: who works on it has to go on in .greenlight/slices/S-2.md",
-			`.greenlight/STATE.md line 15: S-3 has the status "blocked", which gl doesn't know: it is kept`,
-			".greenlight/STATE.md line 15: S-3 depends on S-99, which is no slice",
+			`.greenlight/STATE.md line 15: S-3 has the status "blocked", which gl doesn't know; kept`,
+			".greenlight/STATE.md line 15: S-3 depends on S-99, which is not a slice",
 		}}
 	if diff := cmp.Diff(want, m); diff != "" {
 		t.Error(diff)
