@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"os"
 	"strconv"
+
+	"greenlight/internal/durable"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -31,7 +33,7 @@ func ParseNote(line []byte) (Note, bool) {
 type logFile struct{ f *os.File }
 
 func openLog(path string) (*logFile, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
+	f, err := durable.OpenAppend(path, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package attempt
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"greenlight/internal/durable"
@@ -14,7 +13,7 @@ import (
 // written, so the reminder would come again at every stop.
 func (s *Store) RemindOnce(slice, token string) (bool, error) {
 	path := filepath.Join(s.dir, "told", slice)
-	old, err := os.ReadFile(path)
+	old, err := durable.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		old = nil

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"time"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/agent"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
@@ -193,7 +193,7 @@ func (s *Settler) GiveBack(ctx context.Context, r *Record) error {
 // replay finds out from the log how an agent ended that nobody watched to the end: its result event, or the limit it
 // met. nil where the log says neither.
 func (s *Settler) replay(r *Record) *Evidence {
-	f, err := os.Open(s.Store.LogPath(r.Slice, r.N))
+	f, err := durable.Open(s.Store.LogPath(r.Slice, r.N))
 	if err != nil {
 		return nil
 	}

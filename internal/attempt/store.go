@@ -60,7 +60,7 @@ func (s *Store) Sweep(now time.Time) {
 	}
 }
 
-func mkdir(dir string) error { return os.MkdirAll(dir, 0o755) }
+func mkdir(dir string) error { return durable.MkdirPrivate(dir) }
 
 // A BadRecord is a record that can't be used. It is left alone and named.
 type BadRecord struct {
@@ -232,7 +232,7 @@ func (s *Store) readSettled(e Entry) (*Record, error) {
 
 // read reads the record that the file's name promises. What is wrong in it is a *BadRecord.
 func (s *Store) read(path string, e Entry) (*Record, error) {
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -307,8 +307,8 @@ func (s *Store) MarkRetried(slice string) error {
 // dropLive needn't be durable: a record that a power cut brings back is the leftover of a settled one, or the claim of a
 // launcher that is dead, and is swept as such.
 func (s *Store) dropLive(r *Record) error {
-	os.Remove(s.envPath(r))
-	if err := os.Remove(s.livePath(r.Slice, r.N)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	durable.Unlink(s.envPath(r))
+	if err := durable.Unlink(s.livePath(r.Slice, r.N)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -325,19 +325,27 @@ func (s *Store) envPath(r *Record) string { return filepath.Join(s.dir, "env", r
 // PutEnv keeps an environment for the attempt's wrapper, for nobody else's eyes.
 func (s *Store) PutEnv(r *Record, env []string) error {
 	path := s.envPath(r)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := mkdir(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return os.WriteFile(path, []byte(strings.Join(env, "\x00")), 0o600)
+	if err := durable.Unlink(path); err != nil && !errors.Is(err, fs.ErrNotExist) { // it has modes of its own, and readers
+		return err
+	}
+	f, err := durable.Create(path, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(strings.Join(env, "\x00"))
+	return errors.Join(err, f.Close())
 }
 
 // TakeEnv returns the environment that was kept, and forgets it.
 func (s *Store) TakeEnv(r *Record) ([]string, error) {
-	data, err := os.ReadFile(s.envPath(r))
+	data, err := durable.ReadFile(s.envPath(r))
 	if err != nil {
 		return nil, err
 	}
-	return strings.Split(string(data), "\x00"), os.Remove(s.envPath(r))
+	return strings.Split(string(data), "\x00"), durable.Unlink(s.envPath(r))
 }
 
 func (s *Store) liveEntries() ([]Entry, error)    { return list(s.LiveDir(), parseLive) }
@@ -345,7 +353,7 @@ func (s *Store) settledEntries() ([]Entry, error) { return list(s.doneDir(), par
 
 // list reads the names in a directory of records, in no order.
 func list(dir string, parse func(file string) (Entry, bool)) ([]Entry, error) {
-	d, err := os.Open(dir)
+	d, err := durable.OpenDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -404,11 +412,11 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	return durable.WriteFile(path, append(data, '\n'), 0o644)
+	return durable.WriteFile(path, append(data, '\n'), 0o600)
 }
 
 // readJSON reads a small file of ours into v; false for a missing or unreadable one, which then counts as absent.
 func readJSON(path string, v any) bool {
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadFile(path)
 	return err == nil && json.Unmarshal(data, v) == nil
 }

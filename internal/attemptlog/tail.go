@@ -8,6 +8,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"greenlight/internal/durable"
 )
 
 // A Tail reads a growing file, each byte once. The file needn't exist yet.
@@ -24,7 +26,7 @@ func (t *Tail) open() (bool, error) {
 	if t.f != nil {
 		return true, nil
 	}
-	f, err := os.Open(t.path)
+	f, err := durable.Open(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

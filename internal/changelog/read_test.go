@@ -100,7 +100,7 @@ func TestReadNamesBadFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, bad, err := Read(root, p)
-	if err != nil || len(all) != 5 || len(bad) != 1 || !strings.Contains(bad[0].Error(), broken) {
+	if err != nil || len(all) != 5 || len(bad) != 1 || !strings.Contains(bad[0].Error(), "S-9-SUMMARY.md is a symbolic link") {
 		t.Errorf("%d summaries, %v, %v", len(all), bad, err)
 	}
 	if all, bad, err := Read(t.TempDir(), p); len(all)+len(bad) > 0 || err != nil {

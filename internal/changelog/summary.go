@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/plan"
 	"greenlight/internal/roadmap"
 	"greenlight/internal/sliceid"
@@ -32,7 +32,7 @@ type Summary struct {
 // Read reads the summaries of the project at root, whose plan says which slices there are. Files that can't be read are in
 // bad, an error for each.
 func Read(root string, p *plan.Plan) (all []Summary, bad []error, err error) {
-	entries, err := os.ReadDir(filepath.Join(root, Dir))
+	entries, err := durable.ReadDir(filepath.Join(root, Dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -49,7 +49,7 @@ func Read(root string, p *plan.Plan) (all []Summary, bad []error, err error) {
 			continue
 		}
 		file := Dir + "/" + en.Name()
-		data, err := os.ReadFile(filepath.Join(root, file))
+		data, err := durable.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			bad = append(bad, err)
 			continue

@@ -1,7 +1,6 @@
 package debugreport
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/attempt"
 	"greenlight/internal/explain"
 	"greenlight/internal/jsondoc"
@@ -126,7 +126,7 @@ func contractsIn(text, field string) []string {
 
 // findContracts looks contracts up in the file that has them.
 func findContracts(root string, ids []string) []Contract {
-	data, _ := os.ReadFile(filepath.Join(root, ContractsFile)) // without it there are no headings
+	data, _ := durable.ReadFile(filepath.Join(root, ContractsFile)) // without it there are no headings
 	var list []Contract
 	for _, id := range ids {
 		list = append(list, findContract(string(data), id))

@@ -3,12 +3,12 @@ package doctor
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/project"
 	"greenlight/internal/suggest"
 	"greenlight/internal/text/jsonedit"
@@ -23,7 +23,7 @@ func checkConfig(x *exam) []Finding {
 			all = append(all, found(Error, project.ConfigFile, line, "edit "+project.ConfigFile))
 		}
 	}
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadFile(path)
 	if err != nil {
 		return all
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -101,7 +100,7 @@ func fixEnvs(_ context.Context, pr *project.Project) ([]string, error) {
 	var did []string
 	var errs []error
 	for _, path := range deadEnvs(pr.Runs) {
-		err := os.Remove(path)
+		err := durable.Unlink(path)
 		errs = append(errs, err)
 		if err == nil {
 			did = append(did, "removed "+paths.Relative(pr.Root, path))

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
 	"time"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -84,7 +84,7 @@ func otherPlan(view *project.Project, now time.Time) []Finding {
 // corrupt, so the tracker reports it.
 func findConflicts(root string) (map[string]int, error) {
 	dir := statedir.Path(root)
-	list, err := os.ReadDir(dir)
+	list, err := durable.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // another system's project may have none
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func findConflicts(root string) (map[string]int, error) {
 		if ext := filepath.Ext(d.Name()); d.IsDir() || ext != ".md" && ext != ".json" {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(dir, d.Name()))
+		data, err := durable.ReadFile(filepath.Join(dir, d.Name()))
 		if err != nil {
 			continue // whatever needs the file reports it
 		}

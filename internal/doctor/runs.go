@@ -121,7 +121,7 @@ func newer(a, b string) bool {
 // deadEnvs are the files with the environments of attempts that have ended.
 func deadEnvs(runs *attempt.Store) []string {
 	dir := filepath.Join(runs.Dir(), "env")
-	list, _ := os.ReadDir(dir) // without the directory nothing is left in it
+	list, _ := durable.ReadDir(dir) // without the directory nothing is left in it
 	var dead []string
 	for _, d := range list {
 		if !runs.IsOpen(d.Name()) {

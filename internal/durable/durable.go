@@ -32,7 +32,7 @@ var ErrChanged = errors.New("changed while it was being written")
 
 // WriteFile replaces the file's content atomically and durably. A new file gets perm less the umask, as with
 // os.WriteFile; an existing one keeps its mode, and its owner where the system lets us. A symlink stays, its target is
-// replaced; a missing target is made. Directories and devices are refused. After an error the file is the old one,
+// replaced; a missing target is made; but in a project's state a symlink is a *LinkError. Directories and devices are refused. After an error the file is the old one,
 // except where the error names the directory's fsync: then the new content is in place, but a power cut may undo it.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	t, err := resolve(path)
@@ -59,6 +59,10 @@ func Replace(path string, old, data []byte) error {
 // MoveDir renames a directory within its parent, durably: the one atomic step that makes many files appear together. A
 // target that is there already is an error.
 func MoveDir(from, to string) error {
+	err := errors.Join(CheckPath(from), CheckPath(to))
+	if err != nil {
+		return named("move", from, err)
+	}
 	dir, err := os.Open(parent(to))
 	if err == nil {
 		defer dir.Close()
@@ -80,6 +84,9 @@ func Remove(path string) error {
 }
 
 func remove(path string) error {
+	if _, err := inState(path); err != nil {
+		return err
+	}
 	dir, err := os.Open(parent(path))
 	if err != nil {
 		return err
@@ -100,6 +107,8 @@ func named(op, path string, err error) error {
 	var p *fs.PathError
 	var l *os.LinkError
 	switch {
+	case errors.As(err, new(*LinkError)):
+		return err // it names the link
 	case errors.As(err, &p):
 		err = fmt.Errorf("%s: %w", p.Op, p.Err)
 	case errors.As(err, &l):

@@ -110,7 +110,7 @@ func lock(ctx context.Context, path string, limit time.Duration, flock flocker) 
 		// Somebody may have removed the file since we opened it (git clean does): a lock on what is no longer there
 		// excludes nobody who opens the new one.
 		here, errHere := f.Stat()
-		there, errThere := os.Stat(path)
+		there, errThere := Stat(path)
 		if errHere == nil && errThere == nil && os.SameFile(here, there) {
 			sign(f, here.Size())
 			return &Held{file: f}, nil
@@ -121,11 +121,11 @@ func lock(ctx context.Context, path string, limit time.Duration, flock flocker) 
 
 // openLock settles for reading where the file is somebody else's: flock doesn't mind.
 func openLock(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := openFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err == nil {
 		return f, nil
 	}
-	if f, errRead := os.Open(path); errRead == nil {
+	if f, errRead := Open(path); errRead == nil {
 		return f, nil
 	}
 	return nil, err
@@ -219,7 +219,7 @@ func shorten(command string) string {
 // holder reads what sign wrote.
 func holder(path string) string {
 	const unknown = "another process"
-	f, err := os.Open(path)
+	f, err := Open(path)
 	if err != nil {
 		return unknown
 	}

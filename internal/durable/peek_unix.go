@@ -5,7 +5,6 @@ package durable
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"syscall"
 )
 
@@ -13,7 +12,7 @@ import (
 // nothing and makes no file, and it looks by a shared lock, so that two who look don't see each other. Whoever tries the
 // lock in that instant without waiting finds it taken.
 func Holder(path string) (string, error) {
-	f, err := os.Open(path)
+	f, err := Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

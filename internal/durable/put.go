@@ -28,7 +28,13 @@ type target struct {
 
 // resolve follows symlinks at the end of the path by hand: filepath.EvalSymlinks has no answer for a link whose target
 // is missing. Directories are joined without cleaning, since "a/../b" isn't "b" where a is a symlink.
+//
+// In a project's state none is followed.
 func resolve(path string) (target, error) {
+	state, err := inState(path)
+	if err != nil {
+		return target{}, err
+	}
 	for range maxLinks {
 		info, err := os.Lstat(path)
 		switch {
@@ -39,7 +45,9 @@ func resolve(path string) (target, error) {
 		case info.Mode().IsRegular():
 			return target{path: path, info: info}, nil
 		case info.Mode().Type() != fs.ModeSymlink:
-			return target{}, errors.New("not a regular file")
+			return target{}, ErrIrregular
+		case state:
+			return target{}, &LinkError{Path: path}
 		}
 		link, err := os.Readlink(path)
 		if err != nil {
@@ -144,7 +152,7 @@ func (t target) replace(old, data []byte) error {
 
 // holds is nil where the file has that content (nil: where there is no file), else ErrChanged.
 func holds(path string, want []byte) error {
-	got, err := os.ReadFile(path)
+	got, err := ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if want == nil {

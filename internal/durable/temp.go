@@ -38,7 +38,7 @@ func Sweep(dir string, now time.Time) error {
 
 // Abandoned lists the temps that Sweep would remove.
 func Abandoned(dir string, now time.Time) (paths []string, err error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/plan"
 	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/jsonedit"
@@ -20,7 +20,7 @@ func (t *Tracker) Check() []tracker.Complaint {
 	s := t.survey()
 	c := &checker{place: s.place}
 	c.config()
-	data, err := os.ReadFile(s.place.State())
+	data, err := durable.ReadFile(s.place.State())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if !s.place.NoWorkstream {
@@ -53,7 +53,7 @@ func (c *checker) bad(path, help, format string, a ...any) {
 
 func (c *checker) config() {
 	path := filepath.Join(c.place.Planning, "config.json")
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadFile(path)
 	if err != nil {
 		return // there needn't be one
 	}

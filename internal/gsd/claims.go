@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 
@@ -33,7 +32,7 @@ func (t *Tracker) readClaims() (map[string]claim, error) {
 
 // loadClaims returns the file's bytes too; nil where there is none.
 func (t *Tracker) loadClaims() ([]byte, map[string]claim, error) {
-	data, err := os.ReadFile(t.claimsPath())
+	data, err := durable.ReadFile(t.claimsPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -67,7 +66,7 @@ func (t *Tracker) setClaim(id string, c claim) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(t.claimsPath()), 0o755); err != nil {
+	if err := durable.MkdirPrivate(filepath.Dir(t.claimsPath())); err != nil {
 		return err
 	}
 	return durable.Replace(t.claimsPath(), old, append(data, '\n'))

@@ -1,9 +1,9 @@
 package gsd
 
 import (
-	"os"
 	"strings"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/paths"
 )
 
@@ -52,7 +52,7 @@ func ReadFacts(p Place, milestone string, compat bool) Facts {
 			f.Dirs[len(f.Dirs)-1] = d
 		}
 	}
-	text, err := os.ReadFile(p.Roadmap())
+	text, err := durable.ReadFile(p.Roadmap())
 	if f.Counts = countPhases(f.Dirs); err != nil {
 		return f
 	}

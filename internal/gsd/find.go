@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/paths"
 )
 
@@ -152,12 +153,9 @@ func (p Place) Position() (Position, bool) {
 	return PositionOf(Parse(data)), true
 }
 
-// readStart reads the first maxRead bytes of a regular file; what is no file could keep us for ever.
+// readStart reads the first maxRead bytes of a file.
 func readStart(path string) ([]byte, error) {
-	if !paths.IsFile(path) {
-		return nil, os.ErrNotExist
-	}
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +167,7 @@ func readStart(path string) ([]byte, error) {
 
 // choose is how one of the project's workstreams is chosen.
 func (p Place) choose() string {
-	list, _ := os.ReadDir(filepath.Join(p.Planning, "workstreams"))
+	list, _ := durable.ReadDir(filepath.Join(p.Planning, "workstreams"))
 	var names []string
 	for _, d := range list {
 		if d.IsDir() && validName(d.Name()) {
@@ -181,7 +179,7 @@ func (p Place) choose() string {
 
 // hasDirs says whether a directory has directories in it.
 func hasDirs(path string) bool {
-	list, err := os.ReadDir(path)
+	list, err := durable.ReadDir(path)
 	if err != nil {
 		return false
 	}

@@ -87,7 +87,7 @@ func planningBody(state string) string {
 // file system asks to try again.
 func tryLock(path, body string) (*heldLock, error) {
 	for {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o644)
+		f, err := durable.Create(path, 0o644)
 		switch {
 		case err == nil:
 			return sign(path, f, body)
@@ -149,10 +149,12 @@ func (l *heldLock) release() {
 
 // clearStale removes a lock file that GSD's rules give up. nil says to try again; a *busyError that it is held.
 func clearStale(path string) error {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case errors.As(err, new(*durable.LinkError)) || errors.Is(err, durable.ErrIrregular):
+		return err // it won't be a lock later either
 	case err != nil:
 		return clearUnreadable(path, err)
 	}
@@ -224,7 +226,7 @@ func remove(path string, seen fs.FileInfo, body []byte) error {
 	if now, err := os.Lstat(path); err != nil || !os.SameFile(now, seen) {
 		return nil
 	}
-	if now, err := os.ReadFile(path); body != nil && (err != nil || !bytes.Equal(now, body)) {
+	if now, err := durable.ReadFile(path); body != nil && (err != nil || !bytes.Equal(now, body)) {
 		return nil
 	}
 	away := fmt.Sprintf("%s.stale-%d-%d", path, os.Getpid(), time.Now().UnixNano())

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 )
@@ -43,7 +44,7 @@ func (p *PhaseDir) Complete() bool { return p.Had && p.Summaries >= p.Plans }
 // ScanPhases reads the phase directories in natural order of their names. A directory that names no phase is left out;
 // one that can't be read counts nothing. Without .planning/phases there are none.
 func ScanPhases(dir string) []PhaseDir {
-	list, err := os.ReadDir(dir)
+	list, err := durable.ReadDir(dir)
 	if err != nil {
 		return nil
 	}
@@ -71,7 +72,7 @@ func scanPhase(path, name, key string) PhaseDir {
 	var plans []string
 	have := map[string]bool{}
 	for _, sub := range []string{"", "plans"} {
-		list, _ := os.ReadDir(filepath.Join(path, sub))
+		list, _ := durable.ReadDir(filepath.Join(path, sub))
 		for _, d := range list {
 			file := filepath.ToSlash(filepath.Join(sub, d.Name()))
 			have[file] = true

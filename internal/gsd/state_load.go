@@ -5,17 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/paths"
 )
 
 // Load is where everything stands: the configuration, the file, and what is there.
 func (s *Store) Load() (Result, error) {
-	src, err := os.ReadFile(s.Path())
+	src, err := durable.ReadFile(s.Path())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Result{}, err
 	}
@@ -43,7 +43,7 @@ func readConfig(path string) (config object, exists bool, err error) {
 	config = object{{"model_profile", "balanced"}, {"commit_docs", true}, {"branching_strategy", "none"},
 		{"phase_branch_template", "gsd/phase-{phase}-{slug}"}, {"milestone_branch_template", "gsd/{milestone}-{slug}"},
 		{"parallelization", true}, {"research", true}, {"plan_checker", true}, {"verifier", true}}
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return config, false, nil
 	}

@@ -3,10 +3,10 @@ package gsd
 import (
 	"cmp"
 	"context"
-	"os"
 	"strings"
 	"time"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/text/textline"
 )
 
@@ -28,7 +28,7 @@ func (s *Store) MilestoneSwitch(ctx context.Context, version, name string) (Resu
 		return Result{}, err
 	}
 	name = cmp.Or(name, "milestone")
-	if err := os.MkdirAll(s.Planning, 0o755); err != nil {
+	if err := durable.MkdirAll(s.Planning, 0o755); err != nil {
 		return Result{}, err
 	}
 	return s.verb(ctx, writing{create: true}, func(d *draft) error {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"regexp"
 	"strings"
 
@@ -154,7 +153,7 @@ func (p *pruning) move(d *draft, name string, find func([]byte) (section, bool),
 // archive appends what was pruned. What a run that was killed has appended already isn't appended again.
 func (s *Store) archive(p pruning, keep int) error {
 	path := s.file(archiveName)
-	old, err := os.ReadFile(path)
+	old, err := durable.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		old, err = nil, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -175,7 +174,7 @@ func (s *Store) SignalWaiting(g Signal) (Result, error) {
 	data, err := json.MarshalIndent(file, "", "  ")
 	path := filepath.Join(dir, signalName)
 	if err == nil {
-		err = os.MkdirAll(dir, 0o755)
+		err = durable.MkdirAll(dir, 0o755)
 	}
 	if err == nil {
 		err = durable.WriteFile(path, data, 0o644)

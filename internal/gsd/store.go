@@ -121,7 +121,7 @@ func (s *Store) file(name string) string { return filepath.Join(s.Planning, name
 
 // load reads STATE.md without a lock: every write is one rename.
 func (s *Store) load() (*Doc, error) {
-	src, err := os.ReadFile(s.Path())
+	src, err := durable.ReadFile(s.Path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errNoState
 	}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/plan"
 )
 
@@ -42,11 +42,11 @@ type signal struct {
 func (t *Tracker) survey() *survey {
 	s := &survey{t: t, place: t.place(), dirs: map[string]*PhaseDir{}}
 	data, err := readStart(s.place.State())
-	if info, statErr := os.Stat(s.place.State()); statErr == nil {
+	if info, statErr := durable.Stat(s.place.State()); statErr == nil {
 		s.changed = info.ModTime()
-		if err != nil {
-			s.warn(s.place.State(), "can't be read: "+err.Error())
-		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.warn(s.place.State(), "can't be read: "+err.Error())
 	}
 	s.front = Parse(data)
 	s.pos = PositionOf(s.front)
@@ -103,16 +103,14 @@ func (s *survey) readRoadmap(dirs []PhaseDir) {
 }
 
 func readRoadmapFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+	info, err := durable.Stat(path)
 	switch {
 	case err != nil:
 		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("it is no file")
 	case info.Size() > maxRoadmap:
 		return nil, fmt.Errorf("it has %d MB", info.Size()>>20)
 	}
-	return os.ReadFile(path)
+	return durable.ReadFile(path)
 }
 
 // checkDirs tells of work that the roadmap doesn't know.

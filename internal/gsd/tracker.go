@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/roadmap"
@@ -81,7 +82,7 @@ func (t *Tracker) Watch() []string {
 	if paths.IsDir(p.Phases()) {
 		dirs = append(dirs, p.Phases())
 	}
-	list, _ := os.ReadDir(p.Phases())
+	list, _ := durable.ReadDir(p.Phases())
 	for _, d := range list {
 		if path := filepath.Join(p.Phases(), d.Name()); d.IsDir() {
 			dirs = append(dirs, path)

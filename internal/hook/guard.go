@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/guard"
 	"greenlight/internal/plugin"
 	"greenlight/internal/project"
@@ -65,7 +66,7 @@ func (s *session) guardState(c guard.Call, path string) error {
 	if err != nil || realPath(root) != filepath.Clean(dir) { // a copy on a branch isn't the state
 		return nil
 	}
-	before, err := os.ReadFile(path)
+	before, err := durable.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -27,7 +26,7 @@ func (e entry) empty() bool { return e == entry{Changed: e.Changed} }
 
 // readSide reads the side file. Without one, all is nil.
 func (s *Store) readSide() (data []byte, entries map[string]entry, err error) {
-	data, err = os.ReadFile(statedir.Path(s.root, slice.LegacyFile))
+	data, err = durable.ReadFile(statedir.Path(s.root, slice.LegacyFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
@@ -56,7 +55,7 @@ type both struct {
 }
 
 func (s *Store) readBoth() (*both, error) {
-	state, err := os.ReadFile(statedir.Path(s.root, "STATE.md"))
+	state, err := durable.ReadFile(statedir.Path(s.root, "STATE.md"))
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", stateFile, bare(err))
 	}
@@ -98,7 +97,7 @@ func (s *Store) replace(writes []write) error {
 			continue
 		}
 		path := statedir.Path(s.root, w.name)
-		err := os.MkdirAll(filepath.Dir(path), 0o755)
+		err := durable.MkdirPrivate(filepath.Dir(path))
 		if err == nil {
 			err = durable.Replace(path, w.old, w.new)
 		}

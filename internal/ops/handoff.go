@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -45,7 +44,7 @@ func (h *handoff) write(ctx context.Context) (string, error) {
 	facts := h.facts(ctx)
 	path := filepath.Join(h.pr.Root, handoffFile(h.st.ID))
 	for range handoffTries {
-		old, err := os.ReadFile(path)
+		old, err := durable.ReadFile(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			old = nil
@@ -181,7 +180,7 @@ func readHandoff(root, id, named string) (file, text string, err error) {
 		names = names[1:]
 	}
 	for _, name := range names {
-		data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		data, err := durable.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
 		if err == nil {
 			return name, string(data), nil
 		}

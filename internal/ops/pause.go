@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/attempt"
 	"greenlight/internal/environ"
 	"greenlight/internal/plan"
@@ -212,7 +213,7 @@ func oldOne(pr *project.Project) (*Handoff, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, badArgument("which slice? none is paused")
 	}
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}

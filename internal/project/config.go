@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/shellwords"
 	"greenlight/internal/text/jsonedit"
@@ -47,7 +47,7 @@ func DefaultConfig() Config {
 // default stands for it.
 func readConfig(path string) (Config, error) {
 	c := DefaultConfig()
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil
 	}

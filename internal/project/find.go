@@ -3,10 +3,10 @@ package project
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/paths"
 	"greenlight/internal/slice"
 )
@@ -58,7 +58,7 @@ func rootFromEnv(root string) (string, error) {
 // file that names the worktree's git directory, and a file "commondir" in there names the common one. A submodule's
 // .git is such a file too, but has no commondir.
 func mainCheckout(dir string) (string, bool) {
-	data, err := os.ReadFile(filepath.Join(dir, ".git"))
+	data, err := durable.ReadFile(filepath.Join(dir, ".git"))
 	if err != nil {
 		return "", false
 	}
@@ -67,7 +67,7 @@ func mainCheckout(dir string) (string, bool) {
 		return "", false
 	}
 	gitDir = under(dir, gitDir)
-	common, err := os.ReadFile(filepath.Join(gitDir, "commondir"))
+	common, err := durable.ReadFile(filepath.Join(gitDir, "commondir"))
 	if err != nil {
 		return "", false
 	}

@@ -4,9 +4,9 @@ package project
 
 import (
 	"errors"
-	"os"
 	"time"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/attempt"
 	"greenlight/internal/legacy"
 	"greenlight/internal/paths"
@@ -169,7 +169,7 @@ func settled(r *attempt.Record) *plan.Attempt {
 func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	a := common(r)
 	a.Dead = r.Dead()
-	if info, err := os.Stat(p.Runs.LogPath(r.Slice, r.N)); err == nil && info.Size() > 0 {
+	if info, err := durable.Stat(p.Runs.LogPath(r.Slice, r.N)); err == nil && info.Size() > 0 {
 		a.Heard = info.ModTime()
 	}
 	return a

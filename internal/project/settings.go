@@ -65,7 +65,7 @@ func (p *Project) Settings() (*Settings, error) {
 func (p *Project) readSettings() (old []byte, s *Settings, err error) {
 	empty, _ := jsonedit.Parse(nil) // an empty document has no fault
 	s = &Settings{empty}
-	old, err = os.ReadFile(filepath.Join(p.Root, ConfigFile))
+	old, err = durable.ReadFile(filepath.Join(p.Root, ConfigFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, s, nil
 	}

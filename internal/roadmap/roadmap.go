@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/text/markdown"
 )
 
@@ -54,7 +54,7 @@ func Own(root string) (*Roadmap, error) {
 
 // Read reads a roadmap file, which parse understands; begin is what leads to one where there is none.
 func Read(root, file, begin string, parse func(text string) Roadmap) (*Roadmap, error) {
-	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
+	data, err := durable.ReadFile(filepath.Join(root, filepath.FromSlash(file)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &MissingError{file, begin}
 	}

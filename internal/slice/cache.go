@@ -1,6 +1,10 @@
 package slice
 
-import "time"
+import (
+	"time"
+
+	"greenlight/internal/durable"
+)
 
 // settled is how old a file's last change must be, when it is read, for its size and mtime to vouch for its content:
 // a second write within one tick of the file system's clock would leave both as they are.
@@ -17,6 +21,14 @@ type cached[T any] struct {
 // refresh returns old where path still is what was read, else it reads path and parses its content. A missing file
 // gives the zero value.
 func refresh[T any](old *cached[T], path string, parse func([]byte, fileStamp) T) *cached[T] {
+	if err := durable.CheckDirs(path); err != nil {
+		return &cached[T]{err: err}
+	}
+	return refreshIn(old, path, parse)
+}
+
+// refreshIn is refresh of a file in a directory that package durable has just read.
+func refreshIn[T any](old *cached[T], path string, parse func([]byte, fileStamp) T) *cached[T] {
 	if old != nil && old.trusted {
 		if s, err := stat(path); err == nil && s == old.stamp {
 			return old

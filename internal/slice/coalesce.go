@@ -3,10 +3,11 @@ package slice
 import (
 	"context"
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
 	"time"
+
+	"greenlight/internal/durable"
 )
 
 // viewFile counts the changes of the project, and says up to which of them STATE.md follows: "17 12". Many writers at
@@ -15,7 +16,7 @@ import (
 const viewFile = "runs/view"
 
 func (s *Store) readView() (changes, shown uint64) {
-	data, err := os.ReadFile(s.path(viewFile))
+	data, err := durable.ReadFile(s.path(viewFile))
 	if err != nil || !strings.HasSuffix(string(data), "\n") {
 		return 0, 0
 	}
@@ -27,10 +28,10 @@ func (s *Store) readView() (changes, shown uint64) {
 
 func (s *Store) writeView(changes, shown uint64) error {
 	text := fmt.Appendf(nil, "%d %d\n", changes, shown)
-	err := os.WriteFile(s.path(viewFile), text, 0o644)
+	err := durable.Overwrite(s.path(viewFile), text, 0o600)
 	if missing(err) {
-		if err = os.MkdirAll(s.path("runs"), 0o755); err == nil {
-			err = os.WriteFile(s.path(viewFile), text, 0o644)
+		if err = durable.MkdirPrivate(s.path("runs")); err == nil {
+			err = durable.Overwrite(s.path(viewFile), text, 0o600)
 		}
 	}
 	return err
@@ -116,6 +117,6 @@ func (r *rendering) holds() bool {
 	if g := s.readGraph(); g.graph != r.v.graph.graph && !reflect.DeepEqual(g, r.v.graph) {
 		return false
 	}
-	data, err := os.ReadFile(s.path("STATE.md"))
+	data, err := durable.ReadFile(s.path("STATE.md"))
 	return err == nil && string(data) == r.text && len(files) == len(r.v.files) && reflect.DeepEqual(s.readProject(), r.project)
 }

@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+
+	"greenlight/internal/durable"
 )
 
 // ErrNoState: the directory is no Greenlight project, or one that has no state yet.
@@ -21,7 +22,7 @@ const (
 // "legacy" where there is a STATE.md, else ErrNoState. Something else in the place of either is an error that names it.
 func Detect(root string) (format string, err error) {
 	dir := filepath.Join(root, ".greenlight", "slices")
-	info, err := os.Stat(dir)
+	info, err := durable.Stat(dir)
 	switch {
 	case err == nil && info.IsDir():
 		return Slices, nil
@@ -30,11 +31,8 @@ func Detect(root string) (format string, err error) {
 	case !missing(err):
 		return "", fmt.Errorf("find the state: %w", err)
 	}
-	if _, err := os.Lstat(dir); err == nil {
-		return "", fmt.Errorf("%s is a link to nothing: slice files belong into it", dir)
-	}
 	state := filepath.Join(root, ".greenlight", "STATE.md")
-	info, err = os.Stat(state)
+	info, err = durable.Stat(state)
 	switch {
 	case err == nil && info.IsDir():
 		return "", fmt.Errorf("%s is a directory, not a file", state)

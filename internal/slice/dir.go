@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -92,7 +91,7 @@ func (d *Dir) retry(name string, f func() error) error {
 // written; then the error is tracker.ErrChanged.
 func (d *Dir) Rewrite(name string, f func(old []byte) ([]byte, error)) error {
 	return d.retry(name, func() error {
-		old, err := os.ReadFile(d.path(name))
+		old, err := durable.ReadFile(d.path(name))
 		switch {
 		case missing(err):
 			old = nil

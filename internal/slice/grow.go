@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -254,7 +253,7 @@ func leadingDigits(id string) string {
 // graph, project-state.json, STATE.md. graph is the content of GRAPH.json, which CheckGraph has passed.
 func Create(ctx context.Context, root string, graph []byte) (*Store, error) {
 	s := Open(root)
-	if err := os.MkdirAll(s.path("slices"), 0o755); err != nil {
+	if err := durable.MkdirAll(s.path("slices"), 0o755); err != nil {
 		return nil, err
 	}
 	if err := durable.Replace(s.path("GRAPH.json"), nil, graph); err != nil {

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/tracker"
 )
 
@@ -35,7 +35,7 @@ func (d *Dir) large() bool {
 		}
 	}
 	for _, file := range []string{"GRAPH.json", "STATE.md"} {
-		if info, err := os.Stat(d.path(file)); err == nil && info.Size() > bigFile {
+		if info, err := durable.Stat(d.path(file)); err == nil && info.Size() > bigFile {
 			return true
 		}
 	}
@@ -44,7 +44,7 @@ func (d *Dir) large() bool {
 
 // countFiles counts what is in a directory, up to limit.
 func countFiles(path string, limit int) int {
-	f, err := os.Open(path)
+	f, err := durable.OpenDir(path)
 	if err != nil {
 		return 0
 	}
@@ -71,7 +71,7 @@ func writtenProgress(path string) (done, total int, ok bool) {
 
 // tailOf is the end of a file, at most limit bytes.
 func tailOf(path string, limit int64) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, err
 	}

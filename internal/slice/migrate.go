@@ -158,7 +158,7 @@ func (s *Store) commitMigration(m *migration) (err error) {
 		return err
 	}
 	// Agents write STATE.md without the lock: what they wrote since it was read must be migrated, too.
-	if now, err := os.ReadFile(s.path("STATE.md")); err != nil || string(now) != string(m.state) {
+	if now, err := durable.ReadFile(s.path("STATE.md")); err != nil || string(now) != string(m.state) {
 		return errors.Join(err, durable.ErrChanged)
 	}
 	return durable.MoveDir(stage, s.path("slices"))
@@ -178,7 +178,7 @@ func (d *Dir) stages() []string {
 
 // readJournal returns what an interrupted migration left to do; nil for nothing.
 func (s *Store) readJournal() (*journal, error) {
-	data, err := os.ReadFile(s.journalPath())
+	data, err := durable.ReadFile(s.journalPath())
 	if missing(err) {
 		return nil, nil
 	}
@@ -230,7 +230,7 @@ func (s *Store) finish(j *journal) error {
 // saveLateState keeps a STATE.md that somebody wrote in the last moment before the commit: it is no longer where the
 // state is, and the view is about to take its place.
 func (s *Store) saveLateState(j *journal) error {
-	data, err := os.ReadFile(s.path("STATE.md"))
+	data, err := durable.ReadFile(s.path("STATE.md"))
 	if missing(err) {
 		return nil
 	}
@@ -266,7 +266,7 @@ func (s *Store) saveAs(base, text string) (string, error) {
 		if !errors.Is(err, durable.ErrChanged) {
 			return "", fmt.Errorf("save %s as %s: %w", stateRel("STATE.md"), name, bareError(err))
 		}
-		if have, err := os.ReadFile(s.path(name)); err == nil && string(have) == text {
+		if have, err := durable.ReadFile(s.path(name)); err == nil && string(have) == text {
 			return stateRel(name), nil
 		}
 	}

@@ -2,9 +2,9 @@ package slice
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/text/textline"
 )
 
@@ -44,7 +44,7 @@ func isItem(line string) bool {
 
 // missingDecisions returns the entries that DECISIONS.md hasn't yet.
 func (s *Store) missingDecisions(entries []string) ([]string, error) {
-	old, err := os.ReadFile(s.path("DECISIONS.md"))
+	old, err := durable.ReadFile(s.path("DECISIONS.md"))
 	if err != nil && !missing(err) {
 		return nil, fmt.Errorf("read %s: %w", stateRel("DECISIONS.md"), bareError(err))
 	}

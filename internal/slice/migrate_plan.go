@@ -2,11 +2,11 @@ package slice
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/plan"
 	"greenlight/internal/sliceid"
 	"greenlight/internal/text/conflict"
@@ -67,7 +67,7 @@ func (s *Store) planMigration(read func() (*Source, error)) (*migration, error) 
 // noneLive refuses while attempts are under way: their agents know the legacy format, and go on writing it.
 func (s *Store) noneLive() error {
 	dir := s.path("runs/live")
-	list, err := os.ReadDir(dir)
+	list, err := durable.ReadDir(dir)
 	if err != nil && !missing(err) {
 		return fmt.Errorf("look for running attempts: %w", err)
 	}
@@ -90,7 +90,7 @@ func (s *Store) freeBackup(text string) string {
 		if n > 0 {
 			name = fmt.Sprintf("%s.%d", name, n)
 		}
-		have, err := os.ReadFile(s.path(name))
+		have, err := durable.ReadFile(s.path(name))
 		if missing(err) || err == nil && string(have) == text {
 			return name
 		}
@@ -292,7 +292,7 @@ func (s *Store) milestones(text string) milestones {
 			m.state = textline.Join(l.Text[at:])
 		}
 	}
-	roadmap, err := os.ReadFile(s.path("ROADMAP.md"))
+	roadmap, err := durable.ReadFile(s.path("ROADMAP.md"))
 	if err != nil {
 		return m // its milestones are a help, no source of truth
 	}

@@ -5,11 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/sliceid"
 	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/jsonedit"
@@ -238,7 +238,7 @@ func orNull(text string) string {
 
 // ReadProject reads project-state.json; a missing one is that of a new project.
 func (d *Dir) ReadProject() (*ProjectState, error) {
-	data, err := os.ReadFile(d.path(projectFile))
+	data, err := durable.ReadFile(d.path(projectFile))
 	if err != nil && !missing(err) {
 		return nil, fmt.Errorf("read %s: %w", stateRel(projectFile), bareError(err))
 	}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/plan"
 	"greenlight/internal/sliceid"
 	"greenlight/internal/text/conflict"
@@ -110,7 +111,7 @@ func (s *Store) readFiles(stems []string) map[string]*sliceFile {
 					return
 				}
 				for i := from; i < min(from+chunk, len(stems)); i++ {
-					read[i] = refresh(s.files[stems[i]], dir+stems[i]+".md", readSlice)
+					read[i] = refreshIn(s.files[stems[i]], dir+stems[i]+".md", readSlice)
 				}
 			}
 		}()
@@ -120,7 +121,7 @@ func (s *Store) readFiles(stems []string) map[string]*sliceFile {
 	s.files = make(map[string]*cached[*sliceFile], len(stems))
 	for i, c := range read {
 		s.files[stems[i]] = c
-		if f := s.sliceOf(stems[i], c); f != nil {
+		if f := sliceOf(c); f != nil {
 			files[stems[i]] = f
 		}
 	}
@@ -134,30 +135,25 @@ func (s *Store) readFile(stem string) *sliceFile {
 		s.files = map[string]*cached[*sliceFile]{}
 	}
 	s.files[stem] = c
-	return s.sliceOf(stem, c)
+	return sliceOf(c)
 }
 
 // sliceOf is the file as it was read; one that can't be read is corrupt, one that isn't there is nil.
-func (s *Store) sliceOf(stem string, c *cached[*sliceFile]) *sliceFile {
+func sliceOf(c *cached[*sliceFile]) *sliceFile {
 	var path *fs.PathError
 	switch {
 	case errors.As(c.err, &path):
 		return &sliceFile{corrupt: "can't be read: " + path.Err.Error()}
 	case c.err != nil:
 		return &sliceFile{corrupt: "can't be read: " + c.err.Error()}
-	case c.value != nil:
-		return c.value
 	}
-	if _, err := os.Lstat(s.slicePath(stem)); err == nil {
-		return &sliceFile{corrupt: "is a link to nothing"}
-	}
-	return nil
+	return c.value
 }
 
 // listSlices returns the names of the slice files without .md, sorted, and notes on those that a person may have meant
 // as slice files.
 func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
-	list, err := os.ReadDir(s.path("slices"))
+	list, err := durable.ReadDir(s.path("slices"))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the slice files: %w", err)
 	}

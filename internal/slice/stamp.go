@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"syscall"
 	"time"
+
+	"greenlight/internal/durable"
 )
 
 // A fileStamp is what tells one content of a file from another without reading it.
@@ -17,20 +19,18 @@ type fileStamp struct {
 
 func (s fileStamp) changed() time.Time { return time.Unix(0, s.mtime) }
 
-// stat is os.Stat as far as a stamp needs it.
+// stat is os.Lstat as far as a stamp needs it.
 func stat(path string) (fileStamp, error) {
 	var st syscall.Stat_t
-	if err := again(func() error { return syscall.Stat(path, &st) }); err != nil {
+	if err := again(func() error { return syscall.Lstat(path, &st) }); err != nil {
 		return fileStamp{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
 	return stampOf(&st), nil
 }
 
-// errIrregular: a directory, a device or a pipe stands where a file should be.
-var errIrregular = errors.New("not a regular file")
-
 // readStamped reads a whole file and says which content it was. It goes to the system directly: os.File costs six more
-// calls for each file, to be ready for files that make one wait, and a big project has ten thousand that don't.
+// calls for each file, to be ready for files that make one wait, and a big project has ten thousand that don't. The caller
+// has package durable look at the directories above.
 func readStamped(path string) (data []byte, s fileStamp, err error) {
 	fail := func(op string, err error) ([]byte, fileStamp, error) {
 		return nil, fileStamp{}, &fs.PathError{Op: op, Path: path, Err: err}
@@ -38,9 +38,14 @@ func readStamped(path string) (data []byte, s fileStamp, err error) {
 	fd := -1
 	// Without O_NONBLOCK a named pipe would make us wait for its writer.
 	err = again(func() error {
-		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
+		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 		return err
 	})
+	if errors.Is(err, syscall.ELOOP) {
+		if link := durable.CheckPath(path); link != nil {
+			return nil, fileStamp{}, link
+		}
+	}
 	if err != nil {
 		return fail("open", err)
 	}
@@ -50,7 +55,7 @@ func readStamped(path string) (data []byte, s fileStamp, err error) {
 		return fail("stat", err)
 	}
 	if st.Mode&syscall.S_IFMT != syscall.S_IFREG {
-		return fail("read", errIrregular)
+		return fail("read", durable.ErrIrregular)
 	}
 	data, err = readAll(fd, st.Size)
 	if err != nil {

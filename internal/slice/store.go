@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -98,7 +97,7 @@ func (s *Store) Read(id string) (*File, error) {
 
 // readForEdit returns the file's bytes and what they mean; nil for both where there is no file.
 func (s *Store) readForEdit(id string) ([]byte, *File, error) {
-	data, err := os.ReadFile(s.slicePath(id))
+	data, err := durable.ReadFile(s.slicePath(id))
 	if missing(err) {
 		return nil, nil, nil
 	}

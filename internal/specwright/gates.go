@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/plan"
 	"greenlight/internal/text/jsonedit"
 )
@@ -33,7 +34,7 @@ func gateOrder() []string { return []string{"build", "tests", "security", "wirin
 // of names, or has for each gate a boolean, or an object that says whether it is enabled.
 func ReadConfig(root string) Config {
 	c := Config{Gates: gateOrder()}
-	data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(configFile)))
+	data, err := durable.ReadFile(filepath.Join(root, filepath.FromSlash(configFile)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return c
 	}

@@ -2,7 +2,6 @@ package specwright
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 
 	"greenlight/internal/durable"
@@ -27,7 +26,7 @@ func (s *Store) remembers(st *State) bool {
 }
 
 func (s *Store) readMemory() (m memory, ok bool) {
-	data, err := os.ReadFile(s.memoryPath())
+	data, err := durable.ReadFile(s.memoryPath())
 	ok = err == nil && json.Unmarshal(data, &m) == nil
 	return m, ok
 }
@@ -45,8 +44,8 @@ func (s *Store) remember(st *State) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(s.memoryPath()), 0o755); err != nil {
+	if err := durable.MkdirPrivate(filepath.Dir(s.memoryPath())); err != nil {
 		return err
 	}
-	return durable.WriteFile(s.memoryPath(), append(data, '\n'), 0o644)
+	return durable.WriteFile(s.memoryPath(), append(data, '\n'), 0o600)
 }

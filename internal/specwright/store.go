@@ -83,7 +83,7 @@ func (s *Store) read() (data []byte, doc *jsonedit.Doc, st *State, err error) {
 }
 
 func (s *Store) readFile() (data []byte, changed time.Time, err error) {
-	f, err := os.Open(s.path())
+	f, err := durable.Open(s.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, changed, ErrNotInitialized
 	}
@@ -140,7 +140,7 @@ func (s *Store) sweep(dir string) {
 	for _, path := range left {
 		name := filepath.Base(path)
 		if strings.HasPrefix(name, ".workflow.json.") || strings.HasPrefix(name, "..gitignore.") {
-			_ = os.Remove(path)
+			_ = durable.Unlink(path)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func (s *Store) try(who Caller, f func(*Edit) error) (*Edit, error) {
 
 // Init makes the empty state where there is none.
 func (s *Store) Init(ctx context.Context) error {
-	if err := os.MkdirAll(filepath.Dir(s.path()), 0o755); err != nil {
+	if err := durable.MkdirAll(filepath.Dir(s.path()), 0o755); err != nil {
 		return err
 	}
 	lock, err := s.lock(ctx)

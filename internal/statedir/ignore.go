@@ -37,7 +37,7 @@ func AddIgnores(ctx context.Context, root string) (added []string, err error) {
 			return err
 		}
 		path := Path(root, ".gitignore")
-		old, err := os.ReadFile(path)
+		old, err := durable.ReadFile(path)
 		if err != nil {
 			return fmt.Errorf("read %s/.gitignore: %w", Name, err)
 		}

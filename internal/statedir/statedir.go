@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"greenlight/internal/durable"
@@ -34,7 +33,7 @@ func Locked(ctx context.Context, root string, f func() error) (err error) {
 
 // Make makes the directory and its .gitignore where they are missing.
 func Make(root string) error {
-	if err := os.MkdirAll(Path(root), 0o755); err != nil {
+	if err := durable.MkdirAll(Path(root), 0o755); err != nil {
 		return err
 	}
 	return WriteIgnore(root)
