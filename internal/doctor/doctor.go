@@ -31,6 +31,7 @@ func checks() []check {
 		{"slices", checkSlices},
 		{"graph", checkGraph},
 		{"files", checkFiles},
+		{"links", checkLinks},
 		{"claims", checkClaims},
 		{"attempts", checkAttempts},
 		{"records", checkRecords},

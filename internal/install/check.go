@@ -169,15 +169,23 @@ func Has(root, name string, getenv func(string) string) bool {
 	})
 }
 
-// HasHooks says whether gl's hooks are in the settings that the agent reads in the project at root, however they came there.
-func HasHooks(root string, getenv func(string) string) bool {
+// HasHooks says whether the content's hooks are in the settings that the agent reads in the project at root, however they
+// came there. The project's settings may be somebody else's: there every hook must be as the content has it. In the
+// user's own, those of another version count, too.
+func HasHooks(root string, c Content, getenv func(string) string) bool {
 	return slices.ContainsFunc([]Scope{Local, Global}, func(s Scope) bool {
 		t, err := Find(Claude, s, root, getenv)
 		if err != nil || t.Settings == "" {
 			return false
 		}
-		data, err := os.ReadFile(t.Path(t.Settings))
-		return err == nil && bytes.Contains(data, []byte("gl hook guard"))
+		data, doc, err := t.settings()
+		if err != nil || s == Global {
+			return err == nil && bytes.Contains(data, []byte("gl hook guard"))
+		}
+		want, err := contentHooks(c)
+		return err == nil && len(want) > 0 && !slices.ContainsFunc(want, func(k hook) bool {
+			return !slices.ContainsFunc(doc.Elements("hooks", k.Event), k.is)
+		})
 	})
 }
 

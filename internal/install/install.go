@@ -322,6 +322,9 @@ func (j *job) install() error {
 
 // put writes a file whose directory may be missing.
 func (j *job) put(rel string, old, data []byte) error {
+	if err := j.t.contains(rel); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(j.t.Path(path.Dir(rel)), 0o755); err != nil {
 		return fmt.Errorf("make %s: %w", j.t.Path(path.Dir(rel)), unpath(err))
 	}
@@ -347,11 +350,14 @@ func (t Target) locked(ctx context.Context, f func() error) error {
 	return errors.Join(err, held.Unlock())
 }
 
-func (t Target) lock(ctx context.Context, path string) (*durable.Held, error) {
+func (t Target) lock(ctx context.Context, file string) (*durable.Held, error) {
+	if err := t.contains(path.Join(t.Home, lockName)); err != nil {
+		return nil, err
+	}
 	if err := os.MkdirAll(t.Path(t.Home), 0o755); err != nil {
 		return nil, fmt.Errorf("make %s: %w", t.Path(t.Home), unpath(err))
 	}
-	return durable.Lock(ctx, path)
+	return durable.Lock(ctx, file)
 }
 
 // sweep removes what a killed gl left of files that it was writing.
@@ -366,7 +372,7 @@ func (t Target) sweep() {
 		}
 	}
 	for _, p := range paths {
-		if p == "" {
+		if p == "" || t.contains(p) != nil {
 			continue
 		}
 		real, err := filepath.EvalSymlinks(t.Path(p))

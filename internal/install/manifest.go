@@ -127,7 +127,10 @@ func (m *manifest) check(t Target) error {
 
 // read returns a file's content; nil, and not empty, where there is none.
 func (t Target) read(rel string) ([]byte, error) {
-	data, err := os.ReadFile(t.Path(rel))
+	if err := t.contains(rel); err != nil {
+		return nil, err
+	}
+	data, err := durable.ReadFile(t.Path(rel))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -142,11 +145,17 @@ func (t Target) read(rel string) ([]byte, error) {
 
 // write replaces what was read.
 func (t Target) write(rel string, old, data []byte) error {
+	if err := t.contains(rel); err != nil {
+		return err
+	}
 	return durable.Replace(t.Path(rel), old, data)
 }
 
 // remove removes a file; of a link what it leads to, since that is what we wrote, and the link is the user's.
 func (t Target) remove(rel string) error {
+	if err := t.contains(rel); err != nil {
+		return err
+	}
 	real, err := filepath.EvalSymlinks(t.Path(rel))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -112,7 +112,7 @@ func (j *job) dropDirs() {
 			continue
 		}
 		info, err := os.Lstat(j.t.Path(dir))
-		if err == nil && info.IsDir() && os.Remove(j.t.Path(dir)) == nil && j.next != nil {
+		if err == nil && info.IsDir() && j.t.contains(dir) == nil && os.Remove(j.t.Path(dir)) == nil && j.next != nil {
 			j.next.Dirs = slices.DeleteFunc(j.next.Dirs, func(d string) bool { return d == dir })
 		}
 	}
@@ -127,7 +127,7 @@ func (m *manifest) needs(dir string) bool {
 
 // tidy removes our own directory where a killed gl has left it without a manifest, and the agent's where it is empty.
 func (t Target) tidy() {
-	if !t.untouched() {
+	if t.contains(path.Join(t.Home, lockName)) != nil || !t.untouched() {
 		return
 	}
 	home := t.Path(t.Home)

@@ -180,7 +180,13 @@ func readHandoff(root, id, named string) (file, text string, err error) {
 		names = names[1:]
 	}
 	for _, name := range names {
-		data, err := durable.ReadFile(filepath.Join(root, filepath.FromSlash(name)))
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if name == named {
+			if err := durable.CheckBelow(root, path); err != nil { // the mark may name any file
+				return "", "", fmt.Errorf("read the hand-off: %w", err)
+			}
+		}
+		data, err := durable.ReadFile(path)
 		if err == nil {
 			return name, string(data), nil
 		}

@@ -3,6 +3,7 @@
 package plugin
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -14,7 +15,9 @@ import (
 
 	"greenlight/content"
 	"greenlight/internal/agent"
+	"greenlight/internal/durable"
 	"greenlight/internal/install"
+	"greenlight/internal/paths"
 )
 
 // Read reads a file of the embedded plugin.
@@ -39,7 +42,7 @@ func Dir(root, runs string, a agent.Agent, name string, getenv func(string) stri
 	which := wholePlugin
 	if install.Has(root, name, getenv) {
 		which = hooksPlugin
-		if install.HasHooks(root, getenv) {
+		if install.HasHooks(root, shipped(), getenv) {
 			return "", nil
 		}
 	} else if _, err := CommandText(name); err != nil {
@@ -52,6 +55,11 @@ func Dir(root, runs string, a agent.Agent, name string, getenv func(string) stri
 	return filepath.Join(dir, which), nil
 }
 
+func shipped() install.Content {
+	plugin, _ := fs.Sub(content.Plugin, "plugin") // the name is a valid one
+	return install.Content{Plugin: plugin}
+}
+
 // The directories of an unpacked plugin.
 const (
 	wholePlugin = "plugin"
@@ -61,18 +69,21 @@ const (
 // hooksManifest is the plugin.json of the plugin with only the hooks: two plugins can't have the same name.
 const hooksManifest = `{"name": "gl-hooks", "description": "Greenlight: the hooks, where only the commands are installed"}` + "\n"
 
-// unpack writes the plugin into a directory named after the hash of its content, unless it exists. It appears by one
-// rename, so it is never there in part.
+// unpack writes the plugin into a directory named after the hash of its content, unless it is there with just that: the
+// directory may have come with a clone. It appears by one rename, so it is never there in part.
 func unpack(runs string) (string, error) {
 	content, sum, err := files()
 	if err != nil {
 		return "", err
 	}
 	dir := filepath.Join(runs, "plugin-"+sum)
-	if _, err := os.Stat(dir); err == nil {
+	if err := durable.MkdirPrivate(runs); err != nil {
+		return "", err
+	}
+	if holds(dir, content) {
 		return dir, nil
 	}
-	if err := os.MkdirAll(runs, 0o755); err != nil {
+	if err := os.RemoveAll(dir); err != nil {
 		return "", err
 	}
 	tmp, err := os.MkdirTemp(runs, ".plugin-*.tmp")
@@ -92,13 +103,31 @@ func unpack(runs string) (string, error) {
 	if err := os.Chmod(tmp, 0o755); err != nil {
 		return "", err
 	}
-	if err := os.Rename(tmp, dir); err != nil && !errors.Is(err, fs.ErrExist) {
-		if _, there := os.Stat(dir); there != nil {
-			return "", err
-		}
+	if err := os.Rename(tmp, dir); err != nil && !holds(dir, content) { // somebody may have been faster
+		return "", err
 	}
 	return dir, nil
 }
+
+// holds says whether the directory has these files, each with its content, and nothing else but their directories.
+func holds(dir string, content map[string][]byte) bool {
+	left := len(content)
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		want, ours := content[paths.Relative(dir, path)]
+		data, err := durable.ReadFile(path)
+		if err != nil || !ours || !bytes.Equal(data, want) {
+			return errors.Join(err, errForeign)
+		}
+		left--
+		return nil
+	})
+	return err == nil && left == 0
+}
+
+var errForeign = errors.New("not the plugin's")
 
 // files returns what is unpacked, by path, and a hash of it.
 func files() (list map[string][]byte, sum string, err error) {

@@ -57,6 +57,9 @@ func Installed() bool {
 // hash of the root, for two checkouts may have one name. env is for the server: whatever TMUX we may be in ourselves is
 // left out of it.
 func Open(root, prefix string, env []string) *Session {
+	if real, err := filepath.EvalSymlinks(root); err == nil { // a drain and gl attach may have come by different links
+		root = real
+	}
 	sum := sha256.Sum256([]byte(root))
 	socket := "gl-" + hex.EncodeToString(sum[:])[:12]
 	s := &Session{Name: sanitize(prefix + "-" + filepath.Base(root)), socket: []string{"-L", socket}}

@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/statedir"
 )
 
 // An App is one command line: its streams, its environment and its global flags. Commands are made from it; what they
@@ -30,7 +31,9 @@ type App struct {
 
 // NewApp returns an App that reads no flag yet.
 func NewApp(in io.Reader, out, err io.Writer, env []string) *App {
-	return &App{IO: iostreams.New(in, out, err, env), Environ: env}
+	app := &App{IO: iostreams.New(in, out, err, env), Environ: env}
+	statedir.FollowNamed(app.Getenv)
+	return app
 }
 
 // Contexts are the values of --context.

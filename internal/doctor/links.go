@@ -1,0 +1,32 @@
+package doctor
+
+import (
+	"io/fs"
+	"path/filepath"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/paths"
+)
+
+// checkLinks reports what gl neither reads nor writes in the state: symbolic links, pipes and devices.
+func checkLinks(x *exam) []Finding {
+	var all []Finding
+	for _, dir := range durable.StateDirs() {
+		_ = filepath.WalkDir(filepath.Join(x.pr.Root, dir), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || d.Type().IsRegular() {
+				return nil // what can't be read here is reported by whatever needs it
+			}
+			rel := paths.Relative(x.pr.Root, path)
+			message := durable.ErrIrregular.Error()
+			if d.Type() == fs.ModeSymlink {
+				if durable.CheckPath(path) == nil {
+					return nil // the state directory itself, which GREENLIGHT_ROOT allows
+				}
+				message = rel + " is a symbolic link, which gl doesn't follow"
+			}
+			all = append(all, found(Error, rel, message, "rm "+rel))
+			return nil
+		})
+	}
+	return all
+}

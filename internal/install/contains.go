@@ -1,0 +1,60 @@
+package install
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// contains is an error where something in a project would lead out of it, or into .git: a link may have come with a
+// clone, and what is written there, too, for uninstall puts back what a manifest names. A link within the project, as
+// from CLAUDE.md to AGENTS.md, is followed; so is any in the user's own configuration.
+func (t Target) contains(rel string) error {
+	if t.Scope != Local {
+		return nil
+	}
+	root, err := filepath.EvalSymlinks(t.Root)
+	if err != nil {
+		return err
+	}
+	real, err := landing(t.Path(rel), maxLinks)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", t.Path(rel), unpath(err))
+	}
+	in, err := filepath.Rel(root, real)
+	first, _, _ := strings.Cut(filepath.ToSlash(in), "/")
+	if err != nil || !filepath.IsLocal(in) || strings.EqualFold(first, ".git") {
+		return fmt.Errorf("%s: a symbolic link leads to %s, where a project's files don't belong: remove the link", t.Path(rel), real)
+	}
+	return nil
+}
+
+const maxLinks = 32
+
+// landing is where a path leads, links to nothing included: EvalSymlinks has no answer for those. Paths aren't cleaned,
+// since "a/../b" isn't "b" where a is a link.
+func landing(path string, links int) (string, error) {
+	real, err := filepath.EvalSymlinks(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return real, err
+	}
+	dir, name := filepath.Split(strings.TrimRight(path, "/"))
+	if dir == "" || links == 0 || name == "." || name == ".." {
+		return "", syscall.ELOOP
+	}
+	if dir, err = landing(dir, links-1); err != nil {
+		return "", err
+	}
+	to, err := os.Readlink(filepath.Join(dir, name))
+	switch {
+	case err != nil: // there is nothing, not even a link
+		return filepath.Join(dir, name), nil
+	case filepath.IsAbs(to):
+		return landing(to, links-1)
+	}
+	return landing(dir+"/"+to, links-1)
+}
