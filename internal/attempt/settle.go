@@ -9,8 +9,8 @@ import (
 	"io/fs"
 	"time"
 
-	"greenlight/internal/durable"
 	"greenlight/internal/agent"
+	"greenlight/internal/durable"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/tracker"

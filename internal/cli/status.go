@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/statedir"
 	"greenlight/internal/term"
 )
 
@@ -94,7 +95,7 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 		printStatus(app.IO, views, plans, now)
 	}
 	for _, view := range views {
-		refreshState(ctx, view)
+		refreshState(ctx, app, view)
 	}
 	return nil
 }
@@ -168,11 +169,13 @@ func configWarnings(pr *project.Project) []plan.Warning {
 const refreshLimit = 2 * time.Second
 
 // refreshState brings STATE.md up to date. That is a courtesy: a tree that can't be written, and somebody who keeps the
-// lock, are no reason to fail.
-func refreshState(ctx context.Context, pr *project.Project) {
+// lock, are no reason to fail. A symbolic link is none either, but whoever cloned it should know.
+func refreshState(ctx context.Context, app *cmdutil.App, pr *project.Project) {
 	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
 	defer cancel()
-	_ = pr.Tracker.Refresh(ctx)
+	if err := pr.Tracker.Refresh(ctx); statedir.IsLink(err) {
+		app.IO.Message("warning: %v", err)
+	}
 }
 
 type statusLine struct{ label, text string }

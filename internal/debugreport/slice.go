@@ -10,8 +10,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"greenlight/internal/durable"
 	"greenlight/internal/attempt"
+	"greenlight/internal/durable"
 	"greenlight/internal/explain"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/ops"

@@ -22,7 +22,7 @@ func checkLinks(x *exam) []Finding {
 				if durable.CheckPath(path) == nil {
 					return nil // the state directory itself, which GREENLIGHT_ROOT allows
 				}
-				message = rel + " is a symbolic link, which gl doesn't follow"
+				message = "is a symbolic link, which gl doesn't follow"
 			}
 			all = append(all, found(Error, rel, message, "rm "+rel))
 			return nil

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/durable"
 	"greenlight/internal/attempt"
+	"greenlight/internal/durable"
 	"greenlight/internal/environ"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"

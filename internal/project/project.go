@@ -6,8 +6,8 @@ import (
 	"errors"
 	"time"
 
-	"greenlight/internal/durable"
 	"greenlight/internal/attempt"
+	"greenlight/internal/durable"
 	"greenlight/internal/legacy"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"

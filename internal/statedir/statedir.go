@@ -30,6 +30,9 @@ func FollowNamed(getenv func(string) string) {
 	}
 }
 
+// IsLink says whether the error is about a symbolic link in a project's state, which gl doesn't follow.
+func IsLink(err error) bool { return errors.As(err, new(*durable.LinkError)) }
+
 // Locked calls f under the project's lock, which serializes every change of state among gl processes. The directory must
 // be there; see Make. f doesn't wait for processes.
 func Locked(ctx context.Context, root string, f func() error) (err error) {
