@@ -17,9 +17,10 @@ import (
 	"greenlight/internal/cli"
 )
 
-// A clone is a project that somebody else has made, and what he wants of the person who cloned it.
+// A clone is a project that somebody else has made, and what is beside it.
 type clone struct {
 	root, outside string
+	calls         string // for what the fake claude leaves
 }
 
 const secret = "TOP-SECRET"
@@ -54,7 +55,7 @@ var systemFiles = map[string]map[string]string{
 func newClone(t *testing.T, system string) clone {
 	t.Helper()
 	dir := t.TempDir()
-	c := clone{root: filepath.Join(dir, "clone"), outside: filepath.Join(dir, "outside")}
+	c := clone{root: filepath.Join(dir, "clone"), outside: filepath.Join(dir, "outside"), calls: t.TempDir()}
 	for path, text := range systemFiles[system] {
 		put(t, filepath.Join(c.root, path), text)
 	}
@@ -160,7 +161,7 @@ var everyday = []string{
 // run runs one command line in the clone, and fails the test where it hangs.
 func (c clone) run(t *testing.T, line string) string {
 	t.Helper()
-	env := []string{"HOME=" + filepath.Dir(c.root), "PATH=" + os.Getenv("PATH"), "TERM=dumb"}
+	env := []string{"HOME=" + filepath.Dir(c.root), "PATH=" + os.Getenv("PATH"), "TERM=dumb", "FAKE_DIR=" + c.calls}
 	stdin := fmt.Sprintf(`{"session_id":"x","cwd":%q,"hook_event_name":"PreToolUse","tool_name":"Write","tool_input":{"file_path":%q,"content":"x"},"workspace":{"current_dir":%q}}`,
 		c.root, filepath.Join(c.root, ".greenlight/slices/S-1.md"), c.root)
 	args := append([]string{"-C", c.root}, strings.Fields(line)...)
