@@ -144,18 +144,28 @@ func openFile(path string, flag int, perm fs.FileMode) (*os.File, error) {
 }
 
 func openSized(path string, flag int, perm fs.FileMode) (f *os.File, size int64, err error) {
-	state, err := inState(path)
-	if err != nil {
-		return nil, 0, err
-	}
+	state, _, _ := stateOf(path)
 	if state {
 		flag |= syscall.O_NOFOLLOW
+	}
+	// To read what isn't there does no harm wherever it is, and gl often asks for files that aren't there.
+	reading := flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE) == 0
+	if !reading {
+		if err := CheckDirs(path); err != nil {
+			return nil, 0, err
+		}
 	}
 	f, err = os.OpenFile(path, flag|syscall.O_NONBLOCK, perm)
 	if err != nil {
 		return nil, 0, linked(path, state, err)
 	}
-	info, err := f.Stat()
+	if reading {
+		err = CheckDirs(path)
+	}
+	var info fs.FileInfo
+	if err == nil {
+		info, err = f.Stat()
+	}
 	if err == nil && !info.Mode().IsRegular() {
 		err = &fs.PathError{Op: "open", Path: path, Err: ErrIrregular}
 	}
@@ -168,7 +178,8 @@ func openSized(path string, flag int, perm fs.FileMode) (f *os.File, size int64,
 
 // linked is the error of an open that met a link as the one that names it.
 func linked(path string, state bool, err error) error {
-	if state && (errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.EMLINK)) {
+	p, ok := err.(*fs.PathError)                                            //nolint:errorlint // os.OpenFile promises it, and errors.Is is the dearer half of a failed open
+	if state && ok && (p.Err == syscall.ELOOP || p.Err == syscall.EMLINK) { //nolint:errorlint // as above
 		if link := checkLast(path); link != nil {
 			return link
 		}

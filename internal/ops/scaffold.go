@@ -131,7 +131,7 @@ func (s *scaffold) readGraph(file string) (err error) {
 	}
 	there := filepath.Join(s.home, "GRAPH.json")
 	given := file != ""
-	switch s.graph, err = os.ReadFile(there); {
+	switch s.graph, err = durable.ReadFile(there); {
 	case err == nil && given:
 		return fmt.Errorf("%s is there already: leave --graph out to begin with it, or move it away", there)
 	case err == nil:
