@@ -1,7 +1,7 @@
 // Package durable owns how a file of state gets onto the disk: whole or not at all, still there after a power cut, and
 // never over somebody else's change. It also owns the kernel lock that writers of one project take, and it is the one
 // place that opens a project's state: it follows no symbolic link in it and waits for no pipe. It knows nothing of what
-// is in the files, and it keeps no state: what it knows is on the disk.
+// is in the files, and what it knows is on the disk, but for the projects whose owners have named them (FollowRoot).
 //
 // One WriteFile, call by call:
 //
