@@ -61,6 +61,7 @@ var layers = []string{
 	"greenlight/internal/jsondoc",
 	"greenlight/internal/suggest",
 	"greenlight/internal/statedir",
+	"greenlight/internal/trust",
 	"greenlight/internal/paths",
 	"greenlight/internal/proc",
 	"greenlight/internal/durable",

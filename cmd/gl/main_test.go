@@ -61,6 +61,7 @@ func setup(env *testscript.Env) error {
 	env.Setenv("GLBIN", gl)
 	env.Setenv("HOST", host)
 	env.Setenv("FAKE_DIR", calls)
+	env.Setenv("HOME", filepath.Join(env.WorkDir, ".home")) // made by what is kept there
 	env.Values[startedKey{}] = map[string]*background{}
 	env.Defer(func() { dumpFailure(env) })
 	return os.Mkdir(calls, 0o755)

@@ -31,6 +31,7 @@ type Agent struct {
 	Prompts PromptKind // which of a Job's prompts it is given
 	Install string     // command line that installs it; "" for unknown
 	Login   string     // command line that logs in; "" for unknown
+	Setting string     // key of config.json that its command line is from, or has arguments from; "" for none
 
 	argv func(Job) []string
 }
@@ -51,6 +52,12 @@ type Config struct {
 	Custom      map[string][]string // command lines by name; their elements may hold {prompt}, {instructions}, {slice} and {dir}
 	Self        string              // path of gl itself, which is also the rehearsal's program
 }
+
+// FlagsSetting is the key of config.json with the arguments for claude.
+const FlagsSetting = "parallel.claude_flags"
+
+// CustomSetting is the key of config.json with the command line of a custom agent.
+func CustomSetting(name string) string { return "parallel.agents." + name + ".command" }
 
 const (
 	claudeName    = "claude"
@@ -126,6 +133,7 @@ func claude(cfg Config) Agent {
 		Prompts: SlashCommand,
 		Install: "npm install -g @anthropic-ai/claude-code",
 		Login:   "claude /login",
+		Setting: FlagsSetting,
 		argv: func(j Job) []string {
 			// A slash command counts only at the very start of the prompt, and stream-json asks for --verbose.
 			argv := []string{claudeName, "-p", j.Prompt, "--output-format", "stream-json", "--verbose"}
@@ -160,7 +168,7 @@ func custom(name string, command []string) (Agent, error) {
 		return Agent{}, fmt.Errorf("agent %q has no program: give parallel.agents.%s a command in config.json", name, name)
 	}
 	command = slices.Clone(command)
-	a := Agent{Name: name, Program: command[0], Stream: StreamAuto, Prompts: SlashCommand}
+	a := Agent{Name: name, Program: command[0], Stream: StreamAuto, Prompts: SlashCommand, Setting: CustomSetting(name)}
 	if known, ok := inWords(command[0]); ok {
 		a.Stream, a.Install, a.Login = known.Stream, known.Install, known.Login
 	}

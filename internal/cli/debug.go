@@ -77,6 +77,11 @@ func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON
 	if err != nil {
 		return err
 	}
+	if runTests {
+		if err := permit(ctx, app, pr, r.Tests.Commands); err != nil {
+			return err
+		}
+	}
 	if asJSON {
 		if runTests {
 			busy := app.IO.Progress("running the tests")

@@ -22,6 +22,7 @@ import (
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/runner"
 	"greenlight/internal/tmux"
+	"greenlight/internal/trust"
 )
 
 // A job is one gl slice, or the task of gl quick and its like: its flags and the config brought together.
@@ -112,7 +113,7 @@ func (j *job) run(ctx context.Context) error {
 		return nothingReady(j.app.IO, p)
 	}
 	// Who has nothing to launch needs no agent.
-	if err := j.present(); err != nil && len(p.Ready)+len(p.Running)+len(j.ids) > 0 {
+	if err := j.present(ctx); err != nil && len(p.Ready)+len(p.Running)+len(j.ids) > 0 {
 		return err
 	}
 	cfg := j.config(p)
@@ -144,9 +145,12 @@ func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
 	}
 }
 
-// present checks that the agent's program is there, before anything is claimed.
-func (j *job) present() error {
-	err := notOnPath(j.agent)
+// present checks that the agent may be started and that its program is there, before anything is claimed.
+func (j *job) present(ctx context.Context) error {
+	err := permit(ctx, j.app, j.pr, j.pr.Commands(j.agent))
+	if err == nil {
+		err = notOnPath(j.agent)
+	}
 	if err == nil {
 		j.plugin, err = plugin.Dir(j.pr.Root, j.pr.Runs.Dir(), j.agent, j.name, j.app.Getenv)
 	}
@@ -184,7 +188,7 @@ func (j *job) config(p *plan.Plan) drain.Config {
 	here := !j.parallel() || !j.o.watch && ready == 1
 	return drain.Config{
 		Project: j.pr, Agent: j.agent, Job: agent.Job{Dir: j.pr.Root, PluginDir: j.plugin, Instructions: j.text},
-		IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force,
+		Trust: trust.Open(j.app.Getenv), IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force,
 		Max: j.max, Serial: here, Foreground: here, Lead: j.o.watch,
 		Refill:   j.o.watch || len(j.ids) > 1 || here && (ready > 1 || j.o.sequential),
 		Interval: j.every, Stagger: j.pr.Config.Stagger,

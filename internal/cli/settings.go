@@ -12,11 +12,13 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
+	"greenlight/internal/ops"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/suggest"
 	"greenlight/internal/term"
+	"greenlight/internal/trust"
 )
 
 const settingsExit = `
@@ -94,7 +96,9 @@ func newSettingsSet(app *cmdutil.App) *cobra.Command {
 		Use:   "set KEY VALUE",
 		Short: "Change one setting",
 		Long: `Change one setting. The value is checked first. Write lists and objects as JSON; command lines
-(parallel.claude_flags, parallel.agents.NAME.command) can also be words. Put gl's own flags before the key.` + settingsExit,
+(parallel.claude_flags, parallel.agents.NAME.command) can also be words. Put gl's own flags before the key.
+
+A command that you set is allowed by that (gl trust). Sessions that gl started can't change commands.` + settingsExit,
 		Example: `  gl settings set parallel.max 6
   gl settings set parallel.claude_flags '--max-turns 100 --allowedTools "Bash(git *)"'
   gl settings set parallel.agents.mine.command 'my-agent --task {prompt}'
@@ -138,7 +142,7 @@ func changeSetting(ctx context.Context, app *cmdutil.App, key, text string) erro
 		return err
 	}
 	var was, is project.Setting
-	err = pr.EditSettings(ctx, func(s *project.Settings) error {
+	err = ops.EditSettings(ctx, pr, trust.Open(app.Getenv), app.Getenv("GL_SESSION") != "", func(s *project.Settings) error {
 		was, _ = s.Get(key) // a key that is made now has no value yet
 		if err := s.Set(key, text); err != nil {
 			return err

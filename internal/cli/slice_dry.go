@@ -26,6 +26,7 @@ func dryRun(app *cmdutil.App, pr *project.Project, p *plan.Plan, j *job, o slice
 	launch := wouldLaunch(p, j)
 	var refused error
 	if len(launch) > 0 {
+		noteTrust(app, pr, j.agent)
 		if refused = j.refused(j.config(p)); refused != nil {
 			launch = nil
 		}

@@ -23,6 +23,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/trust"
 )
 
 // taskOptions are the flags of the commands that run an agent on something that is no slice.
@@ -120,9 +121,10 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 		return err
 	}
 	if o.dryRun {
+		noteTrust(app, pr, j.agent)
 		return dryTask(app.IO, j, &t, o.json)
 	}
-	if err := j.present(); err != nil {
+	if err := j.present(ctx); err != nil {
 		return err
 	}
 	settled, err := drain.Reconcile(ctx, pr)
@@ -145,7 +147,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	}
 	return j.drain(ctx, drain.Config{
 		Project: pr, Agent: j.agent, Job: agent.Job{Dir: pr.Root, PluginDir: j.plugin, Instructions: j.text},
-		Task: &t, Max: j.max, Serial: true, Foreground: true, Interval: j.every,
+		Trust: trust.Open(app.Getenv), Task: &t, Max: j.max, Serial: true, Foreground: true, Interval: j.every,
 	})
 }
 

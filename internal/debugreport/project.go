@@ -105,8 +105,8 @@ func newTool(program, version string) Tool {
 	return t
 }
 
-// agentTool is the configured agent. Only agents that gl knows are asked for their version: for them --version is known to
-// be harmless.
+// agentTool is the configured agent. Only the agents that gl knows are asked for their version, for which --version is
+// known to be harmless; a program that the configuration names isn't run, whatever its name.
 func (gl Program) agentTool(ctx context.Context, c project.Config) Tool {
 	t := Tool{Name: c.Agent}
 	self, err := gl.Self()
@@ -123,7 +123,7 @@ func (gl Program) agentTool(ctx context.Context, c project.Config) Tool {
 		return t
 	}
 	t.Path = &path
-	if a.Install != "" {
+	if _, custom := c.Agents[c.Agent]; a.Install != "" && !custom {
 		t.Version = jsondoc.OrNull(programVersion(ctx, path, agent.ScrubEnv(gl.Environ)))
 	}
 	return t

@@ -3,7 +3,6 @@ package debugreport
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"math"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/shellwords"
+	"greenlight/internal/trust"
 )
 
 // Tests is the project's test command and, if it was run, how that went.
@@ -24,6 +24,8 @@ type Tests struct {
 	ExitCode *int     `json:"exit_code"` // also null if a signal ended it
 	Seconds  *float64 `json:"seconds"`
 	Output   []string `json:"output"` // the last lines
+
+	Commands []trust.Command `json:"-"` // the command as what a person must have allowed before it is run
 }
 
 // maxOutput is how many lines of the tests' output are kept, maxLine how many bytes of each.
@@ -36,10 +38,8 @@ const (
 func newTests(pr *project.Project) Tests {
 	t := Tests{Output: []string{}}
 	s, _ := pr.Settings() // the plan warns of a file that can't be read
-	set, err := s.Get("test.command")
-	var command string
-	if err == nil && json.Unmarshal(set.Value, &command) == nil {
-		t.Command = jsondoc.OrNull(command)
+	if t.Commands = s.TestCommand(); len(t.Commands) > 0 {
+		t.Command = &t.Commands[0].Line
 	}
 	return t
 }

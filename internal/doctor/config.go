@@ -12,6 +12,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/suggest"
 	"greenlight/internal/text/jsonedit"
+	"greenlight/internal/trust"
 )
 
 // checkConfig reports what is wrong in config.json, and keys that nothing reads.
@@ -67,4 +68,21 @@ func strayKeys(data []byte) []string {
 	}
 	sort.Strings(stray)
 	return stray
+}
+
+// checkTrust reports commands in config.json that this person hasn't allowed. gl runs none of them before.
+func checkTrust(x *exam) []Finding {
+	s, err := x.pr.Settings()
+	if err != nil { // checkConfig reports it
+		return nil
+	}
+	commands, _ := s.Commands() // as far as they can be read
+	pending, err := trust.Open(x.Getenv).Pending(x.pr.Root, commands)
+	switch {
+	case err != nil:
+		return []Finding{found(Warning, "", err.Error(), "")}
+	case len(pending) > 0:
+		return []Finding{found(Note, project.ConfigFile, "you haven't allowed what it names as "+trust.Keys(pending)+", so gl doesn't run it", "gl trust")}
+	}
+	return nil
 }

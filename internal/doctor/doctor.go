@@ -39,6 +39,7 @@ func checks() []check {
 		{"state-md", nil},
 		{"project-state", nil},
 		{"config", checkConfig},
+		{"trust", checkTrust},
 		{"agent", checkAgent},
 		{"installed", checkInstalled},
 		{"tools", checkTools},

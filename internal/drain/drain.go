@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
+	"greenlight/internal/trust"
 )
 
 // A Config says what to drain and how.
@@ -25,7 +26,8 @@ type Config struct {
 	Project *project.Project
 	Runner  runner.Runner
 	Agent   agent.Agent
-	Job     agent.Job // Dir and PluginDir; the rest is filled in for each slice
+	Job     agent.Job   // Dir and PluginDir; the rest is filled in for each slice
+	Trust   trust.Store // what the person has allowed: nothing else of the project's configuration is launched
 
 	Task      *attempt.Task // instead of slices: this once
 	IDs       []string      // the named slices, in the order given; nil for whatever is ready

@@ -24,6 +24,7 @@ import (
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/runner"
 	"greenlight/internal/tracker"
+	"greenlight/internal/trust"
 )
 
 // The test binary is gl when it is called so: drains, wrappers, gates and agents are real processes.
@@ -149,7 +150,10 @@ func config(t testing.TB, pr *project.Project, agentName string, max int) drain.
 	}
 	a, err := agent.Find(agentName, agent.Config{Self: self, Custom: pr.Config.Agents})
 	check(t, err)
+	store := trust.Open(func(string) string { return t.TempDir() })
+	check(t, store.Allow(t.Context(), pr.Root, pr.Commands(a)))
 	return drain.Config{
+		Trust:   store,
 		Project: pr, Agent: a, Job: agent.Job{Dir: pr.Root}, Max: max, Refill: true, Lead: true,
 		Runner:   runner.NewProcess(self, pr.Root, os.Environ(), nil, max),
 		Interval: 30 * time.Second, Report: func(drain.Report) {}, Trace: func(string, ...any) {},

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/trust"
+	"greenlight/internal/words"
+)
+
+type trustOptions struct{ yes, revoke bool }
+
+func newTrust(app *cmdutil.App) *cobra.Command {
+	var o trustOptions
+	c := &cobra.Command{
+		Use:        "trust",
+		SuggestFor: []string{"allow", "approve"},
+		Short:      "Allow the commands that this project's config names",
+		Long: `Show the commands that .greenlight/config.json names (agents, arguments for claude, the test command) and ask whether gl may
+run them. A repository that you cloned can name any command there, even under the name claude; gl runs none of them before
+you have allowed it, and asks again when it changes. Other settings may change freely. What you set with gl settings set is
+allowed by that.
+
+What you have allowed is kept in your own configuration directory ($XDG_CONFIG_HOME/greenlight or ~/.config/greenlight), by
+the project's path. It covers the command lines, not what the programs do: a script in the repository can change without
+being asked about.
+
+Exit codes: 0 allowed, or nothing to allow; 1 not allowed, or it failed; 2 wrong usage.`,
+		Example: "  gl trust\n  gl trust --yes        in CI, where nobody can answer\n  gl trust --revoke",
+		Args:    cmdutil.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.yes && o.revoke {
+				return cmdutil.Usage("use --yes or --revoke, not both")
+			}
+			return runTrust(c.Context(), app, o)
+		},
+	}
+	f := c.Flags()
+	f.BoolVarP(&o.yes, "yes", "y", false, "allow them without asking")
+	f.BoolVar(&o.revoke, "revoke", false, "forget what you have allowed in this project")
+	return c
+}
+
+func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
+	if app.Inside() || app.Getenv("GL_SESSION") != "" {
+		return errors.New("gl trust is for a person: run it in a terminal of your own")
+	}
+	pr, err := app.AnyProject()
+	if err != nil {
+		return err
+	}
+	store := trust.Open(app.Getenv)
+	if o.revoke {
+		if err := store.Revoke(ctx, pr.Root); err != nil {
+			return err
+		}
+		app.IO.Printf("Nothing is allowed in %s now.\n", sanitize.Text(pr.Root))
+		return nil
+	}
+	s, err := pr.Settings()
+	if err != nil {
+		return err
+	}
+	commands, err := s.Commands()
+	if err != nil {
+		return err
+	}
+	if len(commands) == 0 {
+		app.IO.Printf("%s names no commands.\n", project.ConfigFile)
+		return nil
+	}
+	pending, err := store.Pending(pr.Root, commands)
+	if err != nil {
+		return err
+	}
+	app.IO.Printf("%s in %s names:\n", project.ConfigFile, sanitize.Text(pr.Root))
+	printCommands(app, commands, pending)
+	if len(pending) == 0 {
+		app.IO.Printf("All of them are allowed.\n")
+		return nil
+	}
+	if !o.yes && !app.Confirm("Allow gl to run "+them(pending)+"?") {
+		if !app.IO.Interactive() {
+			return errors.New("gl trust asks a question and needs a terminal: gl trust --yes allows what is listed without asking")
+		}
+		return &cmdutil.ExitError{Code: cmdutil.ExitFailed, Err: errors.New("nothing was allowed")}
+	}
+	return allow(ctx, app, store, pr, pending)
+}
+
+// them is the pronoun for some commands.
+func them(commands []trust.Command) string {
+	if len(commands) == 1 {
+		return "it"
+	}
+	return "them"
+}
+
+// printCommands prints the commands whole, safe for a terminal: what is shown is what is allowed.
+func printCommands(app *cmdutil.App, commands, pending []trust.Command) {
+	for _, c := range commands {
+		mark := ""
+		if len(pending) < len(commands) && slices.Contains(pending, c) {
+			mark = " (new or changed)"
+		}
+		app.IO.Printf("  %s%s: %s\n", plainLine(c.Key), mark, plainLine(c.Line))
+	}
+}
+
+// plainLine is the whole text on one line, each character of it to be seen.
+func plainLine(text string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(sanitize.Text(text))
+}
+
+func allow(ctx context.Context, app *cmdutil.App, store trust.Store, pr *project.Project, commands []trust.Command) error {
+	if err := store.Allow(ctx, pr.Root, commands); err != nil {
+		return err
+	}
+	app.IO.Printf("Allowed %s in %s.\n", words.Count(len(commands), "command"), sanitize.Text(pr.Root))
+	return nil
+}
+
+// permit returns an error unless this person has allowed the commands, which are about to be run. On a terminal it asks.
+func permit(ctx context.Context, app *cmdutil.App, pr *project.Project, commands []trust.Command) error {
+	store := trust.Open(app.Getenv)
+	pending, err := store.Pending(pr.Root, commands)
+	if err != nil || len(pending) == 0 {
+		return err
+	}
+	if !app.Inside() && app.IO.Interactive() {
+		app.IO.Printf("%s in %s names what you haven't allowed yet:\n", project.ConfigFile, sanitize.Text(pr.Root))
+		printCommands(app, pending, pending)
+		if app.Confirm("Allow gl to run " + them(pending) + "?") {
+			return allow(ctx, app, store, pr, pending)
+		}
+	}
+	return &trust.Error{Commands: pending}
+}
+
+// noteTrust says in a dry run that the agent's command isn't allowed yet.
+func noteTrust(app *cmdutil.App, pr *project.Project, a agent.Agent) {
+	commands := pr.Commands(a)
+	if pending, err := trust.Open(app.Getenv).Pending(pr.Root, commands); err == nil && len(pending) > 0 {
+		app.IO.Message("%s isn't allowed yet: gl trust shows it and asks", trust.Keys(pending))
+	}
+}
