@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/sanitize"
@@ -106,11 +106,7 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 }
 
 func (w *Wrapper) lookPath() (string, error) {
-	name := w.rec.Program
-	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {
-		name = filepath.Join(w.rec.Dir, name)
-	}
-	return exec.LookPath(name)
+	return paths.Program(w.rec.Program, w.rec.Dir)
 }
 
 // unusable is the evidence of a program that can't be run: it isn't there, or it is no program.

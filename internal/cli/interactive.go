@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -45,22 +44,19 @@ func startTalk(ctx context.Context, app *cmdutil.App, t talk) error {
 		return fmt.Errorf("%s is a conversation and needs a terminal on stdin and stdout", t.command)
 	}
 	a, _ := agent.Talk("", "", "")
-	if err := notOnPath(a); err != nil {
+	if err := notOnPath(a, t.root); err != nil {
 		return err
 	}
 	plugin, err := talkPlugin(app, t, a)
 	if err != nil {
 		return err
 	}
-	path, err := exec.LookPath(a.Program)
+	path, err := paths.Program(a.Program, t.root)
 	if err != nil {
 		return err
 	}
 	_, argv := agent.Talk(t.prompt, factText(t, facts), plugin)
 	app.IO.Detail("in %s: %s", t.root, shellLine(shortened(argv)))
-	if path, err = filepath.Abs(path); err != nil { // before the directory changes
-		return err
-	}
 	if err := os.Chdir(t.root); err != nil {
 		return err
 	}

@@ -149,7 +149,7 @@ func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
 func (j *job) present(ctx context.Context) error {
 	err := permit(ctx, j.app, j.pr, j.pr.Commands(j.agent))
 	if err == nil {
-		err = notOnPath(j.agent)
+		err = notOnPath(j.agent, j.pr.Root)
 	}
 	if err == nil {
 		j.plugin, err = plugin.Dir(j.pr.Root, j.pr.Runs.Dir(), j.agent, j.name, j.app.Getenv)

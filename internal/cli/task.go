@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"greenlight/internal/iostreams"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/ops"
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -321,8 +321,8 @@ func stateless(app *cmdutil.App, err error) error {
 }
 
 // notOnPath is the refusal to start a program that isn't there.
-func notOnPath(a agent.Agent) error {
-	if _, err := exec.LookPath(a.Program); err == nil {
+func notOnPath(a agent.Agent, root string) error {
+	if _, err := paths.Program(a.Program, root); err == nil {
 		return nil
 	}
 	msg := fmt.Sprintf("%s is not on PATH", a.Program)

@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/git"
 	"greenlight/internal/jsondoc"
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -55,7 +56,7 @@ type Program struct {
 }
 
 func newProject(ctx context.Context, pr *project.Project, p *plan.Plan, gl Program) (*Project, error) {
-	d := &Project{Format: p.Snapshot.Format, Done: p.Done, Total: p.Total, Tools: gl.tools(ctx, pr.Config),
+	d := &Project{Format: p.Snapshot.Format, Done: p.Done, Total: p.Total, Tools: gl.tools(ctx, pr.Root, pr.Config),
 		Settings: []project.SettingItem{}, Attempts: []Attempt{}, Warnings: project.WarningItems(p.Warnings)}
 	s, _ := pr.Settings() // the plan warns of a file that can't be read
 	for _, set := range s.List() {
@@ -87,19 +88,19 @@ func newAttempt(r *attempt.Record) Attempt {
 }
 
 // tools are gl and what it starts, with their versions.
-func (gl Program) tools(ctx context.Context, c project.Config) []Tool {
+func (gl Program) tools(ctx context.Context, root string, c project.Config) []Tool {
 	own := Tool{Name: "gl", Program: jsondoc.OrNull("gl"), Version: jsondoc.OrNull(gl.Version)}
 	if path, err := os.Executable(); err == nil {
 		own.Path = &path
 	}
 	gitVersion, _ := git.Version(ctx) // a missing tool has no version
 	tmuxVersion, _ := tmux.Version(ctx)
-	return []Tool{own, newTool("git", gitVersion), newTool("tmux", tmuxVersion), gl.agentTool(ctx, c)}
+	return []Tool{own, newTool("git", gitVersion), newTool("tmux", tmuxVersion), gl.agentTool(ctx, root, c)}
 }
 
 func newTool(program, version string) Tool {
 	t := Tool{Name: program, Program: jsondoc.OrNull(program), Version: jsondoc.OrNull(version)}
-	if path, err := exec.LookPath(program); err == nil {
+	if path, err := paths.Program(program, ""); err == nil {
 		t.Path = &path
 	}
 	return t
@@ -107,7 +108,7 @@ func newTool(program, version string) Tool {
 
 // agentTool is the configured agent. Only the agents that gl knows are asked for their version, for which --version is
 // known to be harmless; a program that the configuration names isn't run, whatever its name.
-func (gl Program) agentTool(ctx context.Context, c project.Config) Tool {
+func (gl Program) agentTool(ctx context.Context, root string, c project.Config) Tool {
 	t := Tool{Name: c.Agent}
 	self, err := gl.Self()
 	if err != nil {
@@ -118,7 +119,7 @@ func (gl Program) agentTool(ctx context.Context, c project.Config) Tool {
 		return t
 	}
 	t.Program = jsondoc.OrNull(a.Program)
-	path, err := exec.LookPath(a.Program)
+	path, err := paths.Program(a.Program, root)
 	if err != nil {
 		return t
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"greenlight/internal/jsondoc"
+	"greenlight/internal/paths"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/shellwords"
@@ -57,7 +58,13 @@ func (t *Tests) Run(ctx context.Context, root string, environ []string, line fun
 		t.Error = jsondoc.OrNull(err.Error())
 		return
 	}
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
+	program, err := paths.Program(words[0], root)
+	if err != nil {
+		t.Error = jsondoc.OrNull(err.Error())
+		return
+	}
+	cmd := exec.CommandContext(ctx, program, words[1:]...)
+	cmd.Args[0] = words[0]
 	cmd.Dir, cmd.Env = root, environ
 	cmd.WaitDelay = 2 * time.Second // processes that the tests left behind may keep the pipe open
 	out := &lineWriter{line: func(text string) {

@@ -3,7 +3,6 @@ package doctor
 import (
 	"errors"
 	"fmt"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,7 +37,7 @@ func checkAgent(x *exam) []Finding {
 		}
 		return nil
 	}
-	if _, err := exec.LookPath(a.Program); err != nil {
+	if _, err := paths.Program(a.Program, x.pr.Root); err != nil {
 		help := a.Install
 		if help == "" {
 			help = "edit " + project.ConfigFile + ": parallel.agents." + name + ".command begins with the program"

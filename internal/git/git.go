@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"greenlight/internal/paths"
 )
 
 const deadline = 10 * time.Second // for one call: a status of a huge checkout on a cold disk takes some seconds
@@ -160,15 +162,18 @@ func runInput(parent context.Context, dir, input string, args ...string) (string
 	ctx, cancel := context.WithTimeout(parent, deadline)
 	defer cancel()
 	// A file system monitor would be started by a mere status, and stay.
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false"}, args...)...)
+	program, err := paths.Program("git", "")
+	if err != nil {
+		return "", ErrMissing
+	}
+	cmd := exec.CommandContext(ctx, program, append([]string{"-c", "core.fsmonitor=false"}, args...)...)
 	cmd.Dir = dir
 	cmd.Env = environ(os.Environ(), dir)
 	cmd.WaitDelay = time.Second
 	cmd.Stdin = strings.NewReader(input)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
-	err := cmd.Run()
-	if err == nil {
+	if err = cmd.Run(); err == nil {
 		return out.String(), nil
 	}
 	verb := args[0]
@@ -176,8 +181,6 @@ func runInput(parent context.Context, dir, input string, args ...string) (string
 		verb = args[1]
 	}
 	switch words := strings.TrimSpace(errOut.String()); {
-	case errors.Is(err, exec.ErrNotFound):
-		return "", ErrMissing
 	case parent.Err() != nil:
 		return "", fmt.Errorf("git %s: %w", verb, parent.Err())
 	case ctx.Err() != nil:
