@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,11 +65,11 @@ func Linked(ctx context.Context, dir string) (main string, linked bool) {
 // Dirty lists what is changed or untracked in the checkout that dir is in, as `git status --porcelain` writes it: two
 // letters, a space, and the path from the checkout's top. skip is a path below dir that is left out, "" for none.
 func Dirty(ctx context.Context, dir, skip string) ([]string, error) {
-	args := []string{"status", "--porcelain", "-z", "--untracked-files=normal", "--ignore-submodules=none", "--", ":/"}
+	args := []string{"--untracked-files=normal", "--", ":/"}
 	if skip != "" {
 		args = append(args, ":(exclude,literal)"+skip)
 	}
-	out, err := run(ctx, dir, args...)
+	out, err := status(ctx, dir, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -161,12 +162,11 @@ func run(ctx context.Context, dir string, args ...string) (string, error) {
 func runInput(parent context.Context, dir, input string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(parent, deadline)
 	defer cancel()
-	// A file system monitor would be started by a mere status, and stay.
 	program, err := paths.Program("git", "")
 	if err != nil {
 		return "", ErrMissing
 	}
-	cmd := exec.CommandContext(ctx, program, append([]string{"-c", "core.fsmonitor=false"}, args...)...)
+	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"--no-pager"}, settings(overrides()...), args)...)
 	cmd.Dir = dir
 	cmd.Env = environ(os.Environ(), dir)
 	cmd.WaitDelay = time.Second
@@ -176,16 +176,13 @@ func runInput(parent context.Context, dir, input string, args ...string) (string
 	if err = cmd.Run(); err == nil {
 		return out.String(), nil
 	}
-	verb := args[0]
-	if strings.HasPrefix(verb, "--") {
-		verb = args[1]
-	}
+	verb := verbOf(args)
 	switch words := strings.TrimSpace(errOut.String()); {
 	case parent.Err() != nil:
 		return "", fmt.Errorf("git %s: %w", verb, parent.Err())
 	case ctx.Err() != nil:
 		return "", fmt.Errorf("git %s: no answer for %s", verb, deadline)
-	case strings.Contains(words, "not a git repository"):
+	case strings.Contains(words, "not a git repository"), strings.Contains(words, "can only be used inside a git repository"):
 		return "", ErrNone
 	case words != "":
 		first, _, _ := strings.Cut(words, "\n")
@@ -194,8 +191,22 @@ func runInput(parent context.Context, dir, input string, args ...string) (string
 	return out.String(), fmt.Errorf("git %s: %w", verb, err)
 }
 
+// verbOf is the first of git's arguments that isn't an option of git's own.
+func verbOf(args []string) string {
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "-c":
+			i++
+		case !strings.HasPrefix(args[i], "-"):
+			return args[i]
+		}
+	}
+	return ""
+}
+
 // environ is the caller's environment without what would lead git elsewhere (a hook that calls gl has GIT_DIR set),
-// with words that can be read, and without the locks by which a status breaks an agent's commit.
+// with words that can be read, without the locks by which a status breaks an agent's commit, and without fetching objects
+// that are missing: that starts what the repository names as its remote.
 func environ(env []string, dir string) []string {
 	out := make([]string, 0, len(env)+4)
 	for _, kv := range env {
@@ -210,5 +221,5 @@ func environ(env []string, dir string) []string {
 	if abs, err := filepath.Abs(dir); err == nil && dir != "" {
 		out = append(out, "PWD="+abs)
 	}
-	return append(out, "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	return append(out, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 }

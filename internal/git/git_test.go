@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -157,5 +158,133 @@ func TestErrors(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if _, err := Version(t.Context()); !errors.Is(err, ErrMissing) {
 		t.Errorf("no git: %v", err)
+	}
+}
+
+// A repository's configuration names programs in many places. None of them runs because gl asks a question.
+func TestRepositoryRunsNothing(t *testing.T) {
+	dir := repo(t, map[string]string{"a.x": "1", "b.y": "1", "c.z": "1", "sub/d": "1", ".gitattributes": "*.x filter=x diff=x\n*.y filter=Y.sub diff=x\n*.z filter=mine\n"})
+	ran := filepath.Join(t.TempDir(), "ran")
+	evil := filepath.Join(t.TempDir(), "evil")
+	if err := os.WriteFile(evil, []byte("#!/bin/sh\necho \"$0 $*\" >>'"+ran+"'\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	hooks := filepath.Join(dir, ".git", "myhooks")
+	for _, name := range []string{"post-index-change", "fsmonitor-watchman", "reference-transaction", "pre-commit"} {
+		write(t, hooks, map[string]string{name: "#!/bin/sh\n" + evil + " hook " + name + "\n"})
+		if err := os.Chmod(filepath.Join(hooks, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Git runs the filter of a file whose size is right and whose time isn't.
+	write(t, dir, map[string]string{"a.x": "2", "b.y": "2", "c.z": "2", "new.x": "1", "sub/d": "2"})
+	sub := filepath.Join(dir, "module")
+	git(t, dir, "init", "-q", sub)
+	write(t, sub, map[string]string{"a.x": "1", ".gitattributes": "*.x filter=s\n"})
+	git(t, sub, "add", ".")
+	git(t, sub, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "first")
+	git(t, dir, "-c", "advice.addEmbeddedRepo=false", "add", "module")
+	write(t, sub, map[string]string{"a.x": "2"})
+	git(t, sub, "config", "filter.s.clean", evil+" submodule")
+	git(t, sub, "config", "core.fsmonitor", evil)
+	for _, setting := range [][2]string{
+		{"core.fsmonitor", evil}, {"core.hooksPath", hooks}, {"core.pager", evil}, {"pager.log", evil}, {"pager.status", evil},
+		{"core.sshCommand", evil}, {"gpg.program", evil}, {"log.showSignature", "true"}, {"diff.external", evil},
+		{"filter.x.clean", evil + " clean"}, {"filter.x.smudge", evil}, {"filter.x.required", "true"},
+		{"filter.Y.sub.process", evil + " process"}, {"filter.Y.sub.required", "true"},
+		{"diff.x.textconv", evil}, {"diff.x.command", evil}, {"credential.helper", evil}, {"core.askPass", evil}, {"core.editor", evil},
+		{"status.submoduleSummary", "true"},
+	} {
+		git(t, dir, "config", setting[0], setting[1])
+	}
+	os.Remove(ran) // git init and git config may have asked somebody
+	ctx := t.Context()
+	dirty, err := Dirty(ctx, dir, "")
+	if err != nil {
+		t.Error(err)
+	}
+	slices.Sort(dirty)
+	want := []string{" M a.x", " M b.y", " M c.z", " M sub/d", "?? new.x", "A  module"}
+	if d := cmp.Diff(want, dirty); d != "" {
+		t.Error(d)
+	}
+	_, err1 := DirtyAt(ctx, dir, "a.x", "b.y", "module")
+	_, err2 := Log(ctx, dir, 3, "a.x")
+	_, err3 := Tags(ctx, dir)
+	_, err4 := Branch(ctx, dir)
+	_, err5 := Tracked(ctx, dir)
+	_, err6 := Unignored(ctx, dir, "a.x")
+	_, err7 := Attribute(ctx, dir, "filter", "a.x")
+	_, err8 := Root(ctx, filepath.Join(dir, "sub"))
+	Linked(ctx, dir)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(ran); err == nil {
+		t.Errorf("ran\n%s", text)
+	}
+}
+
+// The person's own filters do run: a file that git-lfs keeps hasn't changed because it is there.
+func TestOwnFiltersCount(t *testing.T) {
+	dir := repo(t, map[string]string{".gitattributes": "*.x filter=own\n"})
+	write(t, dir, map[string]string{".gitconfig": "[filter \"own\"]\n\tclean = tr a-z A-Z\n", "f.x": "abc"})
+	git(t, dir, "add", "f.x")
+	git(t, dir, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "x")
+	past := time.Unix(1, 0)
+	if err := os.Chtimes(filepath.Join(dir, "f.x"), past, past); err != nil {
+		t.Fatal(err)
+	}
+	if dirty, err := DirtyAt(t.Context(), dir, "f.x"); err != nil || len(dirty) > 0 {
+		t.Errorf("%q, %v", dirty, err)
+	}
+}
+
+// Git can't be told to leave out a filter with such a name, so nothing is asked that would run it.
+func TestFilterThatCannotBeSwitchedOff(t *testing.T) {
+	dir := repo(t, map[string]string{"a.x": "1", ".gitattributes": "*.x filter=a=b\n"})
+	ran := filepath.Join(t.TempDir(), "ran")
+	write(t, dir, map[string]string{"a.x": "2"})
+	git(t, dir, "config", "filter.a=b.clean", "touch "+ran+" #")
+	if dirty, err := Dirty(t.Context(), dir, ""); err == nil {
+		t.Errorf("%q", dirty)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the filter ran")
+	}
+}
+
+// A directory that looks like a bare repository may be part of a clone, with a configuration of its author's.
+func TestEmbeddedBareRepository(t *testing.T) {
+	dir := repo(t, map[string]string{"a": "1"})
+	bare := filepath.Join(dir, "data")
+	git(t, dir, "init", "-q", "--bare", bare)
+	if got, err := Root(t.Context(), bare); err == nil {
+		t.Errorf("git asked the repository in %s: %q", bare, got)
+	}
+	if _, err := Tags(t.Context(), bare); err == nil {
+		t.Error("git answers for the embedded repository")
+	}
+}
+
+// Git fetches objects that a partial clone lacks by starting what the repository names as its remote.
+func TestMissingObjectsAreNotFetched(t *testing.T) {
+	dir := repo(t, map[string]string{"a": "1"})
+	ran := filepath.Join(t.TempDir(), "ran")
+	for _, setting := range [][2]string{
+		{"core.repositoryFormatVersion", "1"}, {"extensions.partialClone", "origin"}, {"remote.origin.promisor", "true"},
+		{"remote.origin.url", dir}, {"remote.origin.uploadpack", "touch " + ran + "; false"},
+	} {
+		git(t, dir, "config", setting[0], setting[1])
+	}
+	branch, err := Branch(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, map[string]string{".git/refs/heads/" + branch: "1234567890123456789012345678901234567890\n"})
+	_, _ = Log(t.Context(), dir, 1) // whatever it says about what is missing
+	_, _ = Dirty(t.Context(), dir, "")
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("the remote was asked")
 	}
 }

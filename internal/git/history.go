@@ -64,8 +64,11 @@ func Tags(ctx context.Context, dir string) ([]Tag, error) {
 
 // DirtyAt is Dirty for some paths only, which are relative to dir.
 func DirtyAt(ctx context.Context, dir string, paths ...string) ([]string, error) {
-	args := []string{"--literal-pathspecs", "status", "--porcelain", "-z", "--untracked-files=all", "--"}
-	out, err := run(ctx, dir, append(args, paths...)...)
+	literal := make([]string, len(paths))
+	for i, p := range paths {
+		literal[i] = ":(literal)" + p
+	}
+	out, err := status(ctx, dir, append([]string{"--untracked-files=all", "--"}, literal...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,93 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// A repository's configuration (.git/config comes with an archive, and an embedded bare repository with any clone) names
+// programs in many places. gl only asks git questions, so none of them has to run.
+
+// overrides are the settings by which git starts programs, each switched off for every call. An empty diff.external makes a
+// diff fail rather than run something: no question here needs one.
+func overrides() []string {
+	return []string{
+		"core.fsmonitor=false", // a mere status would start it, and it would stay
+		"core.hooksPath=/dev/null",
+		"core.pager=cat",
+		"core.sshCommand=false",
+		"core.askPass=false",
+		"core.editor=false",
+		"credential.helper=",
+		"gpg.program=false",
+		"gpg.ssh.program=false",
+		"gpg.x509.program=false",
+		"log.showSignature=false",
+		"diff.external=",
+		"status.submoduleSummary=false",
+		"safe.bareRepository=explicit", // a directory of the checkout that looks like a repository isn't one
+	}
+}
+
+// settings makes options of git's from settings, KEY=VALUE.
+func settings(list ...string) []string {
+	args := make([]string, 0, 2*len(list))
+	for _, s := range list {
+		args = append(args, "-c", s)
+	}
+	return args
+}
+
+// status runs git status without what the repository says about filtering content: git compares files through the clean
+// filters of their attributes. The person's own filters (git-lfs) count. Submodules are compared by their commits alone,
+// because git would run in them with their configuration.
+func status(ctx context.Context, dir string, args ...string) (string, error) {
+	off, err := filtersOff(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	return run(ctx, dir, slices.Concat(off, []string{"status", "--porcelain", "-z", "--ignore-submodules=dirty"}, args)...)
+}
+
+// filtersOff are the options that switch off the filters which the repository configures.
+func filtersOff(ctx context.Context, dir string) ([]string, error) {
+	names, err := localFilters(ctx, dir, "--local")
+	if err != nil {
+		return nil, err
+	}
+	// Without the extension for it, git refuses to read a configuration of the worktree alone, and doesn't use it either.
+	more, _ := localFilters(ctx, dir, "--worktree")
+	names = append(names, more...)
+	slices.Sort(names)
+	var off []string
+	for _, name := range slices.Compact(names) {
+		if strings.Contains(name, "=") {
+			return nil, fmt.Errorf("the repository's configuration has a filter %q, which can't be switched off", name)
+		}
+		filter := "filter." + name
+		off = append(off, filter+".clean=", filter+".smudge=", filter+".process=", filter+".required=false")
+	}
+	return settings(off...), nil
+}
+
+// localFilters are the names of the filters in one of the repository's own files and in what it includes.
+func localFilters(ctx context.Context, dir, file string) ([]string, error) {
+	out, err := run(ctx, dir, "config", "--includes", file, "-z", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 { // there is none
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, key := range split(out) {
+		name := strings.TrimPrefix(key, "filter.")
+		names = append(names, name[:strings.LastIndexByte(name, '.')])
+	}
+	return names, nil
+}
