@@ -19,6 +19,7 @@ import (
 // MayBegin refuses a directory in which no project should begin. chosen says that a person named the directory: then it
 // may be inside another project. Otherwise nobody would notice that a project above is left for the new one.
 func MayBegin(ctx context.Context, dir string, chosen bool, getenv func(string) string) error {
+	var foreign *project.ForeignError
 	found, err := project.Find(dir, func(key string) string {
 		if key == "GREENLIGHT_ROOT" { // names a place for the new project, not one that is there
 			return ""
@@ -26,7 +27,7 @@ func MayBegin(ctx context.Context, dir string, chosen bool, getenv func(string) 
 		return getenv(key)
 	})
 	switch {
-	case errors.Is(err, project.ErrNoProject):
+	case errors.Is(err, project.ErrNoProject), errors.As(err, &foreign) && foreign.Root != dir: // nobody else keeps a person from it
 		return NotLinked(ctx, dir)
 	case err != nil:
 		return err

@@ -25,6 +25,19 @@ func IsFile(path string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
+// Same reports whether the paths lead to the same directory or file, which is there.
+func Same(a, b string) bool {
+	if a == b {
+		return true
+	}
+	at, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	bt, err := os.Stat(b)
+	return err == nil && os.SameFile(at, bt)
+}
+
 // Relative returns path relative to root, with forward slashes; path itself if that is impossible.
 func Relative(root, path string) string {
 	if rel, err := filepath.Rel(root, path); err == nil {

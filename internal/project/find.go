@@ -19,7 +19,7 @@ var ErrNoState = slice.ErrNoState
 
 // Find returns the absolute root of the project that dir belongs to: the nearest directory upwards that holds the state
 // of a system gl knows (.greenlight, or a sibling's), not beyond the git root or home. Inside a linked git worktree it is the main checkout, for state must
-// not live on branches. GREENLIGHT_ROOT overrides all that.
+// not live on branches. State that belongs to another user is a *ForeignError. GREENLIGHT_ROOT overrides all that.
 func Find(dir string, getenv func(string) string) (string, error) {
 	if root := getenv("GREENLIGHT_ROOT"); root != "" {
 		return rootFromEnv(root)
@@ -35,9 +35,12 @@ func Find(dir string, getenv func(string) string) (string, error) {
 			d = main
 		}
 		if isRoot(d) {
+			if err := owned(d, getenv); err != nil {
+				return "", err
+			}
 			return d, nil
 		}
-		if linked || paths.Exists(filepath.Join(d, ".git")) || d == home || d == filepath.Dir(d) {
+		if linked || paths.Exists(filepath.Join(d, ".git")) || paths.Same(d, home) || d == filepath.Dir(d) {
 			return "", fmt.Errorf("%s: %w", dir, ErrNoProject)
 		}
 	}

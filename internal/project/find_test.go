@@ -84,6 +84,68 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// HOME ends the search by whatever path it is named.
+func TestFindEndsAtHome(t *testing.T) {
+	root := tree(t, map[string]string{"above/.greenlight/": "", "above/me/work/": ""})
+	if err := os.Symlink(filepath.Join(root, "above", "me"), filepath.Join(root, "home")); err != nil {
+		t.Fatal(err)
+	}
+	env := func(key string) string { return map[string]string{"HOME": filepath.Join(root, "home")}[key] }
+	if got, err := Find(filepath.Join(root, "above", "me", "work"), env); !errors.Is(err, ErrNoProject) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func TestTrustedOwner(t *testing.T) {
+	for _, tt := range []struct {
+		owner, user int
+		sudo        string
+		want        bool
+	}{
+		{1000, 1000, "", true}, {0, 1000, "", true}, {0, 0, "", true},
+		{1001, 1000, "", false}, {1000, 0, "", false}, {1000, 0, "1001", false},
+		{1000, 0, "1000", true}, {1001, 1000, "1001", false}, {1000, 0, "me", false},
+	} {
+		if got := trustedOwner(tt.owner, tt.user, tt.sudo); got != tt.want {
+			t.Errorf("%+v: %v", tt, got)
+		}
+	}
+}
+
+// A project that another user has put above somebody's directory isn't found, nor one that a link of theirs leads to.
+func TestFindForeign(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make files of other users")
+	}
+	root := tree(t, map[string]string{
+		"a/.greenlight/": "", "a/work/": "", "b/work/": "", "mine/.greenlight/": "", "c/.planning/": "", "d/.greenlight/": "", "d/.planning/": "",
+	})
+	link := filepath.Join(root, "b", ".greenlight")
+	if err := os.Symlink(filepath.Join(root, "mine", ".greenlight"), link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"a/.greenlight", "b/.greenlight", "c/.planning", "d/.planning"} {
+		if err := os.Lchown(filepath.Join(root, path), 54321, -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"a", "a/work", "b/work", "c", "d"} {
+		var foreign *ForeignError
+		got, err := Find(filepath.Join(root, dir), func(string) string { return "" })
+		if !errors.As(err, &foreign) || !strings.Contains(err.Error(), "GREENLIGHT_ROOT="+foreign.Root) {
+			t.Errorf("%s: %q, %v", dir, got, err)
+		}
+		if got, err = Find(filepath.Join(root, dir), func(key string) string {
+			return map[string]string{"GREENLIGHT_ROOT": foreign.Root}[key]
+		}); err != nil || got != foreign.Root {
+			t.Errorf("%s, by its name: %q, %v", dir, got, err)
+		}
+		if _, err := Find(filepath.Join(root, dir), func(key string) string { return map[string]string{"SUDO_UID": "54321"}[key] }); err != nil {
+			t.Errorf("%s, under sudo: %v", dir, err)
+		}
+	}
+}
+
 func TestFindByEnvironment(t *testing.T) {
 	root := tree(t, map[string]string{"here/.greenlight/": "", "there/": ""})
 	for dir, ok := range map[string]bool{"here": true, "there": false, "nowhere": false} {
