@@ -17,38 +17,35 @@ import (
 
 // A Call is a tool's call, as the client describes it to a hook before it is made.
 type Call struct {
-	Tool  string // Edit, Write, MultiEdit, NotebookEdit, Read
+	Tool  string // Edit, Write, MultiEdit, NotebookEdit, Read, or a server's: mcp__SERVER__NAME
 	Agent string // the sub-agent that calls, without its plugin's name; "" for the session itself
 	Input Input
 }
 
-// An Input is what the tools that write files are called with.
-type Input struct {
-	FilePath     string `json:"file_path"`
-	NotebookPath string `json:"notebook_path"`
-	Content      string `json:"content"` // of Write
-	Edit
-	Edits []Edit `json:"edits"` // of MultiEdit
-}
-
-// An Edit replaces a text by another, once or wherever it stands.
-type Edit struct {
-	Old string `json:"old_string"`
-	New string `json:"new_string"`
-	All bool   `json:"replace_all"`
-}
-
-// Path is the file that the call is about, "" for none.
-func (c Call) Path() string {
-	if c.Input.FilePath != "" {
-		return c.Input.FilePath
-	}
-	return c.Input.NotebookPath
-}
-
-// Writes says whether the tool changes files.
+// Writes says whether the tool changes files. Of a server's tool only its name and its fields tell.
 func (c Call) Writes() bool {
-	return slices.Contains([]string{"Edit", "Write", "MultiEdit", "NotebookEdit"}, c.Tool)
+	switch c.Tool {
+	case "Edit", "Write", "MultiEdit", "NotebookEdit", "":
+		return true
+	case "Read", "Grep", "Glob", "LS":
+		return false
+	}
+	return c.Input.HasContent || verb(c.Tool, "write", "edit", "creat", "replac", "insert", "delet", "remov", "renam", "patch", "updat", "append",
+		"modif", "apply", "save", "move", "copy", "truncat")
+}
+
+// reads says whether the tool shows a file's content.
+func (c Call) reads() bool { return c.Tool == "Read" || verb(c.Tool, "read") && !c.Writes() }
+
+// verb says whether the last part of a tool's name, mcp__SERVER__NAME, has one of the words.
+func verb(tool string, words ...string) bool {
+	name := strings.ToLower(tool[strings.LastIndex(tool, "__")+1:])
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(name, w) })
+}
+
+// known says whether After can tell what becomes of the file.
+func (c Call) known() bool {
+	return !c.Input.Unsure && slices.Contains([]string{"Edit", "Write", "MultiEdit"}, c.Tool)
 }
 
 // After is the file's text once the call is made, with plain line ends; false where the tool will refuse by itself.
@@ -87,11 +84,19 @@ func State(c Call, rel string, before []byte, generated bool) error {
 	switch {
 	case !c.Writes():
 		return nil
-	case strings.HasPrefix(rel, "runs/") || rel == ".lock":
+	case rel == "" || rel == "slices" && generated:
+		return errors.New(strings.TrimSuffix(".greenlight/"+rel, "/") + " is the directory in which gl keeps its state: change it through gl only")
+	case rel == "runs" || strings.HasPrefix(rel, "runs/") || rel == ".lock":
 		return fmt.Errorf(".greenlight/%s is where gl keeps attempts and claims: change it through gl only (gl state, gl stop, gl retry)", rel)
 	case rel == "STATE.md" && generated:
 		return errors.New(".greenlight/STATE.md is generated from the slice files and overwritten by every change: " +
 			"run gl state set ID KEY=VALUE, and gl state render if it is out of date")
+	case rel == "config.json":
+		return errors.New(".greenlight/config.json names the commands that gl runs: use gl settings set KEY VALUE, " +
+			"and leave what that can't change to a person")
+	case rel == "GRAPH.json" && generated && (before == nil || json.Valid(before)): // what is broken may be mended by hand
+		return errors.New(".greenlight/GRAPH.json is the graph that gl plans by: use gl add-slice NAME --deps …, " +
+			"and leave other changes to a person")
 	case dir == "slices/" && strings.HasSuffix(name, ".md"):
 		return frontmatter(c, strings.TrimSuffix(name, ".md"), before)
 	}
@@ -101,12 +106,15 @@ func State(c Call, rel string, before []byte, generated bool) error {
 // frontmatter refuses to change the head of a slice's file. What is broken may be mended by hand.
 func frontmatter(c Call, id string, before []byte) error {
 	after, ok := c.After(string(before))
+	if !c.known() {
+		after, ok = "", c.Tool != "NotebookEdit" // which refuses what is no notebook
+	}
 	if !ok {
 		return nil
 	}
 	then, errThen := slice.ParseFile([]byte(after))
 	if before == nil {
-		if errThen != nil {
+		if errThen != nil && c.known() {
 			return nil
 		}
 		return fmt.Errorf("slice files are made by gl, with their place in the graph: run gl add-slice %q --id %s --deps …; "+
@@ -139,14 +147,14 @@ func ParseIsolation(data []byte) (Isolation, error) {
 // project.
 func (all Isolation) Tests(c Call, rel string) error {
 	rules, known := all[c.Agent]
-	if !known || !IsTest(rel) {
+	if !known || !IsTest(rel) && !(c.Writes() && IsTestData(rel)) {
 		return nil
 	}
 	switch {
 	case c.Writes() && !slices.Contains(rules.MayWrite, "tests"):
 		return fmt.Errorf("%s may not change tests, and %s is one: if it is wrong against its contract, report that to whoever "+
 			"started you, with the contract's words, and go on with the rest", c.Agent, rel)
-	case c.Tool == "Read" && !slices.Contains(rules.MayRead, "tests"):
+	case c.reads() && !slices.Contains(rules.MayRead, "tests"):
 		return fmt.Errorf("%s may not read tests, and %s is one: work from the contracts, the names of the tests and what the test "+
 			"command prints", c.Agent, rel)
 	}
@@ -155,10 +163,10 @@ func (all Isolation) Tests(c Call, rel string) error {
 
 // Implementing refuses a session that implements a slice by itself to change the tests that it is to pass.
 func Implementing(c Call, rel, id string) error {
-	if c.Agent != "" || !c.Writes() || !IsTest(rel) {
+	if c.Agent != "" || !c.Writes() || !IsTest(rel) && !IsTestData(rel) {
 		return nil
 	}
-	return fmt.Errorf("%s is being implemented, and %s is a test that is to pass unchanged. If it is wrong against its contract: "+
+	return fmt.Errorf("%s is being implemented, and %s belongs to the tests, which are to pass unchanged. If it is wrong against its contract: "+
 		"gl state note %s --decision \"why\", then gl state set %s step=tests, mend it, and gl state set %s step=implementing",
 		id, rel, id, id, id)
 }

@@ -1,8 +1,12 @@
 package guard
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 const sliceFile = "---\nid: S-1\nstatus: pending # now\n---\n# S-1\n\nText. status: pending\n"
@@ -10,10 +14,12 @@ const sliceFile = "---\nid: S-1\nstatus: pending # now\n---\n# S-1\n\nText. stat
 func TestState(t *testing.T) {
 	crlf := strings.ReplaceAll(sliceFile, "\n", "\r\n")
 	edit := func(from, to string) Call {
-		return Call{Tool: "Edit", Input: Input{FilePath: "x", Edit: Edit{Old: from, New: to}}}
+		return Call{Tool: "Edit", Input: Input{Edit: Edit{Old: from, New: to}}}
 	}
-	write := func(text string) Call { return Call{Tool: "Write", Input: Input{FilePath: "x", Content: text}} }
+	write := func(text string) Call { return Call{Tool: "Write", Input: Input{Content: text}} }
 	multi := func(edits ...Edit) Call { return Call{Tool: "MultiEdit", Input: Input{Edits: edits}} }
+	unsure := edit("Text", "More")
+	unsure.Input.Unsure = true
 	all := edit("pending", "complete")
 	all.Input.All = true
 	for _, c := range []struct {
@@ -38,12 +44,25 @@ func TestState(t *testing.T) {
 		{"a new slice", "slices/S-2.md", write(strings.Replace(sliceFile, "S-1", "S-2", 1)), "-", "gl add-slice"},
 		{"a new slice, by an edit of nothing", "slices/S-2.md", edit("", sliceFile), "-", "gl add-slice"},
 		{"a new text", "slices/README.md", write("# Slices\n"), "-", ""},
-		{"read", "slices/S-1.md", Call{Tool: "Read", Input: Input{FilePath: "x"}}, sliceFile, ""},
+		{"read", "slices/S-1.md", Call{Tool: "Read", Input: Input{}}, sliceFile, ""},
 		{"the view", "STATE.md", write("x"), "", "generated"},
 		{"a record", "runs/live/S-1.1.json", edit("a", "b"), "a", "gl stop"},
-		{"the graph", "GRAPH.json", write("{}"), "{}", ""},
+		{"the graph", "GRAPH.json", write("{}"), "{}", "gl add-slice"},
+		{"a broken graph mended", "GRAPH.json", write("{}"), "{<<<<", ""},
+		{"the settings", "config.json", write("{}"), "{}", "gl settings set"},
+		{"the settings, for the first time", "config.json", write("{}"), "-", "gl settings set"},
 		{"nonsense", "slices/S-1.md", Call{Tool: "Edit"}, sliceFile, ""},
-		{"a tool of tomorrow", "slices/S-1.md", Call{Tool: "Rewrite"}, sliceFile, ""},
+		{"a tool of tomorrow", "slices/S-1.md", Call{Tool: "Rewrite"}, sliceFile, "gl state set"},
+		{"a server's tool", "slices/S-1.md", Call{Tool: "mcp__files__write_file"}, sliceFile, "gl state set"},
+		{"a server's tool that makes a slice", "slices/S-2.md", Call{Tool: "mcp__files__create"}, "-", "gl add-slice"},
+		{"a server's tool, of a broken head", "slices/S-1.md", Call{Tool: "mcp__files__write_file"}, "<<<<<<< a\n", ""},
+		{"a server's tool with a content", "GRAPH.json", Call{Tool: "mcp__x__go", Input: Input{HasContent: true}}, "{}", "gl add-slice"},
+		{"a server's tool that reads", "runs/x.json", Call{Tool: "mcp__files__read_file"}, "{}", ""},
+		{"the records, as a whole", "runs", Call{Tool: "mcp__files__delete"}, "-", "gl stop"},
+		{"the slices, as a whole", "slices", Call{Tool: "mcp__files__move_file"}, "-", "through gl only"},
+		{"the state, as a whole", "", Call{Tool: "mcp__files__move_file"}, "-", "through gl only"},
+		{"a call without a tool", "runs/x.json", Call{}, "{}", "gl stop"},
+		{"a call that is only understood in part", "slices/S-1.md", unsure, sliceFile, "gl state set"},
 	} {
 		before := []byte(c.before)
 		if c.before == "-" {
@@ -77,6 +96,12 @@ func TestIsolation(t *testing.T) {
 		{"Write", "other", "a_test.go", false},
 		{"Write", "", "a_test.go", false},
 		{"Grep", "gl-implementer", "a_test.go", false},
+		{"mcp__files__edit_file", "gl-implementer", "a_test.go", true},
+		{"mcp__files__read_text_file", "gl-implementer", "a_test.go", true},
+		{"mcp__files__list_directory", "gl-implementer", "a_test.go", false},
+		{"Write", "gl-implementer", "testdata/a.golden", true},
+		{"Read", "gl-implementer", "testdata/in.txt", false}, // the code may have to read it
+		{"Write", "gl-tester", "testdata/a.golden", false},
 	} {
 		if err := rules.Tests(Call{Tool: c.tool, Agent: c.agent}, c.path); (err != nil) != c.refused {
 			t.Errorf("%v: %v", c, err)
@@ -90,7 +115,7 @@ func TestIsTest(t *testing.T) {
 		"tests/helpers.py": true, "src/latest.py": false, "test_a.py": true, "conftest.py": true, "tests/data.json": false,
 		"src/a.test.ts": true, "src/__tests__/a.tsx": true, "src/test.ts": false, "e2e/a.spec.mjs": true, "spec/openapi.yaml": false,
 		"spec/a_helper.rb": true, "lib/spec/a.py": false, "src/test/java/A.java": true, "src/test/java/ATest.java": true,
-		"src/main/java/Attest.java": false, "tests/a.rs": true, "src/tests.rs": false, "Tests/AppTests/A.swift": true, "docs/tests.md": false,
+		"src/main/java/Attest.java": false, "tests/a.rs": true, "src/tests.rs": true, "src/a/tests.rs": true, "shop/tests.py": true, "latests.py": false, "Tests/AppTests/A.swift": true, "docs/tests.md": false,
 		"tests/README.md": false, "": false,
 		// what tests are run from is a test; what has their name in the middle of the sources is a page, a model, a table
 		"src/main/java/LabTest.java": false, "src/main/java/AUDIT.java": false, "app/src/androidTest/java/ATest.kt": true,
@@ -103,5 +128,67 @@ func TestIsTest(t *testing.T) {
 		if IsTest(path) != want {
 			t.Errorf("%q: %v", path, !want)
 		}
+	}
+}
+
+// What tests compare with, what they read, and how they are run: an implementation may read it, but not change it.
+func TestIsTestData(t *testing.T) {
+	for path, want := range map[string]bool{
+		"testdata/a.go": true, "a/testdata/in.go": true, "internal/x/testdata/script/a.txtar": true, "testdata": false,
+		"src/__snapshots__/a.snap": true, "src/a.snap": true, "out.golden": true, "a/out.golden.json": true, "golden.go": false,
+		"fixtures/users.yml": true, "tests/fixtures/a.json": true, "spec/fixtures/a.json": true, "src/__tests__/fixtures/a.json": true,
+		"src/__fixtures__/a.json": true, "src/fixtures/page.tsx": false, "app/fixtures/list.ts": false, "src/test/fixtures/a.json": true,
+		"pytest.ini": true, "sub/pytest.ini": true, "conftest.py": false, "jest.config.ts": true, "vitest.config.mjs": true,
+		"playwright.config.ts": true, ".mocharc.json": true, "phpunit.xml": true, ".rspec": true, "package.json": false, "config.json": false,
+		"docs/snapshot.md": false, "": false, "a.go": false,
+	} {
+		if IsTestData(path) != want {
+			t.Errorf("%q: %v", path, !want)
+		}
+	}
+}
+
+// A field of another type, or under another name, is read as far as it can be, and what can't be read is known to be missing.
+func TestInput(t *testing.T) {
+	for text, want := range map[string]Input{
+		`{"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": true}`:   {Paths: []string{"a"}, Edit: Edit{Old: "x", New: "y", All: true}, HasContent: true},
+		`{"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": "true"}`: {Paths: []string{"a"}, Edit: Edit{Old: "x", New: "y", All: true}, HasContent: true},
+		`{"file_path": "a", "content": ["x"]}`:                                            {Paths: []string{"a"}, HasContent: true, Unsure: true},
+		`{"file_path": "a", "content": 7}`:                                                {Paths: []string{"a"}, HasContent: true, Unsure: true},
+		`{"file_path": ["a"], "content": "x"}`:                                            {Paths: []string{"a"}, Content: "x", HasContent: true, Unsure: true},
+		`{"file_path": {"path": "a"}}`:                                                    {Paths: []string{"a"}, Unsure: true},
+		`{"file_path": 7}`:                                                                {Unsure: true},
+		`{"file_path": "a", "notebook_path": "b"}`:                                        {Paths: []string{"a", "b"}},
+		`{"file_path": "a", "edits": "[{\"old_string\": \"x\"}]"}`:                        {Paths: []string{"a"}, Edits: []Edit{{Old: "x"}}, HasContent: true},
+		`{"file_path": "a", "edits": [7]}`:                                                {Paths: []string{"a"}, HasContent: true, Unsure: true},
+		`{"file_path": "a", "edits": {"old_string": "x"}}`:                                {Paths: []string{"a"}, HasContent: true, Unsure: true},
+		`{"path": "a", "text": "x"}`:                                                      {Paths: []string{"a"}, HasContent: true},
+		`{"relativePath": "a", "body": "x"}`:                                              {Paths: []string{"a"}, HasContent: true},
+		`{"source": "a", "destination": "b"}`:                                             {Paths: []string{"b", "a"}},
+		`{"uri": "file:///a%20b"}`:                                                        {Paths: []string{"/a b"}},
+		`{"files": [{"path": "a"}, {"path": "b"}]}`:                                       {Paths: []string{"a", "b"}},
+		`{"paths": ["a", "b"]}`:                                                           {Paths: []string{"a", "b"}},
+		`{"path": "a\nb", "query": "c"}`:                                                  {},
+		`"{\"file_path\": \"a\"}"`:                                                        {Paths: []string{"a"}},
+		`[]`:                                                                              {Unsure: true}, `7`: {Unsure: true}, `"x"`: {Unsure: true}, `{}`: {},
+	} {
+		var got Input
+		if err := json.Unmarshal([]byte(text), &got); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+			t.Errorf("%s: %s", text, d)
+		}
+	}
+}
+
+// A call may name any number of files; who looks at each of them looks at no more than these.
+func TestManyPaths(t *testing.T) {
+	var in Input
+	if err := json.Unmarshal([]byte(`{"paths": [`+strings.Repeat(`"a/b", `, 100_000)+`"c"]}`), &in); err != nil {
+		t.Fatal(err)
+	}
+	if len(in.Paths) > maxPaths || !in.Unsure {
+		t.Errorf("%d paths, unsure %v", len(in.Paths), in.Unsure)
 	}
 }

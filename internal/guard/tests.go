@@ -10,12 +10,12 @@ import (
 func testNames() []string {
 	return []string{
 		"*_test.go",
-		"test_*.py", "*_test.py", "conftest.py",
+		"test_*.py", "*_test.py", "conftest.py", "tests.py",
 		"*.test.js", "*.test.jsx", "*.test.ts", "*.test.tsx", "*.test.mjs", "*.test.cjs", "*.test.mts", "*.test.cts",
 		"*.spec.js", "*.spec.jsx", "*.spec.ts", "*.spec.tsx", "*.spec.mjs", "*.spec.cjs", "*.spec.mts", "*.spec.cts",
 		"*.test.vue", "*.spec.vue", "*.test.svelte", "*.spec.svelte", "*.cy.js", "*.cy.ts",
 		"*_test.cc", "*_test.cpp", "*_test.c", "test_*.c", "test_*.cc", "test_*.cpp",
-		"*_test.rs", "*_tests.rs", "*_test.jl", "*.bats", "*.feature", "*_SUITE.erl", "*.t",
+		"*_test.rs", "*_tests.rs", "tests.rs", "*_test.jl", "*.bats", "*.feature", "*_SUITE.erl", "*.t",
 	}
 }
 
@@ -75,6 +75,35 @@ func inTestDir(parts []string, ext string) bool {
 		}
 	}
 	return false
+}
+
+// IsTestData says whether a path is what tests read or compare with, or how they are run: golden files, snapshots,
+// fixtures, and the configuration of a test runner. Whoever changes it changes what the tests demand.
+func IsTestData(rel string) bool {
+	dir, name := path.Split(rel)
+	if slices.ContainsFunc([]string{"*.snap", "*.golden", "*.golden.*", "pytest.ini", "jest.config.*", "vitest.config.*", "vitest.workspace.*",
+		"playwright.config.*", "cypress.config.*", "karma.conf.*", ".mocharc", ".mocharc.*", "phpunit.xml", "phpunit.xml.dist", ".rspec"},
+		func(pattern string) bool { ok, _ := path.Match(pattern, name); return ok }) {
+		return true
+	}
+	parts := strings.Split(dir, "/")
+	for i, part := range parts {
+		switch part {
+		case "testdata", "__snapshots__", "__fixtures__":
+			return true
+		case "fixtures": // below sources it may be the matches of a league
+			above := parts[:i]
+			if !slices.ContainsFunc(above, holdsSources) || slices.ContainsFunc(above, housesTests) || slices.Contains(above, "__tests__") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// HousesTests says whether a directory is one of tests, or lies in one.
+func HousesTests(dir string) bool {
+	return slices.ContainsFunc(strings.Split(dir, "/"), func(part string) bool { return housesTests(part) || part == "__tests__" })
 }
 
 func holdsSources(part string) bool {

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,9 +10,12 @@ import (
 
 	"greenlight/internal/durable"
 	"greenlight/internal/guard"
+	"greenlight/internal/paths"
+	"greenlight/internal/plan"
 	"greenlight/internal/plugin"
 	"greenlight/internal/project"
 	"greenlight/internal/statedir"
+	"greenlight/internal/trust"
 )
 
 // guard is why the tool may not be called; nil if it may.
@@ -21,59 +25,138 @@ func (s *session) guard() error {
 		name = s.AgentType
 	}
 	c := guard.Call{Tool: s.Tool, Agent: name, Input: s.ToolInput}
-	path := c.Path()
-	if path == "" {
-		return nil
+	for _, path := range s.places(c.Input.Paths) {
+		if len(path) > guard.MaxPath {
+			return fmt.Errorf("the path is %d bytes long, and no file has one of more than %d: use a shorter one", len(path), guard.MaxPath)
+		}
+		path = realPath(path, os.Readlink)
+		if refusal := s.guardState(c, path); refusal != nil {
+			return refusal
+		}
+		if refusal := s.guardTests(c, path); refusal != nil {
+			return refusal
+		}
 	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(s.Cwd, path)
-	}
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return nil
-	}
-	path = realPath(path)
-	if refusal := s.guardState(c, path); refusal != nil {
-		return refusal
-	}
-	return s.guardTests(c, path)
+	return nil
 }
 
-// realPath resolves symbolic links in as much of the path as exists.
-func realPath(path string) string {
-	if full, err := filepath.EvalSymlinks(path); err == nil {
-		return full
+// places are the absolute paths that the paths of a call may mean: a server may begin at the project instead of the
+// session's directory.
+func (s *session) places(given []string) []string {
+	var list []string
+	add := func(path string) {
+		if path, err := filepath.Abs(path); err == nil && !slices.Contains(list, path) {
+			list = append(list, path)
+		}
 	}
-	dir := filepath.Dir(path)
-	if dir == path {
-		return path
+	root, noProject := project.Find(s.Cwd, s.getenv)
+	for _, path := range given {
+		if rest, ok := strings.CutPrefix(path, "~/"); ok {
+			add(filepath.Join(s.getenv("HOME"), rest))
+		}
+		if filepath.IsAbs(path) {
+			add(path)
+			continue
+		}
+		add(filepath.Join(s.Cwd, path))
+		if noProject == nil && strings.HasPrefix(s.Tool, "mcp__") {
+			add(filepath.Join(root, path))
+		}
 	}
-	return filepath.Join(realPath(dir), filepath.Base(path))
+	return list
 }
 
-// guardState is about files in the .greenlight of the session's own project, and reads nothing for others. A .greenlight
-// elsewhere, below testdata for instance, isn't state.
+// maxLinks is how many symbolic links a path may lead through, as in the kernel.
+const maxLinks = 40
+
+// realPath resolves the symbolic links in an absolute path, also those to what isn't there: a write makes it.
+func realPath(path string, readlink func(string) (string, error)) string {
+	const separator = string(filepath.Separator)
+	done, todo := separator, strings.Split(path, separator)
+	for links := 0; len(todo) > 0; {
+		part := todo[0]
+		todo = todo[1:]
+		if part == "" || part == "." {
+			continue
+		}
+		next := filepath.Join(done, part) // also of ..
+		target, err := readlink(next)
+		if err != nil {
+			done = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return filepath.Join(next, filepath.Join(todo...))
+		}
+		if filepath.IsAbs(target) {
+			done = separator
+		}
+		todo = append(strings.Split(target, separator), todo...)
+	}
+	return done
+}
+
+// guardState is about what gl keeps: the .greenlight of a project, and what a person has allowed.
 func (s *session) guardState(c guard.Call, path string) error {
-	_, rel, ok := strings.Cut(filepath.ToSlash(path), "/"+statedir.Name+"/")
-	if !ok {
+	if !c.Writes() {
 		return nil
 	}
-	dir := strings.TrimSuffix(path, filepath.FromSlash(statedir.Name+"/"+rel))
-	root, err := project.Find(s.Cwd, s.getenv)
-	if err != nil { // the session has changed to another directory
-		root, err = project.Find(dir, s.getenv)
+	if trust.Open(s.getenv).Keeps(path) {
+		return errors.New("only a person says which commands gl may run: gl trust, in a terminal of their own")
 	}
-	if err != nil || realPath(root) != filepath.Clean(dir) { // a copy on a branch isn't the state
+	slashed := filepath.ToSlash(path) + "/" // a server may move the directory itself
+	for at := 0; ; {
+		i := strings.Index(slashed[at:], "/"+statedir.Name+"/")
+		if i < 0 {
+			return nil
+		}
+		dir, rel := path[:max(at+i, 1)], strings.TrimSuffix(slashed[at+i+len(statedir.Name)+2:], "/")
+		if refusal := s.guardStateIn(c, dir, rel, path); refusal != nil {
+			return refusal
+		}
+		at += i + 1
+	}
+}
+
+// guardStateIn is about a file in the .greenlight of a directory, and reads nothing where that isn't a project's.
+func (s *session) guardStateIn(c guard.Call, dir, rel, path string) error {
+	if !s.isProject(dir) {
 		return nil
 	}
 	before, err := durable.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil
+		before = nil // a pipe, or what can't be read: whatever is written there is a change
 	}
-	if err == nil && before == nil {
+	if before == nil && !errors.Is(err, os.ErrNotExist) {
 		before = []byte{}
 	}
-	return guard.State(c, rel, before, guarded(root))
+	return guard.State(c, rel, before, guarded(dir))
+}
+
+// isProject says whether a directory is the root of a project whose .greenlight is state: the session's own, or any other,
+// but not a copy on a branch nor one that tests have as their data.
+func (s *session) isProject(dir string) bool {
+	own, err := project.Find(s.Cwd, s.getenv)
+	if err == nil && realPath(own, os.Readlink) == dir {
+		return true
+	}
+	root, findErr := project.Find(dir, s.withoutRoot)
+	if findErr != nil || realPath(root, os.Readlink) != dir {
+		return false
+	}
+	if err != nil {
+		return true
+	}
+	rel := within(dir, realPath(own, os.Readlink))
+	return rel == "" || !guard.IsTestData(rel+"/") && !guard.HousesTests(rel)
+}
+
+// withoutRoot is the environment without the project that GREENLIGHT_ROOT names.
+func (s *session) withoutRoot(key string) string {
+	if key == "GREENLIGHT_ROOT" {
+		return ""
+	}
+	return s.getenv(key)
 }
 
 // guarded says whether agents must change the state of the project at root only through gl.
@@ -85,37 +168,94 @@ func guarded(root string) bool {
 	return slices.ContainsFunc(pr.Views(), func(v *project.Project) bool { return v.Tracker.Traits().Guarded })
 }
 
-// guardTests is about the project's tests.
+// guardTests is about the tests of the session's project, and of the project that the file is in: a session may have
+// changed to another directory since it claimed its slice.
 func (s *session) guardTests(c guard.Call, path string) error {
-	root, err := project.Find(s.Cwd, s.getenv)
-	if err != nil {
-		return nil
+	here, _ := project.Find(s.Cwd, s.getenv)
+	there, _ := project.Find(filepath.Dir(path), s.withoutRoot)
+	for i, root := range []string{here, there} {
+		if root == "" || i > 0 && root == here {
+			continue
+		}
+		if refusal := s.guardTestsOf(c, root, s.inProject(root, here, there, path)); refusal != nil {
+			return refusal
+		}
 	}
-	cwd, err := filepath.Abs(s.Cwd)
-	if err != nil {
-		return nil
+	return nil
+}
+
+// inProject are the names that a file has in the project at root: in it, in the checkout that the file is in, and from where
+// the session works; none if it isn't the project's.
+func (s *session) inProject(root, here, there, path string) []string {
+	dirs := []string{root}
+	if root == there {
+		dirs = append(dirs, checkout(path))
 	}
-	rel := within(path, realPath(cwd), realPath(root))
-	if rel == "" || !guard.IsTest(rel) {
+	if cwd, err := filepath.Abs(s.Cwd); err == nil && root == here {
+		dirs = append(dirs, cwd)
+	}
+	var names []string
+	for _, dir := range dirs {
+		if rel := within(path, realPath(dir, os.Readlink)); rel != "" && dir != "" {
+			names = append(names, rel)
+		}
+	}
+	return names
+}
+
+// checkout is the nearest directory above the file that git begins at; "" for none.
+func checkout(path string) string {
+	for dir := filepath.Dir(path); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if paths.Exists(filepath.Join(dir, ".git")) {
+			return dir
+		}
+	}
+	return ""
+}
+
+// guardTestsOf is about the tests of one project, by the names that the file has in it.
+func (s *session) guardTestsOf(c guard.Call, root string, names []string) error {
+	names = slices.DeleteFunc(names, func(rel string) bool { return !guard.IsTest(rel) && !guard.IsTestData(rel) })
+	if len(names) == 0 {
 		return nil
 	}
 	if c.Agent != "" {
-		return isolation().Tests(c, rel)
+		for _, rel := range names {
+			if refusal := isolation().Tests(c, rel); refusal != nil {
+				return refusal
+			}
+		}
+		return nil
 	}
-	pr := s.project()
-	if pr == nil {
+	pr, err := project.Open(root)
+	if err != nil {
 		return nil
 	}
 	p, err := pr.Plan(s.now, pr.Options())
 	if err != nil {
 		return nil
 	}
-	for _, st := range s.held(pr, p) {
+	held := s.held(pr, p)
+	if s.Anybody {
+		held = active(p)
+	}
+	for _, st := range held {
 		if strings.EqualFold(st.Step, "implementing") {
-			return guard.Implementing(c, rel, st.ID)
+			return guard.Implementing(c, names[0], st.ID)
 		}
 	}
 	return nil
+}
+
+// active are the items that somebody works on.
+func active(p *plan.Plan) []*plan.State {
+	var list []*plan.State
+	for i := range p.States {
+		if p.States[i].Class == plan.Active {
+			list = append(list, &p.States[i])
+		}
+	}
+	return list
 }
 
 // within is the path relative to the first of the directories that contains it, with forward slashes; "" for none.

@@ -5,8 +5,11 @@
 package hook
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"greenlight/internal/attempt"
@@ -42,6 +45,9 @@ type Block struct {
 // the plugin may be newer.
 func Run(name string, in io.Reader, getenv func(string) string, now time.Time) Answer {
 	c, err := readCall(in)
+	if errors.Is(err, errTooLong) && name == Guard {
+		return Answer{Refusal: err}
+	}
 	if err != nil {
 		return Answer{}
 	}
@@ -57,27 +63,70 @@ func Run(name string, in io.Reader, getenv func(string) string, now time.Time) A
 	return Answer{}
 }
 
-// A call is the document that the client passes to a hook, as far as we look at it.
+// A call is the document that the client passes to a hook, as far as we look at it. A field of the wrong type doesn't hide
+// the others.
 type call struct {
-	Event      string      `json:"hook_event_name"`
-	Session    string      `json:"session_id"`
-	Cwd        string      `json:"cwd"`
-	AgentID    string      `json:"agent_id"`
-	AgentType  string      `json:"agent_type"` // only in sub-agents: "gl:gl-implementer" from a plugin, otherwise "gl-implementer"
-	Tool       string      `json:"tool_name"`
-	ToolInput  guard.Input `json:"tool_input"`
-	StopActive bool        `json:"stop_hook_active"` // the session continues because a hook wanted it to
-	Background []any       `json:"background_tasks"` // they wake the session when they are done
+	Event      string
+	Session    string
+	Cwd        string
+	AgentID    string
+	AgentType  string // only in sub-agents: "gl:gl-implementer" from a plugin, otherwise "gl-implementer"
+	Tool       string
+	ToolInput  guard.Input
+	StopActive bool // the session continues because a hook wanted it to
+	Background bool // tasks are running that wake the session when they are done
+
+	Anybody bool // who calls can't be read: it may be any session or sub-agent
 }
 
-// maxCall bounds what is read. A longer document doesn't parse, so the call is allowed.
+// UnmarshalJSON takes any object.
+func (c *call) UnmarshalJSON(data []byte) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err
+	}
+	text := func(key string, to *string) (ok bool) {
+		raw := fields[key]
+		return len(raw) == 0 || json.Unmarshal(raw, to) == nil
+	}
+	text("hook_event_name", &c.Event)
+	text("cwd", &c.Cwd)
+	text("tool_name", &c.Tool) // without one it may write
+	session := text("session_id", &c.Session)
+	agent := text("agent_type", &c.AgentType)
+	text("agent_id", &c.AgentID)
+	c.Anybody = !session || !agent
+	if len(c.Cwd) > guard.MaxPath { // no session works there
+		c.Cwd = ""
+	}
+	if raw := fields["tool_input"]; len(raw) > 0 {
+		_ = c.ToolInput.UnmarshalJSON(raw) // it takes anything
+	}
+	c.StopActive = given(fields["stop_hook_active"], "false", `"false"`)
+	c.Background = given(fields["background_tasks"], "[]", "false")
+	return nil
+}
+
+// given says whether there is a value that is neither null nor one of those that mean nothing.
+func given(raw json.RawMessage, nothing ...string) bool {
+	var compact bytes.Buffer
+	return len(raw) > 0 && json.Compact(&compact, raw) == nil && compact.String() != "null" && !slices.Contains(nothing, compact.String())
+}
+
+// maxCall bounds what is read.
 const maxCall = 64 << 20
+
+// errTooLong: nobody can say what such a call would write.
+var errTooLong = errors.New("the call is longer than 64 MB, which gl doesn't check: write the file in parts")
 
 func readCall(in io.Reader) (call, error) {
 	var c call
-	data, err := io.ReadAll(io.LimitReader(in, maxCall))
+	data, err := io.ReadAll(io.LimitReader(in, maxCall+1))
 	if err != nil {
 		return c, err
+	}
+	if len(data) > maxCall {
+		return c, errTooLong
 	}
 	return c, json.Unmarshal(data, &c)
 }

@@ -9,7 +9,7 @@ import (
 
 // stop asks, once for each claim, about a slice that the session leaves in progress. Nil lets the session stop.
 func (s *session) stop() *Block {
-	if s.StopActive || s.AgentID != "" || s.Event != "Stop" || len(s.Background) > 0 {
+	if s.StopActive || s.AgentID != "" || s.Event != "Stop" || s.Background {
 		return nil
 	}
 	pr := s.project()

@@ -75,6 +75,16 @@ type record struct {
 	Allowed       map[string]string `json:"allowed"` // the hash of a command by its key
 }
 
+// Keeps says whether a path, with symbolic links resolved, is in the store.
+func (s Store) Keeps(path string) bool {
+	dir, err := resolve(s.dir)
+	if s.dir == "" || err != nil {
+		return false
+	}
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
 // Pending are those of the commands that aren't allowed in the project at root. Without commands nothing is read.
 func (s Store) Pending(root string, commands []Command) ([]Command, error) {
 	if len(commands) == 0 {

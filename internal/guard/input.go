@@ -1,0 +1,183 @@
+package guard
+
+import (
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// An Input is what a tool is called with, as far as it says which file becomes what. It is read leniently: models write
+// "true" for true and servers have fields of their own, and a field of the wrong type mustn't hide the others.
+type Input struct {
+	Paths   []string // all that may be files, Claude Code's own fields first
+	Content string   // of Write
+	Edit
+	Edits      []Edit // of MultiEdit
+	HasContent bool   // there is a field with a text to be written
+	Unsure     bool   // something can't be read: what becomes of the file is unknown
+}
+
+// An Edit replaces a text by another, once or wherever it stands.
+type Edit struct {
+	Old string
+	New string
+	All bool
+}
+
+// MaxPath is how many bytes a path may have: no system opens a longer one.
+const MaxPath = 4 << 10
+
+const (
+	maxPaths   = 64 // the paths of a call that are looked at
+	maxNesting = 8  // of the objects in which paths are looked for
+)
+
+// UnmarshalJSON takes any JSON.
+func (in *Input) UnmarshalJSON(data []byte) error {
+	*in = Input{}
+	fields, ok := object(data)
+	if !ok {
+		in.Unsure = true
+		return nil
+	}
+	in.text(fields["content"], &in.Content)
+	in.edit(fields, &in.Edit)
+	if raw, ok := fields["edits"]; ok {
+		in.edits(raw)
+	}
+	for key := range fields {
+		in.HasContent = in.HasContent || isContent(key)
+	}
+	for _, key := range []string{"file_path", "notebook_path"} {
+		var path string
+		if in.text(fields[key], &path); path != "" {
+			in.add(path)
+		}
+	}
+	in.find("", data, maxNesting)
+	return nil
+}
+
+// object reads an object, also one that is written as a string.
+func object(data []byte) (map[string]json.RawMessage, bool) {
+	var text string
+	if json.Unmarshal(data, &text) == nil {
+		data = []byte(text)
+	}
+	var fields map[string]json.RawMessage
+	return fields, json.Unmarshal(data, &fields) == nil && fields != nil
+}
+
+// text reads a string, if there is one.
+func (in *Input) text(raw json.RawMessage, to *string) {
+	if len(raw) > 0 && json.Unmarshal(raw, to) != nil {
+		in.Unsure = true
+	}
+}
+
+func (in *Input) edit(fields map[string]json.RawMessage, to *Edit) {
+	in.text(fields["old_string"], &to.Old)
+	in.text(fields["new_string"], &to.New)
+	switch raw := strings.ToLower(strings.Trim(string(fields["replace_all"]), `"`)); raw {
+	case "", "false", "null":
+	case "true":
+		to.All = true
+	default:
+		in.Unsure = true
+	}
+}
+
+// edits reads a list of edits, also one that is written as a string.
+func (in *Input) edits(raw json.RawMessage) {
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		raw = json.RawMessage(text)
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		in.Unsure = true
+		return
+	}
+	for _, one := range list {
+		fields, ok := object(one)
+		if !ok {
+			in.Unsure = true
+			continue
+		}
+		var e Edit
+		in.edit(fields, &e)
+		in.Edits = append(in.Edits, e)
+	}
+}
+
+// find adds the strings in the value, of the key, that may be paths.
+func (in *Input) find(key string, raw json.RawMessage, depth int) {
+	if depth == 0 || len(in.Paths) > maxPaths {
+		in.Unsure = true
+		return
+	}
+	if fields, ok := object(raw); ok {
+		for _, k := range slices.Sorted(maps.Keys(fields)) {
+			if isPath(k) || !isContent(k) {
+				under := k
+				if isPath(key) { // {"file_path": {"value": "x"}}
+					under = key
+				}
+				in.find(under, fields[k], depth-1)
+			}
+		}
+		return
+	}
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) == nil {
+		for _, one := range list[:min(len(list), maxPaths)] {
+			in.find(key, one, depth-1)
+		}
+		in.Unsure = in.Unsure || len(list) > maxPaths
+		return
+	}
+	var text string
+	if isPath(key) && json.Unmarshal(raw, &text) == nil {
+		in.add(text)
+	}
+}
+
+// add adds what may be a path. Too long a one stays, so that it is refused; a text of several lines is no path.
+func (in *Input) add(path string) {
+	if rest, ok := strings.CutPrefix(path, "file://"); ok {
+		path = rest
+		if plain, err := url.PathUnescape(rest); err == nil {
+			path = plain
+		}
+	}
+	if path == "" || strings.ContainsAny(path, "\n\x00") || slices.Contains(in.Paths, path) {
+		return
+	}
+	if len(in.Paths) >= maxPaths {
+		in.Unsure = true
+		return
+	}
+	in.Paths = append(in.Paths, path)
+}
+
+// plainKey is a key however it is written: filePath, file_path, file-path.
+func plainKey(key string) string {
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
+}
+
+// isPath says whether a field of that name may hold a path.
+func isPath(key string) bool {
+	key = plainKey(key)
+	return strings.Contains(key, "path") || strings.Contains(key, "file") && !isContent(key) ||
+		slices.Contains([]string{"uri", "source", "src", "destination", "dest", "dst", "target", "from", "to", "location"}, key)
+}
+
+// isContent says whether a field of that name holds a text that is written.
+func isContent(key string) bool {
+	key = plainKey(key)
+	return slices.ContainsFunc([]string{"content", "text", "string", "body", "edits", "patch", "diff", "data"}, func(word string) bool {
+		return strings.Contains(key, word)
+	}) && !strings.Contains(key, "path")
+}
