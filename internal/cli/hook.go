@@ -22,8 +22,8 @@ func newHook(app *cmdutil.App) *cobra.Command {
 nothing is printed and everything is allowed.
 
 session-start prints where the project stands, which becomes part of the conversation.
-guard refuses (exit 2) to write the frontmatter of slice files, a generated STATE.md and anything below .greenlight/runs, and
-keeps agents from tests that their isolation doesn't allow them.
+guard refuses (exit 2) to write the frontmatter of slice files, GRAPH.json, config.json, a generated STATE.md and anything below
+.greenlight/runs, and keeps agents from tests that their isolation doesn't allow them.
 stop asks a session once about a slice that it has claimed and leaves in progress.
 
 Exit codes: 0 allowed; 2 refused, with the reason on stderr.`,

@@ -1,7 +1,8 @@
 // Package guard decides whether an agent may do what it is about to do to a file: state that gl keeps is changed by gl
 // alone, and agents whose work is to be judged by tests don't write them. It is pure: files come as bytes, and who asks
-// and what happens then is its callers' affair. Where it isn't sure it lets things pass, for a refusal that is wrong
-// stops a night's work, and a miss is found by the next check.
+// and what happens then is its callers' affair. Which files are protected it decides by names that can mean
+// nothing else, for a refusal that is wrong stops a night's work. What a call does to such a file counts as the worst where it
+// can't be told.
 package guard
 
 import (

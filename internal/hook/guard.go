@@ -124,11 +124,8 @@ func (s *session) guardStateIn(c guard.Call, dir, rel, path string) error {
 		return nil
 	}
 	before, err := durable.ReadFile(path)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		before = nil // a pipe, or what can't be read: whatever is written there is a change
-	}
 	if before == nil && !errors.Is(err, os.ErrNotExist) {
-		before = []byte{}
+		before = []byte{} // empty, or a pipe or what can't be read: whatever is written there is a change
 	}
 	return guard.State(c, rel, before, guarded(dir))
 }
