@@ -33,6 +33,8 @@ func newEnvironment() *cobra.Command {
   GSD_WORKSTREAM      the workstream of a GSD project; default the one that GSD has stored. GSD_PROJECT is the
                       directory below .planning.
   GSD_TEST_MODE       non-empty: gl gsd state uses GSD_NOW_MS as the time, in milliseconds since 1970
+  XDG_CONFIG_HOME     where gl keeps which commands you have allowed (gl trust); default HOME/.config
+  SUDO_UID            with root's rights: whose projects gl may use besides root's, as git does
   XDG_CACHE_HOME      where gl init and gl design unpack their plugin; default HOME/.cache
 
 gl sets these for the agents it starts:

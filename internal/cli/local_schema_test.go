@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"greenlight/internal/trust"
 )
 
 // localSchemas are the commands that only look at files, with the schema of what they print.
@@ -46,6 +48,10 @@ func localProject(t *testing.T) string {
 		"runs/done/S-9.1.bad.json": `{}`,
 	})
 	root := projectOf(t, files)
+	tests := []trust.Command{{Key: "test.command", Line: "git --version"}}
+	if err := trust.Open(os.Getenv).Allow(t.Context(), root, tests); err != nil {
+		t.Fatal(err)
+	}
 	git := func(args ...string) {
 		c := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@t"}, args...)...)
 		c.Dir = root

@@ -81,6 +81,7 @@ var inSituations = map[string][4]int{
 	"state show S-2":                  {0, 1, 0, 1},
 	"status":                          {0, 1, 0, 0},
 	"statusline":                      {0, 0, 0, 0},
+	"trust":                           {1, 1, 0, 0},
 	"stop --all":                      {0, 1, 0, 0},
 	"sw init":                         {0, 0, 0, 0},
 	"sw status":                       {1, 1, 1, 1},

@@ -70,8 +70,8 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 		return err
 	}
 	commands, err := s.Commands()
-	if err != nil {
-		return err
+	if err != nil { // what can't be read isn't run either
+		app.IO.Message("warning: %s: %v", project.ConfigFile, err)
 	}
 	if len(commands) == 0 {
 		app.IO.Printf("%s names no commands.\n", project.ConfigFile)

@@ -33,7 +33,19 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each of thousands of processes waits a second
-	os.Exit(m.Run())
+	os.Exit(inHomeOfItsOwn(m))
+}
+
+// inHomeOfItsOwn keeps what the tests allow out of the developer's configuration.
+func inHomeOfItsOwn(m *testing.M) int {
+	home, err := os.MkdirTemp("", "greenlight-home-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(home)
+	os.Setenv("HOME", home)
+	os.Unsetenv("XDG_CONFIG_HOME")
+	return m.Run()
 }
 
 func long() bool { return os.Getenv("GREENLIGHT_LONG") != "" }

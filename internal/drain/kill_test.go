@@ -44,6 +44,7 @@ func newNight(t testing.TB, n, limit int) *night {
 	w.script("")
 	t.Cleanup(w.sweep)
 	began := time.Now()
+	w.run("trust", "--yes")
 	w.run("status")
 	w.pace = time.Since(began)
 	return w
