@@ -82,7 +82,7 @@ func object(t *testing.T, data []byte) map[string]any {
 func output(t *testing.T, args ...string) []byte {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	if code := Main(context.Background(), args, strings.NewReader(""), &stdout, &stderr, nil); code != 0 {
+	if code := Main(context.Background(), args, strings.NewReader(""), &stdout, &stderr, []string{"HOME=" + os.Getenv("HOME")}); code != 0 {
 		t.Fatalf("gl %s: exit code %d: %s", strings.Join(args, " "), code, &stderr)
 	}
 	return stdout.Bytes()
