@@ -1,0 +1,45 @@
+package internal
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What is in a project's state may have come with a clone: a link, a pipe, a device. Package durable alone opens it safely,
+// so the packages that work on state don't open files in any other way. The exceptions aren't state.
+func TestStateIsOpenedByDurable(t *testing.T) {
+	exceptions := map[string][]string{
+		"slice/migrate.go": {`os.Mkdir(stage`},    // a directory that nobody else knows yet
+		"gsd/store.go":     {`os.ReadFile(file)`}, // a file that the command line names
+		"ops/scaffold.go": {
+			`os.ReadFile(file)`,                     // the graph that the command line names
+			`os.ReadFile(filepath.Join(staged, f))`, // what was just written to a directory of its own
+		},
+	}
+	opens := regexp.MustCompile(`\bos\.(ReadFile|Open|OpenFile|Create|WriteFile|ReadDir|Mkdir|MkdirAll)\(`)
+	for _, pkg := range strings.Fields("attempt attemptlog slice legacy specwright gsd ops doctor hook changelog roadmap project statedir debugreport explain drain runner rehearsal") {
+		files, err := filepath.Glob(filepath.Join(pkg, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v, %v", pkg, files, err)
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, line := range strings.Split(string(data), "\n") {
+				name := filepath.ToSlash(file)
+				if opens.MatchString(line) && !slices.ContainsFunc(exceptions[name], func(call string) bool { return strings.Contains(line, call) }) {
+					t.Errorf("internal/%s:%d: %s: open state through package durable", name, i+1, strings.TrimSpace(line))
+				}
+			}
+		}
+	}
+}
