@@ -93,22 +93,20 @@ func (c *checker) state(data []byte) {
 	}
 }
 
-// drift compares the plans that STATE.md counts with those on the disk.
+// drift compares the counts of STATE.md with those that a sync would write.
 func (c *checker) drift(s *survey) {
-	v, ok := s.front.Get("progress")
-	if !ok || len(s.dirs) == 0 {
+	t, ok := recount{}.of(s.front, s.facts)
+	if !ok || !s.front.hasProgress() {
 		return
 	}
-	f := ReadFacts(s.place, s.front.stored("milestone"), false) // what a sync would count
-	plans, summaries := f.TotalPlans, f.CompletedPlans
-	if done, all := leading(v, "completed_phases"), leading(v, "total_phases"); done != "" && all != "" && !f.Unbounded &&
-		(atoi(done) != f.CompletedPhases || atoi(all) != f.TotalPhases) {
-		c.add(c.place.State(), "gl gsd state sync", "counts %s of %s phases as completed, and the phase directories have %d of %d",
-			done, all, f.CompletedPhases, f.TotalPhases)
+	compare := func(noun string, doneKey, allKey string, done, all *int) {
+		hasDone, ok1 := s.front.storedCount(doneKey)
+		hasAll, ok2 := s.front.storedCount(allKey)
+		if ok1 && ok2 && (hasDone != *done || hasAll != *all) {
+			c.add(c.place.State(), "gl gsd state sync", "counts %d of %d %s as completed, but the roadmap and the phase directories have %d of %d",
+				hasDone, hasAll, noun, *done, *all)
+		}
 	}
-	total, completed := leading(v, "total_plans"), leading(v, "completed_plans")
-	if total != "" && completed != "" && (atoi(total) != plans || atoi(completed) != summaries) {
-		c.add(c.place.State(), "gl gsd state sync", "counts %s of %s plans as completed, and the phase directories have %d of %d",
-			completed, total, summaries, plans)
-	}
+	compare("phases", "completed_phases", "total_phases", t.completedPhases, t.totalPhases)
+	compare("plans", "completed_plans", "total_plans", t.completedPlans, t.totalPlans)
 }

@@ -275,12 +275,12 @@ func TestFacts(t *testing.T) {
 		compat    bool
 		want      Facts
 	}{
-		{"v1.1", false, Facts{Milestone: "v1.1", MilestoneName: "New", Counts: Counts{2, 1, 2, 1}}},
-		{"", false, Facts{Milestone: "v1.1", MilestoneName: "New", Counts: Counts{2, 1, 2, 1}}},
+		{"v1.1", false, Facts{Milestone: "v1.1", MilestoneName: "New", Counts: Counts{2, 1, 2, 1}, Untold: 1}},
+		{"", false, Facts{Milestone: "v1.1", MilestoneName: "New", Counts: Counts{2, 1, 2, 1}, Untold: 1}},
 		{"v1.0", false, Facts{Milestone: "v1.0", MilestoneName: "Old", Counts: Counts{1, 1, 1, 1}}},
 		{"v9", false, Facts{Milestone: "v9", Unbounded: true, Counts: Counts{3, 2, 3, 2}}},
 	} {
-		got := ReadFacts(Place{Root: root, Planning: root}, test.milestone, test.compat)
+		got := ReadFacts(Place{Root: root, Planning: root}, Parse([]byte("---\nmilestone: "+test.milestone+"\n---\n")), test.compat)
 		got.Dirs = nil
 		test.want.HasPhases, test.want.HasRoadmap = true, true
 		if d := cmp.Diff(test.want, got); d != "" {

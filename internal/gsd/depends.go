@@ -55,14 +55,10 @@ func (r *roadmapReader) spread() {
 		ph := &r.road.Phases[i]
 		n := atoi(ph.Key)
 		for _, s := range r.spans {
-			if ph.Milestone == "" && digits(ph.Key) != "" && s.from <= n && n <= s.to {
-				ph.Milestone = s.Version
-				ph.Done = ph.Done || s.Shipped
+			if ph.milestone < 0 && digits(ph.Key) != "" && s.from <= n && n <= s.to {
+				ph.milestone = s.milestone
 			}
 		}
-	}
-	for _, s := range r.spans {
-		r.enter(s.Milestone, 0)
 	}
 }
 

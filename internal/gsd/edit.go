@@ -21,6 +21,7 @@ type draft struct {
 	force      bool     // sync: what the body says wins, whether this write changed it or not
 	zero       bool     // milestone-switch: the progress block begins anew
 	keepCounts bool     // the progress block isn't counted again
+	recount    bool     // the progress, its percent included, is what the command is for
 	planned    *int     // planned-phase: totals are counted again, and this is the phase's number of plans
 }
 

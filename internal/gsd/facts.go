@@ -5,6 +5,7 @@ import (
 
 	"greenlight/internal/durable"
 	"greenlight/internal/paths"
+	"greenlight/internal/plan"
 )
 
 // Counts is how far a milestone is.
@@ -15,92 +16,243 @@ func (c Counts) Percent() (int, bool) {
 	return Percent(c.CompletedPlans, c.TotalPlans, c.CompletedPhases, c.TotalPhases)
 }
 
-func countPhases(dirs []PhaseDir) Counts {
-	c := Counts{TotalPhases: len(dirs)}
-	for i := range dirs {
-		c.TotalPlans += dirs[i].Plans
-		c.CompletedPlans += dirs[i].Summaries
-		if dirs[i].Complete() {
-			c.CompletedPhases++
-		}
-	}
-	return c
-}
-
 // Facts is what ROADMAP.md and the phase directories say about the current milestone.
 type Facts struct {
 	Milestone, MilestoneName string // "" where ROADMAP.md doesn't say
+	Moved                    bool   // Current Position is in this milestone, the frontmatter still names an earlier one
 
 	HasRoadmap, HasPhases bool // ROADMAP.md and the directory phases exist
-	Unbounded             bool // ROADMAP.md doesn't say which phases are the milestone's: no percent
+	Unbounded             bool // ROADMAP.md doesn't say which phases are the milestone's, so they can't be counted
 	Counts
-	Dirs []PhaseDir // the milestone's; where it is unbounded, all
+	Unknown bool       // a phase that the roadmap calls complete has left no plans: the plans are at least so many
+	Untold  int        // phases of which neither the roadmap nor a directory says anything, and which are past
+	Dirs    []PhaseDir // the milestone's; where it is unbounded, all
 }
 
-// ReadFacts reads what is beside STATE.md. milestone is the version that STATE.md names, "" for none: then it is the first
-// of the roadmap that hasn't been shipped. A roadmap without milestones is one milestone, but not in compat mode: GSD's
-// own tools give no percent then.
-func ReadFacts(p Place, milestone string, compat bool) Facts {
-	all := ScanPhases(p.Phases())
-	f := Facts{HasPhases: paths.IsDir(p.Phases())}
-	for _, d := range all {
-		switch same := len(f.Dirs) > 0 && f.Dirs[len(f.Dirs)-1].Key == d.Key; {
-		case sentinel(d.Key):
-		case !same:
-			f.Dirs = append(f.Dirs, d)
-		case !f.Dirs[len(f.Dirs)-1].Had: // two directories of one phase: the one with plans counts
-			f.Dirs[len(f.Dirs)-1] = d
-		}
+// Empty says whether there is nothing to count: a milestone that hasn't been planned, or has been archived.
+func (f *Facts) Empty() bool { return f.TotalPhases == 0 }
+
+// A standing is where STATE.md says that the project is.
+type standing struct {
+	milestone string // by the frontmatter
+	position  string // the milestone that Current Position names; "" for none
+	phase     string // key of the phase that Current Position names; "" for none
+}
+
+func standingOf(d *Doc) standing {
+	s := standing{milestone: d.stored("milestone")}
+	body := d.Body()
+	in, ok := currentPosition(body)
+	if !ok {
+		return s
 	}
+	if f, ok := findIn(body, in.text, "Phase"); ok {
+		s.phase = PhaseKey(readPhase(f.text(body)).id)
+	}
+	if f, ok := findIn(body, in.text, "Milestone"); ok {
+		s.position = roadmapPatterns().version.FindString(f.text(body))
+	}
+	return s
+}
+
+// ReadFacts reads what is beside STATE.md. In compat mode phases are counted as GSD's own tools do.
+func ReadFacts(p Place, state *Doc, compat bool) Facts {
 	text, err := durable.ReadFile(p.Roadmap())
-	if f.Counts = countPhases(f.Dirs); err != nil {
-		return f
+	var road *Roadmap
+	if err == nil {
+		road = ParseRoadmap(string(text))
 	}
-	f.HasRoadmap = true
-	road := ParseRoadmap(string(text))
-	current, known := road.current(milestone)
-	f.Milestone, f.MilestoneName = current.Version, current.Name
-	if f.Unbounded = milestone != "" && !known && (len(road.Milestones) > 0 || compat); f.Unbounded {
-		f.Milestone, f.MilestoneName = milestone, ""
-		return f
-	}
-	f.only(road, current.Version)
+	f := newFacts(road, ScanPhases(p.Phases()), standingOf(state), compat)
+	f.HasPhases = paths.IsDir(p.Phases())
 	return f
 }
 
-// current is the milestone of that version, or the first that is open; known is false where the roadmap doesn't have it.
-func (r *Roadmap) current(version string) (m Milestone, known bool) {
-	for _, m := range r.Milestones {
-		if strings.EqualFold(m.Version, version) || version == "" && !m.Shipped {
-			return m, true
-		}
+// newFacts counts the phases of the milestone that the project is at. road is nil where there is no roadmap. A roadmap
+// without milestones is one milestone, but not in compat mode: GSD's own tools give no percent then.
+func newFacts(road *Roadmap, dirs []PhaseDir, at standing, compat bool) Facts {
+	f := Facts{HasRoadmap: road != nil, Dirs: onePerPhase(dirs)}
+	if road == nil {
+		f.count(nil, at, compat)
+		return f
 	}
-	return Milestone{Version: version}, false
+	i := road.current(at)
+	if i >= 0 {
+		m := road.Milestones[i]
+		f.Milestone, f.MilestoneName = m.Version, m.Name
+		f.Moved = at.milestone != "" && !sameVersion(m.Version, at.milestone)
+	}
+	if f.Unbounded = i < 0 && at.milestone != "" && (len(road.Milestones) > 0 || compat); f.Unbounded {
+		f.Milestone = at.milestone
+		f.count(nil, at, compat)
+		return f
+	}
+	phases := road.of(i)
+	f.only(road, phases)
+	f.count(phases, at, compat)
+	return f
 }
 
-// only leaves the phases of one milestone. A phase that was put in between, 4.1, has its directory before it has its line
-// in the roadmap: it belongs to where 4 belongs.
-func (f *Facts) only(road *Roadmap, version string) {
+// onePerPhase leaves one directory of each phase, the one with plans, and none of the backlog's.
+func onePerPhase(all []PhaseDir) []PhaseDir {
+	var dirs []PhaseDir
+	at := map[string]int{}
+	for _, d := range all {
+		i, twice := at[d.Key]
+		switch {
+		case sentinel(d.Key):
+		case !twice:
+			at[d.Key] = len(dirs)
+			dirs = append(dirs, d)
+		case !dirs[i].Had:
+			dirs[i] = d
+		}
+	}
+	return dirs
+}
+
+// only leaves the directories of these phases. A phase that was put in between, 4.1, has its directory before it has its
+// line in the roadmap: it belongs to where 4 belongs.
+func (f *Facts) only(road *Roadmap, phases []*Phase) {
 	in := map[string]bool{}
-	total := 0
-	for _, p := range road.Phases {
-		if len(road.Milestones) == 0 || p.Milestone == version {
-			in[p.Key] = true
-			total++
+	for _, p := range phases {
+		in[p.Key] = true
+	}
+	dirs := f.Dirs[:0:0]
+	for _, d := range f.Dirs {
+		whole, _, _ := strings.Cut(d.Key, ".")
+		if in[d.Key] || !road.has(d.Key) && !road.struck[d.Key] && (in[whole] || len(phases) == 0) {
+			dirs = append(dirs, d)
 		}
 	}
-	if total > 0 {
-		dirs := f.Dirs[:0:0]
-		for _, d := range f.Dirs {
-			whole, _, _ := strings.Cut(d.Key, ".")
-			if in[d.Key] || in[whole] && !road.has(d.Key) {
-				dirs = append(dirs, d)
-			}
+	f.Dirs = dirs
+}
+
+// count counts the milestone's phases and plans. What the roadmap calls complete is complete, with all of its plans: the
+// files of a phase may be archived or deleted. GSD's own tools count files alone.
+func (f *Facts) count(phases []*Phase, at standing, compat bool) {
+	f.Counts, f.Unknown = Counts{TotalPhases: max(len(f.Dirs), len(phases))}, false
+	said := map[string]*Phase{}
+	if !compat {
+		for _, p := range phases {
+			said[p.Key] = p
 		}
-		f.Dirs = dirs
 	}
-	f.Counts = countPhases(f.Dirs)
-	f.TotalPhases = max(f.TotalPhases, total)
+	for i := range f.Dirs {
+		d := &f.Dirs[i]
+		p := said[d.Key]
+		delete(said, d.Key)
+		if !d.CarriedOut(p) {
+			f.TotalPlans += d.Plans
+			f.CompletedPlans += d.Summaries
+			continue
+		}
+		f.CompletedPhases++
+		plans := d.Plans
+		if p != nil && p.CarriedOut {
+			plans = max(plans, p.Plans)
+		}
+		f.TotalPlans += plans
+		f.CompletedPlans += plans
+		f.Unknown = f.Unknown || plans == 0 && !d.Had
+	}
+	for _, p := range said { // without a directory
+		switch {
+		case p.CarriedOut:
+			f.CompletedPhases++
+			f.TotalPlans += p.Plans
+			f.CompletedPlans += p.Plans
+			f.Unknown = f.Unknown || p.Plans == 0
+		case !p.told && (at.phase == "" || plan.NaturalLess(p.Key, at.phase)):
+			f.Untold++
+		}
+	}
+	f.CompletedPhases = min(f.CompletedPhases, f.TotalPhases)
+}
+
+// CarriedOut says whether all plans of a phase have been carried out, by the roadmap or by the files. Both may be nil. It
+// is the one measure of what counts as completed; whether the result has been verified is another question.
+func (d *PhaseDir) CarriedOut(p *Phase) bool {
+	switch {
+	case p != nil && p.Done:
+		return true
+	case d != nil && d.Had:
+		return d.Complete()
+	}
+	return p != nil && p.CarriedOut
+}
+
+// current is the index of the milestone that the project is at, -1 where the roadmap doesn't have it. Current Position
+// counts more than the frontmatter, which commands forget; without either it is the one that is marked as being worked
+// on, or the first that is open.
+func (r *Roadmap) current(at standing) int {
+	stored, position := r.find(at.milestone, at.phase), r.find(at.position, at.phase)
+	if position < 0 {
+		position = r.milestoneOf(at.phase)
+	}
+	switch {
+	case at.milestone != "" && stored < 0:
+		return -1
+	case position >= 0 && position != stored && !r.Milestones[position].Shipped:
+		return position
+	case stored >= 0:
+		return stored
+	}
+	first := -1
+	for i, m := range r.Milestones {
+		if m.Active {
+			return i
+		}
+		if first < 0 && !m.Shipped {
+			first = i
+		}
+	}
+	return first
+}
+
+// find is the milestone of that version, -1 for none. Of two with one version it is the one that has the phase, or else
+// is open.
+func (r *Roadmap) find(version, phase string) int {
+	if version == "" {
+		return -1
+	}
+	in, found := r.milestoneOf(phase), -1
+	for i, m := range r.Milestones {
+		if sameVersion(m.Version, version) && (found < 0 || i == in || r.Milestones[found].Shipped && !m.Shipped && found != in) {
+			found = i
+		}
+	}
+	return found
+}
+
+func sameVersion(a, b string) bool {
+	return strings.EqualFold(strings.TrimLeft(a, "vV"), strings.TrimLeft(strings.TrimSpace(b), "vV"))
+}
+
+func (r *Roadmap) milestoneOf(phase string) int {
+	for i := range r.Phases {
+		if phase != "" && r.Phases[i].Key == phase {
+			return r.Phases[i].milestone
+		}
+	}
+	return -1
+}
+
+// of are the phases of a milestone. One that is known only by a line such as "Phases 1-2" also has those that belong to
+// no other: the roadmap has grown since that line was written.
+func (r *Roadmap) of(milestone int) []*Phase {
+	var own, others []*Phase
+	for i := range r.Phases {
+		switch p := &r.Phases[i]; {
+		case len(r.Milestones) == 0 || p.milestone == milestone:
+			own = append(own, p)
+		case p.milestone < 0:
+			others = append(others, p)
+		}
+	}
+	if milestone >= 0 && !r.Milestones[milestone].section {
+		own = append(own, others...)
+	}
+	return own
 }
 
 func (r *Roadmap) has(key string) bool {

@@ -58,5 +58,5 @@ func notCode(r rune) bool { return r >= 0x80 || r == '-' || !isKeyByte(byte(r)) 
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// sentinel says whether a phase is none of the plan's: 0 is before it, 999 and its kind are the backlog.
-func sentinel(key string) bool { return key == "0" || key == "999" || strings.HasPrefix(key, "999.") }
+// sentinel says whether a phase isn't planned yet: 999 and its kind are the backlog.
+func sentinel(key string) bool { return key == "999" || strings.HasPrefix(key, "999.") }

@@ -73,17 +73,17 @@ func (s *survey) current() string {
 	return PhaseKey(s.pos.PhaseNum)
 }
 
-// step is what is to be done next. The roadmap's tick counts more than the files, which a phase from before GSD lacks.
+// step is what is to be done next. The roadmap's tick counts more than the files, which a phase from before GSD lacks, and
+// which are archived or deleted.
 func (s *survey) step(ph *Phase) string {
 	d := s.dirs[ph.Key]
 	switch {
-	case ph.Done:
-		return stepDone
-	case d == nil || !d.Had:
-		return stepPlan
-	case !d.Complete():
+	case !d.CarriedOut(ph):
+		if d == nil || !d.Had {
+			return stepPlan
+		}
 		return stepExecute
-	case s.verified(d):
+	case ph.Done, d == nil || !d.Had, s.verified(d):
 		return stepDone
 	}
 	return stepVerify

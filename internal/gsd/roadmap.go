@@ -2,7 +2,6 @@ package gsd
 
 import (
 	"regexp"
-	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -15,6 +14,8 @@ import (
 type Roadmap struct {
 	Phases     []Phase     // in the order in which they are worked on, by number
 	Milestones []Milestone // in the order of the file
+
+	struck map[string]bool // keys of phases that were dropped
 }
 
 // A Phase of the roadmap.
@@ -28,6 +29,12 @@ type Phase struct {
 	Unread    string   // what it says, where that names no phase
 	Done      bool     // ticked off, or in the section of a milestone that has been shipped
 	Deferred  bool     // put off
+
+	CarriedOut bool // Done, or complete by the table of progress, which doesn't know whether it was verified
+	Plans      int  // how many plans it had by the roadmap; 0 where that doesn't say
+
+	milestone int  // index of its milestone; -1 for none
+	told      bool // a checkbox or the table of progress says whether it is complete
 }
 
 // A Milestone of the roadmap.
@@ -35,25 +42,36 @@ type Milestone struct {
 	Version string // "v1.1"
 	Name    string
 	Shipped bool
+	Active  bool // marked as being worked on
+
+	section bool // it has a heading; else a line of the list of milestones is all there is
 }
 
-var roadmapPatterns = sync.OnceValue(func() (p struct{ heading, bullet, span, field, version, summary, mark *regexp.Regexp }) {
+var roadmapPatterns = sync.OnceValue(func() (p struct {
+	heading, bullet, span, field, version, summary, shipped, active, plans, complete, aside *regexp.Regexp
+}) {
 	const phase = `(?:\[[^\]]{1,200}\]\s*)?Phase\s+((?:[A-Z][A-Z0-9_]*-)?[A-Z]?\d+[A-Z]?(?:\.\d+)*)(?:\s*\([^)]{0,200}\))?(?:\s*:|\s+[—–-]\s)`
-	p.heading = regexp.MustCompile(`(?i)^(~~)?` + phase + `\s*(.*)$`)
-	p.bullet = regexp.MustCompile(`(?i)^\s*[-*]\s+(?:\[([ x~-])\]\s+(~~)?(?:\*\*)?|(~~)?\*\*)` + phase + `\s*(.*)$`)
-	p.span = regexp.MustCompile(`(?i)\bphases?\s+(\d+)\s*(?:-|–|—|to|through)\s*(\d+)`)
+	const emoji = `(?:[^\pL\pN\s\[\]()*~_#|.-]+\s*)?`
+	p.heading = regexp.MustCompile(`(?i)^(~~)?` + emoji + phase + `\s*(.*)$`)
+	p.bullet = regexp.MustCompile(`(?i)^\s*[-*]\s+(?:\[([ x~-])\]\s+` + emoji + `(~~)?(?:\*\*)?|` + emoji + `(~~)?\*\*)` + phase + `\s*(.*)$`)
+	p.span = regexp.MustCompile(`(?i)^\s*(?:[-*+]|\d+\.)\s.*\bphases?\s+(\d+)\s*(?:-|–|—|to|through)\s*(\d+)`)
 	p.field = regexp.MustCompile(`(?i)^\s*(?:[-*]\s+)?\**Depends\s+on\**\s*:\**\s*(.*)$`)
 	p.version = regexp.MustCompile(`v\d+(?:\.\d+)+`)
 	p.summary = regexp.MustCompile(`(?i)<summary[^>]*>(.*?)(?:</summary>|$)`)
-	p.mark = regexp.MustCompile(`(?i)\b(?:closed|archived|abandoned|shipped|failed)\b|✅|🗄`)
+	p.shipped = regexp.MustCompile(`(?i)\b(?:closed|archived|abandoned|shipped|failed)\b|✅|🗄`)
+	p.active = regexp.MustCompile(`(?i)\b(?:active|wip)\b|in\s+progress|🚧|🔄`)
+	p.plans = regexp.MustCompile(`(?i)\b(\d+)\s*/\s*(\d+)(?:\s+plans?\b|$)`)
+	p.complete = regexp.MustCompile(`(?i)^\W*(?:complete|completed|done|shipped)\b`)
+	p.aside = regexp.MustCompile(`(?i)\s*(?:\(\d+\s*/\s*\d+\s+plans?\b|\((?:inserted|completed?|done|shipped|in progress)\b|[—–-]+\s+(?:completed?|done|shipped)\b).*$`)
 	return p
 })
 
 // ParseRoadmap reads a ROADMAP.md. It never fails: phases are its headings `### Phase 2.1: Name`, and the lines of its
-// checklist `- [x] **Phase 2.1: Name**`. Code and comments don't count, nor do phases that are struck through, phase 0 and
-// the backlog (999).
+// checklist `- [x] **Phase 2.1: Name**`. Code and comments don't count, nor do phases that are struck through and the
+// backlog (999).
 func ParseRoadmap(text string) *Roadmap {
-	r := &roadmapReader{at: map[string]int{}, struck: map[string]bool{}, deferred: map[string]bool{}}
+	r := &roadmapReader{at: map[string]int{}, rows: map[string]progressRow{}, milestone: -1, outer: -1}
+	r.road.struck = map[string]bool{}
 	for l := range markdown.Lines(text) {
 		if l.Code || r.comment(l.Text) {
 			continue
@@ -63,9 +81,17 @@ func ParseRoadmap(text string) *Roadmap {
 	r.spread()
 	phases := r.road.Phases[:0]
 	for _, p := range r.road.Phases {
-		if p.Deferred = r.deferred[p.Key]; !r.struck[p.Key] {
-			phases = append(phases, p)
+		if r.road.struck[p.Key] {
+			continue
 		}
+		row := r.rows[p.Key]
+		p.Deferred, p.Plans = row.deferred, max(p.Plans, row.plans)
+		if p.milestone >= 0 {
+			m := r.road.Milestones[p.milestone]
+			p.Milestone, p.Done = m.Version, p.Done || m.Shipped
+		}
+		p.CarriedOut, p.told = p.Done || row.complete, p.told || row.told
+		phases = append(phases, p)
 	}
 	sort.SliceStable(phases, func(i, j int) bool { return plan.NaturalLess(phases[i].Key, phases[j].Key) })
 	r.road.Phases = phases
@@ -75,24 +101,28 @@ func ParseRoadmap(text string) *Roadmap {
 
 type roadmapReader struct {
 	road      Roadmap
-	at        map[string]int // index of a phase by key
-	struck    map[string]bool
-	deferred  map[string]bool // by a row of the table of progress
+	at        map[string]int         // index of a phase by key
+	rows      map[string]progressRow // of the table of progress
+	columns   []string               // of the table that we are in
 	commented bool
 
-	milestone Milestone // of the section we are in
-	level     int       // of its heading; 0 in a <details> block
-	outer     Milestone // of what is around the <details> block
-	phase     string    // key of the phase whose section we are in
-	under     int       // level of its heading
+	milestone int    // index of the one whose section we are in, -1 for none
+	level     int    // of its heading; 0 in a <details> block
+	outer     int    // the one that is around the <details> block
+	phase     string // key of the phase whose section we are in
+	under     int    // level of its heading
 
 	spans []milestoneSpan
 }
 
 // A milestoneSpan is `- ✅ **v1.0 MVP** - Phases 1-4`.
-type milestoneSpan struct {
-	Milestone
-	from, to int
+type milestoneSpan struct{ milestone, from, to int }
+
+// A progressRow is what the table of progress says of a phase: `| 3. Ledger | v1.1 | 3/3 | Complete | 2026-02-03 |`.
+type progressRow struct {
+	plans              int
+	complete, deferred bool
+	told               bool
 }
 
 // comment says whether the line belongs to a comment.
@@ -113,17 +143,49 @@ func (r *roadmapReader) line(l markdown.Line) {
 		return
 	}
 	if l.Level > 0 {
+		r.columns = nil
 		r.heading(l)
 		return
 	}
 	if cells := markdown.Cells(l.Text); len(cells) > 1 {
-		id, _, _ := strings.Cut(cells[0], " ")
-		if slices.ContainsFunc(cells[1:], func(c string) bool { return strings.EqualFold(c, "deferred") }) {
-			r.deferred[PhaseKey(strings.TrimRight(id, ".:"))] = true
+		r.row(cells)
+		return
+	}
+	r.columns = nil
+	if !strings.HasPrefix(strings.TrimSpace(l.Text), ">") { // a quotation says nothing about the plan
+		r.text(l.Text)
+	}
+}
+
+// row reads a row of the table of progress. In other tables, such as that of the requirements, a first cell may look like
+// a phase, too: they only put one off.
+func (r *roadmapReader) row(cells []string) {
+	first := strings.TrimSpace(strings.TrimPrefix(strings.ToLower(strings.Trim(cells[0], "*")), "phase "))
+	id, _, _ := strings.Cut(first, " ")
+	key := PhaseKey(strings.ToUpper(strings.TrimRight(id, ".:")))
+	if key == "" || !isDigit(first[0]) {
+		if r.columns == nil {
+			r.columns = cells
 		}
 		return
 	}
-	r.text(l.Text)
+	row := r.rows[key]
+	progress := r.columns != nil && strings.HasPrefix(strings.ToLower(strings.Trim(r.columns[0], "*")), "phase")
+	for i, c := range cells[1:] {
+		row.deferred = row.deferred || strings.EqualFold(c, "deferred")
+		column := ""
+		if i+1 < len(r.columns) {
+			column = strings.ToLower(r.columns[i+1])
+		}
+		switch m := roadmapPatterns().plans.FindStringSubmatch(c); {
+		case !progress:
+		case column == "status":
+			row.complete, row.told = roadmapPatterns().complete.MatchString(c), true
+		case m != nil && strings.Contains(column, "plan"):
+			row.plans = max(row.plans, atoi(m[2]))
+		}
+	}
+	r.rows[key] = row
 }
 
 // folded follows <details> blocks, whose summary may name a milestone, and says whether the line is such a summary.
@@ -140,7 +202,8 @@ func (r *roadmapReader) folded(text string) bool {
 		return false
 	}
 	if v := readMilestone(m[1]); v.Version != "" {
-		r.enter(v, 0)
+		v.section = true
+		r.milestone, r.level = r.note(v), 0
 	}
 	return true
 }
@@ -152,11 +215,15 @@ func (r *roadmapReader) text(text string) {
 	if m := p.bullet.FindStringSubmatch(text); m != nil {
 		ph := r.add(m[4], m[5], m[2]+m[3] != "")
 		ph.Done = ph.Done || strings.EqualFold(m[1], "x")
+		ph.told = ph.told || m[1] != ""
+		if plans := p.plans.FindStringSubmatch(m[5]); plans != nil {
+			ph.Plans = max(ph.Plans, atoi(plans[2]))
+		}
 		return
 	}
 	if m := p.span.FindStringSubmatch(text); m != nil && r.phase == "" {
 		if v := readMilestone(text); v.Version != "" {
-			r.spans = append(r.spans, milestoneSpan{v, atoi(m[1]), atoi(m[2])})
+			r.spans = append(r.spans, milestoneSpan{r.note(v), atoi(m[1]), atoi(m[2])})
 		}
 		return
 	}
@@ -184,23 +251,30 @@ func (r *roadmapReader) heading(l markdown.Line) {
 	}
 	if v := readMilestone(l.Title); v.Version != "" && l.Level <= 3 {
 		r.phase = ""
-		r.enter(v, l.Level)
+		v.section = true
+		r.milestone, r.level = r.note(v), l.Level
 	} else if l.Level <= r.level {
-		r.enter(Milestone{}, 0)
+		r.milestone, r.level = -1, 0
 	}
 }
 
-func (r *roadmapReader) enter(m Milestone, level int) {
-	r.milestone, r.level = m, level
-	if m.Version == "" {
-		return
-	}
-	for _, have := range r.road.Milestones {
-		if have.Version == m.Version {
-			return
+// note is the index of a milestone that the roadmap mentions. It is mentioned in the list of milestones, and again where
+// its phases are; two sections of one version of which one is closed and the other is said to be open are two milestones.
+func (r *roadmapReader) note(m Milestone) int {
+	for i := range r.road.Milestones {
+		have := &r.road.Milestones[i]
+		if have.Version != m.Version || have.section && m.section && (have.Shipped && m.Active || m.Shipped && have.Active) {
+			continue
 		}
+		have.section = have.section || m.section
+		have.Shipped, have.Active = have.Shipped || m.Shipped && !have.Active, have.Active || m.Active && !have.Shipped
+		if have.Name == "" {
+			have.Name = m.Name
+		}
+		return i
 	}
 	r.road.Milestones = append(r.road.Milestones, m)
+	return len(r.road.Milestones) - 1
 }
 
 // add notes a phase, or more of one that is known.
@@ -210,38 +284,49 @@ func (r *roadmapReader) add(id, name string, struck bool) *Phase {
 		return &Phase{}
 	}
 	if struck {
-		r.struck[key] = true
+		r.road.struck[key] = true
 	}
 	i, ok := r.at[key]
 	if !ok {
 		i = len(r.road.Phases)
 		r.at[key] = i
-		r.road.Phases = append(r.road.Phases, Phase{ID: id, Key: key})
+		r.road.Phases = append(r.road.Phases, Phase{ID: id, Key: key, milestone: -1})
 	}
 	ph := &r.road.Phases[i]
+	if r.again(ph) {
+		*ph = Phase{ID: id, Key: key, milestone: r.milestone}
+	}
+	ph.Done = ph.Done || strings.HasPrefix(strings.TrimSpace(name), "✅") || strings.HasSuffix(strings.TrimRight(name, " *"), "✅")
 	if name = phaseName(name); ph.Name == "" {
 		ph.Name = name
 	}
-	if ph.Milestone == "" {
-		ph.Milestone = r.milestone.Version
+	if ph.milestone < 0 {
+		ph.milestone = r.milestone
 	}
-	ph.Done = ph.Done || r.milestone.Shipped
 	return ph
 }
 
-// phaseName is a phase's name without marks of Markdown, what is said about it, and (INSERTED).
+// shipped says whether we are in the section of a milestone that is over.
+func (r *roadmapReader) shipped() bool {
+	return r.milestone >= 0 && r.road.Milestones[r.milestone].Shipped
+}
+
+// again says whether the number of a phase of a milestone that is over is used again in one that isn't.
+func (r *roadmapReader) again(ph *Phase) bool {
+	return ph.milestone >= 0 && r.milestone >= 0 && ph.milestone != r.milestone && r.road.Milestones[ph.milestone].Shipped && !r.shipped()
+}
+
+// phaseName is a phase's name without marks of Markdown and what is said about it: (INSERTED), (3/3 plans) — completed …
 func phaseName(s string) string {
 	if name, _, ok := strings.Cut(s, "**"); ok {
 		s = name
 	}
 	s = strings.ReplaceAll(s, "~~", "")
-	if i := strings.Index(strings.ToUpper(s), "(INSERTED)"); i >= 0 {
-		s = s[:i]
-	}
-	return strings.Trim(s, " \t*:")
+	s = roadmapPatterns().aside.ReplaceAllString(s, "")
+	return strings.Trim(s, " \t*:✅🚧🔄📋")
 }
 
-// readMilestone reads a heading such as `🚧 v1.1 Payments (In Progress)`.
+// readMilestone reads a heading such as `🚧 v1.1 Payments (In Progress)` or `Roadmap: Shop (v1.1)`.
 func readMilestone(title string) Milestone {
 	p := roadmapPatterns()
 	at := p.version.FindStringIndex(title)
@@ -249,14 +334,15 @@ func readMilestone(title string) Milestone {
 		return Milestone{}
 	}
 	name := title[at[1]:]
-	if i := strings.IndexAny(name, "(✅🚧📋🔄🗄"); i >= 0 {
+	if i := strings.IndexAny(name, "()✅🚧📋🔄🗄"); i >= 0 {
 		name = name[:i]
 	}
 	name, _, _ = strings.Cut(name, "**")
-	active := strings.ContainsAny(title, "🚧🔄") || strings.Contains(strings.ToLower(title), "in progress")
+	active := p.active.MatchString(title)
 	return Milestone{
 		Version: title[at[0]:at[1]],
 		Name:    strings.Trim(name, " \t*:—–-"),
-		Shipped: p.mark.MatchString(title) && !active,
+		Shipped: p.shipped.MatchString(title) && !active,
+		Active:  active,
 	}
 }

@@ -39,20 +39,23 @@ func (s *Store) UpdateProgress(ctx context.Context) (Result, error) {
 
 func (s *Store) progress(d *draft) progressDoc {
 	f := s.facts(d.doc)
-	plans, ok := PlanPercent(f.CompletedPlans, f.TotalPlans)
-	percent, _ := f.Percent()
+	d.recount = true
+	t, ok := recount{percent: true, compat: s.Compat}.of(d.doc, f)
 	switch {
-	case !ok:
-		return progressDoc{Reason: "no plans found in the milestone's phases: STATE.md left unchanged"}
 	case f.Unbounded && !s.Compat:
 		return progressDoc{Reason: "ROADMAP.md doesn't say which phases belong to the milestone: STATE.md left unchanged"}
-	case s.Compat:
-		percent = plans
+	case !ok || *t.totalPlans == 0:
+		return progressDoc{Reason: "no plans found in the milestone's phases: STATE.md left unchanged"}
+	}
+	plans, _ := PlanPercent(*t.completedPlans, *t.totalPlans)
+	percent := plans
+	if !s.Compat && t.percent != nil {
+		percent = *t.percent
 	}
 	if !d.lead("Progress", func(old string) (string, bool) { return withBar(old, percent), true }) {
 		return progressDoc{Reason: "Progress field not found in STATE.md"}
 	}
-	return progressDoc{Updated: true, Percent: &percent, PlanPercent: &plans, Completed: &f.CompletedPlans, Total: &f.TotalPlans,
+	return progressDoc{Updated: true, Percent: &percent, PlanPercent: &plans, Completed: t.completedPlans, Total: t.totalPlans,
 		Bar: drawBar(percent)}
 }
 
@@ -110,7 +113,7 @@ func (s *Store) missing(err error) (Result, error) {
 func (s *Store) sync(d *draft) []string {
 	f := s.facts(d.doc)
 	changes := []string{}
-	if !f.HasPhases {
+	if !f.HasPhases && !f.HasRoadmap {
 		return changes
 	}
 	set := func(name string, put func(old string) (string, bool)) {
@@ -125,13 +128,13 @@ func (s *Store) sync(d *draft) []string {
 			return strconv.Itoa(open.Plans), old != "" && atoi(old) != open.Plans
 		})
 	}
-	percent, ok := f.Percent()
+	t, ok := recount{percent: true, compat: s.Compat}.of(d.doc, f)
 	switch {
 	case f.Unbounded:
 		changes = append(changes, "Progress: skipped — ROADMAP.md doesn't say which phases belong to milestone "+
 			cmp.Or(f.Milestone, d.doc.stored("milestone")))
-	case ok:
-		set("Progress", func(old string) (string, bool) { return withBar(old, percent), old != "" })
+	case ok && t.percent != nil:
+		set("Progress", func(old string) (string, bool) { return withBar(old, *t.percent), old != "" })
 	}
 	set("Last Activity", ifDefault("Last Activity", localDate(s.Now())))
 	if s.miscounted(d) {

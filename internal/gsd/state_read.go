@@ -98,18 +98,13 @@ func plainValue(v frontmatter.Value) any {
 	return nil
 }
 
-// progress is the block as it would be written: what is stored, where that is further than what can be counted or where
-// nothing can be.
+// progress is the block as it would be written.
 func (s *settlement) progress() object {
-	t, ok := s.tally()
+	t, ok := recount{compat: s.compat}.of(s.doc, s.facts)
+	keep := !ok && s.doc.hasProgress() || ok && s.compat && s.further(t)
 	if !ok {
 		t = s.bodyTally()
 	}
-	further := func(key string, n *int) bool {
-		old, ok := s.doc.storedCount(key)
-		return ok && n != nil && old > *n
-	}
-	keep := !ok && s.doc.hasProgress() || further("completed_phases", t.completedPhases) || further("completed_plans", t.completedPlans)
 	var out object
 	for _, c := range t.list() {
 		if old, ok := s.doc.storedCount(c.key); ok && keep {
@@ -125,6 +120,13 @@ func (s *settlement) progress() object {
 		}
 	}
 	return out
+}
+
+// further says whether more is stored as completed than was counted: then GSD shows the stored block.
+func (s *settlement) further(t tally) bool {
+	phases, _ := s.doc.storedCount("completed_phases")
+	plans, _ := s.doc.storedCount("completed_plans")
+	return phases > *t.completedPhases || plans > *t.completedPlans
 }
 
 // bodyTally is what the body says of the progress where nothing can be counted.

@@ -132,7 +132,7 @@ func (s *Store) load() (*Doc, error) {
 }
 
 func (s *Store) facts(doc *Doc) Facts {
-	return ReadFacts(Place{Root: s.Root, Planning: s.Planning}, doc.stored("milestone"), s.Compat)
+	return ReadFacts(Place{Root: s.Root, Planning: s.Planning}, doc, s.Compat)
 }
 
 // A writing says which files a change touches.

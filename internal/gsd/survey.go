@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 )
 
@@ -25,6 +26,7 @@ type survey struct {
 	dirs     map[string]*PhaseDir // by key
 	front    *Doc                 // STATE.md
 	pos      Position
+	facts    Facts     // of the current milestone
 	changed  time.Time // when STATE.md last changed
 	cfg      Config
 	waiting  signal
@@ -100,6 +102,12 @@ func (s *survey) readRoadmap(dirs []PhaseDir) {
 		}
 	}
 	s.checkDirs(dirs)
+	road := s.road
+	if err != nil {
+		road = nil
+	}
+	s.facts = newFacts(road, dirs, standingOf(s.front), false)
+	s.facts.HasPhases = paths.IsDir(s.place.Phases())
 }
 
 func readRoadmapFile(path string) ([]byte, error) {

@@ -3,7 +3,6 @@ package gsd
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -97,14 +96,6 @@ func (d *Doc) stored(key string) string {
 	return v.Text
 }
 
-// storedCount returns a number of the progress block; ok is false where there is none.
-func (d *Doc) storedCount(key string) (n int, ok bool) {
-	p, _ := d.Get("progress")
-	v, _ := p.Get(key)
-	n, err := strconv.Atoi(strings.TrimSuffix(v.Text, "%"))
-	return n, err == nil
-}
-
 // A settlement decides what the frontmatter says after a write.
 type settlement struct {
 	doc       *Doc
@@ -114,14 +105,14 @@ type settlement struct {
 	pre, post derived
 	given     []change // by the command: they win
 
-	force, zero, keepCounts bool // as in draft
-	planned                 *int
+	force, keepCounts bool // as in draft
+	recount           recount
 }
 
 // settle returns the document as it is to be written: the draft's body, and the frontmatter brought into line with it.
 func (d *draft) settle(facts Facts, now time.Time, compat bool) []byte {
 	s := settlement{doc: d.doc, facts: facts, now: now, compat: compat, given: d.set,
-		keepCounts: d.keepCounts, planned: d.planned, zero: d.zero, force: d.force,
+		keepCounts: d.keepCounts, force: d.force, recount: recount{zero: d.zero, planned: d.planned, percent: d.force || d.recount},
 		pre: derive(d.doc.Body()), post: derive(d.body)}
 	var set []change
 	for _, v := range s.values() {
@@ -242,75 +233,4 @@ func (s *settlement) activity() (date, desc string) {
 		desc = oldDesc
 	}
 	return cmp.Or(date, oldDate), desc
-}
-
-// counts is what changes in the progress block: counted anew, or left alone where there is nothing to count.
-func (s *settlement) counts() []change {
-	if s.keepCounts && s.planned == nil && s.doc.hasProgress() {
-		return nil
-	}
-	p, ok := s.tally()
-	if !ok {
-		return nil
-	}
-	var out []change
-	for _, c := range p.list() {
-		old, there := s.doc.storedCount(c.key)
-		switch {
-		case c.n == nil && there && c.key == "percent":
-			out = append(out, change{c.key, ""})
-		case c.n != nil && (!there || old != *c.n):
-			out = append(out, change{c.key, strconv.Itoa(*c.n)})
-		}
-	}
-	return out
-}
-
-func (d *Doc) hasProgress() bool {
-	v, _ := d.Get("progress")
-	return v.Kind == frontmatter.Map
-}
-
-// A tally is the progress block; nil is no number.
-type tally struct{ totalPhases, completedPhases, totalPlans, completedPlans, percent *int }
-
-type countOf struct {
-	key string
-	n   *int
-}
-
-func (t tally) list() []countOf {
-	return []countOf{{"total_phases", t.totalPhases}, {"completed_phases", t.completedPhases}, {"total_plans", t.totalPlans},
-		{"completed_plans", t.completedPlans}, {"percent", t.percent}}
-}
-
-// tally counts what is on the disk; ok is false where there is neither a directory phases nor ROADMAP.md.
-func (s *settlement) tally() (t tally, ok bool) {
-	f := s.facts
-	if s.zero {
-		return tally{new(int), new(int), new(int), new(int), new(int)}, true
-	}
-	if !f.HasPhases && !f.HasRoadmap {
-		return t, false
-	}
-	phases, done, plans, summaries := f.TotalPhases, f.CompletedPhases, f.TotalPlans, f.CompletedPlans
-	if !f.HasPhases || s.planned != nil { // nothing that was done is undone by directories that are gone, or not there yet
-		if old, ok := s.doc.storedCount("completed_phases"); ok {
-			done = max(done, old)
-		}
-		if old, ok := s.doc.storedCount("completed_plans"); ok {
-			summaries = max(summaries, old)
-		}
-	}
-	if old, ok := s.doc.storedCount("total_plans"); ok && !f.HasPhases {
-		plans = old
-	}
-	if s.planned != nil && !f.HasPhases {
-		plans = max(plans, *s.planned)
-	}
-	t = tally{totalPhases: &phases, completedPhases: &done, totalPlans: &plans, completedPlans: &summaries}
-	if percent, ok := (Counts{phases, done, plans, summaries}).Percent(); ok && !f.Unbounded {
-		t.percent = &percent
-	}
-	return t, true
 }

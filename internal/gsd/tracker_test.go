@@ -164,7 +164,7 @@ func TestPrompts(t *testing.T) {
 		t.Error(got)
 	}
 	c, _ := tr.Load()
-	if len(c.Warnings) != 1 || c.Warnings[0].Path != ".planning/phases/99-left" {
+	if len(c.Warnings) != 2 || c.Warnings[0].Path != ".planning/phases/00-before" || c.Warnings[1].Path != ".planning/phases/99-left" {
 		t.Errorf("%+v", c.Warnings)
 	}
 }

@@ -1,0 +1,132 @@
+package gsd
+
+import (
+	"strconv"
+	"strings"
+
+	"greenlight/internal/text/frontmatter"
+)
+
+// A tally is the progress block; nil is no number.
+type tally struct{ totalPhases, completedPhases, totalPlans, completedPlans, percent *int }
+
+type countOf struct {
+	key string
+	n   *int
+}
+
+func (t tally) list() []countOf {
+	return []countOf{{"total_phases", t.totalPhases}, {"completed_phases", t.completedPhases}, {"total_plans", t.totalPlans},
+		{"completed_plans", t.completedPlans}, {"percent", t.percent}}
+}
+
+// A recount says how a command counts the progress again.
+type recount struct {
+	zero    bool // a milestone begins
+	planned *int // totals alone: a phase has that many plans now
+	percent bool // the percent is what the command is for
+	compat  bool
+}
+
+// of is the progress block that f makes of the one that is stored. Everything that shows, writes or checks the progress
+// takes it from here. ok is false where nothing can be counted: then what is stored stays.
+//
+// Nothing that was done is undone by files that are gone: where neither they nor the roadmap say what has become of a
+// phase, the stored counts do.
+func (r recount) of(d *Doc, f Facts) (t tally, ok bool) {
+	if r.zero {
+		return tally{new(int), new(int), new(int), new(int), new(int)}, true
+	}
+	if !f.HasPhases && !f.HasRoadmap || !r.compat && (f.Empty() || f.Unbounded && d.hasProgress()) {
+		return t, false
+	}
+	c := f.Counts
+	if !r.compat {
+		c = d.atLeast(f)
+	}
+	if r.planned != nil || !f.HasPhases {
+		done, _ := d.storedCount("completed_phases")
+		summaries, _ := d.storedCount("completed_plans")
+		c.CompletedPhases, c.CompletedPlans = max(c.CompletedPhases, done), max(c.CompletedPlans, summaries)
+	}
+	if old, ok := d.storedCount("total_plans"); ok && !f.HasPhases {
+		c.TotalPlans = max(c.TotalPlans, old)
+	}
+	if r.planned != nil && !f.HasPhases {
+		c.TotalPlans = max(c.TotalPlans, *r.planned)
+	}
+	t = tally{totalPhases: &c.TotalPhases, completedPhases: &c.CompletedPhases, totalPlans: &c.TotalPlans, completedPlans: &c.CompletedPlans}
+	percent, known := c.Percent()
+	switch old, stored := d.storedCount("percent"); {
+	case !r.compat && stored && (f.Unbounded || !r.percent && !d.gsdPercent(old)):
+		t.percent = &old
+	case known && !f.Unbounded:
+		t.percent = &percent
+	}
+	return t, true
+}
+
+// atLeast raises what was counted to what is stored, as far as there are phases and plans of which nothing can be known.
+func (d *Doc) atLeast(f Facts) Counts {
+	c := f.Counts
+	if done, ok := d.storedCount("completed_phases"); ok && done > c.CompletedPhases {
+		c.CompletedPhases = min(done, c.CompletedPhases+f.Untold, c.TotalPhases)
+	}
+	if !f.Unknown && c.CompletedPhases == f.CompletedPhases {
+		return c
+	}
+	total, _ := d.storedCount("total_plans")
+	done, _ := d.storedCount("completed_plans")
+	c.TotalPlans, c.CompletedPlans = max(c.TotalPlans, total), max(c.CompletedPlans, done)
+	return c
+}
+
+// gsdPercent says whether a stored percent comes from the stored counts, by one of the formulas that GSD has had. Another
+// one is a person's.
+func (d *Doc) gsdPercent(percent int) bool {
+	var n [4]int
+	for i, key := range []string{"completed_plans", "total_plans", "completed_phases", "total_phases"} {
+		n[i], _ = d.storedCount(key)
+	}
+	all, ok := Percent(n[0], n[1], n[2], n[3])
+	plans, hasPlans := PlanPercent(n[0], n[1])
+	phases, hasPhases := PlanPercent(n[2], n[3])
+	return !ok || percent == all || hasPlans && percent == plans || hasPhases && percent == phases
+}
+
+// counts is what changes in the progress block.
+func (s *settlement) counts() []change {
+	if s.keepCounts && s.recount.planned == nil && s.doc.hasProgress() {
+		return nil
+	}
+	r := s.recount
+	r.compat = s.compat
+	p, ok := r.of(s.doc, s.facts)
+	if !ok {
+		return nil
+	}
+	var out []change
+	for _, c := range p.list() {
+		old, there := s.doc.storedCount(c.key)
+		switch {
+		case c.n == nil && there && c.key == "percent":
+			out = append(out, change{c.key, ""})
+		case c.n != nil && (!there || old != *c.n):
+			out = append(out, change{c.key, strconv.Itoa(*c.n)})
+		}
+	}
+	return out
+}
+
+func (d *Doc) hasProgress() bool {
+	v, _ := d.Get("progress")
+	return v.Kind == frontmatter.Map
+}
+
+// storedCount returns a number of the progress block; ok is false where there is none.
+func (d *Doc) storedCount(key string) (n int, ok bool) {
+	p, _ := d.Get("progress")
+	v, _ := p.Get(key)
+	n, err := strconv.Atoi(strings.TrimSuffix(v.Text, "%"))
+	return n, err == nil
+}
