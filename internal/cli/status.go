@@ -192,6 +192,7 @@ func statusLines(p *plan.Plan, now time.Time, width int) []statusLine {
 			lines = append(lines, statusLine{label, text})
 		}
 	}
+	add("Recorded:", recorded(p.Snapshot.Progress, p.Snapshot.Noun))
 	if p.Hold != nil {
 		add("Held:", heldText(p.Hold, now))
 	}
@@ -208,6 +209,21 @@ func statusLines(p *plan.Plan, now time.Time, width int) []statusLine {
 	add("Tests:", fmt.Sprintf("%s passing, %s failing, %s security",
 		thousands(p.Tests), thousands(p.Failing), thousands(p.Security)))
 	return lines
+}
+
+// recorded is the progress that the format itself records, "" for none.
+func recorded(p *plan.Progress, noun string) string {
+	if p == nil {
+		return ""
+	}
+	text := fmt.Sprintf("%d/%d %ss, %d/%d %ss", p.Done, p.Total, noun, p.PartsDone, p.PartsAll, p.Parts)
+	if p.Milestone != "" {
+		text = sanitize.Text(p.Milestone) + ": " + text
+	}
+	if p.Percent != nil {
+		text += fmt.Sprintf(", %d%%", *p.Percent)
+	}
+	return text
 }
 
 // heldText says until when nothing is launched, and why, safe for a terminal.

@@ -16,7 +16,8 @@ type statusDoc struct {
 	Milestone     *string               `json:"milestone"` // value of --milestone; null for all slices
 	Total         int                   `json:"total" jsonschema:"minimum=0"`
 	Done          int                   `json:"done" jsonschema:"minimum=0"`
-	Slices        []statusSlice         `json:"slices"` // those in scope, in the order of the graph, then by id
+	Progress      *plan.Progress        `json:"progress"` // of the current milestone, as the format itself records it; null where total and done are all there is
+	Slices        []statusSlice         `json:"slices"`   // those in scope, in the order of the graph, then by id
 	Running       []string              `json:"running"`
 	Tasks         []statusTask          `json:"tasks"` // open attempts at tasks, such as gl quick; each takes a slot
 	Ready         []string              `json:"ready"` // in launch order
@@ -74,7 +75,7 @@ func newStatusDoc(p *plan.Plan, milestone string) statusDoc {
 	s := p.Snapshot
 	doc := statusDoc{
 		SchemaVersion: 1, Format: s.Format, Root: s.Root, Milestone: jsondoc.OrNull(milestone),
-		Total: p.Total, Done: p.Done, Slices: []statusSlice{},
+		Total: p.Total, Done: p.Done, Progress: s.Progress, Slices: []statusSlice{},
 		Running: jsondoc.OrEmpty(p.Running), Tasks: []statusTask{}, Ready: jsondoc.OrEmpty(p.Ready), Blocked: []statusBlocked{},
 		Failed: jsondoc.OrEmpty(p.Failed), Stalled: jsondoc.OrEmpty(p.Stalled), Waiting: jsondoc.OrEmpty(p.Waiting), Unknown: jsondoc.OrEmpty(p.Unknown),
 		Tests: statusTests{Passing: p.Tests, Failing: p.Failing, Security: p.Security},

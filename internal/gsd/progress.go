@@ -1,9 +1,11 @@
 package gsd
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
+	"greenlight/internal/plan"
 	"greenlight/internal/text/frontmatter"
 )
 
@@ -66,6 +68,30 @@ func (r recount) of(d *Doc, f Facts) (t tally, ok bool) {
 	return t, true
 }
 
+// progress is the block as a write would make it now; nil where there is none.
+func (s *survey) progress() *plan.Progress {
+	t, ok := recount{}.of(s.front, s.facts)
+	if !ok {
+		t = s.front.storedTally()
+	}
+	if t.totalPhases == nil || t.completedPhases == nil || t.totalPlans == nil || t.completedPlans == nil {
+		return nil
+	}
+	return &plan.Progress{Milestone: cmp.Or(s.facts.Milestone, s.front.stored("milestone")), Parts: "plan", Percent: t.percent,
+		Done: *t.completedPhases, Total: *t.totalPhases, PartsDone: *t.completedPlans, PartsAll: *t.totalPlans}
+}
+
+// storedTally is the progress block as it is.
+func (d *Doc) storedTally() tally {
+	number := func(key string) *int {
+		if n, ok := d.storedCount(key); ok {
+			return &n
+		}
+		return nil
+	}
+	return tally{number("total_phases"), number("completed_phases"), number("total_plans"), number("completed_plans"), number("percent")}
+}
+
 // atLeast raises what was counted to what is stored, as far as there are phases and plans of which nothing can be known.
 func (d *Doc) atLeast(f Facts) Counts {
 	c := f.Counts
@@ -96,7 +122,7 @@ func (d *Doc) gsdPercent(percent int) bool {
 
 // counts is what changes in the progress block.
 func (s *settlement) counts() []change {
-	if s.keepCounts && s.recount.planned == nil && s.doc.hasProgress() {
+	if s.keepCounts && s.recount.planned == nil {
 		return nil
 	}
 	r := s.recount

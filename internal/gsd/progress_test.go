@@ -97,6 +97,10 @@ func TestCountsAgree(t *testing.T) {
 				}
 				tr := Open(s.Root)
 				tr.getenv = func(string) string { return "" }
+				if c, err := tr.Load(); err != nil || c.Progress == nil || c.Progress.Done != want[0] || c.Progress.Total != want[1] ||
+					c.Progress.PartsDone != want[2] || c.Progress.PartsAll != want[3] || c.Progress.Percent == nil || *c.Progress.Percent != want[4] {
+					t.Errorf("after %s status shows %+v (%v)", w.name, c.Progress, err)
+				}
 				for _, c := range tr.Check() {
 					if strings.Contains(c.Message, "counts") {
 						t.Errorf("after %s doctor says: %s %s", w.name, c.Path, c.Message)

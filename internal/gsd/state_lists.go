@@ -46,7 +46,7 @@ func (s *Store) AddDecision(ctx context.Context, a Decision) (Result, error) {
 		return Result{}, err
 	}
 	doc := addedDoc{Added: true}
-	return s.verb(ctx, writing{}, func(d *draft) error {
+	return s.verb(ctx, writing{note: true}, func(d *draft) error {
 		text := textline.Join(summary)
 		if rationale != "" {
 			text += " — " + textline.Join(rationale)
@@ -79,7 +79,7 @@ func (s *Store) AddBlocker(ctx context.Context, text, file string) (Result, erro
 		return Result{}, err
 	}
 	doc := addedDoc{Added: true, Blocker: text}
-	return s.verb(ctx, writing{}, func(d *draft) error {
+	return s.verb(ctx, writing{note: true}, func(d *draft) error {
 		in, ok := blockers(d.body)
 		if doc.Created = !ok; ok {
 			d.addItem(in.text, "- "+textline.Join(text))
@@ -104,7 +104,7 @@ func (s *Store) ResolveBlocker(ctx context.Context, text string, all bool) (Resu
 		return failed("text required"), nil
 	}
 	var doc resolvedDoc
-	return s.verb(ctx, writing{}, func(d *draft) error {
+	return s.verb(ctx, writing{note: true}, func(d *draft) error {
 		in, ok := blockers(d.body)
 		if !ok {
 			doc = resolvedDoc{Reason: "Blockers section not found in STATE.md"}
@@ -204,7 +204,7 @@ func (s *Store) AddRoadmapEvolution(ctx context.Context, e Evolution) (Result, e
 		return Result{}, err
 	}
 	var doc addedDoc
-	return s.verb(ctx, writing{}, func(d *draft) error {
+	return s.verb(ctx, writing{note: true}, func(d *draft) error {
 		doc = addedDoc{Added: true, Entry: e.entry(d, note)}
 		addEvolution(d, &doc)
 		return nil

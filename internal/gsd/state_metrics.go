@@ -32,7 +32,7 @@ func (s *Store) RecordMetric(ctx context.Context, m Metric) (Result, error) {
 		return Result{}, err
 	}
 	doc := metricDoc{Recorded: true, Phase: m.Phase, Plan: m.Plan, Duration: m.Duration}
-	return s.verb(ctx, writing{}, func(d *draft) error {
+	return s.verb(ctx, writing{note: true}, func(d *draft) error {
 		in, ok := metrics(d.body)
 		doc.Created = !ok
 		switch table, has := planTable(d, in.text); {

@@ -46,7 +46,7 @@ func (s *Store) Prune(ctx context.Context, keep int, dryRun bool) (Result, error
 		return pruneResult(prune(newDraft(doc), keep), keep, true), nil
 	}
 	var p pruning
-	return s.verb(ctx, writing{also: true, first: func(*draft) error { return s.archive(p, keep) }}, func(d *draft) error {
+	return s.verb(ctx, writing{note: true, also: true, first: func(*draft) error { return s.archive(p, keep) }}, func(d *draft) error {
 		p = prune(d, keep)
 		return nil
 	}, func(bool) Result { return pruneResult(p, keep, false) })

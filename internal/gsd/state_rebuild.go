@@ -48,7 +48,7 @@ func (s *Store) Rebuild(ctx context.Context, dryRun bool, tell func(string)) (Re
 		say()
 		return result(false), nil
 	}
-	r, err := s.verb(ctx, writing{}, func(d *draft) error {
+	r, err := s.verb(ctx, writing{note: true}, func(d *draft) error {
 		log = s.rebuild(d)
 		d.logRebuild(log)
 		return nil

@@ -32,7 +32,7 @@ func (s *Store) RecordSession(ctx context.Context, r Session) (Result, error) {
 		return Result{}, err
 	}
 	var doc sessionDoc
-	return s.verb(ctx, writing{}, func(d *draft) error {
+	return s.verb(ctx, writing{note: true}, func(d *draft) error {
 		doc = r.apply(d, isoTime(s.Now()))
 		return nil
 	}, func(bool) Result {

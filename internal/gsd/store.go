@@ -137,6 +137,7 @@ func (s *Store) facts(doc *Doc) Facts {
 
 // A writing says which files a change touches.
 type writing struct {
+	note   bool               // it says nothing about how far the project is, so the progress isn't counted again
 	also   bool               // more than STATE.md: GSD's second lock is taken, too
 	create bool               // STATE.md is made where there is none
 	first  func(*draft) error // another file that must be written before STATE.md; called once the change is decided
@@ -172,6 +173,7 @@ func (s *Store) once(w writing, change func(*draft) error) (bool, error) {
 		doc = Parse(nil)
 	}
 	d := newDraft(doc)
+	d.keepCounts = w.note
 	if err := change(d); err != nil {
 		return false, err
 	}

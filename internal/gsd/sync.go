@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"greenlight/internal/text/frontmatter"
 )
@@ -18,6 +19,7 @@ type derived struct {
 	bodyStatus              string
 	totalPlans, totalPhases string
 	progress                string
+	prosePlan               string // the number that Plan in Current Position begins with
 }
 
 // derive reads the body's fields.
@@ -29,6 +31,9 @@ func derive(body []byte) derived {
 	}
 	if f, ok := findIn(body, at, "Phase"); ok {
 		d.phaseLine = f.text(body)
+	}
+	if f, ok := findIn(body, at, "Plan"); ok {
+		d.prosePlan = digits(f.text(body))
 	}
 	prose := readPhase(d.phaseLine)
 	d.phase = prose.id
@@ -175,10 +180,10 @@ func (s *settlement) values() []wanted {
 	return append(out,
 		phase,
 		keep("current_phase_name", s.post.phaseName, s.phaseMoved()),
-		wanted{"current_plan", cmp.Or(s.post.plan, d.stored("current_plan"))},
+		wanted{"current_plan", s.plan()},
 		wanted{"status", s.status()},
 		keep("stopped_at", s.post.stoppedAt, s.pre.stoppedAt != s.post.stoppedAt),
-		wanted{"paused_at", cmp.Or(s.post.pausedAt, d.stored("paused_at"))},
+		keep("paused_at", s.post.pausedAt, s.pre.pausedAt != s.post.pausedAt),
 		wanted{"last_updated", isoTime(s.now)},
 		wanted{"last_activity", date},
 		wanted{"last_activity_desc", desc},
@@ -189,14 +194,34 @@ func (s *settlement) phaseMoved() bool {
 	return s.pre.phaseLine != s.post.phaseLine || s.pre.phase != s.post.phase
 }
 
-// milestone: what ROADMAP.md says, but no placeholder takes the place of a real name.
-func (s *settlement) milestone() []wanted {
-	version, name := cmp.Or(s.facts.Milestone, s.doc.stored("milestone")), s.facts.MilestoneName
-	old := s.doc.stored("milestone_name")
-	if (name == "" || name == "milestone" || strings.HasPrefix(strings.TrimSpace(name), "—")) && old != "" && old != "milestone" {
-		name, version = old, cmp.Or(s.doc.stored("milestone"), version)
+// plan follows the body: its field Current Plan, or the number that begins its Plan, where the key is there or the command
+// has moved it.
+func (s *settlement) plan() string {
+	old := s.doc.stored("current_plan")
+	if old == "" && s.pre.prosePlan == s.post.prosePlan || s.post.prosePlan == "" {
+		return cmp.Or(s.post.plan, old)
 	}
-	return []wanted{{"milestone", version}, {"milestone_name", cmp.Or(name, old)}}
+	return cmp.Or(s.post.plan, s.post.prosePlan)
+}
+
+// milestone: what is stored stays, unless the project has moved on to another or sync is asked for. No placeholder takes
+// the place of a real name.
+func (s *settlement) milestone() []wanted {
+	old, oldName := s.doc.stored("milestone"), s.doc.stored("milestone_name")
+	if oldName == "milestone" {
+		oldName = ""
+	}
+	name := s.facts.MilestoneName
+	if !strings.ContainsFunc(name, unicode.IsLetter) || strings.HasPrefix(name, "—") || strings.EqualFold(name, "milestone") {
+		name = ""
+	}
+	switch moved := s.facts.Moved && !s.keepCounts; {
+	case moved || old == "":
+		return []wanted{{"milestone", cmp.Or(s.facts.Milestone, old)}, {"milestone_name", cmp.Or(name, s.doc.stored("milestone_name"))}}
+	case s.force && name != "" && !s.facts.Moved:
+		return []wanted{{"milestone", old}, {"milestone_name", name}}
+	}
+	return []wanted{{"milestone", old}, {"milestone_name", cmp.Or(oldName, name, s.doc.stored("milestone_name"))}}
 }
 
 // status: a stored one stays as long as this write leaves the body's alone.
@@ -222,15 +247,24 @@ func (s *settlement) status() string {
 	return status
 }
 
-// activity never goes back to an earlier day, and its description stays until the body has a new one.
+// activity changes with the body's, and never goes back to an earlier day. Text that the frontmatter has behind the date,
+// where GSD's newer versions have a key for it, moves there.
 func (s *settlement) activity() (date, desc string) {
 	date, desc = s.post.lastActivity, s.post.lastDesc
 	oldDate, oldDesc := s.doc.stored("last_activity"), s.doc.stored("last_activity_desc")
-	if len(oldDate) >= 10 && len(date) >= 10 && isDate(oldDate[:10]) && isDate(date[:10]) && date[:10] < oldDate[:10] {
+	changed := s.force || s.pre.lastActivity != date || s.pre.lastDesc != desc
+	back := len(oldDate) >= 10 && len(date) >= 10 && isDate(oldDate[:10]) && isDate(date[:10]) && date[:10] < oldDate[:10]
+	if oldDate != "" && (date == "" || back || !changed) {
+		if day, text := readActivity(oldDate); text != "" || !changed && day != date { // its own text, or another day's
+			return oldDate, oldDesc
+		}
 		return oldDate, cmp.Or(oldDesc, desc)
+	}
+	if _, text := readActivity(oldDate); oldDesc == "" {
+		oldDesc = text
 	}
 	if oldDesc != "" && (desc == "" || s.pre.lastDesc == s.post.lastDesc) {
 		desc = oldDesc
 	}
-	return cmp.Or(date, oldDate), desc
+	return date, desc
 }

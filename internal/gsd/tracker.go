@@ -127,7 +127,7 @@ func (t *Tracker) Line(compact bool) tracker.Line {
 func (t *Tracker) Load() (*tracker.Contents, error) {
 	claims, err := t.readClaims()
 	s := t.survey()
-	c := &tracker.Contents{Items: s.items(claims), Unsure: s.unsure, Evidence: s.gone(), Warnings: s.warnings, Waves: s.waves()}
+	c := &tracker.Contents{Items: s.items(claims), Unsure: s.unsure, Evidence: s.gone(), Warnings: s.warnings, Waves: s.waves(), Progress: s.progress()}
 	if s.unsure != "" {
 		c.Warnings = append(c.Warnings, plan.Warning{Path: s.place.rel(s.place.Roadmap()), Message: s.unsure})
 	}

@@ -134,6 +134,18 @@ type Snapshot struct {
 	Elsewhere int                 // open attempts at items of another system: they take slots
 	Used      map[string]int      // attempts used up, of items that have any, from the names of the records
 	Tasks     []Task              // the open ones, in natural order
+	Progress  *Progress           // nil where the counts of the items say it
 	Hold      *Hold
 	Warnings  []Warning
+}
+
+// A Progress is how far the current milestone is, as the format itself counts and records it.
+type Progress struct {
+	Milestone string `json:"milestone"`                   // "" where there is only one
+	Done      int    `json:"done" jsonschema:"minimum=0"` // items that were built; whether the result was verified is another question
+	Total     int    `json:"total" jsonschema:"minimum=0"`
+	Parts     string `json:"parts"` // what the items' parts are called: "plan"
+	PartsDone int    `json:"parts_done" jsonschema:"minimum=0"`
+	PartsAll  int    `json:"parts_total" jsonschema:"minimum=0"`
+	Percent   *int   `json:"percent"` // null where it can't be known
 }

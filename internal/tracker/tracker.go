@@ -90,7 +90,8 @@ type Contents struct {
 	Unsure   string            // non-empty: the dependency graph can't be read just now, and why; deps are a fallback
 	Evidence map[string]string // raw status of ids that are no items any more (rows of STATE.md)
 	Warnings []plan.Warning
-	Waves    []Wave // of the items that have parts
+	Waves    []Wave         // of the items that have parts
+	Progress *plan.Progress // by the format's own count; nil where it has none
 }
 
 // A Wave is the parts of an item that are built side by side, once the waves before it are through.
