@@ -66,6 +66,34 @@ func TestWritesWithoutDamage(t *testing.T) {
 			func(s *Store) (Result, error) {
 				return s.RecordMetric(ctx, Metric{Phase: "1", Plan: "1", Duration: "8m"})
 			}},
+		{"an average of more plans than have rows", "## Performance Metrics\n- Total plans completed: 30\n- Average duration: 6 min\n- Total execution time: 3.0 hours\n" +
+			"- Last 5 plans: 5min, 6min, 7min, 6min, 6min\n- Trend: Improving\n",
+			"## Performance Metrics\n- Total plans completed: 31\n- Average duration: 7 min\n- Total execution time: 3.6 hours\n" +
+				"- Last 5 plans: 6min, 7min, 6min, 6min, 37min\n- Trend: Improving\n\n**Per-Plan Metrics:**\n\n" +
+				"| Plan | Duration | Tasks | Files |\n|------|----------|-------|-------|\n| Phase 9 P1 | 37min | - tasks | - files |\n",
+			func(s *Store) (Result, error) {
+				return s.RecordMetric(ctx, Metric{Phase: "9", Plan: "1", Duration: "37min"})
+			}},
+		{"an average without a total", "## Performance Metrics\n- Average duration: 6 min\n",
+			"## Performance Metrics\n- Average duration: 6 min\n\n**Per-Plan Metrics:**\n\n" +
+				"| Plan | Duration | Tasks | Files |\n|------|----------|-------|-------|\n| Phase 9 P1 | 37min | - tasks | - files |\n",
+			func(s *Store) (Result, error) {
+				return s.RecordMetric(ctx, Metric{Phase: "9", Plan: "1", Duration: "37min"})
+			}},
+		{"the phase's row, and rows without a header", "## Performance Metrics\n\n| Phase | Plans | Total | Avg/Plan |\n|---|---|---|---|\n| 01 | 2 | 8 min | 4 min |\n" +
+			"| - | - | - | - |\n\n*Updated after each plan completion*\n| Phase 02 P01 | 5min | 2 tasks | 3 files |\n",
+			"## Performance Metrics\n\n| Phase | Plans | Total | Avg/Plan |\n|---|---|---|---|\n| 01 | 2 | 8 min | 4 min |\n" +
+				"| 2 | 2 | 12 min | 6 min |\n\n*Updated after each plan completion*\n| Phase 02 P01 | 5min | 2 tasks | 3 files |\n| Phase 2 P2 | 7min | - tasks | - files |\n",
+			func(s *Store) (Result, error) {
+				return s.RecordMetric(ctx, Metric{Phase: "2", Plan: "2", Duration: "7min"})
+			}},
+		{"a phase that has more plans than rows", "## Performance Metrics\n\n| Phase | Plans | Total | Avg/Plan |\n|---|---|---|---|\n| 1. Setup | 3/5 | 12 min | 4 min |\n\n" +
+			"| Phase 1 P01 | 4min | 2 tasks | 3 files |\n",
+			"## Performance Metrics\n\n| Phase | Plans | Total | Avg/Plan |\n|---|---|---|---|\n| 1. Setup | 3/5 | 14 min | 4.7 min |\n\n" +
+				"| Phase 01 P1 | 6min | - tasks | - files |\n",
+			func(s *Store) (Result, error) {
+				return s.RecordMetric(ctx, Metric{Phase: "01", Plan: "1", Duration: "6min"})
+			}},
 		{"frontmatter that was stacked stays", "---\nstatus: x\nmilestone: v1\n---\n---\nProse\n---\nStatus: x\n",
 			"---\nstatus: x\nmilestone: v1\n---\n---\nProse\n---\nStatus: y\n",
 			func(s *Store) (Result, error) { return s.Update(ctx, "Status", "y") }},

@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,17 +36,13 @@ func (s *Store) RecordMetric(ctx context.Context, m Metric) (Result, error) {
 	return s.verb(ctx, writing{note: true}, func(d *draft) error {
 		in, ok := metrics(d.body)
 		doc.Created = !ok
-		switch table, has := planTable(d, in.text); {
-		case !ok:
+		if !ok {
 			d.appendLines("## Performance Metrics", "", metricHead, metricRule, m.row())
-		case has:
-			d.putRow(table, m)
-		default:
-			d.addBlock(in.text, "**Per-Plan Metrics:**", "", metricHead, metricRule, m.row())
+			return nil
 		}
-		if in, ok := metrics(d.body); ok {
-			refreshMetrics(d, in.text)
-		}
+		before := readFigures(d, in.text)
+		old, replaced := d.putRow(in.text, m)
+		refreshMetrics(d, before, m, old, replaced)
 		return nil
 	}, func(bool) Result { return reported(doc, true) })
 }
@@ -100,6 +97,39 @@ func planTable(d *draft, in span) (table, bool) {
 	return findTable(d, in, "Plan", "Duration", "Tasks", "Files")
 }
 
+// planRows are the rows of plans, wherever they are: those of the table for them, and those without a header, which GSD's
+// older versions put behind whatever came last.
+func planRows(d *draft, in span) []bodyLine {
+	t, _ := planTable(d, in)
+	var rows []bodyLine
+	for _, l := range d.lines(in) {
+		cells := cellTexts(d.body, l)
+		if l.fenced || len(cells) < 2 || isRule(cells) {
+			continue
+		}
+		ours := slices.ContainsFunc(t.rows, func(row bodyLine) bool { return row.start == l.start })
+		if _, _, ok := readLabel(cells[0]); ok || ours && len(cells) == 4 && strings.Trim(cells[0], "- ") != "" {
+			rows = append(rows, l)
+		}
+	}
+	return rows
+}
+
+// readLabel takes `Phase 02 P01` apart, as it is the same in every spelling.
+func readLabel(cell string) (phase, plan string, ok bool) {
+	m := regexp.MustCompile(`(?i)^phase\s+(\S+)\s+(?:P|plan\s+)0*(\S+)$`).FindStringSubmatch(cell)
+	if m == nil {
+		return "", "", false
+	}
+	return cmp.Or(PhaseKey(m[1]), strings.ToLower(m[1])), strings.ToLower(m[2]), true
+}
+
+func (m Metric) is(cell string) bool {
+	phase, plan, _ := readLabel(m.label())
+	p, n, ok := readLabel(cell)
+	return ok && p == phase && n == plan || strings.EqualFold(cell, m.label())
+}
+
 func sameCells(a, b []string) bool {
 	if len(a) != len(b) {
 		return false
@@ -121,38 +151,68 @@ func isRule(cells []string) bool {
 	return len(cells) > 0
 }
 
-// putRow writes a plan's row: over the one it has, else behind the last.
-func (d *draft) putRow(t table, m Metric) {
-	last := t.rule
-	for _, l := range t.rows {
-		if strings.EqualFold(cellTexts(d.body, l)[0], m.label()) {
+// putRow writes a plan's row: over the one it has, whose duration it returns, else behind the last.
+func (d *draft) putRow(in span, m Metric) (old string, replaced bool) {
+	rows := planRows(d, in)
+	for _, l := range rows {
+		if cells := cellTexts(d.body, l); m.is(cells[0]) {
 			d.splice(span{l.start, l.end}, m.row())
-			return
+			return cells[1], true
 		}
-		last = l
 	}
-	d.splice(span{last.next, last.next}, d.ended(last.next)+m.row()+d.eol)
+	last := 0
+	if t, ok := planTable(d, in); ok {
+		last = t.rule.next
+		if len(t.rows) > 0 {
+			last = t.rows[len(t.rows)-1].next
+		}
+	} else if len(rows) > 0 {
+		last = rows[len(rows)-1].next
+	} else {
+		d.addBlock(in, "**Per-Plan Metrics:**", "", metricHead, metricRule, m.row())
+		return "", false
+	}
+	d.splice(span{last, last}, d.ended(last)+m.row()+d.eol)
+	return "", false
 }
 
-// refreshMetrics brings the section's summary up to date from the rows of its table. It sets only what is there, and only
-// where every duration can be read; totals that count more plans than there are rows are left alone.
-func refreshMetrics(d *draft, in span) {
-	t, _ := planTable(d, in)
-	var minutes []float64
-	var recent []string
-	for _, l := range t.rows {
+// figures are what the section's rows of plans say.
+type figures struct {
+	minutes []float64 // of each
+	texts   []string
+	phase   map[string][]float64
+	read    bool // every duration can be read
+}
+
+func readFigures(d *draft, in span) figures {
+	f := figures{read: true, phase: map[string][]float64{}}
+	for _, l := range planRows(d, in) {
 		cells := cellTexts(d.body, l)
-		if len(cells) != 4 || strings.Trim(cells[0], "- ") == "" {
-			continue
-		}
 		n, ok := readMinutes(cells[1])
-		if !ok {
-			return
+		f.read = f.read && ok
+		f.minutes, f.texts = append(f.minutes, n), append(f.texts, cells[1])
+		if phase, _, ok := readLabel(cells[0]); ok {
+			f.phase[phase] = append(f.phase[phase], n)
 		}
-		minutes = append(minutes, n)
-		recent = append(recent, cells[1])
 	}
-	if len(minutes) == 0 {
+	return f
+}
+
+// average is that of the rows, as the section shows it.
+func average(minutes []float64) string { return brief(sum(minutes)/float64(len(minutes))) + " min" }
+
+// refreshMetrics brings the section's summary up to date. Where the rows cover all plans that the summary speaks of, it is
+// made from them; where it speaks of more, of which there are no rows, the plan is added to what it says. It sets only
+// what is there and can be read. before are the rows before m's, which replaced one of the duration old.
+func refreshMetrics(d *draft, before figures, m Metric, old string, replaced bool) {
+	in, _ := metrics(d.body)
+	now := readFigures(d, in.text)
+	minutes, ok := readMinutes(m.Duration)
+	was, wasOK := 0.0, true
+	if replaced {
+		was, wasOK = readMinutes(old)
+	}
+	if !ok || !wasOK {
 		return
 	}
 	set := func(name, value, counted string) {
@@ -160,13 +220,115 @@ func refreshMetrics(d *draft, in span) {
 			d.setBullet(in.text, name, value, counted)
 		}
 	}
-	if total, ok := d.bullet(in, "Total plans completed"); ok && atoi(total) <= len(minutes) {
-		set("Total plans completed", strconv.Itoa(len(minutes)), `\d+`)
-		set("Total execution time", strconv.FormatFloat(sum(minutes)/60, 'f', 1, 64)+" hours", amount)
+	refreshPhase(d, now, m, minutes-was, replaced)
+	if covers(d, in.text, before, now) {
+		if !now.read {
+			return
+		}
+		if _, ok := d.bullet(in.text, "Total plans completed"); ok {
+			set("Total plans completed", strconv.Itoa(len(now.minutes)), `\d+`)
+			set("Total execution time", strconv.FormatFloat(sum(now.minutes)/60, 'f', 1, 64)+" hours", amount)
+		}
+		set("Average duration", average(now.minutes), amount)
+		set("Last 5 plans", strings.Join(now.texts[max(0, len(now.texts)-5):], ", "), amount+`(?:, *`+amount+`)*`)
+		set("Trend", trend(now.minutes), `improving|stable|degrading`)
+		return
 	}
-	set("Average duration", brief(sum(minutes)/float64(len(minutes)))+" min", amount)
-	set("Last 5 plans", strings.Join(recent[max(0, len(recent)-5):], ", "), amount+`(?:, *`+amount+`)*`)
-	set("Trend", trend(minutes), `improving|stable|degrading`)
+	total, _ := d.bullet(in.text, "Total plans completed")
+	n := float64(atoi(total))
+	added := 1.0
+	if replaced {
+		added = 0
+	}
+	if n > 0 {
+		set("Total plans completed", strconv.Itoa(int(n+added)), `\d+`)
+		if text, ok := d.bullet(in.text, "Average duration"); ok {
+			if mean, ok := readMinutes(text); ok {
+				set("Average duration", brief((mean*n+minutes-was)/(n+added))+" min", amount)
+			}
+		}
+	}
+	if text, ok := d.bullet(in.text, "Total execution time"); ok && n > 0 {
+		if spent, ok := readMinutes(text); ok {
+			set("Total execution time", strconv.FormatFloat((spent+minutes-was)/60, 'f', 1, 64)+" hours", amount)
+		}
+	}
+	if text, ok := d.bullet(in.text, "Last 5 plans"); ok && !replaced {
+		last := append(strings.Split(text, ","), m.Duration)
+		for i := range last {
+			last[i] = strings.TrimSpace(last[i])
+		}
+		set("Last 5 plans", strings.Join(last[max(0, len(last)-5):], ", "), amount+`(?:, *`+amount+`)*`)
+	}
+}
+
+// covers says whether the rows are all plans that the summary speaks of: no more have been completed, and an average that
+// somebody counted is theirs.
+func covers(d *draft, in span, before, now figures) bool {
+	if total, ok := d.bullet(in, "Total plans completed"); ok && digits(total) != "" {
+		return atoi(total) <= len(now.minutes)
+	}
+	text, ok := d.bullet(in, "Average duration")
+	n, counted := readMinutes(text)
+	return !ok || !counted || n == 0 || len(before.minutes) > 0 && strings.EqualFold(text, average(before.minutes))
+}
+
+// refreshPhase updates the phase's row in the table By Phase: how many of its plans are complete, and how long they took.
+func refreshPhase(d *draft, now figures, m Metric, more float64, replaced bool) {
+	in, _ := metrics(d.body)
+	t, ok := findTable(d, in.text, "Phase", "Plans", "Total", "Avg/Plan")
+	key := cmp.Or(PhaseKey(m.Phase), strings.ToLower(m.Phase))
+	if !ok {
+		return
+	}
+	rows := now.phase[key]
+	last, hollow := t.rule.next, span{}
+	for _, l := range t.rows {
+		cells := cellTexts(d.body, l)
+		if _, _, plan := readLabel(cells[0]); plan {
+			continue
+		}
+		last = l.next
+		if strings.Trim(strings.Join(cells, ""), "-—– ") == "" {
+			hollow = span{l.start, l.next}
+		}
+		if len(cells) != 4 || dirKey(strings.TrimSpace(trimWord(cells[0], "phase"))) != key {
+			continue
+		}
+		n := atoi(cells[1])
+		total, read := readMinutes(cells[2])
+		switch {
+		case now.read && len(rows) >= n: // all of them have rows
+			n, total = len(rows), sum(rows)
+		case !read:
+			return
+		default:
+			total += more
+			if !replaced {
+				n++
+			}
+		}
+		cells[1] = strconv.Itoa(n) + strings.TrimLeft(cells[1], "0123456789-")
+		cells[2], cells[3] = brief(total)+" min", brief(total/float64(max(1, n)))+" min"
+		d.splice(span{l.start, l.end}, tableRow(cells))
+		return
+	}
+	if !now.read || len(rows) == 0 {
+		return
+	}
+	at := span{last, last}
+	if hollow.end > 0 {
+		at = hollow
+	}
+	d.splice(at, d.ended(at.start)+tableRow([]string{m.Phase, strconv.Itoa(len(rows)), brief(sum(rows)) + " min", average(rows)})+d.eol)
+}
+
+// trimWord takes a word off the front of a text.
+func trimWord(text, word string) string {
+	if foldPrefix([]byte(text), word+" ") {
+		return text[len(word):]
+	}
+	return text
 }
 
 // amount is a number that was counted, with its unit.
