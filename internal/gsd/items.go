@@ -118,7 +118,7 @@ func (s *survey) person(ph *Phase, step string) (what string, next []string) {
 	case ph.Deferred:
 		return "its time: the roadmap defers it", nil
 	case s.later(ph):
-		return "milestone " + ph.Milestone + ", STATE.md is at " + s.pos.Milestone, []string{s.t.slash("complete-milestone") + " in Claude Code"}
+		return "milestone " + ph.Milestone + ", STATE.md is at " + s.facts.Milestone, []string{s.t.slash("complete-milestone") + " in Claude Code"}
 	case step == stepPlan && s.undiscussed(ph, d):
 		return "a discussion", command("discuss-phase", "")
 	case step == stepVerify && (d.Verification == "gaps_found" || d.UAT == "diagnosed"):
@@ -154,16 +154,8 @@ func (s *survey) asked(ph *Phase) bool {
 
 // later says whether the phase belongs to another milestone than the one that is worked on.
 func (s *survey) later(ph *Phase) bool {
-	now := roadmapPatterns().version.FindString(s.pos.Milestone)
-	if now == "" || ph.Milestone == "" || ph.Milestone == now || s.road == nil {
-		return false
-	}
-	for _, m := range s.road.Milestones {
-		if m.Version == now {
-			return true
-		}
-	}
-	return false
+	return s.road != nil && !s.facts.Unbounded && s.pos.Milestone != "" && s.facts.Milestone != "" && ph.milestone >= 0 &&
+		ph.milestone != s.milestone
 }
 
 // undiscussed says whether the state asks for a discussion before the phase is planned: by next_action, by its status

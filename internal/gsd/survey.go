@@ -19,19 +19,20 @@ const maxRoadmap = 16 << 20
 
 // A survey is one look at a project's GSD files.
 type survey struct {
-	t        *Tracker
-	place    Place
-	phases   []Phase
-	road     *Roadmap
-	dirs     map[string]*PhaseDir // by key
-	front    *Doc                 // STATE.md
-	pos      Position
-	facts    Facts     // of the current milestone
-	changed  time.Time // when STATE.md last changed
-	cfg      Config
-	waiting  signal
-	unsure   string // why the phases can't be known just now
-	warnings []plan.Warning
+	t         *Tracker
+	place     Place
+	phases    []Phase
+	road      *Roadmap
+	dirs      map[string]*PhaseDir // by key
+	front     *Doc                 // STATE.md
+	pos       Position
+	facts     Facts     // of the current milestone
+	milestone int       // its index in the roadmap, -1 for none
+	changed   time.Time // when STATE.md last changed
+	cfg       Config
+	waiting   signal
+	unsure    string // why the phases can't be known just now
+	warnings  []plan.Warning
 }
 
 // A signal is WAITING.json: an agent of GSD needs an answer.
@@ -106,7 +107,8 @@ func (s *survey) readRoadmap(dirs []PhaseDir) {
 	if err != nil {
 		road = nil
 	}
-	s.facts = newFacts(road, dirs, standingOf(s.front), false)
+	at := standingOf(s.front)
+	s.facts, s.milestone = newFacts(road, dirs, at, false), s.road.current(at)
 	s.facts.HasPhases = paths.IsDir(s.place.Phases())
 }
 
@@ -172,7 +174,8 @@ func (s *survey) readSignal() signal {
 	return w
 }
 
-// gone are phases that the roadmap names no longer, because their milestone is over: those below all that it has.
+// gone are phases that the roadmap names no longer, because their milestone is over: those below all that it has, and
+// those whose files say that they are complete.
 func (s *survey) gone() map[string]string {
 	if s.road == nil || len(s.phases) == 0 {
 		return nil
@@ -184,10 +187,26 @@ func (s *survey) gone() map[string]string {
 	gone := map[string]string{}
 	for i := range s.phases {
 		for _, dep := range s.phases[i].Depends {
-			if !have[dep] && plan.NaturalLess(dep, s.phases[0].Key) {
+			if have[dep] {
+				continue
+			}
+			if plan.NaturalLess(dep, s.phases[0].Key) || s.dirs[dep].CarriedOut(nil) || s.archived(dep) {
 				gone[dep] = "complete"
 			}
 		}
 	}
 	return gone
+}
+
+// archived says whether a phase is complete by its directory among those of a milestone that was archived.
+func (s *survey) archived(key string) bool {
+	dirs, _ := filepath.Glob(filepath.Join(s.place.Planning, "milestones", "*-phases"))
+	for _, dir := range dirs {
+		for _, d := range ScanPhases(dir) {
+			if d.Key == key && d.CarriedOut(nil) {
+				return true
+			}
+		}
+	}
+	return false
 }
