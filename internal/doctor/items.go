@@ -150,7 +150,7 @@ func checkGraph(x *exam) []Finding {
 		st := &x.p.States[i]
 		for _, need := range st.Needs {
 			if x.p.State(need) == nil {
-				all = append(all, found(Error, st.File, st.ID+" depends on "+need+", an unknown slice",
+				all = append(all, found(Error, st.File, st.ID+" depends on "+need+", an unknown "+x.p.Snapshot.Noun,
 					x.unknownHelp(st.ID, need)).of(st.ID))
 			}
 		}
@@ -164,6 +164,9 @@ func checkGraph(x *exam) []Finding {
 
 // depsHelp is how to change the dependencies of a slice: in its graph entry, if it has one.
 func (x *exam) depsHelp(id string) string {
+	if st := x.p.State(id); !x.pr.Tracker.Traits().Managed {
+		return "edit " + st.File + ": change what " + id + " depends on"
+	}
 	if st := x.p.State(id); st.Position != plan.None {
 		return "edit " + graphPath + ": change what " + id + " depends on"
 	}

@@ -214,7 +214,7 @@ func (r *roadmapReader) text(text string) {
 	p := roadmapPatterns()
 	if m := p.bullet.FindStringSubmatch(text); m != nil {
 		ph := r.add(m[4], m[5], m[2]+m[3] != "")
-		ph.Done = ph.Done || strings.EqualFold(m[1], "x")
+		ph.Done = ph.Done || strings.EqualFold(m[1], "x") || m[1] == "" && checked(text)
 		ph.told = ph.told || m[1] != ""
 		if plans := p.plans.FindStringSubmatch(m[5]); plans != nil {
 			ph.Plans = max(ph.Plans, atoi(plans[2]))
@@ -240,6 +240,7 @@ func (r *roadmapReader) text(text string) {
 func (r *roadmapReader) heading(l markdown.Line) {
 	if m := roadmapPatterns().heading.FindStringSubmatch(l.Title); m != nil && l.Level > 1 {
 		ph := r.add(m[2], m[3], m[1] != "")
+		ph.Done = ph.Done || checked(l.Title)
 		if name := phaseName(m[3]); name != "" {
 			ph.Name = name
 		}
@@ -296,7 +297,6 @@ func (r *roadmapReader) add(id, name string, struck bool) *Phase {
 	if r.again(ph) {
 		*ph = Phase{ID: id, Key: key, milestone: r.milestone}
 	}
-	ph.Done = ph.Done || strings.HasPrefix(strings.TrimSpace(name), "✅") || strings.HasSuffix(strings.TrimRight(name, " *"), "✅")
 	if name = phaseName(name); ph.Name == "" {
 		ph.Name = name
 	}
@@ -304,6 +304,12 @@ func (r *roadmapReader) add(id, name string, struck bool) *Phase {
 		ph.milestone = r.milestone
 	}
 	return ph
+}
+
+// checked says whether a phase's line begins or ends with the mark of what is done.
+func checked(text string) bool {
+	text = strings.Trim(text, " \t*-")
+	return strings.HasPrefix(text, "✅") || strings.HasSuffix(text, "✅")
 }
 
 // shipped says whether we are in the section of a milestone that is over.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/plan"
 	"greenlight/internal/text/frontmatter"
 	"greenlight/internal/text/textline"
 )
@@ -25,6 +26,7 @@ type phaseDoc struct {
 	Phase     string   `json:"phase"`
 	PhaseName *string  `json:"phase_name"`
 	PlanCount *int     `json:"plan_count"`
+	Reason    string   `json:"reason,omitempty"`
 }
 
 // movedRecently: who began another phase within this time is probably still at it.
@@ -50,8 +52,17 @@ func (s *Store) BeginPhase(ctx context.Context, b BeginPhase) (Result, error) {
 		if b.Plans > 0 {
 			doc.PlanCount = &b.Plans
 		}
-		return reported(doc, len(updated) > 0)
+		if len(updated) == 0 {
+			doc.Reason = noFields("Status, Last Activity, Current Phase, Current Plan")
+			return refused(doc)
+		}
+		return reported(doc, true)
 	})
+}
+
+// noFields is why a verb changed nothing: the file has none of the fields that it sets.
+func noFields(names string) string {
+	return "STATE.md has none of the fields that this sets (" + names + ") and no section Current Position: nothing was changed"
 }
 
 func orEmpty(r *Result) Result {
@@ -124,7 +135,7 @@ func (b BeginPhase) apply(d *draft, up *updates, today string) {
 		activity = today + " — Phase " + b.Phase + " execution resumed (wave continue)"
 	}
 	up.add("Status", d.lead("Status", always("Executing Phase "+b.Phase)))
-	up.add("Last Activity", d.lead("Last Activity", always(today)))
+	up.add("Last Activity", d.lead("Last Activity", dated(activity)))
 	if resumed {
 		up.add("Last activity (resume)", d.inPosition("Last activity", always(activity)))
 		return
@@ -146,6 +157,17 @@ func (b BeginPhase) apply(d *draft, up *updates, today string) {
 	b.position(d, up, activity)
 	if b.Name != "" && len(*up) > 0 {
 		d.exact("current_phase_name", b.Name)
+	}
+}
+
+// dated sets a Last Activity: the date alone, but where text was behind the old one, text is behind the new one.
+func dated(activity string) func(string) (string, bool) {
+	return func(old string) (string, bool) {
+		date, _, _ := strings.Cut(activity, " — ")
+		if _, text := readActivity(old); text == "" {
+			return date, true
+		}
+		return activity, true
 	}
 }
 
@@ -309,8 +331,9 @@ func (s *Store) PlannedPhase(ctx context.Context, p PlannedPhase) (Result, error
 		if len(updated) == 0 {
 			doc.Warning = "STATE.md has none of the fields that this sets (Status:, Total Plans in Phase:, Last activity:), " +
 				"or they hold what a person wrote: nothing was changed"
+			return refused(doc)
 		}
-		return reported(doc, len(updated) > 0)
+		return reported(doc, true)
 	})
 }
 
@@ -339,10 +362,11 @@ type completeDoc struct {
 	Phase      string   `json:"phase"`
 	Idempotent bool     `json:"idempotent,omitempty"`
 	Note       string   `json:"note,omitempty"`
+	Reason     string   `json:"reason,omitempty"`
 }
 
 // CompletePhase writes that a phase is complete: the given one, else the one the file is at. One that the file has left
-// behind already is none of its business any more.
+// behind is complete already; one that it hasn't come to has to be begun.
 func (s *Store) CompletePhase(ctx context.Context, given string) (Result, error) {
 	if given != "" {
 		if r, err := checkPhase(given, ""); err != nil || r != nil {
@@ -350,16 +374,16 @@ func (s *Store) CompletePhase(ctx context.Context, given string) (Result, error)
 		}
 	}
 	var updated updates
-	phase, superseded := "", false
+	phase, current, superseded := "", "", false
 	return s.verb(ctx, writing{}, func(d *draft) error {
 		updated = updates{}
-		current := readPhase(cmp.Or(d.doc.stored("current_phase"), d.get("Current Phase"))).id
+		current = readPhase(cmp.Or(derive(d.body).phase, d.doc.stored("current_phase"))).id
 		phase = readPhase(given).id
 		if phase == "" && given != "" {
 			phase = given
 		}
 		if given == "" {
-			phase = cmp.Or(current, derive(d.body).phase)
+			phase = current
 		}
 		if superseded = current != "" && !samePhase(current, phase); !superseded && phase != "" {
 			completePhase(d, &updated, phase, localDate(s.Now()))
@@ -369,17 +393,22 @@ func (s *Store) CompletePhase(ctx context.Context, given string) (Result, error)
 		switch {
 		case phase == "":
 			return failed("Unable to resolve current phase. Pass an explicit phase: state complete-phase --phase <N>")
+		case superseded && !plan.NaturalLess(PhaseKey(phase), PhaseKey(current)):
+			return refused(completeDoc{Updated: []string{}, Phase: phase, Reason: fmt.Sprintf("STATE.md is at phase %s: "+
+				"begin phase %s first (gl gsd state begin-phase --phase %s)", current, phase, phase)})
+		case len(updated) == 0 && !superseded:
+			return refused(completeDoc{Updated: []string{}, Phase: phase, Reason: noFields("Status, Last Activity")})
 		case superseded:
 			return reported(completeDoc{Updated: []string{}, Phase: phase, Idempotent: true, Note: "phase already superseded; no-op"}, false)
 		}
-		return reported(completeDoc{Updated: updated.names(), Phase: phase}, len(updated) > 0)
+		return reported(completeDoc{Updated: updated.names(), Phase: phase}, true)
 	})
 }
 
 func completePhase(d *draft, up *updates, phase, today string) {
 	done := "Phase " + phase + " marked complete"
 	up.add("Status", d.lead("Status", always("Phase "+phase+" complete")))
-	up.add("Last Activity", d.lead("Last Activity", always(today)))
+	up.add("Last Activity", d.lead("Last Activity", dated(today+" — "+done)))
 	up.add("Last Activity Description", d.replace("Last Activity Description", done))
 	if _, ok := d.position(); ok {
 		d.inPosition("Phase", func(old string) (string, bool) { return movePhase(old, phase, "").label("COMPLETE"), true })

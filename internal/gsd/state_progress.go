@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"greenlight/internal/paths"
 )
 
 type progressDoc struct {
@@ -79,13 +81,19 @@ type syncDoc struct {
 	Synced  bool     `json:"synced"`
 	Changes []string `json:"changes"`
 	DryRun  bool     `json:"dry_run"`
+	Reason  string   `json:"reason,omitempty"`
 }
 
 // Sync brings STATE.md into line with the disk: Total Plans in Phase, Progress, Last Activity, and the frontmatter with
 // the body. With verify it only says what it would do.
 func (s *Store) Sync(ctx context.Context, verify bool) (Result, error) {
 	doc := syncDoc{Synced: !verify, DryRun: verify}
-	result := func(bool) Result { return Result{Doc: doc} }
+	result := func(bool) Result {
+		if place := (Place{Root: s.Root, Planning: s.Planning}); !paths.Exists(place.Roadmap()) && !paths.IsDir(place.Phases()) {
+			doc.Synced, doc.Reason = false, "there is neither ROADMAP.md nor the directory phases: nothing to compare STATE.md with"
+		}
+		return Result{Doc: doc, Failed: doc.Reason != ""}
+	}
 	change := func(d *draft) error {
 		d.force = true
 		doc.Changes = s.sync(d)

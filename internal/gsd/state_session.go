@@ -188,6 +188,8 @@ func (s *Store) SignalWaiting(g Signal) (Result, error) {
 type resumedDoc struct {
 	Resumed bool `json:"resumed"`
 	Removed bool `json:"removed"`
+
+	Reason string `json:"reason,omitempty"`
 }
 
 // SignalResume removes WAITING.json.
@@ -203,5 +205,8 @@ func (s *Store) SignalResume() (Result, error) {
 		}
 		removed = true
 	}
-	return reported(resumedDoc{true, removed}, removed), nil
+	if !removed {
+		return refused(resumedDoc{Resumed: true, Reason: "no agent is waiting: there is no " + signalName}), nil
+	}
+	return reported(resumedDoc{Resumed: true, Removed: true}, true), nil
 }

@@ -189,7 +189,7 @@ func (p *Plan) needs() {
 				continue
 			}
 			st.Needs = append(st.Needs, dep)
-			p.Warnings = append(p.Warnings, Warning{Path: st.File, Message: st.ID + " depends on " + dep + ", an unknown slice"})
+			p.Warnings = append(p.Warnings, Warning{Path: st.File, Message: st.ID + " depends on " + dep + ", " + p.Snapshot.unknown()})
 		}
 	}
 }

@@ -136,7 +136,7 @@ func (p *Plan) whyAvailable(st *State, r *Reason) {
 		return
 	}
 	if p.State(st.Root) == nil && slices.Contains(st.Needs, st.Root) {
-		r.Cause += ", an unknown slice"
+		r.Cause += ", " + p.Snapshot.unknown()
 	}
 }
 
@@ -149,7 +149,7 @@ func (p *Plan) Because(id string) string {
 	root := p.State(st.Root)
 	switch {
 	case root == nil:
-		return "unknown slice " + st.Root
+		return strings.TrimPrefix(p.Snapshot.unknown(), "an ") + " " + st.Root
 	case root.inCycle:
 		return root.ID + " is in a dependency cycle"
 	}
@@ -207,7 +207,7 @@ func (p *Plan) Hops(id string, now time.Time) []string {
 func (p *Plan) rootText(id string, now time.Time) string {
 	st := p.State(id)
 	if st == nil {
-		return id + " is an unknown slice"
+		return id + " is " + p.Snapshot.unknown()
 	}
 	if st.inCycle {
 		for _, c := range p.Cycles {

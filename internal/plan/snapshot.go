@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -138,6 +139,9 @@ type Snapshot struct {
 	Hold      *Hold
 	Warnings  []Warning
 }
+
+// unknown is what a dependency is that no item has: "an unknown phase".
+func (s *Snapshot) unknown() string { return "an unknown " + cmp.Or(s.Noun, Slice) }
 
 // A Progress is how far the current milestone is, as the format itself counts and records it.
 type Progress struct {
