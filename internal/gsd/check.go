@@ -74,6 +74,9 @@ func (c *checker) state(data []byte) {
 	case d.FrontStart == 0 && bytes.HasPrefix(text, []byte("---")):
 		c.bad(path, "add a second line ---", "the frontmatter isn't closed, so nobody reads it")
 	}
+	if n := d.misclosed(); n > 0 {
+		c.bad(path, "make it ---", "line %d is --, so the frontmatter goes on to the next ---", n)
+	}
 	if d.Stacked {
 		c.bad(path, "keep the first block and delete the others", "the frontmatter is there several times, one block behind the other")
 	}

@@ -36,6 +36,10 @@ func editFront(doc *Doc, set []change, drop []string, counts []change) []byte {
 		return newFront(front, doc.EOL, set, counts)
 	}
 	e := &frontEdit{src: front, eol: doc.EOL}
+	inBlock := doc.hasProgress()
+	if inBlock { // what is put in at the end of the block goes before the keys that are put in behind it
+		e.progress(doc, counts)
+	}
 	for _, c := range inOrder(set, keyOrder()) {
 		e.set(doc.Front, keyOrder(), c, "", span{doc.FrontStart, doc.FrontEnd})
 	}
@@ -46,7 +50,9 @@ func editFront(doc *Doc, set []change, drop []string, counts []change) []byte {
 			}
 		}
 	}
-	e.progress(doc, counts)
+	if !inBlock {
+		e.progress(doc, counts)
+	}
 	return apply(front, e.edits)
 }
 

@@ -1,6 +1,10 @@
 package gsd
 
-import "greenlight/internal/text/frontmatter"
+import (
+	"bytes"
+
+	"greenlight/internal/text/frontmatter"
+)
 
 // A Doc is a file of GSD's, STATE.md above all: its front matter and its body.
 type Doc struct{ *frontmatter.Doc }
@@ -17,4 +21,21 @@ func Parse(src []byte) *Doc {
 		return false
 	})
 	return d
+}
+
+// misclosed is the number of the line -- that was meant to close the front matter; 0 for none. GSD's tools, and so Parse,
+// read on to the next ---, which may be a rule far below: such a file must not be written.
+func (d *Doc) misclosed() int {
+	if d.FrontStart == 0 {
+		return 0
+	}
+	front := d.Src[d.FrontStart:d.FrontEnd]
+	for n := 2; len(front) > 0; n++ {
+		line, rest, _ := bytes.Cut(front, []byte("\n"))
+		if string(bytes.TrimRight(line, " \t\r")) == "--" {
+			return n
+		}
+		front = rest
+	}
+	return 0
 }

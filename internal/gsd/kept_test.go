@@ -214,7 +214,7 @@ func FuzzWriters(f *testing.F) {
 
 	f.Fuzz(func(t *testing.T, verb int, src, text string) {
 		all := writers()
-		if verb < 0 || verb >= len(all) || len(src) > 4096 || strings.TrimSpace(text) == "" || checkText("x", text) != nil {
+		if verb < 0 || verb >= len(all) || len(src) > 4096 || strings.TrimSpace(text) == "" || checkText("x", text) != nil || Parse([]byte(src)).misclosed() > 0 {
 			return
 		}
 		s := planning{"STATE.md": src}.storeIn(t, memory(t))
@@ -247,5 +247,35 @@ func TestQuotesNeverGrow(t *testing.T) {
 	}
 	if v, _ := Parse([]byte(s.text(t))).Get("stopped_at"); v.Text != `say "it's" \ x` {
 		t.Errorf("stopped_at is %q", v.Text)
+	}
+}
+
+// Front matter that ends in -- goes on to the next rule: nothing below the line is changed by mistake.
+func TestMisclosedFrontMatter(t *testing.T) {
+	const state = "---\nstatus: x\nowner: a\n--\n\nStatus: Executing\n\n---\nowner: b\n\n---\n"
+	for _, eol := range []string{"\n", "\r\n"} {
+		s := planning{"STATE.md": strings.ReplaceAll(state, "\n", eol)}.store(t)
+		for _, w := range writers() {
+			if _, err := w.run(s, "y"); err == nil || !strings.Contains(err.Error(), "line 4 is --") {
+				t.Errorf("%s: %v", w.name, err)
+			}
+		}
+		if text := s.text(t); text != strings.ReplaceAll(state, "\n", eol) {
+			t.Errorf("now it is\n%s", text)
+		}
+	}
+}
+
+// Keys that are put in behind the progress block don't get into it.
+func TestKeysBehindTheProgress(t *testing.T) {
+	s := planning{"STATE.md": "---\nprogress:\n  indented: 1\nstatus: executing\n---\n"}.store(t)
+	for range 2 {
+		if _, err := s.MilestoneSwitch(ctx, "v2.0", "Next"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "---\nprogress:\n  indented: 1\n  total_phases: 0\n  completed_phases: 0\n  total_plans: 0\n  completed_plans: 0\n  percent: 0\ngsd_state_version"
+	if text := s.text(t); !strings.HasPrefix(text, want) || strings.Count(text, "total_phases") != 1 {
+		t.Errorf("it is\n%s", text)
 	}
 }

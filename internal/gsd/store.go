@@ -172,6 +172,9 @@ func (s *Store) once(w writing, change func(*draft) error) (bool, error) {
 	if create {
 		doc = Parse(nil)
 	}
+	if n := doc.misclosed(); n > 0 {
+		return false, fmt.Errorf("%s: line %d is --, so the frontmatter goes on to the next ---: make it ---", s.Path(), n)
+	}
 	d := newDraft(doc)
 	d.keepCounts = w.note
 	if err := change(d); err != nil {

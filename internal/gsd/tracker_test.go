@@ -281,6 +281,7 @@ func TestCheck(t *testing.T) {
 		"# S\n\na\x00b\n":                   "line 3 has a NUL",
 		"# S\n<<<<<<< HEAD\n":               "merge conflict in line 2",
 		"---\nstatus: x\nstatus: y\n---\n":  "status is there twice",
+		"---\nstatus: x\n--\nBody\n\n---\n": "line 3 is --",
 		strings.Repeat("# filler\n", 40000): "the status line reads the first 256",
 	} {
 		tr := project(t, map[string]string{".planning/ROADMAP.md": road, ".planning/STATE.md": state,
