@@ -164,7 +164,7 @@ func checkGraph(x *exam) []Finding {
 
 // depsHelp is how to change the dependencies of a slice: in its graph entry, if it has one.
 func (x *exam) depsHelp(id string) string {
-	if st := x.p.State(id); !x.pr.Tracker.Traits().Managed {
+	if st := x.p.State(id); !x.pr.Tracker.Traits().Managed && st.File != "" {
 		return "edit " + st.File + ": change what " + id + " depends on"
 	}
 	if st := x.p.State(id); st.Position != plan.None {
@@ -174,7 +174,7 @@ func (x *exam) depsHelp(id string) string {
 }
 
 func (x *exam) unknownHelp(id, need string) string {
-	if sliceid.Valid(need) != nil {
+	if sliceid.Valid(need) != nil || !x.pr.Tracker.Traits().Managed {
 		return x.depsHelp(id)
 	}
 	return "gl add-slice NAME --id " + need + ", or " + x.depsHelp(id)

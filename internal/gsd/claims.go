@@ -1,14 +1,19 @@
 package gsd
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
+	"slices"
+	"strings"
+	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/paths"
 	"greenlight/internal/statedir"
 )
 
@@ -19,6 +24,11 @@ const claimsRel = statedir.Name + "/runs/gsd.json"
 type claim struct {
 	Session string `json:"session"`
 	Started string `json:"started,omitempty"` // day
+
+	// What STATE.md recommended when the phase was claimed; it comes back where nothing was run.
+	NextAction string `json:"next_action,omitempty"`
+	NextPhases string `json:"next_phases,omitempty"`
+	Added      bool   `json:"added,omitempty"` // it had no active_phase
 }
 
 func (t *Tracker) claimKey(id string) string { return path.Join(t.Part(), id) }
@@ -70,4 +80,68 @@ func (t *Tracker) setClaim(id string, c claim) error {
 		return err
 	}
 	return durable.Replace(t.claimsPath(), old, append(data, '\n'))
+}
+
+// lifecycleWait is how long a claim waits for somebody who writes STATE.md.
+const lifecycleWait = 2 * time.Second
+
+// setLifecycle tells STATE.md what is being worked on, for the status line: these keys and no other byte. That is a
+// courtesy to its readers: a file that can't be written is no reason to start nothing.
+func (t *Tracker) setLifecycle(l Lifecycle, drop ...string) {
+	p := t.place()
+	if !paths.IsFile(p.State()) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lifecycleWait)
+	defer cancel()
+	s := &Store{Root: p.Root, Planning: p.Planning, Now: t.Now, Warn: func(string) {}}
+	_, _ = s.edit(ctx, writing{bare: true}, func(d *draft) error {
+		l.apply(d)
+		d.set = slices.DeleteFunc(d.set, func(c change) bool { return slices.Contains(drop, c.key) })
+		d.drop = drop
+		return nil
+	})
+}
+
+// begun notes in the claim what STATE.md says until then, and returns what has it say that the phase is being worked on.
+func (t *Tracker) begun(id string, c *claim) func() {
+	data, err := readStart(t.place().State())
+	if err != nil {
+		return func() {}
+	}
+	d := Parse(data)
+	pos := PositionOf(d)
+	_, has := d.Get("active_phase")
+	switch claims, err := t.readClaims(); {
+	case d.FrontStart == 0:
+		return func() {}
+	case PhaseKey(pos.ActivePhase) == PhaseKey(id): // by a claim before this one
+		if err == nil {
+			was := claims[t.claimKey(id)]
+			c.NextAction, c.NextPhases, c.Added = was.NextAction, was.NextPhases, was.Added
+		}
+		return func() {}
+	}
+	c.NextAction, c.NextPhases, c.Added = pos.NextAction, strings.Join(pos.NextPhases, ","), !has
+	return func() { t.setLifecycle(Lifecycle{ActivePhase: id}) }
+}
+
+// ended takes that back. restored says that nothing was run; what the agent has recommended meanwhile stays.
+func (t *Tracker) ended(id string, c claim, restored bool) {
+	pos, ok := t.place().Position()
+	if !ok || PhaseKey(pos.ActivePhase) != PhaseKey(id) {
+		return
+	}
+	l := Lifecycle{Clear: true}
+	switch {
+	case pos.NextAction != "" && len(pos.NextPhases) > 0:
+		l = Lifecycle{NextAction: pos.NextAction, NextPhases: pos.NextPhases}
+	case restored && c.NextAction != "" && c.NextPhases != "":
+		l = Lifecycle{NextAction: c.NextAction, NextPhases: strings.Split(c.NextPhases, ",")}
+	}
+	if c.Added {
+		t.setLifecycle(l, "active_phase")
+	} else {
+		t.setLifecycle(l)
+	}
 }

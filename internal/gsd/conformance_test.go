@@ -50,6 +50,7 @@ func TestConformance(t *testing.T) {
 			"no such phase":    put(".planning/ROADMAP.md", "# Roadmap\n\n- nothing here\n"),
 			"an empty roadmap": put(".planning/ROADMAP.md", ""),
 		},
+		Writes: map[string]string{".planning/STATE.md": `^active_phase: `},
 		Lacks: map[trackertest.Lack]string{
 			trackertest.Failure: "the attempt's record alone says it",
 			trackertest.Halfway: "the files say which step is next, whether anybody is at it or not",

@@ -136,6 +136,18 @@ func TestFrontmatterFollows(t *testing.T) {
 		{"and the same one's stays", "current_phase_name: Old\n", "## Current Position\nPhase: 1 (Old)\n",
 			update("Phase", "01 of 3"), []string{`current_phase: "01"`, "current_phase_name: Old"}},
 		{"a phase is text", "", "Phase: 4.9\n", update("Phase", "4.10 — Ten"), []string{`current_phase: "4.10"`, "current_phase_name: Ten"}},
+		{"the plan follows Plan", "current_plan: \"1\"\n", "## Current Position\nPlan: 1 of 3 in current phase\n", func(s *Store) (Result, error) {
+			return s.AdvancePlan(ctx)
+		}, []string{`current_plan: "2"`}},
+		{"the text behind the date stays", "last_activity: 2026-01-01 — Completed quick task 7: it\n", "Status: x\nLast activity: 2026-01-01\n",
+			update("Status", "y"), []string{"last_activity: 2026-01-01 — Completed quick task 7: it", "!last_activity_desc: Completed quick task 7: it"}},
+		{"and moves where the date does", "last_activity: 2026-01-01 — Completed quick task\n", "Last activity: 2026-01-01\n",
+			update("Last activity", "2026-01-02"), []string{"last_activity: 2026-01-02", "last_activity_desc: Completed quick task"}},
+		{"until there is another", "last_activity: 2026-01-01 — Completed quick task\n", "Last activity: 2026-01-01\n",
+			update("Last activity", "2026-01-02 — More"), []string{"last_activity: 2026-01-02", "last_activity_desc: More"}},
+		{"a note leaves the frontmatter alone", "last_activity: 2026-01-01\nmilestone_name: Mine\npaused_at: noon\n", "Last activity: 2026-02-02 — x\n## Blockers\n- b\n",
+			func(s *Store) (Result, error) { return s.AddBlocker(ctx, "c", "") },
+			[]string{"last_activity: 2026-01-01", "milestone_name: Mine", "paused_at: noon", "!progress:"}},
 		{"no version is no phase", "", "Phase: 1\n", update("Phase", "Milestone v0.5 complete"), []string{"!current_phase: \"5\""}},
 		{"paused", "status: executing\n", "Status: Executing\n", func(s *Store) (Result, error) {
 			return s.SetLifecycle(ctx, Lifecycle{Paused: "at lunch: now"})

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -138,6 +139,7 @@ func (s *Store) facts(doc *Doc) Facts {
 // A writing says which files a change touches.
 type writing struct {
 	note   bool               // it says nothing about how far the project is, so the progress isn't counted again
+	bare   bool               // it sets keys of the frontmatter, and nothing is derived
 	also   bool               // more than STATE.md: GSD's second lock is taken, too
 	create bool               // STATE.md is made where there is none
 	first  func(*draft) error // another file that must be written before STATE.md; called once the change is decided
@@ -186,7 +188,12 @@ func (s *Store) once(w writing, change func(*draft) error) (bool, error) {
 		}
 		d.force = false
 	}
-	out := d.settle(s.facts(doc), s.Now(), s.Compat)
+	var out []byte
+	if w.bare {
+		out = slices.Concat(editFront(doc, d.set, d.drop, nil), d.body)
+	} else {
+		out = d.settle(s.facts(doc), s.Now(), s.Compat)
+	}
 	if w.first != nil {
 		if err := w.first(d); err != nil {
 			return false, err

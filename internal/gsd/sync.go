@@ -194,14 +194,13 @@ func (s *settlement) phaseMoved() bool {
 	return s.pre.phaseLine != s.post.phaseLine || s.pre.phase != s.post.phase
 }
 
-// plan follows the body: its field Current Plan, or the number that begins its Plan, where the key is there or the command
-// has moved it.
+// plan follows the body: its field Current Plan or, where the key is there, the number that begins its Plan.
 func (s *settlement) plan() string {
 	old := s.doc.stored("current_plan")
-	if old == "" && s.pre.prosePlan == s.post.prosePlan || s.post.prosePlan == "" {
-		return cmp.Or(s.post.plan, old)
+	if s.post.plan == "" && old != "" {
+		return cmp.Or(s.post.prosePlan, old)
 	}
-	return cmp.Or(s.post.plan, s.post.prosePlan)
+	return cmp.Or(s.post.plan, old)
 }
 
 // milestone: what is stored stays, unless the project has moved on to another or sync is asked for. No placeholder takes

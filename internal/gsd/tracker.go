@@ -209,14 +209,17 @@ func (t *Tracker) item(id string) (plan.Item, error) {
 	return plan.Item{}, fmt.Errorf("%w: %q is no phase of %s", tracker.ErrNotFound, id, p.rel(p.Roadmap()))
 }
 
-// Claim implements tracker.Tx. GSD has no word for it: the token is in a file of ours.
+// Claim implements tracker.Tx. GSD has no word for it: the token is in a file of ours. STATE.md only says which phase it is.
 func (x *tx) Claim(id, token string) error {
 	if _, err := x.t.item(id); err != nil {
 		return err
 	}
-	if err := x.t.setClaim(id, claim{Session: token, Started: x.t.Now().UTC().Format(time.DateOnly)}); err != nil {
+	c := claim{Session: token, Started: x.t.Now().UTC().Format(time.DateOnly)}
+	begin := x.t.begun(id, &c)
+	if err := x.t.setClaim(id, c); err != nil {
 		return err
 	}
+	begin()
 	x.seen.One(id, token)
 	return nil
 }
@@ -234,6 +237,13 @@ func (x *tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Ma
 	var c claim
 	if e == tracker.Restore && before.Session != "" {
 		c = claim{Session: before.Session, Started: before.Started}
+	}
+	if c.Session == "" {
+		claims, err := x.t.readClaims()
+		if err != nil {
+			return plan.Mark{}, err
+		}
+		x.t.ended(id, claims[x.t.claimKey(id)], e == tracker.Restore) // first: a claim that is gone isn't settled again
 	}
 	if err := x.t.setClaim(id, c); err != nil {
 		return plan.Mark{}, err

@@ -270,6 +270,37 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// While a phase is being worked on, STATE.md says so, and recommends nothing.
+func TestLifecycleOfAClaim(t *testing.T) {
+	tr := project(t, map[string]string{".planning/ROADMAP.md": road,
+		".planning/STATE.md": "---\nstatus: executing\nowner: kim\nnext_action: execute-phase\nnext_phases: [\"1\"]\n---\n\nStatus: Executing\n"})
+	line := func(want string) {
+		t.Helper()
+		if got := tr.Line(false).Text; got != want {
+			t.Errorf("the status line shows %q, want %q", got, want)
+		}
+	}
+	do := func(f func(tracker.Tx) error) {
+		t.Helper()
+		if err := tr.Do(context.Background(), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	line("next execute-phase 1")
+	for _, e := range []struct {
+		effect tracker.Effect
+		after  string
+	}{{tracker.Restore, "next execute-phase 1"}, {tracker.Release, "executing"}} {
+		do(func(tx tracker.Tx) error { return tx.Claim("1", "tok") })
+		line("Phase 1 executing")
+		if text, _ := os.ReadFile(tr.place().State()); !strings.Contains(string(text), "active_phase: \"1\"\nowner: kim\nnext_action: null\nnext_phases: null\n---\n\nStatus: Exec") {
+			t.Errorf("the file is\n%s", text)
+		}
+		do(func(tx tracker.Tx) error { _, err := tx.Settle("1", e.effect, tracker.Before{}); return err })
+		line(e.after)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	front := "---\nstatus: x\nprogress:\n  total_plans: 2\n  completed_plans: 2\n---\n"
 	for state, want := range map[string]string{
