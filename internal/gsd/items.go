@@ -123,6 +123,8 @@ func (s *survey) person(ph *Phase, step string) (what string, next []string) {
 		return "a discussion", command("discuss-phase", "")
 	case step == stepVerify && (d.Verification == "gaps_found" || d.UAT == "diagnosed"):
 		return "a decision about the gaps that were found", command("plan-phase", " --gaps")
+	case step == stepVerify && d.Verification == "blocked":
+		return "what blocks its verification", command("verify-work", "")
 	case step == stepVerify && (d.Verification == "human_needed" || d.UAT == "testing" || d.UAT == "partial"):
 		return "a person's test", command("verify-work", "")
 	}

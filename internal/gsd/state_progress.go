@@ -144,6 +144,9 @@ func (s *Store) sync(d *draft) []string {
 	case ok && t.percent != nil:
 		set("Progress", func(old string) (string, bool) { return withBar(old, *t.percent), old != "" })
 	}
+	if change := s.syncTodos(d); change != "" {
+		changes = append(changes, change)
+	}
 	set("Last Activity", ifDefault("Last Activity", localDate(s.Now())))
 	if s.miscounted(d) {
 		changes = append(changes, "Frontmatter: progress")

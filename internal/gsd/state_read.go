@@ -204,6 +204,7 @@ type snapshotDoc struct {
 	Decisions         []decision `json:"decisions"`
 	Blockers          []string   `json:"blockers"`
 	PausedAt          *string    `json:"paused_at"`
+	PendingTodos      int        `json:"pending_todos"`
 	Session           struct {
 		LastDate   *string `json:"last_date"`
 		StoppedAt  *string `json:"stopped_at"`
@@ -242,7 +243,7 @@ func (s *Store) Snapshot() (Result, error) {
 		CurrentPlan: text("current_plan", b.plan), Status: text("status", b.bodyStatus),
 		LastActivity: text("last_activity", b.lastActivity), LastActivityDesc: text("last_activity_desc", b.lastDesc),
 		PausedAt:    text("paused_at", b.pausedAt),
-		TotalPhases: number(b.totalPhases), TotalPlansInPhase: number(b.totalPlans), Decisions: decisionTable(body), Blockers: blockerList(body)}
+		TotalPhases: number(b.totalPhases), TotalPlansInPhase: number(b.totalPlans), Decisions: decisionList(body), Blockers: blockerList(body), PendingTodos: s.pendingTodos()}
 	if n, ok := doc.storedCount("percent"); ok {
 		out.ProgressPercent = &n
 	} else if m := regexp.MustCompile(`(\d+)\s*%`).FindStringSubmatch(b.progress); m != nil {
@@ -252,6 +253,30 @@ func (s *Store) Snapshot() (Result, error) {
 	out.Session.StoppedAt = text("", sessionField(body, "Stopped At"))
 	out.Session.ResumeFile = text("", sessionField(body, "Resume File"))
 	return Result{Doc: out}, nil
+}
+
+// decisionList reads the table of the section Decisions Made, or else the items of the section of decisions:
+// `- [Phase 2]: Tokens are hashed — never stored`.
+func decisionList(body []byte) []decision {
+	out := decisionTable(body)
+	in, ok := decisions(body)
+	if len(out) > 0 || !ok {
+		return out
+	}
+	item := regexp.MustCompile(`^(?:\*\*)?\[(?i:phase\s+)?([^\]]{1,64})\](?:\*\*)?:?\s+(.*)$`)
+	for _, l := range (&draft{body: body}).lines(in.text) {
+		text := itemText(body, l)
+		if text == "" || isHollow(text) {
+			continue
+		}
+		var d decision
+		if m := item.FindStringSubmatch(text); m != nil {
+			d.Phase, text = m[1], m[2]
+		}
+		d.Summary, d.Rationale, _ = strings.Cut(text, " — ")
+		out = append(out, d)
+	}
+	return out
 }
 
 // decisionTable reads the table of the section Decisions Made.
@@ -275,25 +300,29 @@ func decisionTable(body []byte) []decision {
 	return out
 }
 
-// blockerList reads the items of the section ## Blockers.
+// blockerList reads the items of the section of blockers, in which add-blocker puts them.
 func blockerList(body []byte) []string {
 	out := []string{}
-	in, ok := findSection(body, 2, 2, "Blockers")
+	in, ok := blockers(body)
 	if !ok {
 		return out
 	}
 	for _, l := range (&draft{body: body}).lines(in.text) {
-		if item := itemText(body, l); item != "" {
+		if item := itemText(body, l); item != "" && !isHollow(item) {
 			out = append(out, item)
 		}
 	}
 	return out
 }
 
+// maxLines is how long a STATE.md is meant to be, by GSD's own description of it.
+const maxLines = 100
+
 type validDoc struct {
 	Valid    bool     `json:"valid"`
 	Warnings []string `json:"warnings"`
 	Drift    object   `json:"drift"`
+	Notes    []string `json:"notes,omitempty"` // worth knowing, and nothing wrong
 }
 
 func (v *validDoc) warn(format string, a ...any) {
@@ -311,6 +340,13 @@ func (s *Store) Validate() (Result, error) {
 		v.warn("STATE.md has a NUL byte at offset %d: it is damaged, and tools that search text skip it", at)
 	} else {
 		s.drift(doc, &v)
+	}
+	if _, have, ok := todoCount(newDraft(doc)); ok && have != s.pendingTodos() {
+		v.warn("Todo count mismatch: STATE.md says %d, todos/pending has %d", have, s.pendingTodos())
+		v.Drift = append(v.Drift, member{"pending_todos", object{{"state", have}, {"disk", s.pendingTodos()}}})
+	}
+	if n := bytes.Count(doc.Src, []byte("\n")); n > maxLines {
+		v.Notes = append(v.Notes, fmt.Sprintf("STATE.md has %d lines: it is read at every step and meant to stay under %d (gl gsd state prune)", n, maxLines))
 	}
 	v.Valid = len(v.Warnings) == 0
 	return Result{Doc: v}, nil

@@ -122,6 +122,7 @@ func TestSteps(t *testing.T) {
 		{"a person is at it", dir("01-01-PLAN.md", "01-01-SUMMARY.md", "01-VERIFICATION.md=passed", "01-UAT.md=testing"), "1 pending verify: a person's test"},
 		{"gaps", dir("01-01-PLAN.md", "01-01-SUMMARY.md", "01-VERIFICATION.md=gaps_found"), "1 pending verify: a decision about the gaps that were found"},
 		{"gaps planned", dir("01-01-PLAN.md", "01-01-SUMMARY.md", "01-02-PLAN.md", "01-VERIFICATION.md=gaps_found"), "1 pending execute"},
+		{"verification is blocked", dir("01-01-PLAN.md", "01-01-SUMMARY.md", "01-VERIFICATION.md=blocked"), "1 pending verify: what blocks its verification"},
 		{"an odd report", dir("01-01-PLAN.md", "01-01-SUMMARY.md", "01-VERIFICATION.md=stale"), "1 pending verify"},
 		{"ticked off", with(dir(), "ROADMAP.md", "- [x] **Phase 1: A**\n"), "1 complete complete"},
 		{"deferred", with(dir(), "ROADMAP.md", road+"| 1. A | 0/1 | Deferred |\n"), "1 pending plan: its time: the roadmap defers it"},

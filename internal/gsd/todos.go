@@ -1,0 +1,64 @@
+package gsd
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// pendingTodos counts the files in todos/pending.
+func (s *Store) pendingTodos() int {
+	list, _ := os.ReadDir(s.file(filepath.Join("todos", "pending")))
+	n := 0
+	for _, d := range list {
+		if !d.IsDir() && strings.HasSuffix(d.Name(), ".md") {
+			n++
+		}
+	}
+	return n
+}
+
+// todoLine is compiled when a command needs it, not at every start.
+var todoLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d+( pending\b)`) })
+
+// todoCount is the line of Pending Todos that says how many there are, or that there are none; ok is false where a person
+// keeps a list, or there is no such section.
+func todoCount(d *draft) (l bodyLine, n int, ok bool) {
+	in, found := findSection(d.body, 3, 3, "Pending Todos")
+	if !found {
+		return l, 0, false
+	}
+	for _, line := range d.lines(in.text) {
+		text := string(d.body[line.start:line.end])
+		switch {
+		case line.empty(d.body) || line.fenced || strings.HasPrefix(text, "["): // the template's hint
+		case todoLine().MatchString(text):
+			return line, atoi(text), true
+		case isHollow(text):
+			return line, 0, true
+		default:
+			return l, 0, false
+		}
+	}
+	return l, 0, false
+}
+
+// syncTodos brings that line up to date, and says how it changed; "" where it didn't.
+func (s *Store) syncTodos(d *draft) string {
+	l, have, ok := todoCount(d)
+	want := s.pendingTodos()
+	if !ok || have == want {
+		return ""
+	}
+	old := string(d.body[l.start:l.end])
+	text := strconv.Itoa(want) + " pending — see .planning/todos/pending/"
+	if todoLine().MatchString(old) {
+		text = todoLine().ReplaceAllString(old, strconv.Itoa(want)+"$1")
+	}
+	d.splice(span{l.start, l.end}, text)
+	return fmt.Sprintf("Pending Todos: %d -> %d", have, want)
+}
