@@ -111,7 +111,8 @@ func onePerPhase(all []PhaseDir) []PhaseDir {
 }
 
 // only leaves the directories of these phases. A phase that was put in between, 4.1, has its directory before it has its
-// line in the roadmap: it belongs to where 4 belongs.
+// line in the roadmap: it belongs to where 4 belongs. Of a milestone without phases in a roadmap that has others, nobody
+// knows which directories are its.
 func (f *Facts) only(road *Roadmap, phases []*Phase) {
 	in := map[string]bool{}
 	for _, p := range phases {
@@ -120,7 +121,7 @@ func (f *Facts) only(road *Roadmap, phases []*Phase) {
 	dirs := f.Dirs[:0:0]
 	for _, d := range f.Dirs {
 		whole, _, _ := strings.Cut(d.Key, ".")
-		if in[d.Key] || !road.has(d.Key) && !road.struck[d.Key] && (in[whole] || len(phases) == 0) {
+		if in[d.Key] || !road.has(d.Key) && !road.struck[d.Key] && (in[whole] || len(road.Phases) == 0) {
 			dirs = append(dirs, d)
 		}
 	}
@@ -206,7 +207,13 @@ func (r *Roadmap) current(at standing) int {
 			first = i
 		}
 	}
-	return first
+	switch {
+	case first >= 0:
+		return first
+	case position >= 0:
+		return position
+	}
+	return len(r.Milestones) - 1 // all are over
 }
 
 // find is the milestone of that version, -1 for none. Of two with one version it is the one that has the phase, or else

@@ -46,13 +46,13 @@ func (r recount) of(d *Doc, f Facts) (t tally, ok bool) {
 	if !r.compat {
 		c = d.atLeast(f)
 	}
-	if r.planned != nil || !f.HasPhases {
+	if !f.HasPhases {
 		done, _ := d.storedCount("completed_phases")
 		summaries, _ := d.storedCount("completed_plans")
-		c.CompletedPhases, c.CompletedPlans = max(c.CompletedPhases, done), max(c.CompletedPlans, summaries)
-	}
-	if old, ok := d.storedCount("total_plans"); ok && !f.HasPhases {
-		c.TotalPlans = max(c.TotalPlans, old)
+		total, _ := d.storedCount("total_plans")
+		c.TotalPlans = max(c.TotalPlans, total)
+		c.CompletedPhases = max(c.CompletedPhases, min(done, c.TotalPhases))
+		c.CompletedPlans = max(c.CompletedPlans, min(summaries, c.TotalPlans))
 	}
 	if r.planned != nil && !f.HasPhases {
 		c.TotalPlans = max(c.TotalPlans, *r.planned)

@@ -66,6 +66,8 @@ func countedProjects() []struct {
 			"STATE.md": stateWith("milestone: v1.0\n", 4, 4, 8, 8, 100)}, []int{4, 4, 8, 8, 100}},
 		{"a milestone that the roadmap doesn't have", planning{"ROADMAP.md": "## v1.0 A\n### Phase 1: A\n", "phases/01-a/01-01-PLAN.md": plan,
 			"STATE.md": stateWith("milestone: v3.0\n", 4, 4, 8, 8, 90)}, []int{4, 4, 8, 8, 90}},
+		{"a milestone that has no phases yet, among others", planning{"ROADMAP.md": "- ✅ **v1.0 MVP** - Phases 1-2 (shipped)\n- 🚧 **v2.0 Field** - hardening\n\n### Phase 1: A\n### Phase 2: B\n\n## v2.0 Field\n",
+			"phases/01-a/01-01-PLAN.md": plan, "phases/07-x/07-01-PLAN.md": plan, "STATE.md": stateWith("milestone: v2.0\n", 36, 57, 107, 111, 63)}, []int{36, 57, 107, 111, 63}},
 		{"a percent that somebody wrote", planning{"ROADMAP.md": ticks, "phases/": "", "STATE.md": stateWith("", 2, 3, 9, 11, 42)}, []int{2, 3, 9, 11, 42}},
 		{"more completed than there are phases", planning{"ROADMAP.md": ticks, "phases/01-a/01-01-PLAN.md": plan, "phases/01-a/01-01-SUMMARY.md": summary,
 			"phases/1.1-x/1.1-01-PLAN.md": plan, "phases/1.1-x/1.1-01-SUMMARY.md": summary}, []int{3, 3, 9, 11, 82}},

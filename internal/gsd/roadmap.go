@@ -294,7 +294,7 @@ func (r *roadmapReader) add(id, name string, struck bool) *Phase {
 		r.road.Phases = append(r.road.Phases, Phase{ID: id, Key: key, milestone: -1})
 	}
 	ph := &r.road.Phases[i]
-	if r.again(ph) {
+	if r.again(ph, phaseName(name)) {
 		*ph = Phase{ID: id, Key: key, milestone: r.milestone}
 	}
 	if name = phaseName(name); ph.Name == "" {
@@ -317,9 +317,10 @@ func (r *roadmapReader) shipped() bool {
 	return r.milestone >= 0 && r.road.Milestones[r.milestone].Shipped
 }
 
-// again says whether the number of a phase of a milestone that is over is used again in one that isn't.
-func (r *roadmapReader) again(ph *Phase) bool {
-	return ph.milestone >= 0 && r.milestone >= 0 && ph.milestone != r.milestone && r.road.Milestones[ph.milestone].Shipped && !r.shipped()
+// again says whether the number of a phase of a milestone that is over is used for another phase in one that isn't.
+func (r *roadmapReader) again(ph *Phase, name string) bool {
+	return ph.milestone >= 0 && r.milestone >= 0 && ph.milestone != r.milestone && r.road.Milestones[ph.milestone].Shipped && !r.shipped() &&
+		name != "" && ph.Name != "" && !strings.EqualFold(name, ph.Name)
 }
 
 // phaseName is a phase's name without marks of Markdown and what is said about it: (INSERTED), (3/3 plans) — completed …
