@@ -2,17 +2,18 @@ package gsd
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+
+	"greenlight/internal/durable"
 )
 
 // pendingTodos counts the files in todos/pending.
 func (s *Store) pendingTodos() int {
-	list, _ := os.ReadDir(s.file(filepath.Join("todos", "pending")))
+	list, _ := durable.ReadDir(s.file(filepath.Join("todos", "pending")))
 	n := 0
 	for _, d := range list {
 		if !d.IsDir() && strings.HasSuffix(d.Name(), ".md") {
