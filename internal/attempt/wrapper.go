@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -321,7 +322,7 @@ func (w *Wrapper) checkCommand(ctx context.Context) {
 	if !slash || !sum.SawInit || !slices.Contains(w.rec.Argv, w.rec.Prompt) || lists(sum.Commands, command) {
 		return
 	}
-	help := "install what brings it"
+	help := cmp.Or(w.Tracker.Traits().Skills, "install what brings it")
 	if strings.HasPrefix(command, "gl:") {
 		help = "run gl install, then gl check"
 	}

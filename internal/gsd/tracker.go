@@ -36,7 +36,8 @@ func Open(root string) *Tracker { return &Tracker{Now: time.Now, root: root, get
 // Traits implements tracker.Tracker. Phases are built one after the other, for STATE.md has one Current Position, and two
 // commands at once overwrite it for each other.
 func (t *Tracker) Traits() tracker.Traits {
-	traits := tracker.Traits{Format: "gsd", Noun: "phase", Serial: "GSD's phases share one Current Position in STATE.md"}
+	traits := tracker.Traits{Format: "gsd", Noun: "phase", Serial: "GSD's phases share one Current Position in STATE.md",
+		Skills: "it comes with GSD: run npx get-shit-done-cc@latest"}
 	if part := t.Part(); part != "" { // an agent's session has none stored
 		traits.Part, traits.Env = part, []string{workstreamKey + "=" + part}
 	}

@@ -190,7 +190,8 @@ func (s *State) Verdict(root string, c Config, now time.Time) Verdict {
 
 func (e *Edit) verdict() Verdict { return e.State.Verdict(e.root, ReadConfig(e.root), e.now) }
 
-// A Result is what a gate found. Evidence "" keeps the path that is recorded.
+// A Result is what a gate found. Evidence "" keeps the path that is recorded; without one it is the gate's report, if there
+// is one where sw-verify writes it.
 type Result struct {
 	Name, Status, Evidence string
 	Block, Warn, Info      int
@@ -223,8 +224,10 @@ func (e *Edit) SetGate(r Result) error {
 		{quote(r.Status), under(at, e.gateKey(at, "status", "verdict"))},
 		{quote(e.timestamp()), under(at, e.gateKey(at, "lastRun", "timestamp"))},
 	}
-	if r.Evidence != "" {
+	if raw, recorded := e.doc.Get(under(at, "evidence")...); r.Evidence != "" {
 		list = append(list, setting{quote(r.Evidence), under(at, "evidence")})
+	} else if !recorded || string(raw) == "null" {
+		list = append(list, setting{e.report(r.Name), under(at, "evidence")})
 	}
 	findings := under(at, "findings")
 	if raw, ok := e.doc.Get(findings...); !ok || !isObject(raw) {
@@ -232,6 +235,18 @@ func (e *Edit) SetGate(r Result) error {
 	}
 	return e.setAll(append(list, setting{number(r.Block), under(findings, "block")}, setting{number(r.Warn), under(findings, "warn")},
 		setting{number(r.Info), under(findings, "info")})...)
+}
+
+// report is the value of a gate's evidence where nobody names one: the report that sw-verify writes, if it is there. Skills
+// read the field, so it is null rather than missing.
+func (e *Edit) report(gate string) json.RawMessage {
+	for _, name := range []string{gate + "-report.md", "gate-" + gate + ".md", gate + ".md"} {
+		path := strings.TrimSuffix(e.Work.Dir, "/") + "/evidence/" + name
+		if info, err := os.Stat(evidencePath(e.root, path)); e.Work.Dir != "" && err == nil && info.Mode().IsRegular() {
+			return quote(path)
+		}
+	}
+	return null
 }
 
 // gatePath is where the gate is, or where one of its kind belongs.

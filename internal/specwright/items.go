@@ -30,9 +30,17 @@ func (m *itemMaker) items() []plan.Item {
 	case s.Work == nil || s.Status() == Abandoned:
 		return nil
 	}
-	it := m.item(s.Work.ID, s.Work.Description)
+	return []plan.Item{m.work()}
+}
+
+// work is the item of a work that isn't one of its units.
+func (m *itemMaker) work() plan.Item {
+	it := m.item(m.s.InHand(), m.s.Work.Description)
+	if it.ID == nameless {
+		it.Corrupt = "currentWork has no id"
+	}
 	m.inHand(&it)
-	return []plan.Item{it}
+	return it
 }
 
 // queue makes the items of the list of units, each after the one before it.
@@ -40,11 +48,12 @@ func (m *itemMaker) queue() []plan.Item {
 	s := m.s
 	var items []plan.Item
 	open := false // an earlier one isn't done
+	loose := s.loose()
 	for i := range s.Units {
 		u := &s.Units[i]
-		status, mine := canonical(u.Status), s.InHand() == u.ID
-		if mine {
-			status = s.Status()
+		status, mine := s.statusOf(u), s.InHand() == u.ID
+		if loose && status != Shipped && status != Abandoned {
+			items, open, loose = m.follow(items, m.work(), true), true, false
 		}
 		switch {
 		case status == Abandoned:
@@ -54,20 +63,44 @@ func (m *itemMaker) queue() []plan.Item {
 			continue
 		}
 		it := m.item(u.ID, u.Description)
-		it.Position = i
+		upcoming := m.begins() == u.ID
 		if mine {
 			m.inHand(&it)
 		} else {
-			m.queued(&it, status, open)
+			m.queued(&it, status, open && !upcoming)
 		}
-		// The unit in hand has been begun, whatever is left open before it.
-		if n := len(items); n > 0 && (!mine || items[n-1].Status == complete) {
-			it.Deps = []string{items[n-1].ID}
-		}
+		items = m.follow(items, it, mine || upcoming)
 		open = open || it.Status != complete
-		items = append(items, it)
+	}
+	if loose {
+		items = m.follow(items, m.work(), true)
 	}
 	return items
+}
+
+// follow puts an item at the end of the queue. It needs the one before it, unless it is the one in hand or the next to
+// begin: what is left open before those doesn't keep them back.
+func (m *itemMaker) follow(items []plan.Item, it plan.Item, first bool) []plan.Item {
+	if n := len(items); n > 0 && (!first || items[n-1].Status == complete) {
+		it.Deps = []string{items[n-1].ID}
+	}
+	it.Position = len(items)
+	return append(items, it)
+}
+
+// begins is the id of the unit that gl sw unit next would begin; "" for none.
+func (m *itemMaker) begins() string {
+	s := m.s
+	if s.Work == nil || !free(s.Status()) && (s.Status() != Planning || !s.undecided()) {
+		return ""
+	}
+	if u := s.Upcoming(); u != nil && s.Status() != Planning {
+		return u.ID
+	}
+	if u := s.firstUnit(); u != nil {
+		return u.ID
+	}
+	return ""
 }
 
 const (
@@ -101,12 +134,28 @@ func (m *itemMaker) queued(it *plan.Item, status string, open bool) {
 		wait(it, "its spec, to be written and approved", "/sw-plan", "gl sw unit approve "+it.ID)
 	case Planned:
 		if !open {
-			wait(it, "its turn: beginning a unit is a person's word", "gl sw unit next")
+			m.turn(it)
 		}
 	case Building, Verifying, Shipping:
-		wait(it, fmt.Sprintf("a person: it is %s, but isn't the unit in hand", status), "gl sw status")
+		wait(it, fmt.Sprintf("a person: it is %s, but isn't the current unit", status), "gl sw status")
 	default:
 		m.unknown(it, status)
+	}
+}
+
+// turn is an approved unit with nothing unfinished before it. Beginning a unit is for a person.
+func (m *itemMaker) turn(it *plan.Item) {
+	switch s := m.s; {
+	case s.Work == nil:
+		wait(it, "a work: none is active", "/sw-design")
+	case free(s.Status()):
+		wait(it, "its turn: a person begins a unit", "gl sw unit next")
+	case s.InHand() != "":
+		wait(it, "its turn: "+s.InHand()+" is the current unit", "gl why "+s.InHand())
+	case s.Status() == Designing:
+		wait(it, "the design of "+s.Work.ID+", to be approved by a person", "/sw-plan", "gl sw to planning")
+	default:
+		wait(it, "the plan of "+s.Work.ID+", to be approved by a person", "/sw-build", "gl sw to building")
 	}
 }
 

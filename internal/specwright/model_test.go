@@ -282,8 +282,9 @@ func (w *world) commands(who func(*rapid.T) Caller) map[string]func(*rapid.T) {
 			id := rapid.SampledFrom([]string{"u1", "u2", "u3"}).Draw(rt, "unit")
 			w.do(rt, who(rt), func(e *Edit) error { return e.ApproveUnit(id) }, func() bool {
 				i := slices.IndexFunc(m.units, func(u modelUnit) bool { return u.id == id })
-				if i < 0 || !in("designing", "planning", "building", "verifying", "shipped") ||
-					!slices.Contains([]string{"pending", "planning", "planned", "designing"}, m.units[i].status) {
+				if i < 0 || m.status == "" ||
+					!slices.Contains([]string{"pending", "planning", "planned", "designing"}, m.units[i].status) &&
+						(!slices.Contains([]string{"building", "verifying", "shipping"}, m.units[i].status) || m.unit == id) {
 					return false
 				}
 				m.units = slices.Clone(m.units)

@@ -19,6 +19,10 @@ func (s *State) next(v Verdict) Hint {
 			}
 			return Hint{"/sw-build", "gl sw unit next", "unit " + u.ID + " is next"}
 		}
+		if u := s.stray(); u != nil && s.Work != nil {
+			return Hint{"/sw-status", "gl sw unit approve " + u.ID, "unit " + u.ID + " is " + canonical(u.Status) +
+				", but isn't the current one: approve it to build it, or correct its entry"}
+		}
 		return Hint{"/sw-design", "gl sw start ID --description TEXT", "no work is active"}
 	case Designing:
 		if s.Work.Intensity == "quick" {
@@ -47,6 +51,9 @@ func (s *State) next(v Verdict) Hint {
 		}
 		return Hint{"/sw-ship", "gl sw ship", "every enabled gate has passed"}
 	case Shipping:
+		if len(v.Bad) > 0 {
+			return Hint{"/sw-verify", "gl sw to verifying", v.Words()}
+		}
 		return Hint{"/sw-ship", "gl sw ship", "it is being shipped"}
 	}
 	return Hint{"/sw-status", "gl sw reset", "the status is none of the protocol"}

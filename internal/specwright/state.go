@@ -147,16 +147,59 @@ func (s *State) unit(id string) *Unit {
 	return nil
 }
 
+// statusOf is the protocol's word for the unit's status. For the unit in hand that is currentWork's, whatever its own entry
+// says.
+func (s *State) statusOf(u *Unit) string {
+	if cur := s.Current(); cur != nil && cur.ID == u.ID {
+		return s.Status()
+	}
+	return canonical(u.Status)
+}
+
 // Upcoming is the unit whose turn is next: the first that is planned, else the first that is pending; nil for none.
 func (s *State) Upcoming() *Unit {
 	for _, want := range []string{Planned, Pending} {
 		for i := range s.Units {
-			if canonical(s.Units[i].Status) == want {
+			if s.statusOf(&s.Units[i]) == want {
 				return &s.Units[i]
 			}
 		}
 	}
 	return nil
+}
+
+// Shipped says whether the unit or work of the id has shipped.
+func (s *State) Shipped(id string) bool {
+	if id != "" && id == s.InHand() {
+		return s.Status() == Shipped
+	}
+	u := s.unit(id)
+	return u != nil && s.statusOf(u) == Shipped
+}
+
+// stray is a unit that has been begun and isn't the one in hand, although no work is active; nil for none. Whether it was
+// built nobody can tell from the file: many a file never says shipped of a unit that was.
+func (s *State) stray() *Unit {
+	for i := range s.Units {
+		if u := &s.Units[i]; free(s.Status()) && begun(s.statusOf(u)) {
+			return u
+		}
+	}
+	return nil
+}
+
+func begun(status string) bool {
+	return status == Building || status == Verifying || status == Shipping
+}
+
+// loose says whether a work is in hand that isn't one of its units: it has none left to begin, or names one that
+// workUnits doesn't have.
+func (s *State) loose() bool {
+	if s.Work == nil || len(s.Units) == 0 || free(s.Status()) || s.Current() != nil {
+		return false
+	}
+	early := s.Status() == Designing || s.Status() == Planning
+	return !early || !s.undecided() || s.firstUnit() == nil
 }
 
 // TasksDone says whether all tasks of the work are done. Where their number isn't known they aren't.

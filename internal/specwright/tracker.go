@@ -1,6 +1,7 @@
 package specwright
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,11 +17,17 @@ import (
 
 var _ tracker.Tracker = (*Store)(nil)
 
-// brokenID is the item that stands for a state that was never readable.
-const brokenID = "workflow"
+const (
+	brokenID = "workflow"    // the item that stands for a state that was never readable
+	nameless = "currentWork" // the item of a work without an id
+)
 
 // Traits implements tracker.Tracker.
-func (s *Store) Traits() tracker.Traits { return tracker.Traits{Format: "specwright", Noun: "unit"} }
+func (s *Store) Traits() tracker.Traits {
+	return tracker.Traits{Format: "specwright", Noun: "unit",
+		Skills: "it comes with the Specwright plugin: in Claude Code, run /plugin marketplace add Obsidian-Owl/specwright, then " +
+			"/plugin install specwright@specwright"}
+}
 
 // Roadmap implements tracker.Tracker: the protocol has none, so it is Greenlight's.
 func (s *Store) Roadmap() (*roadmap.Roadmap, error) { return roadmap.Own(s.root) }
@@ -196,10 +203,12 @@ func (s *State) InHand() string {
 		return ""
 	case u != nil:
 		return u.ID
+	case s.loose():
+		return cmp.Or(s.Work.Unit, s.Work.ID, nameless)
 	case len(s.Units) > 0:
 		return ""
 	}
-	return s.Work.ID
+	return cmp.Or(s.Work.ID, nameless)
 }
 
 // Settle implements tracker.Tx. Whatever the effect, the format has a word for the claim alone: a failure is told by the

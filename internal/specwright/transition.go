@@ -93,7 +93,7 @@ func (e *Edit) move(target string) error {
 		if e.Status() == target { // the next unit has begun
 			return nil
 		}
-		if from == Planning && e.undecided() {
+		if from == Planning && e.undecided() && e.firstUnit() != nil {
 			return e.beginFirst()
 		}
 		return e.setStatus(target)
@@ -186,10 +186,7 @@ func (e *Edit) beginFirst() error {
 	if u := e.unapproved(); u != nil {
 		return fmt.Errorf("unit %s isn't approved. Run /sw-plan first (gl sw unit approve %s)", u.ID, u.ID)
 	}
-	if u := e.firstUnit(); u != nil {
-		return e.begin(u, Building)
-	}
-	return e.refuse(Building)
+	return e.begin(e.firstUnit(), Building)
 }
 
 // begins is the status in which a unit begins: an approved one is built, another planned first.
@@ -200,7 +197,8 @@ func begins(u *Unit) string {
 	return Planning
 }
 
-// begin makes the unit the one in hand. What was recorded of the one before, its tasks and gates, isn't this one's.
+// begin makes the unit the one in hand. What was recorded of the one before, its tasks and gates, isn't this one's; and
+// the entry of that one says what currentWork said, which from now on speaks of another.
 func (e *Edit) begin(u *Unit, status string) error {
 	if u == nil {
 		return e.refuse(status)
@@ -213,6 +211,11 @@ func (e *Edit) begin(u *Unit, status string) error {
 		return fmt.Errorf("unit %s has no workDir in %s: skills take their files from there", id, StateFile)
 	}
 	e.anew = true
+	if last := e.Current(); last != nil && last.place != place && canonical(last.Status) != e.Status() {
+		if err := e.setUnit(last, e.Status()); err != nil {
+			return err
+		}
+	}
 	err := e.setAll(
 		setting{quote(id), e.work(e.unitKey())}, setting{quote(dir), e.work("workDir")},
 		setting{null, e.work("tasksTotal")}, setting{emptyList, e.work("tasksCompleted")}, setting{null, e.work("currentTask")},

@@ -47,19 +47,23 @@ func (e *Edit) AddUnit(n NewUnit) error {
 	return e.push(raw, "workUnits")
 }
 
-// ApproveUnit says that the unit's spec is written and approved.
+// ApproveUnit says that the unit's spec is written and approved. It also puts one back in the queue that was begun and
+// isn't the one in hand.
 func (e *Edit) ApproveUnit(id string) error {
-	if err := e.in("approve a unit", Planning, Designing, Building, Verifying, Shipped); err != nil {
+	if err := e.guard(); err != nil {
 		return err
+	}
+	if e.Work == nil {
+		return e.noWork("approve a unit")
 	}
 	u := e.unit(id)
 	if u == nil {
 		return e.unknownUnit(id)
 	}
-	switch canonical(u.Status) {
-	case Planned:
+	switch st := canonical(u.Status); {
+	case st == Planned:
 		return nil
-	case Pending, Planning, Designing:
+	case st == Pending, st == Planning, st == Designing, begun(st) && e.InHand() != id:
 		return e.setUnit(u, Planned)
 	}
 	return fmt.Errorf("unit %s is %s: only one whose spec is being written can be approved", id, u.Status)
@@ -91,7 +95,7 @@ func (e *Edit) NextUnit() (string, error) {
 		return "", e.noWork("go on to the next unit")
 	case Shipped, Abandoned, Planning:
 	default:
-		return "", e.refuse(Building)
+		return "", e.unfinished()
 	}
 	if cur := e.Current(); cur != nil && e.Status() == Planning {
 		return "", fmt.Errorf("unit %s is being planned: gl sw unit approve %s, then gl sw to building", cur.ID, cur.ID)
@@ -101,6 +105,14 @@ func (e *Edit) NextUnit() (string, error) {
 		return "", fmt.Errorf("no unit of %s is planned or pending. Run /sw-design for new work", e.Work.ID)
 	}
 	return u.ID, e.begin(u, begins(u))
+}
+
+// unfinished refuses the next unit while another is in hand, and says what that one needs.
+func (e *Edit) unfinished() error {
+	next := e.next(e.verdict())
+	//lint:ignore ST1005 the protocol's own words
+	return fmt.Errorf("Cannot begin the next unit while %s is %s: %s. Run %s first. (%s)",
+		cmp.Or(e.InHand(), e.Work.ID), e.Work.Status, next.Why, next.Command, next.Also)
 }
 
 // Ship marks the work shipped and begins the next unit, where there is one; its id is returned, "" for none.

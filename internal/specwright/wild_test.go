@@ -80,15 +80,15 @@ func TestWildFilesRoundTrip(t *testing.T) {
 // What agents have made of gates is read in every shape, and written in the shape that is there.
 func TestGatesInEveryShape(t *testing.T) {
 	for name, c := range map[string]struct{ gates, want, after string }{
-		"none":      {`{}`, "", `{"tests":{"status":"FAIL","lastRun":"NOW","findings":{"block":2,"warn":0,"info":0}}}`},
-		"null":      {`null`, "", `{"tests":{"status":"FAIL","lastRun":"NOW","findings":{"block":2,"warn":0,"info":0}}}`},
+		"none":      {`{}`, "", `{"tests":{"status":"FAIL","lastRun":"NOW","evidence":null,"findings":{"block":2,"warn":0,"info":0}}}`},
+		"null":      {`null`, "", `{"tests":{"status":"FAIL","lastRun":"NOW","evidence":null,"findings":{"block":2,"warn":0,"info":0}}}`},
 		"seed":      {`{"tests":{"status":"PASS","lastRun":"x","evidence":"e","findings":{"block":0,"warn":1,"info":0},"own":1.0}}`, "PASS", `{"tests":{"status":"FAIL","lastRun":"NOW","evidence":"e","findings":{"block":2,"warn":0,"info":0},"own":1.0}}`},
-		"verdict":   {`{"build":{"verdict":"PASS","timestamp":"x"}}`, "", `{"build":{"verdict":"PASS","timestamp":"x"},"tests":{"verdict":"FAIL","timestamp":"NOW","findings":{"block":2,"warn":0,"info":0}}}`},
-		"prefix":    {`{"gate-tests":{"status":"WARN","findings":3}}`, "WARN", `{"gate-tests":{"status":"FAIL","findings":{"block":2,"warn":0,"info":0},"lastRun":"NOW"}}`},
-		"by prefix": {`{"gate-build":{"status":"WARN"}}`, "", `{"gate-build":{"status":"WARN"},"gate-tests":{"status":"FAIL","lastRun":"NOW","findings":{"block":2,"warn":0,"info":0}}}`},
-		"by unit":   {`{"u":{"tests":{"status":"SKIP"}},"v":{"tests":{"status":"FAIL"}}}`, "SKIP", `{"u":{"tests":{"status":"FAIL","lastRun":"NOW","findings":{"block":2,"warn":0,"info":0}}},"v":{"tests":{"status":"FAIL"}}}`},
-		"of others": {`{"v":{"tests":{"status":"PASS"}}}`, "", `{"v":{"tests":{"status":"PASS"}},"u":{"tests":{"status":"FAIL","lastRun":"NOW","findings":{"block":2,"warn":0,"info":0}}}}`},
-		"a word":    {`{"tests":"PASS"}`, "PASS", `{"tests":{"status":"FAIL","lastRun":"NOW","findings":{"block":2,"warn":0,"info":0}}}`},
+		"verdict":   {`{"build":{"verdict":"PASS","timestamp":"x"}}`, "", `{"build":{"verdict":"PASS","timestamp":"x"},"tests":{"verdict":"FAIL","timestamp":"NOW","evidence":null,"findings":{"block":2,"warn":0,"info":0}}}`},
+		"prefix":    {`{"gate-tests":{"status":"WARN","findings":3}}`, "WARN", `{"gate-tests":{"status":"FAIL","findings":{"block":2,"warn":0,"info":0},"lastRun":"NOW","evidence":null}}`},
+		"by prefix": {`{"gate-build":{"status":"WARN"}}`, "", `{"gate-build":{"status":"WARN"},"gate-tests":{"status":"FAIL","lastRun":"NOW","evidence":null,"findings":{"block":2,"warn":0,"info":0}}}`},
+		"by unit":   {`{"u":{"tests":{"status":"SKIP"}},"v":{"tests":{"status":"FAIL"}}}`, "SKIP", `{"u":{"tests":{"status":"FAIL","lastRun":"NOW","evidence":null,"findings":{"block":2,"warn":0,"info":0}}},"v":{"tests":{"status":"FAIL"}}}`},
+		"of others": {`{"v":{"tests":{"status":"PASS"}}}`, "", `{"v":{"tests":{"status":"PASS"}},"u":{"tests":{"status":"FAIL","lastRun":"NOW","evidence":null,"findings":{"block":2,"warn":0,"info":0}}}}`},
+		"a word":    {`{"tests":"PASS"}`, "PASS", `{"tests":{"status":"FAIL","lastRun":"NOW","evidence":null,"findings":{"block":2,"warn":0,"info":0}}}`},
 	} {
 		s := project(t, `{"currentWork":{"id":"w","status":"verifying","unitId":"u"},"workUnits":[{"id":"u"}],"gates":`+c.gates+`}`)
 		st, err := s.Read()

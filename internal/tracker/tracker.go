@@ -70,6 +70,9 @@ type Traits struct {
 	// Env tells the agents which part it is, KEY=VALUE each.
 	Env []string
 
+	// Skills says how to install the format's slash commands, for an agent that doesn't know one; "" if gl brings them.
+	Skills string
+
 	// Managed: gl state shows, claims and changes the items, and gl's own method text works on them. Else only the
 	// format's own commands do.
 	Managed bool

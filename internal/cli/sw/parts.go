@@ -171,7 +171,7 @@ func newGate(s *caller) *cobra.Command {
 		Use:   "gate NAME VERDICT",
 		Short: "Record a gate's verdict",
 		Long: `Record the verdict of a gate (PASS, FAIL, WARN, ERROR or SKIP) with the time and the number of findings. Gates run while
-verifying. Without --evidence the recorded path stays.` + exitHelp,
+verifying. Without --evidence the recorded path stays; if there is none, gl records the gate's report in the work directory's evidence/.` + exitHelp,
 		Example: "  gl sw gate tests FAIL --block 2 --evidence .specwright/work/login/evidence/tests.md",
 		Args:    cmdutil.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: func(_ *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {

@@ -1,6 +1,7 @@
 package sw
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"greenlight/internal/sanitize"
 	"greenlight/internal/specwright"
 	"greenlight/internal/term"
+	"greenlight/internal/words"
 )
 
 func newStatus(s *caller) *cobra.Command {
@@ -191,6 +193,8 @@ func (v *view) lines() []string {
 			lines = append(lines, term.Pad(label, labelWidth)+text)
 		}
 	}
+	next := v.Next(v.root, v.cfg, v.now)
+	add("Next:", next.Command+" ("+next.Why+")")
 	if w := v.Work; w == nil {
 		add("Work:", "none")
 	} else {
@@ -205,8 +209,8 @@ func (v *view) lines() []string {
 		}
 		add("Tasks:", task)
 	}
-	for i := range v.Gates {
-		add([]string{"Gates:", ""}[min(i, 1)], v.gateText(&v.Gates[i]))
+	for i, text := range v.gates() {
+		add([]string{"Gates:", ""}[min(i, 1)], text)
 	}
 	if l := v.Lock; l != nil {
 		add("Lock:", l.Who()+", for "+plan.Age(v.LockAge(v.now))+map[bool]string{true: ", stale"}[v.stale()])
@@ -216,8 +220,6 @@ func (v *view) lines() []string {
 		add([]string{"Queue:", ""}[min(i, 1)], fmt.Sprintf("%d. [%s] %s (%s)%s", i+1, strings.ToUpper(u.Status), u.ID, u.Dir, mark))
 	}
 	add("Drift:", v.Drift())
-	next := v.Next(v.root, v.cfg, v.now)
-	add("Next:", next.Command+" ("+next.Why+")")
 	return lines
 }
 
@@ -226,6 +228,29 @@ func described(id, text string) string {
 		return id
 	}
 	return id + " (" + sanitize.Line(text) + ")"
+}
+
+// gates are the gates a line each; those of a unit that has shipped are one line: they are history.
+func (v *view) gates() []string {
+	var lines []string
+	shipped := make(map[string]int)
+	for i := range v.Gates {
+		g := &v.Gates[i]
+		unit := cmp.Or(g.Unit, v.InHand())
+		if !v.Shipped(unit) {
+			lines = append(lines, v.gateText(g))
+			continue
+		}
+		if shipped[unit]++; shipped[unit] == 1 {
+			lines = append(lines, unit)
+		}
+	}
+	for i, line := range lines {
+		if n := shipped[line]; n > 0 {
+			lines[i] = fmt.Sprintf("%s: %s, shipped", line, words.Count(n, "gate"))
+		}
+	}
+	return lines
 }
 
 // gateText is one gate: "tests FAIL, 12m ago, 2 block, 1 warn, 0 info, evidence.md".
