@@ -10,15 +10,15 @@ gl add-slice "Customers can sign up"
 gl add-slice "Customers can log in" --deps S-1
 gl add-slice "Search the catalog" --deps S-1
 gl graph
-# See what would happen. The agent here is the built-in rehearsal, which costs nothing; without --agent it is Claude Code.
-gl slice --dry-run --agent rehearsal
+# See what would happen. The agent here is the built-in rehearsal, which costs nothing and invents its results, so it is asked for by here; without --agent it is Claude Code.
+gl slice --dry-run --agent rehearsal:here
 # Drain the graph. Each agent gets a pane in tmux, and a slice starts as soon as everything it depends on is complete.
-gl slice --watch --agent rehearsal:step=150ms
+gl slice --watch --agent rehearsal:here,step=150ms
 gl status
 # Something goes wrong. gl why gives the reason and the command that helps.
 gl add-slice "Pay by card" --deps S-2
-gl slice S-4 --agent rehearsal:step=20ms,crash=100%
+gl slice S-4 --agent rehearsal:here,step=20ms,crash=100%
 gl why S-4
 gl retry S-4
-gl slice S-4 --agent rehearsal:step=20ms
+gl slice S-4 --agent rehearsal:here,step=20ms
 gl status

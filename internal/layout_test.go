@@ -110,11 +110,11 @@ var testLibraries = []string{
 }
 
 // formats are the trackers that nothing may name but the registry of formats and the commands of the format itself. Package ops
-// and the rehearsal change Greenlight's own slices, in either of their formats.
+// and the rehearsal change Greenlight's own slices, in either of their formats; the rehearsal writes the files of GSD's phases.
 var formats = map[string][]string{
 	"greenlight/internal/legacy":     {"greenlight/internal/project", "greenlight/internal/rehearsal"},
 	"greenlight/internal/specwright": {"greenlight/internal/project", "greenlight/internal/cli/sw"},
-	"greenlight/internal/gsd":        {"greenlight/internal/project", "greenlight/internal/cli/gsd"},
+	"greenlight/internal/gsd":        {"greenlight/internal/project", "greenlight/internal/cli/gsd", "greenlight/internal/rehearsal"},
 }
 
 // Commands hold flags, words and exit codes: what touches the disk, processes or a format's files is done below them.

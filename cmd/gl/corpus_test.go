@@ -42,7 +42,7 @@ func TestRealProject(t *testing.T) {
 		t.Errorf("ready: %v, not %v", ready, want)
 	}
 
-	out := callGL(t, root, "slice", "--watch", "--runner", "process", "--agent", "rehearsal:step=5ms")
+	out := callGL(t, root, "slice", "--watch", "--runner", "process", "--agent", "rehearsal:here,step=5ms")
 	if !strings.Contains(out, "46/46 done") {
 		t.Errorf("the drain ended with\n%s", out)
 	}

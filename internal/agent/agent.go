@@ -156,7 +156,8 @@ func rehearsal(name string, cfg Config) Agent {
 		Stream:  StreamClaude,
 		Prompts: SlashCommand,
 		argv: func(j Job) []string {
-			return []string{"gl", "rehearse", "--spec", spec, j.Slice}
+			// In one word with its flag: whether the client lists the command is asked of those that get it as a prompt.
+			return []string{"gl", "rehearse", "--spec", spec, "--prompt=" + j.Prompt, j.Slice}
 		},
 	}
 }

@@ -34,7 +34,11 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		case runner.WrapperCommand:
 			return cmdutil.Exit(app.IO, runAttempt(ctx, app, args[1:]))
 		case rehearsal.Command:
-			return rehearsal.Main(ctx, args[1:], app.Getenv, stdout, stderr)
+			self, err := cmdutil.Self()
+			if err != nil {
+				return cmdutil.Exit(app.IO, err)
+			}
+			return rehearsal.Main(ctx, self, args[1:], app.Getenv, stdout, stderr)
 		case hookCommand: // at every edit of an agent; a newer plugin's words that this gl doesn't know must not refuse it
 			if len(args) > 1 && !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
 				return cmdutil.Exit(app.IO, runHook(app, args[1]))

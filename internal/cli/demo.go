@@ -114,6 +114,10 @@ func writeDemo(dir string) (string, error) {
 			return "", err
 		}
 	}
+	mark := filepath.Join(dir, ".greenlight", project.DemoFile)
+	if err := os.WriteFile(mark, []byte("This is a sample project: rehearsals may change it.\n"), 0o644); err != nil {
+		return "", err
+	}
 	data, err := json.MarshalIndent(graph, "", "  ")
 	if err != nil {
 		return "", err

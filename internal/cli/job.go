@@ -21,6 +21,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/runner"
+	"greenlight/internal/shellwords"
 	"greenlight/internal/tmux"
 	"greenlight/internal/trust"
 )
@@ -38,6 +39,8 @@ type job struct {
 	name   string // of the slash command: "slice"
 	text   string // what it says, for agents without slash commands
 	plugin string
+
+	rehearsal *rehearsal.Spec // nil for every other agent
 }
 
 // newJob also finds the agent, and what it is told where it doesn't know the slash command /gl:NAME.
@@ -61,9 +64,11 @@ func newJob(app *cmdutil.App, pr *project.Project, o sliceOptions, name string) 
 		return nil, &cmdutil.ExitError{Code: cmdutil.ExitUsage, Err: err}
 	}
 	if spec, ok := strings.CutPrefix(o.agent, "rehearsal"); ok && j.agent.Program == j.parent {
-		if _, err := rehearsal.ParseSpec(strings.TrimPrefix(spec, ":")); err != nil {
+		s, err := rehearsal.ParseSpec(strings.TrimPrefix(spec, ":"))
+		if err != nil {
 			return nil, &cmdutil.ExitError{Code: cmdutil.ExitUsage, Err: err}
 		}
+		j.rehearsal = &s
 	}
 	if j.agent.Prompts != agent.MethodText {
 		return j, nil
@@ -93,6 +98,9 @@ func (j *job) runner() string {
 
 // run builds slices.
 func (j *job) run(ctx context.Context) error {
+	if err := j.rehearses(); err != nil {
+		return err
+	}
 	settled, err := drain.Reconcile(ctx, j.pr)
 	for _, r := range settled {
 		j.app.IO.Message("warning: %s", endedText(r, j.pr.Whose(r).Flags()))
@@ -122,6 +130,20 @@ func (j *job) run(ctx context.Context) error {
 	}
 	j.noteSerial(cfg, p)
 	return j.drain(ctx, cfg)
+}
+
+// rehearses refuses a rehearsal of slices in a project that is somebody's work: it writes state as an agent would.
+func (j *job) rehearses() error {
+	if j.rehearsal == nil || j.rehearsal.Here || j.pr.IsDemo() {
+		return nil
+	}
+	_, spec, _ := strings.Cut(j.agent.Name, ":")
+	here := "rehearsal:here"
+	if spec != "" {
+		here += "," + spec
+	}
+	return fmt.Errorf("a rehearsal writes invented results into this project's state: run gl demo for one in a sample project, or use --agent %s to have it here",
+		shellwords.Quote(here))
 }
 
 // refused says why the mode isn't for this project.

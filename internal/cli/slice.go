@@ -46,7 +46,7 @@ Inside an agent it starts nothing: it prints which slice to build, or the --dry-
   gl slice --watch                   drain the graph, several at a time
   gl slice S-07                      build this slice in this terminal, even if it failed before
   gl slice --dry-run                 show what would happen
-  gl slice --watch --agent rehearsal:step=100ms,fail=10%   rehearse it at no cost`,
+  gl slice --watch --agent rehearsal:here,step=100ms,fail=10%   try it with invented results`,
 		ValidArgsFunction: app.CompleteIDs,
 		RunE: func(c *cobra.Command, ids []string) error {
 			if err := o.check(c); err != nil {

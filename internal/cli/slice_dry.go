@@ -41,6 +41,9 @@ func dryRun(app *cmdutil.App, pr *project.Project, p *plan.Plan, j *job, o slice
 		return errors.Join(app.IO.JSON(dryDoc(p, launch, command)), refused)
 	}
 	tellDry(app, p, launch, command)
+	if err := j.rehearses(); err != nil && len(launch) > 0 {
+		app.IO.Message("note: %v", err)
+	}
 	return refused
 }
 

@@ -44,6 +44,12 @@ func Open(root string) (*Project, error) {
 	return p, nil
 }
 
+// IsDemo says whether the project is a sample, which rehearsals may change.
+func (p *Project) IsDemo() bool { return paths.IsFile(statedir.Path(p.Root, DemoFile)) }
+
+// DemoFile marks a sample project.
+const DemoFile = "demo"
+
 // Settler settles attempts of the project.
 func (p *Project) Settler() attempt.Settler {
 	return attempt.Settler{Store: p.Runs, Tracker: p.Tracker, Hold: p.Config.Hold, Now: time.Now}

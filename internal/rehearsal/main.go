@@ -27,11 +27,12 @@ const (
 	exitTerminated = 143
 )
 
-// Main is the agent: args is [--spec SPEC] [SLICE], what follows "gl rehearse". The environment gives GREENLIGHT_ROOT
+// Main is the agent: args is [--spec SPEC] [--prompt PROMPT] [SLICE], what follows "gl rehearse", and self the path of gl, by
+// which it changes the state of projects that aren't Greenlight's own. The environment gives GREENLIGHT_ROOT
 // (needed), GL_SLICE (the argument where it is empty), GL_ATTEMPT (1) and GL_SESSION. It writes its stream to stdout
 // and returns the exit code; the fault "crash" doesn't return. When ctx ends or SIGTERM comes it returns 143 at once,
 // without a result event.
-func Main(ctx context.Context, args []string, env func(string) string, stdout, stderr io.Writer) int {
+func Main(ctx context.Context, self string, args []string, env func(string) string, stdout, stderr io.Writer) int {
 	start := time.Now()
 	j, err := readJob(args, env, stderr)
 	if errors.Is(err, flag.ErrHelp) {
@@ -41,13 +42,14 @@ func Main(ctx context.Context, args []string, env func(string) string, stdout, s
 		fmt.Fprintf(stderr, "gl rehearse: %v\n", err)
 		return exitUsage
 	}
+	j.gl = runGL(self, j.root)
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer stop()
 	p := player{
 		job:    j,
 		fate:   j.spec.Fate(j.slice, j.attempt),
 		start:  start,
-		write:  writeSlice(j.root),
+		work:   newWorker(&j),
 		out:    &stream{w: stdout, session: j.session, start: start},
 		stderr: stderr,
 	}
@@ -61,6 +63,8 @@ type job struct {
 	slice   string
 	session string
 	attempt int
+	prompt  string // the slash command; "" counts as Greenlight's
+	gl      glCommand
 }
 
 // isTask says whether it is no slice that is worked on: gl quick and its kind.
@@ -70,9 +74,10 @@ func readJob(args []string, env func(string) string, stderr io.Writer) (job, err
 	flags := flag.NewFlagSet("gl rehearse", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the caller says what went wrong, once
 	text := flags.String("spec", "", "what happens, such as seed=1,step=200ms,crash=5%")
+	prompt := flags.String("prompt", "", "the slash command that the agent is given")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(stderr, "usage: gl rehearse [--spec SPEC] [SLICE]")
+			fmt.Fprintln(stderr, "usage: gl rehearse [--spec SPEC] [--prompt PROMPT] [SLICE]")
 		}
 		return job{}, err
 	}
@@ -80,7 +85,8 @@ func readJob(args []string, env func(string) string, stderr io.Writer) (job, err
 	if err != nil {
 		return job{}, err
 	}
-	j := job{spec: spec, root: env("GREENLIGHT_ROOT"), slice: env("GL_SLICE"), session: env("GL_SESSION"), attempt: 1}
+	j := job{spec: spec, root: env("GREENLIGHT_ROOT"), slice: env("GL_SLICE"), session: env("GL_SESSION"), attempt: 1,
+		prompt: *prompt}
 	if j.slice == "" {
 		j.slice = flags.Arg(0)
 	}
@@ -103,7 +109,7 @@ type player struct {
 	job    job
 	fate   Fate
 	start  time.Time
-	write  writer
+	work   worker
 	out    *stream
 	stderr io.Writer
 }
@@ -115,7 +121,7 @@ func (p *player) play(ctx context.Context) int {
 		if !p.waitUntil(ctx, p.fate.Step*time.Duration(i)) {
 			return exitTerminated
 		}
-		if err := p.enter(ctx, step); err != nil {
+		if err := p.enter(ctx, i, step); err != nil {
 			return p.broken(ctx, err)
 		}
 		if i == p.fate.AtStep {
@@ -152,32 +158,41 @@ func (p *player) waitUntil(ctx context.Context, age time.Duration) bool {
 }
 
 // enter begins a step: words, and a tool call that writes the state.
-func (p *player) enter(ctx context.Context, step string) error {
+func (p *player) enter(ctx context.Context, i int, step string) error {
 	if p.fate.Kind == NoCommand { // nothing told it that there is state to write
 		p.out.say("I don't know what /gl:slice means.")
 		return p.out.err
 	}
 	p.out.say(fmt.Sprintf("%s: %s", p.job.slice, step))
-	return p.set(ctx, []field{{"status", step}, {"step", step}})
+	return p.do(ctx)(p.work.enter(ctx, i))
 }
 
-// set writes state the way an agent does: through a tool call.
-func (p *player) set(ctx context.Context, fields []field) error {
-	if p.job.isTask() { // which has no state
-		p.out.answer(p.out.call("go test ./..."), "ok", false)
-		return p.out.err
+// do makes tool calls.
+func (p *player) do(ctx context.Context) func([]call, error) error {
+	return func(calls []call, err error) error {
+		for _, c := range calls {
+			if err != nil {
+				break
+			}
+			id := p.out.call(c.command)
+			if c.do != nil {
+				err = c.do(ctx)
+			}
+			if err == nil {
+				p.out.answer(id, "ok", false)
+				err = p.out.err
+				continue
+			}
+			p.out.answer(id, err.Error(), true)
+			if seen := (toolError{}); errors.As(err, &seen) {
+				err = p.out.err
+			}
+		}
+		if err != nil && err != p.out.err {
+			err = fmt.Errorf("write the state of %s: %w", p.job.slice, err)
+		}
+		return err
 	}
-	command := "gl state set " + p.job.slice
-	for _, f := range fields {
-		command += " " + f.key + "=" + f.value
-	}
-	id := p.out.call(command)
-	if err := p.write(ctx, p.job.slice, fields); err != nil {
-		p.out.answer(id, err.Error(), true)
-		return fmt.Errorf("write the state of %s: %w", p.job.slice, err)
-	}
-	p.out.answer(id, "ok", false)
-	return p.out.err
 }
 
 // end is what the fate comes to, after all its steps.
@@ -211,10 +226,7 @@ func (p *player) end(ctx context.Context) (code int, err error) {
 }
 
 func (p *player) complete(ctx context.Context) error {
-	err := p.set(ctx, []field{
-		{"status", "complete"}, {"step", "complete"},
-		{"tests", strconv.Itoa(p.fate.Tests)}, {"security_tests", strconv.Itoa(p.fate.SecurityTests)},
-	})
+	err := p.do(ctx)(p.work.complete(ctx, p.fate))
 	if err == nil {
 		p.out.result(object{"result": p.job.slice + " is complete"})
 	}
@@ -222,7 +234,7 @@ func (p *player) complete(ctx context.Context) error {
 }
 
 func (p *player) park(ctx context.Context) error {
-	err := p.set(ctx, []field{{"waiting_for", "a person to look at it (rehearsal)"}})
+	err := p.do(ctx)(p.work.park(ctx))
 	if err == nil {
 		p.out.result(object{"result": p.job.slice + " waits for a person"})
 	}

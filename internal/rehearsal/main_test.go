@@ -22,7 +22,7 @@ const playEnv = "REHEARSAL_TEST_PLAY"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(playEnv) != "" {
-		os.Exit(Main(context.Background(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+		os.Exit(Main(context.Background(), "/nowhere/gl", os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }
@@ -211,7 +211,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"S-1"}, env("GREENLIGHT_ROOT", "/x", "GL_ATTEMPT", "two"), `GL_ATTEMPT is "two"`},
 	} {
 		var stdout, stderr bytes.Buffer
-		code := Main(t.Context(), tt.args, tt.env, &stdout, &stderr)
+		code := Main(t.Context(), "/nowhere/gl", tt.args, tt.env, &stdout, &stderr)
 		if code != 2 || !strings.Contains(stderr.String(), tt.want) || stdout.Len() > 0 {
 			t.Errorf("%q: exit %d, stderr %q, want %q", tt.args, code, &stderr, tt.want)
 		}
@@ -241,7 +241,7 @@ func fake(t *testing.T, spec string, stdout io.Writer, stderr io.Writer, write w
 		job:    job{spec: s, root: "/nowhere", slice: "S-3", attempt: 1},
 		fate:   s.Fate("S-3", 1),
 		start:  start,
-		write:  write,
+		work:   sliceWorker{"S-3", write},
 		out:    &stream{w: stdout, start: start},
 		stderr: stderr,
 	}

@@ -25,6 +25,7 @@ type Spec struct {
 	Jitter   float64       // a slice is up to this part shorter or longer; 0 to 1
 	Min, Max time.Duration // bounds of a whole slice's length, in place of Step; both zero for unused
 	Reset    time.Duration // how long a rate limit lasts; 2 s
+	Here     bool          // it may change the state of a project that is somebody's work
 
 	chances map[Kind]float64
 	targets []target
@@ -40,12 +41,14 @@ type target struct {
 const (
 	defaultStep  = 200 * time.Millisecond
 	defaultReset = 2 * time.Second
+	hereKey      = "here"
 	longest      = 24 * time.Hour
 )
 
 // ParseSpec reads a spec such as "seed=1,step=200ms,crash=5%,hang=S-3#1", with or without "rehearsal:" before it. All
 // parts are optional, in any order:
 //
+//	here          also in a project that isn't gl demo's: it writes state as an agent would
 //	seed=N        a number; other numbers give other fates
 //	step=200ms    length of each of the four steps of a slice      jitter=50%   how much shorter or longer at most
 //	min=50ms,max=500ms   in place of step and jitter: bounds of a whole slice's length
@@ -80,6 +83,10 @@ func ParseSpec(s string) (Spec, error) {
 // add reads one part; seen holds the keys that were given a value that may stand once only.
 func (s *Spec) add(part string, seen map[string]bool) error {
 	key, value, sign := cut(part)
+	if part == hereKey {
+		s.Here = true
+		return nil
+	}
 	isFault := slices.Contains(Faults(), Kind(key))
 	if !isFault && !slices.Contains(settings(), key) {
 		return unknownKey(key)
@@ -219,7 +226,7 @@ func example(key string) string {
 }
 
 func unknownKey(key string) error {
-	keys := settings()
+	keys := append([]string{hereKey}, settings()...)
 	for _, kind := range Faults() {
 		keys = append(keys, string(kind))
 	}

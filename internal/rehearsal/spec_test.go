@@ -43,7 +43,7 @@ func TestParseSpecErrors(t *testing.T) {
 		"sed=1":                 `did you mean "seed"?`,
 		"hangs=1%":              `did you mean "hang"?`,
 		"Step=1s":               `did you mean "step"?`,
-		"color=red":             `unknown key "color" (known: seed, step,`,
+		"color=red":             `unknown key "color" (known: here, seed, step,`,
 		"crash":                 "crash needs a value",
 		"crash=":                "crash needs a value",
 		"crash=5":               "crash=5: a chance is 0% to 100%",

@@ -1,0 +1,101 @@
+package rehearsal
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// defaultTasks is of how many tasks a unit consists where its plan doesn't say.
+const defaultTasks = 4
+
+// A swWorker does what /sw-build and /sw-verify do, by gl sw: it finishes the unit's tasks, or has each enabled gate pass.
+type swWorker struct {
+	gl     glCommand
+	verify bool
+	gates  []string // those that are to be passed, of a verification
+	passed int
+}
+
+// A swStatus is what the worker needs of gl sw status --json.
+type swStatus struct {
+	Work *struct {
+		Total     *int     `json:"tasks_total"`
+		Completed []string `json:"tasks_completed"`
+	}
+	Gates []struct {
+		Name    string
+		Enabled bool
+	}
+	Missing []string `json:"gates_missing"`
+}
+
+func (w *swWorker) status(ctx context.Context) (s swStatus, err error) {
+	out, err := w.gl(ctx, "sw", "status", "--json")
+	if err == nil {
+		err = json.Unmarshal(out, &s)
+	}
+	if err == nil && s.Work == nil {
+		err = fmt.Errorf("no work is in hand")
+	}
+	return s, err
+}
+
+func (w *swWorker) enter(ctx context.Context, step int) ([]call, error) {
+	if w.verify {
+		return w.verification(ctx, step)
+	}
+	s, err := w.status(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var calls []call
+	total := defaultTasks
+	if s.Work.Total != nil {
+		total = *s.Work.Total
+	} else {
+		total = max(total, len(s.Work.Completed))
+		calls = append(calls, w.gl.call("sw", "task", "total", fmt.Sprint(total)))
+	}
+	done := len(s.Work.Completed)
+	for ; done < total*step/len(walk); done++ {
+		calls = append(calls, w.gl.call("sw", "task", "done", rehearsed(done+1)))
+	}
+	if done < total {
+		calls = append(calls, w.gl.call("sw", "task", "start", rehearsed(done+1)))
+	}
+	return calls, nil
+}
+
+func (w *swWorker) verification(ctx context.Context, step int) ([]call, error) {
+	var calls []call
+	if step == 0 {
+		s, err := w.status(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range s.Gates {
+			if g.Enabled {
+				w.gates = append(w.gates, g.Name)
+			}
+		}
+		w.gates = append(w.gates, s.Missing...)
+		calls = append(calls, w.gl.call("sw", "to", "verifying"))
+	}
+	for ; w.passed < len(w.gates)*step/len(walk); w.passed++ {
+		calls = append(calls, w.gl.call("sw", "gate", w.gates[w.passed], "PASS"))
+	}
+	return calls, nil
+}
+
+func (w *swWorker) complete(ctx context.Context, _ Fate) ([]call, error) {
+	return w.enter(ctx, len(walk))
+}
+
+// park has the last gate find something, which is for a person to decide about. Building has no word for that.
+func (w *swWorker) park(context.Context) ([]call, error) {
+	if len(w.gates) == 0 {
+		return nil, nil
+	}
+	return []call{w.gl.call("sw", "gate", w.gates[len(w.gates)-1], "FAIL")}, nil
+}

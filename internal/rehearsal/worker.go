@@ -1,0 +1,118 @@
+package rehearsal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+)
+
+// A call is one tool call of the agent: the command it shows, and what it does; nil for nothing.
+type call struct {
+	command string
+	do      func(context.Context) error
+}
+
+// A worker does an attempt's work the way an agent of one system does. It is asked again at each step, so that it sees what
+// others have written meanwhile.
+type worker interface {
+	enter(ctx context.Context, step int) ([]call, error) // a step of the walk begins
+	complete(ctx context.Context, f Fate) ([]call, error)
+	park(ctx context.Context) ([]call, error) // ask for a person
+}
+
+// newWorker chooses by the slash command the agent was given.
+func newWorker(j *job) worker {
+	command, _, _ := strings.Cut(j.prompt, " ")
+	switch name := strings.TrimPrefix(command, "/"); {
+	case j.isTask():
+		return taskWorker{}
+	case strings.HasPrefix(name, "sw-"):
+		return &swWorker{gl: j.gl, verify: name == "sw-verify"}
+	case strings.HasPrefix(name, "gsd"):
+		return &gsdWorker{gl: j.gl, root: j.root, phase: j.slice, step: strings.TrimLeft(strings.TrimPrefix(name, "gsd"), ":-")}
+	}
+	return sliceWorker{j.slice, writeSlice(j.root)}
+}
+
+// A taskWorker works on a task, which has no state.
+type taskWorker struct{}
+
+func (taskWorker) enter(context.Context, int) ([]call, error) {
+	return []call{{"go test ./...", nil}}, nil
+}
+func (t taskWorker) complete(ctx context.Context, _ Fate) ([]call, error) { return t.enter(ctx, 0) }
+func (t taskWorker) park(ctx context.Context) ([]call, error)             { return t.enter(ctx, 0) }
+
+// A sliceWorker writes the state of one of Greenlight's slices.
+type sliceWorker struct {
+	id    string
+	write writer
+}
+
+func (w sliceWorker) set(fields ...field) ([]call, error) {
+	command := "gl state set " + w.id
+	for _, f := range fields {
+		command += " " + f.key + "=" + f.value
+	}
+	return []call{{command, func(ctx context.Context) error { return w.write(ctx, w.id, fields) }}}, nil
+}
+
+func (w sliceWorker) enter(_ context.Context, step int) ([]call, error) {
+	return w.set(field{"status", walk[step]}, field{"step", walk[step]})
+}
+
+func (w sliceWorker) complete(_ context.Context, f Fate) ([]call, error) {
+	return w.set(field{"status", "complete"}, field{"step", "complete"},
+		field{"tests", strconv.Itoa(f.Tests)}, field{"security_tests", strconv.Itoa(f.SecurityTests)})
+}
+
+func (w sliceWorker) park(context.Context) ([]call, error) {
+	return w.set(field{"waiting_for", "a person to look at it (rehearsal)"})
+}
+
+// A glCommand runs gl with arguments and returns what it printed.
+type glCommand func(ctx context.Context, args ...string) ([]byte, error)
+
+// runGL runs gl itself in the project. It inherits the environment, so gl knows which attempt calls.
+func runGL(self, root string) glCommand {
+	return func(ctx context.Context, args ...string) ([]byte, error) {
+		var stdout, stderr bytes.Buffer
+		cmd := exec.CommandContext(ctx, self, args...)
+		cmd.Args[0], cmd.Dir, cmd.Stdout, cmd.Stderr = "gl", root, &stdout, &stderr
+		err := cmd.Run()
+		if text := strings.TrimSpace(stderr.String()); err != nil && text != "" {
+			err = errors.New(text)
+		}
+		return stdout.Bytes(), err
+	}
+}
+
+func (gl glCommand) call(args ...string) call {
+	return call{"gl " + strings.Join(args, " "), func(ctx context.Context) error {
+		_, err := gl(ctx, args...)
+		return err
+	}}
+}
+
+// try is a call whose failure the agent sees and goes on after.
+func (gl glCommand) try(args ...string) call {
+	c := gl.call(args...)
+	do := c.do
+	c.do = func(ctx context.Context) error {
+		if err := do(ctx); err != nil {
+			return toolError{err}
+		}
+		return nil
+	}
+	return c
+}
+
+// A toolError is shown to the agent as the outcome of its call, and ends nothing.
+type toolError struct{ error }
+
+// rehearsed is a name for what only a rehearsal has made.
+func rehearsed(n int) string { return fmt.Sprintf("rehearsal-%d", n) }
