@@ -98,5 +98,5 @@ type Evidence struct {
 	Limit    *agent.Limit  `json:"limit,omitempty"`
 	Denials  int           `json:"denials,omitempty"`
 	Version  string        `json:"version,omitempty"` // the client's
-	Stderr   string        `json:"stderr,omitempty"`  // its last line there
+	Stderr   string        `json:"stderr,omitempty"`  // its last line there that says something, else on stdout
 }

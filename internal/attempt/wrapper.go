@@ -55,7 +55,8 @@ type Wrapper struct {
 	cmd   *exec.Cmd
 	dec   *agent.Decoder
 	lines chan chunk
-	last  string // last line of stderr
+	last  lastWords // on stderr
+	said  lastWords // on stdout
 
 	kill     chan struct{} // closed to end the agent without grace
 	killOnce sync.Once
@@ -92,16 +93,16 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 	}
 	ev := w.watch(ctx, exited, failed)
 	sum := w.dec.Summary()
-	ev.Result, ev.Limit, ev.Denials, ev.Version, ev.Stderr = sum.Result, sum.Limit, sum.Denials, sum.Version, w.last
+	ev.Result, ev.Limit, ev.Denials, ev.Version, ev.Stderr = sum.Result, sum.Limit, sum.Denials, sum.Version, w.last.text
 	code := -1
 	if ev.ExitCode != nil {
 		code = *ev.ExitCode
 	}
 	if ev.Result == nil && ev.Limit == nil && code != 0 {
-		ev.Limit = agent.ExitLimit(w.rec.Stream, code, w.last) // some say it nowhere else
+		ev.Limit = agent.ExitLimit(w.rec.Stream, code, w.last.text) // some say it nowhere else
 	}
 	if ev.Stderr == "" {
-		ev.Stderr = sum.Trouble
+		ev.Stderr = cmp.Or(sum.Trouble, w.said.text)
 	}
 	return ev, nil
 }
@@ -299,14 +300,15 @@ func (w *Wrapper) take(ctx context.Context, c chunk) {
 		text := strings.TrimRight(string(c.line), "\r\n")
 		w.log.note("stderr", text)
 		w.Print(agent.Event{Kind: agent.KindPlain, Text: sanitize.Text(text)})
-		if text = strings.TrimSpace(text); text != "" {
-			w.last = sanitize.Text(text[:min(len(text), 300)])
-		}
+		w.last.hear(text)
 		return
 	}
 	w.log.stdout(c.line)
 	for _, e := range w.dec.Line(c.line) {
 		w.Print(e)
+		if e.Kind == agent.KindSay || e.Kind == agent.KindPlain {
+			w.said.hear(e.Text)
+		}
 		if e.Kind == agent.KindInit {
 			w.checkCommand(ctx)
 		}

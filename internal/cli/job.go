@@ -297,7 +297,7 @@ func (j *job) conclude(cfg drain.Config, t *reporter, res *drain.Result) error {
 			return &cmdutil.ExitError{Code: cmdutil.ExitMissing}
 		}
 	}
-	done := res.Plan.Done == res.Plan.Total
+	done := allDone(res.Plan)
 	if !cfg.Refill { // one round: what it launched counts, and what a hold stopped as it came out in the end
 		last := make(map[string]attempt.Outcome)
 		for _, r := range res.Ended {
@@ -317,14 +317,21 @@ func (j *job) conclude(cfg drain.Config, t *reporter, res *drain.Result) error {
 // nothingReady says why, and is no failure only where all is done.
 func nothingReady(out *iostreams.Streams, p *plan.Plan) error {
 	tellNothingReady(out, p)
-	if p.Done == p.Total {
+	if allDone(p) {
 		return nil
 	}
 	return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 }
 
+// allDone says whether a run has nothing left to do. An empty project isn't built yet.
+func allDone(p *plan.Plan) bool { return p.Done == p.Total && p.Total > 0 }
+
 func tellNothingReady(out *iostreams.Streams, p *plan.Plan) {
-	if p.Done == p.Total {
+	switch {
+	case p.Total == 0:
+		out.Printf("%s\n", nothingYet(p))
+		return
+	case p.Done == p.Total:
 		out.Printf("All %ss complete: %s\n", p.Snapshot.Noun, totals(p))
 		return
 	}

@@ -23,13 +23,26 @@ func endedText(rec *attempt.Record, flags string) string {
 	} else if rec.Detail != "" {
 		more = append(more, rec.Detail)
 	}
+	logs := ""
 	if t.Logs {
-		more = append(more, "gl logs "+rec.Label()+flags)
+		logs = "gl logs " + rec.Label() + flags
 	}
-	if len(more) > 0 {
-		text += " (" + strings.Join(more, ", ") + ")"
-	}
+	text += inBrackets(strings.Join(more, ", "), logs)
 	return rec.Label() + " " + text
+}
+
+// inBrackets is the cause and a command behind a name: " (exit 7, gl logs S-4)". A cause in an agent's own words, which may have
+// commas, ends with a semicolon.
+func inBrackets(cause, command string) string {
+	switch {
+	case cause == "" && command == "":
+		return ""
+	case cause == "" || command == "":
+		return " (" + cause + command + ")"
+	case strings.Contains(cause, ": "):
+		return " (" + cause + "; " + command + ")"
+	}
+	return " (" + cause + ", " + command + ")"
 }
 
 // attemptText is one attempt in a line: "attempt 2 with claude, 2026-03-01 14:05: failed: exit 7, after 12s, 3 turns,

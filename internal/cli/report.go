@@ -187,6 +187,9 @@ func (t *reporter) summary(res *drain.Result) {
 	case res.Stopped:
 		app.IO.Printf("Stopped by gl stop --all.\n")
 	case len(t.cfg.IDs) > 0: // of those that were named, not of all: each has had its line
+	case p.Total == 0:
+		app.IO.Printf("%s\n", nothingYet(p))
+		return
 	case p.Done == p.Total:
 		app.IO.Printf("All %ss complete.\n", p.Snapshot.Noun)
 	case len(p.Ready) == 0 && len(p.Running) == 0:
@@ -210,13 +213,25 @@ func (t *reporter) summary(res *drain.Result) {
 	app.IO.Printf("  %s\n", totals(p))
 }
 
+// nothingYet says how a project gets its first item.
+func nothingYet(p *plan.Plan) string {
+	if p.Snapshot.Noun != plan.Slice {
+		return fmt.Sprintf("There are no %ss yet.", p.Snapshot.Noun)
+	}
+	return "There are no slices yet. Run gl add-slice NAME, or gl init"
+}
+
 // totals is the summary line: "28/36 done | 1,847 tests | 8 blocked on S6.1".
 func totals(p *plan.Plan) string {
 	s := fmt.Sprintf("%d/%d done", p.Done, p.Total)
 	if p.Snapshot.Noun == plan.Slice || p.Tests > 0 { // the siblings don't count tests
-		s += " | " + thousands(p.Tests) + " tests"
+		s += " | " + thousands(p.Tests) + map[bool]string{true: " test", false: " tests"}[p.Tests == 1]
 	}
-	if root, n := p.BlockedOn(); n > 0 {
+	switch root, n := p.BlockedOn(); {
+	case n == 0:
+	case n < len(p.Blocked):
+		s += fmt.Sprintf(" | %d blocked, %d of them on %s", len(p.Blocked), n, sanitize.Text(root))
+	default:
 		s += fmt.Sprintf(" | %d blocked on %s", n, sanitize.Text(root))
 	}
 	return s

@@ -79,17 +79,11 @@ func brief(text string) string {
 func troubleList(p *plan.Plan, ids []string, now time.Time) string {
 	list := make([]string, len(ids))
 	for i, id := range ids {
-		var words []string
-		if cause := p.Why(id, now).Cause; cause != "" {
-			words = append(words, sanitize.Text(cause))
-		}
+		logs := ""
 		if p.State(id).Attempt != nil {
-			words = append(words, "gl logs "+id+p.Snapshot.Flags)
+			logs = "gl logs " + id + p.Snapshot.Flags
 		}
-		list[i] = id
-		if len(words) > 0 {
-			list[i] += " (" + strings.Join(words, ", ") + ")"
-		}
+		list[i] = id + inBrackets(sanitize.Text(p.Why(id, now).Cause), logs)
 	}
 	return strings.Join(list, ", ")
 }

@@ -58,12 +58,16 @@ func (s *Store) Roadmap() (*roadmap.Roadmap, error) { return roadmap.Own(s.root)
 
 // Check implements tracker.Tracker.
 func (s *Store) Check() []tracker.Complaint {
-	all := []tracker.Complaint{{Check: "format", Severity: tracker.Note, Help: "gl migrate --dry-run, then gl migrate",
-		Warning: plan.Warning{Path: stateFile, Message: "all state is in this one file, which sessions can't share safely"}}}
-	if c, err := s.Load(); err == nil {
-		all = append(all, s.Complaints(c)...)
+	c, err := s.Load()
+	if err != nil {
+		return nil // whoever loads it says so
 	}
-	return all
+	var all []tracker.Complaint
+	if s.State().Table {
+		all = append(all, tracker.Complaint{Check: "format", Severity: tracker.Note, Help: "gl migrate --dry-run, then gl migrate",
+			Warning: plan.Warning{Path: stateFile, Message: "all state is in this one file, which sessions can't share safely"}})
+	}
+	return append(all, s.Complaints(c)...)
 }
 
 // Repair implements tracker.Tracker.
@@ -77,7 +81,20 @@ func (s *Store) Load() (*tracker.Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Contents(rows, warnings)
+	c, err := s.Contents(rows, warnings)
+	if err == nil && len(c.Items) == 0 && !s.State().Table {
+		// A project without slices would be one in which all is done.
+		return nil, s.unreadable()
+	}
+	return c, err
+}
+
+// unreadable says why nothing can be known of the project.
+func (s *Store) unreadable() error {
+	if err := s.State().Err; err != nil {
+		return fmt.Errorf("%s can't be read: %w", stateFile, err)
+	}
+	return fmt.Errorf("%s can't be read: %w. Add one, or move the file away and run gl init", stateFile, slice.ErrNoTable)
 }
 
 // rows are the slices of the table, with what the side file says of them.
@@ -93,7 +110,7 @@ func (s *Store) rows() (rows []slice.RowSlice, warnings []plan.Warning, err erro
 	case state.Err != nil:
 		warn(stateFile, "can't be read: %v", state.Err)
 	case !state.Table:
-		warn(stateFile, "no slice table: gl found no table with the columns ID and Status")
+		warn(stateFile, "%v", slice.ErrNoTable)
 	}
 	_, entries, err := s.readSide()
 	if err != nil {

@@ -312,7 +312,12 @@ func TestTable(t *testing.T) {
 	if err := s.Refresh(t.Context()); err != nil || get(t, root, "STATE.md") != before {
 		t.Errorf("refresh: %v", err)
 	}
-	if c := load(t, project(t, map[string]string{"STATE.md": "# Notes\n"})); len(c.Items) != 0 || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0].Message, "no slice table") {
+	const notes = "# Notes\n"
+	if _, err := Open(project(t, map[string]string{"STATE.md": notes})).Load(); !errors.Is(err, slice.ErrNoTable) {
+		t.Errorf("without a table: %v", err)
+	}
+	c = load(t, project(t, map[string]string{"STATE.md": notes, "GRAPH.json": `{"slices": {"S-1": {}}}`}))
+	if len(c.Items) != 1 || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0].Message, "no slice table") {
 		t.Errorf("%v, %v", c.Items, c.Warnings)
 	}
 }

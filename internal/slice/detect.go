@@ -41,6 +41,9 @@ func Detect(root string) (format string, err error) {
 	case !missing(err):
 		return "", fmt.Errorf("find the state: %w", err)
 	}
+	if info, err := durable.Stat(filepath.Join(root, ".greenlight", "GRAPH.json")); err == nil && info.Mode().IsRegular() {
+		return "", fmt.Errorf("%w in %s, but a GRAPH.json: run gl init --no-agent to make its slices", ErrNoState, root)
+	}
 	return "", fmt.Errorf("%w in %s: run gl init", ErrNoState, root)
 }
 

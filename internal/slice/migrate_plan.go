@@ -106,7 +106,7 @@ func strictRows(text string) ([]Row, error) {
 	}
 	lines, found := tableLines(text)
 	if !found {
-		return nil, fmt.Errorf("%s has no slice table: gl found no table with the columns ID and Status", path)
+		return nil, fmt.Errorf("%s has %w", path, ErrNoTable)
 	}
 	var rows []Row
 	seen := map[string]int{}

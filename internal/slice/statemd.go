@@ -1,6 +1,7 @@
 package slice
 
 import (
+	"errors"
 	"strings"
 	"unicode"
 
@@ -9,6 +10,9 @@ import (
 	"greenlight/internal/text/markdown"
 	"greenlight/internal/text/textline"
 )
+
+// ErrNoTable: a STATE.md in which nothing can be found.
+var ErrNoTable = errors.New("no slice table: gl found no table with the columns ID and Status")
 
 // A Row is one line of the slice table in STATE.md.
 type Row struct {
