@@ -30,10 +30,11 @@ var deedSchemas = map[string][]deed{
 	"doctor":  {{everyClass, []string{"doctor", "--json"}}, {vanished, []string{"doctor", "--fix", "--json"}}},
 	"task": {{everyClass, []string{"quick", "a text", "--dry-run", "--json", "--agent", "rehearsal"}},
 		{nil, []string{"assess", "--dry-run", "--json", "--agent", "rehearsal"}}},
-	"slice":      {{everyClass, []string{"slice", "--dry-run", "--json", "--agent", "rehearsal"}}},
-	"state-show": {{everyClass, []string{"state", "show", "S-1", "--json"}}, {graphOnly, []string{"state", "show", "S-1", "--json"}}},
-	"gsd-line":   {{position, []string{"gsd", "line", "--json"}}, {map[string]string{"../.planning/STATE.md": ""}, []string{"gsd", "line", "--json"}}},
-	"logs":       {{logged, []string{"logs", "S-5", "--json"}}, {vanished, []string{"logs", "S-2", "--json"}}},
+	"slice":          {{everyClass, []string{"slice", "--dry-run", "--json", "--agent", "rehearsal"}}},
+	"state-overview": {{everyClass, []string{"state", "overview", "--json"}}},
+	"state-show":     {{everyClass, []string{"state", "show", "S-1", "--json"}}, {graphOnly, []string{"state", "show", "S-1", "--json"}}},
+	"gsd-line":       {{position, []string{"gsd", "line", "--json"}}, {map[string]string{"../.planning/STATE.md": ""}, []string{"gsd", "line", "--json"}}},
+	"logs":           {{logged, []string{"logs", "S-5", "--json"}}, {vanished, []string{"logs", "S-2", "--json"}}},
 }
 
 var (

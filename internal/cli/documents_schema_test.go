@@ -45,6 +45,7 @@ var documents = []document{
 	{"gl settings --json", settingsDoc{}, "settings"},
 	{"gl settings get KEY --json", settingDoc{}, "settings-get"},
 	{"gl slice --dry-run --json", dryRunDoc{}, "slice"},
+	{"gl state overview --json", overviewDoc{}, "state-overview"},
 	{"gl state show ID --json", showDoc{}, "state-show"},
 	{"gl status --json", statusDoc{}, "status"},
 	{"gl stop --json", stopDoc{}, "stop"},

@@ -75,6 +75,7 @@ var inSituations = map[string][4]int{
 	"slice --dry-run":                 {0, 1, 0, 0},
 	"state claim S-2":                 {0, 1, 0, 1},
 	"state note S-2 --decision text":  {0, 1, 0, 1},
+	"state overview":                  {0, 1, 0, 1},
 	"state release S-2":               {0, 1, 0, 1},
 	"state render":                    {0, 1, 0, 1},
 	"state set S-2 step=tests":        {0, 1, 0, 1},
