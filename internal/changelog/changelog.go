@@ -26,7 +26,7 @@ type Document struct {
 // A Milestone is the entries of one milestone.
 type Milestone struct {
 	Name    *string `json:"name"`    // null for entries of no milestone
-	Entries []Entry `json:"entries"` // in natural order of their ids
+	Entries []Entry `json:"entries"` // the newest first
 }
 
 // An Entry is one slice or task.
@@ -53,12 +53,12 @@ func New(all []Summary, f Filter) *Document {
 			groups[s.Milestone] = append(groups[s.Milestone], s)
 		}
 	}
-	for _, name := range newestFirst(groups) {
+	for _, name := range milestones(groups) {
 		group := groups[name]
-		sort.SliceStable(group, func(i, j int) bool { return plan.NaturalLess(group[i].Entry.ID, group[j].Entry.ID) })
+		newestFirst(group)
 		doc.Milestones = append(doc.Milestones, Milestone{jsondoc.OrNull(name), entriesOf(group)})
 	}
-	sort.SliceStable(quick, func(i, j int) bool { return quick[i].when.After(quick[j].when) })
+	newestFirst(quick)
 	doc.Quick = append(doc.Quick, entriesOf(quick)...)
 	return doc
 }
@@ -74,8 +74,19 @@ func entriesOf(list []Summary) []Entry {
 	return out
 }
 
-// newestFirst orders milestones by their latest summary, and those of the same time by their first id, the later one first.
-func newestFirst(groups map[string][]Summary) []string {
+// newestFirst puts the latest summary first, and of several of one time the one with the later id.
+func newestFirst(list []Summary) {
+	sort.SliceStable(list, func(i, j int) bool {
+		a, b := list[i], list[j]
+		if !a.when.Equal(b.when) {
+			return a.when.After(b.when)
+		}
+		return plan.NaturalLess(b.Entry.ID, a.Entry.ID)
+	})
+}
+
+// milestones orders milestones by their latest summary, and those of the same time by their first id, the later one first.
+func milestones(groups map[string][]Summary) []string {
 	latest, first := map[string]time.Time{}, map[string]string{}
 	var names []string
 	for name, group := range groups {

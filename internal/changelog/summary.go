@@ -54,6 +54,9 @@ func Read(root string, p *plan.Plan) (all []Summary, bad []error, err error) {
 			bad = append(bad, err)
 			continue
 		}
+		if waits(stem, p) {
+			continue
+		}
 		s := newSummary(stem, strings.ToValidUTF8(string(data), "\ufffd"), p, r)
 		s.Entry.File = file
 		if info, err := en.Info(); err == nil && s.when.IsZero() {
@@ -62,6 +65,12 @@ func Read(root string, p *plan.Plan) (all []Summary, bad []error, err error) {
 		all = append(all, s)
 	}
 	return all, bad, nil
+}
+
+// waits says whether the slice still waits for a person: what it did isn't accepted yet.
+func waits(stem string, p *plan.Plan) bool {
+	id, _, err := sliceid.Resolve(stem, p.IDs())
+	return err == nil && p.State(id).Class == plan.Waiting
 }
 
 // stemOf is the name of a summary without "-SUMMARY.md"; false for other files.

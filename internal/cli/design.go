@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,15 +23,29 @@ Exit codes: the agent's own; 1 no terminal, %s; 2 wrong usage; 127 claude is not
 func newDesign(app *cmdutil.App) *cobra.Command {
 	const prompt = "/gl:design"
 	return &cobra.Command{
-		Use:     "design",
-		Short:   "Design the system with the agent",
-		Long:    "Discuss the design of the system with the agent: " + prompt + "." + fmt.Sprintf(talkHelp, prompt, "or no project"),
-		Example: "  gl design",
-		Args:    cmdutil.Args(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error {
-			return talkInProject(c.Context(), app, "design", "")
+		Use:   "design [TOPIC...]",
+		Short: "Design the system, or a part of it, with the agent",
+		Long: "Discuss the design of the system with the agent, or only of TOPIC: " + prompt + ". A project isn't needed yet: a design\n" +
+			"may come before gl init." + fmt.Sprintf(talkHelp, prompt, "or the directory is gone"),
+		Example:           "  gl design\n  gl design how payments are retried",
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: cobra.NoFileCompletions, // free text
+		RunE: func(c *cobra.Command, a []string) error {
+			return design(c.Context(), app, strings.Join(a, " "))
 		},
 	}
+}
+
+// design is a conversation in a project or where one may begin.
+func design(ctx context.Context, app *cmdutil.App, topic string) error {
+	if topic != "" && !isLine(topic) {
+		return cmdutil.Usage("TOPIC must be one line of text without control characters")
+	}
+	pr, root, err := talkProject(app)
+	if err != nil {
+		return err
+	}
+	return startTalk(ctx, app, talk{command: "gl design", name: "design", prompt: strings.TrimSpace("/gl:design " + topic), root: root, pr: pr})
 }
 
 // talkInProject is a conversation that needs a project; words follow the slash command.

@@ -20,8 +20,8 @@ func newRoadmap(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "roadmap",
 		Short: "Print ROADMAP.md and the progress of its milestones",
-		Long: `Print .greenlight/ROADMAP.md, or the .planning/ROADMAP.md of a GSD project. A terminal shows its headings in bold and, below
-it, how many slices of each milestone are done. A pipe or a file gets it byte for byte. In a project with several systems
+		Long: `Print .greenlight/ROADMAP.md, or the .planning/ROADMAP.md of a GSD project. A terminal shows its headings in bold. On a terminal
+and inside an agent, the number of finished slices of each milestone follows. A pipe or a file gets the file byte for byte. In a project with several systems
 the first one that has a roadmap counts.
 
 To plan a new milestone or archive a finished one, talk to the agent: gl roadmap milestone, gl roadmap archive.
@@ -62,7 +62,8 @@ func runRoadmap(app *cmdutil.App, asJSON bool) error {
 		return err
 	}
 	onTerminal := iostreams.IsTerminal(app.IO.Out)
-	if !asJSON && !onTerminal && !app.IO.Colors() {
+	counts := onTerminal || app.Inside() // an agent is asked how far the milestones are
+	if !asJSON && !counts && !app.IO.Colors() {
 		_, err := app.IO.Write([]byte(r.Text))
 		return err
 	}
@@ -75,7 +76,7 @@ func runRoadmap(app *cmdutil.App, asJSON bool) error {
 		return app.IO.JSON(r.Document(p))
 	}
 	app.IO.Printf("%s", term.WrapLines(styled(app.IO, r.Text), app.IO.Width()))
-	if onTerminal {
+	if counts {
 		app.IO.Printf("\n%s", milestoneLines(r.Progress(p)))
 	}
 	return nil

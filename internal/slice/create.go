@@ -58,10 +58,10 @@ func (v *view) body(it plan.Item) string {
 		b.WriteString(": " + it.Name)
 	}
 	b.WriteString("\n")
-	var what string
+	var what, why string
 	var contracts []string
 	if e := v.ix.entry[it.ID]; e != nil {
-		what, contracts = prose(e.description), e.contracts
+		what, why, contracts = lines(e.description), lines(e.why), e.contracts
 	}
 	section := func(name, text string, list []string) {
 		b.WriteString("\n## " + name + "\n")
@@ -72,13 +72,24 @@ func (v *view) body(it plan.Item) string {
 			b.WriteString("- " + textline.Join(item) + "\n")
 		}
 	}
-	section("Why", "", nil)
+	section("Why", why, nil)
 	section("What", what, nil)
 	section("Dependencies", "", it.Deps)
 	section("Contracts", "", contracts)
 	section("Decisions", "", nil)
 	section("Files", "", nil)
 	return b.String()
+}
+
+// lines makes text of one or more lines that Markdown, and the next reading of the file, takes for nothing else.
+func lines(text string) string {
+	var all []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, " \t\r\n")
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		all = append(all, indent+prose(line))
+	}
+	return strings.Trim(strings.Join(all, "\n"), "\n")
 }
 
 // prose makes one line of text that Markdown, and the next reading of the file, takes for nothing else.

@@ -13,7 +13,7 @@ import (
 
 // An entry is one slice in GRAPH.json.
 type entry struct {
-	id, name, description, milestone string
+	id, name, description, why, milestone string
 
 	deps      []string
 	hasDeps   bool // the entry has a key for them, even if the list is empty
@@ -126,8 +126,12 @@ func (e *entry) read(s *jsonedit.Scanner, key string) {
 		e.id = s.Scalar()
 	case "name":
 		e.name = s.Scalar()
-	case "description":
-		e.description = s.Scalar()
+	case "description", "what":
+		if text := s.Scalar(); e.description == "" || key == "description" {
+			e.description = text
+		}
+	case "why":
+		e.why = s.Scalar()
 	case "milestone":
 		e.milestone = s.Scalar()
 	case "depends_on", "deps", "dependencies", "dependsOn":

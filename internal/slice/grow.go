@@ -92,7 +92,7 @@ func (d *Dir) AddToGraph(n *NewSlice, deps []string) (added bool, err error) {
 // graphEntry is what the graph is told of a new slice.
 func (n *NewSlice) graphEntry(deps []string) entry {
 	return entry{
-		id: n.ID, name: n.Name, description: n.What, milestone: n.Milestone, deps: deps, hasDeps: true,
+		id: n.ID, name: n.Name, description: n.What, why: n.Why, milestone: n.Milestone, deps: deps, hasDeps: true,
 		contracts: n.Contracts, wave: plan.None, priority: plan.None,
 	}
 }
@@ -120,12 +120,7 @@ func (s *Store) addFile(v *view, n *NewSlice, e entry) error {
 	v.ix = newIndex(v.stems, &grown)
 	t := &tx{s: s, view: v}
 	return s.retry("slices/"+n.ID+".md", func() error {
-		return t.try(v, n.ID, true, func(f *File) error {
-			if n.Why != "" {
-				f.Rest = strings.Replace(f.Rest, "\n## Why\n", "\n## Why\n"+prose(n.Why)+"\n", 1)
-			}
-			return nil
-		})
+		return t.try(v, n.ID, true, func(*File) error { return nil })
 	})
 }
 

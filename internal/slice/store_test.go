@@ -133,7 +133,8 @@ deps: S-2
 ## Why
 
 ## What
-\# Do it
+\# Do
+it
 
 ## Dependencies
 - S-2
