@@ -33,6 +33,7 @@ type Request struct {
 	Agent  agent.Agent
 	Job    agent.Job // Slice, SessionID and Prompt are filled in
 	Runner string
+	Over   *string         // the session whose claim a person agreed to take over
 	Within map[string]bool // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
 }
 
@@ -52,8 +53,9 @@ func Admit(p *plan.Plan, req Request, now time.Time) error {
 	case req.Force:
 		return nil
 	}
-	switch st.Class {
-	case plan.Available, plan.Failed, plan.Stalled:
+	over := st.Class == plan.Active && req.Over != nil && *req.Over == st.Session
+	switch {
+	case over, st.Class == plan.Available, st.Class == plan.Failed, st.Class == plan.Stalled:
 		if st.Class != plan.Available && !req.Named {
 			return refuse
 		}
@@ -64,10 +66,11 @@ func Admit(p *plan.Plan, req Request, now time.Time) error {
 			}
 		}
 		return nil
-	case plan.Active:
+	case st.Class == plan.Active:
 		refuse.Taken = true
 	}
-	if req.Named && (st.Class == plan.Active || st.Class == plan.Done) {
+	// An item with steps that is done has none to run again.
+	if req.Named && (st.Class == plan.Active || st.Class == plan.Done && !st.Staged) {
 		refuse.Reason.Next = append(refuse.Reason.Next, "gl slice "+req.ID+" --force"+p.Snapshot.Flags)
 	}
 	return refuse

@@ -40,12 +40,13 @@ type job struct {
 	text   string // what it says, for agents without slash commands
 	plugin string
 
-	rehearsal *rehearsal.Spec // nil for every other agent
+	over      map[string]string // by id: the session whose claim a person agreed to take over
+	rehearsal *rehearsal.Spec   // nil for every other agent
 }
 
 // newJob also finds the agent, and what it is told where it doesn't know the slash command /gl:NAME.
 func newJob(app *cmdutil.App, pr *project.Project, o sliceOptions, name string) (*job, error) {
-	j := &job{app: app, pr: pr, o: o, max: pr.Config.Max, every: pr.Config.Interval, name: name}
+	j := &job{app: app, pr: pr, o: o, over: map[string]string{}, max: pr.Config.Max, every: pr.Config.Interval, name: name}
 	if o.max > 0 {
 		j.max = o.max
 	}
@@ -113,7 +114,7 @@ func (j *job) run(ctx context.Context) error {
 		return err
 	}
 	j.app.Warn(p)
-	if err := j.admit(p); err != nil {
+	if err := j.admit(p, j.app.Confirm); err != nil {
 		return err
 	}
 	if !j.o.watch && len(j.ids) == 0 && len(p.Ready) == 0 {
@@ -186,15 +187,21 @@ func (j *job) scope() []string {
 	return j.ids
 }
 
-// admit refuses named slices that can't be built, with the reason.
-func (j *job) admit(p *plan.Plan) error {
+// admit refuses named slices that can't be built, with the reason. A person may agree to take over somebody else's claim.
+func (j *job) admit(p *plan.Plan, ask func(question string) bool) error {
 	within := make(map[string]bool, len(j.ids))
 	for _, id := range j.ids {
 		within[id] = true
 	}
 	for _, id := range j.ids {
 		req := attempt.Request{ID: id, Named: true, Force: j.o.force, Within: within}
-		if err := attempt.Admit(p, req, time.Now()); err != nil {
+		now := time.Now()
+		err := attempt.Admit(p, req, now)
+		if st := p.State(id); err != nil && st != nil && st.Class == plan.Active && !st.Attempt.Open() && ask(st.ClaimText(now)+". Take it over?") {
+			j.over[id], req.Over = st.Session, &st.Session
+			err = attempt.Admit(p, req, now)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -210,7 +217,7 @@ func (j *job) config(p *plan.Plan) drain.Config {
 	here := !j.parallel() || !j.o.watch && ready == 1
 	return drain.Config{
 		Project: j.pr, Agent: j.agent, Job: agent.Job{Dir: j.pr.Root, PluginDir: j.plugin, Instructions: j.text},
-		Trust: trust.Open(j.app.Getenv), IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force,
+		Trust: trust.Open(j.app.Getenv), IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force, Over: j.over,
 		Max: j.max, Serial: here, Foreground: here, Lead: j.o.watch,
 		Refill:   j.o.watch || len(j.ids) > 1 || here && (ready > 1 || j.o.sequential),
 		Interval: j.every, Stagger: j.pr.Config.Stagger,

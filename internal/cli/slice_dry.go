@@ -20,7 +20,7 @@ import (
 
 // dryRun shows what a run would do. It writes nothing and starts nothing.
 func dryRun(app *cmdutil.App, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) error {
-	if err := j.admit(p); err != nil {
+	if err := j.admit(p, func(string) bool { return false }); err != nil {
 		return err
 	}
 	launch := wouldLaunch(p, j)

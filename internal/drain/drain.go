@@ -33,6 +33,7 @@ type Config struct {
 	IDs       []string      // the named slices, in the order given; nil for whatever is ready
 	Milestone string
 	Force     bool
+	Over      map[string]string // by id: the session whose claim a person agreed to take over
 
 	Max        int  // attempts at a time in the whole project
 	Serial     bool // of these, one at a time is ours

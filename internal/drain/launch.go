@@ -93,7 +93,11 @@ func (d *drain) request(id string) attempt.Request {
 		return attempt.Request{ID: id, Task: d.Task, Named: true, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
 	}
 	job.Prompt = d.Project.Tracker.Prompt(id)
-	return attempt.Request{System: d.Project.Key(), ID: id, Named: d.IDs != nil, Force: d.Force, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
+	req := attempt.Request{System: d.Project.Key(), ID: id, Named: d.IDs != nil, Force: d.Force, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
+	if session, agreed := d.Over[id]; agreed {
+		req.Over = &session
+	}
+	return req
 }
 
 // launch claims under the lock, against a plan made under the same lock, and starts the wrappers after it.
@@ -165,6 +169,9 @@ func (d *drain) claimSome(tx tracker.Tx, r *Report, candidates []string) ([]*att
 			d.excluded[id] = true
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%s can't be claimed: %v", id, err))
 			continue
+		}
+		if st := d.plan.State(id); st != nil && st.Stale {
+			r.Warnings = append(r.Warnings, st.ClaimText(time.Now())+": taken over")
 		}
 		claimed = append(claimed, rec)
 	}

@@ -80,7 +80,7 @@ func admit(pr *project.Project, st *plan.State, o ClaimOptions, now time.Time) (
 		return &Claimed{Token: st.Session}, nil
 	case status == plan.Done && !o.Force:
 		return nil, fmt.Errorf("%s is complete: to work on it again, run gl state claim %s --force", st.ID, st.ID)
-	case st.Class == plan.Active:
+	case st.Class == plan.Active, st.Stale:
 		return takeOver(pr, st, o, now)
 	}
 	return &Claimed{}, nil

@@ -10,6 +10,7 @@ type Options struct {
 	Milestone  string        // only items of this milestone are in scope; "" for all
 	IDs        []string      // only these items are in scope; nil for all
 	StaleAfter time.Duration // a claim of somebody else is stale when its file hasn't changed for so long
+	TakeStale  bool          // a stale claim may be taken over without asking: the item is available
 }
 
 // A State is an item and what it means.
@@ -17,7 +18,7 @@ type State struct {
 	Item
 	Class   Class
 	InScope bool
-	Stale   bool     // Active by somebody else, and silent for Options.StaleAfter
+	Stale   bool     // claimed by somebody else, who has been silent for Options.StaleAfter
 	Needs   []string // dependencies that aren't done, in the item's order
 	Chain   int      // length of the longest chain of unfinished items that ends up waiting for this one
 	Root    string   // a blocked item: the one item (or unknown id) most to blame, through all its needs
@@ -59,7 +60,7 @@ func New(s *Snapshot, now time.Time, o Options) *Plan {
 	for i, it := range s.Items {
 		p.index[it.ID] = i
 		p.States[i] = State{Item: it, InScope: scope.has(it), Attempt: s.Attempts[it.ID]}
-		p.States[i].classify(now, o.StaleAfter)
+		p.States[i].classify(now, o)
 	}
 	p.needs()
 	p.findCycles()
@@ -128,7 +129,7 @@ func (s scope) has(it Item) bool {
 
 // classify decides the class. A live attempt beats whatever the file says: only settling makes an item done, so
 // that its dependants never start beside an agent that still writes.
-func (st *State) classify(now time.Time, staleAfter time.Duration) {
+func (st *State) classify(now time.Time, o Options) {
 	c := Classify(st.Status)
 	switch {
 	case st.Attempt.Live():
@@ -145,7 +146,9 @@ func (st *State) classify(now time.Time, staleAfter time.Duration) {
 	case c == Active && st.Released:
 		c = Stalled
 	case c == Active:
-		st.Stale = staleAfter > 0 && now.Sub(st.Changed) > staleAfter
+		if st.Stale = o.StaleAfter > 0 && now.Sub(st.Changed) > o.StaleAfter; st.Stale && o.TakeStale {
+			c = Available
+		}
 	}
 	st.Class = c
 }

@@ -48,10 +48,7 @@ func (r Reason) Brief() string {
 
 // ClaimText says who holds the item and since when: "S-3 is claimed by session 2026-…-a7f3, last change 5m ago".
 func (st *State) ClaimText(now time.Time) string {
-	text := st.ID + " is claimed by unknown"
-	if st.Session != "" {
-		text = st.ID + " is claimed by session " + st.Session
-	}
+	text := st.ID + " is claimed by " + st.claimant()
 	if !st.Changed.IsZero() {
 		text += fmt.Sprintf(", last change %s ago", Age(now.Sub(st.Changed)))
 	}
@@ -59,6 +56,13 @@ func (st *State) ClaimText(now time.Time) string {
 		text += ", stale"
 	}
 	return text
+}
+
+func (st *State) claimant() string {
+	if st.Session == "" {
+		return "unknown"
+	}
+	return "session " + st.Session
 }
 
 // Why gives the reason for an item's state; the zero Reason for an id that is none.
@@ -125,7 +129,9 @@ func (r *Reason) help(st *State) {
 
 func (p *Plan) whyAvailable(st *State, r *Reason) {
 	if len(st.Needs) == 0 {
-		r.State = "ready"
+		if r.State = "ready"; st.Stale {
+			r.Cause = "the claim of " + st.claimant() + " is stale, and is taken over in yolo mode"
+		}
 		r.Next = []string{"gl slice " + st.ID}
 		return
 	}

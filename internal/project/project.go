@@ -56,7 +56,9 @@ func (p *Project) Settler() attempt.Settler {
 }
 
 // Options are the plan's limits as the config has them.
-func (p *Project) Options() plan.Options { return plan.Options{StaleAfter: p.Config.StaleAfter} }
+func (p *Project) Options() plan.Options {
+	return plan.Options{StaleAfter: p.Config.StaleAfter, TakeStale: p.Config.Mode == "yolo" && p.Tracker.Traits().Managed}
+}
 
 // Plan loads everything and makes the plan.
 func (p *Project) Plan(now time.Time, o plan.Options) (*plan.Plan, error) {
