@@ -39,7 +39,7 @@ func (s *session) stop() *Block {
 // leftInProgress says whether nobody has recorded yet how the work on a claimed slice ended.
 func leftInProgress(st *plan.State) bool {
 	class := plan.Classify(st.Status)
-	return class != plan.Done && class != plan.Failed && st.WaitingFor == "" && !st.Paused
+	return class != plan.Done && class != plan.Failed && class != plan.Waiting && st.WaitingFor == "" && !st.Paused
 }
 
 func question(st *plan.State) string {

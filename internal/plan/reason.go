@@ -92,7 +92,13 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 		r.State, r.Cause = "waiting", "for "+st.WaitingFor
 		r.Next = []string{"gl state show " + id, "gl accept " + id}
 		if st.WaitingFor == "" {
-			r.Cause, r.Next = "paused", []string{"gl resume " + id}
+			r.Cause, r.Next = "paused", nil
+			if st.Paused {
+				r.Next = append(r.Next, "gl resume "+id)
+			}
+			if Classify(st.Status) == Waiting { // which somebody wrote by hand
+				r.Next = append(r.Next, "gl state set "+id+" status=pending")
+			}
 		}
 		r.help(st)
 	case Corrupt:

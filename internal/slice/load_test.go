@@ -184,7 +184,7 @@ func TestLoadFields(t *testing.T) {
 	want := []plan.Item{
 		{ID: "S-1", Name: "N | x", Status: "In-Progress", Step: "tests", Milestone: "M2", Wave: 1, Priority: 1, Position: 0, Session: "tok",
 			WaitingFor: "a key", Started: "2026-01-01", Updated: "u", Tests: 31, SecurityTests: 4, Failing: 2, File: ".greenlight/slices/S-1.md"},
-		{ID: "S-2", Name: "From the graph", Status: "paused", Paused: true, Wave: plan.None, Priority: plan.None, Position: 1, File: ".greenlight/slices/S-2.md"},
+		{ID: "S-2", Name: "From the graph", Status: "paused", Wave: plan.None, Priority: plan.None, Position: 1, File: ".greenlight/slices/S-2.md"},
 		{ID: "S-3", Name: "S-30: not this one's id", Status: "pending", Paused: true, Milestone: "4", Wave: plan.None, Priority: 5, Position: 2, File: ".greenlight/slices/S-3.md"},
 	}
 	got := load(t, root).Items
