@@ -60,7 +60,7 @@ func TestOnlyWhatAwaitsApprovalIsDecided(t *testing.T) {
 		taken    bool
 	}{
 		{"next", "isn't awaiting approval", true, false},
-		{"paused", "gl resume paused", true, false},
+		{"paused", "gl state set paused status=pending", true, false},
 		{"verifying", "gl accept verifying --force", false, true},
 		{"building", "building is claimed", true, true},
 		{"ready", "gl stop ready", true, true},

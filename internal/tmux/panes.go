@@ -171,7 +171,8 @@ func (s *Session) open(ctx context.Context, p Placement, how ...string) (pid int
 // perWindow is how many panes share a window: more can't be read.
 const perWindow = 9
 
-// roomy is a pane of each window that isn't full.
+// roomy is the last pane of each window that isn't full: what is split off goes behind it, so that panes are in the order in
+// which they were placed.
 func roomy(panes []Pane) []string {
 	count := make(map[string]int)
 	for _, p := range panes {
@@ -179,8 +180,8 @@ func roomy(panes []Pane) []string {
 	}
 	var ids []string
 	for i, p := range panes {
-		first := slices.IndexFunc(panes, func(q Pane) bool { return q.Window == p.Window }) == i
-		if first && count[p.Window] < perWindow {
+		last := !slices.ContainsFunc(panes[i+1:], func(q Pane) bool { return q.Window == p.Window })
+		if last && count[p.Window] < perWindow {
 			ids = append(ids, p.ID)
 		}
 	}

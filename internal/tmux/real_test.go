@@ -176,6 +176,23 @@ func TestManyPanes(t *testing.T) {
 	}
 }
 
+// Panes are in the order in which they were placed, as people read.
+func TestReadingOrder(t *testing.T) {
+	f := newFixture(t)
+	var want, got []string
+	for i := range 5 {
+		tag := fmt.Sprintf("S-%d.1", i+1)
+		f.place(tag, forever)
+		want = append(want, tag)
+	}
+	for _, p := range f.panes() {
+		got = append(got, p.Tag)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func values(m map[string]int) func(func(int) bool) {
 	return func(yield func(int) bool) {
 		for _, v := range m {
