@@ -70,6 +70,9 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, all, asJSON b
 		errs = append(errs, pr.Tracker.Refresh(ctx))
 	}
 	errs = append(errs, ops.LiftLogin(pr))
+	if h := pr.Runs.Hold(); h != nil && time.Now().Before(h.Until) && len(ids) > 0 {
+		app.IO.Message("launches are held %s; gl slice ID --force goes past that", heldText(h, time.Now()))
+	}
 	switch {
 	case asJSON:
 		errs = append(errs, app.IO.JSON(doc))

@@ -69,7 +69,7 @@ func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent: "+strings.Join(agent.Usage(), ", ")+", or one of parallel.agents in config.json")
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
 	f.DurationVar(&o.interval, "interval", 0, "check again after `D` even if no file has changed (default 30s)")
-	f.BoolVar(&o.force, "force", false, "ignore unmet dependencies, other sessions' claims and completed status")
+	f.BoolVar(&o.force, "force", false, "ignore unmet dependencies, other sessions' claims and completed status; of named slices also a hold")
 	f.BoolVar(&o.json, "json", false, "with --dry-run, print one JSON document")
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	cmdutil.CompleteFlag(c, "runner", runners)

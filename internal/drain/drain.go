@@ -273,7 +273,7 @@ func (d *drain) options() plan.Options {
 
 // noteHold tells of a hold once.
 func (d *drain) noteHold(r *Report) {
-	if h := d.plan.Hold; h != nil && !h.Until.Equal(d.lastHold) {
+	if h := d.hold(); h != nil && !h.Until.Equal(d.lastHold) {
 		d.lastHold, r.Hold = h.Until, h
 	}
 }

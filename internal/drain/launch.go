@@ -19,7 +19,7 @@ func (d *drain) mayClaim() bool {
 // planAllows says whether there is a slice to launch and a slot for it.
 func (d *drain) planAllows() bool {
 	switch {
-	case d.plan.Hold != nil:
+	case d.hold() != nil:
 		return false
 	case !d.inDoubt():
 		d.unsure = time.Time{}
@@ -27,6 +27,15 @@ func (d *drain) planAllows() bool {
 		return false
 	}
 	return d.free(d.plan) > 0 && len(d.candidates(d.plan)) > 0
+}
+
+// hold is what keeps this drain from launching; nil for nothing. A person who names slices and says --force goes past it:
+// the hold may be another agent's, or over.
+func (d *drain) hold() *plan.Hold {
+	if d.Force && d.IDs != nil {
+		return nil
+	}
+	return d.plan.Hold
 }
 
 // inDoubt says whether the graph can't be read just now. A task needs none.

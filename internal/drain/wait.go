@@ -53,7 +53,7 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 // nextLook is the time until something is due by itself.
 func (d *drain) nextLook() time.Duration {
 	next := d.Interval
-	if h := d.plan.Hold; h != nil {
+	if h := d.hold(); h != nil {
 		next = min(next, time.Until(h.Until))
 	}
 	if d.inDoubt() {
