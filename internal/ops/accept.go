@@ -24,8 +24,11 @@ func Accept(ctx context.Context, pr *project.Project, id string, force bool) (re
 		if err := mayDecide(m, force); err != nil {
 			return err
 		}
-		if m.st.Class == plan.Done {
+		switch {
+		case m.st.Class == plan.Done:
 			return ErrNothingToDo
+		case m.st.Class == plan.Waiting && !m.st.AtReview() && !force:
+			return fmt.Errorf("%s isn't at its review: %s", m.st.ID, m.plan.Why(m.st.ID, m.now))
 		}
 		return f.SetAll([][2]string{{"status", "complete"}, {"step", "complete"}, {"waiting_for", ""}, {"session", ""}})
 	})

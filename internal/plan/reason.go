@@ -91,6 +91,9 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 	case Waiting:
 		r.State, r.Cause = "waiting", "for "+st.WaitingFor
 		r.Next = []string{"gl state show " + id, "gl accept " + id}
+		if !st.AtReview() {
+			r.Next = st.answer()
+		}
 		if st.WaitingFor == "" {
 			r.Cause, r.Next = "paused", nil
 			if st.Paused {
@@ -279,6 +282,18 @@ func (st *State) Progress() string {
 		return "starting"
 	}
 	return st.Status
+}
+
+// AtReview says whether a person is to approve the item's work. One that waits before that has a question.
+func (st *State) AtReview() bool {
+	return st.WaitingFor != "" && (reviewed(st.Status) || reviewed(st.Step))
+}
+
+func reviewed(step string) bool { return normal(step) == "verifying" || Classify(step) == Done }
+
+// answer is how a question is answered: among the decisions, where the next agent reads it.
+func (st *State) answer() []string {
+	return []string{"gl state show " + st.ID, "gl state note " + st.ID + " --decision ANSWER", "gl state set " + st.ID + " waiting_for="}
 }
 
 // repair is what helps a failed or stalled item.

@@ -71,7 +71,7 @@ func (w sliceWorker) complete(_ context.Context, f Fate) ([]call, error) {
 }
 
 func (w sliceWorker) park(context.Context) ([]call, error) {
-	return w.set(field{"waiting_for", "a person to look at it (rehearsal)"})
+	return w.set(field{"status", "verifying"}, field{"step", "verifying"}, field{"waiting_for", "a person to look at it (rehearsal)"})
 }
 
 // A glCommand runs gl with arguments and returns what it printed.
