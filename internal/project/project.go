@@ -45,7 +45,10 @@ func Open(root string) (*Project, error) {
 }
 
 // IsDemo says whether the project is a sample, which rehearsals may change.
-func (p *Project) IsDemo() bool { return paths.IsFile(statedir.Path(p.Root, DemoFile)) }
+func (p *Project) IsDemo() bool {
+	info, err := durable.Stat(statedir.Path(p.Root, DemoFile))
+	return err == nil && info.Mode().IsRegular()
+}
 
 // DemoFile marks a sample project.
 const DemoFile = "demo"

@@ -2,12 +2,15 @@ package rehearsal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/gsd"
+	"greenlight/internal/paths"
 )
 
 // A gsdWorker does what GSD's commands do, as far as files tell: a plan, a summary for each plan, a report. Where the project
@@ -34,7 +37,7 @@ func (w *gsdWorker) dir() (dir, prefix string, plans []string, err error) {
 			dir = filepath.Join(place.Phases(), d.Name)
 		}
 	}
-	plans, err = filepath.Glob(filepath.Join(strings.NewReplacer("[", `\[`, "*", `\*`, "?", `\?`).Replace(dir), "*PLAN.md"))
+	plans, err = filepath.Glob(filepath.Join(paths.EscapeGlob(dir), "*PLAN.md"))
 	return dir, prefix, plans, err
 }
 
@@ -76,19 +79,12 @@ func (w *gsdWorker) park(context.Context) ([]call, error) {
 // write makes a file where there is none.
 func write(path, text string) call {
 	return call{"write " + path, func(context.Context) error {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := durable.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if os.IsExist(err) {
-			return toolError{err}
-		}
-		if err != nil {
-			return err
-		}
-		_, err = f.WriteString(text)
-		if cerr := f.Close(); err == nil {
-			err = cerr
+		err := durable.Replace(path, nil, []byte(text))
+		if errors.Is(err, durable.ErrChanged) {
+			return toolError{fmt.Errorf("%s is there already", path)}
 		}
 		return err
 	}}
