@@ -120,7 +120,7 @@ func (s *site) once(n int) {
 	}
 }
 
-const work = "rehearsal:min=20ms,max=200ms"
+const work = "rehearsal:here,min=20ms,max=200ms"
 
 // harm is done to a drain at random instants, each of some rounds; then it goes on as if nothing had been.
 func TestHarm(t *testing.T) {
@@ -338,7 +338,7 @@ func TestRealProject(t *testing.T) {
 	s := newTmuxSite(t, 0)
 	check(t, os.RemoveAll(filepath.Join(s.Root, ".greenlight")))
 	check(t, os.CopyFS(s.Root, os.DirFS(from)))
-	g := s.drain("rehearsal:min=10ms,max=100ms")
+	g := s.drain("rehearsal:here,min=10ms,max=100ms")
 	if out := g.finish(t, 0); !strings.Contains(out, "46/46 done") {
 		t.Errorf("it ends with\n%s", out)
 	}
