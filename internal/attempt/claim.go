@@ -137,9 +137,15 @@ func (s *Store) next(slice string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	aside, err := s.asideEntries()
+	if err != nil {
+		return 0, err
+	}
 	n := 1
-	for _, e := range all[slice] {
-		n = max(n, e.N+1)
+	for _, e := range append(all[slice], aside...) {
+		if e.Slice == slice {
+			n = max(n, e.N+1)
+		}
 	}
 	return n, nil
 }

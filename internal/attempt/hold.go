@@ -1,6 +1,9 @@
 package attempt
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -9,17 +12,42 @@ import (
 	"greenlight/internal/plan"
 )
 
-const longestHold = time.Hour
+const (
+	holdFile    = "hold.json"
+	longestHold = time.Hour
+)
 
-func (s *Store) holdPath() string { return filepath.Join(s.dir, "hold.json") }
+func (s *Store) holdPath() string { return filepath.Join(s.dir, holdFile) }
 
-// Hold returns the hold that was put last, over or not; nil for none.
+// Hold returns the hold that was put last, over or not; nil for none, and for one that can't be used.
 func (s *Store) Hold() *plan.Hold {
-	h := new(plan.Hold)
-	if !readJSON(s.holdPath(), h) {
-		return nil
-	}
+	h, _ := s.ReadHold() // whoever shows the project's state names a bad one
 	return h
+}
+
+// ReadHold is Hold with the reason why one can't be used: a *BadRecord where that is its content.
+func (s *Store) ReadHold() (*plan.Hold, error) {
+	h := new(plan.Hold)
+	err := readChecked(s.holdPath(), h, func() error { return checkHold(h) })
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return h, nil
+}
+
+func checkHold(h *plan.Hold) error {
+	switch {
+	case h.Count < 0:
+		return fmt.Errorf("counts %d holds", h.Count)
+	case !saneTime(h.Until):
+		return fmt.Errorf("until %s is no time to wait for", h.Until.Format(time.RFC3339))
+	case len(h.Reason) > longestText || len(h.Kind) > longestName || len(h.By) > longestName:
+		return errors.New("is longer than any that gl writes")
+	}
+	return nil
 }
 
 // LiftHold ends the hold.

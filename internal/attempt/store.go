@@ -62,17 +62,6 @@ func (s *Store) Sweep(now time.Time) {
 
 func mkdir(dir string) error { return durable.MkdirPrivate(dir) }
 
-// A BadRecord is a record that can't be used. It is left alone and named.
-type BadRecord struct {
-	Path    string
-	Settled bool // its attempt is over
-	Err     error
-}
-
-func (e *BadRecord) Error() string { return fmt.Sprintf("attempt record %s: %v", e.Path, e.Err) }
-
-func (e *BadRecord) Unwrap() error { return e.Err }
-
 // Live returns the unsettled attempts by name, and what couldn't be read.
 func (s *Store) Live() ([]*Record, []*BadRecord, error) {
 	entries, err := s.liveEntries()
@@ -93,7 +82,7 @@ func (s *Store) Live() ([]*Record, []*BadRecord, error) {
 		case errors.As(err, &unusable):
 			bad = append(bad, unusable)
 		case err != nil:
-			bad = append(bad, &BadRecord{Path: s.livePath(e.Slice, e.N), Err: err})
+			bad = append(bad, &BadRecord{Path: s.livePath(e.Slice, e.N), Keep: true, Err: err})
 		default:
 			recs = append(recs, r)
 		}
@@ -232,34 +221,15 @@ func (s *Store) readSettled(e Entry) (*Record, error) {
 
 // read reads the record that the file's name promises. What is wrong in it is a *BadRecord.
 func (s *Store) read(path string, e Entry) (*Record, error) {
-	data, err := durable.ReadFile(path)
-	if err != nil {
+	r := new(Record)
+	if err := readChecked(path, r, func() error { return r.check(e) }); err != nil {
+		var bad *BadRecord
+		if errors.As(err, &bad) {
+			bad.Settled = e.Outcome != ""
+		}
 		return nil, err
 	}
-	r := new(Record)
-	if err := json.Unmarshal(data, r); err != nil {
-		return nil, &BadRecord{path, e.Outcome != "", err}
-	}
-	if err := r.check(e); err != nil {
-		return nil, &BadRecord{path, e.Outcome != "", err}
-	}
 	return r, nil
-}
-
-// check compares a record with its file's name, and refuses what this gl doesn't understand.
-func (r *Record) check(e Entry) error {
-	settled := e.Outcome != ""
-	switch {
-	case r.Slice != e.Slice || r.N != e.N:
-		return fmt.Errorf("says it is %s", r.Name())
-	case r.SchemaVersion != schemaVersion:
-		return fmt.Errorf("unknown schema version %d: another version of gl wrote it", r.SchemaVersion)
-	case settled && !e.Outcome.Known():
-		return fmt.Errorf("unknown outcome %q: another version of gl wrote it", e.Outcome)
-	case (settled || r.Outcome != "") && !r.Outcome.Known():
-		return fmt.Errorf("unknown outcome %q: another version of gl wrote it", r.Outcome)
-	}
-	return nil
 }
 
 // putLive writes a record that isn't settled.
@@ -379,7 +349,7 @@ func parseLive(file string) (Entry, bool) {
 	base, isJSON := strings.CutSuffix(file, ".json")
 	id, number, ok := cutLast(base)
 	n, err := strconv.Atoi(number)
-	if !isJSON || !ok || err != nil || n < 1 {
+	if !isJSON || !ok || err != nil || n < 1 || n > mostAttempts {
 		return Entry{}, false
 	}
 	return Entry{Slice: id, N: n}, true

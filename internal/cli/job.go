@@ -102,8 +102,9 @@ func (j *job) run(ctx context.Context) error {
 	if err := j.rehearses(); err != nil {
 		return err
 	}
-	settled, err := drain.Reconcile(ctx, j.pr)
-	for _, r := range settled {
+	found, err := drain.Reconcile(ctx, j.pr)
+	reportAside(j.app.IO, found.Aside)
+	for _, r := range found.Settled {
 		j.app.IO.Message("warning: %s", endedText(r, j.pr.Whose(r).Flags()))
 	}
 	if err != nil {

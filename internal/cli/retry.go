@@ -53,8 +53,9 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, all, asJSON b
 	if err != nil {
 		return err
 	}
-	settled, err := drain.Reconcile(ctx, pr)
-	reportSettled(app.IO, settled, err)
+	found, err := drain.Reconcile(ctx, pr)
+	reportAside(app.IO, found.Aside)
+	reportSettled(app.IO, found.Settled, err)
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		return err
@@ -66,7 +67,7 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, all, asJSON b
 	}
 	doc := retryDoc{1, []retrySlice{}}
 	errs := doc.retryAll(ctx, app, pr, p, ids)
-	if len(settled)+len(ids) > 0 {
+	if len(found.Settled)+len(ids) > 0 {
 		errs = append(errs, pr.Tracker.Refresh(ctx))
 	}
 	errs = append(errs, ops.LiftLogin(pr))

@@ -138,6 +138,13 @@ func reportSettled(io *iostreams.Streams, settled []*attempt.Record, err error) 
 	}
 }
 
+// reportAside names the records that couldn't be used.
+func reportAside(io *iostreams.Streams, aside []*attempt.Aside) {
+	for _, a := range aside {
+		io.Message("warning: %s", a)
+	}
+}
+
 // end ends the attempts and reports each as it ends.
 func (d *stopDoc) end(ctx context.Context, io *iostreams.Streams, stop *ops.Stop, quiet bool) error {
 	busy := io.Progress("ending " + words.Count(len(stop.Attempts), "agent"))

@@ -127,8 +127,9 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	if err := j.present(ctx); err != nil {
 		return err
 	}
-	settled, err := drain.Reconcile(ctx, pr)
-	for _, r := range settled {
+	found, err := drain.Reconcile(ctx, pr)
+	reportAside(app.IO, found.Aside)
+	for _, r := range found.Settled {
 		app.IO.Message("warning: %s", endedText(r, pr.Whose(r).Flags()))
 	}
 	if err == nil {

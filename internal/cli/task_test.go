@@ -17,7 +17,7 @@ func openTask() map[string]string {
 	files := maps.Clone(everyClass)
 	files["runs/live/@quick.2.json"] = `{"schema_version": 1, "slice": "@quick", "prompt": "/gl:quick a", "title": "a", "n": 2, "agent": "claude",
 		"phase": "started", "started_at": "2026-01-01T00:00:00Z", "summary": ".greenlight/summaries/quick-x-SUMMARY.md"}`
-	files["runs/live/@map.1.json"] = `{"schema_version": 1, "slice": "@map", "prompt": "/gl:map", "n": 1, "agent": "claude", "phase": "claimed"}`
+	files["runs/live/@map.1.json"] = `{"schema_version": 1, "slice": "@map", "prompt": "/gl:map", "n": 1, "token": "t", "agent": "claude", "phase": "claimed"}`
 	files["runs/done/@quick.1.done.json"] = `{"schema_version": 1, "slice": "@quick", "prompt": "/gl:quick b", "n": 1, "agent": "claude",
 		"phase": "settled", "outcome": "done", "started_at": "2026-01-01T00:00:00Z", "ended_at": "2026-01-01T00:00:07Z",
 		"evidence": {"exit_code": 0, "result": {"turns": 3, "cost_usd": 0.5}}}`

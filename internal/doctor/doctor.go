@@ -61,6 +61,7 @@ func fixes() []fix {
 		{"temporary files", fixTemps},
 		{"gitignore", fixIgnores},
 		{"state", fixState},
+		{"records", fixRecords},
 		{"leftovers", fixLeftovers},
 		{"attempts", fixAttempts},
 		{"environments", fixEnvs},
@@ -208,14 +209,15 @@ type exam struct {
 
 func newExam(ctx context.Context, pr *project.Project, o Options) (*exam, error) {
 	x := &exam{Options: o, ctx: ctx, pr: pr, complaints: pr.Tracker.Check()}
-	var errs [3]error
+	var errs [4]error
 	var err error
 	if x.p, err = pr.Plan(o.Now, pr.Options()); err != nil { // everything else can be checked all the same
 		x.p = plan.New(&plan.Snapshot{Root: pr.Root}, o.Now, pr.Options())
 		x.complaints = append(x.complaints, tracker.Complaint{Check: "slices", Severity: tracker.Broken, Warning: plan.Warning{Message: err.Error()}})
 	}
-	x.live, x.bad, errs[0] = pr.Runs.Live()
-	x.index, errs[1] = pr.Runs.Index()
-	x.conflicts, errs[2] = findConflicts(pr.Root)
+	x.live, _, errs[0] = pr.Runs.Live()
+	x.bad, errs[1] = pr.Runs.AllBad()
+	x.index, errs[2] = pr.Runs.Index()
+	x.conflicts, errs[3] = findConflicts(pr.Root)
 	return x, errors.Join(errs[:]...)
 }

@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/proc"
 	"greenlight/internal/project"
 	"greenlight/internal/statedir"
+	"greenlight/internal/tracker"
 )
 
 func fixTemps(_ context.Context, pr *project.Project) ([]string, error) {
@@ -53,13 +54,31 @@ func fixIgnores(ctx context.Context, pr *project.Project) ([]string, error) {
 	return nil, err
 }
 
+// fixRecords moves the files of runs/ aside that can't be used.
+func fixRecords(ctx context.Context, pr *project.Project) ([]string, error) {
+	bad, err := pr.Runs.AllBad()
+	if err != nil || len(bad) == 0 {
+		return nil, err
+	}
+	var did []string
+	err = pr.Tracker.Do(ctx, func(tracker.Tx) error {
+		moved, err := pr.Runs.SetAside(bad)
+		for _, a := range moved {
+			did = append(did, fmt.Sprintf("moved %s to %s", paths.Relative(pr.Root, a.Path), paths.Relative(pr.Root, a.To)))
+		}
+		return err
+	})
+	return did, err
+}
+
 // fixAttempts settles the attempts whose gl process is gone.
 func fixAttempts(ctx context.Context, pr *project.Project) ([]string, error) {
 	before, _, err := pr.Runs.Live()
 	if err != nil {
 		return nil, err
 	}
-	settled, err := drain.Reconcile(ctx, pr)
+	found, err := drain.Reconcile(ctx, pr)
+	settled := found.Settled
 	var did []string
 	for _, r := range settled {
 		did = append(did, fmt.Sprintf("settled attempt %d of %s: %s", r.N, r.Slice, r.Outcome.Text(r.Detail)))

@@ -31,8 +31,12 @@ func checkGit(x *exam) []Finding {
 	own := []string{".greenlight/runs", ".greenlight/.lock"}
 	tracked, err := git.Tracked(x.ctx, root, own...)
 	if err == nil && len(tracked) > 0 {
-		all = append(all, found(Warning, ".greenlight/runs", "git tracks "+strings.Join(tracked[:min(3, len(tracked))], ", ")+
-			words.More(len(tracked)-3)+", which belongs to this machine", "git rm -r --cached --ignore-unmatch "+strings.Join(own, " ")))
+		severity, effect := Warning, ""
+		if tracked[len(tracked)-1] != own[1] { // sorted: the lock's name comes before those in runs/
+			severity, effect = Error, ", so gl slice refuses to run"
+		}
+		all = append(all, found(severity, ".greenlight/runs", "git tracks "+strings.Join(tracked[:min(3, len(tracked))], ", ")+
+			words.More(len(tracked)-3)+", which belongs to one machine"+effect, "git rm -r --cached --ignore-unmatch "+strings.Join(own, " ")))
 	}
 	return all
 }

@@ -1,9 +1,7 @@
 package doctor
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,33 +38,25 @@ func (x *exam) isSettled(r *attempt.Record) bool {
 	return slices.ContainsFunc(x.index[r.Slice], func(en attempt.Entry) bool { return en.N == r.N && en.Outcome != "" })
 }
 
-// checkRecords reports records that can't be read, and those of slices that don't exist.
+// checkRecords reports what can't be used in runs/, and the records of slices that don't exist.
 func checkRecords(x *exam) []Finding {
 	var all []Finding
-	unreadable := func(path string, err error) {
-		rel := paths.Relative(x.pr.Root, path)
-		all = append(all, found(Warning, rel, "can't read the attempt record: "+err.Error(), "rm "+rel))
-	}
 	for _, b := range x.bad {
-		unreadable(b.Path, b.Err)
+		rel := paths.Relative(x.pr.Root, b.Path)
+		if b.Keep {
+			all = append(all, found(Warning, rel, "can't be used: "+b.Err.Error(), "run the gl that wrote it, or rm "+rel))
+		} else {
+			all = append(all, fixable(rel, "can't be used: "+b.Err.Error()))
+		}
+	}
+	if aside, _ := x.pr.Runs.Aside(); len(aside) > 0 {
+		all = append(all, found(Note, paths.Relative(x.pr.Root, filepath.Dir(aside[0])),
+			words.Count(len(aside), "file")+" of runs/ that couldn't be used", "rm -r "+paths.Relative(x.pr.Root, filepath.Dir(aside[0]))))
 	}
 	var gone []string
-	for id, entries := range x.index {
+	for id := range x.index {
 		if x.p.State(id) == nil && !attempt.IsTask(id) && !slices.ContainsFunc(x.live, func(r *attempt.Record) bool { return r.Slice == id }) {
 			gone = append(gone, id)
-		}
-		for _, en := range entries {
-			if en.Outcome == "" {
-				continue
-			}
-			_, err := x.pr.Runs.Get(en.Slice, en.N)
-			var bad *attempt.BadRecord
-			if errors.As(err, &bad) {
-				err = bad.Err // without the path, which the finding has
-			}
-			if err != nil && !errors.Is(err, fs.ErrNotExist) {
-				unreadable(filepath.Join(x.pr.Runs.Dir(), "done", fmt.Sprintf("%s.%d.%s.json", en.Slice, en.N, en.Outcome)), err)
-			}
 		}
 	}
 	slices.Sort(gone)

@@ -99,7 +99,7 @@ func (d *drain) noteUnknownEnd(was *attempt.Record, bad *attempt.BadRecord, r *R
 	d.dirty = true
 	d.excluded[was.Slice] = true
 	d.res.Ended = append(d.res.Ended, was)
-	r.Warnings = append(r.Warnings, fmt.Sprintf("%v. %s isn't launched again by this run. Run gl doctor", bad, was.Label()))
+	r.Warnings = append(r.Warnings, fmt.Sprintf("%v. %s isn't launched again by this run. Run gl doctor --fix", bad, was.Label()))
 }
 
 // noteLost takes in that an attempt of ours has no record: a claim that was given back, or somebody has cleaned the

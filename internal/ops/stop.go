@@ -38,7 +38,11 @@ func PrepareStop(ctx context.Context, pr *project.Project, ids []string, all boo
 		}
 	}
 	s := &Stop{pr: pr}
-	s.Settled, s.SettleErr = drain.Reconcile(ctx, pr)
+	r, err := drain.Reconcile(ctx, pr)
+	s.Settled, s.SettleErr = r.Settled, err
+	for _, a := range r.Aside {
+		s.Notes = append(s.Notes, "warning: "+a.Error())
+	}
 	live, err := Running(pr)
 	switch {
 	case err != nil:

@@ -91,14 +91,18 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	traits := p.Tracker.Traits()
 	s := &plan.Snapshot{
 		Format: traits.Format, Noun: traits.Noun, Root: p.Root, Flags: p.Flags(), Items: c.Items, Unsure: c.Unsure, Evidence: c.Evidence, Progress: c.Progress,
-		Warnings: c.Warnings, Hold: p.Runs.Hold(), Used: make(map[string]int, len(index)),
+		Warnings: c.Warnings, Used: make(map[string]int, len(index)),
 		Attempts: make(map[string]*plan.Attempt, len(live)),
 	}
 	if s.Noun == "" {
 		s.Noun = plan.Slice
 	}
+	var badHold *attempt.BadRecord
+	if s.Hold, err = p.Runs.ReadHold(); errors.As(err, &badHold) {
+		bad = append(bad, badHold)
+	}
 	for _, b := range append(bad, p.addSettled(s, index)...) {
-		s.Warnings = append(s.Warnings, plan.Warning{Path: paths.Relative(p.Root, b.Path), Message: b.Error()})
+		s.Warnings = append(s.Warnings, plan.Warning{Path: paths.Relative(p.Root, b.Path), Message: badText(b)})
 	}
 	if traits.Managed {
 		p.addReleased(s)
@@ -115,6 +119,14 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 		}
 	}
 	return s, nil
+}
+
+// badText names a file of runs/ that can't be used, and what helps.
+func badText(b *attempt.BadRecord) string {
+	if help := b.Help(); help != "" {
+		return b.Error() + ". Run " + help
+	}
+	return b.Error()
 }
 
 // addReleased tells slices that were given back half-way from those that somebody unknown works on.
