@@ -95,7 +95,7 @@ func (r *Record) checkState(named Outcome) error {
 		return errors.New("has ended without an outcome and the state that was judged")
 	case r.Phase == plan.Claimed && r.Token == "":
 		return errors.New("is a claim without a token")
-	case !slices.Contains([]string{"", EndStop, EndSilence, EndGrace, EndCommand}, r.Ending):
+	case !slices.Contains([]string{"", EndStop, EndSilence, EndGrace, EndCommand, EndAbandon}, r.Ending):
 		return foreign("unknown ending %q: another version of gl wrote it", r.Ending)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -119,16 +120,30 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 		SchemaVersion: schemaVersion, System: req.System, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now), Phase: plan.Claimed,
 		Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner,
 		Before:   tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started},
-		Launcher: proc.Self(), ClaimedAt: now.UTC(),
+		Launcher: proc.Self(), ClaimedAt: now.UTC(), Log: s.LogPath(it.ID, n),
 	}
 	r.describe(req.Task, now)
-	if err := s.putLive(r); err != nil {
+	if err := s.putNew(r); err != nil {
 		return nil, err
 	}
 	if err := tx.Claim(it.ID, r.Token); err != nil {
 		return nil, errors.Join(err, s.dropLive(r))
 	}
 	return r, nil
+}
+
+// putNew writes the record of a claim. Somebody may remove the directories at any instant (git clean -x, again and again).
+func (s *Store) putNew(r *Record) (err error) {
+	const tries = 5
+	for range tries {
+		if err = s.putLive(r); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := s.Prepare(); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // next is the number of the slice's next attempt.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/paths"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -30,14 +31,31 @@ func ParseNote(line []byte) (Note, bool) {
 }
 
 // A logFile is the log of one attempt: stdout verbatim, line by line, so that it can be decoded again.
-type logFile struct{ f *os.File }
+type logFile struct {
+	f    *os.File
+	path string
+}
 
 func openLog(path string) (*logFile, error) {
 	f, err := durable.OpenAppend(path, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	return &logFile{f}, nil
+	return &logFile{f, path}, nil
+}
+
+// reopen goes on in a new file where the old one was removed: what comes from now on is kept.
+func (l *logFile) reopen() error {
+	if paths.Exists(l.path) {
+		return nil
+	}
+	fresh, err := openLog(l.path)
+	if err != nil {
+		return err
+	}
+	l.f.Close()
+	l.f = fresh.f
+	return nil
 }
 
 // stdout writes one line in one write, so that a reader that follows sees whole lines. A log that can't be written (a

@@ -145,7 +145,11 @@ func wasStopped(r *Record, it plan.Item) (string, bool) {
 }
 
 func vanished(r *Record, _ plan.Item) (string, bool) {
-	return "its gl process vanished", r.Evidence == nil
+	detail := "its gl process vanished"
+	if r.Ending == EndAbandon {
+		detail = r.EndingDetail
+	}
+	return detail, r.Evidence == nil
 }
 
 // endedBadly disregards the exit status of an agent that we ended: it is our doing.

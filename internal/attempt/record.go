@@ -40,6 +40,7 @@ type Record struct {
 	EndingDetail string         `json:"ending_detail,omitempty"`
 	Wrapper      *proc.ID       `json:"wrapper,omitempty"`
 	Process      *proc.ID       `json:"process,omitempty"` // the agent; its pid is also its process group
+	Lock         uint64         `json:"lock,omitempty"`    // inode of the log: wrapper and agent hold its kernel lock; 0: they don't
 
 	ClaimedAt time.Time  `json:"claimed_at"`
 	StartedAt *time.Time `json:"started_at,omitempty"` // the agent was let go
@@ -55,6 +56,8 @@ type Record struct {
 	After    *plan.Mark     `json:"after,omitempty"` // the slice as settling leaves it
 	Tests    int            `json:"tests,omitempty"` // the slice's tests then
 	Retried  bool           `json:"retried,omitempty"`
+
+	Log string `json:"-"` // path of the log, filled in by the store
 }
 
 // unfinished says whether the item is still what the attempt is to do. A staged one says so by its step: its system may
@@ -86,6 +89,7 @@ const (
 	EndSilence = "silence" // no event for the silent limit
 	EndGrace   = "grace"   // still there long after its result
 	EndCommand = "command" // the slash command isn't installed
+	EndAbandon = "abandon" // gl retry --abandon: where it ran is gone
 )
 
 // Evidence is what the wrapper saw of the agent's end, before anybody judges it.

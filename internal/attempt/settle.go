@@ -136,17 +136,6 @@ func (s *Settler) done(r *Record) (*Record, error) {
 	return r, s.Store.finish(r)
 }
 
-// State says who must move an open attempt on, and whether that process is there.
-func (r *Record) State() proc.State {
-	if r.Phase == plan.Claimed || r.Wrapper == nil {
-		return r.Launcher.State()
-	}
-	return r.Wrapper.State()
-}
-
-// Dead says whether it is proven that no process moves the attempt on.
-func (r *Record) Dead() bool { return r.State() == proc.Dead }
-
 // Recover settles an attempt whose launcher or wrapper is proven dead, after ending what is left of its agent. It
 // returns the settled record; nil for a claim that was given back, and for an attempt that isn't dead. It may take
 // seconds, and holds the lock only for its writes.
@@ -162,7 +151,7 @@ func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
 
 // settleOrphan ends what is left of the agent of a wrapper that is gone, and settles the attempt by what the log says.
 func (s *Settler) settleOrphan(ctx context.Context, r *Record) (*Record, error) {
-	if r.Process != nil {
+	if r.Process != nil && (r.Process.Here() || !r.treeGone()) {
 		if err := proc.EndGroup(*r.Process, endGrace); err != nil {
 			return nil, fmt.Errorf("%s: its agent (pid %d) outlived it and can't be ended: %w", r.Name(), r.Process.PID, err)
 		}
@@ -176,9 +165,21 @@ func (s *Settler) settleOrphan(ctx context.Context, r *Record) (*Record, error) 
 
 // GiveBack undoes a claim that hasn't started, whoever made it; one that has started meanwhile is left alone.
 func (s *Settler) GiveBack(ctx context.Context, r *Record) error {
+	return s.giveBackClaim(ctx, r, false)
+}
+
+// GiveBackLost is GiveBack for who made the claim and knows that its wrapper is gone: it doesn't need the record, which
+// somebody may have removed (git clean -x).
+func (s *Settler) GiveBackLost(ctx context.Context, r *Record) error {
+	return s.giveBackClaim(ctx, r, true)
+}
+
+func (s *Settler) giveBackClaim(ctx context.Context, r *Record, lost bool) error {
 	return s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, err := s.Store.Get(r.Slice, r.N)
 		switch {
+		case errors.Is(err, fs.ErrNotExist) && lost:
+			disk = r
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
 		case err != nil:

@@ -43,8 +43,18 @@ func (s *Store) LogPath(slice string, n int) string {
 	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.log", slice, n))
 }
 
-// Prepare makes the directories.
-func (s *Store) Prepare() error {
+// Prepare makes the directories. Somebody may remove them while it does (git clean -x).
+func (s *Store) Prepare() (err error) {
+	const tries = 10
+	for range tries {
+		if err = s.prepare(); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return err
+}
+
+func (s *Store) prepare() error {
 	for _, d := range []string{s.LiveDir(), s.doneDir(), filepath.Join(s.dir, "log")} {
 		if err := mkdir(d); err != nil {
 			return err
@@ -229,6 +239,7 @@ func (s *Store) read(path string, e Entry) (*Record, error) {
 		}
 		return nil, err
 	}
+	r.Log = s.LogPath(r.Slice, r.N)
 	return r, nil
 }
 

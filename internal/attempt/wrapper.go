@@ -26,7 +26,7 @@ const (
 	endGrace   = 10 * time.Second      // between TERM and KILL
 	pipeTick   = 50 * time.Millisecond // output that is still in the pipes when the whole group is gone is over
 	pipeTicks  = 10                    // when nothing came for so many ticks in a row,
-	pipeLimit  = 10 * time.Second      // and at the latest after this
+	pipeLimit  = 200 * pipeTick        // and at the latest after this, counted in ticks, too
 	giveUpNote = "gl can't write its state, and tries again: "
 )
 
@@ -57,6 +57,8 @@ type Wrapper struct {
 	lines chan chunk
 	last  lastWords // on stderr
 	said  lastWords // on stdout
+	lock  *os.File  // see takeLock; nil where locks don't work
+	over  bool      // somebody has settled the attempt
 
 	kill     chan struct{} // closed to end the agent without grace
 	killOnce sync.Once
@@ -67,11 +69,17 @@ type Wrapper struct {
 func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	w.rec, w.kill = rec, make(chan struct{})
 	w.dec = agent.NewDecoder(rec.Stream)
+	if err := w.Store.Prepare(); err != nil { // git clean -x may have taken the directories
+		return nil, err
+	}
 	var err error
 	if w.log, err = openLog(w.Store.LogPath(rec.Slice, rec.N)); err != nil {
 		return nil, err
 	}
 	defer w.log.close()
+	if w.lock, w.rec.Lock = takeLock(w.log.path); w.lock != nil {
+		defer w.lock.Close()
+	}
 	ev, err := w.attend(ctx)
 	if err != nil {
 		return nil, err
@@ -129,7 +137,11 @@ func (w *Wrapper) start(ctx context.Context, program string) (exited <-chan erro
 	if self, err := os.Executable(); err == nil {
 		env = WithGL(env, self)
 	}
-	w.cmd = gated(w.Self, program, w.rec, env, p.goRead, p.errWrite)
+	inherited := []*os.File{p.goRead, p.errWrite}
+	if w.lock != nil {
+		inherited = append(inherited, w.lock) // and the agent keeps it
+	}
+	w.cmd = gated(w.Self, program, w.rec, env, inherited...)
 	w.cmd.Stdout, w.cmd.Stderr = p.outWrite, p.stderrWrite
 	err = w.cmd.Start()
 	p.closeChildEnds()
@@ -187,14 +199,16 @@ func (w *Wrapper) readBoth(p *pipes) {
 	close(w.lines)
 }
 
-// watch follows the agent until it and its whole process group are gone. Time is monotonic, so a machine that slept
-// has not been silent.
+// watch follows the agent until it and its whole process group are gone. How long the agent has been silent is counted
+// in ticks: see lull.
 func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan string) *Evidence {
 	ev := &Evidence{}
-	silence := time.NewTimer(w.silent())
-	grace := time.NewTimer(time.Hour)
-	grace.Stop()
-	ended, lines := false, w.lines
+	spacing := min(w.Limits.Silent/16, w.Limits.Result/16, longestTick)
+	ticker := time.NewTicker(max(spacing, time.Millisecond))
+	defer ticker.Stop()
+	silence, afterResult := newLull(spacing), newLull(spacing)
+	resulted := false // and the agent has its grace
+	lines := w.lines
 	for {
 		select {
 		case c, ok := <-lines:
@@ -203,17 +217,30 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 				continue
 			}
 			w.take(ctx, c)
-			silence.Reset(w.silent())
-			ended = w.timeGrace(grace, ended)
+			silence.begin()
+			if had := resulted; w.dec.Summary().Result == nil {
+				resulted = false
+			} else if !had {
+				resulted = true
+				afterResult.begin()
+			}
 		case ev.Exec = <-failed:
 			failed = nil
-		case <-silence.C:
-			w.end(ctx, EndSilence, "silent for "+w.silent().String())
-		case <-grace.C:
-			if w.waits(ctx) {
-				continue
+		case now := <-ticker.C:
+			w.keepRecord(ctx)
+			if len(lines) > 0 { // it has said something, and we haven't come to it yet
+				silence.begin()
 			}
-			w.end(ctx, EndGrace, "still running "+w.Limits.Result.String()+" after its result")
+			silent, rest := silence.tick(now), afterResult.tick(now)
+			switch {
+			case w.rec.Ending != "": // it is being ended already, and has its grace
+			case silent >= w.silent():
+				w.end(ctx, EndSilence, "silent for "+w.silent().String())
+			case resulted && rest >= w.Limits.Result && w.waits(ctx): // what it left in the background may wake it
+				afterResult.begin()
+			case resulted && rest >= w.Limits.Result:
+				w.end(ctx, EndGrace, "still running "+w.Limits.Result.String()+" after its result")
+			}
 		case <-w.Stop:
 			w.end(ctx, EndStop, "")
 		case err := <-exited:
@@ -234,17 +261,29 @@ func (w *Wrapper) silent() time.Duration {
 	return w.Limits.Silent
 }
 
-// timeGrace has the grace run from a result on for as long as the agent doesn't go on after it, and tells whether it has
-// one. What it left in the background may wake it.
-func (w *Wrapper) timeGrace(grace *time.Timer, had bool) bool {
-	has := w.dec.Summary().Result != nil
-	switch {
-	case has && !had:
-		grace.Reset(w.Limits.Result)
-	case had && !has:
-		grace.Stop()
+// keepRecord writes the record anew that somebody has removed (git clean -x): without it the slice looks as if somebody
+// unknown had claimed it, to everybody but this process.
+func (w *Wrapper) keepRecord(ctx context.Context) {
+	if w.over || w.Store.IsOpen(w.rec.Name()) {
+		return
 	}
-	return has
+	err := w.Tracker.Do(ctx, func(tracker.Tx) error {
+		_, err := w.Store.Get(w.rec.Slice, w.rec.N)
+		if !errors.Is(err, fs.ErrNotExist) { // settled by somebody, or the number is another attempt's now
+			w.over = err == nil
+			return err
+		}
+		if err := w.Store.Prepare(); err != nil {
+			return err
+		}
+		return w.Store.putLive(w.rec)
+	})
+	if err == nil {
+		err = w.log.reopen()
+	}
+	if err != nil {
+		w.log.note("note", giveUpNote+err.Error())
+	}
 }
 
 // waits reports whether the agent has a reason to live on after its result: a command it left in the background, a long
@@ -277,8 +316,7 @@ func (w *Wrapper) leftovers(ctx context.Context, lines <-chan chunk) {
 func takeRest(lines <-chan chunk, take func(chunk)) {
 	tick := time.NewTicker(pipeTick)
 	defer tick.Stop()
-	limit := time.After(pipeLimit)
-	for silent := 0; lines != nil && silent < pipeTicks; {
+	for silent, ticks := 0, 0; lines != nil && silent < pipeTicks && time.Duration(ticks)*pipeTick < pipeLimit; {
 		select {
 		case c, ok := <-lines:
 			if !ok {
@@ -288,8 +326,7 @@ func takeRest(lines <-chan chunk, take func(chunk)) {
 			silent = 0
 		case <-tick.C:
 			silent++
-		case <-limit:
-			return
+			ticks++
 		}
 	}
 }

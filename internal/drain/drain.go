@@ -76,6 +76,7 @@ const (
 	settleTime = 2 * time.Second  // a graph that can't be read is given this long: an editor may be writing it
 	startLimit = 30 * time.Second // a wrapper that hasn't reported after this never will
 	startTries = 3                // wrappers that may die before they start, per slice
+	cleanTries = 20               // claims that may fail because somebody removes runs/, per slice
 	reapLimit  = 5 * time.Second
 	calm       = 100 * time.Millisecond // how long STATE.md waits for launches
 	behind     = time.Second            // and how long at most
@@ -91,6 +92,7 @@ type drain struct {
 	tried        map[string]bool            // named slices that had their turn
 	excluded     map[string]bool            // not to be launched again by this drain
 	failedStarts map[string]int
+	cleaned      map[string]int  // claims that failed because runs/ was removed, by slice
 	wrappers     map[string]bool // that we started and the runner hasn't reported gone, by token
 	round        bool            // one was launched
 	dueAgain     map[string]bool // slices whose turn in this round isn't over: see attempt.Again
@@ -123,7 +125,7 @@ type succession struct {
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d := &drain{
 		Config: cfg, settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
-		excluded: map[string]bool{}, failedStarts: map[string]int{}, wrappers: map[string]bool{}, dueAgain: map[string]bool{},
+		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, dueAgain: map[string]bool{},
 		recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
 	}
 	if err := cfg.Project.Runs.Prepare(); err != nil {

@@ -342,3 +342,14 @@ func scene(pr *project.Project) string {
 	}
 	return b.String()
 }
+
+// A losing runner does something to a claimed attempt before its wrapper starts.
+type losing struct {
+	runner.Runner
+	lose func(*attempt.Record)
+}
+
+func (l *losing) Start(r *attempt.Record) error {
+	l.lose(r)
+	return l.Runner.Start(r)
+}

@@ -2,7 +2,9 @@ package drain
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -139,8 +141,7 @@ func (d *drain) launch(ctx context.Context, r *Report) error {
 }
 
 func (d *drain) claim(tx tracker.Tx, r *Report) ([]*attempt.Record, error) {
-	if d.Project.Runs.StopMark() != d.stopMark {
-		d.stopping, d.res.Stopped = true, true
+	if d.heedStop() {
 		return nil, nil
 	}
 	s, err := d.Project.Snapshot(tx.Load)
@@ -172,6 +173,11 @@ func (d *drain) claimSome(tx tracker.Tx, r *Report, candidates []string) ([]*att
 		rec, err := d.Project.Runs.Claim(tx, d.request(id), time.Now())
 		if err != nil && d.Task != nil {
 			return nil, err
+		}
+		if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, tracker.ErrNotFound) && d.cleaned[id] < cleanTries {
+			d.cleaned[id]++ // somebody removes runs/ under our hands
+			d.Trace("%s can't be claimed, trying again: %v", id, err)
+			continue
 		}
 		if err != nil {
 			// One slice whose file can't be written is no reason to stop the others.

@@ -29,10 +29,17 @@ func (d *drain) observe(ctx context.Context, r *Report) error {
 		}
 	}
 	d.forgetSettled(now)
-	if d.Project.Runs.StopMark() != d.stopMark {
-		d.stopping, d.res.Stopped = true, true
-	}
+	d.heedStop()
 	return nil
+}
+
+// heedStop ends the drain after gl stop --all. A mark that is gone (git clean -x) stops nobody.
+func (d *drain) heedStop() bool {
+	if mark := d.Project.Runs.StopMark(); mark == "" || mark == d.stopMark {
+		return false
+	}
+	d.stopping, d.res.Stopped = true, true
+	return true
 }
 
 // noteOpen takes in an open attempt: one of ours, one to adopt, or one whose wrapper is dead.
@@ -103,15 +110,25 @@ func (d *drain) noteUnknownEnd(was *attempt.Record, bad *attempt.BadRecord, r *R
 }
 
 // noteLost takes in that an attempt of ours has no record: a claim that was given back, or somebody has cleaned the
-// directory. Then what we remember stands in for it, and its wrapper writes it anew when it settles.
+// directory. Then what we remember stands in for it: its wrapper writes it anew, and of one that never started we take the
+// claim back, which nobody else could tell from somebody's.
 func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 	switch {
 	case d.recoveryOf(was).running:
-	case was.Phase == plan.Claimed:
+	case was.Phase == plan.Claimed && was.Launcher == proc.Self():
 		// As we know it: its wrapper may have started it since. Then it settles the attempt, record or no record.
-		if !d.wrappers[was.Token] {
-			delete(d.open, was.Name())
+		if d.wrappers[was.Token] {
+			return
 		}
+		if err := d.settler.GiveBackLost(ctx, was); err != nil {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("the claim of %s can't be given back, trying again: %v", was.Slice, err))
+			return
+		}
+		delete(d.open, was.Name())
+		delete(d.tried, was.Slice)
+		d.dirty = true
+	case was.Phase == plan.Claimed:
+		delete(d.open, was.Name())
 	case was.Dead():
 		d.recover(ctx, was, r)
 	}

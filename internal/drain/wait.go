@@ -38,7 +38,7 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 		case sig := <-d.Signals:
 			return d.signaled(ctx, sig), nil
 		case <-ticker.C:
-			if d.someoneDied() || d.watch.blind {
+			if d.someoneDied() || d.watch.blind || d.watch.renew(d.Project.Runs) {
 				return false, nil
 			}
 			d.report(Report{})
@@ -85,6 +85,12 @@ func (d *drain) someoneDied() bool {
 // exited handles a wrapper of ours that is gone. Almost always it has settled its attempt, and we have seen that; else
 // there is something to look at.
 func (d *drain) exited(ctx context.Context, e runner.Exit) (look bool) {
+	if e.Record != nil { // with its record gone in the next instant, we know still who it is
+		if was := d.open[e.Record.Name()]; was != nil && was.Token == e.Token && was.Phase == plan.Claimed {
+			d.open[e.Record.Name()] = e.Record
+		}
+		return false
+	}
 	rec, err := d.Project.Runs.Get(e.Slice, e.N)
 	if err == nil && rec.Phase == plan.Settled && d.open[rec.Name()] == nil {
 		return false

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,7 +19,8 @@ const quiet = 100 * time.Millisecond
 // A watcher turns file events into "there is news".
 type watcher struct {
 	news  chan struct{} // holds at most one
-	blind bool          // there are no events here: too many watches, or a file system without them
+	dirs  []string
+	blind bool // there are no events here: too many watches, or a file system without them
 
 	fs   *fsnotify.Watcher
 	done sync.WaitGroup
@@ -32,7 +34,8 @@ func newWatcher(runs *attempt.Store, state []string, trace func(string, ...any))
 		return w
 	}
 	w.fs = fs
-	for _, dir := range append([]string{runs.LiveDir(), runs.Dir()}, state...) {
+	w.dirs = append([]string{runs.LiveDir(), runs.Dir()}, state...)
+	for _, dir := range w.dirs {
 		if fs.Add(dir) != nil {
 			w.blind = true
 		}
@@ -76,6 +79,25 @@ func (w *watcher) run(runs *attempt.Store, trace func(string, ...any)) {
 			w.tell()
 		}
 	}
+}
+
+// renew watches the directories again that were removed and made anew (git clean -x), and says whether there were any.
+func (w *watcher) renew(runs *attempt.Store) bool {
+	if w.fs == nil {
+		return false
+	}
+	watched := w.fs.WatchList()
+	lost := slices.DeleteFunc(slices.Clone(w.dirs), func(dir string) bool { return slices.Contains(watched, dir) })
+	if len(lost) == 0 {
+		return false
+	}
+	if runs.Prepare() != nil {
+		return true
+	}
+	for _, dir := range lost {
+		_ = w.fs.Add(dir) // or with the next tick
+	}
+	return true
 }
 
 type when int

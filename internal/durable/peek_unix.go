@@ -32,3 +32,16 @@ func Holder(path string) (string, error) {
 	}
 	return "", named("look at the lock", path, err)
 }
+
+// Busy says whether somebody holds the lock on an open file. The error is for a file system that can't say.
+func Busy(f *os.File) (bool, error) {
+	err := retry(func() error { return syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) })
+	switch {
+	case err == nil:
+		unlock(f)
+		return false, nil
+	case errors.Is(err, errBusy):
+		return true, nil
+	}
+	return false, named("look at the lock", f.Name(), err)
+}

@@ -1,5 +1,6 @@
-// Package proc knows processes by more than their pid: an ID is a pid together with the time the process started
-// and the boot it lives in, so that a pid that was given out again is never taken for the old process. It signals
+// Package proc knows processes by more than their pid: an ID is a pid together with the time the process started, the
+// boot and the PID namespace it lives in, so that a pid that was given out again, or that means another process in another
+// container, is never taken for the old process. It signals
 // process groups after checking that identity. It doesn't start processes, and it doesn't reap them.
 package proc
 
@@ -18,6 +19,7 @@ type ID struct {
 	Start string `json:"start"` // opaque; equal exactly for the same process of one boot
 	Boot  string `json:"boot"`  // opaque; differs after a reboot
 	Host  string `json:"host"`
+	NS    string `json:"ns,omitempty"` // PID namespace, opaque; "" where the system has none or doesn't tell
 }
 
 // State is what can be said about a process from here and now.
@@ -28,7 +30,7 @@ const (
 	Dead State = iota
 	// Alive: that very process runs (or sleeps, or is stopped).
 	Alive
-	// Unknown: it is another host's, or the system doesn't let us look. Never take it for dead.
+	// Unknown: it is another host's or another PID namespace's, or the system doesn't let us look. Never take it for dead.
 	Unknown
 )
 
@@ -55,7 +57,7 @@ func Self() ID { return self() }
 var self = sync.OnceValue(func() ID {
 	id, err := Of(os.Getpid())
 	if err != nil {
-		return ID{PID: os.Getpid(), Boot: boot(), Host: host()}
+		return ID{PID: os.Getpid(), Boot: boot(), Host: host(), NS: namespace()}
 	}
 	return id
 })
@@ -66,7 +68,7 @@ func Of(pid int) (ID, error) {
 	if err != nil {
 		return ID{}, fmt.Errorf("look up process %d: %w", pid, err)
 	}
-	return ID{PID: pid, Start: g.start, Boot: boot(), Host: host()}, nil
+	return ID{PID: pid, Start: g.start, Boot: boot(), Host: host(), NS: namespace()}, nil
 }
 
 // State says whether the process lives.
@@ -96,10 +98,26 @@ func (id ID) Alive() bool { return id.State() == Alive }
 // Dead says whether the process is proven dead. It can be neither alive nor dead: see Unknown.
 func (id ID) Dead() bool { return id.State() == Dead }
 
-// place says whether the process can be seen from here: Alive for this host and this boot, Dead for an earlier boot,
-// Unknown for another host. An ID without a boot (none could be read) is told from others by its start alone.
+// Here says whether the process can be seen from here, should it live: it is of this host, boot and PID namespace.
+func (id ID) Here() bool { return id.place() == Alive }
+
+// SameKernel says whether the process runs, or ran, under the kernel that this one runs under. Then a kernel lock that
+// nobody holds isn't held by that process.
+func (id ID) SameKernel() bool { return id.Boot != "" && id.Boot == boot() }
+
+// Where names the place of a process that can't be seen from here: "on host build-7".
+func (id ID) Where() string {
+	if id.Host == host() && id.NS != namespace() {
+		return "in another PID namespace (a container?)"
+	}
+	return fmt.Sprintf("on host %q", id.Host)
+}
+
+// place says whether the process can be seen from here: Alive for this host, boot and PID namespace, Dead for an earlier
+// boot, Unknown for another host or namespace. An ID without a boot (none could be read) is told from others by its start
+// alone, one without a namespace (older versions wrote none) counts as of ours.
 func (id ID) place() State {
-	sameBoot := id.Boot == boot() && id.Boot != ""
+	sameBoot := id.SameKernel()
 	switch {
 	case id.PID <= 0:
 		return Dead
@@ -107,6 +125,8 @@ func (id ID) place() State {
 		return Unknown
 	case id.Boot != boot() && id.Boot != "" && boot() != "":
 		return Dead
+	case id.NS != namespace() && id.NS != "" && namespace() != "":
+		return Unknown
 	}
 	return Alive
 }

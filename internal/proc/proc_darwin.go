@@ -25,6 +25,9 @@ var boot = sync.OnceValue(func() string {
 	return hex.EncodeToString([]byte(timeval))
 })
 
+// namespace: there is only one.
+func namespace() string { return "" }
+
 // inspect asks ps: the kernel's own answer is a struct that only C headers describe.
 func inspect(pid int) (glimpse, error) {
 	line, err := ps("-o", "state=", "-o", "lstart=", "-p", strconv.Itoa(pid))

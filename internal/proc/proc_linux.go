@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"strings"
@@ -18,13 +19,35 @@ var boot = sync.OnceValue(func() string {
 	return strings.TrimSpace(string(b))
 })
 
+// namespace is the PID namespace that this process numbers processes in.
+var namespace = sync.OnceValue(func() string {
+	ns, err := os.Readlink("/proc/self/ns/pid")
+	if err != nil {
+		return ""
+	}
+	return ns
+})
+
 // inspect reads when the process started, in clock ticks since the boot, and how it is.
 func inspect(pid int) (glimpse, error) {
 	g, _, err := readStat(strconv.Itoa(pid))
 	return g, err
 }
 
+// foreign is the error of a /proc that numbers processes otherwise than we do: unshare --pid without --mount-proc leaves
+// that of the outer namespace, in which our pids are other processes.
+var foreign = sync.OnceValue(func() error {
+	self, err := os.Readlink("/proc/self")
+	if err == nil && self != strconv.Itoa(os.Getpid()) {
+		err = errors.New("/proc is that of another PID namespace: mount one of this namespace (unshare --mount-proc)")
+	}
+	return err
+})
+
 func readStat(pid string) (glimpse, int, error) {
+	if err := foreign(); err != nil {
+		return glimpse{}, 0, err
+	}
 	b, err := os.ReadFile("/proc/" + pid + "/stat")
 	if err != nil {
 		return glimpse{}, 0, err
@@ -34,6 +57,9 @@ func readStat(pid string) (glimpse, int, error) {
 
 // anyLives looks through all processes, since the kernel has no list of a group's for us.
 func anyLives(group int) (bool, error) {
+	if err := foreign(); err != nil {
+		return false, err
+	}
 	dir, err := os.Open("/proc")
 	if err != nil {
 		return false, err

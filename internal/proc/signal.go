@@ -42,7 +42,7 @@ func (id ID) Signal(sig syscall.Signal) error {
 }
 
 // SignalGroup sends sig to the process group that the process leads, or led: its members may outlive it. It is
-// ErrDead where the group is gone, of an earlier boot or another host. No error doesn't mean that somebody heard it:
+// ErrDead where the group is gone, of an earlier boot, another host or PID namespace. No error doesn't mean that somebody heard it:
 // zombies take signals, too.
 //
 // That it is still our group follows from how pids are given out: no new process gets a pid that is in use as the id of
@@ -86,11 +86,11 @@ func (id ID) signalGroup(sig syscall.Signal) error {
 
 // EndGroup ends the process group that the process leads or led: SIGTERM, and SIGKILL to who is still there after
 // grace. It returns when the group is gone; one of zombies alone is, whoever may have to reap them. A group that
-// was gone before is no error. The error is for a group that may live on: on another host, or not ours to signal, or
+// was gone before is no error. The error is for a group that may live on: on another host or in another PID namespace, or not ours to signal, or
 // stuck in the kernel for 5 s after SIGKILL. Members that left for a group of their own are not ended.
 func EndGroup(id ID, grace time.Duration) error {
 	if id.place() == Unknown {
-		return fmt.Errorf("end process group %d: it is on another host, %q", id.PID, id.Host)
+		return fmt.Errorf("end process group %d: it is %s", id.PID, id.Where())
 	}
 	err := id.signalGroup(syscall.SIGTERM)
 	switch {

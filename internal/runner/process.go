@@ -17,6 +17,8 @@ type Exit struct {
 	N     int
 	Token string // of the claim: one that was given back may have left its number to the next
 	Err   error  // how; the wrapper's word is in the record, this is for when there is none
+
+	Record *attempt.Record // instead: the wrapper isn't gone, it has taken the attempt over
 }
 
 // A Runner starts wrappers.

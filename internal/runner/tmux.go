@@ -91,8 +91,13 @@ func (t *Tmux) watch(r *attempt.Record, pid int) {
 		time.Sleep(pause)
 		dead := missing != nil || id.Dead() // looked at before the record: it may start and end in between
 		rec, err := t.Runs.Get(r.Slice, r.N)
-		if dead || err != nil || rec.Phase != plan.Claimed || rec.Token != r.Token {
-			t.Process.exits <- Exit{Slice: r.Slice, N: r.N, Token: r.Token}
+		taken := err == nil && (rec.Phase != plan.Claimed || rec.Token != r.Token) // no record: git clean -x; it may come back
+		if dead || taken {
+			e := Exit{Slice: r.Slice, N: r.N, Token: r.Token}
+			if taken && rec.Token == r.Token {
+				e.Record = rec
+			}
+			t.Process.exits <- e
 			t.Session.Look(context.Background()) // now, while nobody waits for it
 			return
 		}

@@ -1,0 +1,97 @@
+package drain_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/drain"
+	"greenlight/internal/plan"
+	"greenlight/internal/tracker"
+)
+
+// Somebody removes runs/ again and again (git clean -fdx), also in the instant of a claim: whoever made the claim still
+// knows it, so no slice stays claimed by a token that nobody has, and the drain builds them all.
+func TestDrainSurvivesCleaning(t *testing.T) {
+	const seed, slices = 4713, 27
+	random := rand.New(rand.NewPCG(seed, 1))
+	pr := randomGraph(random, slices).write(t, `{}`)
+	cfg := config(t, pr, "rehearsal:min=1ms,max=20ms", 4)
+	stop := make(chan struct{})
+	cleaned := make(chan int)
+	go func() {
+		n := 0
+		defer func() { cleaned <- n }()
+		for ; ; n++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Duration(random.IntN(100)) * time.Millisecond):
+				os.RemoveAll(pr.Runs.Dir())
+			}
+		}
+	}()
+	cfg.Report = func(r drain.Report) {
+		for _, w := range r.Warnings {
+			t.Log(w)
+		}
+	}
+	res := run(t, cfg)
+	close(stop)
+	t.Logf("seed %d: cleaned %d times", seed, <-cleaned)
+	if res.Plan.Done != slices {
+		t.Errorf("%d of %d done\n%s", res.Plan.Done, slices, scene(pr))
+	}
+	want := map[string]plan.Class{}
+	for _, id := range res.Plan.IDs() {
+		want[id] = plan.Done
+	}
+	checkClasses(t, pr, want)
+	until(t, "the project's processes are gone", func() bool { return len(processes(pr.Root)) == 0 })
+}
+
+// A cleaning that falls between a claim and the start of its wrapper: deterministically, once for each slice.
+func TestDrainTakesLostClaimsBack(t *testing.T) {
+	g := graph{deps: map[string][]string{}}
+	for i := range 6 {
+		g.ids = append(g.ids, fmt.Sprint("S-", i+1))
+	}
+	pr := g.write(t, `{}`)
+	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 3)
+	cfg.Interval = time.Hour
+	lost := map[string]bool{}
+	cfg.Runner = &losing{Runner: cfg.Runner, lose: func(r *attempt.Record) {
+		if !lost[r.Slice] {
+			lost[r.Slice] = true
+			for os.RemoveAll(pr.Runs.Dir()) != nil { // somebody else is writing there
+			}
+		}
+	}}
+	var warnings []string
+	cfg.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
+	res := run(t, cfg)
+	if res.Plan.Done != len(g.ids) || len(lost) != len(g.ids) || len(warnings) > 0 {
+		t.Errorf("%d done, %d lost, warnings %q", res.Plan.Done, len(lost), warnings)
+	}
+	checkTidy(t, pr)
+}
+
+// A mark of gl stop --all that is cleaned away is no new one.
+func TestDrainDisregardsLostStopMark(t *testing.T) {
+	pr := graph{ids: []string{"a", "b"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
+	check(t, pr.Runs.Prepare())
+	check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error { return pr.Runs.PutStopMark(time.Now()) }))
+	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
+	cfg.Report = func(r drain.Report) {
+		if len(r.Launched) > 0 {
+			os.Remove(filepath.Join(pr.Runs.Dir(), "stop.json"))
+		}
+	}
+	if res := run(t, cfg); res.Stopped || res.Plan.Done != 2 {
+		t.Errorf("stopped %v, done %d", res.Stopped, res.Plan.Done)
+	}
+}
