@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -33,8 +34,17 @@ func TestScript(t *testing.T) {
 		Dir:                filepath.Join("testdata", "script"),
 		Setup:              setup,
 		Cmds:               allCommands(),
+		Condition:          condition,
 		RequireUniqueNames: true,
 	})
+}
+
+// condition knows the conditions beyond testscript's own: "unshare" is true where PID namespaces may be made.
+func condition(name string) (bool, error) {
+	if name != "unshare" {
+		return false, fmt.Errorf("unknown condition %q", name)
+	}
+	return exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run() == nil, nil
 }
 
 // allCommands are the script commands beyond testscript's own. testdata/script/README.md explains them.

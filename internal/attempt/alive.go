@@ -3,6 +3,7 @@ package attempt
 import (
 	"os"
 	"syscall"
+	"time"
 
 	"greenlight/internal/durable"
 	"greenlight/internal/plan"
@@ -51,12 +52,21 @@ func (r *Record) treeGone() bool {
 // Dead says whether it is proven that no process moves the attempt on.
 func (r *Record) Dead() bool { return r.State() == proc.Dead }
 
-// Elsewhere says where the attempt runs, or ran, if nobody here can tell whether it does; "" if it can be told.
+// Elsewhere says where the attempt runs, or ran, if nobody here can tell whether it does; "" if it can be told, and for a
+// claim that is about to start.
 func (r *Record) Elsewhere() string {
-	if r.State() != proc.Unknown {
+	if r.State() != proc.Unknown || r.Phase == plan.Claimed && time.Since(r.ClaimedAt) < time.Minute {
 		return ""
 	}
 	return r.mover().Where()
+}
+
+// unreachable says where the attempt runs, if no signal from here can reach it; "" if one can, or if it is dead.
+func (r *Record) unreachable() string {
+	if id := r.mover(); !id.Here() && !r.Dead() {
+		return id.Where()
+	}
+	return ""
 }
 
 // lockHeld says whether anybody holds the lock on the attempt's log. It isn't known where the log isn't the file that was

@@ -3,6 +3,7 @@ package attempt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -32,6 +33,9 @@ func (s *Settler) Stop(ctx context.Context, r *Record) (*Record, error) {
 	if final != nil || err != nil {
 		return final, err
 	}
+	if where := r.unreachable(); where != "" {
+		return nil, fmt.Errorf("it runs %s, and can only be stopped there. If that is gone, run gl retry --abandon %s", where, r.Label())
+	}
 	if err := s.Store.MarkEnding(ctx, s.Tracker, r, EndStop, ""); err != nil {
 		return nil, err
 	}
@@ -52,6 +56,32 @@ func (s *Settler) Stop(ctx context.Context, r *Record) (*Record, error) {
 		return nil, err
 	}
 	return s.settleOrphan(ctx, r)
+}
+
+// ErrReachable says that an attempt isn't to be given up: what works on it can be reached from here.
+var ErrReachable = errors.New("its gl process is alive")
+
+// Abandon gives up an attempt that runs, or ran, where no signal from here reaches it, because a person says that this
+// place is gone. It settles the attempt by what the log says, as crashed if it says nothing; nil for a claim that was given
+// back. Should its wrapper live after all, it finds the attempt settled and changes nothing.
+func (s *Settler) Abandon(ctx context.Context, r *Record) (*Record, error) {
+	where := r.unreachable()
+	switch {
+	case r.Dead():
+		return s.Recover(ctx, r)
+	case where == "":
+		return nil, ErrReachable
+	case r.Phase == plan.Claimed:
+		return nil, s.GiveBack(ctx, r)
+	}
+	if err := s.Store.MarkEnding(ctx, s.Tracker, r, EndAbandon, "given up: it ran "+where); err != nil {
+		return nil, err
+	}
+	mine := *r
+	if mine.Evidence == nil {
+		mine.Evidence = s.replay(r)
+	}
+	return s.Settle(ctx, &mine)
 }
 
 // stopClaimed settles an attempt that has no agent yet, nil for one that has. A wrapper that comes late finds its

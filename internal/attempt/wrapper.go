@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/durable"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
@@ -169,6 +170,7 @@ func (w *Wrapper) start(ctx context.Context, program string) (exited <-chan erro
 
 // begin writes phase started, if the claim is still this wrapper's. Only after that may the agent run.
 func (w *Wrapper) begin(ctx context.Context, id proc.ID) error {
+	ctx = durable.Patiently(ctx, nil) // a stopped process may hold the lock; to give up would be to fail the slice
 	return w.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, err := w.Store.Get(w.rec.Slice, w.rec.N)
 		if err != nil || disk.Phase != plan.Claimed || disk.Token != w.rec.Token {

@@ -74,6 +74,9 @@ func (t *reporter) lines(r drain.Report) []string {
 	if r.TookOver {
 		lines = append(lines, "the other gl slice --watch is gone: taking over")
 	}
+	if r.Locked != "" {
+		lines = append(lines, "waiting for the project's lock, which is held by "+r.Locked+"; if that process hangs or is stopped, end it")
+	}
 	for _, rec := range r.Adopted {
 		lines = append(lines, fmt.Sprintf("adopted %s (attempt %d, running for %s)", rec.Slice, rec.N, plan.Age(time.Since(rec.ClaimedAt))))
 	}

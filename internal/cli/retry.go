@@ -21,7 +21,7 @@ import (
 )
 
 func newRetry(app *cmdutil.App) *cobra.Command {
-	var all, asJSON bool
+	var o retryOptions
 	c := &cobra.Command{
 		Use:        "retry ID...",
 		SuggestFor: []string{"rerun", "redo", "again", "restart"},
@@ -29,26 +29,36 @@ func newRetry(app *cmdutil.App) *cobra.Command {
 		Long: `Retry failed or stalled slices: they are pending again, and the next gl slice, or one that is running, launches them.
 What the agent wrote stays. A hold because nobody was logged in ends.
 
+An attempt on another host or in another container is taken for running as long as nobody can tell. If that host or
+container is gone, --abandon gives the attempt up first. If it isn't gone, two agents may work on the slice.
+
 Exit codes: 0 they are pending; 1 one is done, is waiting for a person, or can't be read; 2 wrong usage; 3 one is being
 worked on.`,
-		Example:           "  gl retry S-07\n  gl retry --all-failed",
+		Example:           "  gl retry S-07\n  gl retry --all-failed\n  gl retry --abandon S-07",
 		ValidArgsFunction: app.CompleteSome(broken),
 		RunE: func(c *cobra.Command, ids []string) error {
-			if all && len(ids) > 0 {
+			switch {
+			case o.all && len(ids) > 0:
 				return cmdutil.Usage("give ids or --all-failed, not both")
+			case o.abandon && len(ids) == 0:
+				return cmdutil.Usage("--abandon requires the ids of the slices whose host is gone")
 			}
-			return runRetry(c.Context(), app, ids, all, asJSON)
+			return runRetry(c.Context(), app, ids, o)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
-	c.Flags().BoolVar(&all, "all-failed", false, "all slices that failed or stalled")
+	c.Flags().BoolVar(&o.json, "json", false, "print one JSON document")
+	c.Flags().BoolVar(&o.all, "all-failed", false, "all slices that failed or stalled")
+	c.Flags().BoolVar(&o.abandon, "abandon", false, "give up attempts whose host or container is gone")
 	return c
 }
+
+// retryOptions are the flags of gl retry.
+type retryOptions struct{ all, abandon, json bool }
 
 // broken are the slices that wait for gl retry.
 func broken(p *plan.Plan) []string { return slices.Concat(p.Failed, p.Stalled) }
 
-func runRetry(ctx context.Context, app *cmdutil.App, ids []string, all, asJSON bool) error {
+func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOptions) error {
 	pr, err := app.Project()
 	if err != nil {
 		return err
@@ -60,13 +70,17 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, all, asJSON b
 	if err != nil {
 		return err
 	}
-	if all {
+	if o.all {
 		ids = broken(p)
 	} else if len(ids) == 0 {
 		return whichBroken(broken(p))
 	}
 	doc := retryDoc{1, []retrySlice{}}
-	errs := doc.retryAll(ctx, app, pr, p, ids)
+	var errs []error
+	if o.abandon {
+		ids, errs = abandonAll(ctx, app, pr, p, ids)
+	}
+	errs = append(errs, doc.retryAll(ctx, app, pr, p, ids)...)
 	if len(found.Settled)+len(ids) > 0 {
 		errs = append(errs, pr.Tracker.Refresh(ctx))
 	}
@@ -75,14 +89,39 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, all, asJSON b
 		app.IO.Message("launches are held %s; gl slice ID --force goes past that", heldText(h, time.Now()))
 	}
 	switch {
-	case asJSON:
+	case o.json:
 		errs = append(errs, app.IO.JSON(doc))
-	case all && len(ids) == 0:
+	case o.all && len(ids) == 0:
 		app.IO.Printf("no slice has failed or stalled\n")
 	default:
 		app.IO.Printf("%s", doc.text())
 	}
 	return errors.Join(errs...)
+}
+
+// abandonAll gives up the attempts at the slices and tasks, and returns the slices that are to be retried: a task isn't
+// put back, and a slice may be complete, by what its agent wrote last.
+func abandonAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string) (retry []string, errs []error) {
+	for _, id := range ids {
+		var err error
+		if !attempt.IsTask(id) {
+			id, err = app.Resolve(p, id)
+		}
+		var settled []*attempt.Record
+		if err == nil {
+			settled, err = ops.Abandon(ctx, pr, id)
+		}
+		reportSettled(app.IO, settled, nil)
+		switch {
+		case errors.Is(err, ops.ErrNothingToDo) && attempt.IsTask(id):
+			errs = append(errs, fmt.Errorf("%s isn't running", id))
+		case err != nil && !errors.Is(err, ops.ErrNothingToDo):
+			errs = append(errs, err)
+		case !attempt.IsTask(id) && !slices.ContainsFunc(settled, func(r *attempt.Record) bool { return r.Outcome.Traits().Success }):
+			retry = append(retry, id)
+		}
+	}
+	return retry, errs
 }
 
 // whichBroken is the usage error that names what could be put back.

@@ -26,6 +26,9 @@ func checkAttempts(x *exam) []Finding {
 			all = append(all, fixable(path, "leftover of a settled attempt").of(r.Slice))
 		case dead:
 			all = append(all, fixable(path, fmt.Sprintf("attempt %d of %s isn't settled, and its gl process is gone", r.N, r.Slice)).of(r.Slice))
+		case r.Elsewhere() != "":
+			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d of %s runs %s, where gl can't look", r.N, r.Slice, r.Elsewhere()),
+				"gl retry --abandon "+r.Label()+" if that is gone").of(r.Slice))
 		case x.p.State(r.Slice) == nil && !r.IsTask():
 			all = append(all, found(Warning, path, fmt.Sprintf("attempt %d is running, but slice %s no longer exists", r.N, r.Slice),
 				"gl stop "+r.Slice).of(r.Slice))

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"os"
 	"sort"
+	"sync"
 	"time"
 
 	"greenlight/internal/agent"
@@ -59,6 +60,7 @@ type Report struct {
 	Warnings []string
 	Hold     *plan.Hold // launches stop until then; told once for each hold
 	Leader   string     // somebody else drains the project: who; told once
+	Locked   string     // who has held the project's lock for so long that it is to be told
 	TookOver bool       // and now it is us
 }
 
@@ -93,6 +95,7 @@ type drain struct {
 	excluded     map[string]bool            // not to be launched again by this drain
 	failedStarts map[string]int
 	cleaned      map[string]int  // claims that failed because runs/ was removed, by slice
+	notStarted   []notStarted    // since the last pass
 	wrappers     map[string]bool // that we started and the runner hasn't reported gone, by token
 	round        bool            // one was launched
 	dueAgain     map[string]bool // slices whose turn in this round isn't over: see attempt.Again
@@ -102,6 +105,9 @@ type drain struct {
 	succession <-chan succession // one word when the lock is ours at last; nil when nobody waits for it
 	stopMark   string
 
+	locked chan *durable.LockedError // told while a pass waits for the project's lock
+
+	life       context.Context      // of the run: a recovery outlives the pass that began it
 	recoveries map[string]*recovery // by name, of the dead attempts
 	recovered  chan recovered
 
@@ -115,6 +121,12 @@ type drain struct {
 	res        Result
 }
 
+// A notStarted is a claim whose wrapper ended before it began.
+type notStarted struct {
+	rec *attempt.Record
+	why string
+}
+
 // A succession is the end of standing by for the drain's lock.
 type succession struct {
 	lock *durable.Held
@@ -126,7 +138,13 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d := &drain{
 		Config: cfg, settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
 		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, dueAgain: map[string]bool{},
-		recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
+		locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
+	}
+	var telling sync.Mutex // a wait for the lock is told while the pass goes on
+	d.Report = func(r Report) {
+		telling.Lock()
+		defer telling.Unlock()
+		cfg.Report(r)
 	}
 	if err := cfg.Project.Runs.Prepare(); err != nil {
 		return nil, err
@@ -135,6 +153,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	defer d.watch.close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	d.life = ctx
 	if cfg.Lead {
 		if err := d.standForLeader(ctx); err != nil {
 			return nil, err
@@ -182,7 +201,11 @@ func (d *drain) resign() {
 
 func (d *drain) loop(ctx context.Context) error {
 	for {
-		if err := d.pass(ctx); err != nil {
+		sig, err := d.hearing(ctx, d.pass)
+		if sig != nil && d.signalled(ctx, sig) {
+			return nil
+		}
+		if err != nil && (sig == nil || !errors.Is(err, context.Canceled)) {
 			return err
 		}
 		if d.finished() {
@@ -194,9 +217,34 @@ func (d *drain) loop(ctx context.Context) error {
 	}
 }
 
+// hearing runs f, which may wait for the project's lock as long as it takes (somebody may have stopped its holder). The
+// first signal ends the wait, and is returned when f has come to its end.
+func (d *drain) hearing(ctx context.Context, f func(context.Context) error) (sig os.Signal, err error) {
+	waiting, cancel := context.WithCancel(durable.Patiently(ctx, func(e *durable.LockedError) { d.locked <- e }))
+	defer cancel()
+	over := make(chan error, 1)
+	go func() { over <- f(waiting) }()
+	signals := d.Signals
+	for {
+		select {
+		case err := <-over:
+			return sig, err
+		case e := <-d.locked:
+			d.Report(Report{Plan: &plan.Plan{Snapshot: &plan.Snapshot{}}, Locked: e.Holder})
+		case sig = <-signals:
+			signals = nil // the next one is for whoever comes after us
+			cancel()
+		}
+	}
+}
+
 // pass looks at everything, settles the dead, tells what changed, and launches.
 func (d *drain) pass(ctx context.Context) error {
 	var r Report
+	for _, f := range d.notStarted {
+		d.failedStart(ctx, f.rec, &r, f.why)
+	}
+	d.notStarted = nil
 	for again := true; again; again = d.caughtUp(ctx, &r) {
 		if err := d.look(ctx, &r); err != nil {
 			return err
@@ -254,7 +302,7 @@ func (d *drain) refresh(ctx context.Context, launched bool) {
 		return
 	}
 	d.dirty, d.upToDate = false, now
-	if err := d.Project.Tracker.Refresh(ctx); err != nil {
+	if err := d.Project.Tracker.Refresh(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		d.report(Report{Warnings: []string{err.Error()}})
 	}
 }
@@ -275,6 +323,9 @@ func (d *drain) options() plan.Options {
 
 // noteHold tells of a hold once.
 func (d *drain) noteHold(r *Report) {
+	if d.plan == nil {
+		return
+	}
 	if h := d.hold(); h != nil && !h.Until.Equal(d.lastHold) {
 		d.lastHold, r.Hold = h.Until, h
 	}
@@ -330,17 +381,22 @@ func (d *drain) finish(ctx context.Context) {
 			clear(d.wrappers)
 		}
 	}
-	if d.plan == nil {
-		return
-	}
 	if d.res.Signal != nil { // it may have come between a launch and the next look
 		if p, err := d.Project.Plan(time.Now(), d.options()); err == nil {
 			d.plan = p
 		}
 	}
+	if d.plan == nil {
+		return
+	}
 	d.res.Plan = d.plan
 	d.Project.Runs.Sweep(time.Now())
-	if err := d.Project.Tracker.Refresh(ctx); err != nil {
+	if d.res.Signal != nil { // nobody waits for a lock after Ctrl-C; what is behind the next gl status puts right
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, behind)
+		defer cancel()
+	}
+	if err := d.Project.Tracker.Refresh(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		d.report(Report{Warnings: []string{err.Error()}})
 	}
 }

@@ -51,7 +51,7 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 	if !d.Project.Has(rec) {
 		d.elsewhere = append(d.elsewhere, rec)
 		if d.leads && rec.Dead() { // maybe nobody else is there to settle it
-			d.recover(ctx, rec, r)
+			d.recover(rec, r)
 		}
 		return
 	}
@@ -70,7 +70,7 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 			d.failedStart(ctx, rec, r, "its wrapper hasn't started")
 		}
 	case rec.Dead():
-		d.recover(ctx, rec, r)
+		d.recover(rec, r)
 	}
 }
 
@@ -130,6 +130,6 @@ func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 	case was.Phase == plan.Claimed:
 		delete(d.open, was.Name())
 	case was.Dead():
-		d.recover(ctx, was, r)
+		d.recover(was, r)
 	}
 }

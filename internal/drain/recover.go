@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/durable"
 	"greenlight/internal/git"
 	"greenlight/internal/paths"
 	"greenlight/internal/project"
@@ -52,7 +53,7 @@ func (t *recovery) mayTry() bool { return !t.running && !t.stuck && !time.Now().
 
 // recover settles a dead attempt beside the loop: ending its orphaned agent can take seconds. It tries a few times, with
 // growing pauses.
-func (d *drain) recover(ctx context.Context, rec *attempt.Record, r *Report) {
+func (d *drain) recover(rec *attempt.Record, r *Report) {
 	t := d.recoveryOf(rec)
 	if !t.mayTry() {
 		return
@@ -67,7 +68,7 @@ func (d *drain) recover(ctx context.Context, rec *attempt.Record, r *Report) {
 	d.Trace("settling %s, whose gl process is gone: try %d", rec.Name(), t.tries)
 	go func() {
 		settler := d.Project.Whose(rec).Settler()
-		final, err := settler.Recover(ctx, rec)
+		final, err := settler.Recover(durable.Patiently(d.life, nil), rec)
 		d.recovered <- recovered{t, rec, final, err}
 	}()
 }

@@ -25,7 +25,7 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 			return false, nil
 		case e := <-d.Runner.Exits():
 			delete(d.wrappers, e.Token)
-			if d.exited(ctx, e) {
+			if d.exited(e) {
 				return false, nil
 			}
 		case e := <-d.recovered:
@@ -84,7 +84,7 @@ func (d *drain) someoneDied() bool {
 
 // exited handles a wrapper of ours that is gone. Almost always it has settled its attempt, and we have seen that; else
 // there is something to look at.
-func (d *drain) exited(ctx context.Context, e runner.Exit) (look bool) {
+func (d *drain) exited(e runner.Exit) (look bool) {
 	if e.Record != nil { // with its record gone in the next instant, we know still who it is
 		if was := d.open[e.Record.Name()]; was != nil && was.Token == e.Token && was.Phase == plan.Claimed {
 			d.open[e.Record.Name()] = e.Record
@@ -102,9 +102,7 @@ func (d *drain) exited(ctx context.Context, e runner.Exit) (look bool) {
 	if e.Err != nil {
 		why += ": " + e.Err.Error()
 	}
-	var r Report
-	d.failedStart(ctx, rec, &r, why)
-	d.report(r)
+	d.notStarted = append(d.notStarted, notStarted{rec, why})
 	return true
 }
 

@@ -51,8 +51,32 @@ type Held struct{ file *os.File }
 // never removed. It gives up when ctx ends, with ctx's error, and after 30 s, with a *LockedError. On a file system
 // without locks it succeeds at once: there nobody is excluded, and only Replace notices others.
 func Lock(ctx context.Context, path string) (*Held, error) {
-	return lock(ctx, path, lockLimit, flock)
+	told, patient := ctx.Value(patience{}).(func(*LockedError))
+	if !patient {
+		return lock(ctx, path, lockLimit, flock)
+	}
+	tell := time.AfterFunc(tellAfter, func() {
+		if who, err := Holder(path); err == nil && who != "" {
+			told(&LockedError{Path: path, Holder: who, waited: tellAfter})
+		}
+	})
+	defer tell.Stop()
+	return lock(ctx, path, forever, flock)
 }
+
+// Patiently returns a context under which Lock waits without a limit of time, for who can't go on without the lock. After
+// some seconds it calls told, which may be nil, with who has it.
+func Patiently(ctx context.Context, told func(*LockedError)) context.Context {
+	if told == nil {
+		told = func(*LockedError) {}
+	}
+	return context.WithValue(ctx, patience{}, told)
+}
+
+// patience is the key of Patiently in a context.
+type patience struct{}
+
+const tellAfter = 3 * time.Second
 
 // Await is Lock without a limit of time: for who stands by until the holder is gone.
 func Await(ctx context.Context, path string) (*Held, error) {
@@ -193,13 +217,13 @@ func sign(f *os.File, size int64) {
 	}
 }
 
-// signature is "pid command\n".
+// signature is "pid command\non host\n".
 var signature = sync.OnceValue(func() []byte {
 	words := append([]string{}, os.Args...)
 	if len(words) > 0 {
 		words[0] = filepath.Base(words[0])
 	}
-	return fmt.Appendf(nil, "%d %s\n", os.Getpid(), shorten(strings.Join(words, " ")))
+	return fmt.Appendf(nil, "%d %s\non %s\n", os.Getpid(), shorten(strings.Join(words, " ")), shorten(hostname()))
 })
 
 // shorten makes one printable line of at most maxCommand characters.
@@ -226,10 +250,19 @@ func holder(path string) string {
 	defer f.Close()
 	buf := make([]byte, 512)
 	n, _ := f.ReadAt(buf, 0)
-	line, _, ok := bytes.Cut(buf[:n], []byte("\n"))
+	line, rest, ok := bytes.Cut(buf[:n], []byte("\n"))
 	pid, command, found := strings.Cut(string(line), " ")
 	if _, err := strconv.ParseUint(pid, 10, 31); err != nil || !ok || !found {
 		return unknown
 	}
+	line, _, ok = bytes.Cut(rest, []byte("\n"))
+	if host, found := strings.CutPrefix(string(line), "on "); ok && found && host != shorten(hostname()) {
+		return fmt.Sprintf("pid %s on host %s (%s)", pid, shorten(host), shorten(command))
+	}
 	return fmt.Sprintf("pid %s (%s)", pid, shorten(command))
 }
+
+var hostname = sync.OnceValue(func() string {
+	name, _ := os.Hostname() // "" for unknown
+	return name
+})

@@ -342,6 +342,7 @@ func TestHolder(t *testing.T) {
 	for text, want := range map[string]string{
 		"123 gl slice\n":                      "pid 123 (gl slice)",
 		"123 gl slice\ne --max\n":             "pid 123 (gl slice)",
+		"123 gl slice\non another\n":          "pid 123 on host another (gl slice)",
 		"123 gl \x1b[31mred\n":                "pid 123 (gl  [31mred)",
 		"123 gl slice":                        unknown, // half written
 		"":                                    unknown,

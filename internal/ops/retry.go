@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/tracker"
@@ -30,6 +31,36 @@ func Retry(ctx context.Context, pr *project.Project, id string) (was plan.State,
 		return pr.Runs.MarkRetried(id)
 	})
 	return was, err
+}
+
+// Abandon gives up the open attempts at an item, or the named task's, that run where no signal from here reaches them:
+// their host or their container is gone, says the caller. It returns them as they were settled. The error is
+// ErrNothingToDo if no attempt is open.
+func Abandon(ctx context.Context, pr *project.Project, id string) (settled []*attempt.Record, err error) {
+	live, err := Running(pr)
+	if err != nil {
+		return nil, err
+	}
+	none := true
+	for _, r := range live {
+		if r.Slice != id && (!r.IsTask() || r.Name() != id) || !r.IsTask() && !pr.Has(r) {
+			continue
+		}
+		none = false
+		s := pr.Whose(r).Settler()
+		final, abandonErr := s.Abandon(ctx, r)
+		if errors.Is(abandonErr, attempt.ErrReachable) {
+			abandonErr = taken("attempt %d of %s isn't abandoned: %v here. Run gl stop %s", r.N, r.Slice, abandonErr, r.Label())
+		}
+		err = errors.Join(err, abandonErr)
+		if final != nil {
+			settled = append(settled, final)
+		}
+	}
+	if none {
+		return nil, ErrNothingToDo
+	}
+	return settled, err
 }
 
 // putBack has an item start over, if it is one that may.

@@ -62,6 +62,7 @@ func New(s *Snapshot, now time.Time, o Options) *Plan {
 		p.States[i] = State{Item: it, InScope: scope.has(it), Attempt: s.Attempts[it.ID]}
 		p.States[i].classify(now, o)
 	}
+	p.unseen()
 	p.needs()
 	p.findCycles()
 	p.chains()
@@ -71,6 +72,16 @@ func New(s *Snapshot, now time.Time, o Options) *Plan {
 		p.Hold = s.Hold
 	}
 	return p
+}
+
+// unseen warns of the attempts that nobody here can tell the life of, also at what is no item: they all take slots.
+func (p *Plan) unseen() {
+	for i := range p.States {
+		p.warnUnseen(p.States[i].ID, p.States[i].Attempt)
+	}
+	for i := range p.Snapshot.Tasks {
+		p.warnUnseen(p.Snapshot.Tasks[i].Name(), p.Snapshot.Tasks[i].Attempt)
+	}
 }
 
 // State returns the state of an item, nil for an id that is none.

@@ -250,6 +250,10 @@ func whyActive(st *State, now time.Time, r *Reason) {
 			r.Cause += ", last heard " + Age(now.Sub(a.Heard)) + " ago"
 		}
 		r.Next = []string{"gl logs -f " + st.ID, "gl stop " + st.ID}
+		if a.Where != "" {
+			r.Cause += ", " + a.Where + ", where gl can't look; if that is gone, the attempt can be abandoned"
+			r.Next = []string{"gl logs " + st.ID, abandon(st.ID)}
+		}
 		return
 	}
 	r.State = "claimed"
@@ -269,6 +273,18 @@ func whyActive(st *State, now time.Time, r *Reason) {
 		r.Next = []string{"gl state release " + st.ID}
 		r.help(st)
 	}
+}
+
+// abandon is the command that gives an attempt up whose host is gone.
+func abandon(id string) string { return "gl retry --abandon " + id }
+
+// warnUnseen names an open attempt that nobody here can tell the life of.
+func (p *Plan) warnUnseen(label string, a *Attempt) {
+	if !a.Open() || a.Where == "" {
+		return
+	}
+	p.Warnings = append(p.Warnings, Warning{Message: fmt.Sprintf("attempt %d of %s runs %s, where gl can't look. If that is gone, run %s",
+		a.N, label, a.Where, p.commands([]string{abandon(label)})[0])})
 }
 
 // Progress is the word for how far an active item is: its step where that says more than its status.

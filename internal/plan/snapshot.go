@@ -81,6 +81,7 @@ type Attempt struct {
 	Token   string // the claim's session token
 	Phase   Phase
 	Dead    bool    // not settled, and proven that nobody moves it on: the next drain settles it
+	Where   string  // where it runs, or ran, if nobody here can tell whether it does: "on host \"build-7\""; else ""
 	Outcome Outcome // of a settled one
 	Detail  string  // why, in a few words: "exit 7", "turn limit (200)"
 	After   Mark    // the item as settling left it

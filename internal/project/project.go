@@ -191,7 +191,7 @@ func settled(r *attempt.Record) *plan.Attempt {
 
 func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	a := common(r)
-	a.Dead = r.Dead()
+	a.Dead, a.Where = r.Dead(), r.Elsewhere()
 	if info, err := durable.Stat(p.Runs.LogPath(r.Slice, r.N)); err == nil && info.Size() > 0 {
 		a.Heard = info.ModTime()
 	}
