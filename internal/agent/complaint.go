@@ -202,13 +202,71 @@ const geminiNoLogin = 41
 // It is for an agent that ended with an error and without a result event: cursor-agent says what went wrong there alone,
 // gemini and codex do when nobody is logged in. Claude says it in events, and of text nobody knows whose words they are:
 // nil for these.
+//
+// A line of text is weak evidence, and it holds everybody: it may be a tool's, about a file named billing.spec.ts. So the
+// client must have ended as it does after its own errors, the line must begin as these errors do, and names of files in it
+// don't count.
 func ExitLimit(stream string, code int, line string) *Limit {
 	if stream == StreamGemini && code == geminiNoLogin {
 		return complaint{text: line, kind: Login}.limit()
 	}
 	switch stream {
 	case StreamCodex, StreamGemini, StreamOpencode, StreamCursor:
-		return complaint{text: line}.limit()
+	default:
+		return nil
 	}
-	return nil
+	if code != clientError || !clientsOwn(line) {
+		return nil
+	}
+	kind := kindOfComplaint(0, withoutFiles(line))
+	if kind == "" {
+		return nil
+	}
+	return complaint{text: line, kind: kind}.limit()
 }
+
+// clientError is the exit code of all these clients after an error of a request.
+const clientError = 1
+
+// clientsOwn says whether a line begins as these clients' errors of requests do.
+func clientsOwn(line string) bool {
+	line = strings.ToLower(strings.TrimSpace(line))
+	for _, start := range []string{
+		"error: ", "error when talking to ", "fatal: ", "[api error: ", "api error: ", "stream error: ", "unexpected status ",
+		"exceeded retry limit", "you've hit your usage limit", "you hit your ", "quota exceeded", "not logged in",
+		"please set an auth method", "authentication required", "s: [", // cursor's own prefix of gRPC errors
+		"apierror: ", "actionrequirederror: ", "connecterror: ", "terminalquotaerror: ", "retryablequotaerror: ",
+		"fatalauthenticationerror: ", "unauthenticatederror: ", "providerautherror: ", "airetryerror: ",
+	} {
+		if strings.HasPrefix(line, start) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutFiles is the line without the words that name files: rate_limit.rs, ./billing, src/unauthorized.md:12.
+func withoutFiles(line string) string {
+	words := strings.Fields(line)
+	kept := words[:0]
+	for _, w := range words {
+		bare := strings.Trim(w, `"'`+"`"+`()[]{}<>,;:.!?`)
+		if strings.ContainsAny(bare, `/\`) || hasExtension(bare) {
+			continue
+		}
+		kept = append(kept, w)
+	}
+	return strings.Join(kept, " ")
+}
+
+// hasExtension says whether a word reads like a file's name: letters follow its last dot, maybe with a line and a column.
+func hasExtension(word string) bool {
+	name, _, _ := strings.Cut(word, ":")
+	dot := strings.LastIndexByte(name, '.')
+	if dot < 1 || dot == len(name)-1 {
+		return false
+	}
+	return strings.Trim(strings.ToLower(name[dot+1:]), "abcdefghijklmnopqrstuvwxyz0123456789") == "" && !isDigits(name[dot+1:])
+}
+
+func isDigits(s string) bool { return strings.Trim(s, "0123456789") == "" }

@@ -107,4 +107,29 @@ func TestExitLimit(t *testing.T) {
 			t.Errorf("%s: %+v", stream, l)
 		}
 	}
+	for _, line := range []string{
+		"You've hit your usage limit. Try again at 3:45 PM.", "exceeded retry limit, last status: 429 Too Many Requests",
+		"Error: Not logged in. Run 'codex login'", "[API Error: You exceeded your current quota, please check your plan.]",
+		"Please set an Auth method in your /home/me/.gemini/settings.json", "S: [resource_exhausted] Error",
+	} {
+		if ExitLimit(StreamCursor, 1, line) == nil {
+			t.Errorf("%q is no limit", line)
+		}
+		for _, code := range []int{-1, 2, 101, 143} { // a signal, or the exit code of something else
+			if l := ExitLimit(StreamCursor, code, line); l != nil {
+				t.Errorf("%q with exit %d: %+v", line, code, l)
+			}
+		}
+	}
+	for _, line := range []string{ // of tools and tests, whatever they are about
+		"billing.spec.ts", "FAIL src/billing.spec.ts", "rate_limit.rs:12:5: error[E0308]: mismatched types", "wrote unauthorized.md",
+		"error: src/rate_limit.rs doesn't compile", "Error: Cannot find module './billing'", "Error: billing.spec.ts failed",
+		"AssertionError: expected 'unauthorized' to equal 'ok'", "2 tests failed: quota, login required", "usage limit is tested",
+	} {
+		for _, stream := range []string{StreamCodex, StreamGemini, StreamOpencode, StreamCursor} {
+			if l := ExitLimit(stream, 1, line); l != nil {
+				t.Errorf("%s, %q: %+v", stream, line, l)
+			}
+		}
+	}
 }

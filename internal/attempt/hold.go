@@ -14,7 +14,9 @@ import (
 
 const (
 	holdFile    = "hold.json"
-	longestHold = time.Hour
+	longestHold = time.Hour     // without a reset time, however often
+	blindHold   = 6 * time.Hour // then gl tries once, whatever reset time an agent has named
+	floorPart   = 10            // the shortest hold is this part of parallel.hold_seconds, and doubles as well
 )
 
 func (s *Store) holdPath() string { return filepath.Join(s.dir, holdFile) }
@@ -58,25 +60,38 @@ func (s *Store) LiftHold() error { return durable.Remove(s.holdPath()) }
 func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Duration) error {
 	old := s.Hold()
 	h := plan.Hold{Since: now, Kind: l.Kind, Reason: l.Reason, By: r.Slice, Count: 1}
+	if old != nil && old.Kind == plan.HeldByPerson && now.Before(old.Until) {
+		return nil // and the person says when it ends
+	}
 	if old != nil {
 		h.Count = old.Count + 1
 		if r.StartedAt != nil && r.StartedAt.Before(old.Since) {
 			h.Since, h.Count = old.Since, old.Count
 		}
 	}
-	wait := first << min(h.Count-1, 16)
-	h.Until = now.Add(min(wait, longestHold))
+	doubled := func(d time.Duration) time.Duration { return min(d<<min(h.Count-1, 16), longestHold) }
+	h.Until = now.Add(doubled(first))
 	if l.Reset != nil && l.Reset.After(now.Add(-time.Minute)) { // one that has just passed is news, an old one is none
 		h.Until = *l.Reset
-		if soon := now.Add(time.Second); h.Until.Before(soon) {
-			h.Until = soon
+		// A reset that is always just over must not make a loop, and one in 2100 must not hold everybody for ever.
+		if floor := now.Add(doubled(first / floorPart)); h.Until.Before(floor) {
+			h.Until = floor
+		}
+		if most := now.Add(blindHold); h.Until.After(most) {
+			reset := l.Reset.UTC()
+			h.Until, h.Reset = most, &reset
 		}
 	}
 	if old != nil && old.Until.After(h.Until) {
-		h.Until = old.Until
+		h.Until, h.Reset = old.Until, old.Reset
 	}
 	h.Until = h.Until.UTC()
 	return writeJSON(s.holdPath(), &h)
+}
+
+// PutPersonsHold makes everybody wait because a person says so. The lock must be held.
+func (s *Store) PutPersonsHold(until, now time.Time) error {
+	return writeJSON(s.holdPath(), &plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByPerson})
 }
 
 // endHold forgets an old hold once an attempt that started after it wasn't held, so that the next one begins small.

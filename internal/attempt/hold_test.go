@@ -54,14 +54,50 @@ func TestHold(t *testing.T) {
 	}
 }
 
-// A reset that passed while the agent was ending needs no wait; one that passed long ago says nothing.
+// A reset that passed while the agent was ending needs a short wait; one that passed long ago says nothing.
 func TestHoldResetInThePast(t *testing.T) {
-	for _, tt := range []struct{ ago, want time.Duration }{{time.Second, time.Second}, {time.Hour, time.Minute}} {
+	for _, tt := range []struct{ ago, want time.Duration }{{time.Second, 6 * time.Second}, {time.Hour, time.Minute}} {
 		b := benchFor(t, nil)
 		r := &Record{Slice: "A", N: 1, StartedAt: ptr(noon.Add(-time.Hour))}
 		must(t, b.store.putHold(r, &agent.Limit{Kind: agent.RateLimit, Reset: ptr(noon.Add(-tt.ago))}, noon, time.Minute))
 		if h := b.store.Hold(); !h.Until.Equal(noon.Add(tt.want)) {
 			t.Errorf("reset %s ago: until %v, want %s from now", tt.ago, h.Until, tt.want)
 		}
+	}
+}
+
+// A reset time that is always just over makes no loop: each hold is at least twice as long as the last.
+func TestHoldAlwaysJustOver(t *testing.T) {
+	b := benchFor(t, nil)
+	now, starts := noon, 0
+	for ; now.Before(noon.Add(time.Hour)); starts++ {
+		r := &Record{Slice: "A", N: 1, StartedAt: ptr(now)}
+		now = now.Add(500 * time.Millisecond)
+		must(t, b.store.putHold(r, &agent.Limit{Kind: agent.RateLimit, Reset: ptr(now.Add(-time.Second))}, now, 300*time.Second))
+		now = b.store.Hold().Until
+	}
+	if starts > 8 {
+		t.Errorf("%d starts in an hour", starts)
+	}
+}
+
+// A reset time in 2100 isn't obeyed blindly, and is kept for people.
+func TestHoldUntil2100(t *testing.T) {
+	b := benchFor(t, nil)
+	far := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	must(t, b.store.putHold(&Record{Slice: "A", N: 1, StartedAt: &noon}, &agent.Limit{Kind: agent.Quota, Reset: &far}, noon, time.Minute))
+	h := b.store.Hold()
+	if !h.Until.Equal(noon.Add(blindHold)) || h.Reset == nil || !h.Reset.Equal(far) {
+		t.Errorf("%+v", h)
+	}
+}
+
+// What a person has said no limit shortens or lengthens.
+func TestPersonsHold(t *testing.T) {
+	b := benchFor(t, nil)
+	must(t, b.store.PutPersonsHold(noon.Add(100*time.Hour), noon))
+	must(t, b.store.putHold(&Record{Slice: "A", N: 1, StartedAt: &noon}, rateLimit, noon, time.Minute))
+	if h := b.store.Hold(); h.Kind != plan.HeldByPerson || !h.Until.Equal(noon.Add(100*time.Hour)) {
+		t.Errorf("%+v", h)
 	}
 }

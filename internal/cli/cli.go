@@ -130,7 +130,7 @@ func commandGroups(app *cmdutil.App, root *cobra.Command) []commandGroup {
 		{"build", "Building:", list{newSlice(app), newQuick(app), newAccept(app), newReject(app), newRetry(app)}},
 		{"state", "State and progress:", list{cmdutil.Paged(app, newStatus(app)), cmdutil.Paged(app, newWhy(app)), cmdutil.Paged(app, newGraph(app)),
 			cmdutil.Paged(app, newLogs(app), "follow"), cmdutil.Paged(app, newDebug(app), "run-tests"), cmdutil.Paged(app, newChangelog(app)), newStatusline(app)}},
-		{"run", "Running sessions:", list{newAttach(app), newTrust(app), newStop(app)}},
+		{"run", "Running sessions:", list{newAttach(app), newTrust(app), newStop(app), newHold(app)}},
 		{"code", "Existing code:", list{newAssess(app), newMap(app), newWrap(app)}},
 		{"release", "Release:", list{newShip(app)}},
 		{"session", "Session:", list{newPause(app), newResume(app)}},

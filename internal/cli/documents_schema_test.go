@@ -35,6 +35,7 @@ var documents = []document{
 	{"gl doctor --json", doctor.Report{}, "doctor"},
 	{"gl graph --json", graphDoc{}, "graph"},
 	{"gl gsd line --json", gsd.LineDoc{}, "gsd-line"},
+	{"gl hold --json", holdDoc{}, "hold"},
 	{"gl init --no-agent --json", initDoc{}, "init"},
 	{"gl logs ID --json", logsDoc{}, "logs"},
 	{"gl migrate --json", migrateDoc{}, "migrate"},

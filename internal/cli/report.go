@@ -91,6 +91,9 @@ func (t *reporter) lines(r drain.Report) []string {
 }
 
 func (t *reporter) holdText(h *plan.Hold) string {
+	if h.Kind == plan.HeldByPerson {
+		return fmt.Sprintf("held until %s by gl hold; gl hold --lift ends it", clock(h.Until))
+	}
 	s := fmt.Sprintf("held until %s: %s met by %s", clock(h.Until), h.Kind, h.By)
 	if h.Reason != "" {
 		s += " (" + h.Reason + ")"

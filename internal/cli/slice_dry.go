@@ -90,8 +90,8 @@ func wouldLaunch(p *plan.Plan, j *job) []string {
 	if !j.parallel() {
 		n = min(n, 1)
 	}
-	if p.Hold != nil {
-		n = 0
+	if room := p.Room(time.Now()); room >= 0 {
+		n = min(n, room)
 	}
 	candidates := p.Ready
 	if len(j.ids) > 0 {
@@ -132,4 +132,4 @@ func shortened(argv []string) []string {
 	return short
 }
 
-func clock(t time.Time) string { return t.Local().Format("15:04:05") }
+func clock(t time.Time) string { return plan.At(t, time.Now(), "15:04:05") }

@@ -65,6 +65,9 @@ func (d *drain) distrust() bool {
 // free is how many more may be launched.
 func (d *drain) free(p *plan.Plan) int {
 	n := d.Max - p.Taken
+	if room := p.Room(time.Now()); room >= 0 {
+		n = min(n, room)
+	}
 	if d.Serial {
 		n = min(n, 1-len(d.open))
 	}

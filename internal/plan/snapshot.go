@@ -114,10 +114,12 @@ func (t *Task) Name() string { return fmt.Sprintf("%s.%d", t.ID, t.Attempt.N) }
 type Hold struct {
 	Until  time.Time `json:"until"`
 	Since  time.Time `json:"since"`
-	Kind   string    `json:"kind"`                         // "rate limit", "quota" or "login"
+	Kind   string    `json:"kind"`                         // "rate limit", "quota", "login", or "person": gl hold --until
 	Reason string    `json:"reason"`                       // the agent's own words
 	By     string    `json:"by"`                           // the item whose attempt met it
-	Count  int       `json:"count" jsonschema:"minimum=0"` // holds in a row; the next one without a reset time doubles
+	Count  int       `json:"count" jsonschema:"minimum=0"` // holds in a row; the next one is longer
+
+	Reset *time.Time `json:"reset,omitempty"` // when the limit is said to be over, if gl tries once before that
 }
 
 // Slice is what an item of Greenlight's own is called: Snapshot.Noun.

@@ -84,7 +84,7 @@ func concerns(p *plan.Plan) []string {
 		parts = append(parts, fmt.Sprintf("%d need you", n))
 	}
 	if p.Hold != nil {
-		parts = append(parts, "held until "+p.Hold.Until.Local().Format("15:04"))
+		parts = append(parts, "held until "+plan.At(p.Hold.Until, time.Now(), "15:04"))
 	}
 	return parts
 }
