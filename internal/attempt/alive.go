@@ -72,7 +72,7 @@ func (r *Record) unreachable() string {
 // lockHeld says whether anybody holds the lock on the attempt's log. It isn't known where the log isn't the file that was
 // locked: it was removed, or this is a copy of the project.
 func (r *Record) lockHeld() (held, known bool) {
-	f, err := os.Open(r.Log)
+	f, err := durable.Open(r.Log)
 	if err != nil {
 		return false, false
 	}
@@ -87,13 +87,13 @@ func (r *Record) lockHeld() (held, known bool) {
 // takeLock takes the lock on the log for this process and its agent; a nil file where locks don't work. The descriptor
 // can only read: the agent inherits it.
 func takeLock(path string) (f *os.File, number uint64) {
-	f, err := os.Open(path)
+	f, err := durable.Open(path)
 	if err != nil {
 		return nil, 0
 	}
 	if durable.Claim(f) == nil {
 		// Some file systems grant every lock: only one that excludes a second opening proves anything.
-		if second, err := os.Open(path); err == nil {
+		if second, err := durable.Open(path); err == nil {
 			defer second.Close()
 			if busy, err := durable.Busy(second); err == nil && busy {
 				return f, inode(f)

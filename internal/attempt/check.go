@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/durable"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
@@ -212,14 +213,14 @@ func readChecked(path string, v any, check func() error) error {
 var errTooLarge = fmt.Errorf("is larger than %d MB, the most that gl writes", largestRecord>>20)
 
 func readFile(path string) ([]byte, error) {
-	info, err := os.Stat(path)
+	info, err := durable.Stat(path)
 	if err == nil && info.Size() > largestRecord {
 		err = errTooLarge
 	}
 	if err != nil {
 		return nil, err
 	}
-	return os.ReadFile(path)
+	return durable.ReadFile(path)
 }
 
 func (s *Store) badDir() string { return filepath.Join(s.dir, "bad") }
@@ -297,12 +298,17 @@ func (s *Store) moveAside(path string) (to string, err error) {
 	for n := 2; paths.Exists(to); n++ {
 		to = filepath.Join(s.badDir(), filepath.Base(path)+"."+strconv.Itoa(n))
 	}
+	for _, p := range []string{path, to} {
+		if err := durable.CheckPath(p); err != nil {
+			return "", err
+		}
+	}
 	return to, os.Rename(path, to)
 }
 
 // Aside lists the files that were moved aside and are still there.
 func (s *Store) Aside() ([]string, error) {
-	entries, err := os.ReadDir(s.badDir())
+	entries, err := durable.ReadDir(s.badDir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

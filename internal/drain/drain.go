@@ -202,7 +202,7 @@ func (d *drain) resign() {
 func (d *drain) loop(ctx context.Context) error {
 	for {
 		sig, err := d.hearing(ctx, d.pass)
-		if sig != nil && d.signalled(ctx, sig) {
+		if sig != nil && d.signaled(ctx, sig) {
 			return nil
 		}
 		if err != nil && (sig == nil || !errors.Is(err, context.Canceled)) {

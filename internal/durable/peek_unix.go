@@ -5,6 +5,7 @@ package durable
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"syscall"
 )
 
