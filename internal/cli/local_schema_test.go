@@ -22,6 +22,7 @@ var localSchemas = map[string][][]string{
 	"graph":        {{"graph", "--json"}, {"graph", "--format", "json", "--milestone", "m1"}},
 	"check":        {{"check", "--json"}, {"check", "--json", "--local", "--agent", "codex"}},
 	"why":          {{"why", "--json"}, {"why", "S-9", "--json"}, {"why", "S-4", "--json"}},
+	"hold":         {{"hold", "--json"}},
 	"version":      {{"version", "--json"}},
 	"debug":        {{"debug", "--json"}, {"debug", "--json", "--run-tests"}},
 }

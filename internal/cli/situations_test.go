@@ -49,6 +49,7 @@ var inSituations = map[string][4]int{
 	"gsd line":                        {1, 1, 1, 0},
 	"gsd state-snapshot":              {1, 1, 1, 0},
 	"help":                            {0, 0, 0, 0},
+	"hold":                            {0, 1, 0, 0},
 	"init":                            {0, 1, 1, 1},
 	"init --no-agent":                 {1, 0, 1, 0},
 	"install --local --agent codex":   {0, 0, 0, 0},

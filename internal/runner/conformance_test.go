@@ -209,7 +209,7 @@ func promiseTwice(t *testing.T, s *site, r runner.Runner) {
 	}
 	check(t, os.WriteFile(filepath.Join(s.Root, "go"), nil, 0o644))
 	if final := s.settled(rec); final.Outcome != attempt.Done || strings.Count(s.read("begun"), "\n") != 1 {
-		t.Errorf("%s, agents: %q", final.Outcome, s.read("begun"))
+		t.Errorf("%s (%s), agents: %q", final.Outcome, final.Detail, s.read("begun"))
 	}
 }
 

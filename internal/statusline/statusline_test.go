@@ -225,7 +225,7 @@ func TestProjectState(t *testing.T) {
 		".greenlight/runs/hold.json": `{"until": "2099-01-01T15:04:00Z", "since": "2026-01-01T00:00:00Z", "kind": "quota", "count": 1}`,
 		".planning/STATE.md":         "---\nmilestone: v2\nmilestone_name: Second\nstatus: executing\n---\n",
 	}
-	held := " | held until " + time.Date(2099, 1, 1, 15, 4, 0, 0, time.UTC).Local().Format("15:04")
+	held := " | held until " + time.Date(2099, 1, 1, 15, 4, 0, 0, time.UTC).Local().Format("2006-01-02 15:04")
 	for _, tt := range []struct {
 		name    string
 		files   map[string]string
