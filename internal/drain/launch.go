@@ -31,10 +31,13 @@ func (d *drain) planAllows() bool {
 	return d.free(d.plan) > 0 && len(d.candidates(d.plan)) > 0
 }
 
-// hold is what keeps this drain from launching; nil for nothing. A person who names slices and says --force goes past it:
-// the hold may be another agent's, or over.
+// ignoresHold says whether this drain launches in spite of a hold: a person who names slices and says --force goes past
+// it, since it may be another agent's, or over.
+func (d *drain) ignoresHold() bool { return d.Force && d.IDs != nil }
+
+// hold is what keeps this drain from launching; nil for nothing.
 func (d *drain) hold() *plan.Hold {
-	if d.Force && d.IDs != nil {
+	if d.ignoresHold() {
 		return nil
 	}
 	return d.plan.Hold
@@ -65,7 +68,7 @@ func (d *drain) distrust() bool {
 // free is how many more may be launched.
 func (d *drain) free(p *plan.Plan) int {
 	n := d.Max - p.Taken
-	if room := p.Room(time.Now()); room >= 0 {
+	if room := p.Room(time.Now()); room >= 0 && !d.ignoresHold() {
 		n = min(n, room)
 	}
 	if d.Serial {
