@@ -62,6 +62,7 @@ var layers = []string{
 	"greenlight/internal/suggest",
 	"greenlight/internal/statedir",
 	"greenlight/internal/trust",
+	"greenlight/internal/logfile",
 	"greenlight/internal/paths",
 	"greenlight/internal/proc",
 	"greenlight/internal/durable",
@@ -69,6 +70,7 @@ var layers = []string{
 	"greenlight/internal/text/markdown",
 	"greenlight/internal/text/jsonedit",
 	"greenlight/internal/text/conflict",
+	"greenlight/internal/text/lines",
 	"greenlight/internal/text/textline",
 	"greenlight/internal/crashtest",
 }

@@ -198,5 +198,5 @@ func cutBytes(s string, limit int) string {
 	for limit > 0 && !utf8.RuneStart(s[limit]) {
 		limit--
 	}
-	return s[:limit]
+	return strings.Clone(s[:limit]) // the whole may be megabytes, and the record is kept
 }

@@ -1,47 +1,37 @@
 package attempt
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"os"
 	"strconv"
 
-	"greenlight/internal/durable"
+	"greenlight/internal/logfile"
 	"greenlight/internal/paths"
+	"greenlight/internal/text/lines"
+	"greenlight/internal/words"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// A Note is a line of the log that the agent's stdout didn't hold: its stderr, or a word of gl's own.
-type Note struct {
-	From string `json:"gl"` // "stderr" or "note"
-	Text string `json:"text"`
-}
-
-const noteStart = `{"gl":"`
-
-// ParseNote tells a Note from a line of the agent's stdout.
-func ParseNote(line []byte) (Note, bool) {
-	var n Note
-	if !bytes.HasPrefix(line, []byte(noteStart)) || json.Unmarshal(line, &n) != nil {
-		return Note{}, false
-	}
-	return n, n.From == "stderr" || n.From == "note"
-}
-
-// A logFile is the log of one attempt: stdout verbatim, line by line, so that it can be decoded again.
+// A logFile is the log of one attempt: stdout verbatim, line by line, so that it can be decoded again, and notes.
 type logFile struct {
-	f    *os.File
+	w    *logfile.Writer
 	path string
+	open bool // the last line of stdout goes on
+	held [][]byte
+	size int // of held
+	lost int // how many notes there was no room for
 }
+
+// heldBytes is how much of notes is held back while a line of stdout goes on: that may take for ever.
+const heldBytes = 1 << 20
 
 func openLog(path string) (*logFile, error) {
-	f, err := durable.OpenAppend(path, 0o600)
+	w, err := logfile.Create(path)
 	if err != nil {
 		return nil, err
 	}
-	return &logFile{f, path}, nil
+	return &logFile{w: w, path: path}, nil
 }
 
 // reopen goes on in a new file where the old one was removed: what comes from now on is kept.
@@ -49,45 +39,67 @@ func (l *logFile) reopen() error {
 	if paths.Exists(l.path) {
 		return nil
 	}
-	fresh, err := openLog(l.path)
+	w, err := logfile.Create(l.path)
 	if err != nil {
 		return err
 	}
-	l.f.Close()
-	l.f = fresh.f
+	l.w.Close()
+	l.w = w
 	return nil
 }
 
-// stdout writes one line in one write, so that a reader that follows sees whole lines. A log that can't be written (a
-// full disk) is no reason to end an agent's work.
-func (l *logFile) stdout(line []byte) {
-	if len(line) == 0 || line[len(line)-1] != '\n' {
-		line = append(line[:len(line):len(line)], '\n')
+// stdout writes a line, or a part of one that is too long to be held, in one write, so that a reader that follows sees
+// whole lines. A log that can't be written (a full disk) is no reason to end an agent's work.
+func (l *logFile) stdout(p lines.Piece) {
+	if l.open = p.More; l.open {
+		l.w.Write(p.Text)
+		return
 	}
-	l.f.Write(line)
+	l.line(p.Text)
+	for _, line := range l.held {
+		l.line(line)
+	}
+	if l.lost > 0 {
+		l.line(note("note", "left out: "+words.Count(l.lost, "line")+" of stderr that came while a line of stdout went on"))
+	}
+	l.held, l.size, l.lost = nil, 0, 0
 }
 
+func (l *logFile) line(text []byte) {
+	l.w.Write(append(text[:len(text):len(text)], '\n'))
+}
+
+// note writes a note, once the line of stdout is complete.
 func (l *logFile) note(from, text string) {
-	line, _ := json.Marshal(Note{from, text})
-	l.stdout(line)
+	line := note(from, text)
+	switch {
+	case !l.open:
+		l.line(line)
+	case l.size+len(line) > heldBytes:
+		l.lost++
+	default:
+		l.held, l.size = append(l.held, line), l.size+len(line)
+	}
 }
 
-func (l *logFile) close() { l.f.Close() }
+func note(from, text string) []byte { return logfile.Note{From: from, Text: text}.Line() }
 
-// A chunk is one line of an agent's output, its line ending included unless it was cut short.
+func (l *logFile) close() { l.w.Close() }
+
+// A chunk is some of an agent's output, as it came: lines, and parts of lines.
 type chunk struct {
 	stderr bool
-	line   []byte
+	data   []byte
 }
 
-// readLines sends every line of in, however long, and closes in.
-func readLines(in *os.File, stderr bool, out chan<- chunk) {
+// readChunks sends what comes from in, and closes in. A chunk is small, so what nobody has taken yet is, too.
+func readChunks(in *os.File, stderr bool, out chan<- chunk) {
 	defer in.Close()
-	r := bufio.NewReaderSize(in, 64<<10)
+	buf := make([]byte, 64<<10)
 	for {
-		line, err := r.ReadBytes('\n')
-		if len(line) > 0 {
-			out <- chunk{stderr, line}
+		n, err := in.Read(buf)
+		if n > 0 {
+			out <- chunk{stderr, bytes.Clone(buf[:n])}
 		}
 		if err != nil {
 			return // io.EOF, or closed by us

@@ -1,18 +1,17 @@
 package attempt
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"time"
 
 	"greenlight/internal/agent"
-	"greenlight/internal/durable"
+	"greenlight/internal/logfile"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
+	"greenlight/internal/text/lines"
 	"greenlight/internal/tracker"
 )
 
@@ -194,25 +193,18 @@ func (s *Settler) giveBackClaim(ctx context.Context, r *Record, lost bool) error
 // replay finds out from the log how an agent ended that nobody watched to the end: its result event, or the limit it
 // met. nil where the log says neither.
 func (s *Settler) replay(r *Record) *Evidence {
-	f, err := durable.Open(s.Store.LogPath(r.Slice, r.N))
-	if err != nil {
+	log := logfile.NewReader(s.Store.LogPath(r.Slice, r.N))
+	defer log.Close()
+	d, in := agent.NewDecoder(r.Stream), lines.NewSplitter(lines.Max)
+	decode := func(p lines.Piece) {
+		if _, ours := logfile.ParseNote(p.Text); !ours {
+			d.Piece(p)
+		}
+	}
+	if in.Read(log, decode) != nil {
 		return nil
 	}
-	defer f.Close()
-	d := agent.NewDecoder(r.Stream)
-	in := bufio.NewReaderSize(f, 64<<10)
-	for {
-		line, err := in.ReadBytes('\n')
-		if _, ours := ParseNote(line); !ours && len(line) > 0 {
-			d.Line(line)
-		}
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			return nil
-		}
-	}
+	in.End(decode)
 	sum := d.Summary()
 	if sum.Result == nil && sum.Limit == nil {
 		return nil

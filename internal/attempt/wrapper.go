@@ -20,15 +20,17 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/text/lines"
 	"greenlight/internal/tracker"
 )
 
 const (
-	endGrace   = 10 * time.Second      // between TERM and KILL
-	pipeTick   = 50 * time.Millisecond // output that is still in the pipes when the whole group is gone is over
-	pipeTicks  = 10                    // when nothing came for so many ticks in a row,
-	pipeLimit  = 200 * pipeTick        // and at the latest after this, counted in ticks, too
-	giveUpNote = "gl can't write its state, and tries again: "
+	endGrace    = 10 * time.Second      // between TERM and KILL
+	pipeTick    = 50 * time.Millisecond // output that is still in the pipes when the whole group is gone is over
+	pipeTicks   = 10                    // when nothing came for so many ticks in a row,
+	pipeLimit   = 200 * pipeTick        // and at the latest after this, counted in ticks, too
+	stderrBytes = 256 << 10             // of a line of stderr are one note
+	giveUpNote  = "gl can't write its state, and tries again: "
 )
 
 // ErrLate says that the claim isn't the wrapper's any more: it was given back, or somebody else has it.
@@ -56,10 +58,12 @@ type Wrapper struct {
 	cmd   *exec.Cmd
 	dec   *agent.Decoder
 	lines chan chunk
-	last  lastWords // on stderr
-	said  lastWords // on stdout
-	lock  *os.File  // see takeLock; nil where locks don't work
-	over  bool      // somebody has settled the attempt
+	out   *lines.Splitter // of stdout
+	errs  *lines.Splitter // of stderr
+	last  lastWords       // on stderr
+	said  lastWords       // on stdout
+	lock  *os.File        // see takeLock; nil where locks don't work
+	over  bool            // somebody has settled the attempt
 
 	kill     chan struct{} // closed to end the agent without grace
 	killOnce sync.Once
@@ -70,6 +74,7 @@ type Wrapper struct {
 func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	w.rec, w.kill = rec, make(chan struct{})
 	w.dec = agent.NewDecoder(rec.Stream)
+	w.out, w.errs = lines.NewSplitter(lines.Max), lines.NewSplitter(stderrBytes)
 	if err := w.Store.Prepare(); err != nil { // git clean -x may have taken the directories
 		return nil, err
 	}
@@ -195,8 +200,8 @@ func (w *Wrapper) begin(ctx context.Context, id proc.ID) error {
 func (w *Wrapper) readBoth(p *pipes) {
 	var wg sync.WaitGroup
 	wg.Add(2)
-	go func() { readLines(p.outRead, false, w.lines); wg.Done() }()
-	go func() { readLines(p.stderrRead, true, w.lines); wg.Done() }()
+	go func() { readChunks(p.outRead, false, w.lines); wg.Done() }()
+	go func() { readChunks(p.stderrRead, true, w.lines); wg.Done() }()
 	wg.Wait()
 	close(w.lines)
 }
@@ -310,6 +315,7 @@ func (w *Wrapper) leftovers(ctx context.Context, lines <-chan chunk) {
 		w.log.note("note", "what the agent left running can't be ended: "+err.Error())
 	}
 	takeRest(lines, func(c chunk) { w.take(ctx, c) })
+	w.takeUnended(ctx)
 }
 
 // takeRest takes what is still in the pipes, up to their end, or until nothing more comes: somebody who left the group
@@ -333,17 +339,34 @@ func takeRest(lines <-chan chunk, take func(chunk)) {
 	}
 }
 
-// take handles one line of output.
+// take handles some output: each line that ends in it, and of a line that is too long what there is of it.
 func (w *Wrapper) take(ctx context.Context, c chunk) {
 	if c.stderr {
-		text := strings.TrimRight(string(c.line), "\r\n")
-		w.log.note("stderr", text)
-		w.Print(agent.Event{Kind: agent.KindPlain, Text: sanitize.Text(text)})
-		w.last.hear(text)
+		w.errs.Write(c.data, w.takeStderr)
 		return
 	}
-	w.log.stdout(c.line)
-	for _, e := range w.dec.Line(c.line) {
+	w.out.Write(c.data, func(p lines.Piece) { w.takeStdout(ctx, p) })
+}
+
+// takeUnended handles the last lines that nothing ended: the agent was killed while it wrote, or somebody who left its
+// group holds the pipe.
+func (w *Wrapper) takeUnended(ctx context.Context) {
+	w.out.End(func(p lines.Piece) { w.takeStdout(ctx, p) })
+	w.errs.End(w.takeStderr)
+}
+
+func (w *Wrapper) takeStderr(p lines.Piece) {
+	text := strings.TrimRight(string(p.Text), "\r\n")
+	w.log.note("stderr", text)
+	w.Print(agent.Event{Kind: agent.KindPlain, Text: sanitize.Text(text)})
+	if !p.Rest {
+		w.last.hear(text)
+	}
+}
+
+func (w *Wrapper) takeStdout(ctx context.Context, p lines.Piece) {
+	w.log.stdout(p)
+	for _, e := range w.dec.Piece(p) {
 		w.Print(e)
 		if e.Kind == agent.KindSay || e.Kind == agent.KindPlain {
 			w.said.hear(e.Text)

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"greenlight/internal/text/lines"
 )
 
 // However a file grows, every line is handed out once, whole and in order, and a cut one only at the end.
@@ -19,7 +21,7 @@ func TestTailHandsOutWholeLines(t *testing.T) {
 		tl := NewTail(path)
 		defer tl.Close()
 		var got []string
-		take := func(line []byte) { got = append(got, string(line)) }
+		take := func(p lines.Piece) { got = append(got, string(p.Text)) }
 		if err := tl.Lines(false, take); err != nil || got != nil {
 			t.Fatalf("of a missing file: %q, %v", got, err)
 		}

@@ -1,12 +1,12 @@
 package attemptlog
 
 import (
-	"io"
 	"strings"
 
 	"greenlight/internal/agent"
-	"greenlight/internal/attempt"
+	"greenlight/internal/logfile"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/text/lines"
 )
 
 // EventText is an agent's event as lines for a person, without the last line end. The first character tells its kind;
@@ -31,17 +31,24 @@ func eventMark(k agent.Kind) string {
 	return ""
 }
 
-// Text is a line of a log as gl logs shows it: a text for each event in it, safe to print.
-func Text(dec *agent.Decoder, line []byte) []string {
-	if note, ok := attempt.ParseNote(line); ok {
-		text := sanitize.Text(note.Text)
-		if note.From == "note" {
-			text = "gl: " + text
-		}
-		return []string{EventText(agent.Event{Kind: agent.KindPlain, Text: text})}
+// Events are what a line of a log shows, a note of gl's included; their texts are safe to print.
+func Events(dec *agent.Decoder, p lines.Piece) []agent.Event {
+	if p.Rest {
+		return nil
 	}
+	if note, ok := logfile.ParseNote(p.Text); ok {
+		return []agent.Event{{Kind: agent.KindPlain, Text: sanitize.Text(note.Text)}}
+	}
+	return dec.Piece(p)
+}
+
+// Text is a line of a log as gl logs shows it: a text for each event in it, safe to print.
+func Text(dec *agent.Decoder, p lines.Piece) []string {
 	var texts []string
-	for _, ev := range dec.Line(line) {
+	for _, ev := range Events(dec, p) {
+		if note, ok := logfile.ParseNote(p.Text); ok && note.From == "note" {
+			ev.Text = "gl: " + ev.Text
+		}
 		texts = append(texts, sanitize.Text(EventText(ev)))
 	}
 	return texts
@@ -54,26 +61,18 @@ const endBytes = 256 << 10
 func End(path, stream string, n int) []string {
 	t := NewTail(path)
 	defer t.Close()
-	if ok, err := t.open(); !ok || err != nil {
+	if t.log.ToEnd(endBytes) != nil {
 		return nil
-	}
-	cut := false
-	if info, err := t.f.Stat(); err == nil && info.Size() > endBytes {
-		_, err := t.f.Seek(-endBytes, io.SeekEnd)
-		cut = err == nil
 	}
 	var texts []string
 	dec := agent.NewDecoder(stream)
-	if err := t.Lines(true, func(line []byte) { texts = append(texts, Text(dec, line)...) }); err != nil {
+	if err := t.Lines(true, func(p lines.Piece) { texts = append(texts, Text(dec, p)...) }); err != nil {
 		return nil
 	}
 	text := strings.TrimRight(strings.Join(texts, "\n"), "\n")
-	if cut { // the rest of a line whose beginning wasn't read
-		_, text, _ = strings.Cut(text, "\n")
-	}
 	if text == "" {
 		return nil
 	}
-	lines := strings.Split(text, "\n")
-	return lines[max(0, len(lines)-n):]
+	all := strings.Split(text, "\n")
+	return all[max(0, len(all)-n):]
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/text/lines"
 )
 
 func TestEventText(t *testing.T) {
@@ -37,7 +38,7 @@ func TestText(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := strings.Join(Text(agent.NewDecoder("claude"), []byte(tt.line)), "|"); got != tt.want {
+			if got := strings.Join(Text(agent.NewDecoder("claude"), lines.Piece{Text: []byte(tt.line)}), "|"); got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})

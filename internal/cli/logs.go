@@ -23,6 +23,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/text/lines"
 )
 
 type logsOptions struct {
@@ -252,8 +253,8 @@ func (l *logView) more(over bool) error {
 	if l.raw {
 		return l.tail.Copy(l.out)
 	}
-	return l.tail.Lines(over, func(line []byte) {
-		for _, text := range attemptlog.Text(l.dec, line) {
+	return l.tail.Lines(over, func(p lines.Piece) {
+		for _, text := range attemptlog.Text(l.dec, p) {
 			l.line(text)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
-	"greenlight/internal/sanitize"
+	"greenlight/internal/text/lines"
 )
 
 // A logsDoc is what gl logs --json prints: the attempt, and its log so far.
@@ -36,12 +36,8 @@ func logsJSON(out *iostreams.Streams, pr *project.Project, rec *attempt.Record) 
 	dec := agent.NewDecoder(rec.Stream)
 	t := attemptlog.NewTail(path)
 	defer t.Close()
-	err := t.Lines(rec.Phase == plan.Settled, func(line []byte) {
-		if note, ok := attempt.ParseNote(line); ok {
-			doc.Events = append(doc.Events, logEvent{agent.KindPlain, sanitize.Text(note.Text)})
-			return
-		}
-		for _, ev := range dec.Line(line) {
+	err := t.Lines(rec.Phase == plan.Settled, func(p lines.Piece) {
+		for _, ev := range attemptlog.Events(dec, p) {
 			doc.Events = append(doc.Events, logEvent(ev))
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/durable"
 	"greenlight/internal/legacy"
+	"greenlight/internal/logfile"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/statedir"
@@ -192,9 +193,7 @@ func settled(r *attempt.Record) *plan.Attempt {
 func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	a := common(r)
 	a.Dead, a.Where = r.Dead(), r.Elsewhere()
-	if info, err := durable.Stat(p.Runs.LogPath(r.Slice, r.N)); err == nil && info.Size() > 0 {
-		a.Heard = info.ModTime()
-	}
+	a.Heard, _ = logfile.Changed(p.Runs.LogPath(r.Slice, r.N))
 	return a
 }
 
