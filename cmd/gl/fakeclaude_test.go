@@ -133,6 +133,7 @@ var parts = map[string]func(f *fake) int{
 	"corrupt":           well((*fake).corrupt),
 	"denied":            well((*fake).denied),
 	"bigline":           well(func(f *fake) { f.say(strings.Repeat("all work and no play ", 150_000)) }),
+	"hugeline":          well(func(f *fake) { f.say(strings.Repeat("all work and no play ", 600_000)) }),
 	"stderr":            well(func(*fake) { fmt.Fprintln(os.Stderr, "a warning of the client") }),
 	"grandchild":        well((*fake).leaveChild),
 	"turns":             badly((*fake).runOutOfTurns),

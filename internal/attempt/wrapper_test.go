@@ -37,7 +37,7 @@ func TestWrapper(t *testing.T) {
 		{"kills itself", "", "kill -9 $$", attempt.Failed, "signal 9", plan.Mark{Status: "failed", Step: "none"}, ""},
 		{"cut last line", "", `printf '{"type":"resu'`, attempt.Stalled, "", plan.Mark{Status: "in_progress", Step: "none"}, `{"type":"resu`},
 		{"result without a line's end", "", `printf '{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":9}'; exit 1`, attempt.Stalled, "turn limit after 9 turns", plan.Mark{Status: "in_progress", Step: "none"}, ""},
-		{"result without a line's end, and its output is held", "", `set_ status tests; setsid sleep 5 & printf '{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":9}'; exit 1`, attempt.Stalled, "turn limit after 9 turns", plan.Mark{Status: "tests", Step: "none"}, `"num_turns":9`},
+		{"result without a line's end, and its output is held", "", `set_ status tests; cd "$GREENLIGHT_ROOT"; setsid sh -c ': > held; exec sleep 5' & until [ -e held ]; do :; done; printf '{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":9}'; exit 1`, attempt.Stalled, "turn limit after 9 turns", plan.Mark{Status: "tests", Step: "none"}, `"num_turns":9`},
 		{"rate limit with exit 0", "", `echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":429,"num_turns":1,"result":"no"}'`, attempt.Held, "rate limit", plan.Mark{Status: "pending", Step: "none"}, ""},
 		{"waits for a person", "", "set_ status verifying; set_ waiting_for word; result", attempt.Waiting, "waiting for word", plan.Mark{Status: "verifying", Step: "none"}, ""},
 		{"hangs after its result", grace, "set_ status complete; result; exec sleep 600", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
