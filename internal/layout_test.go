@@ -72,6 +72,7 @@ var layers = []string{
 	"greenlight/internal/text/conflict",
 	"greenlight/internal/text/lines",
 	"greenlight/internal/text/textline",
+	"greenlight/internal/uniq",
 	"greenlight/internal/crashtest",
 }
 

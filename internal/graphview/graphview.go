@@ -4,9 +4,8 @@
 package graphview
 
 import (
-	"slices"
-
 	"greenlight/internal/plan"
+	"greenlight/internal/uniq"
 )
 
 // The states of a node.
@@ -61,21 +60,22 @@ func New(p *plan.Plan) *Graph {
 			})
 		}
 	}
+	var missing uniq.List
 	for i := range g.Nodes {
-		g.addEdges(p, &g.Nodes[i])
+		g.addEdges(p, &g.Nodes[i], &missing)
 	}
+	g.Missing = missing.Items()
 	return g
 }
 
-func (g *Graph) addEdges(p *plan.Plan, n *Node) {
+func (g *Graph) addEdges(p *plan.Plan, n *Node, missing *uniq.List) {
+	needs := uniq.Of(p.State(n.ID).Needs)
 	for _, dep := range n.Deps {
 		st := p.State(dep)
 		switch {
 		case st != nil && st.InScope:
-		case st == nil && slices.Contains(p.State(n.ID).Needs, dep): // else its row in STATE.md says that it was built
-			if !slices.Contains(g.Missing, dep) {
-				g.Missing = append(g.Missing, dep)
-			}
+		case st == nil && needs.Has(dep): // else its row in STATE.md says that it was built
+			missing.Add(dep)
 		default:
 			continue
 		}

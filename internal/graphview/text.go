@@ -7,6 +7,7 @@ import (
 
 	"greenlight/internal/term"
 	"greenlight/internal/text/textline"
+	"greenlight/internal/uniq"
 )
 
 // A Style is how Text writes.
@@ -42,7 +43,8 @@ const shortestName = 12
 func (g *Graph) Text(s Style) string {
 	c := s.set()
 	var b strings.Builder
-	ids, names, below := g.widths(s, c)
+	deps := g.depTexts()
+	ids, names, below := g.widths(s, c, deps)
 	layer := -1
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
@@ -60,11 +62,11 @@ func (g *Graph) Text(s Style) string {
 		}
 		line := fmt.Sprintf("%3s %s %s %s %s", depth, star, term.Pad(n.ID, ids), mark, term.Pad(cut(textline.Collapse(n.Name), names, c.cut), names))
 		if len(n.Deps) > 0 && !below {
-			line += "  " + c.arrow + " " + g.deps(n)
+			line += "  " + c.arrow + " " + deps[i]
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 		if len(n.Deps) > 0 && below {
-			b.WriteString(term.Wrap(strings.Repeat(" ", idColumn+2)+c.arrow+" "+g.deps(n), s.Width, idColumn+4) + "\n")
+			b.WriteString(term.Wrap(strings.Repeat(" ", idColumn+2)+c.arrow+" "+deps[i], s.Width, idColumn+4) + "\n")
 		}
 	}
 	for line := range strings.Lines(g.foot(c)) {
@@ -76,27 +78,33 @@ func (g *Graph) Text(s Style) string {
 // idColumn is where the ids begin.
 const idColumn = 6
 
-func (g *Graph) deps(n *Node) string {
-	list := slices.Clone(n.Deps)
-	for i, d := range list {
-		if slices.Contains(g.Missing, d) {
-			list[i] += "?"
+// depTexts are the dependencies of each node in words.
+func (g *Graph) depTexts() []string {
+	missing := uniq.Of(g.Missing)
+	texts := make([]string, len(g.Nodes))
+	for i := range g.Nodes {
+		list := slices.Clone(g.Nodes[i].Deps)
+		for j, d := range list {
+			if missing.Has(d) {
+				list[j] += "?"
+			}
 		}
+		texts[i] = strings.Join(list, ", ")
 	}
-	return strings.Join(list, ", ")
+	return texts
 }
 
 // widths finds the columns of ids and of names. The longest names don't push the dependencies of all the others out of
 // sight: where a line would be too long names are cut, and where too little would be left of them the dependencies go
 // below.
-func (g *Graph) widths(s Style, c set) (ids, names int, below bool) {
+func (g *Graph) widths(s Style, c set, texts []string) (ids, names int, below bool) {
 	deps := 0
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
 		ids = max(ids, term.Width(n.ID))
 		names = max(names, term.Width(textline.Collapse(n.Name)))
 		if len(n.Deps) > 0 {
-			deps = max(deps, 3+term.Width(c.arrow+g.deps(n)))
+			deps = max(deps, 3+term.Width(c.arrow+texts[i]))
 		}
 	}
 	const before = 9 // layer, star, mark and the blanks between

@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/slice"
 	"greenlight/internal/sliceid"
 	"greenlight/internal/suggest"
+	"greenlight/internal/uniq"
 )
 
 // Keys are the fields of a slice that gl reads.
@@ -172,30 +173,29 @@ func resolveDeps(pr *project.Project, id string, changes []Change) (notes []stri
 	if st == nil {
 		return nil, notFound(id)
 	}
-	var deps []string
+	var deps uniq.List
+	have := uniq.Of(st.Deps)
 	for _, d := range changes[i].deps {
-		match, note, err := resolveDep(p, st, d)
+		match, note, err := resolveDep(p, st, have, d)
 		if note != "" {
 			notes = append(notes, note)
 		}
 		if err != nil {
 			return notes, err
 		}
-		if !slices.Contains(deps, match) {
-			deps = append(deps, match)
-		}
+		deps.Add(match)
 	}
-	changes[i].deps = deps
+	changes[i].deps = deps.Items()
 	return notes, nil
 }
 
 // resolveDep finds the slice that a dependency of st means.
-func resolveDep(p *plan.Plan, st *plan.State, id string) (match, note string, err error) {
+func resolveDep(p *plan.Plan, st *plan.State, have *uniq.List, id string) (match, note string, err error) {
 	if err := sliceid.Valid(id); err != nil {
 		return "", "", badArgument("deps: %w", err)
 	}
 	match = id
-	if _, known := p.Snapshot.Evidence[id]; !known && !slices.Contains(st.Deps, id) {
+	if _, known := p.Snapshot.Evidence[id]; !known && !have.Has(id) {
 		if match, note, err = project.Resolve(p, id); err != nil {
 			return "", "", badArgument("deps: %w", err)
 		}

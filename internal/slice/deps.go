@@ -6,43 +6,45 @@ import (
 	"strings"
 
 	"greenlight/internal/text/frontmatter"
+	"greenlight/internal/uniq"
 )
 
 // maxRange bounds S-1..S-99999: a typing error must not make a million dependencies.
 const maxRange = 1000
 
+// maxExpanded bounds what all the ranges of one list make: a list of a megabyte of ranges must not make a gigabyte of ids.
+const maxExpanded = 20 * maxRange
+
 // splitList splits a comma list, with or without brackets, at the commas outside quotes.
 func splitList(text string) []string { return expandAll(frontmatter.SplitList(text)) }
 
-// expandAll is the items with their ranges expanded, each once.
+// expandAll is the items with their ranges expanded, each once, without those that stand for none.
 func expandAll(items []string) []string {
-	var all []string
+	var all uniq.List
+	room := maxExpanded
 	for _, item := range items {
-		all = appendItem(all, item)
+		if item = strings.Trim(item, " \t"); isNone(item) {
+			continue
+		}
+		ids := expand(item)
+		if len(ids) > room {
+			ids = []string{item} // which is an unknown slice, and is reported as one
+		}
+		if len(ids) > 1 {
+			room -= len(ids)
+		}
+		for _, id := range ids {
+			all.Add(id)
+		}
 	}
-	return all
+	return all.Items()
 }
 
-// appendItem adds an item, or all of a range, unless it is there already or stands for none.
-func appendItem(items []string, item string) []string {
-	item = strings.Trim(item, " \t")
+// isNone says whether an item of a list stands for none.
+func isNone(item string) bool {
 	switch strings.ToLower(item) {
 	case "", "none", "-", "--", "—", "–", "null", "~", "[]", "n/a":
-		return items
-	}
-	for _, id := range expand(item) {
-		if !has(items, id) {
-			items = append(items, id)
-		}
-	}
-	return items
-}
-
-func has(items []string, item string) bool {
-	for _, i := range items {
-		if i == item {
-			return true
-		}
+		return true
 	}
 	return false
 }
@@ -61,7 +63,7 @@ func expand(item string) []string {
 	if err1 != nil || err2 != nil || first < 0 || last < first || last-first >= maxRange {
 		return []string{item}
 	}
-	var ids []string
+	ids := make([]string, 0, last-first+1)
 	for n := first; n <= last; n++ {
 		ids = append(ids, fmt.Sprintf("%s%0*d", prefix, len(digits), n))
 	}

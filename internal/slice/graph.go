@@ -52,6 +52,9 @@ func parseGraph(data []byte) (*graph, error) {
 	if !found {
 		g.warnings = append(g.warnings, `has no "slices", neither an object nor an array`)
 	}
+	for i := range g.entries {
+		g.entries[i].deps = expandAll(g.entries[i].deps)
+	}
 	g.setWaves()
 	return g, nil
 }
@@ -92,9 +95,7 @@ func (g *graph) add(e entry) {
 	}
 	if i, ok := g.at[e.id]; ok {
 		first := &g.entries[i]
-		for _, d := range e.deps {
-			first.deps = appendItem(first.deps, d)
-		}
+		first.deps = append(first.deps, e.deps...)
 		first.hasDeps = first.hasDeps || e.hasDeps
 		g.warnings = append(g.warnings,
 			fmt.Sprintf("%s is there twice; the first one counts, with the dependencies of both", e.id))
@@ -153,9 +154,7 @@ func (e *entry) readDeps(s *jsonedit.Scanner) {
 		return
 	}
 	e.hasDeps = true
-	for _, d := range idList(s) {
-		e.deps = appendItem(e.deps, d)
-	}
+	e.deps = append(e.deps, idList(s)...)
 }
 
 // idList reads ids: an array of strings, numbers or objects with an id, or a string with commas.
@@ -197,7 +196,7 @@ func (g *graph) edge(s *jsonedit.Scanner) {
 		}
 	})
 	if from != "" && to != "" {
-		g.edges[from] = appendItem(g.edges[from], to)
+		g.edges[from] = append(g.edges[from], to)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/sliceid"
 	"greenlight/internal/text/textline"
 	"greenlight/internal/tracker"
+	"greenlight/internal/uniq"
 )
 
 // ErrCycle: a change would make slices depend on each other in a circle.
@@ -140,6 +141,7 @@ func (v *view) admit(n *NewSlice) (*AddedSlice, error) {
 	if err := v.free(n.ID); err != nil {
 		return nil, err
 	}
+	var deps uniq.List
 	for _, d := range n.Deps {
 		match, note, err := v.dependency(d)
 		if err != nil {
@@ -148,8 +150,9 @@ func (v *view) admit(n *NewSlice) (*AddedSlice, error) {
 		if note != "" {
 			a.Notes = append(a.Notes, note)
 		}
-		a.Deps = appendItem(a.Deps, match)
+		deps.Add(match)
 	}
+	a.Deps = deps.Items()
 	return a, v.noCycle(a)
 }
 

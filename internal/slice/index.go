@@ -6,6 +6,7 @@ import (
 
 	"greenlight/internal/plan"
 	"greenlight/internal/sliceid"
+	"greenlight/internal/uniq"
 )
 
 // An index knows the ids of a project: those of its slice files and those of GRAPH.json, which together are the slices.
@@ -98,9 +99,10 @@ func (ix *index) joinEdges(g *graph) {
 	ix.edges = make(map[string][]string, len(g.edges))
 	for from, to := range g.edges {
 		id := ix.canonical(from)
-		for _, dep := range to {
-			ix.edges[id] = appendItem(ix.edges[id], dep)
-		}
+		ix.edges[id] = append(ix.edges[id], to...)
+	}
+	for id, to := range ix.edges {
+		ix.edges[id] = expandAll(to)
 	}
 }
 
@@ -148,14 +150,13 @@ func (ix *index) resolve(id string) (string, error) {
 
 // deps returns the slices that the list means, each once; self says that the slice itself was among them.
 func (ix *index) deps(id string, list []string) (deps []string, self bool) {
+	var all uniq.List
 	for _, d := range list {
-		d = ix.canonical(d)
-		switch {
-		case d == id:
+		if d = ix.canonical(d); d == id {
 			self = true
-		case !has(deps, d):
-			deps = append(deps, d)
+		} else {
+			all.Add(d)
 		}
 	}
-	return deps, self
+	return all.Items(), self
 }

@@ -41,7 +41,7 @@ func readNotes(text string) projectNotes {
 
 // appendText adds a text unless it is a word for none.
 func appendText(list []string, text string) []string {
-	if len(appendItem(nil, strings.TrimSuffix(text, "."))) == 0 {
+	if isNone(strings.Trim(strings.TrimSuffix(text, "."), " \t")) {
 		return list
 	}
 	return append(list, text)

@@ -145,7 +145,7 @@ func (p *ProjectState) AddBlocker(text string) error {
 	if text = textline.Join(text); text == "" {
 		return fmt.Errorf("a blocker must not be empty")
 	}
-	if has(p.Blockers(), text) {
+	if slices.Contains(p.Blockers(), text) {
 		return nil
 	}
 	if err := p.wantList("blockers"); err != nil {
@@ -156,14 +156,14 @@ func (p *ProjectState) AddBlocker(text string) error {
 
 // RemoveBlocker removes the blockers that read so, and says whether there was one.
 func (p *ProjectState) RemoveBlocker(text string) (bool, error) {
-	if text = textline.Join(text); !has(p.Blockers(), text) {
+	if text = textline.Join(text); !slices.Contains(p.Blockers(), text) {
 		return false, nil
 	}
 	if err := p.wantList("blockers"); err != nil {
 		return false, err
 	}
 	for i, raw := range slices.Backward(p.doc.Elements("blockers")) {
-		if has(texts(raw), text) {
+		if slices.Contains(texts(raw), text) {
 			p.doc.RemoveElement(i, "blockers")
 		}
 	}

@@ -3,6 +3,7 @@ package slice
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -208,7 +209,7 @@ func TestProjectStateKeepsTheRest(t *testing.T) {
 			at += i + len(k)
 		}
 		mark, ok := p.Paused("S-1")
-		if _, stack, _ := p.Overview(); !json.Valid(p.Bytes()) || !ok || mark.Step != "x" || p.ResumeFile() != "r" || stack != "s" || !has(p.Blockers(), "b") {
+		if _, stack, _ := p.Overview(); !json.Valid(p.Bytes()) || !ok || mark.Step != "x" || p.ResumeFile() != "r" || stack != "s" || !slices.Contains(p.Blockers(), "b") {
 			rt.Fatalf("%q became %q", text, got)
 		}
 		p.Unpause("S-1")

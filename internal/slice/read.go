@@ -65,7 +65,7 @@ func readSlice(data []byte, at fileStamp) *sliceFile {
 
 // noneAsEmpty is the text, "" for a word that stands for none.
 func noneAsEmpty(text string) string {
-	if len(appendItem(nil, text)) == 0 {
+	if isNone(strings.Trim(text, " \t")) {
 		return ""
 	}
 	return text
@@ -327,7 +327,7 @@ func texts(raw json.RawMessage) []string {
 				}
 			}
 		}
-		if len(appendItem(nil, t)) > 0 {
+		if !isNone(strings.Trim(t, " \t")) {
 			all = append(all, t)
 		}
 	}

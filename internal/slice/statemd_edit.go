@@ -375,7 +375,7 @@ func noteInSection(text, name string, items, others []string) string {
 		return text
 	case content == "":
 		return text[:at] + eol + add + text[at:]
-	case len(appendItem(nil, content)) == 0: // a word for none
+	case isNone(strings.Trim(content, " \t")): // a word for none
 		return text[:at-len(content)] + strings.TrimPrefix(add, eol) + text[at:]
 	}
 	return text[:at] + add + text[at:]

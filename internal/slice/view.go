@@ -12,6 +12,7 @@ import (
 	"greenlight/internal/sliceid"
 	"greenlight/internal/text/textline"
 	"greenlight/internal/tracker"
+	"greenlight/internal/uniq"
 )
 
 // A view is one look at a project. It is used with d.mu held.
@@ -287,8 +288,9 @@ func sameSet(a, b []string) bool {
 	if len(a) != len(b) {
 		return false
 	}
+	in := uniq.Of(b)
 	for _, x := range a {
-		if !has(b, x) {
+		if !in.Has(x) {
 			return false
 		}
 	}

@@ -19,8 +19,13 @@ type File struct {
 	pre      string   // up to and with the opening ---
 	lines    []string // the front matter, each line with its own end
 	fields   []field
+	index    map[string]int // the first field of each key; nil while there are few
+	compared int            // how many keys were compared one by one: tests look at it
 	warnings []string
 }
+
+// few is how many keys are found as fast without an index.
+const few = 16
 
 // Rules say what a format's keys mean for reading their lines. A nil function is false for every key.
 type Rules struct {
@@ -38,8 +43,9 @@ func (r Rules) list(key string) bool  { return r.List != nil && r.List(key) }
 // A field is one key of the front matter.
 type field struct {
 	key  string
-	line int // index into lines
-	last int // index of the last line of its block list; line itself where there is none
+	line int  // index into lines
+	last int  // index of the last line of its block list; line itself where there is none
+	dup  bool // the key is there again
 }
 
 // ParseFile reads a text with flat front matter. The error says which line can't be read and why.
@@ -84,10 +90,7 @@ func (f *File) addLine(text string, l line, src []byte) string {
 		if !ok || key == "" {
 			return fmt.Sprintf("%q is not `key: value`", clip(body))
 		}
-		if f.find(key) != nil {
-			f.warnings = append(f.warnings, fmt.Sprintf("%q is there twice; the first one counts", key))
-		}
-		f.fields = append(f.fields, field{key, i, i})
+		f.addField(key, i)
 	}
 	f.lines = append(f.lines, text)
 	return ""
@@ -99,8 +102,39 @@ func (f *File) openList(i int) bool {
 	return v.text == "" && v.quote == 0
 }
 
+// addField adds the field whose key is in line i.
+func (f *File) addField(key string, i int) {
+	if first := f.find(key); first != nil && !first.dup {
+		first.dup = true
+		f.warnings = append(f.warnings, fmt.Sprintf("%q is there twice; the first one counts", clip(key)))
+	}
+	f.fields = append(f.fields, field{key: key, line: i, last: i})
+	switch n := len(f.fields); {
+	case f.index != nil:
+		f.enter(n - 1)
+	case n > few:
+		f.index = make(map[string]int, 2*n)
+		for i := range f.fields {
+			f.enter(i)
+		}
+	}
+}
+
+func (f *File) enter(i int) {
+	if _, have := f.index[f.fields[i].key]; !have {
+		f.index[f.fields[i].key] = i
+	}
+}
+
 func (f *File) find(key string) *field {
+	if f.index != nil {
+		if i, ok := f.index[key]; ok {
+			return &f.fields[i]
+		}
+		return nil
+	}
 	for i := range f.fields {
+		f.compared++
 		if f.fields[i].key == key {
 			return &f.fields[i]
 		}
@@ -186,7 +220,7 @@ func (f *File) add(key, value string) {
 	if value != "" {
 		line += " " + written(value, 0)
 	}
-	f.fields = append(f.fields, field{key, len(f.lines), len(f.lines)})
+	f.addField(key, len(f.lines))
 	f.lines = append(f.lines, line+eol)
 }
 

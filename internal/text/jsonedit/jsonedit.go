@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"greenlight/internal/uniq"
 )
 
 const bom = "\ufeff"
@@ -81,13 +83,11 @@ func (d *Doc) Keys(path ...string) []string {
 		return nil
 	}
 	inner := &Doc{text: raw}
-	var keys []string
+	var keys uniq.List
 	for _, m := range inner.members(0).parts {
-		if !slices.Contains(keys, m.Key) {
-			keys = append(keys, m.Key)
-		}
+		keys.Add(m.Key)
 	}
-	return keys
+	return keys.Items()
 }
 
 // Set writes a value, which must be JSON, at a path of keys. Objects that are missing on the way are made, in the style

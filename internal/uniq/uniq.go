@@ -1,0 +1,56 @@
+// Package uniq collects strings, each once, in the order in which they come. It stays fast where somebody lists a hundred
+// thousand.
+package uniq
+
+import "slices"
+
+// few is how many strings are searched as fast without an index.
+const few = 16
+
+// A List is a list of strings without duplicates. The zero List is empty.
+type List struct {
+	items []string
+	index map[string]struct{} // nil while there are few
+
+	compared int // at most, one by one: tests look at it
+}
+
+// Add adds a string at the end and says whether it wasn't there yet.
+func (l *List) Add(s string) bool {
+	if l.Has(s) {
+		return false
+	}
+	l.items = append(l.items, s)
+	switch {
+	case l.index != nil:
+		l.index[s] = struct{}{}
+	case len(l.items) > few:
+		l.index = make(map[string]struct{}, 2*len(l.items))
+		for _, item := range l.items {
+			l.index[item] = struct{}{}
+		}
+	}
+	return true
+}
+
+// Has says whether the string is there.
+func (l *List) Has(s string) bool {
+	if l.index == nil {
+		l.compared += len(l.items)
+		return slices.Contains(l.items, s)
+	}
+	_, ok := l.index[s]
+	return ok
+}
+
+// Items returns the strings; nil for none.
+func (l *List) Items() []string { return l.items }
+
+// Of returns a List of the strings.
+func Of(items []string) *List {
+	l := &List{}
+	for _, s := range items {
+		l.Add(s)
+	}
+	return l
+}
