@@ -44,7 +44,7 @@ type Slice struct {
 	Root     *string        `json:"root"`     // for a blocked slice, the one to look at first
 	Because  *string        `json:"because"`  // what holds up a blocked slice in the end, in words
 	Next     []string       `json:"next"`     // commands that help
-	Chain    []string       `json:"chain"`    // from a blocked slice to its root
+	Chain    []string       `json:"chain"`    // from a blocked slice to its root; of more than 100 the first 99 and the root
 	Attempts []attempt.Info `json:"attempts"` // the last ones, the newest first
 }
 

@@ -179,11 +179,24 @@ func (p *Plan) Because(id string) string {
 	return root.ID + " is " + string(root.Class)
 }
 
-// WayOut lists the hops from a blocked item to its root, the item itself first: each needs the next.
+// longWay is how many items of a way out are enough to know.
+const longWay = 100
+
+// WayOut lists the hops from a blocked item to its root, the item itself first: each needs the next. Of a long way it
+// has only the beginning and the root: for each item of a long chain all of it would be a hundred megabytes.
 func (p *Plan) WayOut(id string) []string {
+	way := p.way(id, longWay)
+	if len(way) == longWay {
+		way[longWay-1] = p.State(id).Root
+	}
+	return way
+}
+
+// way lists the first hops of the way out.
+func (p *Plan) way(id string, most int) []string {
 	path := []string{id}
 	seen := map[string]bool{id: true}
-	for st := p.State(id); st != nil && st.Root != "" && st.ID != st.Root; {
+	for st := p.State(id); len(path) < most && st != nil && st.Root != "" && st.ID != st.Root; {
 		next := ""
 		for _, need := range st.Needs {
 			d := p.State(need)
@@ -205,16 +218,24 @@ func (p *Plan) WayOut(id string) []string {
 	return path
 }
 
+// shownHops is how many hops of a long way are shown, half of them at its beginning and half at its end.
+const shownHops = 24
+
 // Hops tells the way out in words, one need after the other, and at last what is with the root: "S-5 needs S-4",
-// "S-4 needs S-1", "S-1 failed: exit 7". nil for an item that isn't blocked.
+// "S-4 needs S-1", "S-1 failed: exit 7". nil for an item that isn't blocked. The middle of a long way is left out.
 func (p *Plan) Hops(id string, now time.Time) []string {
 	if p.Why(id, now).State != "blocked" {
 		return nil
 	}
-	way := p.WayOut(id)
-	hops := make([]string, 0, len(way))
+	way := p.way(id, len(p.States)+1)
+	hops := make([]string, 0, shownHops+2)
 	for i, need := range way[1:] {
-		hops = append(hops, way[i]+" needs "+need)
+		switch left := len(way) - 1 - shownHops; {
+		case left < 2 || i < shownHops/2 || i >= shownHops/2+left:
+			hops = append(hops, way[i]+" needs "+need)
+		case i == shownHops/2:
+			hops = append(hops, fmt.Sprintf("… %d more …", left))
+		}
 	}
 	return append(hops, p.rootText(way[len(way)-1], now))
 }
