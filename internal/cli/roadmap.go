@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 	"greenlight/internal/text/markdown"
+	"greenlight/internal/text/textline"
 )
 
 func newRoadmap(app *cmdutil.App) *cobra.Command {
@@ -21,7 +22,7 @@ func newRoadmap(app *cmdutil.App) *cobra.Command {
 		Use:   "roadmap",
 		Short: "Print ROADMAP.md and the progress of its milestones",
 		Long: `Print .greenlight/ROADMAP.md, or the .planning/ROADMAP.md of a GSD project. A terminal shows its headings in bold. On a terminal
-and inside an agent, the number of finished slices of each milestone follows. A pipe or a file gets the file byte for byte. In a project with several systems
+and inside an agent, the number of finished slices of each milestone follows. A pipe or a file gets its text, with control characters escaped. In a project with several systems
 the first one that has a roadmap counts.
 
 To plan a new milestone or archive a finished one, talk to the agent: gl roadmap milestone, gl roadmap archive.
@@ -64,8 +65,8 @@ func runRoadmap(app *cmdutil.App, asJSON bool) error {
 	onTerminal := iostreams.IsTerminal(app.IO.Out)
 	counts := onTerminal || app.Inside() // an agent is asked how far the milestones are
 	if !asJSON && !counts && !app.IO.Colors() {
-		_, err := app.IO.Write([]byte(r.Text))
-		return err
+		app.IO.Printf("%s", safe(r.Text))
+		return nil
 	}
 	p, err := shownPlan(pr, time.Now(), "")
 	if err != nil {
@@ -80,6 +81,16 @@ func runRoadmap(app *cmdutil.App, asJSON bool) error {
 		app.IO.Printf("\n%s", milestoneLines(r.Progress(p)))
 	}
 	return nil
+}
+
+// safe is a text that may be shown on a terminal after all, at the end of a pipe. Its line endings stay.
+func safe(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		body := textline.Chomp(line)
+		b.WriteString(sanitize.Text(body) + line[len(body):])
+	}
+	return b.String()
 }
 
 // styled is a Markdown document for a terminal: its text as it is, with bold headings.

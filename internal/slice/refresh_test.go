@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"greenlight/internal/sliceid"
-
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"greenlight/internal/sanitize"
+	"greenlight/internal/sliceid"
 )
 
 func refreshed(t testing.TB, root string) string {
@@ -206,4 +207,25 @@ func FuzzStateTable(f *testing.F) {
 			t.Fatalf("%q: sections %q", text, joined.String())
 		}
 	})
+}
+
+// STATE.md is read by people and agents: nothing that gl writes into it shows as another text than it is.
+func TestStateMDIsSafe(t *testing.T) {
+	const bad = "a\u202eb\u2066\x9b\u009b"
+	root := project(t, map[string]string{
+		"slices/S-1.md":      "---\nid: S-1\nname: " + bad + "\nstatus: " + bad + "\ndeps: S-" + bad + "\n---\n",
+		"slices/S-2.md":      "---\nid: S-2\nstatus: in_progress\nstep: " + bad + "\n---\n\n# S-2: " + bad + "\n",
+		"project-state.json": `{"overview":{"value_prop":"` + bad + `"},"session":{"last_session":"` + bad + `","resume_file":"` + bad + `"},"blockers":["` + bad + `"]}`,
+		"config.json":        `{"mode":"` + bad + `"}`,
+	})
+	text := refreshed(t, root)
+	if got := sanitize.Text(text); got != text {
+		t.Errorf("STATE.md has unsafe characters; shown safely:\n%s", got)
+	}
+	if n := strings.Count(text, `a\u202eb\u2066`); n != 11 {
+		t.Errorf("%d texts of 11:\n%s", n, text)
+	}
+	if again := refreshed(t, root); again != text {
+		t.Errorf("the next rendering differs:\n%s", cmp.Diff(text, again))
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/sliceid"
 	"greenlight/internal/text/textline"
 )
@@ -126,7 +127,11 @@ func tableLine(id, name, status string, tests, security int, deps []string) stri
 }
 
 // cell makes a text fit for a table: one line, no bar that would end the cell.
-func cell(text string) string { return strings.ReplaceAll(textline.Join(text), "|", `\|`) }
+func cell(text string) string { return strings.ReplaceAll(shown(text), "|", `\|`) }
+
+// shown makes a text from another file fit for this one, which people and agents read: one line, and no character that
+// shows another text than there is.
+func shown(text string) string { return sanitize.Text(textline.Join(text)) }
 
 func slicesTable(rows []line) string {
 	var b strings.Builder
@@ -151,7 +156,7 @@ func overview(p projectState) string {
 	var b strings.Builder
 	for _, l := range [][2]string{{"", p.value}, {"Stack: ", p.stack}, {"Mode: ", p.mode}} {
 		if l[1] != "" {
-			b.WriteString(prose(l[0]+l[1]) + "\n")
+			b.WriteString(prose(shown(l[0]+l[1])) + "\n")
 		}
 	}
 	return b.String()
@@ -168,7 +173,7 @@ func current(items []plan.Item) string {
 		if !plan.StepReached(step) {
 			step = it.Status
 		}
-		fmt.Fprintf(&b, "- %s — %s: %s\n", it.ID, it.Name, textline.Join(step))
+		fmt.Fprintf(&b, "- %s — %s: %s\n", it.ID, shown(it.Name), shown(step))
 	}
 	if b.Len() == 0 {
 		return "\nNone\n"
@@ -188,15 +193,19 @@ func blockers(list []string) string {
 	if len(list) == 0 {
 		return "\nNone\n"
 	}
-	return "\n- " + strings.Join(list, "\n- ") + "\n"
+	var b strings.Builder
+	for _, text := range list {
+		b.WriteString("\n- " + shown(text))
+	}
+	return b.String() + "\n"
 }
 
 func session(p projectState) string {
 	text := "\n"
 	if p.lastSession != "" {
-		text += "Last session: " + p.lastSession + "\n"
+		text += "Last session: " + shown(p.lastSession) + "\n"
 	}
-	resume := p.resume
+	resume := shown(p.resume)
 	if resume == "" {
 		resume = "None"
 	}

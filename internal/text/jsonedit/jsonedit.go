@@ -27,12 +27,11 @@ type Doc struct{ text []byte }
 // Parse reads a document; a blank one is an empty object. Anything but an object is an error, and one in the JSON names
 // its line. Of a key that is there twice the last one counts, as for encoding/json.
 func Parse(data []byte) (*Doc, error) {
-	body := bytes.TrimPrefix(data, []byte(bom))
-	if len(bytes.TrimSpace(body)) == 0 {
+	if len(bytes.TrimSpace(bytes.TrimPrefix(data, []byte(bom)))) == 0 {
 		return &Doc{text: []byte("{}\n")}, nil
 	}
 	var v json.RawMessage // not any, which has no place for a number like 1e400
-	if err := Unmarshal(body, &v); err != nil {
+	if err := Unmarshal(data, &v); err != nil {
 		return nil, err
 	}
 	if bytes.TrimSpace(v)[0] != '{' {
@@ -44,6 +43,9 @@ func Parse(data []byte) (*Doc, error) {
 // Unmarshal is encoding/json's, for a text that may begin with a byte order mark; an error in the JSON names its line.
 func Unmarshal(data []byte, v any) error {
 	body := bytes.TrimPrefix(data, []byte(bom))
+	if bytes.HasPrefix(body, []byte(bom)) {
+		return errors.New("line 1: there are two byte order marks")
+	}
 	return atLine(body, json.Unmarshal(body, v))
 }
 

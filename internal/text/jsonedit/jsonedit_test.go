@@ -204,7 +204,7 @@ func TestEditsOfAnyObject(t *testing.T) {
 }
 
 func FuzzSet(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"a": {"b": [1, {"c": "}"}]}}`, "\ufeff{\r\n\t\"a\":null\r\n}", `{"a":1,"a":{}}`, ` {"\u0061":{"b":-1.5e+3}} `} {
+	for _, seed := range []string{`{}`, `{"a": {"b": [1, {"c": "}"}]}}`, "\ufeff{\r\n\t\"a\":null\r\n}", "\ufeff\ufeff{}", `{"a":1,"a":{}}`, ` {"\u0061":{"b":-1.5e+3}} `} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
