@@ -200,13 +200,39 @@ func Create(path string, perm fs.FileMode) (*os.File, error) {
 	return openFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
 }
 
-// ReadFile reads a regular file as Open opens it.
+// MaxFile is how large a file may be that is read as a whole: GRAPH.json with a million dependencies has twenty megabytes.
+const MaxFile = 64 << 20
+
+// A SizeError says that a file is too large to be read.
+type SizeError struct{ Max int64 }
+
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("larger than %d MiB, the limit for such a file", e.Max>>20)
+}
+
+// ReadFile reads a regular file of at most MaxFile bytes as Open opens it.
 func ReadFile(path string) ([]byte, error) {
 	f, size, err := openSized(path, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	return readOpen(f, size)
+}
+
+// ReadOpen is ReadFile of a file that is open.
+func ReadOpen(f *os.File) ([]byte, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	return readOpen(f, info.Size())
+}
+
+func readOpen(f *os.File, size int64) ([]byte, error) {
+	if size > MaxFile {
+		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: &SizeError{MaxFile}}
+	}
 	data := make([]byte, 0, max(size+1, 512))
 	for {
 		n, err := f.Read(data[len(data):cap(data)])
@@ -216,6 +242,9 @@ func ReadFile(path string) ([]byte, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		if len(data) > MaxFile { // it is growing
+			return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: &SizeError{MaxFile}}
 		}
 		if len(data) == cap(data) {
 			data = append(data, 0)[:len(data)]

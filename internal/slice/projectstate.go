@@ -40,7 +40,7 @@ type ProjectState struct{ doc *jsonedit.Doc }
 
 // ParseProjectState reads project-state.json; a blank text is that of a new project. The error names the line.
 func ParseProjectState(data []byte) (*ProjectState, error) {
-	if textline.Blank(strings.TrimPrefix(string(data), textline.BOM)) {
+	if strings.TrimSpace(strings.TrimPrefix(string(data), textline.BOM)) == "" {
 		data = []byte(emptyProject)
 	}
 	if line, _ := conflict.Find(string(data)); line > 0 {

@@ -3,6 +3,7 @@ package slice
 import (
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -26,6 +27,15 @@ func stat(path string) (fileStamp, error) {
 		return fileStamp{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
 	return stampOf(&st), nil
+}
+
+// readInState reads a whole file that may have come with a clone.
+func readInState(path string) ([]byte, error) {
+	if err := durable.CheckDirs(path); err != nil {
+		return nil, err
+	}
+	data, _, err := readStamped(path)
+	return data, err
 }
 
 // readStamped reads a whole file and says which content it was. It goes to the system directly: os.File costs six more
@@ -57,11 +67,24 @@ func readStamped(path string) (data []byte, s fileStamp, err error) {
 	if st.Mode&syscall.S_IFMT != syscall.S_IFREG {
 		return fail("read", durable.ErrIrregular)
 	}
+	if most := maxSize(path); st.Size > most {
+		return fail("read", &durable.SizeError{Max: most})
+	}
 	data, err = readAll(fd, st.Size)
 	if err != nil {
 		return fail("read", err)
 	}
 	return data, stampOf(&st), nil
+}
+
+// maxSlice is how large a slice file may be: people and agents read it, too.
+const maxSlice = 16 << 20
+
+func maxSize(path string) int64 {
+	if filepath.Base(filepath.Dir(path)) == "slices" {
+		return maxSlice
+	}
+	return durable.MaxFile
 }
 
 // readAll reads until the end, which for a file that isn't growing is its size.

@@ -97,7 +97,7 @@ func (s *Store) Read(id string) (*File, error) {
 
 // readForEdit returns the file's bytes and what they mean; nil for both where there is no file.
 func (s *Store) readForEdit(id string) ([]byte, *File, error) {
-	data, err := durable.ReadFile(s.slicePath(id))
+	data, err := readInState(s.slicePath(id))
 	if missing(err) {
 		return nil, nil, nil
 	}

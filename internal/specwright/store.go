@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -95,7 +94,7 @@ func (s *Store) readFile() (data []byte, changed time.Time, err error) {
 	if err != nil {
 		return nil, changed, err
 	}
-	data, err = io.ReadAll(f)
+	data, err = durable.ReadOpen(f)
 	return data, info.ModTime(), err
 }
 
