@@ -55,24 +55,27 @@ func standingOf(d *Doc) standing {
 	return s
 }
 
-// ReadFacts reads what is beside STATE.md. In compat mode phases are counted as GSD's own tools do.
+// ReadFacts reads what is beside STATE.md. In compat mode phases are counted as GSD's own tools do: see countAsGSD.
 func ReadFacts(p Place, state *Doc, compat bool) Facts {
 	text, err := durable.ReadFile(p.Roadmap())
 	var road *Roadmap
 	if err == nil {
 		road = ParseRoadmap(string(text))
 	}
-	f := newFacts(road, ScanPhases(p.Phases()), standingOf(state), compat)
+	f := newFacts(road, ScanPhases(p.Phases()), standingOf(state))
 	f.HasPhases = paths.IsDir(p.Phases())
+	if compat && f.HasPhases {
+		f.countAsGSD(p.Phases(), string(text), string(state.Src))
+	}
 	return f
 }
 
 // newFacts counts the phases of the milestone that the project is at. road is nil where there is no roadmap. A roadmap
-// without milestones is one milestone, but not in compat mode: GSD's own tools give no percent then.
-func newFacts(road *Roadmap, dirs []PhaseDir, at standing, compat bool) Facts {
+// without milestones is one milestone.
+func newFacts(road *Roadmap, dirs []PhaseDir, at standing) Facts {
 	f := Facts{HasRoadmap: road != nil, Dirs: onePerPhase(dirs)}
 	if road == nil {
-		f.count(nil, at, compat)
+		f.count(nil, at)
 		return f
 	}
 	i := road.current(at)
@@ -81,14 +84,14 @@ func newFacts(road *Roadmap, dirs []PhaseDir, at standing, compat bool) Facts {
 		f.Milestone, f.MilestoneName = m.Version, m.Name
 		f.Moved = at.milestone != "" && !sameVersion(m.Version, at.milestone)
 	}
-	if f.Unbounded = i < 0 && at.milestone != "" && (len(road.Milestones) > 0 || compat); f.Unbounded {
+	if f.Unbounded = i < 0 && at.milestone != "" && len(road.Milestones) > 0; f.Unbounded {
 		f.Milestone = at.milestone
-		f.count(nil, at, compat)
+		f.count(nil, at)
 		return f
 	}
 	phases := road.of(i)
 	f.only(road, phases)
-	f.count(phases, at, compat)
+	f.count(phases, at)
 	return f
 }
 
@@ -129,14 +132,12 @@ func (f *Facts) only(road *Roadmap, phases []*Phase) {
 }
 
 // count counts the milestone's phases and plans. What the roadmap calls complete is complete, with all of its plans: the
-// files of a phase may be archived or deleted. GSD's own tools count files alone.
-func (f *Facts) count(phases []*Phase, at standing, compat bool) {
+// files of a phase may be archived or deleted.
+func (f *Facts) count(phases []*Phase, at standing) {
 	f.Counts, f.Unknown = Counts{TotalPhases: max(len(f.Dirs), len(phases))}, false
 	said := map[string]*Phase{}
-	if !compat {
-		for _, p := range phases {
-			said[p.Key] = p
-		}
+	for _, p := range phases {
+		said[p.Key] = p
 	}
 	for i := range f.Dirs {
 		d := &f.Dirs[i]

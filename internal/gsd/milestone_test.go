@@ -64,7 +64,7 @@ func TestMilestones(t *testing.T) {
 				t.Errorf("milestones (-want +got):\n%s", d)
 			}
 			at := standingOf(Parse([]byte("---\nstatus: executing\n" + test.state + "---\n" + position)))
-			f := newFacts(road, nil, at, false)
+			f := newFacts(road, nil, at)
 			var phases []string
 			if !f.Unbounded {
 				for _, p := range road.of(road.current(at)) {

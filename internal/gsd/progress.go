@@ -39,13 +39,13 @@ func (r recount) of(d *Doc, f Facts) (t tally, ok bool) {
 	if r.zero {
 		return tally{new(int), new(int), new(int), new(int), new(int)}, true
 	}
-	if !f.HasPhases && !f.HasRoadmap || !r.compat && (f.Empty() || f.Unbounded && d.hasProgress()) {
+	if r.compat && f.HasPhases {
+		return f.tally(), true
+	}
+	if !f.HasPhases && !f.HasRoadmap || f.Empty() || f.Unbounded && d.hasProgress() {
 		return t, false
 	}
-	c := f.Counts
-	if !r.compat {
-		c = d.atLeast(f)
-	}
+	c := d.atLeast(f)
 	if !f.HasPhases {
 		done, _ := d.storedCount("completed_phases")
 		summaries, _ := d.storedCount("completed_plans")
@@ -57,15 +57,22 @@ func (r recount) of(d *Doc, f Facts) (t tally, ok bool) {
 	if r.planned != nil && !f.HasPhases {
 		c.TotalPlans = max(c.TotalPlans, *r.planned)
 	}
-	t = tally{totalPhases: &c.TotalPhases, completedPhases: &c.CompletedPhases, totalPlans: &c.TotalPlans, completedPlans: &c.CompletedPlans}
-	percent, known := c.Percent()
-	switch old, stored := d.storedCount("percent"); {
-	case !r.compat && stored && (f.Unbounded || !r.percent && !d.gsdPercent(old)):
+	f.Counts = c
+	t = f.tally()
+	if old, stored := d.storedCount("percent"); stored && (f.Unbounded || !r.percent && !d.gsdPercent(old)) {
 		t.percent = &old
-	case known && !f.Unbounded:
-		t.percent = &percent
 	}
 	return t, true
+}
+
+// tally is the progress block by what was counted alone.
+func (f Facts) tally() tally {
+	c := f.Counts
+	t := tally{totalPhases: &c.TotalPhases, completedPhases: &c.CompletedPhases, totalPlans: &c.TotalPlans, completedPlans: &c.CompletedPlans}
+	if percent, known := c.Percent(); known && !f.Unbounded {
+		t.percent = &percent
+	}
+	return t
 }
 
 // progress is the block as a write would make it now; nil where there is none.

@@ -101,9 +101,16 @@ func plainValue(v frontmatter.Value) any {
 // progress is the block as it would be written.
 func (s *settlement) progress() object {
 	t, ok := recount{compat: s.compat}.of(s.doc, s.facts)
-	keep := !ok && s.doc.hasProgress() || ok && s.compat && s.further(t)
-	if !ok {
-		t = s.bodyTally()
+	keep := !ok && s.doc.hasProgress()
+	switch body := s.bodyTally(); {
+	case s.compat && s.facts.HasPhases:
+		if keep = s.further(t); t.percent == nil && !s.facts.Unbounded {
+			t.percent = body.percent
+		}
+	case s.compat:
+		t, keep = body, false
+	case !ok:
+		t = body
 	}
 	var out object
 	for _, c := range t.list() {

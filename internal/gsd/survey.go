@@ -108,7 +108,7 @@ func (s *survey) readRoadmap(dirs []PhaseDir) {
 		road = nil
 	}
 	at := standingOf(s.front)
-	s.facts, s.milestone = newFacts(road, dirs, at, false), s.road.current(at)
+	s.facts, s.milestone = newFacts(road, dirs, at), s.road.current(at)
 	s.facts.HasPhases = paths.IsDir(s.place.Phases())
 }
 
