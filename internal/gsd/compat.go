@@ -1,6 +1,7 @@
 package gsd
 
 import (
+	"iter"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -19,14 +20,12 @@ import (
 // roadmap means, so this reading is apart from ParseRoadmap, and only the counts and the percent come from it.
 
 var compatPatterns = sync.OnceValue(func() (p struct {
-	stored, ongoing, named, heading, version *regexp.Regexp // which milestone it is
-	title, phaseTitle, marker, details, open *regexp.Regexp // where its text is
-	first, firstFolded, begun, end, token    *regexp.Regexp
-	folds, detailed                          *regexp.Regexp
-	counted, phase, bullet, icebox           *regexp.Regexp // its phases
-	item, struck, dropped                    *regexp.Regexp
-	code, lower, hyphened                    *regexp.Regexp // ids
-	number, suffix, word, letters            *regexp.Regexp
+	stored, ongoing, named, heading, version             *regexp.Regexp // which milestone it is
+	title, phaseTitle, marker, open, token, details      *regexp.Regexp // its section
+	first, firstFolded, fold, unfold, begun, end, titled *regexp.Regexp // what stands before
+	counted, owned, phase, bullet, icebox                *regexp.Regexp // its phases
+	item, struck, dropped                                *regexp.Regexp // and what isn't one any longer
+	code, lower, hyphened, number, suffix, word, letters *regexp.Regexp // their ids
 }) {
 	const id = `Phase\s+(\w[\w.-]*)(?:\s*\([^)\n]{0,200}\))?`
 	p.stored = regexp.MustCompile(`(?m)^milestone:\s*(.+)`)
@@ -43,12 +42,14 @@ var compatPatterns = sync.OnceValue(func() (p struct {
 	p.open = regexp.MustCompile(`(?i)\b(?:started|active|wip)\b|in\s+progress|🚧|🔄`)
 	p.token = regexp.MustCompile(`(?i)v\d+(?:\.\d+)+(?:[-.][A-Z0-9]+)*`)
 	p.details = regexp.MustCompile(`(?i)\(Phase\s+Details\)`)
-	p.folds = regexp.MustCompile(`(?i)<(/?)details>`)
+	p.fold = regexp.MustCompile(`(?i)<(/?)details>`)
+	p.unfold = regexp.MustCompile(`(?i)</details>`)
 	p.begun = regexp.MustCompile(`(?im)^#{2,4}\s*` + id + `\s*:[^\n]*`)
 	p.end = regexp.MustCompile(`\n#{1,6}\s`)
-	p.detailed = regexp.MustCompile(`(?im)^#{1,4}\s*Phase Details\b[^\n]*\n?`)
+	p.titled = regexp.MustCompile(`(?im)^#{1,4}\s*Phase Details\b[^\n]*\n?`)
 
 	p.counted = regexp.MustCompile(`(?i)#{2,4}\s*` + id + `\s*:`)
+	p.owned = regexp.MustCompile(`(?im)^#{2,4}\s*Phase\s+\S`)
 	p.phase = regexp.MustCompile(`(?i)^(?:\[[^\]]{1,200}\]\s*)?` + id + `\s*:`)
 	p.bullet = regexp.MustCompile(`(?i)^\s*[-*]\s+(?:\[[ x]\]\s+)?\*\*` + id + `\s*[—–:-]\s*.+?\*\*`)
 	p.icebox = regexp.MustCompile(`^999\b`)
@@ -205,10 +206,15 @@ func (r compatRoadmap) window() string {
 		cut = titles[0][0]
 	}
 	before := withoutFolds(r.text[:cut])
-	if regexp.MustCompile(`(?im)^#{2,4}\s*Phase\s+\S`).MatchString(section) {
+	if p.owned.MatchString(section) {
 		before = withoutPhases(before)
 	}
-	return p.detailed.ReplaceAllString(before, "") + section + r.details(titles, selected, end)
+	return p.titled.ReplaceAllString(before, "") + section + r.details(titles, selected, end)
+}
+
+// compatLines are the lines of a text in which a fence that is never closed goes to the end, unlike in markdown.Lines.
+func compatLines(text string) iter.Seq[markdown.Line] {
+	return markdown.Lines(text + "\n" + strings.Repeat("`", 80) + "\n" + strings.Repeat("~", 80) + "\n")
 }
 
 // closed says whether a milestone is over by its heading.
@@ -221,7 +227,7 @@ func (r compatRoadmap) closed(title []int) bool {
 func (r compatRoadmap) sectionEnd(title []int) int {
 	text := r.text[title[0]:title[1]]
 	level := len(text) - len(strings.TrimLeft(text, "#"))
-	for l := range markdown.Lines(r.text) {
+	for l := range compatLines(r.text) {
 		if l.Start >= title[1] && l.Level > 0 && l.Level <= level && !phaseTitleAt("# "+l.Title, 0) &&
 			compatPatterns().marker.MatchString(l.Title) {
 			return l.Start
@@ -251,6 +257,7 @@ func namesExactly(title, version string) bool {
 // folded is the text of a milestone that no heading names: the <details> block whose summary names it, else all that isn't
 // folded.
 func (r compatRoadmap) folded(version string) string {
+	p := compatPatterns()
 	summary := regexp.MustCompile(`(?i)<summary[^>]*>[^<]*` + regexp.QuoteMeta(version) + `[^<]*</summary>`).FindStringIndex(r.text)
 	open := -1
 	if summary != nil {
@@ -260,18 +267,22 @@ func (r compatRoadmap) folded(version string) string {
 		return withoutFolds(r.text)
 	}
 	block := r.text[open:]
-	if at := regexp.MustCompile(`(?i)</details>`).FindStringIndex(block); at != nil {
+	if at := p.unfold.FindStringIndex(block); at != nil {
 		block = block[:at[1]]
 	}
-	before := withoutPhases(withoutFolds(r.text[:firstOf(compatPatterns().firstFolded, r.text)]))
-	return compatPatterns().detailed.ReplaceAllString(before, "") + block
+	cut := firstOf(p.firstFolded, r.text)
+	if cut < 0 {
+		cut = open
+	}
+	before := withoutPhases(withoutFolds(r.text[:cut]))
+	return p.titled.ReplaceAllString(before, "") + block
 }
 
 // withoutFolds is the text without its blocks of <details>; of nested ones the inner goes.
 func withoutFolds(text string) string {
 	var b strings.Builder
 	done, open := 0, -1
-	for _, at := range compatPatterns().folds.FindAllStringSubmatchIndex(text, -1) {
+	for _, at := range compatPatterns().fold.FindAllStringSubmatchIndex(text, -1) {
 		switch {
 		case at[2] == at[3]:
 			open = at[0]
@@ -335,7 +346,7 @@ func droppedPhases(window string) map[string]bool {
 func inWindow(window string) func(name string) bool {
 	p := compatPatterns()
 	in, hyphens := map[string]bool{}, false
-	for l := range markdown.Lines(window) {
+	for l := range compatLines(window) {
 		var m []string
 		switch {
 		case l.Code:

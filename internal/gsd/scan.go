@@ -147,8 +147,11 @@ func isPlan(file string) bool {
 }
 
 var (
-	nestedPlan   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(^|-)PLAN-\d+.*\.md$`) })
-	planMark     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)PLAN`) })
+	nestedPlan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(^|-)PLAN-\d+.*\.md$`) })
+	planMark   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)PLAN`) })
+	titledPlan = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^((?:\d{2,}[A-Z]?|\d[A-Z])(?:\.\d+)*-(?:\d{2}[A-Z]?|\d[A-Z])(?:\.\d+)*)-`)
+	})
 	numberedPlan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(\d+)-PLAN-(\d+)`) })
 )
 
@@ -167,6 +170,9 @@ func hasSummary(file string, have map[string]bool) bool {
 	}
 	if m := numberedPlan().FindStringSubmatch(base); m != nil {
 		names = append(names, m[1]+"-"+m[2]+"-SUMMARY")
+	}
+	if m := titledPlan().FindStringSubmatch(base); m != nil { // 18-01-outreach-PLAN.md, 18-01-SUMMARY.md
+		names = append(names, m[1]+"-SUMMARY")
 	}
 	for _, n := range names {
 		if have[dir+n+".md"] {

@@ -114,6 +114,7 @@ func TestSteps(t *testing.T) {
 		{"superseded plans don't count", dir("01-01-PLAN.md", "01-01-SUMMARY.md", "01-02-PLAN.md=superseded"), "1 pending verify"},
 		{"plans below", dir("plans/PLAN-01-x.md", "plans/SUMMARY-01-x.md", "plans/notes.md"), "1 pending verify"},
 		{"older names", dir("1-PLAN-01-setup.md", "1-01-SUMMARY.md"), "1 pending verify"},
+		{"plans with a title", dir("01-01-setup-PLAN.md", "01-01-SUMMARY.md", "01-02-login-PLAN.md", "01-02-SUMMARY.md"), "1 pending verify"},
 		{"nobody verifies", with(dir("PLAN.md", "SUMMARY.md"), "config.json", `{"workflow.verifier": false}`), "1 complete complete"},
 		{"verified", dir("01-01-PLAN.md", "01-01-SUMMARY.md", "01-VERIFICATION.md=passed"), "1 complete complete"},
 		{"a person is needed", dir("01-01-PLAN.md", "01-01-SUMMARY.md", "01-VERIFICATION.md=human_needed"), "1 pending verify: a person's test"},
