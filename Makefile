@@ -39,9 +39,11 @@ check-heavy: torture chaos fuzz package bench test-claude
 torture:
 	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/slice ./internal/legacy ./internal/specwright
 
+STORM = 30m
 # The long forms of the tests that kill drains, wrappers, agents and tmux at random instants.
 chaos:
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 60m ./internal/attempt ./internal/drain ./internal/runner
+	GREENLIGHT_STORM=$(STORM) $(GO) test -count=1 -timeout 120m -v -run '^TestStorm$$' ./internal/runner
 
 # Every fuzz target for a while. make fuzz FUZZ=FuzzGraph FUZZTIME=10m is one for longer.
 FUZZ = .

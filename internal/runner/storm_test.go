@@ -1,0 +1,203 @@
+package runner_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"greenlight/internal/proc"
+)
+
+// worker is an agent that says where nobody cleans up whether it is the only one at its slice, and that its work is done.
+const worker = `#!/bin/sh
+busy=$OUT/$GL_SLICE.busy
+if pid=$(cat "$busy" 2>/dev/null) && kill -0 "$pid" 2>/dev/null; then
+	echo "$GL_SLICE: $$ beside $pid" >>"$OUT/twice"
+fi
+echo $$ >"$busy"
+echo '{"type":"system","subtype":"init"}'
+sleep 0.$(( ($$ * 7919) % 700 + 100 ))
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	if gl state set "$GL_SLICE" status=complete step=complete tests=1; then
+		echo done >>"$OUT/$GL_SLICE.done"
+		echo '{"type":"result","subtype":"success","num_turns":3}'
+		break
+	fi
+	sleep 0.2
+done
+rm -f "$busy"
+`
+
+// A storm is everything at once: gl, wrappers, agents and tmux are killed and frozen, runs/ is removed, the disk is full, again
+// and again. No slice is ever worked on by two agents at a time, no completed slice is lost, and in the calm that follows
+// everything becomes green by the commands that gl itself names. GREENLIGHT_STORM=30m is a long one; GREENLIGHT_SEED
+// repeats the order of the harms, if not their instants.
+func TestStorm(t *testing.T) {
+	length := 8 * time.Second
+	if text := os.Getenv("GREENLIGHT_STORM"); text != "" {
+		var err error
+		length, err = time.ParseDuration(text)
+		check(t, err)
+	} else {
+		t.Parallel()
+	}
+	seed := rand.Uint64()
+	if n, err := strconv.ParseUint(os.Getenv("GREENLIGHT_SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	random := rand.New(rand.NewPCG(seed, 1))
+	counts := map[string]int{}
+	end, rounds := time.Now().Add(length), 0
+	for ; rounds == 0 || time.Now().Before(end) && !t.Failed(); rounds++ {
+		storm(t, random, counts, rounds)
+	}
+	t.Logf("seed %d: %d rounds, %v", seed, rounds, counts)
+}
+
+const stormy = 16 // slices of a storm
+
+func storm(t *testing.T, random *rand.Rand, counts map[string]int, round int) {
+	s := newTmuxSite(t, 0)
+	small := s.onSmallDisk()
+	for i := 1; i <= stormy; i++ {
+		deps := ""
+		if i > 4 {
+			deps = fmt.Sprint("S-", i-1-random.IntN(4))
+		}
+		s.slice(fmt.Sprint("S-", i), deps)
+	}
+	out := filepath.Join(s.dir, "out")
+	check(t, os.Mkdir(out, 0o755))
+	agent := filepath.Join(s.dir, "bin", "worker")
+	check(t, os.WriteFile(agent, []byte(worker), 0o755))
+	check(t, os.WriteFile(filepath.Join(s.Root, ".greenlight", "config.json"),
+		fmt.Appendf(nil, `{"parallel": {"agents": {"worker": {"command": [%q]}}}}`, agent), 0o644))
+	s.env = append(s.env, "OUT="+out)
+	s.gl("trust", "--yes").finish(t, 0)
+
+	args := []string{"slice", "--watch", "--max", "4", "--agent", "worker", "--runner", []string{"tmux", "process"}[round%2]}
+	g := s.gl(args...)
+	for harms := 25; harms > 0; harms-- {
+		time.Sleep(time.Duration(random.IntN(150)) * time.Millisecond) // at any instant
+		if g.over() {
+			g = s.gl(args...)
+		}
+		name := s.harm(random, g, small)
+		counts[name]++
+	}
+	s.calm(t, args, g, counts)
+	for i := 1; i <= stormy; i++ {
+		if id := fmt.Sprint("S-", i); s.status(id) != "complete" {
+			t.Errorf("%s is %s", id, s.status(id))
+		}
+	}
+	if twice, err := os.ReadFile(filepath.Join(out, "twice")); err == nil {
+		t.Errorf("two agents at one slice:\n%s", twice)
+	}
+}
+
+// onSmallDisk puts the project on a file system of its own that can be filled, and says whether it could.
+func (s *site) onSmallDisk() bool {
+	if syscall.Mount("tmpfs", s.Root, "tmpfs", 0, "size=4m") != nil {
+		return false
+	}
+	s.t.Cleanup(func() { syscall.Unmount(s.Root, 2) }) // MNT_DETACH
+	check(s.t, os.MkdirAll(filepath.Join(s.Root, ".greenlight", "slices"), 0o755))
+	return true
+}
+
+// harm does one thing that gl must survive, and says which.
+func (s *site) harm(random *rand.Rand, g *glProcess, small bool) string {
+	rec := s.pick(random)
+	switch kind := random.IntN(8); {
+	case kind == 0:
+		g.kill()
+		return "kill gl"
+	case kind == 1 && rec != nil:
+		rec.Wrapper.Signal(syscall.SIGKILL)
+		return "kill wrapper"
+	case kind == 2 && rec != nil:
+		rec.Process.Signal(syscall.SIGKILL)
+		return "kill agent"
+	case kind == 3 && rec != nil:
+		who := []*proc.ID{rec.Wrapper, rec.Process}[random.IntN(2)]
+		s.freeze(random, func(sig syscall.Signal) { who.Signal(sig) })
+		return "freeze attempt"
+	case kind == 4:
+		s.freeze(random, func(sig syscall.Signal) { g.Process.Signal(sig) })
+		return "freeze gl"
+	case kind == 5:
+		os.RemoveAll(s.Runs.Dir())
+		return "remove runs/"
+	case kind == 6 && small:
+		ballast := filepath.Join(s.Root, "ballast")
+		if f, err := os.Create(ballast); err == nil {
+			for block := make([]byte, 64<<10); err == nil; {
+				_, err = f.Write(block)
+			}
+			f.Close()
+		}
+		time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond)
+		os.Remove(ballast)
+		return "fill disk"
+	case kind == 7:
+		s.tmux("kill-server")
+		return "kill tmux"
+	}
+	return "nothing"
+}
+
+// freeze stops a process for up to half a second, and now and then for longer than a wrapper takes for a moment.
+func (s *site) freeze(random *rand.Rand, signal func(syscall.Signal)) {
+	length := time.Duration(random.IntN(500)) * time.Millisecond
+	if random.IntN(12) == 0 {
+		length += 6 * time.Second
+	}
+	signal(syscall.SIGSTOP)
+	time.Sleep(length)
+	signal(syscall.SIGCONT)
+}
+
+// calm goes on until all is green, by what a person would type.
+func (s *site) calm(t *testing.T, args []string, g *glProcess, counts map[string]int) {
+	for range 12 {
+		select {
+		case <-g.done:
+		case <-time.After(patience):
+			g.kill()
+			t.Fatalf("gl didn't end in the calm:\n%s", g.out.String())
+		}
+		if g.ProcessState.ExitCode() == 0 {
+			return
+		}
+		counts["calm rounds"]++
+		<-s.gl("retry", "--all-failed").done
+		for i := 1; i <= stormy; i++ {
+			id := fmt.Sprint("S-", i)
+			if !strings.Contains("complete pending", s.status(id)) && !s.attended(id) {
+				counts["released"]++
+				<-s.gl("state", "release", id, "--force").done
+			}
+		}
+		g = s.gl(args...)
+	}
+	<-g.done
+	t.Errorf("not green after the calm:\n%s", g.out.String())
+}
+
+// attended says whether an attempt of the slice lives.
+func (s *site) attended(id string) bool {
+	recs, _, _ := s.Runs.Live()
+	for _, r := range recs {
+		if r.Slice == id && !r.Dead() {
+			return true
+		}
+	}
+	return false
+}
