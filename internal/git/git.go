@@ -1,5 +1,6 @@
-// Package git alone runs git, and only asks: nothing here changes a repository, its index included, and every call has
-// a deadline. It knows nothing of slices. A directory that is in no repository is ErrNone.
+// Package git alone runs git. It only asks: nothing here changes a person's repository, its index included. What it
+// changes are clones that it made (clone.go). Every call has a deadline. It knows nothing of slices. A directory that is in
+// no repository is ErrNone.
 package git
 
 import (
@@ -138,7 +139,12 @@ func Attribute(ctx context.Context, dir, name, path string) (string, error) {
 
 // Config is the value of a setting as git sees it in dir, "" where it isn't set.
 func Config(ctx context.Context, dir, key string) (string, error) {
-	out, err := run(ctx, dir, "config", "--get", key)
+	return quiet(ctx, dir, "config", "--get", key)
+}
+
+// quiet is what git prints, "" where it says by exit code 1 that there is no answer.
+func quiet(ctx context.Context, dir string, args ...string) (string, error) {
+	out, err := run(ctx, dir, args...)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
 		return "", nil
@@ -159,17 +165,17 @@ func run(ctx context.Context, dir string, args ...string) (string, error) {
 }
 
 // runInput runs git in dir and returns what it printed, also beside an error.
-func runInput(parent context.Context, dir, input string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(parent, deadline)
+func runInput(ctx context.Context, dir, input string, args ...string) (string, error) {
+	return runFor(ctx, deadline, dir, input, args...)
+}
+
+func runFor(parent context.Context, limit time.Duration, dir, input string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(parent, limit)
 	defer cancel()
-	program, err := paths.Program("git", "")
+	cmd, err := command(ctx, dir, args...)
 	if err != nil {
-		return "", ErrMissing
+		return "", err
 	}
-	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"--no-pager"}, settings(overrides()...), args)...)
-	cmd.Dir = dir
-	cmd.Env = environ(os.Environ(), dir)
-	cmd.WaitDelay = time.Second
 	cmd.Stdin = strings.NewReader(input)
 	var out, errOut bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errOut
@@ -177,18 +183,40 @@ func runInput(parent context.Context, dir, input string, args ...string) (string
 		return out.String(), nil
 	}
 	verb := verbOf(args)
-	switch words := strings.TrimSpace(errOut.String()); {
+	words := strings.TrimSpace(errOut.String())
+	switch {
 	case parent.Err() != nil:
 		return "", fmt.Errorf("git %s: %w", verb, parent.Err())
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("git %s: no answer for %s", verb, deadline)
+		return "", fmt.Errorf("git %s: no answer for %s", verb, limit)
 	case strings.Contains(words, "not a git repository"), strings.Contains(words, "can only be used inside a git repository"):
 		return "", ErrNone
-	case words != "":
-		first, _, _ := strings.Cut(words, "\n")
+	}
+	return out.String(), failed(ctx, verb, words, err)
+}
+
+// failed says which git failed, with the first line of what it said.
+func failed(ctx context.Context, verb, words string, err error) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("git %s: %w", verb, ctx.Err())
+	}
+	if first, _, _ := strings.Cut(strings.TrimSpace(words), "\n"); first != "" {
 		err = fmt.Errorf("%s: %w", first, err)
 	}
-	return out.String(), fmt.Errorf("git %s: %w", verb, err)
+	return fmt.Errorf("git %s: %w", verb, err)
+}
+
+// command is a git that runs in dir, and nothing that the repository names.
+func command(ctx context.Context, dir string, args ...string) (*exec.Cmd, error) {
+	program, err := paths.Program("git", "")
+	if err != nil {
+		return nil, ErrMissing
+	}
+	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"--no-pager"}, settings(overrides()...), args)...)
+	cmd.Dir = dir
+	cmd.Env = environ(os.Environ(), dir)
+	cmd.WaitDelay = time.Second
+	return cmd, nil
 }
 
 // verbOf is the first of git's arguments that isn't an option of git's own.
@@ -206,7 +234,7 @@ func verbOf(args []string) string {
 
 // environ is the caller's environment without what would lead git elsewhere (a hook that calls gl has GIT_DIR set),
 // with words that can be read, without the locks by which a status breaks an agent's commit, and without fetching objects
-// that are missing: that starts what the repository names as its remote.
+// that are missing, git-lfs's included: that starts what the repository names as its remote.
 func environ(env []string, dir string) []string {
 	out := make([]string, 0, len(env)+4)
 	for _, kv := range env {
@@ -221,5 +249,5 @@ func environ(env []string, dir string) []string {
 	if abs, err := filepath.Abs(dir); err == nil && dir != "" {
 		out = append(out, "PWD="+abs)
 	}
-	return append(out, "GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+	return append(out, "GIT_NO_LAZY_FETCH=1", "GIT_LFS_SKIP_SMUDGE=1", "GIT_ALLOW_PROTOCOL=none", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 }

@@ -1,0 +1,149 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"greenlight/internal/durable"
+)
+
+// long is the deadline of what copies a whole history.
+const long = 10 * time.Minute
+
+// Prefix is the path of dir below the top of its checkout, "" for the top.
+func Prefix(ctx context.Context, dir string) (string, error) {
+	out, err := run(ctx, dir, "rev-parse", "--show-prefix")
+	return filepath.FromSlash(strings.TrimSuffix(strings.TrimSuffix(out, "\n"), "/")), err
+}
+
+// Clone makes a repository at dst, an empty directory, with the branch and the commit that are checked out at src, their
+// history, and the files of that commit. It has its own copy of every object, and no remote. Git clone would run a second
+// git in src that these options don't reach; here the objects come as a pack, and src is only read.
+func Clone(ctx context.Context, src, dst string) error {
+	ctx, cancel := context.WithTimeout(ctx, long)
+	defer cancel()
+	format, err := run(ctx, src, "rev-parse", "--show-object-format")
+	if err != nil {
+		return err
+	}
+	// Templates bring hooks.
+	if _, err := run(ctx, dst, "init", "-q", "--template=", "--object-format="+strings.TrimSpace(format)); err != nil {
+		return err
+	}
+	branch, err := quiet(ctx, src, "symbolic-ref", "-q", "HEAD")
+	if err != nil {
+		return err
+	}
+	commit, err := quiet(ctx, src, "rev-parse", "-q", "--verify", "HEAD^{commit}")
+	if err != nil {
+		return err
+	}
+	if branch != "" {
+		if _, err := run(ctx, dst, "symbolic-ref", "HEAD", branch); err != nil {
+			return err
+		}
+	}
+	if commit == "" { // there is no commit yet
+		return nil
+	}
+	if err := copyShallow(ctx, src, dst); err != nil {
+		return err
+	}
+	if err := copyObjects(ctx, src, dst, commit); err != nil {
+		return err
+	}
+	ref := []string{"update-ref", "HEAD", commit}
+	if branch == "" {
+		ref = []string{"update-ref", "--no-deref", "HEAD", commit}
+	}
+	if _, err := run(ctx, dst, ref...); err != nil {
+		return err
+	}
+	_, err = runFor(ctx, long, dst, "", "reset", "-q", "--hard")
+	return err
+}
+
+// copyShallow copies where the history of a shallow repository ends.
+func copyShallow(ctx context.Context, src, dst string) error {
+	out, err := run(ctx, src, "rev-parse", "--git-path", "shallow")
+	if err != nil {
+		return err
+	}
+	file := strings.TrimSuffix(out, "\n")
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(src, file)
+	}
+	data, err := durable.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dst, ".git", "shallow"), data, 0o644)
+}
+
+// copyObjects copies the commit and everything it needs, by a pack on a pipe: without one, git would write a temporary file
+// into src.
+func copyObjects(ctx context.Context, src, dst, commit string) error {
+	// What a partial clone left out isn't fetched.
+	from, err := command(ctx, src, "pack-objects", "--revs", "--stdout", "-q", "--missing=allow-promisor")
+	if err != nil {
+		return err
+	}
+	to, err := command(ctx, dst, "index-pack", "--stdin")
+	if err != nil {
+		return err
+	}
+	var fromErr, toErr strings.Builder
+	from.Stdin, from.Stderr, to.Stderr = strings.NewReader(commit+"\n"), &fromErr, &toErr
+	if to.Stdin, err = from.StdoutPipe(); err != nil {
+		return err
+	}
+	if err := from.Start(); err != nil {
+		return err
+	}
+	err = to.Run()
+	if packErr := from.Wait(); packErr != nil { // then the other one only says that the pack is short
+		return failed(ctx, "pack-objects", fromErr.String(), packErr)
+	}
+	if err != nil {
+		return failed(ctx, "index-pack", toErr.String(), err)
+	}
+	return nil
+}
+
+// Author is who a commit is by.
+type Author struct{ Name, Email string }
+
+// CommitFile commits one file, a path relative to top, which is the top of a repository that Clone made. What else has
+// changed or is staged stays as it is. A file that hasn't changed makes no commit. Processes that commit at the same time
+// wait for each other.
+func CommitFile(ctx context.Context, top, file, message string, by Author) (err error) {
+	lock, err := durable.Lock(ctx, filepath.Join(top, ".git", "greenlight.lock"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	off, err := filtersOff(ctx, top)
+	if err != nil {
+		return err
+	}
+	git := func(args ...string) (string, error) {
+		options := append(off, settings("user.name="+by.Name, "user.email="+by.Email, "gc.auto=0", "maintenance.auto=false")...)
+		return run(ctx, top, append(append(options, "--literal-pathspecs"), args...)...)
+	}
+	if _, err := git("add", "-f", "--", file); err != nil { // ignored or not
+		return err
+	}
+	changed, err := git("status", "--porcelain", "-z", "--", file)
+	if err != nil || changed == "" {
+		return err
+	}
+	_, err = git("commit", "-q", "--no-verify", "--no-gpg-sign", "--only", "-m", message, "--", file)
+	return err
+}
