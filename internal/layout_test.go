@@ -44,6 +44,7 @@ var layers = []string{
 	"greenlight/internal/gsd",
 	"greenlight/internal/sliceid",
 	"greenlight/internal/agent",
+	"greenlight/internal/scratch",
 	"greenlight/internal/git",
 	"greenlight/internal/tmux",
 	"greenlight/internal/install",

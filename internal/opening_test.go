@@ -21,7 +21,7 @@ func TestStateIsOpenedByDurable(t *testing.T) {
 		},
 	}
 	opens := regexp.MustCompile(`\bos\.(ReadFile|Open|OpenFile|Create|WriteFile|ReadDir|Mkdir|MkdirAll)\(`)
-	for _, pkg := range strings.Fields("attempt attemptlog slice legacy specwright gsd ops doctor hook changelog roadmap project statedir debugreport explain drain runner rehearsal") {
+	for _, pkg := range strings.Fields("attempt attemptlog slice legacy specwright gsd ops doctor hook changelog roadmap project statedir debugreport explain drain runner rehearsal scratch") {
 		files, err := filepath.Glob(filepath.Join(pkg, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v, %v", pkg, files, err)
