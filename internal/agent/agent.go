@@ -157,7 +157,7 @@ func rehearsal(name string, cfg Config) Agent {
 		Prompts: SlashCommand,
 		argv: func(j Job) []string {
 			// In one word with its flag: whether the client lists the command is asked of those that get it as a prompt.
-			return []string{"gl", "rehearse", "--spec", spec, "--prompt=" + j.Prompt, j.Slice}
+			return []string{"gl", "rehearsal-agent", "--spec", spec, "--prompt=" + j.Prompt, j.Slice}
 		},
 	}
 }

@@ -25,8 +25,8 @@ func TestCommand(t *testing.T) {
 			"--session-id", "u-1", "--plugin-dir", "/plug in", "--max-turns", "200"}},
 		{"claude", bare, []string{"claude", "-p", "do {dir}", "--output-format", "stream-json", "--verbose",
 			"--max-turns", "200"}},
-		{"rehearsal", job, []string{"gl", "rehearse", "--spec", "", "--prompt=/gl:slice S-1", "S-1"}},
-		{"rehearsal:seed=1,crash=S-3#1", job, []string{"gl", "rehearse", "--spec", "seed=1,crash=S-3#1", "--prompt=/gl:slice S-1", "S-1"}},
+		{"rehearsal", job, []string{"gl", "rehearsal-agent", "--spec", "", "--prompt=/gl:slice S-1", "S-1"}},
+		{"rehearsal:seed=1,crash=S-3#1", job, []string{"gl", "rehearsal-agent", "--spec", "seed=1,crash=S-3#1", "--prompt=/gl:slice S-1", "S-1"}},
 		{"codex", job, []string{"codex", "exec", "-C", "/p/{slice}", "S-1: /gl:slice S-1", "{other}"}},
 		{"codex", bare, []string{"codex", "exec", "-C", "/p", "S-2: do {dir}", "{other}"}},
 	} {

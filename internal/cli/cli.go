@@ -127,7 +127,7 @@ func commandGroups(app *cmdutil.App, root *cobra.Command) []commandGroup {
 	type list = []*cobra.Command
 	return []commandGroup{
 		{"begin", "Project lifecycle:", list{newInit(app), newDesign(app), cmdutil.Paged(app, newRoadmap(app))}},
-		{"build", "Building:", list{newSlice(app), newQuick(app), newAccept(app), newReject(app), newRetry(app)}},
+		{"build", "Building:", list{newSlice(app), newQuick(app), newRehearse(app), newAccept(app), newReject(app), newRetry(app)}},
 		{"state", "State and progress:", list{cmdutil.Paged(app, newStatus(app)), cmdutil.Paged(app, newWhy(app)), cmdutil.Paged(app, newGraph(app)),
 			cmdutil.Paged(app, newLogs(app), "follow"), cmdutil.Paged(app, newDebug(app), "run-tests"), cmdutil.Paged(app, newChangelog(app)), newStatusline(app)}},
 		{"run", "Running sessions:", list{newAttach(app), newTrust(app), newStop(app), newHold(app)}},

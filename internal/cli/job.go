@@ -21,7 +21,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/runner"
-	"greenlight/internal/shellwords"
+	"greenlight/internal/scratch"
 	"greenlight/internal/tmux"
 	"greenlight/internal/trust"
 )
@@ -42,6 +42,7 @@ type job struct {
 
 	over      map[string]string // by id: the session whose claim a person agreed to take over
 	rehearsal *rehearsal.Spec   // nil for every other agent
+	copy      *scratch.Copy     // what pr is; nil for a person's own project
 }
 
 // newJob also finds the agent, and what it is told where it doesn't know the slash command /gl:NAME.
@@ -99,9 +100,6 @@ func (j *job) runner() string {
 
 // run builds slices.
 func (j *job) run(ctx context.Context) error {
-	if err := j.rehearses(); err != nil {
-		return err
-	}
 	found, err := drain.Reconcile(ctx, j.pr)
 	reportAside(j.app.IO, found.Aside)
 	for _, r := range found.Settled {
@@ -130,22 +128,9 @@ func (j *job) run(ctx context.Context) error {
 	if err := j.refused(cfg); err != nil {
 		return err
 	}
+	j.arrive()
 	j.noteSerial(cfg, p)
 	return j.drain(ctx, cfg)
-}
-
-// rehearses refuses a rehearsal of slices in a project that is somebody's work: it writes state as an agent would.
-func (j *job) rehearses() error {
-	if j.rehearsal == nil || j.rehearsal.Here || j.pr.IsDemo() {
-		return nil
-	}
-	_, spec, _ := strings.Cut(j.agent.Name, ":")
-	here := "rehearsal:here"
-	if spec != "" {
-		here += "," + spec
-	}
-	return fmt.Errorf("a rehearsal writes invented results into this project's state: run gl demo for one in a sample project, or use --agent %s to have it here",
-		shellwords.Quote(here))
 }
 
 // refused says why the mode isn't for this project.

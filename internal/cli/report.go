@@ -154,7 +154,7 @@ func (t *reporter) greeting(r drain.Report) []string {
 	lines = append(lines, "   "+shellLine(shortened(r.Launched[0].Argv)))
 	switch {
 	case t.session != nil:
-		lines = append(lines, "   attach with: "+shellLine(t.session.AttachArgv())+"  (or: gl attach)")
+		lines = append(lines, "   attach with: "+shellLine(t.session.AttachArgv())+"  (or: gl attach"+r.Plan.Snapshot.Flags+")")
 	case !t.cfg.Foreground:
 		lines = append(lines, "   watch one with: gl logs -f "+ids[0]+r.Plan.Snapshot.Flags)
 	}
@@ -211,10 +211,10 @@ func (t *reporter) summary(res *drain.Result) {
 		}
 		show := "gl logs -f " + ids[0] + p.Snapshot.Flags
 		if t.session != nil {
-			show = "gl attach or " + show
+			show = "gl attach" + p.Snapshot.Flags + " or " + show
 		}
-		app.IO.Printf("%s\n", term.Wrap(fmt.Sprintf("  Still running in the background: %s. %s shows it, gl stop --all ends it, gl slice --watch%s takes over",
-			strings.Join(ids, ", "), show, p.Snapshot.Flags), app.IO.Width(), 4))
+		app.IO.Printf("%s\n", term.Wrap(fmt.Sprintf("  Still running in the background: %s. %s shows it, gl stop --all%s ends it, gl slice --watch%s takes over",
+			strings.Join(ids, ", "), show, p.Snapshot.Flags, p.Snapshot.Flags), app.IO.Width(), 4))
 	}
 	app.IO.Printf("  %s\n", totals(p))
 }

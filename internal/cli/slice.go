@@ -27,6 +27,7 @@ type sliceOptions struct {
 	interval   time.Duration
 	force      bool
 	json       bool
+	copy       bool // of gl rehearse
 }
 
 func newSlice(app *cmdutil.App) *cobra.Command {
@@ -46,7 +47,7 @@ Inside an agent it starts nothing: it prints which slice to build, or the --dry-
   gl slice --watch                   drain the graph, several at a time
   gl slice S-07                      build this slice in this terminal, even if it failed before
   gl slice --dry-run                 show what would happen
-  gl slice --watch --agent rehearsal:here,step=100ms,fail=10%   try it with invented results`,
+  gl slice --watch --agent rehearsal:step=100ms,fail=10%   try it in a scratch copy, with invented results`,
 		ValidArgsFunction: app.CompleteIDs,
 		RunE: func(c *cobra.Command, ids []string) error {
 			if err := o.check(c); err != nil {
@@ -118,7 +119,7 @@ func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []strin
 			return err
 		}
 	}
-	if app.Inside() && !o.dryRun {
+	if app.Inside() && !o.dryRun && !o.copy {
 		return sliceInside(app, pr, p, ids)
 	}
 	job, err := newJob(app, pr, o, "slice")
@@ -128,6 +129,9 @@ func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []strin
 	job.ids = ids
 	if o.dryRun {
 		return dryRun(app, pr, p, job, o)
+	}
+	if job.copies() {
+		return job.runInCopy(ctx)
 	}
 	return job.run(ctx)
 }

@@ -41,8 +41,8 @@ func dryRun(app *cmdutil.App, pr *project.Project, p *plan.Plan, j *job, o slice
 		return errors.Join(app.IO.JSON(dryDoc(p, launch, command)), refused)
 	}
 	tellDry(app, p, launch, command)
-	if err := j.rehearses(); err != nil && len(launch) > 0 {
-		app.IO.Message("note: %v", err)
+	if j.copies() && len(launch) > 0 {
+		app.IO.Message("note: a rehearsal works in a scratch copy of the project")
 	}
 	return refused
 }

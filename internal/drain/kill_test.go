@@ -57,7 +57,7 @@ const agentConfig = `{"parallel": {"agents": {"traced": {"command": ["sh", "{dir
 func (n *night) script(commands string) {
 	n.t.Helper()
 	text := fmt.Sprintf("echo \"$GL_SLICE.$GL_ATTEMPT $GL_SESSION\" >> \"$GREENLIGHT_ROOT/trace\"\n%s\n"+
-		"exec %q rehearse --spec 'seed=%d,min=5ms,max=60ms' \"$1\"\n", commands, n.gl, n.random.Uint32())
+		"exec %q rehearsal-agent --spec 'seed=%d,min=5ms,max=60ms' \"$1\"\n", commands, n.gl, n.random.Uint32())
 	check(n.t, os.WriteFile(filepath.Join(n.Root, "agent.sh"), []byte(text), 0o755))
 }
 

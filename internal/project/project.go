@@ -28,6 +28,9 @@ type Project struct {
 	// commands that show say so and go on.
 	ConfigErr error
 
+	// Away says that people's commands are about another project unless they name this one: it is a scratch copy.
+	Away bool
+
 	used []tracked // by all the systems that it uses, the one that counts by itself first
 	part string    // of the system that counts, where it has parts
 	all  []tracked // those that are looked at, the one that counts first

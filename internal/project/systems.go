@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/gsd"
 	"greenlight/internal/legacy"
 	"greenlight/internal/paths"
+	"greenlight/internal/shellwords"
 	"greenlight/internal/slice"
 	"greenlight/internal/specwright"
 	"greenlight/internal/statedir"
@@ -171,10 +172,14 @@ func (p *Project) Whose(r *attempt.Record) *Project {
 
 // Flags are what commands need besides to be about this view of the project: " --system gsd", or nothing.
 func (p *Project) Flags() string {
-	if len(p.used) == 0 || p.System().Key == p.used[0].Key {
-		return ""
+	flags := ""
+	if p.Away {
+		flags = " -C " + shellwords.Quote(p.Root)
 	}
-	return " --system " + p.System().Key
+	if len(p.used) == 0 || p.System().Key == p.used[0].Key {
+		return flags
+	}
+	return flags + " --system " + p.System().Key
 }
 
 // Keys are the systems that the project uses, the one that counts first.

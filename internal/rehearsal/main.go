@@ -18,7 +18,7 @@ import (
 var walk = [...]string{"tests", "implementing", "security", "verifying"}
 
 // Command is the hidden command of gl that is this agent.
-const Command = "rehearse"
+const Command = "rehearsal-agent"
 
 const (
 	exitFailed     = 1
@@ -27,7 +27,7 @@ const (
 	exitTerminated = 143
 )
 
-// Main is the agent: args is [--spec SPEC] [--prompt PROMPT] [SLICE], what follows "gl rehearse", and self the path of gl, by
+// Main is the agent: args is [--spec SPEC] [--prompt PROMPT] [SLICE], what follows "gl rehearsal-agent", and self the path of gl, by
 // which it changes the state of projects that aren't Greenlight's own. The environment gives GREENLIGHT_ROOT
 // (needed), GL_SLICE (the argument where it is empty), GL_ATTEMPT (1) and GL_SESSION. It writes its stream to stdout
 // and returns the exit code; the fault "crash" doesn't return. When ctx ends or SIGTERM comes it returns 143 at once,
@@ -39,7 +39,7 @@ func Main(ctx context.Context, self string, args []string, env func(string) stri
 		return 0
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "gl rehearse: %v\n", err)
+		fmt.Fprintf(stderr, "gl rehearsal-agent: %v\n", err)
 		return exitUsage
 	}
 	j.gl = runGL(self, j.root)
@@ -71,13 +71,13 @@ type job struct {
 func (j *job) isTask() bool { return strings.HasPrefix(j.slice, "@") }
 
 func readJob(args []string, env func(string) string, stderr io.Writer) (job, error) {
-	flags := flag.NewFlagSet("gl rehearse", flag.ContinueOnError)
+	flags := flag.NewFlagSet("gl rehearsal-agent", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the caller says what went wrong, once
 	text := flags.String("spec", "", "what happens, such as seed=1,step=200ms,crash=5%")
 	prompt := flags.String("prompt", "", "the slash command that the agent is given")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(stderr, "usage: gl rehearse [--spec SPEC] [--prompt PROMPT] [SLICE]")
+			fmt.Fprintln(stderr, "usage: gl rehearsal-agent [--spec SPEC] [--prompt PROMPT] [SLICE]")
 		}
 		return job{}, err
 	}
@@ -254,6 +254,6 @@ func (p *player) broken(ctx context.Context, err error) int {
 	if ctx.Err() != nil {
 		return exitTerminated
 	}
-	fmt.Fprintf(p.stderr, "gl rehearse: %v\n", err)
+	fmt.Fprintf(p.stderr, "gl rehearsal-agent: %v\n", err)
 	return exitFailed
 }

@@ -25,7 +25,7 @@ type Spec struct {
 	Jitter   float64       // a slice is up to this part shorter or longer; 0 to 1
 	Min, Max time.Duration // bounds of a whole slice's length, in place of Step; both zero for unused
 	Reset    time.Duration // how long a rate limit lasts; 2 s
-	Here     bool          // it may change the state of a project that is somebody's work
+	Here     bool          // it changes the project itself, not a copy
 
 	chances map[Kind]float64
 	targets []target
@@ -48,7 +48,7 @@ const (
 // ParseSpec reads a spec such as "seed=1,step=200ms,crash=5%,hang=S-3#1", with or without "rehearsal:" before it. All
 // parts are optional, in any order:
 //
-//	here          also in a project that isn't gl demo's: it writes state as an agent would
+//	here          in the project itself, not in a copy: it writes state as an agent would
 //	seed=N        a number; other numbers give other fates
 //	step=200ms    length of each of the four steps of a slice      jitter=50%   how much shorter or longer at most
 //	min=50ms,max=500ms   in place of step and jitter: bounds of a whole slice's length

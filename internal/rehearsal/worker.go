@@ -27,6 +27,10 @@ type worker interface {
 // newWorker chooses by the slash command the agent was given.
 func newWorker(j *job) worker {
 	command, _, _ := strings.Cut(j.prompt, " ")
+	return commits(workerFor(j, command), j, command)
+}
+
+func workerFor(j *job, command string) worker {
 	switch name := strings.TrimPrefix(command, "/"); {
 	case j.isTask():
 		return taskWorker{}
@@ -103,10 +107,7 @@ func (gl glCommand) try(args ...string) call {
 	c := gl.call(args...)
 	do := c.do
 	c.do = func(ctx context.Context) error {
-		if err := do(ctx); err != nil {
-			return toolError{err}
-		}
-		return nil
+		return seen(do(ctx))
 	}
 	return c
 }
