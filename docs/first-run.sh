@@ -10,9 +10,12 @@ gl add-slice "Customers can sign up"
 gl add-slice "Customers can log in" --deps S-1
 gl add-slice "Search the catalog" --deps S-1
 gl graph
-# See what would happen. The agent here is the built-in rehearsal, which costs nothing and invents its results, so it is asked for by here; without --agent it is Claude Code.
-gl slice --dry-run --agent rehearsal:here
-# Drain the graph. Each agent gets a pane in tmux, and a slice starts as soon as everything it depends on is complete.
+# See what would happen. Without --agent, the agent is Claude Code.
+gl slice --dry-run --agent rehearsal
+# Rehearse it. The built-in agent costs nothing and invents its results, so gl has it work in a copy.
+gl rehearse --spec step=150ms
+gl status
+# Drain the graph. On this page the built-in agent does it, in place of a real one; here has it work in the project itself. Each agent gets a pane in tmux, and a slice starts as soon as everything it depends on is complete.
 gl slice --watch --agent rehearsal:here,step=150ms
 gl status
 # Something goes wrong. gl why gives the reason and the command that helps.

@@ -71,8 +71,8 @@ func typeSession(t *testing.T, commands []string) []string {
 		b.WriteString("echo @@" + strconv.Itoa(i) + "\n" + c + "\n")
 	}
 	b.WriteString("echo @@end\nexec sleep 600\n")
-	work, home := filepath.Join(dir, "work"), filepath.Join(dir, "home")
-	for _, d := range []string{work, home} {
+	work, home, temp := filepath.Join(dir, "work"), filepath.Join(dir, "home"), filepath.Join(dir, "tmp")
+	for _, d := range []string{work, home, temp} {
 		if err := os.Mkdir(d, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +83,7 @@ func typeSession(t *testing.T, commands []string) []string {
 	tmux := func(args ...string) (string, error) {
 		c := exec.Command("tmux", append([]string{"-L", "user", "-f", "/dev/null"}, args...)...)
 		c.Dir = work
-		c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMUX_TMPDIR=" + dir, "TERM=xterm", "GORACE=" + raceOptions, "LANG=C.UTF-8"}
+		c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMUX_TMPDIR=" + dir, "TMPDIR=" + temp, "TERM=xterm", "GORACE=" + raceOptions, "LANG=C.UTF-8"}
 		out, err := c.CombinedOutput()
 		return string(out), err
 	}
@@ -97,13 +97,14 @@ func typeSession(t *testing.T, commands []string) []string {
 			t.Fatalf("%v, and on the screen is\n%s", err, screen)
 		}
 	}
-	return parseScreen(screen, len(commands), work)
+	return parseScreen(screen, len(commands), work, temp)
 }
 
 // parseScreen cuts the screen at the marks and takes out what differs from run to run.
-func parseScreen(screen string, n int, work string) []string {
+func parseScreen(screen string, n int, work, temp string) []string {
 	outputs := make([]string, n)
 	socket := regexp.MustCompile(`-L gl-[0-9a-f]{12}`)
+	copied := regexp.MustCompile(`greenlight-rehearsal-\d+`)
 	clock := regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d`)
 	age := regexp.MustCompile(`(after |, )[\d.]+m?s\b`)
 	for part := range strings.SplitSeq(screen, "@@") {
@@ -113,6 +114,7 @@ func parseScreen(screen string, n int, work string) []string {
 			continue
 		}
 		text = strings.ReplaceAll(text, work, "/home/you")
+		text = copied.ReplaceAllString(strings.ReplaceAll(text, temp, "/tmp"), "greenlight-rehearsal-1")
 		text = socket.ReplaceAllString(text, "-L gl-1c9b3a7d20ef")
 		text = clock.ReplaceAllString(text, "2026-11-21 09:30")
 		text = age.ReplaceAllString(text, "${1}2s")
