@@ -60,6 +60,7 @@ var inSituations = map[string][4]int{
 	"quick text":                      {0, 1, 127, 127},
 	"ref isolation":                   {0, 0, 0, 0},
 	"reject S-2 text":                 {1, 1, 1, 1},
+	"rehearse --spec here":            {2, 1, 2, 2},
 	"resume S-2":                      {1, 1, 1, 1},
 	"retry S-2":                       {0, 1, 0, 1},
 	"roadmap":                         {1, 1, 1, 0},
