@@ -67,7 +67,7 @@ func (j *job) runInCopy(ctx context.Context) error {
 	if j.o.copy && j.rehearsal.Here {
 		return cmdutil.Usage("here can't be in --spec, because gl rehearse works in a copy: run gl slice --watch --agent %s", shellwords.Quote(j.agent.Name))
 	}
-	c, err := makeCopy(ctx, j.pr.Root)
+	c, err := makeCopy(ctx, j.app, j.pr.Root)
 	if err != nil {
 		return err
 	}
@@ -82,11 +82,14 @@ func (j *job) runInCopy(ctx context.Context) error {
 }
 
 // makeCopy makes the copy. A signal ends it, and leaves nothing behind.
-func makeCopy(ctx context.Context, root string) (*scratch.Copy, error) {
+func makeCopy(ctx context.Context, app *cmdutil.App, root string) (*scratch.Copy, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	defer signal.Stop(signals)
 	caught := make(chan syscall.Signal, 1)
 	go func() {
@@ -98,7 +101,9 @@ func makeCopy(ctx context.Context, root string) (*scratch.Copy, error) {
 		case <-ctx.Done():
 		}
 	}()
+	busy := app.IO.Progress("copying the project")
 	c, err := scratch.Make(ctx, root)
+	busy.Done()
 	if err == nil {
 		return c, nil
 	}

@@ -14,10 +14,22 @@ import (
 // long is the deadline of what copies a whole history.
 const long = 10 * time.Minute
 
-// Prefix is the path of dir below the top of its checkout, "" for the top.
-func Prefix(ctx context.Context, dir string) (string, error) {
-	out, err := run(ctx, dir, "rev-parse", "--show-prefix")
-	return filepath.FromSlash(strings.TrimSuffix(strings.TrimSuffix(out, "\n"), "/")), err
+// Place is where dir is: the top of its checkout, with symlinks resolved, and the path below that. Beside a bare repository,
+// of which nothing is checked out there, it is dir itself.
+func Place(ctx context.Context, dir string) (top, prefix string, err error) {
+	inside, err := run(ctx, dir, "rev-parse", "--is-inside-work-tree")
+	if err != nil {
+		return "", "", err
+	}
+	if strings.TrimSpace(inside) == "false" {
+		top, err = filepath.EvalSymlinks(dir)
+		return top, "", err
+	}
+	if top, err = Root(ctx, dir); err != nil {
+		return "", "", err
+	}
+	prefix, err = run(ctx, dir, "rev-parse", "--show-prefix")
+	return top, filepath.FromSlash(strings.TrimSuffix(strings.TrimSuffix(prefix, "\n"), "/")), err
 }
 
 // Clone makes a repository at dst, an empty directory, with the branch and the commit that are checked out at src, their

@@ -170,6 +170,7 @@ func TestCloneRunsNothing(t *testing.T) {
 		git(t, dir, "config", key, "touch "+ran+"; cat")
 	}
 	git(t, dir, "config", "commit.gpgSign", "true")
+	git(t, dir, "config", "--global", "core.hooksPath", filepath.Join(dir, ".git/hooks")) // the person's own aren't for this
 	for _, hook := range []string{"post-checkout", "pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"} {
 		write(t, dir, map[string]string{".git/hooks/" + hook: "#!/bin/sh\ntouch " + ran + "\n"})
 		if err := os.Chmod(filepath.Join(dir, ".git/hooks", hook), 0o755); err != nil {

@@ -29,24 +29,19 @@ type Copy struct {
 
 // Make copies the project at root. The error leaves nothing behind; ctx ends it early.
 func Make(ctx context.Context, root string) (c *Copy, err error) {
-	real, err := filepath.EvalSymlinks(root)
+	top, prefix, err := git.Place(ctx, root)
+	cloned := err == nil
+	if errors.Is(err, git.ErrNone) || errors.Is(err, git.ErrMissing) {
+		top, err = filepath.EvalSymlinks(root)
+	}
 	if err != nil {
 		return nil, err
 	}
-	top, err := git.Root(ctx, root)
-	cloned := err == nil
-	if !cloned && !errors.Is(err, git.ErrNone) && !errors.Is(err, git.ErrMissing) {
-		return nil, err
-	}
-	if !cloned {
-		top = real
-	}
-	var tree *listing
+	list := listAll
 	if cloned {
-		tree, err = listState(root)
-	} else {
-		tree, err = listAll(root)
+		list = listState
 	}
+	tree, err := list(root)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +62,7 @@ func Make(ctx context.Context, root string) (c *Copy, err error) {
 	}
 	if cloned {
 		m.Repository = c.Root
-		if c.Root, err = clone(ctx, root, c.Root); err != nil {
+		if c.Root, err = clone(ctx, root, c.Root, prefix); err != nil {
 			return nil, err
 		}
 	}
@@ -80,11 +75,7 @@ func Make(ctx context.Context, root string) (c *Copy, err error) {
 }
 
 // clone clones the repository into top and returns where the project is in it, without the state that was committed.
-func clone(ctx context.Context, root, top string) (string, error) {
-	prefix, err := git.Prefix(ctx, root)
-	if err != nil {
-		return "", err
-	}
+func clone(ctx context.Context, root, top, prefix string) (string, error) {
 	if err := git.Clone(ctx, root, top); err != nil {
 		return "", err
 	}

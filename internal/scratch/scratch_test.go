@@ -172,6 +172,26 @@ func TestCommit(t *testing.T) {
 	}
 }
 
+// Beside a bare repository there is no checkout; its HEAD counts.
+func TestMakeBesideBare(t *testing.T) {
+	root, _ := dirs(t)
+	write(t, root, map[string]string{"main.go": "1"})
+	runGit(t, root, "init", "-q", "-b", "work")
+	runGit(t, root, "add", ".")
+	runGit(t, root, "commit", "-q", "-m", "first")
+	beside := filepath.Join(filepath.Dir(root), "beside")
+	write(t, beside, map[string]string{".git": "gitdir: ./.bare\n", ".greenlight/GRAPH.json": "{}"})
+	runGit(t, root, "clone", "-q", "--bare", root, filepath.Join(beside, ".bare"))
+	runGit(t, beside, "worktree", "add", "-q", "-b", "side", "tree")
+	c := make1(t, beside)
+	if got := runGit(t, c.Root, "log", "--format=%s %D"); got != "first HEAD -> work" {
+		t.Errorf("history: %s", got)
+	}
+	if got := files(t, c.Root); got["main.go"] != "1" || got[".greenlight/GRAPH.json"] != "{}" || got["tree/main.go"] != "" {
+		t.Errorf("files: %q", got)
+	}
+}
+
 // Without git it is the files; links are never followed, and those that lead out of the project aren't there at all.
 func TestMakeFiles(t *testing.T) {
 	root, _ := dirs(t)
