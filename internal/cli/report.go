@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/shellwords"
 	"greenlight/internal/term"
 	"greenlight/internal/tmux"
 	"greenlight/internal/words"
@@ -92,7 +93,7 @@ func (t *reporter) lines(r drain.Report) []string {
 
 func (t *reporter) holdText(h *plan.Hold) string {
 	if h.Kind == plan.HeldByPerson {
-		return fmt.Sprintf("held until %s by gl hold; gl hold --lift ends it", clock(h.Until))
+		return fmt.Sprintf("held until %s by gl hold; gl hold --lift%s ends it", clock(h.Until), t.cfg.Project.Flags())
 	}
 	s := fmt.Sprintf("held until %s: %s met by %s", clock(h.Until), h.Kind, h.By)
 	if h.Reason != "" {
@@ -214,9 +215,17 @@ func (t *reporter) summary(res *drain.Result) {
 			show = "gl attach" + p.Snapshot.Flags + " or " + show
 		}
 		app.IO.Printf("%s\n", term.Wrap(fmt.Sprintf("  Still running in the background: %s. %s shows it, gl stop --all%s ends it, gl slice --watch%s takes over",
-			strings.Join(ids, ", "), show, p.Snapshot.Flags, p.Snapshot.Flags), app.IO.Width(), 4))
+			strings.Join(ids, ", "), show, p.Snapshot.Flags, t.agentFlag()+p.Snapshot.Flags), app.IO.Width(), 4))
 	}
 	app.IO.Printf("  %s\n", totals(p))
+}
+
+// agentFlag names the agent in hints about a scratch copy: without it, the configured agent would start there, at a cost.
+func (t *reporter) agentFlag() string {
+	if !t.cfg.Project.Away || t.cfg.Agent.Name == t.cfg.Project.Config.Agent {
+		return ""
+	}
+	return " --agent " + shellwords.Quote(t.cfg.Agent.Name)
 }
 
 // nothingYet says how a project gets its first item.
