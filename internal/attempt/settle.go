@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,8 +168,12 @@ func (s *Settler) GiveBack(ctx context.Context, r *Record) error {
 	return s.giveBackClaim(ctx, r, false)
 }
 
-// GiveBackLost is GiveBack for who made the claim and knows that its wrapper is gone: it doesn't need the record, which
-// somebody may have removed (git clean -x).
+// ErrAgentLives says that a claim can't be given back, since a process of its agent is still there.
+var ErrAgentLives = errors.New("its agent is still running")
+
+// GiveBackLost is GiveBack for who made the claim and believes that its wrapper is gone. It doesn't need the record, which
+// somebody may have removed (git clean -x). Since the record may also have been removed after the agent was started, it
+// looks for the claim's token in the processes' environments first: the error is ErrAgentLives if one has it.
 func (s *Settler) GiveBackLost(ctx context.Context, r *Record) error {
 	return s.giveBackClaim(ctx, r, true)
 }
@@ -178,6 +183,9 @@ func (s *Settler) giveBackClaim(ctx context.Context, r *Record, lost bool) error
 		disk, err := s.Store.Get(r.Slice, r.N)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && lost:
+			if lives, err := proc.HasVariable(tokenVariable + "=" + r.Token); err != nil || lives {
+				return cmp.Or(err, ErrAgentLives)
+			}
 			disk = r
 		case errors.Is(err, fs.ErrNotExist):
 			return nil

@@ -158,9 +158,12 @@ func slug(text string) string {
 	return b.String()
 }
 
+// tokenVariable holds the claim's token in the environment of an agent and of what it starts.
+const tokenVariable = "GL_SESSION"
+
 // env is what the agent is told of the attempt: which slice or which task it is, and where the summary belongs.
 func (r *Record) env(root string) []string {
-	env := []string{"GREENLIGHT_ROOT=" + root, "GL_SESSION=" + r.Token, "GL_ATTEMPT=" + itoa(r.N)}
+	env := []string{"GREENLIGHT_ROOT=" + root, tokenVariable + "=" + r.Token, "GL_ATTEMPT=" + itoa(r.N)}
 	if !r.IsTask() {
 		return append(env, "GL_SLICE="+r.Slice)
 	}

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,6 +80,37 @@ func TestDrainTakesLostClaimsBack(t *testing.T) {
 		t.Errorf("%d done, %d lost, warnings %q", res.Plan.Done, len(lost), warnings)
 	}
 	checkTidy(t, pr)
+}
+
+// A cleaning that falls behind the start of the agent, whose wrapper is gone, too: nothing tells of the agent but its
+// environment. The slice isn't launched again beside it.
+func TestDrainWaitsForAnAgentWithoutRecord(t *testing.T) {
+	pr := graph{ids: []string{"S-1"}}.write(t, `{}`)
+	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
+	cfg.Interval = 20 * time.Millisecond
+	orphan := exec.Command("sleep", "600")
+	starts := 0
+	var ended atomic.Bool
+	cfg.Runner = &replaced{Runner: cfg.Runner, start: func(r *attempt.Record) bool {
+		if starts++; starts > 1 {
+			if !ended.Load() {
+				t.Error("the slice was launched again beside its agent")
+			}
+			return false
+		}
+		orphan.Env = append(os.Environ(), "GL_SESSION="+r.Token)
+		check(t, orphan.Start())
+		check(t, os.RemoveAll(pr.Runs.Dir()))
+		time.AfterFunc(300*time.Millisecond, func() { // some passes of the drain later
+			ended.Store(true)
+			orphan.Process.Kill()
+			orphan.Wait()
+		})
+		return true
+	}}
+	if res := run(t, cfg); res.Plan.Done != 1 || starts != 2 {
+		t.Errorf("%d done after %d starts", res.Plan.Done, starts)
+	}
 }
 
 // A mark of gl stop --all that is cleaned away is no new one.

@@ -349,6 +349,26 @@ type losing struct {
 	lose func(*attempt.Record)
 }
 
+// A replaced runner starts what it likes in the wrapper's place; start says whether it has.
+type replaced struct {
+	runner.Runner
+	start func(*attempt.Record) bool
+}
+
+func (p *replaced) Start(r *attempt.Record) error {
+	if p.start(r) {
+		return nil
+	}
+	go func() {
+		for range p.Runner.Exits() { // somebody must listen
+		}
+	}()
+	return p.Runner.Start(r)
+}
+
+// Exits is nil, as a tmux runner's: the drain can't tell whether a wrapper lives.
+func (p *replaced) Exits() <-chan runner.Exit { return nil }
+
 func (l *losing) Start(r *attempt.Record) error {
 	l.lose(r)
 	return l.Runner.Start(r)

@@ -120,7 +120,10 @@ func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 		if d.wrappers[was.Token] {
 			return
 		}
-		if err := d.settler.GiveBackLost(ctx, was); err != nil {
+		switch err := d.settler.GiveBackLost(ctx, was); {
+		case errors.Is(err, attempt.ErrAgentLives):
+			return // its wrapper writes the record anew; if that is gone, too, the claim waits for the agent's end
+		case err != nil:
 			r.Warnings = append(r.Warnings, fmt.Sprintf("the claim of %s can't be given back, trying again: %v", was.Slice, err))
 			return
 		}

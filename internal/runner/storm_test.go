@@ -191,8 +191,14 @@ func (s *site) calm(t *testing.T, args []string, g *glProcess, counts map[string
 	t.Errorf("not green after the calm:\n%s", g.out.String())
 }
 
-// attended says whether an attempt of the slice lives.
+// attended says whether an attempt of the slice lives. Where its record and its wrapper are gone, gl knows of no agent any
+// more; a person would look before they say --force.
 func (s *site) attended(id string) bool {
+	if pid, err := os.ReadFile(filepath.Join(s.dir, "out", id+".busy")); err == nil {
+		if pid, err := strconv.Atoi(strings.TrimSpace(string(pid))); err == nil && syscall.Kill(pid, 0) == nil {
+			return true
+		}
+	}
 	recs, _, _ := s.Runs.Live()
 	for _, r := range recs {
 		if r.Slice == id && !r.Dead() {
