@@ -80,7 +80,7 @@ func dryLists(out *iostreams.Streams, p *plan.Plan) {
 	list("Waiting", p.Waiting, briefs(p, p.Waiting, now))
 	list("Unknown", p.Unknown, briefs(p, p.Unknown, now))
 	if p.Hold != nil {
-		out.Printf("Held until %s: %s\n", clock(p.Hold.Until), sanitize.Text(p.Hold.Kind))
+		out.Printf("Held %s\n", sanitize.Text(p.Hold.Describe(now)))
 	}
 }
 
@@ -90,7 +90,7 @@ func wouldLaunch(p *plan.Plan, j *job) []string {
 	if !j.parallel() {
 		n = min(n, 1)
 	}
-	if room := p.Room(time.Now()); room >= 0 {
+	if room := p.Room(time.Now()); room >= 0 && !(j.o.force && len(j.ids) > 0) {
 		n = min(n, room)
 	}
 	candidates := p.Ready
@@ -131,5 +131,3 @@ func shortened(argv []string) []string {
 	}
 	return short
 }
-
-func clock(t time.Time) string { return plan.At(t, time.Now(), "15:04:05") }

@@ -87,3 +87,6 @@ func troubleList(p *plan.Plan, ids []string, now time.Time) string {
 	}
 	return strings.Join(list, ", ")
 }
+
+// clock is a time of day, with its date unless that is today.
+func clock(t time.Time) string { return plan.At(t, time.Now(), "15:04:05") }
