@@ -102,16 +102,6 @@ func storm(t *testing.T, random *rand.Rand, counts map[string]int, round int) {
 	}
 }
 
-// onSmallDisk puts the project on a file system of its own that can be filled, and says whether it could.
-func (s *site) onSmallDisk() bool {
-	if syscall.Mount("tmpfs", s.Root, "tmpfs", 0, "size=4m") != nil {
-		return false
-	}
-	s.t.Cleanup(func() { syscall.Unmount(s.Root, 2) }) // MNT_DETACH
-	check(s.t, os.MkdirAll(filepath.Join(s.Root, ".greenlight", "slices"), 0o755))
-	return true
-}
-
 // harm does one thing that gl must survive, and says which.
 func (s *site) harm(random *rand.Rand, g *glProcess, small bool) string {
 	rec := s.pick(random)

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package runner_test
+
+// onSmallDisk can't be had without a file system in memory.
+func (s *site) onSmallDisk() bool { return false }
