@@ -113,5 +113,5 @@ func inode(f *os.File) uint64 {
 	if !ok {
 		return 0
 	}
-	return uint64(st.Ino)
+	return st.Ino
 }

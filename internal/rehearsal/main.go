@@ -188,7 +188,7 @@ func (p *player) do(ctx context.Context) func([]call, error) error {
 				err = p.out.err
 			}
 		}
-		if err != nil && err != p.out.err {
+		if err != nil && !errors.Is(err, p.out.err) {
 			err = fmt.Errorf("write the state of %s: %w", p.job.slice, err)
 		}
 		return err
