@@ -205,7 +205,7 @@ const geminiNoLogin = 41
 //
 // A line of text is weak evidence, and it holds everybody: it may be a tool's, about a file named billing.spec.ts. So the
 // client must have ended as it does after its own errors, the line must begin as these errors do, and names of files in it
-// don't count.
+// don't count. The Limit says that it is from text, so that who judges it can compare it with how others fare.
 func ExitLimit(stream string, code int, line string) *Limit {
 	if stream == StreamGemini && code == geminiNoLogin {
 		return complaint{text: line, kind: Login}.limit()
@@ -222,7 +222,9 @@ func ExitLimit(stream string, code int, line string) *Limit {
 	if kind == "" {
 		return nil
 	}
-	return complaint{text: line, kind: kind}.limit()
+	l := complaint{text: line, kind: kind}.limit()
+	l.Text = true
+	return l
 }
 
 // clientError is the exit code of all these clients after an error of a request.

@@ -27,6 +27,7 @@ type Limit struct {
 	Kind   string     `json:"kind"`            // RateLimit, Quota or Login
 	Reason string     `json:"reason"`          // the agent's own words, one line, passed through Clean
 	Reset  *time.Time `json:"reset,omitempty"` // when it is over (UTC), as the agent said last; nil for unknown
+	Text   bool       `json:"text,omitempty"`  // a line of stderr is all that tells of it: see ExitLimit
 }
 
 // Limits follows the signs of limits through a stream.

@@ -228,8 +228,8 @@ func TestOtherLimits(t *testing.T) {
 		lines        []string
 		want         *Limit
 	}{
-		{"codex", StreamCodex, []string{codexSay, codexLimit, codexFailed}, &Limit{RateLimit, usage, nil}},
-		{"codex, killed after the error", StreamCodex, []string{codexLimit}, &Limit{RateLimit, usage, nil}},
+		{"codex", StreamCodex, []string{codexSay, codexLimit, codexFailed}, &Limit{Kind: RateLimit, Reason: usage, Reset: nil}},
+		{"codex, killed after the error", StreamCodex, []string{codexLimit}, &Limit{Kind: RateLimit, Reason: usage, Reset: nil}},
 		{"codex survived it", StreamCodex, []string{codexLimit, codexSay}, nil},
 		{"codex survived it, then failed", StreamCodex, []string{codexLimit, codexSay, codexBad}, nil},
 		{"codex, and then another retry", StreamCodex, []string{codexLimit, codexRetry}, nil},
@@ -237,19 +237,19 @@ func TestOtherLimits(t *testing.T) {
 		{"codex done", StreamCodex, []string{codexLimit, codexDone}, nil},
 		{"codex, words of a tool", StreamCodex, []string{strings.Replace(codexBroke, "FAIL", "429 usage limit", 1)}, nil},
 		{"codex, words of the model", StreamCodex, []string{strings.Replace(codexSay, "all", "usage limit", 1), codexBad}, nil},
-		{"gemini", StreamGemini, []string{geminiInit, geminiFail("TerminalQuotaError", quota)}, &Limit{RateLimit, quota, &later}},
-		{"gemini, class alone", StreamGemini, []string{geminiFail("RetryableQuotaError", "no")}, &Limit{RateLimit, "no", nil}},
-		{"gemini, login", StreamGemini, []string{geminiFail("FatalAuthenticationError", "no")}, &Limit{Login, "no", nil}},
+		{"gemini", StreamGemini, []string{geminiInit, geminiFail("TerminalQuotaError", quota)}, &Limit{Kind: RateLimit, Reason: quota, Reset: &later}},
+		{"gemini, class alone", StreamGemini, []string{geminiFail("RetryableQuotaError", "no")}, &Limit{Kind: RateLimit, Reason: "no", Reset: nil}},
+		{"gemini, login", StreamGemini, []string{geminiFail("FatalAuthenticationError", "no")}, &Limit{Kind: Login, Reason: "no", Reset: nil}},
 		{"gemini, an event before the result", StreamGemini, []string{strings.Replace(geminiError, "The model returned nothing.", "Rate limit", 1), geminiFailed},
-			&Limit{RateLimit, "Rate limit", nil}},
+			&Limit{Kind: RateLimit, Reason: "Rate limit", Reset: nil}},
 		{"gemini, turns", StreamGemini, []string{geminiFail("FatalTurnLimitedError", "quota of turns")}, nil},
 		{"gemini failed", StreamGemini, []string{geminiError, geminiFailed}, nil},
-		{"opencode", StreamOpencode, []string{openStart, openLimit, openDone}, &Limit{RateLimit, "Too many", &hour}},
-		{"opencode, an older client", StreamOpencode, []string{openLimit}, &Limit{RateLimit, "Too many", &hour}},
-		{"opencode, login", StreamOpencode, []string{openAuth}, &Limit{Login, "who are you", nil}},
+		{"opencode", StreamOpencode, []string{openStart, openLimit, openDone}, &Limit{Kind: RateLimit, Reason: "Too many", Reset: &hour}},
+		{"opencode, an older client", StreamOpencode, []string{openLimit}, &Limit{Kind: RateLimit, Reason: "Too many", Reset: &hour}},
+		{"opencode, login", StreamOpencode, []string{openAuth}, &Limit{Kind: Login, Reason: "who are you", Reset: nil}},
 		{"opencode survived it", StreamOpencode, []string{openLimit, openStart}, nil},
 		{"opencode failed", StreamOpencode, []string{openError, openDone}, nil},
-		{"cursor", StreamCursor, []string{cursorInit, cursorBad}, &Limit{RateLimit, "You've hit your usage limit", nil}},
+		{"cursor", StreamCursor, []string{cursorInit, cursorBad}, &Limit{Kind: RateLimit, Reason: "You've hit your usage limit", Reset: nil}},
 		{"cursor done", StreamCursor, []string{strings.Replace(cursorDone, "all green", "usage limit", 1)}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

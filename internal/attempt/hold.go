@@ -102,3 +102,38 @@ func (s *Store) endHold(r *Record, now time.Time) error {
 	}
 	return s.LiftHold()
 }
+
+// refute compares a limit that a line of text alone tells of with how others fare: if an attempt with the same agent has
+// succeeded since this one began, or since the one before it that met such a limit, there is no limit, and the slice's own
+// trouble has the wrong words. The lock must be held.
+func (s *Store) refute(r *Record) error {
+	if l := r.evidence().Limit; l == nil || !l.Text || r.Evidence.Refuted != "" || r.StartedAt == nil {
+		return nil
+	}
+	index, err := s.Index()
+	if err != nil {
+		return err
+	}
+	since := *r.StartedAt
+	for _, e := range index[r.Slice] {
+		if e.N == r.N-1 && e.Outcome == Held {
+			if before, err := s.readSettled(e); err == nil && before.Agent == r.Agent && before.StartedAt != nil && before.evidence().Limit != nil && before.evidence().Limit.Text {
+				since = *before.StartedAt
+			}
+		}
+	}
+	for slice, entries := range index {
+		for _, e := range entries {
+			if slice == r.Slice || !e.Outcome.Traits().Success {
+				continue
+			}
+			if other, err := s.readSettled(e); err == nil && other.Agent == r.Agent && other.EndedAt != nil && other.EndedAt.After(since) {
+				evidence := *r.Evidence
+				evidence.Refuted = other.Name()
+				r.Evidence = &evidence
+				return nil
+			}
+		}
+	}
+	return nil
+}

@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -99,5 +100,50 @@ func TestPersonsHold(t *testing.T) {
 	must(t, b.store.putHold(&Record{Slice: "A", N: 1, StartedAt: &noon}, rateLimit, noon, time.Minute))
 	if h := b.store.Hold(); h.Kind != plan.HeldByPerson || !h.Until.Equal(noon.Add(100*time.Hour)) {
 		t.Errorf("%+v", h)
+	}
+}
+
+// A slice whose client ends in words that sound like a limit, while others succeed with the same agent, has failed: its
+// words hold nobody again.
+func TestWordsOfALimitAreRefuted(t *testing.T) {
+	words := &agent.Limit{Kind: agent.RateLimit, Reason: "Error: rate limit test failed", Text: true}
+	for name, c := range map[string]struct {
+		other string // the agent of the other attempt
+		ended time.Duration
+		text  bool
+		want  Outcome
+	}{
+		"others succeed":           {"tool", time.Minute, true, Failed},
+		"with another agent":       {"else", time.Minute, true, Held},
+		"succeeded before":         {"tool", -time.Minute, true, Held},
+		"the client's own event":   {"tool", time.Minute, false, Held},
+		"nobody else was at work":  {"", 0, true, Held},
+		"others, since the last":   {"tool", -30 * time.Minute, true, Failed},
+		"others, before that, too": {"tool", -90 * time.Minute, true, Held},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := benchFor(t, map[string]string{"S-1": "pending/none", "S-2": "pending/none"})
+			limit := *words
+			limit.Text = c.text
+			settled := func(slice string, n int, agentName string, o Outcome, from, to time.Time, l *agent.Limit) {
+				r := &Record{SchemaVersion: 1, Slice: slice, N: n, Token: "t", Agent: agentName, Phase: plan.Settled, Outcome: o, ClaimedAt: from,
+					StartedAt: &from, EndedAt: &to, SettledAt: &to, Evidence: &Evidence{Limit: l}}
+				must(t, writeJSON(b.store.donePath(slice, n, o), r))
+			}
+			if c.other != "" {
+				settled("S-2", 1, c.other, Done, noon.Add(-2*time.Hour), noon.Add(c.ended), nil)
+			}
+			r := &Record{Slice: "S-1", N: 1, Agent: "tool", StartedAt: &noon, Evidence: exited(1).limited(&limit)}
+			if strings.HasPrefix(name, "others, ") {
+				r.N = 2
+				settled("S-1", 1, "tool", Held, noon.Add(-time.Hour), noon.Add(-time.Hour), &limit)
+			}
+			must(t, b.store.refute(r))
+			v, err := Judge(r, plan.Item{Status: "in_progress"})
+			must(t, err)
+			if v.Outcome != c.want || (v.Limit != nil) != (c.want == Held) {
+				t.Errorf("%s (%s), refuted by %q", v.Outcome, v.Detail, r.Evidence.Refuted)
+			}
+		})
 	}
 }

@@ -126,8 +126,8 @@ func outOfBudget(r *Record, _ plan.Item) (string, bool) {
 
 // metLimit takes every kind of agent.Limit: rate limit, quota, login.
 func metLimit(r *Record, _ plan.Item) (string, bool) {
-	if l := r.evidence().Limit; l != nil {
-		return l.Kind, true
+	if e := r.evidence(); e.Limit != nil && e.Refuted == "" {
+		return e.Limit.Kind, true
 	}
 	return "", false
 }

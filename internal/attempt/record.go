@@ -100,6 +100,7 @@ type Evidence struct {
 	Exec     string        `json:"exec,omitempty"`    // why the program couldn't be started
 	Result   *agent.Result `json:"result,omitempty"`
 	Limit    *agent.Limit  `json:"limit,omitempty"`
+	Refuted  string        `json:"refuted,omitempty"` // the attempt by which Limit, which is from text, is none: see refute
 	Denials  int           `json:"denials,omitempty"`
 	Version  string        `json:"version,omitempty"` // the client's
 	Stderr   string        `json:"stderr,omitempty"`  // its last line there that says something, else on stdout

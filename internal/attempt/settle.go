@@ -72,6 +72,9 @@ func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 // a slice that is available again must find everybody holding.
 func (s *Settler) judge(r *Record, it plan.Item) error {
 	now := s.Now().UTC()
+	if err := s.Store.refute(r); err != nil {
+		return err
+	}
 	v, err := Judge(r, it)
 	if err != nil {
 		return err
