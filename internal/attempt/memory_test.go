@@ -12,8 +12,11 @@ import (
 	"greenlight/internal/text/lines"
 )
 
-// allocated is how many MiB f allocates in all.
-func allocated(f func()) uint64 {
+// allocated is how many MiB f allocates in all. Short tests leave it out: the race detector allocates as well.
+func allocated(t *testing.T, f func()) uint64 {
+	if testing.Short() {
+		t.Skip("not with -short")
+	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	f()
@@ -42,7 +45,7 @@ func TestWrapperOfALineWithoutEnd(t *testing.T) {
 			if stderr {
 				most = 8 * size >> 20 // each piece once as text, as JSON, as a line; all are garbage at once
 			}
-			if n := allocated(func() {
+			if n := allocated(t, func() {
 				for range size / len(c.data) {
 					w.take(t.Context(), c)
 				}
@@ -83,7 +86,7 @@ func TestRecoverFromALineWithoutEnd(t *testing.T) {
 	_, err = f.WriteString("\n" + `{"type":"result","subtype":"error_max_turns","is_error":true,"num_turns":4}` + "\n")
 	must(t, err)
 	var final *Record
-	if n := allocated(func() { final, err = b.settler(b.state).Recover(t.Context(), r) }); n > 2*someTimes {
+	if n := allocated(t, func() { final, err = b.settler(b.state).Recover(t.Context(), r) }); n > 2*someTimes {
 		t.Errorf("allocated %d MiB", n)
 	}
 	must(t, err)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,24 +15,20 @@ import (
 	"greenlight/internal/proc"
 )
 
-// worker is an agent that says where nobody cleans up whether it is the only one at its slice, and that its work is done.
+// worker is an agent that says where nobody cleans up whether it is the only one at its slice. It holds a kernel lock, since a
+// pid may be a zombie's or somebody else's by now; what it starts doesn't.
 const worker = `#!/bin/sh
-busy=$OUT/$GL_SLICE.busy
-if pid=$(cat "$busy" 2>/dev/null) && kill -0 "$pid" 2>/dev/null; then
-	echo "$GL_SLICE: $$ beside $pid" >>"$OUT/twice"
-fi
-echo $$ >"$busy"
+exec 9>>"$OUT/$GL_SLICE.busy"
+flock -n 9 || echo "$GL_SLICE: $GL_SESSION" >>"$OUT/twice"
 echo '{"type":"system","subtype":"init"}'
-sleep 0.$(( ($$ * 7919) % 700 + 100 ))
+sleep 0.$(( ($$ * 7919) % 700 + 100 )) 9>&-
 for i in 1 2 3 4 5 6 7 8 9 10; do
-	if gl state set "$GL_SLICE" status=complete step=complete tests=1; then
-		echo done >>"$OUT/$GL_SLICE.done"
+	if gl state set "$GL_SLICE" status=complete step=complete tests=1 9>&-; then
 		echo '{"type":"result","subtype":"success","num_turns":3}'
 		break
 	fi
-	sleep 0.2
+	sleep 0.2 9>&-
 done
-rm -f "$busy"
 `
 
 // A storm is everything at once: gl, wrappers, agents and tmux are killed and frozen, runs/ is removed, the disk is full, again
@@ -39,6 +36,9 @@ rm -f "$busy"
 // everything becomes green by the commands that gl itself names. GREENLIGHT_STORM=30m is a long one; GREENLIGHT_SEED
 // repeats the order of the harms, if not their instants.
 func TestStorm(t *testing.T) {
+	if _, err := exec.LookPath("flock"); err != nil {
+		t.Skip("flock is not installed")
+	}
 	length := 8 * time.Second
 	if text := os.Getenv("GREENLIGHT_STORM"); text != "" {
 		var err error
@@ -160,8 +160,16 @@ func (s *site) calm(t *testing.T, args []string, g *glProcess, counts map[string
 		select {
 		case <-g.done:
 		case <-time.After(patience):
-			g.kill()
-			t.Fatalf("gl didn't end in the calm:\n%s", g.out.String())
+			table, _ := exec.Command("ps", "axww", "-o", "pid=,ppid=,stat=,etime=,args=").Output()
+			status := s.gl("status")
+			<-status.done
+			g.Process.Signal(syscall.SIGQUIT) // shows what it waits for
+			select {
+			case <-g.done:
+			case <-time.After(patience):
+				g.kill()
+			}
+			t.Fatalf("gl didn't end in the calm:\n%s\n%s\n%s", g.out.String(), status.out.String(), of(string(table), s.dir))
 		}
 		if g.ProcessState.ExitCode() == 0 {
 			return
@@ -181,11 +189,23 @@ func (s *site) calm(t *testing.T, args []string, g *glProcess, counts map[string
 	t.Errorf("not green after the calm:\n%s", g.out.String())
 }
 
+// of is those lines that name the directory.
+func of(table, dir string) string {
+	var b strings.Builder
+	for line := range strings.Lines(table) {
+		if strings.Contains(line, dir) {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
 // attended says whether an attempt of the slice lives. Where its record and its wrapper are gone, gl knows of no agent any
 // more; a person would look before they say --force.
 func (s *site) attended(id string) bool {
-	if pid, err := os.ReadFile(filepath.Join(s.dir, "out", id+".busy")); err == nil {
-		if pid, err := strconv.Atoi(strings.TrimSpace(string(pid))); err == nil && syscall.Kill(pid, 0) == nil {
+	if f, err := os.Open(filepath.Join(s.dir, "out", id+".busy")); err == nil {
+		defer f.Close()
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
 			return true
 		}
 	}
