@@ -277,17 +277,17 @@ func (d *drain) look(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// caughtUp takes in attempts that were settled since observe, and says whether there were any. The plan may have counted
-// them, and what was launched may have their slots: told later, it would read as if dependants began before what they
-// need was done. Or it has not, and is behind.
+// caughtUp takes in attempts that were settled or given back since observe, and says whether there were any. The plan may
+// have counted them, and what was launched may have their slots: told later, it would read as if dependents began before
+// what they need was done. Or it has not, and is behind: a drain that believed it would end with work ready.
 func (d *drain) caughtUp(ctx context.Context, r *Report) bool {
-	n := len(r.Ended)
+	n := len(d.open)
 	for name := range d.open {
 		if !d.Project.Runs.IsOpen(name) {
 			d.noteClosed(ctx, name, r)
 		}
 	}
-	return len(r.Ended) > n
+	return len(d.open) < n
 }
 
 // refresh brings STATE.md up to date. That takes the lock, which the wrappers that were just launched need before their
