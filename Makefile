@@ -33,7 +33,7 @@ golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
 # All that is too heavy for CI; about an hour. .ci/run does a few seconds of each.
-check-heavy: torture chaos fuzz package bench test-claude
+check-heavy: race torture chaos fuzz package bench test-claude
 
 # The long forms of the tests that hammer the state with many processes, kills and editors; some minutes.
 torture:
