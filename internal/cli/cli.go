@@ -45,12 +45,12 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 			}
 		}
 	}
+	debug.SetGCPercent(400) // most commands are over before collecting pays; a drain takes it back
 	if compact, ok := statuslineArgs(args); ok {
 		printStatusline(app, compact)
 		return cmdutil.ExitOK
 	}
-	debug.SetGCPercent(400) // most commands are over before collecting pays; a drain takes it back
-	root := newRoot(app)
+	root := newRoot(app, soleCommand(args))
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	if word, ok := strings.CutPrefix(fmt.Sprint(err), "unknown command "); ok && !errors.As(err, new(*cmdutil.ExitError)) {
@@ -71,7 +71,9 @@ const aboutGl = `Greenlight runs coding agents through your task graph, in paral
 If its output is closed, gl ends by SIGPIPE like any Unix filter (141 in a shell), but gl slice keeps running and exits by
 the result of the work. Output that can't be written for another reason is an error (1).`
 
-func newRoot(app *cmdutil.App) *cobra.Command {
+// newRoot makes the root with its commands: with only, the name of a command, with just that one, since making all of them
+// takes longer than most of them run. An empty only makes the whole tree.
+func newRoot(app *cmdutil.App, only string) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "gl",
 		Short:             "Run coding agents through a task graph, in parallel",
@@ -86,18 +88,40 @@ func newRoot(app *cmdutil.App) *cobra.Command {
 	root.SetFlagErrorFunc(cmdutil.FlagError)
 	globalFlags(app, root)
 	var order []*cobra.Command
-	for _, g := range commandGroups(app, root) {
+	for _, g := range commandGroups() {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
-		for _, c := range g.commands {
+		for _, maker := range g.commands {
+			if only != "" && maker.name != only {
+				continue
+			}
+			c := maker.make(app)
 			c.GroupID = g.id
 			root.AddCommand(c)
+			order = append(order, c)
 		}
-		order = append(order, g.commands...)
 	}
-	root.AddCommand(newEnvironment())
+	if only == "" {
+		root.AddCommand(newEnvironment())
+	}
 	root.SetHelpCommand(newHelp(app, root, order))
 	root.SetHelpCommandGroupID(groupAdmin)
 	return root
+}
+
+// soleCommand is the command that the arguments surely name, "" if it takes the whole tree to tell: for an alias, a typing
+// error, flags in front, help and completions.
+func soleCommand(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	for _, g := range commandGroups() {
+		for _, maker := range g.commands {
+			if maker.name == args[0] {
+				return args[0]
+			}
+		}
+	}
+	return ""
 }
 
 // globalFlags are those of every command.
@@ -116,28 +140,39 @@ func globalFlags(app *cmdutil.App, root *cobra.Command) {
 
 type commandGroup struct {
 	id, title string
-	commands  []*cobra.Command
+	commands  []maker
+}
+
+// A maker makes the command of that name.
+type maker struct {
+	name string
+	make func(*cmdutil.App) *cobra.Command
+}
+
+func paged(f func(*cmdutil.App) *cobra.Command, flags ...string) func(*cmdutil.App) *cobra.Command {
+	return func(app *cmdutil.App) *cobra.Command { return cmdutil.Paged(app, f(app), flags...) }
 }
 
 // groupAdmin is also that of gl help, which cobra adds by itself.
 const groupAdmin = "admin"
 
 // commandGroups are the commands in the order in which the help lists them.
-func commandGroups(app *cmdutil.App, root *cobra.Command) []commandGroup {
-	type list = []*cobra.Command
+func commandGroups() []commandGroup {
 	return []commandGroup{
-		{"begin", "Project lifecycle:", list{newInit(app), newDesign(app), cmdutil.Paged(app, newRoadmap(app))}},
-		{"build", "Building:", list{newSlice(app), newQuick(app), newRehearse(app), newAccept(app), newReject(app), newRetry(app)}},
-		{"state", "State and progress:", list{cmdutil.Paged(app, newStatus(app)), cmdutil.Paged(app, newWhy(app)), cmdutil.Paged(app, newGraph(app)),
-			cmdutil.Paged(app, newLogs(app), "follow"), cmdutil.Paged(app, newDebug(app), "run-tests"), cmdutil.Paged(app, newChangelog(app)), newStatusline(app)}},
-		{"run", "Running sessions:", list{newAttach(app), newTrust(app), newStop(app), newHold(app)}},
-		{"code", "Existing code:", list{newAssess(app), newMap(app), newWrap(app)}},
-		{"release", "Release:", list{newShip(app)}},
-		{"session", "Session:", list{newPause(app), newResume(app)}},
-		{"files", "State, for slash commands and scripts:",
-			list{newState(app), newAddSlice(app), newMigrate(app), newSettings(app), newDoctor(app)}},
-		{"siblings", "Sibling formats:", list{sw.New(app), gsd.New(app)}},
-		{groupAdmin, "Admin:", list{newInstall(app), newUninstall(app), newCheck(app), newHook(app), newRef(app), newDemo(app),
-			newCompletion(app, root), newVersion(app)}},
+		{"begin", "Project lifecycle:", []maker{{"init", newInit}, {"design", newDesign}, {"roadmap", paged(newRoadmap)}}},
+		{"build", "Building:", []maker{{"slice", newSlice}, {"quick", newQuick}, {"rehearse", newRehearse}, {"accept", newAccept},
+			{"reject", newReject}, {"retry", newRetry}}},
+		{"state", "State and progress:", []maker{{"status", paged(newStatus)}, {"why", paged(newWhy)}, {"graph", paged(newGraph)},
+			{"logs", paged(newLogs, "follow")}, {"debug", paged(newDebug, "run-tests")}, {"changelog", paged(newChangelog)},
+			{"statusline", newStatusline}}},
+		{"run", "Running sessions:", []maker{{"attach", newAttach}, {"trust", newTrust}, {"stop", newStop}, {"hold", newHold}}},
+		{"code", "Existing code:", []maker{{"assess", newAssess}, {"map", newMap}, {"wrap", newWrap}}},
+		{"release", "Release:", []maker{{"ship", newShip}}},
+		{"session", "Session:", []maker{{"pause", newPause}, {"resume", newResume}}},
+		{"files", "State, for slash commands and scripts:", []maker{{"state", newState}, {"add-slice", newAddSlice},
+			{"migrate", newMigrate}, {"settings", newSettings}, {"doctor", newDoctor}}},
+		{"siblings", "Sibling formats:", []maker{{"sw", sw.New}, {"gsd", gsd.New}}},
+		{groupAdmin, "Admin:", []maker{{"install", newInstall}, {"uninstall", newUninstall}, {"check", newCheck}, {"hook", newHook},
+			{"ref", newRef}, {"demo", newDemo}, {"completion", newCompletion}, {"version", newVersion}}},
 	}
 }

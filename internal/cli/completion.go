@@ -8,7 +8,7 @@ import (
 
 func completionShells() []string { return []string{"bash", "zsh", "fish", "powershell"} }
 
-func newCompletion(app *cmdutil.App, root *cobra.Command) *cobra.Command {
+func newCompletion(app *cmdutil.App) *cobra.Command {
 	var plain bool
 	c := &cobra.Command{
 		Use:   "completion SHELL",
@@ -23,7 +23,8 @@ Exit codes: 0 printed; 2 there is no such shell.`,
   gl completion powershell >> $PROFILE`,
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cmdutil.CompleteWords(completionShells()...),
-		RunE: func(_ *cobra.Command, a []string) error {
+		RunE: func(c *cobra.Command, a []string) error {
+			root := c.Root()
 			switch a[0] {
 			case "bash":
 				return root.GenBashCompletionV2(app.IO, !plain)

@@ -18,7 +18,7 @@ import (
 
 // commandTree is all commands that people see, the root and the topics of help among them.
 func commandTree() (root *cobra.Command, all []*cobra.Command) {
-	root = newRoot(cmdutil.NewApp(strings.NewReader(""), nil, nil, nil))
+	root = newRoot(cmdutil.NewApp(strings.NewReader(""), nil, nil, nil), "")
 	root.InitDefaultHelpCmd()
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -185,6 +185,26 @@ func TestDidYouMean(t *testing.T) {
 		code := Main(context.Background(), append([]string{"-C", root}, strings.Fields(line)...), strings.NewReader(""), &stdout, &stderr, nil)
 		if code == cmdutil.ExitOK || !strings.Contains(stderr.String(), want) {
 			t.Errorf("gl %s: exit code %d, %q: want %q", line, code, stderr.String(), want)
+		}
+	}
+}
+
+// The names by which single commands are made are those that the commands have.
+func TestSoleCommands(t *testing.T) {
+	for _, g := range commandGroups() {
+		for _, m := range g.commands {
+			if got := m.make(cmdutil.NewApp(strings.NewReader(""), nil, nil, nil)).Name(); got != m.name {
+				t.Errorf("%s is made by the name %s", got, m.name)
+			}
+			root := newRoot(cmdutil.NewApp(strings.NewReader(""), nil, nil, nil), soleCommand([]string{m.name, "--json"}))
+			if commands := root.Commands(); len(commands) != 1 || commands[0].Name() != m.name {
+				t.Errorf("%s isn't made alone", m.name)
+			}
+		}
+	}
+	for _, args := range [][]string{nil, {"help"}, {"ls"}, {"-C", ".", "status"}, {"__complete", "status", ""}, {"staus"}} {
+		if only := soleCommand(args); only != "" {
+			t.Errorf("%q makes %s alone", args, only)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -267,10 +268,25 @@ func Overwrite(path string, data []byte, perm fs.FileMode) error {
 
 // OpenDir opens a directory for reading its names.
 func OpenDir(path string) (*os.File, error) {
-	if err := CheckPath(path); err != nil {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if missing(err) {
+		if state, _, _ := stateOf(path); state { // it may be a link that leads to nothing
+			err = cmp.Or(checkLast(path), err)
+		}
 		return nil, err
 	}
-	return os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if link := CheckPath(path); link != nil {
+		f.Close() // nil where it couldn't be opened
+		return nil, link
+	}
+	return f, err
+}
+
+// missing says that there is nothing at the end of a path. Which links are on the way then doesn't matter to who reads, and
+// gl often asks for what isn't there.
+func missing(err error) bool {
+	p, ok := err.(*fs.PathError)         //nolint:errorlint // package os promises it, and errors.Is is the dearer half of a failed open
+	return ok && p.Err == syscall.ENOENT //nolint:errorlint // as above
 }
 
 // ReadDir is os.ReadDir as OpenDir opens it.
@@ -287,6 +303,16 @@ func ReadDir(path string) ([]fs.DirEntry, error) {
 
 // Stat is os.Stat, which in a project's state follows no symbolic link.
 func Stat(path string) (fs.FileInfo, error) {
+	if ok, _, _ := stateOf(path); !ok {
+		return os.Stat(path)
+	}
+	info, err := os.Lstat(path)
+	switch {
+	case missing(err):
+		return nil, err
+	case err == nil && info.Mode()&fs.ModeSymlink == 0:
+		return info, CheckDirs(path)
+	}
 	if err := CheckPath(path); err != nil {
 		return nil, err
 	}

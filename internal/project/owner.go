@@ -37,6 +37,9 @@ func owned(root string, getenv func(string) string) error {
 				if st, ok := info.Sys().(*syscall.Stat_t); ok && !mine(int(st.Uid)) {
 					return &ForeignError{Root: root, Path: path, UID: int(st.Uid)}
 				}
+				if info.Mode()&os.ModeSymlink == 0 {
+					break
+				}
 			}
 		}
 	}

@@ -54,8 +54,12 @@ func openGSD(root string, part *string) tracker.Tracker {
 // there says whether the system's files are under root.
 func (s System) there(root string) bool {
 	for _, path := range s.where {
-		dir, ok := strings.CutSuffix(path, "/")
-		if at := filepath.Join(root, filepath.FromSlash(dir)); paths.Exists(at) && (!ok || paths.IsDir(at)) {
+		exists := paths.Exists
+		path, isDir := strings.CutSuffix(path, "/")
+		if isDir {
+			exists = paths.IsDir
+		}
+		if exists(filepath.Join(root, filepath.FromSlash(path))) {
 			return true
 		}
 	}
