@@ -56,7 +56,7 @@ func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	case !o.noAgent:
 		return interview(ctx, app)
 	}
-	root, err := initRoot(ctx, app)
+	root, err := initRoot(app)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func interview(ctx context.Context, app *cmdutil.App) error {
 		return err
 	}
 	if pr == nil && !app.Inside() {
-		if err := ops.NotLinked(ctx, root); err != nil {
+		if err := ops.NotLinked(root, app.Getenv); err != nil {
 			return err
 		}
 		if note := ops.BelowGitRoot(ctx, root); note != "" {
@@ -107,7 +107,7 @@ type initDoc struct {
 }
 
 // initRoot is the directory for the new project.
-func initRoot(ctx context.Context, app *cmdutil.App) (string, error) {
+func initRoot(app *cmdutil.App) (string, error) {
 	dir, err := app.Dir()
 	chosen := app.DirFlag != ""
 	if root := app.Getenv("GREENLIGHT_ROOT"); root != "" {
@@ -120,5 +120,5 @@ func initRoot(ctx context.Context, app *cmdutil.App) (string, error) {
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {
 		return "", err
 	}
-	return dir, ops.MayBegin(ctx, dir, chosen, app.Getenv)
+	return dir, ops.MayBegin(dir, chosen, app.Getenv)
 }

@@ -92,8 +92,8 @@ func taskProject(ctx context.Context, app *cmdutil.App) (*project.Project, error
 		return nil, fmt.Errorf("%s isn't in a git repository or a Greenlight project, so an agent's work couldn't be told from "+
 			"what was there before. Run git init, or gl init", dir)
 	}
-	if main, linked := git.Linked(ctx, top); linked {
-		top = main
+	if top, err = project.MainPlace(top, app.Getenv("HOME")); err != nil {
+		return nil, err
 	}
 	return project.OpenRuns(top)
 }

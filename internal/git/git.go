@@ -49,20 +49,6 @@ func Root(ctx context.Context, dir string) (string, error) {
 	return strings.TrimSuffix(out, "\n"), err
 }
 
-// Linked says whether dir is the top of a linked worktree, and where its main checkout is.
-func Linked(ctx context.Context, dir string) (main string, linked bool) {
-	out, err := run(ctx, dir, "rev-parse", "--show-cdup", "--git-dir", "--git-common-dir")
-	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
-	if err != nil || len(lines) != 3 || lines[0] != "" || lines[1] == lines[2] {
-		return "", false
-	}
-	common := lines[2]
-	if !filepath.IsAbs(common) {
-		common = filepath.Join(dir, common)
-	}
-	return filepath.Dir(common), true
-}
-
 // Dirty lists what is changed or untracked in the checkout that dir is in, as `git status --porcelain` writes it: two
 // letters, a space, and the path from the checkout's top. skip is a path below dir that is left out, "" for none.
 func Dirty(ctx context.Context, dir, skip string) ([]string, error) {

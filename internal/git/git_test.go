@@ -124,17 +124,6 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-func TestLinked(t *testing.T) {
-	dir := repo(t, map[string]string{"sub/a": "1"})
-	tree := filepath.Join(dir, "tree")
-	git(t, dir, "worktree", "add", "-q", tree)
-	for d, want := range map[string]string{dir: "", tree: dir, filepath.Join(tree, "sub"): "", t.TempDir(): ""} {
-		if main, linked := Linked(t.Context(), d); main != want || linked != (want != "") {
-			t.Errorf("%s: %q, %v", d, main, linked)
-		}
-	}
-}
-
 // A hook that calls gl has variables set that lead git to another repository.
 func TestHooksDontLeadAstray(t *testing.T) {
 	dir := repo(t, map[string]string{"a": "1"})
@@ -216,7 +205,6 @@ func TestRepositoryRunsNothing(t *testing.T) {
 	_, err6 := Unignored(ctx, dir, "a.x")
 	_, err7 := Attribute(ctx, dir, "filter", "a.x")
 	_, err8 := Root(ctx, filepath.Join(dir, "sub"))
-	Linked(ctx, dir)
 	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8); err != nil {
 		t.Error(err)
 	}

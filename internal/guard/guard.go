@@ -104,6 +104,34 @@ func State(c Call, rel string, before []byte, generated bool) error {
 	return nil
 }
 
+// Copy refuses to write a copy of state: a linked git worktree has one of each state file that git tracks, and no reader. rel
+// is the file's path in the worktree's .greenlight, original where the .greenlight that counts is; generated as for State.
+// Documents (contracts, summaries, decisions) belong to the branch, like code.
+func Copy(c Call, rel, original string, generated bool) error {
+	dir, name := path.Split(rel)
+	instead := "Change the state through gl, which finds it from here (gl state, gl add-slice, gl settings)"
+	switch {
+	case !c.Writes():
+		return nil
+	case rel == "" || rel == "slices" || rel == "runs" || strings.HasPrefix(rel, "runs/") || rel == ".lock":
+	case rel == "STATE.md" && !generated:
+		instead = "Edit " + path.Join(original, rel)
+	case rel == "GRAPH.json" || rel == "STATE.md" || rel == "project-state.json" || rel == "config.json":
+	case dir == "slices/" && strings.HasSuffix(name, ".md"):
+		id := strings.TrimSuffix(name, ".md")
+		instead = fmt.Sprintf("For a new slice run gl add-slice; gl state set %s KEY=VALUE and gl state note %s find the state from here, and "+
+			"the text below the frontmatter is yours to edit in %s", id, id, path.Join(original, rel))
+	default:
+		return nil
+	}
+	return NewCopyError(strings.TrimSuffix(".greenlight/"+rel, "/"), path.Join(original, rel), instead)
+}
+
+// NewCopyError is the refusal to write a copy of a state file. original is the file that counts.
+func NewCopyError(rel, original, instead string) error {
+	return fmt.Errorf("this is a linked worktree, where %s is a copy that nothing reads; the state is in %s. %s", rel, original, instead)
+}
+
 // frontmatter refuses to change the head of a slice's file. What is broken may be mended by hand.
 func frontmatter(c Call, id string, before []byte) error {
 	after, ok := c.After(string(before))

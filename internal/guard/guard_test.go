@@ -192,3 +192,34 @@ func TestManyPaths(t *testing.T) {
 		t.Errorf("%d paths, unsure %v", len(in.Paths), in.Unsure)
 	}
 }
+
+func TestCopy(t *testing.T) {
+	write := Call{Tool: "Write", Input: Input{Content: "x"}}
+	for _, c := range []struct {
+		rel       string
+		generated bool
+		refused   string // part of the refusal; "" for none
+	}{
+		{"slices/S-1.md", true, "/p/.greenlight/slices/S-1.md"},
+		{"slices/S-1.md", true, "gl state set S-1"},
+		{"slices/notes.txt", true, ""},
+		{"STATE.md", true, "gl state"},
+		{"STATE.md", false, "Edit /p/.greenlight/STATE.md"},
+		{"project-state.json", true, "gl state"},
+		{"config.json", false, "gl settings"},
+		{"GRAPH.json", true, "gl add-slice"},
+		{"runs/live/S-1.1.json", true, "linked worktree"},
+		{"", true, "linked worktree"},
+		{"contracts/S-1.md", true, ""},
+		{"DECISIONS.md", true, ""},
+		{"summaries/STATE.md", true, ""},
+	} {
+		err := Copy(write, c.rel, "/p/.greenlight", c.generated)
+		if (err == nil) != (c.refused == "") || err != nil && !strings.Contains(err.Error(), c.refused) {
+			t.Errorf("%s: %v", c.rel, err)
+		}
+		if err := Copy(Call{Tool: "Read"}, c.rel, "/p/.greenlight", c.generated); err != nil {
+			t.Errorf("%s is read: %v", c.rel, err)
+		}
+	}
+}

@@ -49,7 +49,7 @@ func (s *session) places(given []string) []string {
 			list = append(list, path)
 		}
 	}
-	root, noProject := project.Find(s.Cwd, s.getenv)
+	place, noProject := project.Locate(s.Cwd, s.getenv)
 	for _, path := range given {
 		if rest, ok := strings.CutPrefix(path, "~/"); ok {
 			add(filepath.Join(s.getenv("HOME"), rest))
@@ -60,7 +60,8 @@ func (s *session) places(given []string) []string {
 		}
 		add(filepath.Join(s.Cwd, path))
 		if noProject == nil && strings.HasPrefix(s.Tool, "mcp__") {
-			add(filepath.Join(root, path))
+			add(filepath.Join(place.Here, path))
+			add(filepath.Join(place.Root, path))
 		}
 	}
 	return list
@@ -104,6 +105,9 @@ func (s *session) guardState(c guard.Call, path string) error {
 	if trust.Open(s.getenv).Keeps(path) {
 		return errors.New("only a person says which commands gl may run: gl trust, in a terminal of their own")
 	}
+	if refusal := s.guardCopy(c, path); refusal != nil {
+		return refusal
+	}
 	slashed := filepath.ToSlash(path) + "/" // a server may move the directory itself
 	for at := 0; ; {
 		i := strings.Index(slashed[at:], "/"+statedir.Name+"/")
@@ -116,6 +120,23 @@ func (s *session) guardState(c guard.Call, path string) error {
 		}
 		at += i + 1
 	}
+}
+
+// guardCopy is about the state files in a linked worktree, which nobody reads.
+func (s *session) guardCopy(c guard.Call, path string) error {
+	place, err := project.Locate(filepath.Dir(path), s.withoutRoot)
+	if err != nil || place.Here == place.Root || s.isFixture(realPath(place.Root, os.Readlink)) {
+		return nil
+	}
+	rel := within(path, place.Here)
+	original := filepath.Join(place.Root, filepath.FromSlash(rel))
+	if command := project.Keeper(rel); command != "" {
+		return guard.NewCopyError(rel, original, command+" changes that one from here")
+	}
+	if rest, ok := strings.CutPrefix(rel+"/", statedir.Name+"/"); ok {
+		return guard.Copy(c, strings.TrimSuffix(rest, "/"), filepath.Join(place.Root, statedir.Name), guarded(place.Root))
+	}
+	return nil
 }
 
 // guardStateIn is about a file in the .greenlight of a directory, and reads nothing where that isn't a project's.
@@ -141,11 +162,17 @@ func (s *session) isProject(dir string) bool {
 	if findErr != nil || realPath(root, os.Readlink) != dir {
 		return false
 	}
+	return !s.isFixture(dir)
+}
+
+// isFixture says whether a project is the data of the tests of the session's own one.
+func (s *session) isFixture(dir string) bool {
+	own, err := project.Find(s.Cwd, s.getenv)
 	if err != nil {
-		return true
+		return false
 	}
 	rel := within(dir, realPath(own, os.Readlink))
-	return rel == "" || !guard.IsTestData(rel+"/") && !guard.HousesTests(rel)
+	return rel != "" && (guard.IsTestData(rel+"/") || guard.HousesTests(rel))
 }
 
 // withoutRoot is the environment without the project that GREENLIGHT_ROOT names.
@@ -168,10 +195,10 @@ func guarded(root string) bool {
 // guardTests is about the tests of the session's project, and of the project that the file is in: a session may have
 // changed to another directory since it claimed its slice.
 func (s *session) guardTests(c guard.Call, path string) error {
-	here, _ := project.Find(s.Cwd, s.getenv)
-	there, _ := project.Find(filepath.Dir(path), s.withoutRoot)
-	for i, root := range []string{here, there} {
-		if root == "" || i > 0 && root == here {
+	here, _ := project.Locate(s.Cwd, s.getenv)
+	there, _ := project.Locate(filepath.Dir(path), s.withoutRoot)
+	for i, root := range []string{here.Root, there.Root} {
+		if root == "" || i > 0 && root == here.Root {
 			continue
 		}
 		if refusal := s.guardTestsOf(c, root, s.inProject(root, here, there, path)); refusal != nil {
@@ -181,14 +208,14 @@ func (s *session) guardTests(c guard.Call, path string) error {
 	return nil
 }
 
-// inProject are the names that a file has in the project at root: in it, in the checkout that the file is in, and from where
-// the session works; none if it isn't the project's.
-func (s *session) inProject(root, here, there, path string) []string {
+// inProject are the names that a file has in the project at root: in it, in the project's place in the checkout that the file
+// is in, from that checkout's top, and from where the session works; none if it isn't the project's.
+func (s *session) inProject(root string, here, there project.Place, path string) []string {
 	dirs := []string{root}
-	if root == there {
-		dirs = append(dirs, checkout(path))
+	if root == there.Root {
+		dirs = append(dirs, there.Here, checkout(path))
 	}
-	if cwd, err := filepath.Abs(s.Cwd); err == nil && root == here {
+	if cwd, err := filepath.Abs(s.Cwd); err == nil && root == here.Root {
 		dirs = append(dirs, cwd)
 	}
 	var names []string

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/statedir"
 )
 
 // Whatever hides a file from a guard that looks only at one field, one type, one directory or one name.
@@ -113,6 +116,70 @@ func TestGuardIsNotGoneAround(t *testing.T) {
 		refusal := run(t, Guard, doc, "HOME", home).Refusal
 		if (refusal == nil) != (tt.refused == "") || refusal != nil && !strings.Contains(refusal.Error(), tt.refused) {
 			t.Errorf("%s: %v", tt.name, refusal)
+		}
+	}
+}
+
+// In a linked worktree the state files are copies: they are refused, and the reason names the ones that count. Documents are
+// written there, like code.
+func TestGuardOfAWorktree(t *testing.T) {
+	root := newProject(t, map[string]string{
+		"apps/web/.greenlight/slices/S-2.md":            "---\nid: S-2\nstatus: implementing\nstep: implementing\nsession: t2\n---\n# S-2\n",
+		"apps/web/.greenlight/contracts/S-2.md":         "",
+		"apps/web/.planning/STATE.md":                   "",
+		"apps/web/testdata/p/.greenlight/slices/S-9.md": "---\nid: S-9\n---\n",
+		".git/worktrees/w/commondir":                    "../..\n",
+		".git/worktrees/w/HEAD":                         "ref: refs/heads/w\n",
+	})
+	if real, err := filepath.EvalSymlinks(root); err == nil {
+		root = real
+	}
+	project := filepath.Join(root, "apps", "web")
+	runs := attempt.OpenStore(statedir.Path(project, "runs"))
+	if err := runs.PutHolder("S-2", attempt.ClaimHolder{Token: "t2", Holder: "me"}); err != nil {
+		t.Fatal(err)
+	}
+	linked := newProject(t, map[string]string{
+		".git":                               "gitdir: " + filepath.Join(root, ".git", "worktrees", "w") + "\n",
+		"apps/web/.greenlight/slices/S-2.md": "---\nid: S-2\nstatus: pending\n---\n# S-2\n", "apps/web/sub/x": "",
+		"apps/web/.greenlight/contracts/S-2.md": "", "apps/web/.greenlight/STATE.md": "", "apps/web/.planning/STATE.md": "",
+		"apps/web/testdata/p/.greenlight/slices/S-9.md": "---\nid: S-9\n---\n",
+	})
+	here := filepath.Join(linked, "apps", "web")
+	const dot = ".greenlight/"
+	for _, tt := range []struct {
+		name, cwd, tool, path string
+		refused               string // part of the refusal; "" for none
+	}{
+		{"a slice file", here, "Edit", dot + "slices/S-2.md", "gl state set S-2"},
+		{"the file that counts, by its name", here, "Edit", dot + "slices/S-2.md", filepath.Join(project, dot, "slices", "S-2.md")},
+		{"why", here, "Edit", dot + "slices/S-2.md", "linked worktree"},
+		{"from below", filepath.Join(here, "sub"), "Write", "../" + dot + "GRAPH.json", "gl add-slice"},
+		{"from the main checkout", project, "Write", filepath.Join(here, dot+"GRAPH.json"), "linked worktree"},
+		{"from the worktree's top", linked, "Write", "apps/web/" + dot + "config.json", "linked worktree"},
+		{"the view", here, "Write", dot + "STATE.md", "linked worktree"},
+		{"a project's own numbers", here, "Write", dot + "project-state.json", "linked worktree"},
+		{"a new slice", here, "Write", dot + "slices/S-3.md", "gl add-slice"},
+		{"a record", here, "Write", dot + "runs/live/x", "linked worktree"},
+		{"all of it", here, "mcp__files__delete", dot, "linked worktree"},
+		{"GSD's state", here, "Write", ".planning/STATE.md", filepath.Join(project, ".planning/STATE.md")},
+		{"Specwright's state", here, "Write", ".specwright/state/workflow.json", "gl sw"},
+		{"a contract", here, "Write", dot + "contracts/S-2.md", ""},
+		{"a summary", here, "Write", dot + "summaries/S-2-SUMMARY.md", ""},
+		{"decisions", here, "Write", dot + "DECISIONS.md", ""},
+		{"a plan", here, "Write", ".planning/phases/01/PLAN.md", ""},
+		{"code", here, "Write", "x.go", ""},
+		{"read", here, "Read", dot + "slices/S-2.md", ""},
+		{"a fixture's state", here, "Write", "testdata/p/.greenlight/slices/S-9.md", "belongs to the tests"},
+		{"a test", here, "Write", "tests/x.py", "S-2 is being implemented"},
+		{"the state that counts", here, "Write", filepath.Join(project, dot+"GRAPH.json"), "gl add-slice"},
+	} {
+		for _, env := range [][]string{nil, {"GREENLIGHT_ROOT", project}} {
+			doc := object{"cwd": tt.cwd, "session_id": "me", "tool_name": tt.tool, "tool_input": object{"file_path": tt.path, "content": "x"}}
+			refusal := run(t, Guard, doc, env...).Refusal
+			if (refusal == nil) != (tt.refused == "") || refusal != nil && !strings.Contains(refusal.Error(), tt.refused) {
+				t.Errorf("%s, with %q: %v", tt.name, env, refusal)
+			}
 		}
 	}
 }

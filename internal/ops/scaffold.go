@@ -18,7 +18,7 @@ import (
 
 // MayBegin refuses a directory in which no project should begin. chosen says that a person named the directory: then it
 // may be inside another project. Otherwise nobody would notice that a project above is left for the new one.
-func MayBegin(ctx context.Context, dir string, chosen bool, getenv func(string) string) error {
+func MayBegin(dir string, chosen bool, getenv func(string) string) error {
 	var foreign *project.ForeignError
 	found, err := project.Find(dir, func(key string) string {
 		if key == "GREENLIGHT_ROOT" { // names a place for the new project, not one that is there
@@ -28,7 +28,7 @@ func MayBegin(ctx context.Context, dir string, chosen bool, getenv func(string) 
 	})
 	switch {
 	case errors.Is(err, project.ErrNoProject), errors.As(err, &foreign) && foreign.Root != dir: // nobody else keeps a person from it
-		return NotLinked(ctx, dir)
+		return NotLinked(dir, getenv)
 	case err != nil:
 		return err
 	}
@@ -55,8 +55,12 @@ func mayBeginBeside(dir, found string, chosen bool) error {
 }
 
 // NotLinked refuses a linked worktree: state must not live on a branch, and no command would look for it there.
-func NotLinked(ctx context.Context, dir string) error {
-	if main, linked := git.Linked(ctx, dir); linked {
+func NotLinked(dir string, getenv func(string) string) error {
+	main, err := project.MainPlace(dir, getenv("HOME"))
+	switch {
+	case err != nil:
+		return err
+	case main != filepath.Clean(dir):
 		return fmt.Errorf("%s is a linked worktree: the state belongs into the main checkout, run gl init -C %s --no-agent", dir, main)
 	}
 	return nil

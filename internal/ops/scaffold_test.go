@@ -15,7 +15,7 @@ func noEnv(string) string { return "" }
 
 func TestNewProject(t *testing.T) {
 	root := tempDir(t)
-	must(t, MayBegin(t.Context(), root, false, noEnv))
+	must(t, MayBegin(root, false, noEnv))
 	graph := filepath.Join(root, "plan.json")
 	must(t, os.WriteFile(graph, []byte(`{"slices": {"S-1": {"name": "One"}, "S-2": {"name": "Two", "depends_on": ["S-1"]}}}`), 0o644))
 	made, err := NewProject(t.Context(), root, graph)
@@ -31,7 +31,7 @@ func TestNewProject(t *testing.T) {
 	if left, _ := filepath.Glob(filepath.Join(root, ".greenlight-init-*")); left != nil {
 		t.Errorf("left over: %q", left)
 	}
-	if err := MayBegin(t.Context(), root, true, noEnv); err == nil || !strings.Contains(err.Error(), "already") {
+	if err := MayBegin(root, true, noEnv); err == nil || !strings.Contains(err.Error(), "already") {
 		t.Error(err)
 	}
 }
@@ -42,7 +42,7 @@ func TestNewProjectAroundWhatIsThere(t *testing.T) {
 	home := filepath.Join(root, ".greenlight")
 	must(t, os.MkdirAll(filepath.Join(home, "runs"), 0o755))
 	must(t, os.WriteFile(filepath.Join(home, "config.json"), []byte(`{"parallel": {"max": 7}}`), 0o644))
-	must(t, MayBegin(t.Context(), root, false, noEnv))
+	must(t, MayBegin(root, false, noEnv))
 	made, err := NewProject(t.Context(), root, "")
 	if err != nil || slices.Contains(made.Files, "config.json") || !slices.Contains(made.Files, "STATE.md") || len(made.Slices) != 0 {
 		t.Errorf("%+v, %v", made, err)
@@ -76,12 +76,12 @@ func TestMayBegin(t *testing.T) {
 	must(t, err)
 	below := filepath.Join(root, "a", "b")
 	must(t, os.MkdirAll(below, 0o755))
-	if err := MayBegin(t.Context(), below, false, noEnv); err == nil || !strings.Contains(err.Error(), root) {
+	if err := MayBegin(below, false, noEnv); err == nil || !strings.Contains(err.Error(), root) {
 		t.Errorf("inside another project: %v", err)
 	}
-	must(t, MayBegin(t.Context(), below, true, noEnv))
+	must(t, MayBegin(below, true, noEnv))
 	env := func(key string) string { return map[string]string{"GREENLIGHT_ROOT": root}[key] }
-	if err := MayBegin(t.Context(), tempDir(t), true, env); err != nil {
+	if err := MayBegin(tempDir(t), true, env); err != nil {
 		t.Errorf("GREENLIGHT_ROOT counts as a project that is there: %v", err)
 	}
 }
@@ -99,9 +99,17 @@ func TestLinkedWorktreeIsRefused(t *testing.T) {
 	git("init", "-q", "main")
 	git("-C", "main", "commit", "-q", "--allow-empty", "-m", "x")
 	git("-C", "main", "worktree", "add", "-q", "../linked")
-	if err := MayBegin(t.Context(), filepath.Join(dir, "linked"), true, noEnv); err == nil || !strings.Contains(err.Error(), "linked worktree") {
+	if err := MayBegin(filepath.Join(dir, "linked"), true, noEnv); err == nil || !strings.Contains(err.Error(), "linked worktree") {
 		t.Error(err)
 	}
+	sub := filepath.Join(dir, "linked", "sub")
+	must(t, os.Mkdir(sub, 0o755))
+	if err := MayBegin(sub, true, noEnv); err == nil || !strings.Contains(err.Error(), "gl init -C "+filepath.Join(dir, "main", "sub")) {
+		t.Error(err)
+	}
+	git("clone", "-q", "--bare", "main", "bare.git")
+	git("-C", "bare.git", "worktree", "add", "-q", "../of-bare")
+	must(t, MayBegin(filepath.Join(dir, "of-bare"), true, noEnv)) // there is no main checkout
 	below := filepath.Join(dir, "main", "below")
 	must(t, os.Mkdir(below, 0o755))
 	if note := BelowGitRoot(t.Context(), below); !strings.Contains(note, filepath.Join(dir, "main")) {

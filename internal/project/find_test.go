@@ -53,6 +53,40 @@ func TestFind(t *testing.T) {
 		"home/.greenlight/":               "",
 		"home/me/work/":                   "",
 		"file/.greenlight":                "not a directory",
+
+		// A repository with projects in subdirectories; its linked worktree has copies of them.
+		"mono/.git/worktrees/m/commondir": "../..\n",
+		"mono/apps/web/.greenlight/":      "",
+		"mono/.planning/":                 "",
+		"copy/.git":                       "gitdir: ROOT/mono/.git/worktrees/m\n",
+		"copy/apps/web/.greenlight/":      "",
+		"copy/apps/web/src/":              "",
+		"copy/apps/new/.greenlight/":      "", // on the branch alone
+		"copy/own/.git/":                  "",
+		"copy/own/.greenlight/":           "",
+
+		// A bare repository: the state is where gl-root says, else in the worktree itself.
+		"b.git/config":                    "[core]\n\tbare = true\n",
+		"b.git/worktrees/x/commondir":     "../..\n",
+		"b.git/worktrees/y/commondir":     "../..\n",
+		"bx/.git":                         "gitdir: ROOT/b.git/worktrees/x\n",
+		"bx/.greenlight/":                 "",
+		"bx/sub/":                         "",
+		"named.git/config":                "[core]\n\tbare = true\n",
+		"named.git/gl-root":               "ROOT/nx\n",
+		"named.git/worktrees/x/commondir": "../..\n",
+		"named.git/worktrees/y/commondir": "../..\n",
+		"nx/.git":                         "gitdir: ROOT/named.git/worktrees/x\n",
+		"nx/.greenlight/":                 "",
+		"nx/sub/":                         "",
+		"ny/.git":                         "gitdir: ROOT/named.git/worktrees/y\n",
+		"ny/.greenlight/":                 "",
+		"ny/sub/":                         "",
+
+		// Git doesn't say where the main checkout of a separate git directory is.
+		"sep.git/worktrees/x/commondir": "../..\n",
+		"sx/.git":                       "gitdir: ROOT/sep.git/worktrees/x\n",
+		"sx/.greenlight/":               "",
 	})
 	for _, tt := range []struct{ dir, home, want string }{
 		{"plain", "", "plain"},
@@ -67,6 +101,19 @@ func TestFind(t *testing.T) {
 		{"home/me/work", "home/me", ""}, // not beyond home
 		{"home/me/work", "", "home"},
 		{"file", "file", ""},
+
+		{"copy/apps/web", "", "mono/apps/web"},
+		{"copy/apps/web/src", "", "mono/apps/web"},
+		{"copy/apps/web/not/there", "", "mono/apps/web"},
+		{"copy/apps", "", "mono"},
+		{"copy/apps/new", "", "mono"},
+		{"copy/own", "", "copy/own"}, // a repository of its own
+		{"bx/sub", "", "bx"},
+		{"nx/sub", "", "nx"},
+		{"ny/sub", "", "nx"},
+		{"sx", "", ""},
+		{"sx", "sx", ""},
+		{"linked/deep/er", "linked/deep", ""}, // home is below the top
 	} {
 		env := func(key string) string {
 			if key == "HOME" && tt.home != "" {
@@ -154,6 +201,42 @@ func TestFindByEnvironment(t *testing.T) {
 		})
 		if (err == nil) != ok || ok && got != filepath.Join(root, dir) || !ok && !strings.Contains(err.Error(), "GREENLIGHT_ROOT") {
 			t.Errorf("%s: %q, %v", dir, got, err)
+		}
+	}
+}
+
+// Where a linked worktree has state and its main checkout hasn't, the error says where gl has looked.
+func TestFindSaysWhyACopyDoesNotCount(t *testing.T) {
+	root := tree(t, map[string]string{
+		"main/.git/worktrees/w/commondir": "../..\n", "linked/.git": "gitdir: ROOT/main/.git/worktrees/w\n", "linked/.greenlight/": "",
+		"sep.git/worktrees/x/commondir": "../..\n", "sx/.git": "gitdir: ROOT/sep.git/worktrees/x\n", "sx/.greenlight/": "",
+	})
+	for dir, want := range map[string]string{"linked": filepath.Join(root, "main"), "sx": "GREENLIGHT_ROOT"} {
+		_, err := Find(filepath.Join(root, dir), func(string) string { return "" })
+		if !errors.Is(err, ErrNoProject) || !strings.Contains(err.Error(), "linked worktree") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+}
+
+// Locate names the place in the worktree as well: the directory whose state files are copies.
+func TestLocate(t *testing.T) {
+	root := tree(t, map[string]string{
+		"main/.git/worktrees/w/commondir": "../..\n", "main/apps/web/.greenlight/": "", "linked/.git": "gitdir: ROOT/main/.git/worktrees/w\n",
+	})
+	for dir, here := range map[string]string{"linked/apps/web/src": "linked/apps/web", "main/apps/web/src": "main/apps/web"} {
+		got, err := Locate(filepath.Join(root, dir), func(string) string { return "" })
+		want := Place{filepath.Join(root, "main/apps/web"), filepath.Join(root, here)}
+		if err != nil || got != want {
+			t.Errorf("%s: %+v, %v, want %+v", dir, got, err, want)
+		}
+	}
+	// An agent is told the root, and works in a worktree.
+	for dir, here := range map[string]string{"linked/apps/web": "linked/apps/web", "linked": "linked/apps/web", "main": "main/apps/web", "elsewhere": "main/apps/web"} {
+		named := filepath.Join(root, "main/apps/web")
+		got, err := Locate(filepath.Join(root, dir), func(key string) string { return map[string]string{"GREENLIGHT_ROOT": named}[key] })
+		if want := (Place{named, filepath.Join(root, here)}); err != nil || got != want {
+			t.Errorf("%s, by its name: %+v, %v, want %+v", dir, got, err, want)
 		}
 	}
 }

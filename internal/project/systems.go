@@ -21,6 +21,7 @@ type System struct {
 	Key     string   // in records and flags
 	Name    string   // as people call it
 	Command string   // gl's commands for it
+	state   string   // a file under the root that agents may write by themselves, and that is state; "" for none
 	where   []string // under the root, directories with a slash: where one is, the system may be used
 
 	// open opens the tracker, of a project with parts for the one that is named, else for the one that is chosen now.
@@ -32,9 +33,9 @@ const greenlight = "greenlight"
 // systems are all there are, the one that counts first where a project has several.
 func systems() []System {
 	return []System{
-		{greenlight, "Greenlight", "gl state", []string{statedir.Name + "/"}, openOwn},
-		{"specwright", "Specwright", "gl sw", []string{specwright.StateFile}, openSpecwright},
-		{"gsd", "GSD", "gl gsd", []string{".planning/"}, openGSD},
+		{greenlight, "Greenlight", "gl state", "", []string{statedir.Name + "/"}, openOwn},
+		{"specwright", "Specwright", "gl sw", specwright.StateFile, []string{specwright.StateFile}, openSpecwright},
+		{"gsd", "GSD", "gl gsd", ".planning/STATE.md", []string{".planning/"}, openGSD},
 	}
 }
 
@@ -49,6 +50,17 @@ func openGSD(root string, part *string) tracker.Tracker {
 		part = &chosen
 	}
 	return t.In(*part)
+}
+
+// Keeper returns the commands that change a state file of a system other than Greenlight, rel being its path under the root;
+// "" where it is no such file.
+func Keeper(rel string) string {
+	for _, s := range systems() {
+		if s.state != "" && s.state == rel {
+			return s.Command
+		}
+	}
+	return ""
 }
 
 // there says whether the system's files are under root.

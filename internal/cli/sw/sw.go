@@ -203,13 +203,10 @@ func (s *caller) initRoot(ctx context.Context) (string, error) {
 	if !errors.Is(err, project.ErrNoProject) {
 		return root, err
 	}
-	if main, linked := git.Linked(ctx, dir); linked {
-		return main, nil // state must not live on branches
-	}
 	if top, err := git.Root(ctx, dir); err == nil {
-		return top, nil
+		dir = top
 	}
-	return dir, nil
+	return project.MainPlace(dir, s.app.Getenv("HOME")) // state must not live on branches
 }
 
 func newStart(s *caller) *cobra.Command {
