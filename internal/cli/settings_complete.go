@@ -27,6 +27,10 @@ func completeSetting(app *cmdutil.App, c *cobra.Command, have []string, word str
 	switch key := have[0]; {
 	case key == "mode":
 		return project.Modes(), cobra.ShellCompDirectiveNoFileComp
+	case key == "git.isolation":
+		return project.Isolations(), cobra.ShellCompDirectiveNoFileComp
+	case key == "git.worktrees":
+		return nil, cobra.ShellCompDirectiveFilterDirs
 	case key == "model_profile":
 		return completeSettings(app, (*project.Settings).Profiles)(c, nil, word)
 	case key == "parallel.agent":

@@ -34,31 +34,15 @@ func checkConfig(x *exam) []Finding {
 	return all
 }
 
-// strayKeys names the keys of config.json that nothing reads: all others in "parallel", and at the top, where other
+// strayKeys names the keys of config.json that nothing reads: all others in "parallel" and "git", and at the top, where other
 // programs may keep settings too, those that look like gl's.
 func strayKeys(data []byte) []string {
-	var top, parallel map[string]json.RawMessage
+	var top map[string]json.RawMessage
 	if jsonedit.Unmarshal(data, &top) != nil {
 		return nil
 	}
-	_ = json.Unmarshal(top["parallel"], &parallel) // a wrong type is an error already
-	var names []string
-	for _, key := range project.SettingKeys() {
-		if name, ok := strings.CutPrefix(key, "parallel."); ok {
-			names = append(names, name)
-		}
-	}
-	var stray []string
-	for key := range parallel {
-		if slices.Contains(names, key) {
-			continue
-		}
-		text := fmt.Sprintf("parallel.%s isn't a setting", key)
-		if meant := suggest.Match(key, names); meant != "" {
-			text += fmt.Sprintf(", did you mean %s?", meant)
-		}
-		stray = append(stray, text)
-	}
+	stray := slices.Concat(strayIn("parallel", top["parallel"]), strayIn("git", top["git"]))
+	names := namesIn("parallel")
 	for key := range top {
 		if key != "parallel" && suggest.Match(key, []string{"parallel"}) != "" {
 			stray = append(stray, fmt.Sprintf("%q isn't a section, did you mean parallel?", key))
@@ -68,6 +52,36 @@ func strayKeys(data []byte) []string {
 	}
 	sort.Strings(stray)
 	return stray
+}
+
+// strayIn names the keys of a section that nothing reads.
+func strayIn(section string, raw json.RawMessage) []string {
+	var keys map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &keys) // a wrong type is an error already
+	names := namesIn(section)
+	var stray []string
+	for key := range keys {
+		if slices.Contains(names, key) {
+			continue
+		}
+		text := fmt.Sprintf("%s.%s isn't a setting", section, key)
+		if meant := suggest.Match(key, names); meant != "" {
+			text += fmt.Sprintf(", did you mean %s?", meant)
+		}
+		stray = append(stray, text)
+	}
+	return stray
+}
+
+// namesIn are the keys of a section.
+func namesIn(section string) []string {
+	var names []string
+	for _, key := range project.SettingKeys() {
+		if name, ok := strings.CutPrefix(key, section+"."); ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // checkTrust reports commands in config.json that this person hasn't allowed. gl runs none of them before.

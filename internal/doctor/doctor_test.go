@@ -222,7 +222,9 @@ func TestStrayKeys(t *testing.T) {
 		{`{"parallel": {"watch": 1, "zzz": 2}}`, []string{"parallel.watch isn't a setting, did you mean watch_interval_seconds?", "parallel.zzz isn't a setting"}},
 		{`{"Parallel": {}}`, []string{`"Parallel" isn't a section, did you mean parallel?`}},
 		{`{"max": 3, "agents": {}}`, []string{"max belongs in the section parallel"}},
-		{`{"parallel": 3}`, nil},
+		{`{"parallel": 3, "git": 4}`, nil},
+		{`{"git": {"setup": "x", "setpu": "x"}}`, []string{"git.setpu isn't a setting, did you mean setup?"}},
+		{`{"setup": "x"}`, nil}, // may be another program's
 		{`[`, nil},
 	}
 	for _, tt := range tests {

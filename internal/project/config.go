@@ -1,14 +1,17 @@
 package project
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"greenlight/internal/durable"
 	"greenlight/internal/sanitize"
@@ -32,6 +35,40 @@ type Config struct {
 	Hold       time.Duration       // the first hold after a limit that doesn't say when it ends
 	Stagger    time.Duration       // between two launches
 	Mode       string              // "interactive", or "yolo": what may be asked isn't
+	Git        Git                 // about worktrees
+}
+
+// Git is what the configuration says about working in git worktrees.
+type Git struct {
+	Isolation     string        // "worktree": each slice is built in a worktree of its own; "shared": all in one checkout
+	Target        string        // the branch that the work is for; "" for the one that is checked out at first
+	Worktrees     string        // where worktrees are made; "" for beside the repository
+	BranchPrefix  string        // of the branches that gl makes
+	Setup         []string      // a command that prepares a new worktree; nil for none
+	Teardown      []string      // a command that runs before a worktree is removed; nil for none
+	SetupLimit    time.Duration // how long Setup may take
+	SnapshotEvery time.Duration // how often work in a worktree is saved
+	SnapshotMB    int           // a larger snapshot isn't taken, and the worktree is kept instead
+}
+
+// The values of Isolation.
+const (
+	IsolationWorktree = "worktree"
+	IsolationShared   = "shared"
+)
+
+// Dir is the absolute directory for worktrees that the setting names, of the project at root; "" for none.
+func (g Git) Dir(root, home string) string {
+	rest, ok := strings.CutPrefix(g.Worktrees, "~")
+	switch {
+	case g.Worktrees == "":
+		return ""
+	case ok && (rest == "" || rest[0] == '/'):
+		return filepath.Join(home, rest)
+	case filepath.IsAbs(g.Worktrees):
+		return filepath.Clean(g.Worktrees)
+	}
+	return filepath.Join(root, g.Worktrees)
 }
 
 // DefaultConfig is the configuration of a project that has none.
@@ -40,6 +77,7 @@ func DefaultConfig() Config {
 		Max: 4, Agent: "claude", Flags: []string{"--dangerously-skip-permissions", "--max-turns", "200"}, Prefix: "gl",
 		Interval: 30 * time.Second, StaleAfter: 120 * time.Minute, Silent: 30 * time.Minute, Tool: 120 * time.Minute,
 		Result: 10 * time.Second, Hold: 300 * time.Second, Mode: "interactive",
+		Git: Git{Isolation: IsolationShared, BranchPrefix: "gl", SetupLimit: 10 * time.Minute, SnapshotEvery: 5 * time.Minute, SnapshotMB: 64},
 	}
 }
 
@@ -64,11 +102,11 @@ func readConfig(path string) (Config, error) {
 // parseConfig reads the file's text; where a value is wrong the error names it, and the default stands for it.
 func parseConfig(data []byte) (Config, error) {
 	c := DefaultConfig()
-	var file struct{ Parallel, Mode json.RawMessage }
+	var file struct{ Parallel, Git, Mode json.RawMessage }
 	if err := jsonedit.Unmarshal(data, &file); err != nil {
 		return c, err
 	}
-	return c, errors.Join(c.mode(file.Mode), c.section(file.Parallel))
+	return c, errors.Join(c.mode(file.Mode), readSection("git", file.Git, c.git), readSection("parallel", file.Parallel, c.parallel))
 }
 
 func (c *Config) mode(raw json.RawMessage) error {
@@ -81,46 +119,80 @@ func (c *Config) mode(raw json.RawMessage) error {
 	return nil
 }
 
-// section reads the section "parallel", which may be missing.
-func (c *Config) section(raw json.RawMessage) error {
+// A section is one of the file's objects while its keys are taken over.
+type section struct {
+	name string
+	keys map[string]json.RawMessage
+	errs []error
+}
+
+// readSection has f take over the keys of a section, which may be missing. Errors are joined, so that all are named at once.
+func readSection(name string, raw json.RawMessage, f func(*section)) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
-	var keys map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &keys); err != nil {
-		return errors.New("parallel must be an object")
+	s := &section{name: name}
+	if err := json.Unmarshal(raw, &s.keys); err != nil {
+		return fmt.Errorf("%s must be an object", name)
 	}
-	return c.parallel(keys)
+	f(s)
+	slices.SortFunc(s.errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(s.errs...)
 }
 
-// parallel takes over the keys of the section of that name; errors are joined, so that all are named at once.
-func (c *Config) parallel(keys map[string]json.RawMessage) error {
-	var errs []error
-	get := func(key string, set func(json.RawMessage) error) {
-		if raw, ok := keys[key]; ok && string(raw) != "null" {
-			if err := set(raw); err != nil {
-				errs = append(errs, fmt.Errorf("parallel.%s %w, not %s", key, err, short(raw)))
-			}
+func (s *section) get(key string, set func(json.RawMessage) error) {
+	if raw, ok := s.keys[key]; ok && string(raw) != "null" {
+		if err := set(raw); err != nil {
+			s.errs = append(s.errs, fmt.Errorf("%s.%s %w, not %s", s.name, key, err, short(raw)))
 		}
 	}
-	get("max", func(raw json.RawMessage) error {
-		var n float64
-		if json.Unmarshal(raw, &n) != nil || n != math.Trunc(n) || n < 1 || n > 1000 {
-			return errors.New("must be a whole number from 1 to 1000")
+}
+
+func (s *section) spans(list []span) {
+	for _, sp := range list {
+		s.get(sp.key, func(raw json.RawMessage) error { return duration(raw, sp.unit, sp.to, sp.zero) })
+	}
+}
+
+// parallel takes over the keys of the section of that name.
+func (c *Config) parallel(s *section) {
+	s.get("max", func(raw json.RawMessage) error { return whole(raw, 1000, &c.Max) })
+	s.get("claude_flags", func(raw json.RawMessage) error { return words(raw, &c.Flags) })
+	s.get("agent", func(raw json.RawMessage) error { return text(raw, &c.Agent) })
+	s.get("tmux_session_prefix", func(raw json.RawMessage) error { return text(raw, &c.Prefix) })
+	s.get("agents", func(raw json.RawMessage) error { return commands(raw, &c.Agents) })
+	s.spans(c.spans())
+}
+
+// git takes over the keys of the section of that name.
+func (c *Config) git(s *section) {
+	g := &c.Git
+	s.get("isolation", func(raw json.RawMessage) error {
+		var text string
+		if json.Unmarshal(raw, &text) != nil || !slices.Contains(Isolations(), text) {
+			return errors.New("must be " + strings.Join(Isolations(), " or "))
 		}
-		c.Max = int(n)
+		g.Isolation = text
 		return nil
 	})
-	get("claude_flags", func(raw json.RawMessage) error { return words(raw, &c.Flags) })
-	get("agent", func(raw json.RawMessage) error { return text(raw, &c.Agent) })
-	get("tmux_session_prefix", func(raw json.RawMessage) error { return text(raw, &c.Prefix) })
-	get("agents", func(raw json.RawMessage) error { return commands(raw, &c.Agents) })
-	for _, s := range c.spans() {
-		get(s.key, func(raw json.RawMessage) error { return duration(raw, s.unit, s.to, s.zero) })
-	}
-	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(errs...)
+	s.get("target", func(raw json.RawMessage) error { return branch(raw, &g.Target) })
+	s.get("worktrees", func(raw json.RawMessage) error {
+		var text string
+		if json.Unmarshal(raw, &text) != nil || strings.ContainsFunc(text, unicode.IsControl) {
+			return errors.New("must be the path of a directory")
+		}
+		g.Worktrees = text
+		return nil
+	})
+	s.get("branch_prefix", func(raw json.RawMessage) error { return branch(raw, &g.BranchPrefix) })
+	s.get("setup", func(raw json.RawMessage) error { return program(raw, &g.Setup) })
+	s.get("teardown", func(raw json.RawMessage) error { return program(raw, &g.Teardown) })
+	s.get("snapshot_mb", func(raw json.RawMessage) error { return whole(raw, 1<<20, &g.SnapshotMB) })
+	s.spans(g.spans())
 }
+
+// Isolations are what git.isolation may be.
+func Isolations() []string { return []string{IsolationWorktree, IsolationShared} }
 
 // A span is a key of the section that is a time: a number of units.
 type span struct {
@@ -141,6 +213,71 @@ func (c *Config) spans() []span {
 		{"hold_seconds", time.Second, &c.Hold, false},
 		{"stagger_ms", time.Millisecond, &c.Stagger, true},
 	}
+}
+
+func (g *Git) spans() []span {
+	return []span{
+		{"setup_minutes", time.Minute, &g.SetupLimit, false},
+		{"snapshot_minutes", time.Minute, &g.SnapshotEvery, false},
+	}
+}
+
+func whole(raw json.RawMessage, most int, to *int) error {
+	var n float64
+	if json.Unmarshal(raw, &n) != nil || n != math.Trunc(n) || n < 1 || n > float64(most) {
+		return fmt.Errorf("must be a whole number from 1 to %d", most)
+	}
+	*to = int(n)
+	return nil
+}
+
+func branch(raw json.RawMessage, to *string) error {
+	var name string
+	if json.Unmarshal(raw, &name) != nil || !isBranch(name) {
+		return errors.New("must be the name of a branch")
+	}
+	*to = name
+	return nil
+}
+
+// isBranch says whether git takes the name for a branch (git check-ref-format --branch), and nobody means another ref by it.
+func isBranch(name string) bool {
+	if strings.HasPrefix(name, "-") || strings.HasPrefix(name, "refs/") || strings.HasSuffix(name, ".") || name == "@" ||
+		strings.Contains(name, "..") || strings.Contains(name, "@{") || strings.ContainsAny(name, " ~^:?*[\\") ||
+		strings.ContainsFunc(name, unicode.IsControl) {
+		return false
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part[0] == '.' || strings.HasSuffix(part, ".lock") {
+			return false
+		}
+	}
+	return true
+}
+
+// program takes a command line as words does; no words are no command. What only a shell understands is an error, because
+// there will be none.
+func program(raw json.RawMessage, to *[]string) error {
+	var list []string
+	if err := words(raw, &list); err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		*to = nil
+		return nil
+	}
+	if list[0] == "" {
+		return errors.New("must begin with a program")
+	}
+	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte(`"`)) {
+		for _, word := range list {
+			if slices.Contains([]string{"&&", "||", "|", "&", ";", ">", ">>", "<", "2>&1"}, word) {
+				return fmt.Errorf("has %q, which means something to a shell only (write sh -c '…')", word)
+			}
+		}
+	}
+	*to = list
+	return nil
 }
 
 func duration(raw json.RawMessage, unit time.Duration, to *time.Duration, zero bool) error {

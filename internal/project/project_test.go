@@ -35,6 +35,20 @@ func TestConfig(t *testing.T) {
 		{`{"mode": "yolo", "parallel": {"agents": {"x": {"command": ["p", "{prompt}"]}}, "agent": "x"}}`,
 			changed(func(c *Config) { c.Mode, c.Agent, c.Agents = "yolo", "x", map[string][]string{"x": {"p", "{prompt}"}} }), nil},
 
+		{`{"git": null}`, d, nil},
+		{`{"git": {"isolation": "worktree", "target": "main", "worktrees": "~/trees", "branch_prefix": "team/gl", "setup": "npm ci --prefix 'a b'",
+			"teardown": ["docker", "compose", "down"], "setup_minutes": 0.5, "snapshot_minutes": 1, "snapshot_mb": 128}}`,
+			changed(func(c *Config) {
+				c.Git = Git{Isolation: "worktree", Target: "main", Worktrees: "~/trees", BranchPrefix: "team/gl",
+					Setup: []string{"npm", "ci", "--prefix", "a b"}, Teardown: []string{"docker", "compose", "down"},
+					SetupLimit: 30 * time.Second, SnapshotEvery: time.Minute, SnapshotMB: 128}
+			}), nil},
+		{`{"git": {"setup": "", "teardown": []}}`, d, nil},
+		{`{"git": {"isolation": "yes", "target": 1, "worktrees": "a\nb", "branch_prefix": "a..b", "setup": {}, "teardown": [""], "setup_minutes": 0,
+			"snapshot_minutes": "5", "snapshot_mb": 0.5}}`, d, []string{"git.isolation must be", "git.target", "git.worktrees", "git.branch_prefix", "git.setup ",
+			"git.teardown", "git.setup_minutes", "git.snapshot_minutes", "git.snapshot_mb"}},
+		{`{"git": {"setup": "npm ci && make"}}`, d, []string{"git.setup", "&&", "sh -c"}},
+		{`{"git": 3, "parallel": 4}`, d, []string{"git must be an object", "parallel must be an object"}},
 		{`{"parallel": {"max": "4"}}`, d, []string{"parallel.max", `"4"`}},
 		{`{"parallel": {"max": 0, "hold_seconds": -1, "agent": 5}}`, d, []string{"parallel.max", "parallel.hold_seconds", "parallel.agent"}},
 		{`{"parallel": {"max": 1.5}}`, d, []string{"parallel.max", "1.5"}},
@@ -62,6 +76,29 @@ func TestConfig(t *testing.T) {
 		}
 		if tt.wrong == nil && !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s:\n%+v, want\n%+v", tt.text, got, tt.want)
+		}
+	}
+}
+
+// Branches have names that git takes, in every form in which people write them wrongly.
+func TestBranchNames(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"main": true, "gl": true, "team/gl": true, "v1.2": true, "größe": true, "a@b": true, "": false, "/a": false, "a/": false, "a//b": false,
+		"-a": false, "a b": false, "a..b": false, ".a": false, "a/.b": false, "a.lock": false, "a.lock/b": false, "a.": false, "@": false,
+		"a@{b": false, "a~b": false, "a^": false, "a:b": false, "a?": false, "a*": false, "a[b": false, `a\b`: false, "a\tb": false, "refs/heads/a": false,
+	} {
+		if got := isBranch(name); got != ok {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+}
+
+func TestWorktreesDir(t *testing.T) {
+	for value, want := range map[string]string{
+		"": "", "/trees": "/trees", "/trees/": "/trees", "~/trees": "/home/me/trees", "../trees": "/home/me/trees", "~": "/home/me",
+	} {
+		if got := (Git{Worktrees: value}).Dir("/home/me/p", "/home/me"); got != want {
+			t.Errorf("%q: %q, want %q", value, got, want)
 		}
 	}
 }

@@ -229,20 +229,19 @@ func (s *Settings) put(raw json.RawMessage, path ...string) error {
 
 // reads makes sure that gl's own reader finds the value: it doesn't tell "Mode" from "mode", and takes the last.
 func (s *Settings) reads(raw json.RawMessage, path []string) error {
-	var file struct{ Parallel, Mode json.RawMessage }
+	var file struct{ Parallel, Git, Mode json.RawMessage }
 	if err := jsonedit.Unmarshal(s.doc.Bytes(), &file); err != nil {
 		return fmt.Errorf("%s: %w", ConfigFile, err)
 	}
 	got := raw
-	switch {
-	case path[0] == "mode":
+	if path[0] == "mode" {
 		got = file.Mode
-	case path[0] == "parallel":
-		parallel, err := jsonedit.Parse(file.Parallel)
+	} else if section, ok := map[string]json.RawMessage{"parallel": file.Parallel, "git": file.Git}[path[0]]; ok {
+		doc, err := jsonedit.Parse(section)
 		if err != nil {
-			return fmt.Errorf("%s: parallel: %w", ConfigFile, err)
+			return fmt.Errorf("%s: %s: %w", ConfigFile, path[0], err)
 		}
-		got, _ = parallel.Get(path[1:]...)
+		got, _ = doc.Get(path[1:]...)
 	}
 	if !bytes.Equal(compact(got), compact(raw)) {
 		return fmt.Errorf("%s has a key that reads like %q, and wins over it: correct it by hand", ConfigFile, path[0])

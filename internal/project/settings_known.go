@@ -23,7 +23,7 @@ type settingKind int
 
 const (
 	textSetting   settingKind = iota
-	parsedSetting             // a key of parallel: its reader knows
+	parsedSetting             // a key of parallel or git: its reader knows
 	modeSetting
 	profileSetting
 	boolSetting
@@ -53,6 +53,23 @@ func knownSettings() []knownSetting {
 	for _, s := range c.spans() {
 		parallel(s.key, *s.to/s.unit)
 	}
+	inGit := func(key string, value any) {
+		known := knownSetting{"git." + key, nil, parsedSetting}
+		if value != nil {
+			known.value = rawJSON(value)
+		}
+		list = append(list, known)
+	}
+	inGit("isolation", c.Git.Isolation)
+	inGit("target", nil)
+	inGit("worktrees", nil)
+	inGit("branch_prefix", c.Git.BranchPrefix)
+	inGit("setup", nil)
+	inGit("teardown", nil)
+	for _, s := range c.Git.spans() {
+		inGit(s.key, *s.to/s.unit)
+	}
+	inGit("snapshot_mb", c.Git.SnapshotMB)
 	for _, key := range []string{"security_scan", "visual_checkpoint", "auto_parallel", "run_full_suite_after_slice"} {
 		list = append(list, knownSetting{"workflow." + key, nil, boolSetting})
 	}
@@ -66,11 +83,12 @@ func knownSettings() []knownSetting {
 	return list
 }
 
-// DefaultFile is config.json with all that gl itself reads, each setting as it is without being set.
+// DefaultFile is config.json with what gl itself reads, each setting as it is without being set. The section git isn't among
+// it: its defaults are to change.
 func DefaultFile() []byte {
 	doc, _ := jsonedit.Parse(nil) // an empty document has no fault
 	for _, k := range knownSettings() {
-		if k.kind == modeSetting || k.kind == parsedSetting {
+		if k.kind == modeSetting || strings.HasPrefix(k.key, "parallel.") {
 			_ = doc.Set(k.value, strings.Split(k.key, ".")...) // there are only objects on the way
 		}
 	}
@@ -116,7 +134,7 @@ func (k knownSetting) literal(text string) json.RawMessage {
 	raw := json.RawMessage(strings.TrimSpace(text))
 	switch {
 	case k.kind == boolSetting, k.kind == countSetting:
-	case k.kind != parsedSetting, k.value[0] == '"' && !strings.HasPrefix(string(raw), "["):
+	case k.kind != parsedSetting, (k.value == nil || k.value[0] == '"') && !strings.HasPrefix(string(raw), "["):
 		return quoted
 	}
 	if !json.Valid(raw) {
@@ -131,7 +149,8 @@ func (k knownSetting) check(s *Settings, raw json.RawMessage) error {
 	want := ""
 	switch k.kind {
 	case parsedSetting:
-		return parses(fmt.Appendf(nil, `{"parallel": {%s: %s}}`, jsonedit.Quote(strings.TrimPrefix(k.key, "parallel.")), raw))
+		section, key, _ := strings.Cut(k.key, ".")
+		return parses(fmt.Appendf(nil, `{%s: {%s: %s}}`, jsonedit.Quote(section), jsonedit.Quote(key), raw))
 	case modeSetting:
 		return k.oneOf(raw, Modes())
 	case profileSetting:
