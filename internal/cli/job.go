@@ -156,7 +156,10 @@ func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
 
 // present checks that the agent may be started and that its program is there, before anything is claimed.
 func (j *job) present(ctx context.Context) error {
-	err := permit(ctx, j.app, j.pr, j.pr.Commands(j.agent))
+	commands, err := j.pr.Commands(ctx, j.agent)
+	if err == nil {
+		err = permit(ctx, j.app, j.pr, commands)
+	}
 	if err == nil {
 		err = notOnPath(j.agent, j.pr.Root)
 	}

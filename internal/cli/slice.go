@@ -128,7 +128,7 @@ func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []strin
 	}
 	job.ids = ids
 	if o.dryRun {
-		return dryRun(app, pr, p, job, o)
+		return dryRun(ctx, app, pr, p, job, o)
 	}
 	if job.copies() {
 		return job.runInCopy(ctx)

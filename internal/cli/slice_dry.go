@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,14 +20,14 @@ import (
 )
 
 // dryRun shows what a run would do. It writes nothing and starts nothing.
-func dryRun(app *cmdutil.App, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) error {
+func dryRun(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, j *job, o sliceOptions) error {
 	if err := j.admit(p, func(string) bool { return false }); err != nil {
 		return err
 	}
 	launch := wouldLaunch(p, j)
 	var refused error
 	if len(launch) > 0 {
-		noteTrust(app, pr, j.agent)
+		noteTrust(ctx, app, pr, j.agent)
 		if refused = j.refused(j.config(p)); refused != nil {
 			launch = nil
 		}

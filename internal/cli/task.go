@@ -121,7 +121,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 		return err
 	}
 	if o.dryRun {
-		noteTrust(app, pr, j.agent)
+		noteTrust(ctx, app, pr, j.agent)
 		return dryTask(app.IO, j, &t, o.json)
 	}
 	if err := j.present(ctx); err != nil {

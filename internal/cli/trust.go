@@ -24,8 +24,9 @@ func newTrust(app *cmdutil.App) *cobra.Command {
 		Use:        "trust",
 		SuggestFor: []string{"allow", "approve"},
 		Short:      "Allow the commands that this project's config names",
-		Long: `Show the commands that .greenlight/config.json names (agents, arguments for claude, the test command) and ask whether gl may
-run them. A repository that you cloned can name any command there, even under the name claude; gl runs none of them before
+		Long: `Show the commands that .greenlight/config.json names (agents, arguments for claude, the test command, setup and teardown of
+worktrees and their place) and ask whether gl may run them. Where slices are built in worktrees, the filters in the
+repository's .git/config are among them, because git runs those while it fills a worktree. A repository that you cloned can name any command there, even under the name claude; gl runs none of them before
 you have allowed it, and asks again when it changes. Other settings may change freely. What you set with gl settings set is
 allowed by that.
 
@@ -73,6 +74,11 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 	if err != nil { // what can't be read isn't run either
 		app.IO.Message("warning: %s: %v", project.ConfigFile, err)
 	}
+	filters, err := pr.Filters(ctx)
+	if err != nil {
+		return err
+	}
+	commands = append(commands, filters...)
 	if len(commands) == 0 {
 		app.IO.Printf("%s names no commands.\n", project.ConfigFile)
 		return nil
@@ -81,7 +87,7 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 	if err != nil {
 		return err
 	}
-	app.IO.Printf("%s in %s names:\n", project.ConfigFile, sanitize.Text(pr.Root))
+	app.IO.Printf("%s in %s name%s:\n", trust.Files(commands), sanitize.Text(pr.Root), singular(commands))
 	printCommands(app, commands, pending)
 	if len(pending) == 0 {
 		app.IO.Printf("All of them are allowed.\n")
@@ -94,6 +100,14 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed, Err: errors.New("nothing was allowed")}
 	}
 	return allow(ctx, app, store, pr, pending)
+}
+
+// singular is the ending of a verb whose subject is the files that name the commands.
+func singular(commands []trust.Command) string {
+	if strings.Contains(trust.Files(commands), " and ") {
+		return ""
+	}
+	return "s"
 }
 
 // them is the pronoun for some commands.
@@ -136,7 +150,7 @@ func permit(ctx context.Context, app *cmdutil.App, pr *project.Project, commands
 		return err
 	}
 	if !app.Inside() && app.IO.Interactive() {
-		app.IO.Printf("%s in %s names what you haven't allowed yet:\n", project.ConfigFile, sanitize.Text(pr.Root))
+		app.IO.Printf("%s in %s name%s what you haven't allowed yet:\n", trust.Files(pending), sanitize.Text(pr.Root), singular(pending))
 		printCommands(app, pending, pending)
 		if app.Confirm("Allow gl to run " + them(pending) + "?") {
 			return allow(ctx, app, store, pr, pending)
@@ -146,9 +160,18 @@ func permit(ctx context.Context, app *cmdutil.App, pr *project.Project, commands
 }
 
 // noteTrust says in a dry run that the agent's command isn't allowed yet.
-func noteTrust(app *cmdutil.App, pr *project.Project, a agent.Agent) {
-	commands := pr.Commands(a)
-	if pending, err := trust.Open(app.Getenv).Pending(pr.Root, commands); err == nil && len(pending) > 0 {
-		app.IO.Message("%s isn't allowed yet: gl trust shows it and asks", trust.Keys(pending))
+func noteTrust(ctx context.Context, app *cmdutil.App, pr *project.Project, a agent.Agent) {
+	commands, err := pr.Commands(ctx, a)
+	if err != nil { // the run will tell
+		return
 	}
+	pending, err := trust.Open(app.Getenv).Pending(pr.Root, commands)
+	if err != nil || len(pending) == 0 {
+		return
+	}
+	verb := "aren't"
+	if len(pending) == 1 {
+		verb = "isn't"
+	}
+	app.IO.Message("%s %s allowed yet: gl trust shows %s and asks", trust.Keys(pending), verb, them(pending))
 }

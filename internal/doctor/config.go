@@ -3,6 +3,7 @@ package doctor
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sort"
@@ -84,19 +85,30 @@ func namesIn(section string) []string {
 	return names
 }
 
-// checkTrust reports commands in config.json that this person hasn't allowed. gl runs none of them before.
+// checkTrust reports commands in config.json and in git's configuration that this person hasn't allowed. gl runs none of them before.
 func checkTrust(x *exam) []Finding {
 	s, err := x.pr.Settings()
 	if err != nil { // checkConfig reports it
 		return nil
 	}
 	commands, _ := s.Commands() // as far as they can be read
-	pending, err := trust.Open(x.Getenv).Pending(x.pr.Root, commands)
-	switch {
-	case err != nil:
-		return []Finding{found(Warning, "", err.Error(), "")}
-	case len(pending) > 0:
-		return []Finding{found(Note, project.ConfigFile, "you haven't allowed what it names as "+trust.Keys(pending)+", so gl doesn't run it", "gl trust")}
+	filters, err := x.pr.Filters(x.ctx)
+	if err != nil {
+		return []Finding{found(Warning, "", "filters of the repository's configuration: "+err.Error(), "")}
 	}
-	return nil
+	commands = append(commands, filters...)
+	pending, err := trust.Open(x.Getenv).Pending(x.pr.Root, commands)
+	if err != nil {
+		return []Finding{found(Warning, "", err.Error(), "")}
+	}
+	byFile := map[string][]trust.Command{}
+	for _, c := range pending {
+		file := trust.Files([]trust.Command{c})
+		byFile[file] = append(byFile[file], c)
+	}
+	var all []Finding
+	for _, file := range slices.Sorted(maps.Keys(byFile)) {
+		all = append(all, found(Note, file, "you haven't allowed what it names as "+trust.Keys(byFile[file])+", so gl doesn't run it", "gl trust"))
+	}
+	return all
 }

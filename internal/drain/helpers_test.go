@@ -163,7 +163,9 @@ func config(t testing.TB, pr *project.Project, agentName string, max int) drain.
 	a, err := agent.Find(agentName, agent.Config{Self: self, Custom: pr.Config.Agents})
 	check(t, err)
 	store := trust.Open(func(string) string { return t.TempDir() })
-	check(t, store.Allow(t.Context(), pr.Root, pr.Commands(a)))
+	commands, err := pr.Commands(t.Context(), a)
+	check(t, err)
+	check(t, store.Allow(t.Context(), pr.Root, commands))
 	return drain.Config{
 		Trust:   store,
 		Project: pr, Agent: a, Job: agent.Job{Dir: pr.Root}, Max: max, Refill: true, Lead: true,

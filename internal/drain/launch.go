@@ -119,11 +119,15 @@ func (d *drain) request(id string) attempt.Request {
 
 // launch claims under the lock, against a plan made under the same lock, and starts the wrappers after it.
 func (d *drain) launch(ctx context.Context, r *Report) error {
-	if err := d.Trust.Check(d.Project.Root, d.Project.Commands(d.Agent)); err != nil {
+	commands, err := d.Project.Commands(ctx, d.Agent)
+	if err == nil {
+		err = d.Trust.Check(d.Project.Root, commands)
+	}
+	if err != nil {
 		return err
 	}
 	var claimed []*attempt.Record
-	err := d.Project.Tracker.Do(ctx, func(tx tracker.Tx) (err error) {
+	err = d.Project.Tracker.Do(ctx, func(tx tracker.Tx) (err error) {
 		claimed, err = d.claim(tx, r)
 		return err
 	})

@@ -1,9 +1,12 @@
 package git
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // Every layout that git has: where a linked worktree's shared git directory is, and where the main checkout.
@@ -79,6 +82,26 @@ func TestMainCheckout(t *testing.T) {
 		if got := Bare(at(common)); got != want {
 			t.Errorf("%s is bare: %v", common, got)
 		}
+	}
+}
+
+// Filters of the repository are told, by whatever file of its own they come; the person's aren't.
+func TestFilters(t *testing.T) {
+	dir := repo(t, nil)
+	git(t, dir, "config", "--global", "filter.mine.smudge", "git-lfs smudge")
+	git(t, dir, "config", "filter.a.b.clean", "first")
+	git(t, dir, "config", "--add", "filter.a.b.clean", "x --y=z\nw")
+	git(t, dir, "config", "filter.off.smudge", "")
+	git(t, dir, "config", "filter.a.required", "true")
+	write(t, dir, map[string]string{"more": "[filter \"inc\"]\n\tprocess = p\n"})
+	git(t, dir, "config", "include.path", "../more")
+	got, err := Filters(t.Context(), dir)
+	want := []Setting{{"filter.a.b.clean", "x --y=z\nw"}, {"filter.inc.process", "p"}}
+	if d := cmp.Diff(want, got); err != nil || d != "" {
+		t.Error(err, d)
+	}
+	if _, err := Filters(t.Context(), t.TempDir()); !errors.Is(err, ErrNone) {
+		t.Error(err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -74,9 +75,44 @@ func filtersOff(ctx context.Context, dir string) ([]string, error) {
 	return settings(off...), nil
 }
 
+// A Setting is one line of git's configuration.
+type Setting struct{ Key, Value string }
+
+// Filters are the programs by which the repository's own configuration filters content: git runs them when it fills a
+// worktree. The person's own filters aren't among them.
+func Filters(ctx context.Context, dir string) ([]Setting, error) {
+	local, err := filterSettings(ctx, dir, "--local")
+	if err != nil {
+		return nil, err
+	}
+	more, _ := filterSettings(ctx, dir, "--worktree") // as in filtersOff
+	last := map[string]string{}
+	for _, s := range append(local, more...) {
+		last[s.Key] = s.Value
+	}
+	var list []Setting
+	for _, key := range slices.Sorted(maps.Keys(last)) {
+		if last[key] != "" && !strings.HasSuffix(key, ".required") {
+			list = append(list, Setting{key, last[key]})
+		}
+	}
+	return list, nil
+}
+
 // localFilters are the names of the filters in one of the repository's own files and in what it includes.
 func localFilters(ctx context.Context, dir, file string) ([]string, error) {
-	out, err := run(ctx, dir, "config", "--includes", file, "-z", "--name-only", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
+	settings, err := filterSettings(ctx, dir, file)
+	var names []string
+	for _, s := range settings {
+		name := strings.TrimPrefix(s.Key, "filter.")
+		names = append(names, name[:strings.LastIndexByte(name, '.')])
+	}
+	return names, err
+}
+
+// filterSettings are the lines about them.
+func filterSettings(ctx context.Context, dir, file string) ([]Setting, error) {
+	out, err := run(ctx, dir, "config", "--includes", file, "-z", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 { // there is none
 		return nil, nil
@@ -84,10 +120,10 @@ func localFilters(ctx context.Context, dir, file string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, key := range split(out) {
-		name := strings.TrimPrefix(key, "filter.")
-		names = append(names, name[:strings.LastIndexByte(name, '.')])
+	var list []Setting
+	for _, line := range split(out) {
+		key, value, _ := strings.Cut(line, "\n")
+		list = append(list, Setting{key, value})
 	}
-	return names, nil
+	return list, nil
 }

@@ -1,12 +1,15 @@
 package project
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/git"
 	"greenlight/internal/shellwords"
 	"greenlight/internal/trust"
 )
@@ -14,13 +17,35 @@ import (
 // testCommand is the setting with the command line of the tests.
 const testCommand = "test.command"
 
-// Commands are what the configuration says about starting the agent: what a person must have allowed before (package
-// trust). There is none for an agent whose command line gl makes by itself.
-func (p *Project) Commands(a agent.Agent) []trust.Command {
-	return slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool { return c.Key != a.Setting })
+// Commands are what the configuration says about starting the agent, and about the worktree that it gets: what a person must
+// have allowed before (package trust). There is none for an agent whose command line gl makes by itself, without a worktree.
+func (p *Project) Commands(ctx context.Context, a agent.Agent) ([]trust.Command, error) {
+	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool {
+		return c.Key != a.Setting && !(strings.HasPrefix(c.Key, "git.") && p.Config.Git.Isolation == IsolationWorktree)
+	})
+	filters, err := p.Filters(ctx)
+	return append(list, filters...), err
 }
 
-// commands are all that the configuration says about starting agents, sorted. The flags that claude gets anyway add nothing.
+// Filters are the commands in the repository's own configuration that git runs when it fills a worktree; none where gl makes no
+// worktrees.
+func (p *Project) Filters(ctx context.Context) ([]trust.Command, error) {
+	if p.Config.Git.Isolation != IsolationWorktree {
+		return nil, nil
+	}
+	filters, err := git.Filters(ctx, p.Root)
+	if errors.Is(err, git.ErrNone) || errors.Is(err, git.ErrMissing) { // neither are there worktrees
+		return nil, nil
+	}
+	var list []trust.Command
+	for _, f := range filters {
+		list = append(list, trust.Command{Key: f.Key, Line: f.Value})
+	}
+	return list, err
+}
+
+// commands are all that the configuration says about starting agents and making their worktrees. The flags that claude gets
+// anyway add nothing. Where worktrees are is among them: gl writes and removes directories there.
 func (c Config) commands() []trust.Command {
 	var list []trust.Command
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
@@ -29,6 +54,15 @@ func (c Config) commands() []trust.Command {
 	if len(c.Flags) > 0 && !slices.Equal(c.Flags, DefaultConfig().Flags) {
 		list = append(list, trust.Command{Key: agent.FlagsSetting, Line: shellwords.Join(c.Flags)})
 	}
+	for key, words := range map[string][]string{"git.setup": c.Git.Setup, "git.teardown": c.Git.Teardown} {
+		if len(words) > 0 {
+			list = append(list, trust.Command{Key: key, Line: shellwords.Join(words)})
+		}
+	}
+	if c.Git.Worktrees != "" {
+		list = append(list, trust.Command{Key: "git.worktrees", Line: c.Git.Worktrees})
+	}
+	slices.SortFunc(list, func(a, b trust.Command) int { return strings.Compare(a.Key, b.Key) })
 	return list
 }
 

@@ -14,14 +14,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"greenlight/internal/durable"
 )
 
-// A Command is a setting that names a program to run, or that adds arguments to one.
+// A Command is a setting that names a program to run or a place to write, or that adds arguments to a program.
 type Command struct {
-	Key  string // of the setting: "parallel.agents.mine.command"
+	Key  string // of the setting: "parallel.agents.mine.command"; of git's, "filter.lfs.smudge"
 	Line string // the command line, quoted as for a shell
 }
 
@@ -40,6 +41,21 @@ func Keys(commands []Command) string {
 	return strings.Join(keys, ", ")
 }
 
+// Files are the files that name the commands, for messages.
+func Files(commands []Command) string {
+	var files []string
+	for _, c := range commands {
+		file := ".greenlight/config.json"
+		if strings.HasPrefix(c.Key, "filter.") {
+			file = ".git/config"
+		}
+		if !slices.Contains(files, file) {
+			files = append(files, file)
+		}
+	}
+	return strings.Join(files, " and ")
+}
+
 // An Error is the refusal to run commands that nobody has allowed.
 type Error struct{ Commands []Command }
 
@@ -48,8 +64,12 @@ func (e *Error) Error() string {
 	if len(e.Commands) > 1 {
 		what, them = "commands", "them"
 	}
-	return fmt.Sprintf(".greenlight/config.json names %s that you haven't allowed: %s. Run gl trust to see and allow %s", what,
-		Keys(e.Commands), them)
+	files := Files(e.Commands)
+	verb := "names"
+	if strings.Contains(files, " and ") {
+		verb = "name"
+	}
+	return fmt.Sprintf("%s %s %s that you haven't allowed: %s. Run gl trust to see and allow %s", files, verb, what, Keys(e.Commands), them)
 }
 
 // A Store is what one person has allowed in all projects. The zero Store has nothing and takes nothing.
