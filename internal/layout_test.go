@@ -45,6 +45,7 @@ var layers = []string{
 	"greenlight/internal/sliceid",
 	"greenlight/internal/agent",
 	"greenlight/internal/scratch",
+	"greenlight/internal/worktree",
 	"greenlight/internal/git",
 	"greenlight/internal/tmux",
 	"greenlight/internal/install",

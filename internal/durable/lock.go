@@ -44,7 +44,7 @@ func (e *LockedError) Unwrap() error { return ErrLocked }
 
 // Held is a lock that we have, until Unlock or until the process is gone, however it went. It excludes other processes
 // and other holders in this process alike, but it guards files: for memory take a mutex as well. Child processes don't
-// inherit it. Don't drop it: a Held that is garbage is unlocked at any time.
+// inherit it unless they get its File. Don't drop it: a Held that is garbage is unlocked at any time.
 type Held struct{ file *os.File }
 
 // Lock waits for the exclusive advisory lock on the file, which is made (0644 less the umask) where it is missing and
@@ -109,6 +109,10 @@ func Claim(f *os.File) error {
 	}
 	return nil
 }
+
+// File is the lock's open file. A process that inherits it has the lock, too: until Unlock, or until the last of them all is
+// gone.
+func (h *Held) File() *os.File { return h.file }
 
 // A flocker is flock(2) on the file, waiting or not: a parameter, so that a test can have a file system without locks.
 type flocker func(f *os.File, wait bool) error

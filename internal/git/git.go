@@ -1,5 +1,5 @@
-// Package git alone runs git. It only asks: nothing here changes a person's repository, its index included. What it
-// changes are clones that it made (clone.go). Every call has a deadline. It knows nothing of slices. A directory that is in
+// Package git alone runs git. Mostly it asks: nothing here changes a person's checkout, its index included. What it changes
+// are clones that it made (clone.go), and in a person's repository linked worktrees (worktree.go) and refs (refs.go). Every call has a deadline. It knows nothing of slices. A directory that is in
 // no repository is ErrNone.
 package git
 
@@ -201,9 +201,20 @@ func command(ctx context.Context, dir string, args ...string) (*exec.Cmd, error)
 	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"--no-pager"}, settings(overrides()...), args)...)
 	cmd.Dir = dir
 	cmd.Env = environ(os.Environ(), dir)
+	cmd.ExtraFiles, _ = ctx.Value(inherited{}).([]*os.File)
 	cmd.WaitDelay = time.Second
 	return cmd, nil
 }
+
+// Inherit returns a context under which every git inherits the files: locks, which it then holds as long as it runs, even
+// if its caller is killed.
+func Inherit(ctx context.Context, files ...*os.File) context.Context {
+	have, _ := ctx.Value(inherited{}).([]*os.File)
+	return context.WithValue(ctx, inherited{}, slices.Concat(have, files))
+}
+
+// inherited is the key of Inherit in a context.
+type inherited struct{}
 
 // verbOf is the first of git's arguments that isn't an option of git's own.
 func verbOf(args []string) string {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -65,4 +67,136 @@ func (w Worktree) run(ctx context.Context, limit time.Duration, input string, ar
 		return "", err
 	}
 	return runFor(ctx, limit, w.Path, input, append([]string{"--git-dir=" + w.Admin, "--work-tree=" + w.Path}, args...)...)
+}
+
+// A Checkout is a directory's place in its repository. All paths are absolute, with symlinks resolved.
+type Checkout struct {
+	Top    string // of the checkout that the directory is in
+	Prefix string // the directory's place below it, "" for the top itself
+	GitDir string // the checkout's own git directory
+	Common string // the git directory that all worktrees share
+}
+
+// FindCheckout finds the checkout that dir is in.
+func FindCheckout(ctx context.Context, dir string) (Checkout, error) {
+	out, err := run(ctx, dir, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir", "--show-prefix")
+	if err != nil {
+		return Checkout{}, err
+	}
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	if len(lines) != 4 {
+		return Checkout{}, fmt.Errorf("git rev-parse says %.200q", out)
+	}
+	c := Checkout{Top: lines[0], GitDir: lines[1], Common: lines[2], Prefix: strings.TrimSuffix(lines[3], "/")}
+	for _, dir := range []*string{&c.Top, &c.GitDir, &c.Common} {
+		if *dir, err = filepath.EvalSymlinks(*dir); err != nil {
+			return Checkout{}, err
+		}
+	}
+	return c, nil
+}
+
+// A Linked is an entry of a repository's list of worktrees, which may be half made or have lost its directory.
+type Linked struct {
+	Admin string // the admin directory
+	Path  string // the worktree's top, "" where the entry doesn't say
+	Lock  string // the reason for which it is locked, "" for none
+}
+
+// ListLinked lists the linked worktrees by git's files: git itself skips what is half made, and fails beside a change.
+func ListLinked(common string) ([]Linked, error) {
+	dir := filepath.Join(common, "worktrees")
+	entries, err := durable.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var list []Linked
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		l := Linked{Admin: filepath.Join(dir, e.Name())}
+		if file, err := pointer(filepath.Join(l.Admin, "gitdir"), ""); err == nil {
+			l.Path = filepath.Dir(file)
+		}
+		if reason, err := durable.ReadFile(filepath.Join(l.Admin, "locked")); err == nil {
+			l.Lock = strings.TrimSuffix(string(reason), "\n")
+		}
+		list = append(list, l)
+	}
+	return list, err
+}
+
+// AddWorktree adds a linked worktree at path with the branch, a ref's full name, checked out and no file in it. It is
+// locked for the reason. gitDir is that of the checkout whose sparse patterns it gets. Who calls it excludes others who add.
+func AddWorktree(ctx context.Context, gitDir, path, branch, reason string) error {
+	// Git puts refs/heads/ before the name by itself, so that a tag of the same name isn't meant.
+	_, err := runFor(ctx, time.Minute, gitDir, "", "--git-dir="+gitDir, "worktree", "add", "-q", "--no-checkout", "--lock", "--reason", reason,
+		path, strings.TrimPrefix(branch, "refs/heads/"))
+	return err
+}
+
+// Branch is the full name of the branch that is checked out, "" for none (a detached HEAD). It reads one file.
+func (w Worktree) Branch() (string, error) {
+	data, err := durable.ReadFile(filepath.Join(w.Admin, "HEAD"))
+	if err != nil {
+		return "", err
+	}
+	ref, symbolic := strings.CutPrefix(strings.TrimSuffix(string(data), "\n"), "ref: ")
+	if !symbolic {
+		return "", nil
+	}
+	return strings.TrimSpace(ref), nil
+}
+
+// Fill makes the index and the files those of HEAD, whatever is there: for a worktree in which nobody has worked yet. A
+// git that was killed while it did this may have left the index's lock.
+func (w Worktree) Fill(ctx context.Context) error {
+	if err := w.Check(); err != nil {
+		return err
+	}
+	if err := durable.Unlink(filepath.Join(w.Admin, "index.lock")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_, err := w.run(ctx, w.fillLimit(ctx), "", "read-tree", "--reset", "-u", "HEAD")
+	return err
+}
+
+const (
+	leastFill   = 2 * time.Minute
+	mostFill    = 2 * time.Hour
+	slowestDisk = 1 << 20 // bytes each second
+)
+
+// fillLimit is how long Fill may take, by the bytes that it writes.
+func (w Worktree) fillLimit(ctx context.Context) time.Duration {
+	out, err := w.run(ctx, time.Minute, "", "ls-tree", "-r", "-l", "-z", "HEAD")
+	if err != nil { // a partial clone, say
+		return mostFill
+	}
+	var bytes time.Duration
+	for _, line := range split(out) { // MODE blob HASH SIZE\tPATH
+		if f := strings.Fields(line); len(f) > 3 {
+			if n, err := strconv.ParseInt(f[3], 10, 40); err == nil {
+				bytes += time.Duration(n)
+			}
+		}
+	}
+	return min(leastFill+bytes/slowestDisk*time.Second, mostFill)
+}
+
+// Ignored lists the ignored paths that are there, relative to the top; a directory in which everything is ignored is one
+// path that ends in "/".
+func (w Worktree) Ignored(ctx context.Context) ([]string, error) {
+	out, err := w.run(ctx, leastFill, "", "ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
+	return split(out), err
+}
+
+// GitFile is the git directory that a checkout's .git file names, "" where there is no such file.
+func GitFile(top string) string {
+	dir, err := pointer(filepath.Join(top, ".git"), "gitdir: ")
+	if err != nil {
+		return ""
+	}
+	return dir
 }

@@ -1,0 +1,77 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// A Ref is a name for a commit.
+type Ref struct {
+	Name   string // in full
+	Commit string // what it names: not always a commit
+	Target string // of a symbolic ref: the ref that it names
+}
+
+// Refs lists the refs that are one of the names, or below one. A name that ends in "/" lists only what is below it.
+func Refs(ctx context.Context, gitDir string, names ...string) ([]Ref, error) {
+	args := []string{"--git-dir=" + gitDir, "for-each-ref", "--format=%(objectname) %(refname) %(symref)"}
+	out, err := run(ctx, gitDir, append(args, names...)...)
+	if err != nil {
+		return nil, err
+	}
+	var refs []Ref
+	for line := range strings.Lines(out) {
+		f := append(strings.Split(strings.TrimSuffix(line, "\n"), " "), "", "")
+		refs = append(refs, Ref{Commit: f[0], Name: f[1], Target: f[2]})
+	}
+	return refs, nil
+}
+
+// A RefChange makes a ref (Old is ""), deletes it (New is ""), or moves it. A ref that isn't at Old isn't changed; one that
+// is made must not be there.
+type RefChange struct{ Name, New, Old string }
+
+// ChangeRefs makes all of the changes, or none. The reason is for the reflogs.
+func ChangeRefs(ctx context.Context, gitDir, reason string, changes ...RefChange) error {
+	var input strings.Builder
+	for _, c := range changes {
+		switch {
+		case c.Old == "":
+			fmt.Fprintf(&input, "create %s %s\n", c.Name, c.New)
+		case c.New == "":
+			fmt.Fprintf(&input, "delete %s %s\n", c.Name, c.Old)
+		default:
+			fmt.Fprintf(&input, "update %s %s %s\n", c.Name, c.New, c.Old)
+		}
+	}
+	_, err := runInput(ctx, gitDir, input.String(), "--git-dir="+gitDir, "update-ref", "--no-deref", "-m", reason, "--stdin")
+	return err
+}
+
+// SymbolicRef is the ref that a symbolic one names, "" where there is no such ref or it isn't symbolic.
+func SymbolicRef(ctx context.Context, gitDir, name string) (string, error) {
+	return quiet(ctx, gitDir, "--git-dir="+gitDir, "symbolic-ref", "-q", name)
+}
+
+// SetSymbolicRef makes a symbolic ref, or points it elsewhere.
+func SetSymbolicRef(ctx context.Context, gitDir, name, target, reason string) error {
+	_, err := run(ctx, gitDir, "--git-dir="+gitDir, "symbolic-ref", "-m", reason, name, target)
+	return err
+}
+
+// ResolveCommit is the commit that a revision names, "" where it names none.
+func ResolveCommit(ctx context.Context, gitDir, revision string) (string, error) {
+	return quiet(ctx, gitDir, "--git-dir="+gitDir, "rev-parse", "-q", "--verify", "--end-of-options", revision+"^{commit}")
+}
+
+// ValidRef says whether git accepts the name as a ref's full one.
+func ValidRef(ctx context.Context, name string) (bool, error) {
+	_, err := run(ctx, "", "check-ref-format", name)
+	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,98 @@
+package worktree
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// longestPart bounds a part of a ref: the file that has it has a longer name while it is locked.
+const longestPart = 150
+
+// part is any text as one part of a ref, "_" for none. No two texts have the same part, also where the file system doesn't
+// tell capitals from small letters, or one way to write é from another: these, and what git doesn't allow, are %xx.
+func part(s string) string {
+	if s == "" {
+		return "_"
+	}
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; plain(s, i) {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02x", c)
+		}
+	}
+	if b.Len() <= longestPart {
+		return b.String()
+	}
+	// After a % of an escape there is a digit of a hexadecimal number.
+	return fmt.Sprintf("%s%%h%x", b.String()[:longestPart/2], sha256.Sum256([]byte(s)))
+}
+
+// plain says whether byte i of s stands for itself.
+func plain(s string, i int) bool {
+	switch c := s[i]; {
+	case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-':
+		return true
+	case c == '_':
+		return s != "_"
+	case c == '.':
+		return i > 0 && i < len(s)-1 && s[i-1] != '.' && !strings.EqualFold(s[i:], ".lock")
+	}
+	return false
+}
+
+// name is any text as people and their tools can have it in a path. Two texts may have the same name.
+func name(s string) string {
+	if s == "" {
+		return "_"
+	}
+	s = strings.Map(func(r rune) rune {
+		if r < 0x80 && (r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
+			return r
+		}
+		return '-'
+	}, s)
+	if s[0] == '.' || s[0] == '-' { // a hidden directory, an option
+		s = "_" + s[1:]
+	}
+	return s[:min(len(s), 100)]
+}
+
+// slicePart is what the refs of a slice's lineages have in common, below a directory of their own.
+func (r *Repo) slicePart(system, slice string) string {
+	return r.project + "/" + part(system) + "/" + part(slice)
+}
+
+// branches is the directory of a slice's branches.
+func (r *Repo) branches(system, slice string) string {
+	return "refs/heads/" + r.prefix + "/s/" + r.slicePart(system, slice)
+}
+
+// wips is the directory of the WIP refs of all lineages of a slice.
+func (r *Repo) wips(system, slice string) string {
+	return "refs/gl/wip/" + r.slicePart(system, slice)
+}
+
+// wip is the directory of a lineage's WIP refs.
+func (r *Repo) wip(l *Lineage) string { return r.wips(l.System, l.Slice) + "/" + strconv.Itoa(l.N) }
+
+func (r *Repo) targetRef() string { return "refs/gl/target/" + r.project }
+
+// path is a worktree's place.
+func (r *Repo) path(system, slice string, n int) string {
+	return filepath.Join(r.place, name(system), lastPart(slice, n))
+}
+
+// lastPart is the name of a worktree's directory.
+func lastPart(slice string, n int) string { return name(slice) + "." + strconv.Itoa(n) }
+
+// Dir is the directory in which the lineage's agent works: the project's place in the worktree.
+func (r *Repo) Dir(l *Lineage) string { return filepath.Join(l.Path, r.Prefix) }
+
+// lockReason is why git keeps its hands off a worktree of ours. It is in the repository, where no clone can bring it, and so
+// it tells our worktrees from a person's.
+func lockReason(path string) string { return "in use by gl: " + path }
