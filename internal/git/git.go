@@ -1,5 +1,6 @@
 // Package git alone runs git. Mostly it asks: nothing here changes a person's checkout, its index included. What it changes
-// are clones that it made (clone.go), and in a person's repository linked worktrees (worktree.go) and refs (refs.go). Every call has a deadline. It knows nothing of slices. A directory that is in
+// are clones that it made (clone.go), and in a person's repository linked worktrees (worktree.go), refs (refs.go) and the
+// objects of snapshots (snapshot.go). Every call has a deadline. It knows nothing of slices. A directory that is in
 // no repository is ErrNone.
 package git
 
@@ -8,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -156,29 +158,43 @@ func runInput(ctx context.Context, dir, input string, args ...string) (string, e
 }
 
 func runFor(parent context.Context, limit time.Duration, dir, input string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(parent, limit)
+	out, _, err := call{dir: dir, limit: limit, stdin: strings.NewReader(input)}.run(parent, args...)
+	return out, err
+}
+
+// A call is one run of git.
+type call struct {
+	dir   string
+	limit time.Duration
+	env   []string // beside the environment
+	stdin io.Reader
+}
+
+// run returns what git printed to each of its outputs, also beside an error.
+func (c call) run(parent context.Context, args ...string) (out, errOut string, err error) {
+	ctx, cancel := context.WithTimeout(parent, c.limit)
 	defer cancel()
-	cmd, err := command(ctx, dir, args...)
+	cmd, err := command(ctx, c.dir, args...)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	cmd.Stdin = strings.NewReader(input)
-	var out, errOut bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errOut
+	cmd.Stdin, cmd.Env = c.stdin, append(cmd.Env, c.env...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err = cmd.Run(); err == nil {
-		return out.String(), nil
+		return stdout.String(), stderr.String(), nil
 	}
 	verb := verbOf(args)
-	words := strings.TrimSpace(errOut.String())
+	words := strings.TrimSpace(stderr.String())
 	switch {
 	case parent.Err() != nil:
-		return "", fmt.Errorf("git %s: %w", verb, parent.Err())
+		return "", "", fmt.Errorf("git %s: %w", verb, parent.Err())
 	case ctx.Err() != nil:
-		return "", fmt.Errorf("git %s: no answer for %s", verb, limit)
+		return "", "", fmt.Errorf("git %s: no answer for %s", verb, c.limit)
 	case strings.Contains(words, "not a git repository"), strings.Contains(words, "can only be used inside a git repository"):
-		return "", ErrNone
+		return "", words, ErrNone
 	}
-	return out.String(), failed(ctx, verb, words, err)
+	return stdout.String(), words, failed(ctx, verb, words, err)
 }
 
 // failed says which git failed, with the first line of what it said.
@@ -229,16 +245,15 @@ func verbOf(args []string) string {
 	return ""
 }
 
-// environ is the caller's environment without what would lead git elsewhere (a hook that calls gl has GIT_DIR set),
-// with words that can be read, without the locks by which a status breaks an agent's commit, and without fetching objects
-// that are missing, git-lfs's included: that starts what the repository names as its remote.
+// environ is the caller's environment without what would lead git elsewhere (a hook that calls gl has GIT_DIR set) or
+// configure it, with words that can be read, without the locks by which a status breaks an agent's commit, without
+// questions on the terminal, and without fetching objects that are missing, git-lfs's included: that starts what the
+// repository names as its remote.
 func environ(env []string, dir string) []string {
-	out := make([]string, 0, len(env)+4)
+	out := make([]string, 0, len(env)+8)
 	for _, kv := range env {
 		key, _, _ := strings.Cut(kv, "=")
-		switch key {
-		case "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_NAMESPACE",
-			"GIT_OBJECT_DIRECTORY", "GIT_CEILING_DIRECTORIES", "GIT_EXTERNAL_DIFF", "GIT_TRACE":
+		if slices.Contains(leading, key) || strings.HasPrefix(key, "GIT_CONFIG_KEY_") || strings.HasPrefix(key, "GIT_CONFIG_VALUE_") {
 			continue
 		}
 		out = append(out, kv)
@@ -247,4 +262,15 @@ func environ(env []string, dir string) []string {
 		out = append(out, "PWD="+abs)
 	}
 	return append(out, "GIT_NO_LAZY_FETCH=1", "GIT_LFS_SKIP_SMUDGE=1", "GIT_ALLOW_PROTOCOL=none", "GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
+}
+
+// leading are the variables that lead git elsewhere or change how it reads its arguments: git's own list
+// (rev-parse --local-env-vars) and some more.
+var leading = []string{
+	"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_ATTR_SOURCE", "GIT_CEILING_DIRECTORIES", "GIT_COMMON_DIR", "GIT_CONFIG",
+	"GIT_CONFIG_COUNT", "GIT_CONFIG_PARAMETERS", "GIT_DIR", "GIT_EXTERNAL_DIFF", "GIT_GLOB_PATHSPECS", "GIT_GRAFT_FILE",
+	"GIT_ICASE_PATHSPECS", "GIT_IMPLICIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_INDEX_VERSION", "GIT_INTERNAL_SUPER_PREFIX",
+	"GIT_LITERAL_PATHSPECS", "GIT_NAMESPACE", "GIT_NOGLOB_PATHSPECS", "GIT_NO_REPLACE_OBJECTS", "GIT_OBJECT_DIRECTORY",
+	"GIT_PREFIX", "GIT_QUARANTINE_PATH", "GIT_REPLACE_REF_BASE", "GIT_SHALLOW_FILE",
+	"GIT_TRACE", "GIT_WORK_TREE",
 }

@@ -5,33 +5,47 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // A Ref is a name for a commit.
 type Ref struct {
-	Name   string // in full
-	Commit string // what it names: not always a commit
-	Target string // of a symbolic ref: the ref that it names
+	Name   string    // in full
+	Commit string    // what it names: not always a commit
+	Target string    // of a symbolic ref: the ref that it names
+	Time   time.Time // of the commit; zero for what isn't one
 }
+
+var (
+	// ErrRefExists says that a ref that was to be made is there already, or one below or above it.
+	ErrRefExists = errors.New("the ref is there already")
+	// ErrRefMoved says that a ref isn't what it was.
+	ErrRefMoved = errors.New("the ref has changed")
+)
 
 // Refs lists the refs that are one of the names, or below one. A name that ends in "/" lists only what is below it.
 func Refs(ctx context.Context, gitDir string, names ...string) ([]Ref, error) {
-	args := []string{"--git-dir=" + gitDir, "for-each-ref", "--format=%(objectname) %(refname) %(symref)"}
+	args := []string{"--git-dir=" + gitDir, "for-each-ref", "--format=%(objectname) %(refname) %(symref) %(committerdate:unix)"}
 	out, err := run(ctx, gitDir, append(args, names...)...)
 	if err != nil {
 		return nil, err
 	}
 	var refs []Ref
 	for line := range strings.Lines(out) {
-		f := append(strings.Split(strings.TrimSuffix(line, "\n"), " "), "", "")
-		refs = append(refs, Ref{Commit: f[0], Name: f[1], Target: f[2]})
+		f := append(strings.Split(strings.TrimSuffix(line, "\n"), " "), "", "", "")
+		r := Ref{Commit: f[0], Name: f[1], Target: f[2]}
+		if seconds, err := strconv.ParseInt(f[3], 10, 64); err == nil {
+			r.Time = time.Unix(seconds, 0)
+		}
+		refs = append(refs, r)
 	}
 	return refs, nil
 }
 
 // A RefChange makes a ref (Old is ""), deletes it (New is ""), or moves it. A ref that isn't at Old isn't changed; one that
-// is made must not be there.
+// is made must not be there: ErrRefMoved, ErrRefExists.
 type RefChange struct{ Name, New, Old string }
 
 // ChangeRefs makes all of the changes, or none. The reason is for the reflogs.
@@ -48,6 +62,14 @@ func ChangeRefs(ctx context.Context, gitDir, reason string, changes ...RefChange
 		}
 	}
 	_, err := runInput(ctx, gitDir, input.String(), "--git-dir="+gitDir, "update-ref", "--no-deref", "-m", reason, "--stdin")
+	switch {
+	case err == nil:
+		return nil
+	case strings.Contains(err.Error(), "reference already exists"), strings.Contains(err.Error(), "' exists; cannot create '"):
+		return errors.Join(ErrRefExists, err)
+	case strings.Contains(err.Error(), "but expected"), strings.Contains(err.Error(), "unable to resolve reference"):
+		return errors.Join(ErrRefMoved, err)
+	}
 	return err
 }
 

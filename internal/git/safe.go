@@ -54,14 +54,15 @@ func status(ctx context.Context, dir string, args ...string) (string, error) {
 	return run(ctx, dir, slices.Concat(off, []string{"status", "--porcelain", "-z", "--ignore-submodules=dirty"}, args)...)
 }
 
-// filtersOff are the options that switch off the filters which the repository configures.
-func filtersOff(ctx context.Context, dir string) ([]string, error) {
-	names, err := localFilters(ctx, dir, "--local")
+// filtersOff are the options that switch off the filters which the repository configures. at are options of git's own that
+// say which repository, where it isn't to be discovered.
+func filtersOff(ctx context.Context, dir string, at ...string) ([]string, error) {
+	names, err := localFilters(ctx, dir, at, "--local")
 	if err != nil {
 		return nil, err
 	}
 	// Without the extension for it, git refuses to read a configuration of the worktree alone, and doesn't use it either.
-	more, _ := localFilters(ctx, dir, "--worktree")
+	more, _ := localFilters(ctx, dir, at, "--worktree")
 	names = append(names, more...)
 	slices.Sort(names)
 	var off []string
@@ -81,11 +82,11 @@ type Setting struct{ Key, Value string }
 // Filters are the programs by which the repository's own configuration filters content: git runs them when it fills a
 // worktree. The person's own filters aren't among them.
 func Filters(ctx context.Context, dir string) ([]Setting, error) {
-	local, err := filterSettings(ctx, dir, "--local")
+	local, err := filterSettings(ctx, dir, nil, "--local")
 	if err != nil {
 		return nil, err
 	}
-	more, _ := filterSettings(ctx, dir, "--worktree") // as in filtersOff
+	more, _ := filterSettings(ctx, dir, nil, "--worktree") // as in filtersOff
 	last := map[string]string{}
 	for _, s := range append(local, more...) {
 		last[s.Key] = s.Value
@@ -100,8 +101,8 @@ func Filters(ctx context.Context, dir string) ([]Setting, error) {
 }
 
 // localFilters are the names of the filters in one of the repository's own files and in what it includes.
-func localFilters(ctx context.Context, dir, file string) ([]string, error) {
-	settings, err := filterSettings(ctx, dir, file)
+func localFilters(ctx context.Context, dir string, at []string, file string) ([]string, error) {
+	settings, err := filterSettings(ctx, dir, at, file)
 	var names []string
 	for _, s := range settings {
 		name := strings.TrimPrefix(s.Key, "filter.")
@@ -111,8 +112,8 @@ func localFilters(ctx context.Context, dir, file string) ([]string, error) {
 }
 
 // filterSettings are the lines about them.
-func filterSettings(ctx context.Context, dir, file string) ([]Setting, error) {
-	out, err := run(ctx, dir, "config", "--includes", file, "-z", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)
+func filterSettings(ctx context.Context, dir string, at []string, file string) ([]Setting, error) {
+	out, err := run(ctx, dir, append(slices.Clone(at), "config", "--includes", file, "-z", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)...)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 { // there is none
 		return nil, nil

@@ -168,21 +168,26 @@ const (
 	slowestDisk = 1 << 20 // bytes each second
 )
 
+// moveLimit is how long git may take to read or write so many bytes.
+func moveLimit(bytes int64) time.Duration {
+	return min(leastFill+time.Duration(bytes/slowestDisk)*time.Second, mostFill)
+}
+
 // fillLimit is how long Fill may take, by the bytes that it writes.
 func (w Worktree) fillLimit(ctx context.Context) time.Duration {
 	out, err := w.run(ctx, time.Minute, "", "ls-tree", "-r", "-l", "-z", "HEAD")
 	if err != nil { // a partial clone, say
 		return mostFill
 	}
-	var bytes time.Duration
+	var bytes int64
 	for _, line := range split(out) { // MODE blob HASH SIZE\tPATH
 		if f := strings.Fields(line); len(f) > 3 {
 			if n, err := strconv.ParseInt(f[3], 10, 40); err == nil {
-				bytes += time.Duration(n)
+				bytes += n
 			}
 		}
 	}
-	return min(leastFill+bytes/slowestDisk*time.Second, mostFill)
+	return moveLimit(bytes)
 }
 
 // Ignored lists the ignored paths that are there, relative to the top; a directory in which everything is ignored is one

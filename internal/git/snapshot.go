@@ -1,0 +1,445 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"greenlight/internal/durable"
+)
+
+// SnapshotOptions say what a snapshot is compared with.
+type SnapshotOptions struct {
+	Base    string   // the commit that the branch began at, "" for none
+	Branch  string   // the full name of the branch that the worktree is for
+	Last    string   // Snapshot.Tree of the last one, "" for none
+	Stashes []string // entries of refs/stash that aren't the worktree's
+	// Exact hashes every file rather than trusting the index, and keeps the commits of nested repositories. The snapshot
+	// by which work is judged, and the last one before a removal, must be exact.
+	Exact    bool
+	MaxBytes int64  // of the files that differ from the index, 0 for no limit
+	By       Author // where the person has no name
+	Why      string // a line for the commit's message
+}
+
+// A Snapshot is what is to be kept of a worktree: commits, "" for none. They are in the repository, and no ref has them
+// until Keep.
+type Snapshot struct {
+	Tree    string   // its tree is what is in the worktree, its parent what HEAD is
+	Head    string   // HEAD where it isn't the branch's tip
+	Index   string   // its tree is the index where that is neither HEAD's tree nor the worktree's
+	Stashes []string // entries of refs/stash that no snapshot has yet, the newest first
+	Logs    []string // of the reflog, and of unfinished operations: what no branch, tag or snapshot has
+	Modules []string // of nested repositories: what none of their remotes has
+	Failed  []string // paths that aren't in the tree, by what went wrong
+	Same    bool     // nothing has changed since Last, and Tree is Last
+}
+
+// TooBigError says that a worktree has more changed bytes than may be kept.
+type TooBigError struct {
+	Path       string
+	Bytes, Max int64
+	Largest    string // the largest file
+}
+
+func (e *TooBigError) Error() string {
+	return fmt.Sprintf("%s: %d bytes have changed, more than the limit of %d; the largest file is %q", e.Path, e.Bytes, e.Max, e.Largest)
+}
+
+// SpaceError says that a snapshot doesn't fit on the disk.
+type SpaceError struct {
+	Path       string
+	Need, Free int64
+}
+
+func (e *SpaceError) Error() string {
+	return fmt.Sprintf("%s: a snapshot needs %d bytes and %d are free", e.Path, e.Need, e.Free)
+}
+
+func (e *SpaceError) Unwrap() error { return syscall.ENOSPC }
+
+// Snapshot puts what is in the worktree into commits. Nothing of the worktree changes: not its files, not its index, and no ref.
+func (w Worktree) Snapshot(ctx context.Context, o SnapshotOptions) (_ *Snapshot, err error) {
+	s, err := w.newSnapshot(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.q.remove()) }()
+	if err := s.take(ctx); err != nil {
+		return nil, err
+	}
+	if s.Same {
+		return &s.Snapshot, nil
+	}
+	return &s.Snapshot, s.q.release()
+}
+
+// A snapshot is one being taken.
+type snapshot struct {
+	Snapshot
+	w       Worktree
+	o       SnapshotOptions
+	q       *quarantine
+	gitDir  string // the admin directory, or the common one where that is broken
+	noIndex bool   // the worktree's index can't be read
+	entries []entry
+	parent  string // the commit that the tree's commit has as parent, "" for none
+	head    string // what HEAD is, "" where it is no commit
+	tip     string // of the branch
+	last    struct{ tree, parent string }
+	bytes   int64 // of the files to hash
+}
+
+func (w Worktree) newSnapshot(ctx context.Context, o SnapshotOptions) (*snapshot, error) {
+	for _, dir := range []string{w.Common, w.Path} {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return nil, errors.Join(err, fmt.Errorf("%s isn't a directory", dir))
+		}
+	}
+	q, err := newQuarantine(w.Common)
+	if err != nil {
+		return nil, err
+	}
+	s := &snapshot{w: w, o: o, q: q, gitDir: w.Admin}
+	if !w.adminWorks(ctx) {
+		// HEAD of the main checkout isn't used.
+		s.gitDir, s.noIndex = w.Common, true
+	}
+	return s, nil
+}
+
+// adminWorks says whether the admin directory is a git directory, and this worktree's. What the worktree's own .git says
+// doesn't matter here: an agent may have removed it.
+func (w Worktree) adminWorks(ctx context.Context) bool {
+	back, err := pointer(filepath.Join(w.Admin, "gitdir"), "")
+	if err != nil || back != filepath.Join(w.Path, ".git") {
+		return false
+	}
+	common, err := pointer(filepath.Join(w.Admin, "commondir"), "")
+	if err != nil || common != w.Common {
+		return false
+	}
+	_, err = run(ctx, w.Path, "--git-dir="+w.Admin, "--work-tree="+w.Path, "rev-parse", "--git-dir")
+	return err == nil
+}
+
+func (s *snapshot) take(ctx context.Context) error {
+	if err := s.resolve(ctx); err != nil {
+		return err
+	}
+	tree, err := s.tree(ctx)
+	if err != nil {
+		return err
+	}
+	index, err := s.indexTree(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.others(ctx); err != nil {
+		return err
+	}
+	if s.o.Exact {
+		if err := s.modules(ctx); err != nil {
+			return err
+		}
+	}
+	if s.head != s.tip {
+		s.Head = s.head
+	}
+	headTree, err := s.one(ctx, s.parent+"^{tree}")
+	if err != nil {
+		return err
+	}
+	hasIndex := index != "" && index != headTree && index != tree
+	note := "Tree"
+	if hasIndex {
+		note = "Index: " + index
+	}
+	if s.o.Last != "" && tree == s.last.tree && s.parent == s.last.parent && len(s.Stashes)+len(s.Logs)+len(s.Modules)+len(s.Failed) == 0 {
+		message, err := s.git(ctx, time.Minute, nil, "log", "-1", "--no-show-signature", "--format=%B", s.o.Last)
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(lastLine(message)) == note {
+			s.Tree, s.Same, s.Head = s.o.Last, true, ""
+			return nil
+		}
+	}
+	identity, err := s.identity(ctx)
+	if err != nil {
+		return err
+	}
+	why := s.o.Why
+	if why == "" {
+		why = "gl: snapshot"
+	}
+	commit := func(tree, message string) (string, error) {
+		args := append(slices.Clone(identity), "commit-tree", "--no-gpg-sign", tree)
+		if s.parent != "" {
+			args = append(args, "-p", s.parent)
+		}
+		out, err := s.git(ctx, time.Minute, strings.NewReader(message), args...)
+		return strings.TrimSpace(out), err
+	}
+	if s.Tree, err = commit(tree, why+"\n\n"+note+"\n"); err != nil {
+		return err
+	}
+	if hasIndex {
+		s.Index, err = commit(index, why+"\n\nIndex\n")
+	}
+	return err
+}
+
+func lastLine(text string) string {
+	text = strings.TrimSpace(text)
+	return text[strings.LastIndexByte(text, '\n')+1:]
+}
+
+// identity are the options that give the commits gl's name where the person has none.
+func (s *snapshot) identity(ctx context.Context) ([]string, error) {
+	by := s.o.By
+	if by.Name == "" || by.Email == "" {
+		by = Author{"Greenlight", "greenlight@localhost"}
+	}
+	// The options win over every file, so git is asked first.
+	out, err := s.git(ctx, time.Minute, nil, "config", "-z", "--get-regexp", `^user\.(name|email)$`)
+	if err != nil && exitCode(err) != 1 {
+		return nil, err
+	}
+	var options []string
+	for key, value := range map[string]string{"user.name": by.Name, "user.email": by.Email} {
+		if !slices.ContainsFunc(split(out), func(e string) bool {
+			k, v, _ := strings.Cut(e, "\n")
+			return k == key && strings.TrimSpace(v) != ""
+		}) {
+			options = append(options, "-c", key+"="+value)
+		}
+	}
+	return options, nil
+}
+
+// resolve finds the commits that the options and HEAD name.
+func (s *snapshot) resolve(ctx context.Context) error {
+	head := "HEAD"
+	if s.gitDir != s.w.Admin {
+		head = ""
+	}
+	found, err := s.objects(ctx, commitOf(head), commitOf(s.o.Branch), commitOf(s.o.Last), treeOf(s.o.Last), commitOf(s.o.Base), s.o.Last+"^1^{commit}")
+	if err != nil {
+		return err
+	}
+	s.head, s.tip, s.last.tree, s.last.parent = found[0], found[1], found[3], found[5]
+	if found[2] == "" {
+		s.o.Last = ""
+	} else {
+		s.o.Last = found[2]
+	}
+	if s.parent = s.head; s.parent != "" {
+		return nil
+	}
+	log, err := s.reflog(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(log) > 0:
+		s.parent = log[0]
+	case s.o.Last != "":
+		s.parent = s.o.Last
+	default:
+		s.parent = found[4]
+	}
+	return nil
+}
+
+func commitOf(rev string) string {
+	if rev == "" {
+		return ""
+	}
+	return rev + "^{commit}"
+}
+
+func treeOf(rev string) string {
+	if rev == "" {
+		return ""
+	}
+	return rev + "^{tree}"
+}
+
+// objects resolves revisions; "" for those that name nothing.
+func (s *snapshot) objects(ctx context.Context, revs ...string) ([]string, error) {
+	var in strings.Builder
+	for _, r := range revs {
+		if r == "" || strings.ContainsAny(r, "\n") {
+			r = "refs/gl/none" // which isn't there
+		}
+		in.WriteString(r + "\n")
+	}
+	out, err := s.git(ctx, time.Minute, strings.NewReader(in.String()), "cat-file", "--batch-check=%(objectname) %(objecttype)")
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	if len(lines) != len(revs) {
+		return nil, fmt.Errorf("git cat-file answers %d of %d questions", len(lines), len(revs))
+	}
+	found := make([]string, len(revs))
+	for i, line := range lines {
+		if id, kind, ok := strings.Cut(line, " "); ok && (kind == "commit" || kind == "tree") {
+			found[i] = id
+		}
+	}
+	return found, nil
+}
+
+func (s *snapshot) one(ctx context.Context, rev string) (string, error) {
+	found, err := s.objects(ctx, rev)
+	if err != nil {
+		return "", err
+	}
+	return found[0], nil
+}
+
+// reflog lists the commits of HEAD's reflog that are still there, the newest first.
+func (s *snapshot) reflog(ctx context.Context) ([]string, error) {
+	data, err := durable.ReadFile(filepath.Join(s.w.Admin, "logs", "HEAD"))
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	var ids []string
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) > 1 {
+			ids = append(ids, f[0], f[1])
+		}
+	}
+	slices.Reverse(ids)
+	return s.commits(ctx, ids)
+}
+
+// commits are those of the ids that are commits which are there, each once.
+func (s *snapshot) commits(ctx context.Context, ids []string) ([]string, error) {
+	var ask []string
+	seen := map[string]bool{}
+	for _, id := range ids {
+		if isID(id) && !seen[id] {
+			seen[id] = true
+			ask = append(ask, id+"^{commit}")
+		}
+	}
+	if len(ask) == 0 {
+		return nil, nil
+	}
+	found, err := s.objects(ctx, ask...)
+	return slices.DeleteFunc(found, func(id string) bool { return id == "" }), err
+}
+
+func isID(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == "" && strings.Trim(s, "0") != ""
+}
+
+// others finds the commits that only the reflog, an unfinished operation or a stash has.
+func (s *snapshot) others(ctx context.Context) error {
+	var ids []string
+	if s.gitDir == s.w.Admin {
+		for _, name := range []string{"ORIG_HEAD", "MERGE_HEAD", "MERGE_AUTOSTASH", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "BISECT_HEAD",
+			"rebase-merge/autostash", "rebase-merge/orig-head", "rebase-merge/onto",
+			"rebase-apply/autostash", "rebase-apply/orig-head", "rebase-apply/onto"} {
+			data, err := durable.ReadFile(filepath.Join(s.w.Admin, name))
+			if err != nil {
+				if ignoreMissing(err) != nil {
+					return err
+				}
+				continue
+			}
+			ids = append(ids, strings.Fields(string(data))...) // MERGE_HEAD has several in an octopus merge
+		}
+		for _, dir := range []string{"refs/worktree", "refs/bisect", "refs/rewritten"} { // the worktree's own
+			out, err := s.git(ctx, time.Minute, nil, "for-each-ref", "--format=%(objectname)", dir)
+			if err != nil {
+				return err
+			}
+			ids = append(ids, strings.Fields(out)...)
+		}
+		log, err := s.reflog(ctx)
+		if err != nil {
+			return err
+		}
+		ids = append(ids, log...)
+	}
+	ids, err := s.commits(ctx, ids)
+	if err != nil {
+		return err
+	}
+	stashes, err := Stashes(s.w.Common)
+	if err != nil {
+		return err
+	}
+	stashes = slices.DeleteFunc(stashes, func(id string) bool { return slices.Contains(s.o.Stashes, id) })
+	if stashes, err = s.commits(ctx, stashes); err != nil || len(ids)+len(stashes) == 0 {
+		return err
+	}
+	not := []string{"--not", "--branches", "--tags", "--remotes", "--glob=refs/gl/*"}
+	if s.parent != "" {
+		not = append(not, s.parent)
+	}
+	in := strings.Join(append(slices.Clone(ids), stashes...), "\n") + "\n"
+	out, err := s.git(ctx, long, strings.NewReader(in), append([]string{"rev-list", "--parents", "--ignore-missing", "--stdin"}, not...)...)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		s.Logs, s.Stashes = ids, stashes // a branch is broken: what can't be compared is kept
+		return nil
+	}
+	unkept, parents := map[string]bool{}, map[string]bool{}
+	for line := range strings.Lines(out) {
+		f := strings.Fields(line)
+		for i, id := range f {
+			if i == 0 {
+				unkept[id] = true
+			} else {
+				parents[id] = true
+			}
+		}
+	}
+	for _, id := range stashes {
+		if unkept[id] {
+			s.Stashes = append(s.Stashes, id)
+		}
+	}
+	for _, id := range ids {
+		if unkept[id] && !parents[id] && !slices.Contains(s.Stashes, id) {
+			s.Logs = append(s.Logs, id)
+		}
+	}
+	return nil
+}
+
+// Stashes are the entries of refs/stash, which all worktrees of a repository share, the newest first.
+func Stashes(common string) ([]string, error) {
+	data, err := durable.ReadFile(filepath.Join(common, "logs", "refs", "stash"))
+	if err != nil {
+		return nil, ignoreMissing(err)
+	}
+	var ids []string
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) > 1 && isID(f[1]) {
+			ids = append(ids, f[1])
+		}
+	}
+	slices.Reverse(ids)
+	return ids, nil
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
