@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
@@ -111,8 +112,14 @@ func copyObjects(ctx context.Context, src, dst, commit string) error {
 	if err != nil {
 		return err
 	}
+	from.Stdin = strings.NewReader(commit + "\n")
+	return pipePack(ctx, from, to)
+}
+
+// pipePack runs a git that writes a pack and one that reads it.
+func pipePack(ctx context.Context, from, to *exec.Cmd) (err error) {
 	var fromErr, toErr strings.Builder
-	from.Stdin, from.Stderr, to.Stderr = strings.NewReader(commit+"\n"), &fromErr, &toErr
+	from.Stderr, to.Stderr = &fromErr, &toErr
 	if to.Stdin, err = from.StdoutPipe(); err != nil {
 		return err
 	}

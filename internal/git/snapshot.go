@@ -89,9 +89,10 @@ type snapshot struct {
 	gitDir  string // the admin directory, or the common one where that is broken
 	noIndex bool   // the worktree's index can't be read
 	entries []entry
-	parent  string // the commit that the tree's commit has as parent, "" for none
-	head    string // what HEAD is, "" where it is no commit
-	tip     string // of the branch
+	repos   []string // nested repositories, from the top; "" for one that took the top's place
+	parent  string   // the commit that the tree's commit has as parent, "" for none
+	head    string   // what HEAD is, "" where it is no commit
+	tip     string   // of the branch
 	last    struct{ tree, parent string }
 	bytes   int64 // of the files to hash
 }
@@ -118,7 +119,7 @@ func (w Worktree) newSnapshot(ctx context.Context, o SnapshotOptions) (*snapshot
 // doesn't matter here: an agent may have removed it.
 func (w Worktree) adminWorks(ctx context.Context) bool {
 	back, err := pointer(filepath.Join(w.Admin, "gitdir"), "")
-	if err != nil || back != filepath.Join(w.Path, ".git") {
+	if (err != nil || back != filepath.Join(w.Path, ".git")) && GitFile(w.Path) != w.Admin { // it may have been renamed
 		return false
 	}
 	common, err := pointer(filepath.Join(w.Admin, "commondir"), "")
@@ -397,25 +398,14 @@ func (s *snapshot) others(ctx context.Context) error {
 		s.Logs, s.Stashes = ids, stashes // a branch is broken: what can't be compared is kept
 		return nil
 	}
-	unkept, parents := map[string]bool{}, map[string]bool{}
-	for line := range strings.Lines(out) {
-		f := strings.Fields(line)
-		for i, id := range f {
-			if i == 0 {
-				unkept[id] = true
-			} else {
-				parents[id] = true
-			}
+	for _, id := range tipsOf(out) {
+		if !slices.Contains(stashes, id) {
+			s.Logs = append(s.Logs, id)
 		}
 	}
 	for _, id := range stashes {
-		if unkept[id] {
+		if strings.HasPrefix(out, id) || strings.Contains(out, "\n"+id) { // its line
 			s.Stashes = append(s.Stashes, id)
-		}
-	}
-	for _, id := range ids {
-		if unkept[id] && !parents[id] && !slices.Contains(s.Stashes, id) {
-			s.Logs = append(s.Logs, id)
 		}
 	}
 	return nil

@@ -462,12 +462,12 @@ func TestKeep(t *testing.T) {
 		t.Errorf("half of a snapshot: %+v", refs)
 	}
 	gone := []RefChange{{Name: refs[0].Name, Old: refs[0].Commit}, {Name: refs[1].Name, Old: s.Index}}
-	if err := ChangeRefs(t.Context(), b.Common, "", gone...); !errors.Is(err, ErrRefMoved) {
+	if err := ChangeRefs(t.Context(), b.Common, "test", gone...); !errors.Is(err, ErrRefMoved) {
 		t.Errorf("moved: %v", err)
 	}
 	gone[1].Old = s.Tree
-	b.ok(ChangeRefs(t.Context(), b.Common, "", gone...))
-	if err := ChangeRefs(t.Context(), b.Common, "", gone...); !errors.Is(err, ErrRefMoved) {
+	b.ok(ChangeRefs(t.Context(), b.Common, "test", gone...))
+	if err := ChangeRefs(t.Context(), b.Common, "test", gone...); !errors.Is(err, ErrRefMoved) {
 		t.Errorf("gone: %v", err)
 	}
 }

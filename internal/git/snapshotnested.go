@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -25,7 +27,7 @@ func (s *snapshot) nested(ctx context.Context, f *found) error {
 			if err != nil || len(entries) == 0 { // not checked out
 				continue
 			}
-			changed, err := s.submoduleChanged(ctx, path)
+			changed, err := s.submoduleChanged(ctx, dir)
 			if err != nil {
 				return err
 			}
@@ -49,6 +51,7 @@ func (s *snapshot) files(ctx context.Context, dir string, f *found) error {
 	if err != nil {
 		return err
 	}
+	s.repos = append(s.repos, dir)
 	if gitDir := nestedGitDir(filepath.Join(s.w.Path, dir)); gitDir != "" {
 		c := nestedCall(filepath.Join(s.w.Path, dir), time.Minute)
 		if out, _, err := c.run(ctx, "--git-dir="+gitDir, "--work-tree="+c.dir, "ls-files", "-z"); err == nil {
@@ -90,7 +93,9 @@ func nestedGitDir(dir string) string {
 }
 
 // submoduleChanged says whether a submodule has changes of its own that its commit doesn't have.
-func (s *snapshot) submoduleChanged(ctx context.Context, dir string) (bool, error) {
+func (s *snapshot) submoduleChanged(ctx context.Context, name string) (bool, error) {
+	s.repos = append(s.repos, name)
+	dir := filepath.Join(s.w.Path, name)
 	gitDir := nestedGitDir(dir)
 	if gitDir == "" {
 		return true, nil // files without a repository
@@ -131,11 +136,121 @@ func (s *snapshot) submoduleChanged(ctx context.Context, dir string) (bool, erro
 		if err != nil || strings.TrimSpace(head) != e.id {
 			return true, ctx.Err()
 		}
-		if changed, err := s.submoduleChanged(ctx, below); changed || err != nil {
+		if changed, err := s.submoduleChanged(ctx, name+"/"+e.path); changed || err != nil {
 			return changed, err
 		}
 	}
 	return false, nil
 }
 
-func (s *snapshot) modules(context.Context) error { return nil }
+// repositories finds the repositories whose files are tracked here: one at the top, and below directories of the index.
+func (s *snapshot) repositories() {
+	if GitFile(s.w.Path) != s.w.Admin && nestedGitDir(s.w.Path) != "" {
+		s.repos = append(s.repos, "")
+	}
+	seen := map[string]bool{".": true}
+	for _, e := range s.entries {
+		for dir := filepath.Dir(e.path); !seen[dir]; dir = filepath.Dir(dir) {
+			seen[dir] = true
+			if nestedGitDir(filepath.Join(s.w.Path, dir)) != "" {
+				s.repos = append(s.repos, dir)
+			}
+		}
+	}
+}
+
+// modules brings the commits of nested repositories that none of their remotes has, with all of their history: a commit
+// without its parents would make the repository look broken.
+func (s *snapshot) modules(ctx context.Context) error {
+	slices.Sort(s.repos)
+	for _, dir := range slices.Compact(s.repos) {
+		path := filepath.Join(s.w.Path, dir)
+		gitDir := nestedGitDir(path)
+		if gitDir == "" {
+			continue
+		}
+		tips, err := s.moduleTips(ctx, path, gitDir)
+		if err == nil && len(tips) > 0 {
+			err = s.fetch(ctx, path, gitDir, tips)
+		}
+		if ctx.Err() != nil || errors.Is(err, syscall.ENOSPC) {
+			return err
+		}
+		if err != nil {
+			s.Failed = append(s.Failed, filepath.Join(dir, ".git"))
+			continue
+		}
+		s.Modules = append(s.Modules, tips...)
+	}
+	slices.Sort(s.Modules)
+	s.Modules = slices.Compact(s.Modules)
+	return nil
+}
+
+// moduleTips are the newest commits of a repository that neither its remotes nor gl's refs have, those in reflogs included.
+func (s *snapshot) moduleTips(ctx context.Context, path, gitDir string) ([]string, error) {
+	c := nestedCall(path, long)
+	args := []string{"--git-dir=" + gitDir, "rev-list", "--parents", "--all", "--reflog", "--not", "--remotes"}
+	if common, err := pointer(filepath.Join(gitDir, "commondir"), ""); err == nil && common == s.w.Common {
+		// Another worktree of this repository: its HEAD alone may be nobody's.
+		args = []string{"--git-dir=" + gitDir, "rev-list", "--parents", "HEAD", "--not", "--branches", "--tags", "--remotes", "--glob=refs/gl/*"}
+	}
+	out, _, err := c.run(ctx, args...)
+	if err != nil {
+		return nil, err
+	}
+	tips := tipsOf(out)
+	have, err := s.commits(ctx, tips)
+	if err != nil || len(have) < len(tips) || len(tips) == 0 {
+		return tips, err
+	}
+	out, err = s.git(ctx, long, strings.NewReader(strings.Join(have, "\n")+"\n"), "rev-list", "--stdin", "--not", "--branches", "--tags", "--glob=refs/gl/*")
+	if err == nil && out == "" {
+		return nil, nil
+	}
+	return tips, err
+}
+
+// tipsOf are those commits in what rev-list --parents prints that aren't another's parent.
+func tipsOf(out string) []string {
+	parents := map[string]bool{}
+	var list []string
+	for line := range strings.Lines(out) {
+		f := strings.Fields(line)
+		list = append(list, f[0])
+		for _, p := range f[1:] {
+			parents[p] = true
+		}
+	}
+	return slices.DeleteFunc(list, func(id string) bool { return parents[id] })
+}
+
+// fetch copies commits and everything they need from a nested repository into the quarantine.
+func (s *snapshot) fetch(ctx context.Context, path, gitDir string, tips []string) error {
+	if have, err := s.commits(ctx, tips); err != nil || len(have) == len(tips) {
+		return err // another worktree of this repository
+	}
+	if _, err := os.Lstat(filepath.Join(gitDir, "shallow")); err == nil {
+		return errors.New("its history isn't complete")
+	}
+	ctx, cancel := context.WithTimeout(ctx, long)
+	defer cancel()
+	from, err := command(ctx, path, "--git-dir="+gitDir, "pack-objects", "--revs", "--stdout", "-q")
+	if err != nil {
+		return err
+	}
+	to, err := command(ctx, s.w.Path, "--git-dir="+s.gitDir, "index-pack", "--stdin", "--strict")
+	if err != nil {
+		return err
+	}
+	if s.o.MaxBytes > 0 {
+		to.Args = append(to.Args, "--max-input-size="+strconv.FormatInt(s.o.MaxBytes, 10))
+	}
+	to.Env = append(to.Env, s.q.env()...)
+	from.Stdin = strings.NewReader(strings.Join(tips, "\n") + "\n")
+	err = pipePack(ctx, from, to)
+	if err != nil && strings.Contains(err.Error(), "No space left on device") {
+		return errors.Join(syscall.ENOSPC, err)
+	}
+	return err
+}

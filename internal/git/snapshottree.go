@@ -75,6 +75,7 @@ func (s *snapshot) tree(ctx context.Context) (string, error) {
 		return "", err
 	}
 	found := s.sort(slices.Concat(names, listed))
+	s.repositories()
 	if err := s.nested(ctx, found); err != nil {
 		return "", err
 	}

@@ -1,0 +1,143 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Contained says whether one of the commits in has the work of tip, which began at base, and why, in words that follow
+// "it" ("is an ancestor of …", "has 2 commits that … doesn't have"). Tips alone say nothing: work that was rebased or squashed has
+// other commits.
+func Contained(ctx context.Context, common, tip, base string, in ...string) (bool, string, error) {
+	why := "has nothing to be compared with"
+	for _, other := range in {
+		yes, reason, err := contained(ctx, common, tip, base, other)
+		if err != nil || yes {
+			return yes, reason, err
+		}
+		why = reason
+	}
+	return false, why, nil
+}
+
+func contained(ctx context.Context, common, tip, base, in string) (bool, string, error) {
+	switch _, err := at(ctx, common, long, "", "merge-base", "--is-ancestor", tip, in); {
+	case err == nil:
+		return true, "is an ancestor of " + in, nil
+	case exitCode(err) != 1:
+		return false, "", err
+	}
+	out, err := at(ctx, common, leastFill, "", "rev-parse", "--verify", "--end-of-options", tip+"^{tree}")
+	if err != nil {
+		return false, "", err
+	}
+	other, err := at(ctx, common, leastFill, "", "rev-parse", "--verify", "--end-of-options", in+"^{tree}")
+	if err != nil {
+		return false, "", err
+	}
+	if out == other {
+		return true, "has the same files as " + in, nil
+	}
+	// Git cherry passes over merges, which may have content of their own.
+	limit := []string{tip, "^" + in}
+	if base != "" {
+		limit = append(limit, "^"+base)
+	}
+	merges, err := at(ctx, common, long, "", append([]string{"rev-list", "--count", "--min-parents=2"}, limit...)...)
+	if err != nil {
+		return false, "", err
+	}
+	if n := strings.TrimSpace(merges); n != "0" {
+		return false, fmt.Sprintf("has merges (%s) that %s doesn't have", n, in), nil
+	}
+	args := []string{"cherry", in, tip}
+	if base != "" {
+		args = append(args, base)
+	}
+	out, err = at(ctx, common, long, "", args...)
+	if err != nil {
+		return false, "", err
+	}
+	missing := 0
+	for line := range strings.Lines(out) {
+		if !strings.HasPrefix(line, "- ") {
+			missing++
+		}
+	}
+	switch {
+	case missing > 0:
+		return false, fmt.Sprintf("has %d commits that %s doesn't have", missing, in), nil
+	case out == "":
+		return false, "has nothing that could be compared with " + in, nil
+	}
+	return true, "has only commits whose changes are in " + in, nil
+}
+
+// Unsaved is what is in a worktree and in no commit of it.
+type Unsaved struct {
+	Changed []string // paths that HEAD has otherwise, or hasn't got: what git ignores aside
+	Staged  []string // paths of the index that are neither in HEAD nor in the worktree as they are staged
+	Ignored []string // ignored paths that are new
+}
+
+// None says that there is nothing.
+func (u *Unsaved) None() bool { return len(u.Changed)+len(u.Staged)+len(u.Ignored) == 0 }
+
+// Unsaved finds out, by an exact comparison: nothing that hides changes from git status hides them here. ignored are
+// the ignored paths that aren't new, as Ignored lists them.
+func (w Worktree) Unsaved(ctx context.Context, ignored []string) (_ *Unsaved, err error) {
+	s, err := w.newSnapshot(ctx, SnapshotOptions{Exact: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.q.remove()) }()
+	if err := s.resolve(ctx); err != nil {
+		return nil, err
+	}
+	if s.head == "" {
+		return nil, fmt.Errorf("%s: HEAD is no commit", w.Path)
+	}
+	tree, err := s.tree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	index, err := s.indexTree(ctx)
+	if err != nil {
+		return nil, err
+	}
+	differ := func(a, b string) ([]string, error) {
+		out, err := s.git(ctx, long, nil, "diff-tree", "-r", "-z", "--no-renames", "--name-only", a, b)
+		return split(out), err
+	}
+	u := &Unsaved{}
+	if u.Changed, err = differ(s.head, tree); err != nil {
+		return nil, err
+	}
+	u.Changed = append(u.Changed, s.Failed...)
+	slices.Sort(u.Changed)
+	u.Changed = slices.Compact(u.Changed)
+	if index != "" {
+		staged, err := differ(s.head, index)
+		if err != nil {
+			return nil, err
+		}
+		edited, err := differ(index, tree)
+		if err != nil {
+			return nil, err
+		}
+		u.Staged = slices.DeleteFunc(staged, func(p string) bool { return !slices.Contains(edited, p) })
+	}
+	out, err := s.git(ctx, moveLimit(s.sizes()), nil, "ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range split(out) {
+		if !slices.Contains(ignored, p) {
+			u.Ignored = append(u.Ignored, p)
+		}
+	}
+	return u, nil
+}

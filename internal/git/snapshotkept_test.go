@@ -1,0 +1,272 @@
+package git
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What only the worktree's own records have is kept: after the worktree, its branches and their logs are gone and
+// everything that no ref has is pruned, each commit is still there.
+func TestSnapshotKeepsCommits(t *testing.T) {
+	commit := func(b *bench, text string) string {
+		b.write("a", text)
+		b.git("commit", "-qam", text)
+		return b.git("rev-parse", "HEAD")
+	}
+	for _, tt := range []struct {
+		name string
+		do   func(b *bench) []string // revisions that must be there
+		has  string                  // a ref that must be there
+	}{
+		{"HEAD off the branch", func(b *bench) []string {
+			b.git("checkout", "-q", "--detach")
+			return []string{commit(b, "detached")}
+		}, "head"},
+		{"staged, then edited", func(b *bench) []string {
+			b.write("a", "staged")
+			b.git("add", "a")
+			b.write("a", "edited")
+			return []string{b.git("rev-parse", ":a")}
+		}, "index"},
+		{"amended", func(b *bench) []string {
+			first := commit(b, "1")
+			b.git("commit", "-q", "--amend", "-m", "2")
+			return []string{first, b.git("rev-parse", "HEAD")}
+		}, "log-1"},
+		{"reset", func(b *bench) []string {
+			one, two := commit(b, "1"), commit(b, "2")
+			b.git("reset", "-q", "--hard", "HEAD~2")
+			return []string{one, two}
+		}, "log-1"},
+		{"a branch that was removed", func(b *bench) []string {
+			b.git("checkout", "-q", "-b", "side")
+			id := commit(b, "1")
+			b.git("checkout", "-q", "work")
+			b.git("branch", "-q", "-D", "side")
+			return []string{id}
+		}, "log-1"},
+		{"stashed twice", func(b *bench) []string {
+			var ids []string
+			for i := range 2 {
+				b.write("a", fmt.Sprint("stash", i))
+				b.write("untracked", "x")
+				b.git("stash", "-q", "-u")
+				ids = append(ids, b.git("rev-parse", "stash"), b.git("rev-parse", "stash^3"))
+			}
+			return ids
+		}, "stash-2"},
+		{"a rebase that stopped, with an autostash", func(b *bench) []string {
+			mine := commit(b, "mine")
+			b.git("checkout", "-q", "-b", "onto", "HEAD~")
+			theirs := commit(b, "theirs")
+			b.git("checkout", "-q", "work")
+			b.write("f", "dirty")
+			if exec.Command("git", "-C", b.Path, "rebase", "-q", "--autostash", "onto").Run() == nil {
+				b.t.Fatal("no conflict")
+			}
+			stash, err := os.ReadFile(filepath.Join(b.Admin, "rebase-merge", "autostash"))
+			b.ok(err)
+			return []string{mine, theirs, strings.TrimSpace(string(stash))}
+		}, "log-1"},
+		{"a merge that stopped", func(b *bench) []string {
+			commit(b, "mine")
+			b.git("checkout", "-q", "--detach", "HEAD~")
+			theirs := commit(b, "theirs")
+			b.git("checkout", "-q", "work")
+			if exec.Command("git", "-C", b.Path, "merge", "-q", theirs).Run() == nil {
+				b.t.Fatal("no conflict")
+			}
+			return []string{theirs, b.git("rev-parse", "HEAD")}
+		}, "log-1"},
+		{"an orphan's parent is the last commit", func(b *bench) []string {
+			id := commit(b, "1")
+			b.git("checkout", "-q", "--orphan", "empty")
+			return []string{id}
+		}, "tree"},
+		{"a ref of the worktree's own", func(b *bench) []string {
+			b.git("checkout", "-q", "--detach")
+			id := commit(b, "1")
+			b.git("update-ref", "refs/worktree/mine", id)
+			b.git("checkout", "-q", "work")
+			b.ok(os.Remove(filepath.Join(b.Admin, "logs", "HEAD")))
+			return []string{id}
+		}, "log-1"},
+		{"commits of a nested repository", func(b *bench) []string {
+			nr := filepath.Join(b.Path, "nr")
+			b.write("nr/x", "1")
+			b.in(nr, "init", "-q")
+			var ids []string
+			for range 2 {
+				b.in(nr, "add", "-A")
+				b.in(nr, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "nested")
+				ids = append(ids, b.in(nr, "rev-parse", "HEAD"))
+			}
+			b.in(nr, "reset", "-q", "--hard", "HEAD~")
+			return ids
+		}, "mod-1"},
+		{"commits of the repository that took the top's place", func(b *bench) []string {
+			b.remove(".git")
+			b.git("init", "-q")
+			b.git("add", "-A")
+			b.git("-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "mine")
+			return []string{b.git("rev-parse", "HEAD")}
+		}, "mod-1"},
+		{"commits of a repository among tracked files", func(b *bench) []string {
+			d := filepath.Join(b.Path, "d")
+			b.in(d, "init", "-q")
+			b.in(d, "add", "-A")
+			b.in(d, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "mine")
+			return []string{b.in(d, "rev-parse", "HEAD")}
+		}, "mod-1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := worktree(t, start)
+			ids := tt.do(b)
+			o := b.options()
+			o.Exact = true
+			s := b.snapshot(o)
+			const prefix = "refs/gl/wip/p/_/s-1/1/1"
+			b.ok(Keep(t.Context(), b.Common, prefix, s))
+			if len(s.Failed) > 0 {
+				t.Errorf("failed: %q", s.Failed)
+			}
+			b.in(b.main, "rev-parse", "-q", "--verify", prefix+"/"+tt.has)
+			o.Last = s.Tree
+			if again := b.snapshot(o); !again.Same {
+				t.Errorf("nothing changed since: %+v", again)
+			}
+			b.remove("")
+			b.ok(os.RemoveAll(b.Admin))
+			for _, ref := range strings.Fields(b.in(b.main, "for-each-ref", "--format=%(refname)", "refs/heads", "refs/stash")) {
+				if ref != b.in(b.main, "symbolic-ref", "HEAD") {
+					b.in(b.main, "update-ref", "-d", ref)
+				}
+			}
+			b.in(b.main, "reflog", "expire", "--expire=all", "--all")
+			b.in(b.main, "gc", "-q", "--prune=now")
+			for _, id := range ids {
+				b.in(b.main, "cat-file", "-e", id)
+			}
+			b.in(b.main, "fsck", "--strict", "--no-dangling")
+		})
+	}
+}
+
+// Entries of the stash that were there before aren't the worktree's.
+func TestSnapshotStashesOfOthers(t *testing.T) {
+	b := worktree(t, start)
+	b.ok(os.WriteFile(filepath.Join(b.main, "a"), []byte("theirs"), 0o644))
+	b.in(b.main, "stash", "-q")
+	o := b.options()
+	var err error
+	o.Stashes, err = Stashes(b.Common)
+	b.ok(err)
+	b.write("a", "mine")
+	b.git("stash", "-q")
+	if s := b.snapshot(o); len(s.Stashes) != 1 || s.Stashes[0] != b.git("rev-parse", "stash") {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A submodule stays a gitlink until it has changes of its own, which are kept as files.
+func TestSnapshotSubmodules(t *testing.T) {
+	b := worktree(t, start)
+	other := filepath.Join(filepath.Dir(b.main), "other")
+	b.in(b.main, "init", "-q", other)
+	b.ok(os.WriteFile(filepath.Join(other, "x"), []byte("1"), 0o644))
+	b.in(other, "add", "-A")
+	b.in(other, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "1")
+	b.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", other, "sub")
+	b.git("commit", "-qm", "submodule")
+	sub := filepath.Join(b.Path, "sub")
+	for _, exact := range []bool{false, true} {
+		o := b.options()
+		o.Exact = exact
+		mode := func(s *Snapshot) string { return strings.Fields(b.git("ls-tree", s.Tree, "sub"))[0] }
+		if s := b.snapshot(o); mode(s) != gitlink || len(s.Modules) > 0 {
+			t.Errorf("clean: %+v", s)
+		}
+		b.write("sub/new", "1")
+		s := b.snapshot(o)
+		if mode(s) != "040000" {
+			t.Errorf("changed: %s", mode(s))
+		}
+		b.same("changed", s.Tree)
+		b.in(sub, "add", "-A")
+		b.in(sub, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "2")
+		s = b.snapshot(o)
+		if mode(s) != gitlink || !strings.Contains(b.git("ls-tree", s.Tree, "sub"), b.in(sub, "rev-parse", "HEAD")) {
+			t.Errorf("committed: %s", b.git("ls-tree", s.Tree, "sub"))
+		}
+		if exact && (len(s.Modules) != 1 || s.Modules[0] != b.in(sub, "rev-parse", "HEAD")) {
+			t.Errorf("committed: %+v", s)
+		}
+		b.in(sub, "reset", "-q", "--hard", "HEAD~")
+		b.in(sub, "reflog", "expire", "--expire=all", "--all")
+		b.in(sub, "update-ref", "-d", "ORIG_HEAD")
+	}
+}
+
+// A sparse checkout: what is left out stays as HEAD has it.
+func TestSnapshotSparse(t *testing.T) {
+	for _, index := range []string{"there", "gone", "sparse"} {
+		for _, exact := range []bool{false, true} {
+			b := worktree(t, start)
+			args := []string{"sparse-checkout", "set", "d"}
+			if index == "sparse" {
+				args = []string{"sparse-checkout", "set", "--sparse-index", "d"}
+			}
+			b.git(args...)
+			b.write("d/c", "x")
+			b.write("g/new", "outside")
+			if index == "gone" {
+				b.ok(os.Remove(filepath.Join(b.Admin, "index")))
+			} else {
+				b.remove("d/e")
+			}
+			o := b.options()
+			o.Exact = exact
+			got := b.tree(b.snapshot(o).Tree)
+			_, removed := got["d/e"]
+			if got["g/h"] != "6\n" || got["d/c"] != "x" || got["g/new"] != "outside" || removed != (index == "gone") {
+				t.Errorf("index %s, exact %v: %q", index, exact, got)
+			}
+		}
+	}
+}
+
+// gl's commits have the person's name if there is one, sign nothing, and no hook runs.
+func TestSnapshotIdentity(t *testing.T) {
+	b := worktree(t, start)
+	b.git("config", "commit.gpgSign", "true")
+	b.git("config", "gpg.program", "/bin/false")
+	hooks := filepath.Join(b.Common, "hooks")
+	b.ok(os.MkdirAll(hooks, 0o755))
+	ran := filepath.Join(b.t.(*testing.T).TempDir(), "ran")
+	for _, name := range []string{"reference-transaction", "post-index-change", "pre-commit"} {
+		b.ok(os.WriteFile(filepath.Join(hooks, name), []byte("#!/bin/sh\ntouch '"+ran+"'\nexit 1\n"), 0o755))
+	}
+	who := func(k int) string {
+		b.write("a", fmt.Sprint(k))
+		s, err := b.Save(t.Context(), fmt.Sprint("refs/gl/wip/p/_/s-1/1/", k), b.options())
+		b.ok(err)
+		return b.git("log", "-1", "--format=%an <%ae> %cn <%ce>", s.Tree)
+	}
+	if got := who(1); got != "t <t@t> t <t@t>" {
+		t.Error(got)
+	}
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a hook ran")
+	}
+	b.ok(os.RemoveAll(hooks))
+	b.git("config", "--unset", "user.name")
+	b.git("config", "--unset", "user.email")
+	b.git("config", "user.useConfigOnly", "true")
+	if got := who(2); got != "Greenlight <greenlight@localhost> Greenlight <greenlight@localhost>" {
+		t.Error(got)
+	}
+}
