@@ -15,7 +15,7 @@ import (
 )
 
 // repo makes a repository with one commit of the files and returns its root.
-func repo(t *testing.T, files map[string]string) string {
+func repo(t testing.TB, files map[string]string) string {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git here")
@@ -34,7 +34,7 @@ func repo(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-func write(t *testing.T, dir string, files map[string]string) {
+func write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
@@ -47,7 +47,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-func git(t *testing.T, dir string, args ...string) {
+func git(t testing.TB, dir string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
@@ -129,6 +129,13 @@ func TestHooksDontLeadAstray(t *testing.T) {
 	dir := repo(t, map[string]string{"a": "1"})
 	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "elsewhere"))
 	t.Setenv("GIT_INDEX_FILE", "/nowhere")
+	t.Setenv("GIT_OBJECT_DIRECTORY", "/nowhere")
+	t.Setenv("GIT_CONFIG_COUNT", "1")
+	t.Setenv("GIT_CONFIG_KEY_0", "test.set")
+	t.Setenv("GIT_CONFIG_VALUE_0", "1")
+	if got, err := Config(t.Context(), dir, "test.set"); err != nil || got != "" {
+		t.Errorf("%q, %v", got, err)
+	}
 	if got, err := Root(t.Context(), dir); err != nil || got != dir {
 		t.Errorf("%q, %v", got, err)
 	}

@@ -360,13 +360,12 @@ func (s *snapshot) others(ctx context.Context) error {
 			}
 			ids = append(ids, strings.Fields(string(data))...) // MERGE_HEAD has several in an octopus merge
 		}
-		for _, dir := range []string{"refs/worktree", "refs/bisect", "refs/rewritten"} { // the worktree's own
-			out, err := s.git(ctx, time.Minute, nil, "for-each-ref", "--format=%(objectname)", dir)
-			if err != nil {
-				return err
-			}
-			ids = append(ids, strings.Fields(out)...)
+		// The worktree's own.
+		out, err := s.git(ctx, time.Minute, nil, "for-each-ref", "--format=%(objectname)", "refs/worktree", "refs/bisect", "refs/rewritten")
+		if err != nil {
+			return err
 		}
+		ids = append(ids, strings.Fields(out)...)
 		log, err := s.reflog(ctx)
 		if err != nil {
 			return err

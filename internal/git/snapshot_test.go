@@ -25,7 +25,7 @@ type bench struct {
 	main string
 }
 
-func worktree(t *testing.T, files map[string]string) *bench {
+func worktree(t testing.TB, files map[string]string) *bench {
 	t.Helper()
 	dir := filepath.Join(repo(t, map[string]string{}), "main")
 	write(t, dir, files)
@@ -159,7 +159,9 @@ func describe(path string) string {
 // tree is what a commit's tree has, as describe writes it.
 func (b *bench) tree(commit string) map[string]string {
 	b.t.Helper()
-	dir := filepath.Join(b.t.(*testing.T).TempDir(), "restored")
+	temp, err := os.MkdirTemp(b.t.TempDir(), "")
+	b.ok(err)
+	dir := filepath.Join(temp, "restored")
 	b.ok(Restore(b.t.Context(), b.Common, commit, dir))
 	return b.files(dir)
 }
@@ -298,6 +300,19 @@ func TestSnapshotTree(t *testing.T) {
 			b.write("nr/file", "changed")
 			b.write("nr/x.tmp", "")
 		}, but: []string{"nr/x.tmp"}},
+		{name: "a repository of the agent's, added as a gitlink", edit: func(b *bench) {
+			b.write("nr/x", "1")
+			nr := filepath.Join(b.Path, "nr")
+			b.in(nr, "init", "-q")
+			b.in(nr, "add", "-A")
+			b.in(nr, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "1")
+			b.git("-c", "advice.addEmbeddedRepo=false", "add", "nr")
+		}},
+		{name: "a nested repository where a file was", edit: func(b *bench) {
+			b.remove("a")
+			b.write("a/inside", "1")
+			b.in(filepath.Join(b.Path, "a"), "init", "-q")
+		}},
 		{name: "the top's .git is replaced", edit: func(b *bench) {
 			b.remove(".git")
 			b.git("init", "-q")
@@ -355,21 +370,21 @@ func TestSnapshotTree(t *testing.T) {
 			b.write("new", "x")
 		}},
 	} {
-		for _, exact := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/exact=%v", tt.name, exact), func(t *testing.T) {
-				b := worktree(t, start)
-				tt.edit(b)
+		t.Run(tt.name, func(t *testing.T) {
+			b := worktree(t, start)
+			tt.edit(b)
+			for _, exact := range []bool{false, true} {
 				o := b.options()
 				o.Exact = exact
 				s := b.snapshot(o)
-				b.same("tree", s.Tree, tt.but...)
+				b.same(fmt.Sprintf("exact %v", exact), s.Tree, tt.but...)
 				if diff := cmp.Diff(tt.fail, s.Failed); diff != "" {
-					t.Errorf("failed: %s", diff)
+					t.Errorf("exact %v: failed: %s", exact, diff)
 				}
-				b.ok(Keep(t.Context(), b.Common, "refs/gl/wip/p/_/s-1/1/1", s))
-				b.in(b.main, "rev-list", "--objects", "--glob=refs/gl/*")
-			})
-		}
+				b.ok(Keep(t.Context(), b.Common, fmt.Sprintf("refs/gl/wip/p/_/s-1/1/%v", exact), s))
+			}
+			b.in(b.main, "rev-list", "--objects", "--glob=refs/gl/*")
+		})
 	}
 }
 
@@ -512,4 +527,47 @@ func TestRestore(t *testing.T) {
 	if err := RestoreBranch(t.Context(), b.Common, s.Tree, "refs/heads/a..b"); err == nil {
 		t.Error("a name that can't be one")
 	}
+}
+
+// What git can't look into isn't kept, and is said not to be.
+func TestSnapshotOfWhatCantBeRead(t *testing.T) {
+	b := worktree(t, start)
+	b.write("new", "x")
+	dir := strings.Repeat("d", 200)
+	t.Chdir(b.Path)
+	for range 22 { // longer than a path may be
+		b.ok(os.Mkdir(dir, 0o755))
+		b.ok(os.Chdir(dir))
+	}
+	b.ok(os.WriteFile("deep", []byte("1"), 0o644))
+	b.ok(os.Chdir(b.Path))
+	s, err := b.Snapshot(t.Context(), b.options())
+	b.ok(err)
+	if len(s.Failed) != 1 || !strings.HasPrefix(s.Failed[0], dir+"/"+dir) || b.tree(s.Tree)["new"] != "x" {
+		t.Errorf("failed: %q", s.Failed)
+	}
+}
+
+// What a process left that was killed is removed by the next snapshot, and what one is working with isn't.
+func TestQuarantinesOfTheDead(t *testing.T) {
+	b := worktree(t, start)
+	alive, err := newQuarantine(b.Common)
+	b.ok(err)
+	dead := filepath.Join(b.Common, "objects", quarantined+"dead")
+	young := filepath.Join(b.Common, "objects", quarantined+"young")
+	hour := time.Now().Add(-time.Hour)
+	for _, dir := range []string{dead, young} {
+		b.ok(os.Mkdir(dir, 0o755))
+		b.ok(os.WriteFile(filepath.Join(dir, "lock"), nil, 0o644))
+	}
+	b.ok(os.Chtimes(dead, hour, hour))
+	b.ok(os.Chtimes(alive.dir, hour, hour))
+	_, err = b.Snapshot(t.Context(), b.options())
+	b.ok(err)
+	for dir, there := range map[string]bool{dead: false, young: true, alive.dir: true} {
+		if _, err := os.Stat(dir); (err == nil) != there {
+			t.Errorf("%s: %v", filepath.Base(dir), err)
+		}
+	}
+	b.ok(alive.remove())
 }

@@ -199,11 +199,17 @@ func TestSnapshotSubmodules(t *testing.T) {
 		b.in(sub, "add", "-A")
 		b.in(sub, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "2")
 		s = b.snapshot(o)
-		if mode(s) != gitlink || !strings.Contains(b.git("ls-tree", s.Tree, "sub"), b.in(sub, "rev-parse", "HEAD")) {
-			t.Errorf("committed: %s", b.git("ls-tree", s.Tree, "sub"))
+		if mode(s) != "040000" {
+			t.Errorf("committed: %s", mode(s))
 		}
+		b.same("committed", s.Tree)
 		if exact && (len(s.Modules) != 1 || s.Modules[0] != b.in(sub, "rev-parse", "HEAD")) {
 			t.Errorf("committed: %+v", s)
+		}
+		b.in(sub, "push", "-q", "origin", fmt.Sprint("HEAD:refs/heads/", exact))
+		s = b.snapshot(o)
+		if mode(s) != gitlink || len(s.Modules) > 0 || !strings.Contains(b.git("ls-tree", s.Tree, "sub"), b.in(sub, "rev-parse", "HEAD")) {
+			t.Errorf("pushed: %+v", s)
 		}
 		b.in(sub, "reset", "-q", "--hard", "HEAD~")
 		b.in(sub, "reflog", "expire", "--expire=all", "--all")

@@ -14,7 +14,8 @@ import (
 )
 
 // nested adds the files of nested repositories to what is found, and takes the gitlinks off that they replace. A submodule
-// without changes of its own stays a gitlink.
+// without changes of its own stays a gitlink. One whose commits are nowhere else has its files in the tree: an agent may
+// have added a repository of its own.
 func (s *snapshot) nested(ctx context.Context, f *found) error {
 	links := map[string]bool{}
 	for _, e := range s.entries {
@@ -92,7 +93,8 @@ func nestedGitDir(dir string) string {
 	return path
 }
 
-// submoduleChanged says whether a submodule has changes of its own that its commit doesn't have.
+// submoduleChanged says whether a submodule has changes of its own: files that its commit doesn't have, or a commit that none
+// of its remotes has.
 func (s *snapshot) submoduleChanged(ctx context.Context, name string) (bool, error) {
 	s.repos = append(s.repos, name)
 	dir := filepath.Join(s.w.Path, name)
@@ -102,7 +104,7 @@ func (s *snapshot) submoduleChanged(ctx context.Context, name string) (bool, err
 	}
 	c := nestedCall(dir, long)
 	at := []string{"--git-dir=" + gitDir, "--work-tree=" + dir}
-	if _, _, err := c.run(ctx, slices.Concat(at, []string{"rev-parse", "-q", "--verify", "HEAD^{commit}"})...); err != nil {
+	if out, _, err := c.run(ctx, slices.Concat(at, []string{"rev-list", "-n1", "HEAD", "--not", "--remotes"})...); err != nil || out != "" {
 		return true, ctx.Err()
 	}
 	off, err := filtersOff(ctx, dir, at...)

@@ -242,7 +242,8 @@ func (s *snapshot) beginIndex(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-var closed = regexp.MustCompile(`(?m)^warning: could not open directory '(.*)': (.*)$`)
+// closed is what ls-files says, and goes on. It cuts long lines off.
+var closed = regexp.MustCompile(`(?m)^warning: could not open directory '(.*?)(?:/': .*)?$`)
 
 // list runs ls-files in a directory below the worktree's top, and returns paths from the top. What lies in directories that
 // can't be read isn't kept.
@@ -322,6 +323,9 @@ func (s *snapshot) sort(names []string) *found {
 		case info.IsDir():
 			if links[path] == "" {
 				f.gone = append(f.gone, path) // a directory where a file was; what is in it is listed by itself
+				if _, err := os.Lstat(filepath.Join(s.w.Path, path, ".git")); err == nil {
+					f.nested = append(f.nested, path) // but for a repository: git takes that for the file
+				}
 			}
 		case info.Mode().IsRegular(), info.Mode()&fs.ModeSymlink != 0:
 			f.add = append(f.add, path)
