@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/paths"
 )
 
 // A Worktree is a linked worktree, by the three places that make it one; all are absolute. Git is never left to discover
@@ -204,4 +205,25 @@ func GitFile(top string) string {
 		return ""
 	}
 	return dir
+}
+
+// operations are the files and directories of an admin directory that say what isn't finished.
+var operations = []struct{ file, name string }{
+	{"rebase-merge", "rebase"},
+	{"rebase-apply/applying", "am"},
+	{"rebase-apply", "rebase"},
+	{"MERGE_HEAD", "merge"},
+	{"CHERRY_PICK_HEAD", "cherry-pick"},
+	{"REVERT_HEAD", "revert"},
+	{"BISECT_LOG", "bisect"},
+}
+
+// Operation is what isn't finished in the worktree: "rebase", "merge"…; "" for nothing.
+func (w Worktree) Operation() string {
+	for _, o := range operations {
+		if paths.Exists(filepath.Join(w.Admin, o.file)) {
+			return o.name
+		}
+	}
+	return ""
 }

@@ -253,8 +253,15 @@ func (r *Repo) clear(l *Lineage) error {
 
 // fill writes the files.
 func (r *Repo) fill(ctx context.Context, l *Lineage) error {
-	if err := r.Worktree(l).Fill(ctx); err != nil {
-		return err
+	w := r.Worktree(l)
+	for _, step := range []func() error{
+		func() error { return w.Fill(ctx) },
+		func() error { return w.FillSubmodules(ctx, r.Top) },
+		func() error { return w.FillLFS(ctx) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
 	}
 	if err := os.MkdirAll(r.Dir(l), 0o755); err != nil { // of a project that isn't in git
 		return err

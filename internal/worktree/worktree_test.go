@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,7 +9,7 @@ import (
 	"testing"
 )
 
-// git runs git in dir and returns what it prints.
+// gitIn runs git in dir and returns what it prints.
 func gitIn(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", args...)
@@ -30,7 +31,7 @@ func tempDir(t *testing.T) string {
 	return dir
 }
 
-// files writes files below dir.
+// write writes files below dir.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -153,4 +154,14 @@ func TestMake(t *testing.T) {
 	if err != nil || fresh.N != 2 || fresh.Phase != Planned {
 		t.Errorf("a fresh one: %+v, %v", fresh, err)
 	}
+}
+
+// asJSON is the lineage as JSON.
+func asJSON(t *testing.T, l *Lineage) string {
+	t.Helper()
+	data, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
 }
