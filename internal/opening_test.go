@@ -19,6 +19,7 @@ func TestStateIsOpenedByDurable(t *testing.T) {
 			`os.MkdirAll(filepath.Dir(l.Path)`, // beside the repository
 			`os.MkdirAll(r.Dir(l)`,
 		},
+		"worktree/save.go": {`os.MkdirAll(filepath.Dir(l.Path)`, `os.Mkdir(l.Path`},
 		"ops/scaffold.go": {
 			`os.ReadFile(file)`,                     // the graph that the command line names
 			`os.ReadFile(filepath.Join(staged, f))`, // what was just written to a directory of its own

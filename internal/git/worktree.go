@@ -227,3 +227,18 @@ func (w Worktree) Operation() string {
 	}
 	return ""
 }
+
+// Overlay makes the files those of a commit's tree, and leaves HEAD and the index as they are.
+func (w Worktree) Overlay(ctx context.Context, commit string) error {
+	limit := w.fillLimit(ctx)
+	for _, args := range [][]string{{"read-tree", "--reset", "-u", commit}, {"read-tree", "HEAD"}} {
+		if _, err := w.run(ctx, limit, "", args...); err != nil {
+			return err
+		}
+	}
+	_, err := w.run(ctx, limit, "", "update-index", "-q", "--refresh") // 1: something differs
+	if exitCode(err) == 1 {
+		return nil
+	}
+	return err
+}

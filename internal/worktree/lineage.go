@@ -258,7 +258,7 @@ func (r *Repo) open(ctx context.Context, l *Lineage) (bool, error) {
 		state, err := r.look(ctx, l)
 		return state != taken, err
 	}
-	return gone(l.Path) || r.ours(l) == nil, nil
+	return lost(l.Path) || r.ours(l) == nil, nil
 }
 
 // ours checks that the lineage's worktree is one of gl's, by what git has about it.

@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
+	"greenlight/internal/paths"
 )
 
 // Making is what belongs to making a worktree and isn't git's. Every field may be empty.
@@ -66,7 +67,7 @@ func (r *Repo) resume(ctx context.Context, l *Lineage, m Making, h *Hold) error 
 		return fmt.Errorf("lineage %d of slice %s has come to its end", l.N, l.Slice)
 	}
 	gitCtx := git.Inherit(ctx, h.File())
-	if l.Phase != Planned && gone(l.Path) {
+	if l.Phase != Planned && lost(l.Path) {
 		if err := r.lose(gitCtx, l); err != nil {
 			return err
 		}
@@ -131,6 +132,9 @@ func (r *Repo) add(ctx context.Context, l *Lineage) error {
 }
 
 func (r *Repo) addNew(ctx context.Context, l *Lineage) error {
+	if err := r.checkFree(ctx, l); err != nil {
+		return err
+	}
 	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
 	if err == nil && tip == "" {
 		err = git.ChangeRefs(ctx, r.Common, "gl: slice "+l.Slice, git.RefChange{Name: l.Branch, New: l.Base})
@@ -140,6 +144,27 @@ func (r *Repo) addNew(ctx context.Context, l *Lineage) error {
 	}
 	if err == nil {
 		err = git.AddWorktree(ctx, r.GitDir, l.Path, l.Branch, lockReason(l.Path))
+	}
+	return err
+}
+
+// checkFree refuses a branch that is checked out elsewhere.
+func (r *Repo) checkFree(ctx context.Context, l *Lineage) error {
+	refuse := func(where string) error {
+		return &Refused{fmt.Sprintf("the branch %s is checked out in %s", short(l.Branch), where), "check out another one there"}
+	}
+	switch branch, err := git.SymbolicRef(ctx, r.Common, "HEAD"); {
+	case err != nil:
+		return err
+	case branch == l.Branch && !git.Bare(r.Common):
+		return refuse(git.MainCheckout(r.Common))
+	}
+	linked, err := git.ListLinked(r.Common)
+	for _, e := range linked {
+		w := git.Worktree{Common: r.Common, Admin: e.Admin, Path: e.Path}
+		if branch, err := w.Branch(); err == nil && branch == l.Branch && paths.Exists(e.Path) {
+			return refuse(e.Path)
+		}
 	}
 	return err
 }
@@ -206,6 +231,7 @@ func (r *Repo) entries(l *Lineage) (mine []git.Linked, foreign bool, err error) 
 	all, err := git.ListLinked(r.Common)
 	for _, e := range all {
 		switch {
+		case e.Path != "" && e.Path != l.Path && paths.Exists(e.Path): // also ours, if somebody has moved it
 		case e.Lock == lockReason(l.Path) || e.Path == "" && blank(e.Admin, filepath.Base(l.Path)):
 			mine = append(mine, e)
 		case e.Path == l.Path:
@@ -256,6 +282,7 @@ func (r *Repo) fill(ctx context.Context, l *Lineage) error {
 	w := r.Worktree(l)
 	for _, step := range []func() error{
 		func() error { return w.Fill(ctx) },
+		func() error { return r.overlay(ctx, l) },
 		func() error { return w.FillSubmodules(ctx, r.Top) },
 		func() error { return w.FillLFS(ctx) },
 	} {
@@ -310,9 +337,3 @@ func (h *Hold) renew(ctx context.Context, path string) error {
 }
 
 func hash(s string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(s))) }
-
-// lose begins to make a worktree again that somebody has deleted.
-func (r *Repo) lose(_ context.Context, l *Lineage) error {
-	l.Again = true
-	return r.step(l, Planned)
-}

@@ -1,0 +1,203 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/git"
+	"greenlight/internal/paths"
+)
+
+// Remove ends the lineage and removes its worktree, if everything in it is contained in the target or one of the other
+// commits; kept says what isn't. The branch and the WIP refs stay. What an earlier Remove left that was killed is finished.
+func (r *Repo) Remove(ctx context.Context, l *Lineage, in ...string) (kept string, err error) {
+	lock, err := durable.TryLock(r.lockFile(l))
+	if errors.Is(err, durable.ErrLocked) {
+		return "somebody is at work in " + l.Path, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	ctx = git.Inherit(ctx, lock.File())
+	if l.Phase != Gone {
+		if err := r.step(l, Gone); err != nil {
+			return "", err
+		}
+	}
+	aside := r.asideOf(l)
+	switch {
+	case aside != "" && paths.Exists(aside): // by an earlier call
+	case lost(l.Path):
+		if _, err := r.keepLost(ctx, l, SnapshotOptions{Last: true, Why: "gl: what was left of a deleted worktree"}); err != nil {
+			return "", err
+		}
+		return "", r.forget(ctx, l)
+	default:
+		if kept, err = r.inTheWay(ctx, l, in); err != nil || kept != "" {
+			return kept, err
+		}
+		// By its path nobody writes there any more.
+		if err := os.Rename(l.Path, aside); err != nil {
+			return "", err
+		}
+	}
+	return r.finishRemoval(ctx, l, aside)
+}
+
+// asideOf is where a worktree is while it is removed.
+func (r *Repo) asideOf(l *Lineage) string {
+	if l.Admin == "" {
+		return ""
+	}
+	return filepath.Join(filepath.Dir(l.Path), ".gone-"+filepath.Base(l.Admin))
+}
+
+// inTheWay says what the worktree has that would be lost, "" for nothing.
+func (r *Repo) inTheWay(ctx context.Context, l *Lineage, in []string) (string, error) {
+	if err := r.ours(l); err != nil {
+		return err.Error(), nil
+	}
+	w := r.Worktree(l)
+	branch, err := w.Branch()
+	if err != nil {
+		return "", err
+	}
+	switch op := w.Operation(); {
+	case op != "":
+		return "a " + op + " isn't finished there", nil
+	case branch != l.Branch:
+		return "the branch " + short(l.Branch) + " isn't checked out there", nil
+	case inUse(l.Path):
+		return "a process has its directory there", nil
+	}
+	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
+	if err != nil || tip == "" {
+		return "its branch has no commit", err
+	}
+	target, err := r.targetTip(ctx)
+	if err != nil {
+		return "", err
+	}
+	contained, why, err := git.Contained(ctx, r.Common, tip, l.Base, append([]string{target}, in...)...)
+	if err != nil {
+		return "", err
+	}
+	if !contained {
+		return fmt.Sprintf("the branch %s %s", short(l.Branch), why), nil
+	}
+	return unsaved(ctx, w, l)
+}
+
+// unsaved says what is in the worktree and in no commit.
+func unsaved(ctx context.Context, w git.Worktree, l *Lineage) (string, error) {
+	u, err := w.Unsaved(ctx, l.Ignored)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range []struct {
+		what string
+		list []string
+	}{{"changes that aren't committed", u.Changed}, {"staged changes", u.Staged}, {"ignored files that setup didn't make", u.Ignored}} {
+		if len(c.list) > 0 {
+			return fmt.Sprintf("it has %s: %s", c.what, sample(c.list)), nil
+		}
+	}
+	return "", nil
+}
+
+// sample is some of the paths.
+func sample(list []string) string {
+	const most = 3
+	quoted := make([]string, 0, most)
+	for _, p := range list[:min(len(list), most)] {
+		quoted = append(quoted, fmt.Sprintf("%q", p))
+	}
+	s := strings.Join(quoted, ", ")
+	if len(list) > most {
+		s += fmt.Sprintf(" and %d more", len(list)-most)
+	}
+	return s
+}
+
+// finishRemoval removes a worktree that was renamed, after one more look at it.
+func (r *Repo) finishRemoval(ctx context.Context, l *Lineage, aside string) (string, error) {
+	w := git.Worktree{Common: r.Common, Admin: l.Admin, Path: aside}
+	if paths.IsDir(l.Admin) && paths.Exists(filepath.Join(aside, ".git")) {
+		// Git is to take it for the worktree that it was.
+		if err := durable.WriteFile(filepath.Join(l.Admin, "gitdir"), []byte(filepath.Join(aside, ".git")+"\n"), 0o644); err != nil {
+			return "", err
+		}
+		if _, err := r.save(ctx, l, w, SnapshotOptions{Last: true, Why: "gl: before the worktree was removed"}); err != nil {
+			return "", err
+		}
+		if kept, err := unsaved(ctx, w, l); err != nil || kept != "" {
+			return kept, err
+		}
+		// From here on what is missing isn't work.
+		if err := os.Remove(filepath.Join(aside, ".git")); err != nil {
+			return "", err
+		}
+	}
+	if err := removeTree(aside); err != nil {
+		return "", err
+	}
+	return "", r.forget(ctx, l)
+}
+
+// forget removes git's entry of a worktree that isn't there, and directories that are empty now.
+func (r *Repo) forget(ctx context.Context, l *Lineage) error {
+	lock, err := durable.Lock(ctx, filepath.Join(r.Common, "gl.lock"))
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	if l.Admin != "" {
+		if err := os.RemoveAll(l.Admin); err != nil {
+			return err
+		}
+	}
+	if err := durable.Unlink(r.lockFile(l)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// One that isn't empty stays.
+	for dir := l.Path; len(dir) >= len(filepath.Dir(r.place)); dir = filepath.Dir(dir) {
+		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+	}
+	return nil
+}
+
+// removeTree removes a directory with everything in it, also where directories can't be written: package caches are like
+// that.
+func removeTree(dir string) error {
+	if err := os.RemoveAll(dir); err == nil {
+		return nil
+	}
+	// What matters is whether it can be removed then.
+	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, _ error) error {
+		if e != nil && e.IsDir() { // before it is read
+			return os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+	return os.RemoveAll(dir)
+}
+
+// inUse says whether a process has its directory at or below path, where the system tells.
+func inUse(path string) bool {
+	links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+	for _, link := range links {
+		if dir, err := os.Readlink(link); err == nil && (dir == path || strings.HasPrefix(dir, path+"/")) {
+			return true
+		}
+	}
+	return false
+}

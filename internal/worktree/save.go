@@ -1,0 +1,205 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/git"
+	"greenlight/internal/paths"
+)
+
+// mostSnapshots is how many snapshots of a lineage are kept. Only those that are nothing but a tree are given up for newer
+// ones.
+const mostSnapshots = 50
+
+// SnapshotOptions say what a snapshot is for.
+type SnapshotOptions struct {
+	Last    bool     // the one by which work is judged, or before a removal: every byte is looked at
+	Why     string   // a line for people
+	Stashes []string // what refs/stash had before the agent: git.Stashes
+}
+
+// A Snapshot is what was kept.
+type Snapshot struct {
+	git.Snapshot
+	Prefix string // of its refs: refs/gl/wip/…/K; of the last one where nothing has changed since
+}
+
+// Snapshot keeps what is in the lineage's worktree under WIP refs, if anything has changed since the last one. It is nil
+// for a worktree in which nobody can have worked yet.
+func (r *Repo) Snapshot(ctx context.Context, l *Lineage, o SnapshotOptions) (*Snapshot, error) {
+	if l.Phase != Ready && l.Phase != Gone && l.Phase != Filled {
+		return nil, nil
+	}
+	if lost(l.Path) {
+		return r.keepLost(ctx, l, o)
+	}
+	return r.save(ctx, l, r.Worktree(l), o)
+}
+
+func (r *Repo) save(ctx context.Context, l *Lineage, w git.Worktree, o SnapshotOptions) (*Snapshot, error) {
+	for {
+		wips, err := r.wipRefs(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		k, last := wips.latest()
+		prefix := r.wip(l) + "/" + strconv.Itoa(k+1)
+		s, err := w.Save(ctx, prefix, git.SnapshotOptions{
+			Base: l.Base, Branch: l.Branch, Last: last, Stashes: o.Stashes, Exact: o.Last, MaxBytes: r.limit, Why: o.Why,
+		})
+		switch {
+		case errors.Is(err, git.ErrRefExists): // somebody else has just taken one
+			continue
+		case err != nil:
+			return nil, err
+		case s.Same:
+			prefix = r.wip(l) + "/" + strconv.Itoa(k)
+		default:
+			err = r.thin(ctx, wips)
+		}
+		return &Snapshot{*s, prefix}, err
+	}
+}
+
+// keepLost keeps what git still has of a worktree whose directory somebody has deleted: commits of its reflog, its index,
+// what wasn't finished. There is no tree.
+func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (_ *Snapshot, err error) {
+	if !paths.IsDir(l.Admin) {
+		return &Snapshot{}, nil
+	}
+	wips, err := r.wipRefs(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	// A snapshot is taken of a directory. An empty one is as good as none.
+	if err := os.MkdirAll(filepath.Dir(l.Path), 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(l.Path, 0o755); err == nil {
+		defer os.Remove(l.Path)
+	} else if !errors.Is(err, os.ErrExist) {
+		return nil, err
+	}
+	s, err := r.Worktree(l).Snapshot(ctx, git.SnapshotOptions{Base: l.Base, Branch: l.Branch, Stashes: o.Stashes, Exact: true, Why: o.Why})
+	if err != nil {
+		return nil, err
+	}
+	s.Tree = ""
+	k, _ := wips.latest()
+	kept := &Snapshot{*s, r.wip(l) + "/" + strconv.Itoa(k+1)}
+	if len(s.Refs(kept.Prefix)) == 0 {
+		return kept, nil
+	}
+	return kept, git.Keep(ctx, r.Common, kept.Prefix, s)
+}
+
+// wips are a lineage's WIP refs, by the snapshots' numbers.
+type wips map[int][]git.Ref
+
+func (r *Repo) wipRefs(ctx context.Context, l *Lineage) (wips, error) {
+	refs, err := git.Refs(ctx, r.Common, r.wip(l)+"/")
+	all := wips{}
+	for _, ref := range refs {
+		rest := strings.TrimPrefix(ref.Name, r.wip(l)+"/")
+		digits, _, _ := strings.Cut(rest, "/")
+		if k, err := strconv.Atoi(digits); err == nil && k > 0 {
+			all[k] = append(all[k], ref)
+		}
+	}
+	return all, err
+}
+
+// latest is the highest number, and the commit of the last tree.
+func (w wips) latest() (k int, tree string) {
+	of := 0
+	for n, refs := range w {
+		k = max(k, n)
+		for _, ref := range refs {
+			if n > of && strings.HasSuffix(ref.Name, "/tree") {
+				of, tree = n, ref.Commit
+			}
+		}
+	}
+	return k, tree
+}
+
+// thin deletes the oldest trees when there are too many.
+func (r *Repo) thin(ctx context.Context, all wips) error {
+	var trees []int
+	for k, refs := range all {
+		if len(refs) == 1 && strings.HasSuffix(refs[0].Name, "/tree") {
+			trees = append(trees, k)
+		}
+	}
+	slices.Sort(trees)
+	var changes []git.RefChange
+	for i := 0; i < len(trees) && len(all)-i >= mostSnapshots; i++ {
+		ref := all[trees[i]][0]
+		changes = append(changes, git.RefChange{Name: ref.Name, Old: ref.Commit})
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	err := git.ChangeRefs(ctx, r.Common, "gl: old snapshots", changes...)
+	if errors.Is(err, git.ErrRefMoved) { // somebody else has deleted them
+		return nil
+	}
+	return err
+}
+
+// lost says whether somebody has deleted a worktree: nothing is there, or an empty directory.
+func lost(path string) bool {
+	if gone(path) {
+		return true
+	}
+	files, err := durable.ReadDir(path)
+	return err == nil && len(files) == 0
+}
+
+// lose begins to make a worktree again that somebody has deleted.
+func (r *Repo) lose(ctx context.Context, l *Lineage) error {
+	linked, err := git.ListLinked(r.Common)
+	if err != nil {
+		return err
+	}
+	for _, e := range linked {
+		if e.Admin == l.Admin && e.Path != l.Path && paths.Exists(e.Path) {
+			return &Refused{fmt.Sprintf("somebody has moved the worktree %s to %s", l.Path, e.Path), "move it back with git worktree move -f -f"}
+		}
+	}
+	if _, err := r.keepLost(ctx, l, SnapshotOptions{Last: true, Why: "gl: what was left of a deleted worktree"}); err != nil {
+		return err
+	}
+	l.Again = true
+	return r.step(l, Planned)
+}
+
+// overlay writes the last snapshot over the files of a worktree that is made again, if that snapshot was of the commit that
+// the branch has now: else its files would undo what was committed later.
+func (r *Repo) overlay(ctx context.Context, l *Lineage) error {
+	all, err := r.wipRefs(ctx, l)
+	if err != nil {
+		return err
+	}
+	_, tree := all.latest()
+	if tree == "" {
+		return nil
+	}
+	parent, err := git.ResolveCommit(ctx, r.Common, tree+"^")
+	if err != nil {
+		return err
+	}
+	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
+	if err != nil || parent != tip {
+		return err
+	}
+	return r.Worktree(l).Overlay(ctx, tree)
+}
