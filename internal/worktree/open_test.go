@@ -132,6 +132,29 @@ func TestTwoProjectsInOneRepository(t *testing.T) {
 	}
 }
 
+// Whatever is in the way of new worktrees, the work in one that is there is kept.
+func TestAttach(t *testing.T) {
+	root := project(t)
+	l := made(t, open(t, root), "s-1")
+	write(t, l.Path, map[string]string{"work": "work"})
+	gitIn(t, root, "checkout", "-q", "--detach")
+	gitIn(t, root, "symbolic-ref", "-d", "refs/gl/target/_")
+	write(t, filepath.Dir(root), map[string]string{".git/HEAD": "ref: refs/heads/x\n"})
+	if _, err := Open(t.Context(), root, Options{}); !errors.As(err, new(*Refused)) {
+		t.Fatalf("%v", err)
+	}
+	r, err := Attach(t.Context(), root, Options{})
+	must(t, err)
+	s, err := r.Snapshot(t.Context(), l, SnapshotOptions{Last: true})
+	must(t, err)
+	if got := gitIn(t, root, "show", s.Tree+":work"); got != "work" {
+		t.Errorf("work is %q", got)
+	}
+	if kept, err := r.Remove(t.Context(), l); err != nil || !strings.Contains(kept, "no branch") {
+		t.Errorf("%q, %v", kept, err)
+	}
+}
+
 // In a bare layout the state is in a linked worktree, beside which ours may be, although a .git file is above them.
 func TestBareLayout(t *testing.T) {
 	origin := project(t)

@@ -17,39 +17,46 @@ import (
 
 const placeHelp = "name another place with gl settings set git.worktrees DIR"
 
-// choosePlace chooses the directory of a project's worktrees, and refuses one where they would be in danger. It makes
-// nothing.
-func choosePlace(ctx context.Context, at git.Checkout, asked string) (string, error) {
+// choosePlace chooses the directory of the repository's worktrees, as a real path where it leads anywhere.
+func choosePlace(at git.Checkout, asked string) string {
 	place := at.Top + ".gl"
 	if asked != "" {
 		place = filepath.Join(asked, filepath.Base(at.Top))
 	}
-	if strings.ContainsAny(place, "\n\r") {
-		return "", &Refused{fmt.Sprintf("the path %q has a line break in it", place), placeHelp}
-	}
 	there, err := nearest(place)
 	if err != nil {
-		return "", &Refused{err.Error(), placeHelp}
+		return place
 	}
 	real, err := filepath.EvalSymlinks(there)
 	if err != nil {
-		return "", &Refused{err.Error(), placeHelp}
+		return place
 	}
-	place = filepath.Join(real, strings.TrimPrefix(place, there))
-	switch inside, err := repositoryAbove(ctx, real, at); {
+	return filepath.Join(real, strings.TrimPrefix(place, there))
+}
+
+// checkPlace refuses a place where worktrees would be in danger. Nothing is made. chosen says that a person has named it.
+func checkPlace(ctx context.Context, at git.Checkout, place string, chosen bool) error {
+	if strings.ContainsAny(place, "\n\r") {
+		return &Refused{fmt.Sprintf("the path %q has a line break in it", place), placeHelp}
+	}
+	there, err := nearest(place)
+	if err != nil {
+		return &Refused{err.Error(), placeHelp}
+	}
+	switch inside, err := repositoryAbove(ctx, there, at); {
 	case err != nil:
-		return "", err
+		return err
 	case inside != "":
-		return "", &Refused{fmt.Sprintf("worktrees in %s would be inside of the repository in %s", place, inside), placeHelp}
+		return &Refused{fmt.Sprintf("worktrees in %s would be inside of the repository in %s", place, inside), placeHelp}
 	}
-	if err := syscall.Access(real, 2); err != nil { // W_OK
-		return "", &Refused{fmt.Sprintf("worktrees can't be made in %s: %v", real, err), placeHelp}
+	if err := syscall.Access(there, 2); err != nil { // W_OK
+		return &Refused{fmt.Sprintf("worktrees can't be made in %s: %v", there, err), placeHelp}
 	}
 	// Who names a place has chosen its file system, too.
-	if asked == "" && !sameMount(real, at.Top) {
-		return "", &Refused{fmt.Sprintf("%s is on another file system than the repository", real), placeHelp}
+	if !chosen && !sameMount(there, at.Top) {
+		return &Refused{fmt.Sprintf("%s is on another file system than the repository", there), placeHelp}
 	}
-	return filepath.Join(place, name(at.Prefix)), nil
+	return nil
 }
 
 // nearest is the path, or the nearest directory above it that is there.

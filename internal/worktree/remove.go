@@ -82,6 +82,9 @@ func (r *Repo) inTheWay(ctx context.Context, l *Lineage, in []string) (string, e
 		return "its branch has no commit", err
 	}
 	target, err := r.targetTip(ctx)
+	if refused := new(Refused); errors.As(err, &refused) {
+		return refused.Reason, nil
+	}
 	if err != nil {
 		return "", err
 	}
@@ -167,7 +170,7 @@ func (r *Repo) forget(ctx context.Context, l *Lineage) error {
 		return err
 	}
 	// One that isn't empty stays.
-	for dir := l.Path; len(dir) >= len(filepath.Dir(r.place)); dir = filepath.Dir(dir) {
+	for dir := l.Path; len(dir) >= len(r.base); dir = filepath.Dir(dir) {
 		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			break
 		}

@@ -33,9 +33,10 @@ type Repo struct {
 	git.Checkout
 	root    string // the project's
 	project string // its part of a ref
-	place   string // the directory of the project's worktrees
+	base    string // the directory of the repository's worktrees
+	place   string // the directory of the project's
 	prefix  string // of branches: "gl"
-	target  string // the target's full name
+	target  string // the target's full name; "" where none can be told
 	limit   int64  // bytes of a snapshot
 }
 
@@ -52,8 +53,28 @@ func (e *Refused) Error() string { return e.Reason + ": " + e.Help }
 // oldest is the first git with merge-tree --write-tree.
 var oldest = [2]int{2, 38}
 
-// Open looks at the repository of the project at root. It changes nothing but the note of where the state is.
+// Open looks at the repository of the project at root, and refuses what is in the way of new worktrees. It changes nothing
+// but the note of where the state is.
 func Open(ctx context.Context, root string, o Options) (*Repo, error) {
+	r, err := Attach(ctx, root, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.checkTarget(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.checkPrefix(ctx); err != nil {
+		return nil, err
+	}
+	if err := checkPlace(ctx, r.Checkout, r.base, o.Dir != ""); err != nil {
+		return nil, err
+	}
+	return r, r.noteRoot()
+}
+
+// Attach is Open for work on lineages that are there: to make, look at, save and remove their worktrees. Whatever is in the
+// way of new ones doesn't matter. It changes nothing.
+func Attach(ctx context.Context, root string, o Options) (*Repo, error) {
 	if err := checkVersion(ctx); err != nil {
 		return nil, err
 	}
@@ -71,16 +92,10 @@ func Open(ctx context.Context, root string, o Options) (*Repo, error) {
 	if r.limit == 0 {
 		r.limit = 64 << 20
 	}
-	if err := r.findTarget(ctx, o.Target); err != nil {
-		return nil, err
-	}
-	if err := r.checkPrefix(ctx); err != nil {
-		return nil, err
-	}
-	if r.place, err = choosePlace(ctx, at, o.Dir); err != nil {
-		return nil, err
-	}
-	return r, r.noteRoot()
+	r.base = choosePlace(at, o.Dir)
+	r.place = filepath.Join(r.base, name(at.Prefix))
+	r.target, err = r.findTarget(ctx, o.Target)
+	return r, err
 }
 
 func checkVersion(ctx context.Context) error {
@@ -103,25 +118,26 @@ func atLeast(version string, want [2]int) bool {
 
 // findTarget finds the branch that the work is for: the one that is asked for, else the one that was recorded, else the one
 // that is checked out. Base records it.
-func (r *Repo) findTarget(ctx context.Context, asked string) error {
-	if head, err := git.ResolveCommit(ctx, r.GitDir, "HEAD"); err != nil {
-		return err
-	} else if head == "" {
-		return &Refused{"the repository has no commit yet, and a worktree begins at one", "git add and git commit what belongs to the project"}
+func (r *Repo) findTarget(ctx context.Context, asked string) (string, error) {
+	if asked != "" {
+		return "refs/heads/" + strings.TrimPrefix(asked, "refs/heads/"), nil
 	}
-	var err error
+	target, err := git.SymbolicRef(ctx, r.Common, r.targetRef())
+	if err == nil && target == "" {
+		target, err = git.SymbolicRef(ctx, r.GitDir, "HEAD")
+	}
+	return target, err
+}
+
+// checkTarget refuses a repository in which there is nothing to begin at.
+func (r *Repo) checkTarget(ctx context.Context) error {
+	head, err := git.ResolveCommit(ctx, r.GitDir, "HEAD")
 	switch {
-	case asked != "":
-		r.target = "refs/heads/" + strings.TrimPrefix(asked, "refs/heads/")
-	default:
-		if r.target, err = git.SymbolicRef(ctx, r.Common, r.targetRef()); err == nil && r.target == "" {
-			r.target, err = git.SymbolicRef(ctx, r.GitDir, "HEAD")
-		}
-	}
-	if err != nil {
+	case err != nil:
 		return err
-	}
-	if r.target == "" {
+	case head == "":
+		return &Refused{"the repository has no commit yet, and a worktree begins at one", "git add and git commit what belongs to the project"}
+	case r.target == "":
 		return &Refused{"no branch is checked out, so it isn't known which one the work is for", "git switch to it, or name it with gl settings set git.target BRANCH"}
 	}
 	_, err = r.targetTip(ctx)
@@ -130,6 +146,9 @@ func (r *Repo) findTarget(ctx context.Context, asked string) error {
 
 // targetTip is the target's commit.
 func (r *Repo) targetTip(ctx context.Context) (string, error) {
+	if r.target == "" {
+		return "", &Refused{"no branch is known that the work is for", "name it with gl settings set git.target BRANCH"}
+	}
 	tip, err := git.ResolveCommit(ctx, r.Common, r.target)
 	if err == nil && tip == "" {
 		err = &Refused{fmt.Sprintf("there is no branch %s, which the work is for", short(r.target)), "name another with gl settings set git.target BRANCH"}
