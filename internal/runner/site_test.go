@@ -120,6 +120,15 @@ func (s *site) endServers() {
 	})
 }
 
+// install makes another program the gl of the site.
+func (s *site) install(gl string) {
+	s.t.Helper()
+	s.self = gl
+	link := filepath.Join(s.dir, "bin", "gl")
+	check(s.t, os.Remove(link))
+	check(s.t, os.Symlink(gl, link))
+}
+
 func (s *site) session() *tmux.Session { return tmux.Open(s.Root, s.Config.Prefix, s.env) }
 
 // tmux runs a tmux command on the project's server; its error is of no interest.

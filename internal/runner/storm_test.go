@@ -20,6 +20,7 @@ import (
 const worker = `#!/bin/sh
 exec 9>>"$OUT/$GL_SLICE.busy"
 flock -n 9 || echo "$GL_SLICE: $GL_SESSION" >>"$OUT/twice"
+[ -n "$STORM_CLOCK" ] || echo "$GL_SLICE: $GL_SESSION" >>"$OUT/unset"
 echo '{"type":"system","subtype":"init"}'
 sleep 0.$(( ($$ * 7919) % 700 + 100 )) 9>&-
 for i in 1 2 3 4 5 6 7 8 9 10; do
@@ -31,8 +32,8 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
 done
 `
 
-// A storm is everything at once: gl, wrappers, agents and tmux are killed and frozen, runs/ is removed, the disk is full, again
-// and again. No slice is ever worked on by two agents at a time, no completed slice is lost, and in the calm that follows
+// A storm is everything at once: gl, wrappers, agents and tmux are killed and frozen, runs/ is removed, the disk is full, the
+// clock jumps, again and again. No slice is ever worked on by two agents at a time, no completed slice is lost, and in the calm that follows
 // everything becomes green by the commands that gl itself names. GREENLIGHT_STORM=30m is a long one; GREENLIGHT_SEED
 // repeats the order of the harms, if not their instants.
 func TestStorm(t *testing.T) {
@@ -53,17 +54,21 @@ func TestStorm(t *testing.T) {
 	}
 	random := rand.New(rand.NewPCG(seed, 1))
 	counts := map[string]int{}
+	gl := filepath.Join(t.TempDir(), "gl")
+	buildWithClock(t, gl, "greenlight/cmd/gl")
 	end, rounds := time.Now().Add(length), 0
 	for ; rounds == 0 || time.Now().Before(end) && !t.Failed(); rounds++ {
-		storm(t, random, counts, rounds)
+		storm(t, random, gl, counts, rounds)
 	}
 	t.Logf("seed %d: %d rounds, %v", seed, rounds, counts)
 }
 
 const stormy = 16 // slices of a storm
 
-func storm(t *testing.T, random *rand.Rand, counts map[string]int, round int) {
+func storm(t *testing.T, random *rand.Rand, gl string, counts map[string]int, round int) {
 	s := newTmuxSite(t, 0)
+	s.install(gl)
+	watch := newClock(t, filepath.Join(s.dir, "clock"))
 	small := s.onSmallDisk()
 	for i := 1; i <= stormy; i++ {
 		deps := ""
@@ -78,7 +83,7 @@ func storm(t *testing.T, random *rand.Rand, counts map[string]int, round int) {
 	check(t, os.WriteFile(agent, []byte(worker), 0o755))
 	check(t, os.WriteFile(filepath.Join(s.Root, ".greenlight", "config.json"),
 		fmt.Appendf(nil, `{"parallel": {"agents": {"worker": {"command": [%q]}}}}`, agent), 0o644))
-	s.env = append(s.env, "OUT="+out)
+	s.env = append(s.env, "OUT="+out, clockVariable+"="+watch.file)
 	s.gl("trust", "--yes").finish(t, 0)
 
 	args := []string{"slice", "--watch", "--max", "4", "--agent", "worker", "--runner", []string{"tmux", "process"}[round%2]}
@@ -88,7 +93,7 @@ func storm(t *testing.T, random *rand.Rand, counts map[string]int, round int) {
 		if g.over() {
 			g = s.gl(args...)
 		}
-		name := s.harm(random, g, small)
+		name := s.harm(random, g, small, watch)
 		counts[name]++
 	}
 	s.calm(t, args, g, counts)
@@ -97,15 +102,17 @@ func storm(t *testing.T, random *rand.Rand, counts map[string]int, round int) {
 			t.Errorf("%s is %s", id, s.status(id))
 		}
 	}
-	if twice, err := os.ReadFile(filepath.Join(out, "twice")); err == nil {
-		t.Errorf("two agents at one slice:\n%s", twice)
+	for file, what := range map[string]string{"twice": "two agents at one slice", "unset": "agents without the storm's clock"} {
+		if text, err := os.ReadFile(filepath.Join(out, file)); err == nil {
+			t.Errorf("%s:\n%s", what, text)
+		}
 	}
 }
 
 // harm does one thing that gl must survive, and says which.
-func (s *site) harm(random *rand.Rand, g *glProcess, small bool) string {
+func (s *site) harm(random *rand.Rand, g *glProcess, small bool, watch clock) string {
 	rec := s.pick(random)
-	switch kind := random.IntN(8); {
+	switch kind := random.IntN(10); {
 	case kind == 0:
 		g.kill()
 		return "kill gl"
@@ -139,6 +146,11 @@ func (s *site) harm(random *rand.Rand, g *glProcess, small bool) string {
 	case kind == 7:
 		s.tmux("kill-server")
 		return "kill tmux"
+	case kind >= 8:
+		if watch.jump(s.t, random) < 0 {
+			return "clock back"
+		}
+		return "clock ahead"
 	}
 	return "nothing"
 }
@@ -175,6 +187,9 @@ func (s *site) calm(t *testing.T, args []string, g *glProcess, counts map[string
 			return
 		}
 		counts["calm rounds"]++
+		if os.Getenv("STORM_LOUD") != "" {
+			t.Logf("calm round:\n%s", g.out.String())
+		}
 		<-s.gl("retry", "--all-failed").done
 		for i := 1; i <= stormy; i++ {
 			id := fmt.Sprint("S-", i)
