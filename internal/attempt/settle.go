@@ -175,7 +175,7 @@ func (s *Settler) GiveBack(ctx context.Context, r *Record) error {
 var ErrAgentLives = errors.New("its agent is still running")
 
 // GiveBackLost is GiveBack for who made the claim and believes that its wrapper is gone. It doesn't need the record, which
-// somebody may have removed (git clean -x). Since the record may also have been removed after the agent was started, it
+// somebody may have removed (git clean -x) or garbled. Since the record may also have been removed after the agent was started, it
 // looks for the claim's token in the processes' environments first: the error is ErrAgentLives if one has it.
 func (s *Settler) GiveBackLost(ctx context.Context, r *Record) error {
 	return s.giveBackClaim(ctx, r, true)
@@ -184,8 +184,10 @@ func (s *Settler) GiveBackLost(ctx context.Context, r *Record) error {
 func (s *Settler) giveBackClaim(ctx context.Context, r *Record, lost bool) error {
 	return s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, err := s.Store.Get(r.Slice, r.N)
+		var bad *BadRecord
+		unusable := errors.Is(err, fs.ErrNotExist) || errors.As(err, &bad) && !bad.Settled && !bad.Keep
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && lost:
+		case unusable && lost:
 			if lives, err := proc.HasVariable(tokenVariable + "=" + r.Token); err != nil || lives {
 				return cmp.Or(err, ErrAgentLives)
 			}

@@ -128,3 +128,20 @@ func TestDrainDisregardsLostStopMark(t *testing.T) {
 		t.Errorf("stopped %v, done %d", res.Stopped, res.Plan.Done)
 	}
 }
+
+// Somebody garbles the record of a claim (a merge, an editor) before its wrapper reads it. Whoever made the claim still
+// knows it, as if the record were gone.
+func TestDrainTakesGarbledClaimsBack(t *testing.T) {
+	pr := graph{ids: []string{"S-1"}}.write(t, `{}`)
+	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
+	garbled := 0
+	cfg.Runner = &losing{Runner: cfg.Runner, lose: func(r *attempt.Record) {
+		if garbled++; garbled == 1 {
+			check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.Name()+".json"), []byte("<<<<<<< HEAD\n"), 0o600))
+		}
+	}}
+	if res := run(t, cfg); res.Plan.Done != 1 || garbled != 2 {
+		t.Errorf("%d done after %d starts", res.Plan.Done, garbled)
+	}
+	checkTidy(t, pr)
+}
