@@ -72,7 +72,7 @@ func Admit(p *plan.Plan, req Request, now time.Time) error {
 	}
 	// An item with steps that is done has none to run again.
 	if req.Named && (st.Class == plan.Active || st.Class == plan.Done && !st.Staged) {
-		refuse.Reason.Next = append(refuse.Reason.Next, "gl slice "+req.ID+" --force"+p.Snapshot.Flags)
+		refuse.Reason.Next = []string{"gl slice " + req.ID + " --force" + p.Snapshot.Flags}
 	}
 	return refuse
 }
@@ -90,7 +90,7 @@ func toBlame(p *plan.Plan, r plan.Reason, now time.Time) plan.Reason {
 	} else {
 		r.Cause += "; " + p.Because(r.ID)
 	}
-	r.Next = root.Next
+	r.If, r.Next = root.If, root.Next
 	return r
 }
 

@@ -205,8 +205,12 @@ func (d *debugPrinter) why(p *plan.Plan, s *debugreport.Slice) {
 	for _, hop := range p.Hops(s.ID, d.now) {
 		d.line("  %s", hop)
 	}
+	help := plan.Reason{}
+	if s.Why.NextIf != nil {
+		help.If = *s.Why.NextIf
+	}
 	for _, command := range s.Why.Next {
-		d.line("run %s", command)
+		d.line("%s", help.Run(command))
 	}
 }
 

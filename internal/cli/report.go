@@ -78,6 +78,13 @@ func (t *reporter) lines(r drain.Report) []string {
 	if r.Locked != "" {
 		lines = append(lines, "waiting for the project's lock, which is held by "+r.Locked+"; if that process hangs or is stopped, end it")
 	}
+	if r.Full {
+		who := "gl status shows them"
+		if len(r.Plan.Running) > 0 {
+			who = "gl why" + r.Plan.Snapshot.Flags + " says by whom"
+		}
+		lines = append(lines, slotsTaken(r.Plan, t.cfg.Max)+"; "+who)
+	}
 	for _, rec := range r.Adopted {
 		lines = append(lines, fmt.Sprintf("adopted %s (attempt %d, running for %s)", rec.Slice, rec.N, plan.Age(time.Since(rec.ClaimedAt))))
 	}

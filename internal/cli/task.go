@@ -24,6 +24,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/trust"
+	"greenlight/internal/words"
 )
 
 // taskOptions are the flags of the commands that run an agent on something that is no slice.
@@ -143,13 +144,20 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 		return err
 	}
 	if p.Taken >= j.max {
-		app.IO.Message("%d of %d slots are taken (%s): waiting for one; --max %d starts it now", p.Taken, j.max,
-			strings.Join(underWay(p), ", "), p.Taken+1)
+		app.IO.Message("%s; --max %d starts it now", slotsTaken(p, j.max), p.Taken+1)
 	}
 	return j.drain(ctx, drain.Config{
 		Project: pr, Agent: j.agent, Job: agent.Job{Dir: pr.Root, PluginDir: j.plugin, Instructions: j.text},
 		Trust: trust.Open(app.Getenv), Task: &t, Max: j.max, Serial: true, Foreground: true, Interval: j.every,
 	})
+}
+
+// slotsTaken says that all slots are taken, and by what.
+func slotsTaken(p *plan.Plan, limit int) string {
+	const shown = 12
+	names := underWay(p)
+	more := words.More(len(names) - shown)
+	return fmt.Sprintf("%d of %d slots are taken (%s%s): waiting for one", p.Taken, limit, strings.Join(names[:min(shown, len(names))], ", "), more)
 }
 
 // underWay is what runs, slices and tasks.

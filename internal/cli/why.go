@@ -130,7 +130,7 @@ func whyOne(out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string
 		return err
 	}
 	r := p.Why(id, now)
-	next := explain.Next(p, r, now)
+	help := explain.Help(p, r, now)
 	r.Next = nil
 	out.Printf("%s\n", term.Wrap(sanitize.Line(r.String()), out.Width(), 2))
 	if p.Hold != nil && r.State == "ready" {
@@ -142,8 +142,8 @@ func whyOne(out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string
 	for _, rec := range recs[id] {
 		out.Printf("%s\n", term.Wrap("  "+sanitize.Line(attemptText(p.State(id), rec, now)), out.Width(), 4))
 	}
-	for _, command := range next {
-		out.Printf("Run %s\n", sanitize.Text(command))
+	for _, command := range help.Next {
+		out.Printf("%s\n", sanitize.Text(help.Run(command)))
 	}
 	return nil
 }

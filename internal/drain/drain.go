@@ -62,6 +62,7 @@ type Report struct {
 	Leader   string     // somebody else drains the project: who; told once
 	Locked   string     // who has held the project's lock for so long that it is to be told
 	TookOver bool       // and now it is us
+	Full     bool       // others have all slots, and nothing of ours will free one; told once
 }
 
 // A Result is how a drain ended.
@@ -94,11 +95,12 @@ type drain struct {
 	tried        map[string]bool            // named slices that had their turn
 	excluded     map[string]bool            // not to be launched again by this drain
 	failedStarts map[string]int
-	cleaned      map[string]int  // claims that failed because runs/ was removed, by slice
-	notStarted   []notStarted    // since the last pass
-	wrappers     map[string]bool // that we started and the runner hasn't reported gone, by token
-	round        bool            // one was launched
-	dueAgain     map[string]bool // slices whose turn in this round isn't over: see attempt.Again
+	cleaned      map[string]int       // claims that failed because runs/ was removed, by slice
+	notStarted   []notStarted         // since the last pass
+	wrappers     map[string]bool      // that we started and the runner hasn't reported gone, by token
+	claimedAt    map[string]time.Time // when we made the claims that may not have started, by token; not the wall clock's time, which may be set
+	round        bool                 // one was launched
+	dueAgain     map[string]bool      // slices whose turn in this round isn't over: see attempt.Again
 
 	leads      bool
 	lock       *durable.Held     // the drain's, while it leads
@@ -115,6 +117,7 @@ type drain struct {
 	dirty      bool      // STATE.md is behind
 	upToDate   time.Time // when it wasn't
 	unsure     time.Time
+	full       bool // was told
 	lastLaunch time.Time
 	lastHold   time.Time
 	stopping   bool
@@ -137,7 +140,7 @@ type succession struct {
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d := &drain{
 		Config: cfg, settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
-		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, dueAgain: map[string]bool{},
+		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, claimedAt: map[string]time.Time{}, dueAgain: map[string]bool{},
 		locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
 	}
 	var telling sync.Mutex // a wait for the lock is told while the pass goes on
@@ -251,6 +254,7 @@ func (d *drain) pass(ctx context.Context) error {
 		}
 	}
 	d.noteHold(&r)
+	d.noteFull(&r)
 	d.report(r)
 	d.refresh(ctx, len(r.Launched) > 0)
 	return nil
@@ -329,6 +333,14 @@ func (d *drain) noteHold(r *Report) {
 	if h := d.hold(); h != nil && !h.Until.Equal(d.lastHold) {
 		d.lastHold, r.Hold = h.Until, h
 	}
+}
+
+// noteFull tells once that slices wait for slots that others have. Some of those may never be freed: of a claim outside an
+// attempt nobody can tell whether its session lives.
+func (d *drain) noteFull(r *Report) {
+	full := d.Task == nil && d.mayClaim() && d.plan != nil && d.hold() == nil && len(d.open) == 0 && d.plan.Taken >= d.Max && len(d.candidates(d.plan)) > 0
+	r.Full = full && !d.full
+	d.full = full
 }
 
 // finished says whether nothing is left to wait for. Claims of others are never waited for, slots they take are.

@@ -2,12 +2,16 @@ package drain_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"greenlight/internal/attempt"
 	"greenlight/internal/drain"
 	"greenlight/internal/plan"
 	"greenlight/internal/rehearsal"
@@ -126,5 +130,37 @@ func TestDrainCountsOthers(t *testing.T) {
 	}
 	if _, err := drain.Run(ctx, cfg); ctx.Err() == nil {
 		t.Errorf("it ended by itself, while a slot may yet become free: %v", err)
+	}
+}
+
+// The wall clock is set ahead in the instant between a claim and the start of its wrapper: the wrapper has as long to start
+// as before.
+func TestDrainStartsAfterTheClockWasSet(t *testing.T) {
+	pr := graph{ids: []string{"S-1"}}.write(t, `{}`)
+	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
+	cfg.Interval = 5 * time.Millisecond
+	var claimed *attempt.Record
+	starts, passes := 0, 0
+	wrapper := cfg.Runner
+	cfg.Runner = &replaced{Runner: wrapper, start: func(r *attempt.Record) bool {
+		starts++
+		rec := *r
+		rec.ClaimedAt = rec.ClaimedAt.Add(-time.Hour)
+		data, err := json.Marshal(&rec)
+		check(t, err)
+		check(t, os.WriteFile(filepath.Join(pr.Runs.LiveDir(), r.Name()+".json"), data, 0o600))
+		claimed = r
+		return true
+	}}
+	cfg.Report = func(r drain.Report) {
+		for _, w := range r.Warnings {
+			t.Error(w)
+		}
+		if passes++; passes == 5 {
+			check(t, wrapper.Start(claimed))
+		}
+	}
+	if res := run(t, cfg); res.Plan.Done != 1 || starts != 1 {
+		t.Errorf("%d done after %d starts", res.Plan.Done, starts)
 	}
 }

@@ -133,6 +133,7 @@ func (d *drain) launch(ctx context.Context, r *Report) error {
 	})
 	for _, rec := range claimed {
 		d.open[rec.Name()] = rec
+		d.claimedAt[rec.Token] = time.Now()
 		d.tried[rec.Slice] = true
 		delete(d.dueAgain, rec.Slice)
 		d.dirty, d.round = true, true

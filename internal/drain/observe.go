@@ -66,7 +66,7 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 	switch {
 	case !d.leads:
 	case rec.Phase == plan.Claimed && rec.Launcher == proc.Self():
-		if time.Since(rec.ClaimedAt) > startLimit {
+		if time.Since(d.claimedAt[rec.Token]) > startLimit {
 			d.failedStart(ctx, rec, r, "its wrapper hasn't started")
 		}
 	case rec.Dead():

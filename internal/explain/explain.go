@@ -44,6 +44,7 @@ type Slice struct {
 	Root     *string        `json:"root"`     // for a blocked slice, the one to look at first
 	Because  *string        `json:"because"`  // what holds up a blocked slice in the end, in words
 	Next     []string       `json:"next"`     // commands that help
+	NextIf   *string        `json:"next_if"`  // the condition under which they do, such as "nobody works on it"; null for none
 	Chain    []string       `json:"chain"`    // from a blocked slice to its root; of more than 100 the first 99 and the root
 	Attempts []attempt.Info `json:"attempts"` // the last ones, the newest first
 }
@@ -51,9 +52,10 @@ type Slice struct {
 // NewSlice explains an item of the plan; recs are its last attempts, the newest first.
 func NewSlice(pr *project.Project, p *plan.Plan, id string, recs []*attempt.Record, now time.Time) Slice {
 	r := p.Why(id, now)
+	help := Help(p, r, now)
 	s := Slice{
 		System: pr.System().Key, ID: id, State: r.State, Cause: r.Cause, Needs: jsondoc.OrEmpty(r.Needs), Root: jsondoc.OrNull(r.Root),
-		Next: jsondoc.OrEmpty(Next(p, r, now)), Chain: []string{}, Attempts: []attempt.Info{},
+		Next: jsondoc.OrEmpty(help.Next), NextIf: jsondoc.OrNull(help.If), Chain: []string{}, Attempts: []attempt.Info{},
 	}
 	if r.Root != "" {
 		s.Because, s.Chain = jsondoc.OrNull(p.Because(id)), p.WayOut(id)
@@ -64,10 +66,10 @@ func NewSlice(pr *project.Project, p *plan.Plan, id string, recs []*attempt.Reco
 	return s
 }
 
-// Next returns the commands that help an item; for a blocked one those that help its root.
-func Next(p *plan.Plan, r plan.Reason, now time.Time) []string {
+// Help returns the reason whose commands help an item: its own or, if it is blocked, its root's.
+func Help(p *plan.Plan, r plan.Reason, now time.Time) plan.Reason {
 	if r.Root == "" {
-		return r.Next
+		return r
 	}
-	return p.Why(r.Root, now).Next
+	return p.Why(r.Root, now)
 }

@@ -81,7 +81,7 @@ func mayDecide(m moment, force bool) error {
 	case (verifying || st.Class == plan.Stalled) && force:
 		return nil
 	case verifying || st.Class == plan.Stalled:
-		why.Next = []string{"gl accept " + st.ID + " --force or gl reject " + st.ID + " TEXT --force to decide anyway"}
+		why.If, why.Next = "", []string{"gl accept " + st.ID + " --force or gl reject " + st.ID + " TEXT --force to decide anyway"}
 		if verifying { // somebody may be at work on it
 			return taken("%s", why)
 		}

@@ -17,6 +17,7 @@ type Reason struct {
 	Needs []string // a blocked item's unfinished dependencies
 	Root  string   // a blocked item: whom to look at first
 	Next  []string // commands that help, in order
+	If    string   // what the person must know before they run these; "" for nothing
 }
 
 // String is the whole reason in one line, with the commands that help.
@@ -33,9 +34,17 @@ func (r Reason) String() string {
 		if r.State == "running" {
 			sep = ", or "
 		}
-		s += ". Run " + strings.Join(r.Next, sep)
+		s += ". " + r.Run(strings.Join(r.Next, sep))
 	}
 	return s
+}
+
+// Run says when to run a command of Next: "Run gl retry S-4", "If nobody works on it, run gl state release S-4 --force".
+func (r Reason) Run(command string) string {
+	if r.If == "" {
+		return "Run " + command
+	}
+	return "If " + r.If + ", run " + command
 }
 
 // Brief is the item with its cause, for a list: "S-5 (needs S-4)".
@@ -75,13 +84,13 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 	switch st.Class {
 	case Done:
 		r.State = "done"
-		if noun := p.Snapshot.Noun; st.Tests > 0 || noun == "" || noun == Slice { // the siblings don't count tests
+		if st.Tests > 0 || p.ofSlices() { // the siblings don't count tests
 			r.Cause = words.Count(st.Tests, "test")
 		}
 	case Available:
 		p.whyAvailable(st, &r)
 	case Active:
-		whyActive(st, now, &r)
+		p.whyActive(st, now, &r)
 	case Failed:
 		r.State, r.Cause = "failed", st.lastDetail()
 		r.Next = st.repair()
@@ -258,7 +267,7 @@ func (p *Plan) rootText(id string, now time.Time) string {
 	return r.String()
 }
 
-func whyActive(st *State, now time.Time, r *Reason) {
+func (p *Plan) whyActive(st *State, now time.Time, r *Reason) {
 	r.Cause = st.Progress()
 	if st.Attempt.Live() {
 		r.State = "running"
@@ -289,12 +298,24 @@ func whyActive(st *State, now time.Time, r *Reason) {
 	if !st.Changed.IsZero() {
 		r.Cause += ", last change " + Age(now.Sub(st.Changed)) + " ago"
 	}
+	switch {
+	case !p.ofSlices():
+		r.Next = []string{"gl slice " + st.ID + " --force"}
+	case st.Stale:
+		r.Next = []string{"gl state release " + st.ID}
+	default:
+		r.Next = []string{"gl state release " + st.ID + " --force"}
+	}
 	if st.Stale {
 		r.Cause += ", stale"
-		r.Next = []string{"gl state release " + st.ID}
-		r.help(st)
+	} else { // a claim outside an attempt doesn't tell whether its session lives
+		r.If = "nobody works on it"
 	}
+	r.help(st)
 }
+
+// ofSlices says whether the items are Greenlight's own.
+func (p *Plan) ofSlices() bool { return p.Snapshot.Noun == "" || p.Snapshot.Noun == Slice }
 
 // abandon is the command that gives an attempt up whose host is gone.
 func abandon(id string) string { return "gl retry --abandon " + id }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -40,10 +41,28 @@ func newTmuxSite(t *testing.T, n int) *site {
 	return s
 }
 
+// An output is what a process that runs has printed so far.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
 // A glProcess is a gl that runs beside the test.
 type glProcess struct {
 	*exec.Cmd
-	out  bytes.Buffer // complete after done
+	out  output // complete after done
 	done chan struct{}
 }
 
