@@ -23,7 +23,8 @@ const (
 )
 
 // Sweep removes the temps of writers that didn't live to remove them: our temps whose process on this host is dead, and
-// any file *.tmp that was last written more than an hour before now. Everything else stays. A directory that doesn't
+// any file *.tmp that was last written more than an hour before now. Everything else stays, and so does every file that
+// somebody has locked. A directory that doesn't
 // exist is clean. The error joins what couldn't be removed; the rest is removed all the same.
 func Sweep(dir string, now time.Time) error {
 	paths, err := Abandoned(dir, now)
@@ -43,8 +44,9 @@ func Abandoned(dir string, now time.Time) (paths []string, err error) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		if e.Type().IsRegular() && abandoned(e, now) {
-			paths = append(paths, filepath.Join(dir, e.Name()))
+		path := filepath.Join(dir, e.Name())
+		if e.Type().IsRegular() && abandoned(e, now) && !beingWritten(path) {
+			paths = append(paths, path)
 		}
 	}
 	return paths, named("sweep", dir, err)
@@ -61,12 +63,27 @@ func abandoned(e fs.DirEntry, now time.Time) bool {
 	return err == nil && now.Sub(info.ModTime()) > tempAge
 }
 
-// createTemp makes a new file beside path that only this call has.
+// beingWritten says whether the temp's writer is there: the lock tells where the pid and the time don't, for a writer in
+// another PID namespace, and after somebody has set the clock.
+func beingWritten(path string) bool {
+	f, err := Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	busy, err := Busy(f)
+	return err == nil && busy
+}
+
+// createTemp makes a new file beside path that only this call has. It is locked until it is closed.
 func createTemp(path string, perm fs.FileMode) (*os.File, error) {
 	dir, base := filepath.Split(path)
 	for range 10 {
 		name := tempName(base, thisHost(), os.Getpid(), rand.Uint64())
 		f, err := os.OpenFile(dir+name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+		if err == nil {
+			_ = Claim(f) // for beingWritten
+		}
 		if !errors.Is(err, fs.ErrExist) {
 			return f, err
 		}

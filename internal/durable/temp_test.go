@@ -78,6 +78,35 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// A writer holds the kernel's lock on its temp. In another PID namespace its pid means nothing, and after the clock was set
+// its temp may look old: the lock says that it lives.
+func TestSweepSparesAWriter(t *testing.T) {
+	dir, dead := t.TempDir(), deadPID(t)
+	f, err := createTemp(filepath.Join(dir, "S-01.md"), 0o644)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := filepath.Join(dir, tempName("S-01.md", thisHost(), dead, 1))
+	if err := os.Rename(f.Name(), elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	for _, now := range []time.Time{time.Now(), time.Now().Add(24 * time.Hour)} {
+		if err := Sweep(dir, now); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Lstat(elsewhere); err != nil {
+			t.Fatalf("swept while it is written: %v", err)
+		}
+	}
+	f.Close()
+	if err := Sweep(dir, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(elsewhere); !os.IsNotExist(err) {
+		t.Errorf("not swept: %v", err)
+	}
+}
+
 func TestSweepOfNoDirectory(t *testing.T) {
 	if err := Sweep(filepath.Join(t.TempDir(), "none"), time.Now()); err != nil {
 		t.Error(err)
