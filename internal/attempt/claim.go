@@ -84,9 +84,9 @@ func toBlame(p *plan.Plan, r plan.Reason, now time.Time) plan.Reason {
 		return r
 	}
 	if slices.Contains(r.Needs, r.Root) {
-		words := slices.Clone(r.Needs)
-		words[slices.Index(words, r.Root)] += " (" + root.State + ")"
-		r.Cause = "needs " + strings.Join(words, ", ")
+		needs := slices.Clone(r.Needs)
+		needs[slices.Index(needs, r.Root)] += " (" + root.State + ")"
+		r.Cause = plan.NeedsText(needs)
 	} else {
 		r.Cause += "; " + p.Because(r.ID)
 	}

@@ -218,21 +218,33 @@ func ReadFile(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return readOpen(f, size)
+	return readOpen(f, size, MaxFile)
 }
 
 // ReadOpen is ReadFile of a file that is open.
-func ReadOpen(f *os.File) ([]byte, error) {
+func ReadOpen(f *os.File) ([]byte, error) { return readUpTo(f, MaxFile) }
+
+// ReadNamed reads at most limit bytes of what a person has named: it may be a link or a pipe.
+func ReadNamed(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readUpTo(f, limit)
+}
+
+func readUpTo(f *os.File, limit int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
 	}
-	return readOpen(f, info.Size())
+	return readOpen(f, info.Size(), limit)
 }
 
-func readOpen(f *os.File, size int64) ([]byte, error) {
-	if size > MaxFile {
-		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: &SizeError{MaxFile}}
+func readOpen(f *os.File, size, limit int64) ([]byte, error) {
+	if size > limit {
+		return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: &SizeError{limit}}
 	}
 	data := make([]byte, 0, max(size+1, 512))
 	for {
@@ -244,8 +256,8 @@ func readOpen(f *os.File, size int64) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(data) > MaxFile { // it is growing
-			return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: &SizeError{MaxFile}}
+		if int64(len(data)) > limit { // it is growing, or a pipe
+			return nil, &fs.PathError{Op: "read", Path: f.Name(), Err: &SizeError{limit}}
 		}
 		if len(data) == cap(data) {
 			data = append(data, 0)[:len(data)]

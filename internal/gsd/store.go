@@ -218,6 +218,9 @@ func (s *Store) verb(ctx context.Context, w writing, change func(*draft) error, 
 	return result(done), nil
 }
 
+// maxTextFile is how large a text may be that goes into STATE.md, in bytes: a much larger STATE.md couldn't be read any more.
+const maxTextFile = 1 << 20
+
 // textOrFile is a text given by --name or in the file of --name-file.
 func (s *Store) textOrFile(text, file, label string) (string, error) {
 	if file == "" {
@@ -226,9 +229,12 @@ func (s *Store) textOrFile(text, file, label string) (string, error) {
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(s.Root, file)
 	}
-	data, err := os.ReadFile(file)
-	if err != nil {
+	data, err := durable.ReadNamed(file, maxTextFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("%s file not found: %s", label, file)
+	case err != nil:
+		return "", fmt.Errorf("%s file: %w", label, err)
 	}
 	return strings.TrimRight(string(data), " \t\r\n"), nil
 }

@@ -3,7 +3,6 @@ package ops
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"greenlight/internal/attempt"
@@ -48,7 +47,7 @@ func Claim(ctx context.Context, pr *project.Project, id string, o ClaimOptions) 
 			return err
 		}
 		if len(st.Needs) > 0 {
-			c.Notes = append(c.Notes, fmt.Sprintf("warning: %s needs %s, not done yet", id, strings.Join(st.Needs, ", ")))
+			c.Notes = append(c.Notes, fmt.Sprintf("warning: %s %s, not done yet", id, plan.NeedsText(st.Needs)))
 		}
 		c.Token = attempt.NewToken(now)
 		// The holder first: beside another session it means nothing, so a kill between the two does no harm.

@@ -147,7 +147,7 @@ func (s *scaffold) readGraph(file string) (err error) {
 		s.graph = []byte(emptyGraph)
 		return nil
 	default:
-		if s.graph, err = os.ReadFile(file); err != nil {
+		if s.graph, err = durable.ReadNamed(file, durable.MaxFile); err != nil {
 			return fmt.Errorf("--graph: %w", err)
 		}
 	}
@@ -192,7 +192,7 @@ func (s *scaffold) join(ctx context.Context, staged string) error {
 		if s.before[f] || f == "slices" || f == "STATE.md" {
 			continue
 		}
-		data, err := os.ReadFile(filepath.Join(staged, f))
+		data, err := durable.ReadFile(filepath.Join(staged, f))
 		if err != nil {
 			return err
 		}

@@ -154,7 +154,7 @@ func (p *Plan) whyAvailable(st *State, r *Reason) {
 		return
 	}
 	r.State, r.Needs, r.Root = "blocked", st.Needs, st.Root
-	r.Cause = "needs " + strings.Join(st.Needs, ", ")
+	r.Cause = NeedsText(st.Needs)
 	if st.inCycle {
 		r.Cause += ", in a cycle"
 		return
@@ -162,6 +162,14 @@ func (p *Plan) whyAvailable(st *State, r *Reason) {
 	if p.State(st.Root) == nil && slices.Contains(st.Needs, st.Root) {
 		r.Cause += ", " + p.Snapshot.unknown()
 	}
+}
+
+// shownNeeds is how many needs are named in a line.
+const shownNeeds = 20
+
+// NeedsText says what an item needs: "needs S-1, S-2". Of very many it names the first.
+func NeedsText(needs []string) string {
+	return "needs " + strings.Join(needs[:min(shownNeeds, len(needs))], ", ") + words.More(len(needs)-shownNeeds)
 }
 
 // Because says in a few words what the root of a blocked item is: "S-4 failed"; "" for an item that isn't blocked.

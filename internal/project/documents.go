@@ -2,6 +2,7 @@ package project
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
@@ -29,11 +30,17 @@ type WarningItem struct {
 	Message string  `json:"message"`
 }
 
-// WarningItems returns warnings for a JSON document.
+// maxWarnings is how many warnings a document has.
+const maxWarnings = 1000
+
+// WarningItems returns warnings for a JSON document. If there are too many, the last item says how many were left out.
 func WarningItems(list []plan.Warning) []WarningItem {
-	items := make([]WarningItem, len(list))
+	items := make([]WarningItem, 0, min(len(list), maxWarnings+1))
 	for i, w := range list {
-		items[i] = WarningItem{jsondoc.OrNull(w.Path), w.Message}
+		if i == maxWarnings {
+			return append(items, WarningItem{Message: fmt.Sprintf("%d more warnings: run gl doctor --json", len(list)-i)})
+		}
+		items = append(items, WarningItem{jsondoc.OrNull(w.Path), w.Message})
 	}
 	return items
 }

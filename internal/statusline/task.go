@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"greenlight/internal/durable"
 )
 
 // maxTodos is how large a to-do list may be to be read, in bytes.
@@ -25,7 +27,7 @@ func currentTask(getenv func(string) string, session string) string {
 			newest, latest = path, info.ModTime()
 		}
 	}
-	data, err := os.ReadFile(newest)
+	data, err := durable.ReadNamed(newest, maxTodos)
 	if err != nil {
 		return ""
 	}

@@ -218,7 +218,7 @@ func resolve(path string) (string, error) {
 // read reads a project's file. One that is missing, or that isn't this project's record, allows nothing.
 func read(path, real string) (record, error) {
 	none := record{SchemaVersion: 1, Root: real, Allowed: map[string]string{}}
-	data, err := os.ReadFile(path)
+	data, err := durable.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return none, nil
 	}

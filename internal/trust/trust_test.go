@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"greenlight/internal/durable"
 )
 
 var (
@@ -124,6 +126,18 @@ func TestBrokenRecord(t *testing.T) {
 		if refused(t, s, root, agent) != nil {
 			t.Errorf("%q stays", text)
 		}
+	}
+}
+
+// A record that can't be one isn't read into memory, and allows nothing.
+func TestHugeRecord(t *testing.T) {
+	root, s := site(t)
+	must(t, s.Allow(t.Context(), root, []Command{agent}))
+	path, _, err := s.file(root)
+	must(t, err)
+	must(t, os.Truncate(path, durable.MaxFile+1))
+	if err := s.Check(root, []Command{agent}); !errors.As(err, new(*durable.SizeError)) {
+		t.Errorf("%v", err)
 	}
 }
 

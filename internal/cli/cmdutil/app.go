@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/statedir"
+	"greenlight/internal/words"
 )
 
 // An App is one command line: its streams, its environment and its global flags. Commands are made from it; what they
@@ -160,10 +161,16 @@ func (app *App) Resolve(p *plan.Plan, id string) (string, error) {
 
 // Warn prints the warnings of a plan to stderr, one line each.
 func (app *App) Warn(p *plan.Plan) {
-	for _, w := range p.Warnings {
+	for _, w := range p.Warnings[:min(shownWarnings, len(p.Warnings))] {
 		app.IO.Message("warning: %s", WarningText(w))
 	}
+	if more := words.More(len(p.Warnings) - shownWarnings); more != "" {
+		app.IO.Message("warning:%s: run gl doctor%s", more, p.Snapshot.Flags)
+	}
 }
+
+// shownWarnings is how many warnings are shown beside what was asked for.
+const shownWarnings = 20
 
 // WarningText is a warning with its path, unless the message has it.
 func WarningText(w plan.Warning) string {
