@@ -33,6 +33,7 @@ var layers = []string{
 	"greenlight/content",
 	"greenlight/internal/drain",
 	"greenlight/internal/runner",
+	"greenlight/internal/project/projecttest",
 	"greenlight/internal/project",
 	"greenlight/internal/attemptlog",
 	"greenlight/internal/attempt",

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/project/projecttest"
 )
 
 // A deed is a command that changes something, or doesn't work in every project, with the files of a project for it.
@@ -67,7 +68,7 @@ func TestDeedsAreAsTheirSchemasSay(t *testing.T) {
 				for path, text := range files {
 					files[path] = strings.ReplaceAll(text, "HOST", host)
 				}
-				root = projectOf(t, files)
+				root = projecttest.Write(t, files)
 			}
 			var stdout, stderr bytes.Buffer
 			code := Main(context.Background(), append(d.args, "-C", root), strings.NewReader(""), &stdout, &stderr, []string{"PATH=" + os.Getenv("PATH")})

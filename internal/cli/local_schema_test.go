@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/project/projecttest"
 	"greenlight/internal/trust"
 )
 
@@ -48,7 +49,7 @@ func localProject(t *testing.T) string {
 		"runs/claims/S-3.json":     `{"token": "abc", "holder": "some-session"}`,
 		"runs/done/S-9.1.bad.json": `{}`,
 	})
-	root := projectOf(t, files)
+	root := projecttest.Write(t, files)
 	tests := []trust.Command{{Key: "test.command", Line: "git --version"}}
 	if err := trust.Open(os.Getenv).Allow(t.Context(), root, tests); err != nil {
 		t.Fatal(err)
@@ -90,7 +91,7 @@ func TestLocalDocumentsAreAsTheirSchemasSay(t *testing.T) {
 
 // With nothing to show the documents are as whole.
 func TestLocalDocumentsOfAnEmptyProject(t *testing.T) {
-	root := projectOf(t, map[string]string{"ROADMAP.md": ""})
+	root := projecttest.Write(t, map[string]string{"ROADMAP.md": ""})
 	for name, commands := range localSchemas {
 		words := slices.DeleteFunc(slices.Clone(commands[0]), func(w string) bool { return w == "m1" })
 		if err := conforms(t, name, output(t, append(words, "-C", root)...)); err != nil {

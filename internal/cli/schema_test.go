@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/project/projecttest"
+
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -88,29 +90,6 @@ func output(t *testing.T, args ...string) []byte {
 	return stdout.Bytes()
 }
 
-// projectOf writes a project's files, given by their paths under .greenlight, and returns its root.
-func projectOf(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root := t.TempDir()
-	_, legacy := files["STATE.md"]
-	_, sibling := files["../.planning/STATE.md"]
-	if !legacy && !sibling {
-		if err := os.MkdirAll(filepath.Join(root, ".greenlight", "slices"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, text := range files {
-		path := filepath.Join(root, ".greenlight", filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
-
 // everyClass has a slice of each class, warnings with and without a path, and a hold.
 var everyClass = map[string]string{
 	"slices/S-1.md":  "---\nid: S-1\nstatus: complete\nmilestone: m1\ntests: 3\nupdated: 2026-01-02T03:04:05Z\n---\n",
@@ -139,7 +118,7 @@ func TestStatusIsAsItsSchemaSays(t *testing.T) {
 		"graph only":  {map[string]string{"GRAPH.json": `{"slices": [{"id": "S-1"}, {"id": 2, "deps": ["S-1"]}]}`}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			args := append([]string{"status", "--json", "-C", projectOf(t, c.files)}, c.args...)
+			args := append([]string{"status", "--json", "-C", projecttest.Write(t, c.files)}, c.args...)
 			if err := conforms(t, "status", output(t, args...)); err != nil {
 				t.Error(err)
 			}
@@ -149,7 +128,7 @@ func TestStatusIsAsItsSchemaSays(t *testing.T) {
 
 // Every class in the schema occurs in real output.
 func TestSchemaNamesTheClasses(t *testing.T) {
-	doc := object(t, output(t, "status", "--json", "-C", projectOf(t, everyClass)))
+	doc := object(t, output(t, "status", "--json", "-C", projecttest.Write(t, everyClass)))
 	seen := map[string]bool{}
 	for _, s := range doc["slices"].([]any) {
 		seen[s.(map[string]any)["class"].(string)] = true
@@ -164,7 +143,7 @@ func TestSchemaNamesTheClasses(t *testing.T) {
 
 // Each change makes a valid document invalid, for one reason.
 func TestSchemaRefuses(t *testing.T) {
-	root := projectOf(t, everyClass)
+	root := projecttest.Write(t, everyClass)
 	hold := func(doc map[string]any) map[string]any { return doc["hold"].(map[string]any) }
 	for name, spoil := range map[string]func(doc map[string]any){
 		"no key":              func(doc map[string]any) { delete(doc, "hold") },

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/project/projecttest"
 
 	"github.com/spf13/cobra"
 )
@@ -176,7 +177,7 @@ func (s situation) run(t *testing.T, line ...string) (code int, stdout, stderr s
 	t.Helper()
 	root := t.TempDir()
 	if s.files != nil {
-		root = projectOf(t, s.files)
+		root = projecttest.Write(t, s.files)
 	}
 	environ := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "GIT_CEILING_DIRECTORIES=" + filepath.Dir(root)}
 	if s.inside {

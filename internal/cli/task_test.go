@@ -10,6 +10,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/paths"
+	"greenlight/internal/project/projecttest"
 )
 
 // openTask is everyClass with a task that runs.
@@ -25,7 +26,7 @@ func openTask() map[string]string {
 }
 
 func TestTaskDocumentsAreAsTheirSchemasSay(t *testing.T) {
-	root := projectOf(t, openTask())
+	root := projecttest.Write(t, openTask())
 	for _, c := range []struct {
 		schema string
 		words  []string
@@ -43,7 +44,7 @@ func TestTaskDocumentsAreAsTheirSchemasSay(t *testing.T) {
 	if tasks := doc["tasks"].([]any); len(tasks) != 2 {
 		t.Errorf("tasks are %v", tasks)
 	}
-	printed := output(t, "assess", "--agent", "rehearsal", "--dry-run", "--json", "-C", projectOf(t, nil))
+	printed := output(t, "assess", "--agent", "rehearsal", "--dry-run", "--json", "-C", projecttest.Write(t, nil))
 	if err := conforms(t, "task", printed); err != nil || object(t, printed)["hold"] != nil {
 		t.Errorf("gl assess: %v", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/project/projecttest"
 	"greenlight/internal/shellwords"
 
 	"github.com/spf13/cobra"
@@ -155,7 +156,7 @@ func TestEnvironmentIsDocumented(t *testing.T) {
 
 // A word that nobody knows is a usage error which names the one that was meant, and reaches no project.
 func TestDidYouMean(t *testing.T) {
-	root := projectOf(t, everyClass)
+	root := projecttest.Write(t, everyClass)
 	for line, want := range map[string]string{
 		"stauts":                      "did you mean status?",
 		"stauts --json":               "did you mean status?",

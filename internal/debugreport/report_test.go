@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,28 +13,13 @@ import (
 
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/project/projecttest"
 )
 
 // open makes a project of files under .greenlight, and its plan.
 func open(t *testing.T, files map[string]string) (*project.Project, *plan.Plan) {
 	t.Helper()
-	root := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(root, ".greenlight", "slices"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range files {
-		path := filepath.Join(root, ".greenlight", filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pr, err := project.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pr := projecttest.Open(t, files)
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		t.Fatal(err)

@@ -15,30 +15,8 @@ import (
 
 	"greenlight/internal/install"
 	"greenlight/internal/project"
+	"greenlight/internal/project/projecttest"
 )
-
-// open makes a project of files under .greenlight.
-func open(t *testing.T, files map[string]string) *project.Project {
-	t.Helper()
-	root := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(root, ".greenlight", "slices"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range files {
-		path := filepath.Join(root, ".greenlight", filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pr, err := project.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pr
-}
 
 func examine(t *testing.T, pr *project.Project) *Report {
 	t.Helper()
@@ -100,7 +78,7 @@ func TestCheck(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for _, f := range examine(t, open(t, tt.files)).Findings {
+			for _, f := range examine(t, projecttest.Open(t, tt.files)).Findings {
 				if f.Check == tt.check {
 					got = append(got, fmt.Sprintf("%s %s %s → %s", f.Severity, orDash(f.Path), orDash(f.Slice), orDash(f.Help)))
 				}
@@ -120,7 +98,7 @@ func orDash(s *string) string {
 }
 
 func TestReportCounts(t *testing.T) {
-	r := examine(t, open(t, map[string]string{"slices/S-1.md": "---\nnonsense\n---\n", "slices/S-2.md": "---\nid: S-2\nstatus: donne\n---\n"}))
+	r := examine(t, projecttest.Open(t, map[string]string{"slices/S-1.md": "---\nnonsense\n---\n", "slices/S-2.md": "---\nid: S-2\nstatus: donne\n---\n"}))
 	counts := map[Severity]int{}
 	for _, f := range r.Findings {
 		counts[f.Severity]++
@@ -147,7 +125,7 @@ func TestCheckNames(t *testing.T) {
 
 // Fix says what each fix did, goes on after one that fails, and has nothing to do the second time.
 func TestFix(t *testing.T) {
-	pr := open(t, map[string]string{
+	pr := projecttest.Open(t, map[string]string{
 		"slices/S-1.md":     "---\nid: S-1\nstatus: pending\n---\n",
 		"runs/env/S-1.1":    "SECRET=1",
 		"runs/env/S-2.1/no": "",
@@ -176,7 +154,7 @@ func TestFix(t *testing.T) {
 
 // What gl init writes out is what holds without it.
 func TestDefaultConfigSaysTheDefaults(t *testing.T) {
-	pr := open(t, map[string]string{"config.json": string(project.DefaultFile())})
+	pr := projecttest.Open(t, map[string]string{"config.json": string(project.DefaultFile())})
 	if pr.ConfigErr != nil {
 		t.Fatal(pr.ConfigErr)
 	}
@@ -204,7 +182,7 @@ func TestEveryKnownKeyIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pr := open(t, map[string]string{"config.json": string(bad)})
+	pr := projecttest.Open(t, map[string]string{"config.json": string(bad)})
 	for key := range parallel {
 		if pr.ConfigErr == nil || !strings.Contains(pr.ConfigErr.Error(), "parallel."+key+" ") {
 			t.Errorf("nobody reads parallel.%s: %v", key, pr.ConfigErr)

@@ -2,36 +2,21 @@ package explain
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"greenlight/internal/project/projecttest"
 
-	"greenlight/internal/project"
+	"github.com/google/go-cmp/cmp"
 )
 
 // A blocked slice leads to its root, whose commands help; what isn't known is null, and lists are never null.
 func TestDocument(t *testing.T) {
-	root := t.TempDir()
-	for name, text := range map[string]string{
+	pr := projecttest.Open(t, map[string]string{
 		"slices/S-1.md":               "---\nid: S-1\nstatus: failed\n---\n",
 		"slices/S-2.md":               "---\nid: S-2\nstatus: pending\ndeps: S-1\n---\n",
 		"runs/done/S-1.1.failed.json": `{"schema_version": 1, "slice": "S-1", "n": 1, "agent": "claude", "phase": "settled", "outcome": "failed", "detail": "exit 7"}`,
-	} {
-		path := filepath.Join(root, ".greenlight", filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	pr, err := project.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	now := time.Now()
 	p, err := pr.Plan(now, pr.Options())
 	if err != nil {
@@ -47,8 +32,8 @@ func TestDocument(t *testing.T) {
 	}
 	want := `{"schema_version":1,"hold":null,"slices":[` +
 		`{"system":"greenlight","id":"S-2","state":"blocked","cause":"needs S-1","needs":["S-1"],"root":"S-1","because":"S-1 failed",` +
-		`"next":["gl logs S-1","gl retry S-1"],"chain":["S-2","S-1"],"attempts":[]},` +
-		`{"system":"greenlight","id":"S-1","state":"failed","cause":"exit 7","needs":[],"root":null,"because":null,"next":["gl logs S-1","gl retry S-1"],"chain":[],` +
+		`"next":["gl logs S-1","gl retry S-1"],"next_if":null,"chain":["S-2","S-1"],"attempts":[]},` +
+		`{"system":"greenlight","id":"S-1","state":"failed","cause":"exit 7","needs":[],"root":null,"because":null,"next":["gl logs S-1","gl retry S-1"],"next_if":null,"chain":[],` +
 		`"attempts":[{"n":1,"agent":"claude","outcome":"failed","detail":"exit 7","started":null,"ended":null,"seconds":null,"turns":null,"cost_usd":null}]}]}`
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
