@@ -63,6 +63,7 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOption
 	if err != nil {
 		return err
 	}
+	open := openSlices(pr)
 	found, err := drain.Reconcile(ctx, pr)
 	reportAside(app.IO, found.Aside)
 	reportSettled(app.IO, found.Settled, err)
@@ -80,7 +81,10 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOption
 	if o.abandon {
 		ids, errs = abandonAll(ctx, app, pr, p, ids)
 	}
-	errs = append(errs, doc.retryAll(ctx, app, pr, p, ids)...)
+	for id := range openSlices(pr) {
+		delete(open, id)
+	}
+	errs = append(errs, doc.retryAll(ctx, app, pr, p, ids, open)...)
 	if len(found.Settled)+len(ids) > 0 {
 		errs = append(errs, pr.Tracker.Refresh(ctx))
 	}
@@ -97,6 +101,16 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOption
 		app.IO.Printf("%s", doc.text())
 	}
 	return errors.Join(errs...)
+}
+
+// openSlices are the slices with an attempt that isn't settled.
+func openSlices(pr *project.Project) map[string]bool {
+	open := map[string]bool{}
+	live, _, _ := pr.Runs.Live() // whoever settles them says what is wrong
+	for _, r := range live {
+		open[r.Slice] = true
+	}
+	return open
 }
 
 // abandonAll gives up the attempts at the slices and tasks, and returns the slices that are to be retried: a task isn't
@@ -147,8 +161,9 @@ type retrySlice struct {
 	Detail  *string          `json:"detail"`                         // why, in a few words
 }
 
-// retryAll puts the slices back. If one can't be, the others are put back anyway.
-func (d *retryDoc) retryAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string) []error {
+// retryAll puts the slices back. If one can't be, the others are put back anyway. It is no failure at one whose attempt this
+// command has just settled: that has helped, and what is left is said.
+func (d *retryDoc) retryAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string, settled map[string]bool) []error {
 	var errs []error
 	for _, id := range ids {
 		id, err := app.Resolve(p, id)
@@ -157,7 +172,11 @@ func (d *retryDoc) retryAll(ctx context.Context, app *cmdutil.App, pr *project.P
 			was, err = ops.Retry(ctx, pr, id)
 			d.add(id, was, err)
 		}
-		if !errors.Is(err, ops.ErrNothingToDo) {
+		switch {
+		case errors.Is(err, ops.ErrNothingToDo):
+		case err != nil && settled[id]:
+			app.IO.Message("%s", sanitize.Text(err.Error()))
+		default:
 			errs = append(errs, err)
 		}
 	}

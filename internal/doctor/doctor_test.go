@@ -53,7 +53,7 @@ func TestCheck(t *testing.T) {
 		{"a graph that can't be read", map[string]string{"GRAPH.json": `{`}, "graph",
 			[]string{`error .greenlight/GRAPH.json - → edit .greenlight/GRAPH.json`}},
 		{"a graph with a merge conflict", map[string]string{"GRAPH.json": conflict}, "graph", nil},
-		{"merge conflicts", map[string]string{"GRAPH.json": conflict, "STATE.md": conflict}, "conflicts", []string{
+		{"merge conflicts", map[string]string{"GRAPH.json": conflict, "STATE.md": conflict, "slices/S-1.md": "---\nid: S-1\n---\n"}, "conflicts", []string{
 			`error .greenlight/GRAPH.json - → edit .greenlight/GRAPH.json: keep one side of the conflict, or combine both`,
 			`error .greenlight/STATE.md - → gl state render`}},
 		{"a claim", map[string]string{"slices/S-1.md": "---\nid: S-1\nstatus: implementing\nsession: t\n---\n"}, "claims",

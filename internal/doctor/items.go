@@ -218,7 +218,7 @@ func checkClaims(x *exam) []Finding {
 		}
 		severity, help := Note, "gl state release "+st.ID+" --force, if nobody works on it"
 		if st.Stale {
-			severity, help = Warning, "gl state claim "+st.ID+" takes it over, gl state release "+st.ID+" clears it"
+			severity, help = Warning, "gl state claim "+st.ID+" --force takes it over, gl state release "+st.ID+" clears it"
 		}
 		all = append(all, found(severity, st.File, st.ClaimText(x.Now)+"; gl runs no attempt at it", help).of(st.ID))
 	}

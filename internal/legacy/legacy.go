@@ -64,7 +64,11 @@ func (s *Store) Check() []tracker.Complaint {
 	}
 	var all []tracker.Complaint
 	if s.State().Table {
-		all = append(all, tracker.Complaint{Check: "format", Severity: tracker.Note, Help: "gl migrate --dry-run, then gl migrate",
+		help := "gl migrate --dry-run, then gl migrate"
+		if s.NoneLive() != nil {
+			help = ""
+		}
+		all = append(all, tracker.Complaint{Check: "format", Severity: tracker.Note, Help: help,
 			Warning: plan.Warning{Path: stateFile, Message: "all state is in this one file, which sessions can't share safely"}})
 	}
 	return append(all, s.Complaints(c)...)

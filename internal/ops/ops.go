@@ -36,6 +36,13 @@ func taken(format string, a ...any) error { return &TakenError{Reason: fmt.Sprin
 
 // atWork refuses a slice because an attempt runs.
 func atWork(st *plan.State) error {
+	a := st.Attempt
+	switch {
+	case !a.Live():
+		return taken("attempt %d of %s isn't settled, and its gl process vanished: run gl doctor --fix", a.N, st.ID)
+	case a.Where != "":
+		return taken("%s is being worked on by attempt %d (%s) %s, where gl can't look. If that is gone, run gl retry --abandon %s", st.ID, a.N, a.Agent, a.Where, st.ID)
+	}
 	return taken("%s is being worked on by attempt %d (%s): run gl stop %s", st.ID, st.Attempt.N, st.Attempt.Agent, st.ID)
 }
 

@@ -63,7 +63,11 @@ func Pause(ctx context.Context, pr *project.Project, id string, who attempt.Clai
 // stillAtWork says who works on the slice while it is set aside.
 func stillAtWork(pr *project.Project, st *plan.State, who attempt.Claimant, now time.Time) []string {
 	if a := st.Attempt; a.Live() {
-		return []string{fmt.Sprintf("attempt %d (%s) goes on working on %s: gl stop %s ends it", a.N, a.Agent, st.ID, st.ID)}
+		end := "gl stop " + st.ID + " ends it"
+		if a.Where != "" {
+			end = "it runs " + a.Where + ", and can only be stopped there"
+		}
+		return []string{fmt.Sprintf("attempt %d (%s) goes on working on %s: %s", a.N, a.Agent, st.ID, end)}
 	}
 	return warnOther(pr, st, who, now)
 }

@@ -29,7 +29,7 @@ type stagedFile struct {
 
 // planMigration reads the legacy project and makes everything, writing nothing.
 func (s *Store) planMigration(read func() (*Source, error)) (*migration, error) {
-	if err := s.noneLive(); err != nil {
+	if err := s.NoneLive(); err != nil {
 		return nil, err
 	}
 	src, err := read()
@@ -64,16 +64,16 @@ func (s *Store) planMigration(read func() (*Source, error)) (*migration, error) 
 	return m, nil
 }
 
-// noneLive refuses while attempts are under way: their agents know the legacy format, and go on writing it.
-func (s *Store) noneLive() error {
-	dir := s.path("runs/live")
+// NoneLive refuses to migrate while attempts are under way: their agents know the legacy format, and go on writing it.
+func (d *Dir) NoneLive() error {
+	dir := d.path("runs/live")
 	list, err := durable.ReadDir(dir)
 	if err != nil && !missing(err) {
 		return fmt.Errorf("look for running attempts: %w", err)
 	}
 	var live []string
-	for _, d := range list {
-		if name, ok := strings.CutSuffix(d.Name(), ".json"); ok && name != "" && name[0] != '.' {
+	for _, e := range list {
+		if name, ok := strings.CutSuffix(e.Name(), ".json"); ok && name != "" && name[0] != '.' {
 			live = append(live, name)
 		}
 	}
