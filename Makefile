@@ -35,9 +35,11 @@ golangci-lint:
 # All that is too heavy for CI; about an hour. .ci/run does a few seconds of each.
 check-heavy: race torture chaos fuzz package bench test-claude
 
-# The long forms of the tests that hammer the state with many processes, kills and editors; some minutes.
+# The long forms of the tests that hammer the state with many processes, kills and editors, and of the one that follows every
+# advice; some minutes.
 torture:
 	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/slice ./internal/legacy ./internal/specwright
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run TestAdviceIsAccepted ./internal/cli
 
 STORM = 30m
 # The long forms of the tests that kill drains, wrappers, agents and tmux at random instants.

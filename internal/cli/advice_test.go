@@ -81,7 +81,9 @@ func (p predicament) write(t *testing.T) (root string) {
 		files["slices/S-1.md"] = "<<<<<<< HEAD\n" + files["slices/S-1.md"]
 	}
 	if p.legacy {
-		row := func(id, status, deps string) string { return fmt.Sprintf("| %s | Name | %s | 0 | 0 | %s |\n", id, status, deps) }
+		row := func(id, status, deps string) string {
+			return fmt.Sprintf("| %s | Name | %s | 0 | 0 | %s |\n", id, status, deps)
+		}
 		files = map[string]string{"STATE.md": "# Project State\n\n## Slices\n\n| ID | Name | Status | Tests | Security | Deps |\n|----|------|--------|-------|----------|------|\n" +
 			row("S-0", p.needs, deps["S-0"]) + row("S-1", p.status, deps["S-1"]) + row("S-2", "pending", "S-1")}
 	}

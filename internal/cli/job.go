@@ -100,7 +100,8 @@ func (j *job) runner() string {
 
 // run builds slices.
 func (j *job) run(ctx context.Context) error {
-	found, err := drain.Reconcile(ctx, j.pr)
+	waiting := drain.Patiently(ctx, func(holder string) { j.app.IO.Message("%s", lockedText(holder)) })
+	found, err := drain.Reconcile(waiting, j.pr)
 	reportAside(j.app.IO, found.Aside)
 	for _, r := range found.Settled {
 		j.app.IO.Message("warning: %s", endedText(r, j.pr.Whose(r).Flags()))

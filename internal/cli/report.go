@@ -76,7 +76,7 @@ func (t *reporter) lines(r drain.Report) []string {
 		lines = append(lines, "the other gl slice --watch is gone: taking over")
 	}
 	if r.Locked != "" {
-		lines = append(lines, "waiting for the project's lock, which is held by "+r.Locked+"; if that process hangs or is stopped, end it")
+		lines = append(lines, lockedText(r.Locked))
 	}
 	if r.Full {
 		who := "gl status shows them"
@@ -96,6 +96,11 @@ func (t *reporter) lines(r drain.Report) []string {
 		lines = append(lines, t.holdText(h))
 	}
 	return lines
+}
+
+// lockedText says who keeps a run waiting.
+func lockedText(holder string) string {
+	return "waiting for the project's lock, which is held by " + sanitize.Text(holder) + "; if that process hangs or is stopped, end it"
 }
 
 func (t *reporter) holdText(h *plan.Hold) string {

@@ -134,6 +134,12 @@ func (d *drain) forgetSettled(live map[string]*attempt.Record) {
 	}
 }
 
+// Patiently returns a context under which Reconcile waits for the project's lock as long as it takes. After some seconds
+// it calls told with who has it.
+func Patiently(ctx context.Context, told func(holder string)) context.Context {
+	return durable.Patiently(ctx, func(e *durable.LockedError) { told(e.Holder) })
+}
+
 // A Reconciled is what was wrong in a project's runs/ and is right now.
 type Reconciled struct {
 	Settled []*attempt.Record // attempts whose launcher or wrapper is dead
