@@ -47,6 +47,7 @@ var layers = []string{
 	"greenlight/internal/agent",
 	"greenlight/internal/scratch",
 	"greenlight/internal/worktree",
+	"greenlight/internal/include",
 	"greenlight/internal/git",
 	"greenlight/internal/tmux",
 	"greenlight/internal/install",
@@ -104,6 +105,7 @@ var face = map[string]bool{
 	"greenlight/internal/iostreams":   true, // x/term
 	"greenlight/internal/drain":       true, // fsnotify, in the watch loop
 	"greenlight/internal/term":        true, // displaywidth
+	"greenlight/internal/include":     true, // x/sys: FICLONE, clonefile
 }
 
 // testLibraries are for _test files alone; no program carries them.
