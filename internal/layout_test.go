@@ -48,6 +48,8 @@ var layers = []string{
 	"greenlight/internal/scratch",
 	"greenlight/internal/worktree",
 	"greenlight/internal/include",
+	"greenlight/internal/isolation",
+	"greenlight/internal/ports",
 	"greenlight/internal/git",
 	"greenlight/internal/tmux",
 	"greenlight/internal/install",
