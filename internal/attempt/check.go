@@ -86,7 +86,7 @@ func (r *Record) checkState(named Outcome) error {
 		}
 	}
 	switch {
-	case !slices.Contains([]plan.Phase{plan.Claimed, plan.Started, plan.Ended, plan.Settled}, r.Phase):
+	case !slices.Contains([]plan.Phase{plan.Claimed, plan.Preparing, plan.Started, plan.Ended, plan.Settled}, r.Phase):
 		return fmt.Errorf("unknown phase %q", r.Phase)
 	case (named != "") != (r.Phase == plan.Settled):
 		return fmt.Errorf("phase %q doesn't belong in this directory", r.Phase)
@@ -94,7 +94,9 @@ func (r *Record) checkState(named Outcome) error {
 		return fmt.Errorf("says its outcome is %q", r.Outcome)
 	case r.Phase == plan.Ended && (r.Outcome == "" || r.Seen == nil):
 		return errors.New("has ended without an outcome and the state that was judged")
-	case r.Phase == plan.Claimed && r.Token == "":
+	case r.Phase == plan.Preparing && (r.Wrapper == nil || r.Lineage == 0):
+		return errors.New("prepares a worktree without a number or a gl process")
+	case !r.Phase.Begun() && r.Token == "":
 		return errors.New("is a claim without a token")
 	case !slices.Contains([]string{"", EndStop, EndSilence, EndGrace, EndCommand, EndAbandon}, r.Ending):
 		return foreign("unknown ending %q: another version of gl wrote it", r.Ending)

@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/tracker"
+	"greenlight/internal/worktree"
 )
 
 // An AdmitError says why a slice can't be attempted now.
@@ -26,16 +27,17 @@ func (e *AdmitError) Error() string { return e.Reason.String() }
 
 // A Request is who wants to attempt what.
 type Request struct {
-	System string // of the tracker that has the item
-	ID     string
-	Task   *Task // instead of a slice; ID is its TaskID
-	Named  bool  // a person named it: failed and stalled slices may be attempted again
-	Force  bool  // also over unmet dependencies, a claim, and completeness; never over an open attempt
-	Agent  agent.Agent
-	Job    agent.Job // Slice, SessionID and Prompt are filled in
-	Runner string
-	Over   *string         // the session whose claim a person agreed to take over
-	Within map[string]bool // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
+	System  string // of the tracker that has the item
+	ID      string
+	Task    *Task // instead of a slice; ID is its TaskID
+	Named   bool  // a person named it: failed and stalled slices may be attempted again
+	Force   bool  // also over unmet dependencies, a claim, and completeness; never over an open attempt
+	Agent   agent.Agent
+	Job     agent.Job // Slice, SessionID and Prompt are filled in
+	Runner  string
+	Lineage *worktree.Lineage // whose worktree it works in, in Job.Dir; nil for the checkout
+	Over    *string           // the session whose claim a person agreed to take over
+	Within  map[string]bool   // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
 }
 
 // Admit says whether a slice may be attempted; nil for yes.
@@ -121,6 +123,9 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 		Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner,
 		Before:   tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started},
 		Launcher: proc.Self(), ClaimedAt: now.UTC(), Log: s.LogPath(it.ID, n),
+	}
+	if req.Lineage != nil {
+		r.Lineage, r.Branch = req.Lineage.N, req.Lineage.Branch
 	}
 	r.describe(req.Task, now)
 	if err := s.putNew(r); err != nil {

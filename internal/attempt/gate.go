@@ -33,11 +33,11 @@ func Gate(argv []string) int {
 	return 127
 }
 
-// gated is the command that waits in the agent's place.
-func gated(self, program string, r *Record, env []string, files ...*os.File) *exec.Cmd {
-	cmd := exec.Command(self, append([]string{GateArg, program}, r.Argv...)...)
+// gated is the command that waits in the program's place.
+func gated(self, program string, argv []string, dir string, env []string, files ...*os.File) *exec.Cmd {
+	cmd := exec.Command(self, append([]string{GateArg, program}, argv...)...)
 	cmd.Args[0] = "gl"
-	cmd.Dir = r.Dir
+	cmd.Dir = dir
 	cmd.Env = env
 	cmd.ExtraFiles = files
 	// A session of its own, not only a process group: a tool that reads from /dev/tty would be stopped for ever in a

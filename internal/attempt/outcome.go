@@ -102,6 +102,8 @@ func isComplete(_ *Record, it plan.Item) (string, bool) {
 
 func neverRan(r *Record, _ plan.Item) (string, bool) {
 	switch e := r.evidence(); {
+	case e.Worktree != "":
+		return e.Worktree, true
 	case e.Missing != "":
 		return e.Missing + " is not on PATH", true
 	case e.Exec != "":

@@ -28,9 +28,11 @@ type Record struct {
 	Agent         string   `json:"agent"`             // as named on the command line or in the config
 	Program       string   `json:"program"`           // what Argv starts: a name to look up on PATH, or a path
 	Argv          []string `json:"argv"`
-	Prompt        string   `json:"prompt"` // what it is told to do; agents without slash commands are told more
-	Stream        string   `json:"stream"` // how to decode its output: agent.NewDecoder
-	Dir           string   `json:"dir"`    // absolute working directory of the agent
+	Prompt        string   `json:"prompt"`            // what it is told to do; agents without slash commands are told more
+	Stream        string   `json:"stream"`            // how to decode its output: agent.NewDecoder
+	Dir           string   `json:"dir"`               // absolute working directory of the agent
+	Lineage       int      `json:"lineage,omitempty"` // number of the lineage whose worktree it works in; 0: in the checkout
+	Branch        string   `json:"branch,omitempty"`  // the worktree's, in full: refs/heads/gl/s/…
 	Runner        string   `json:"runner"`
 
 	Phase        plan.Phase     `json:"phase"`
@@ -39,7 +41,7 @@ type Record struct {
 	Ending       string         `json:"ending,omitempty"` // why gl is ending it; written before the first signal
 	EndingDetail string         `json:"ending_detail,omitempty"`
 	Wrapper      *proc.ID       `json:"wrapper,omitempty"`
-	Process      *proc.ID       `json:"process,omitempty"` // the agent; its pid is also its process group
+	Process      *proc.ID       `json:"process,omitempty"` // the agent, while preparing the setup command; its pid is also its process group
 	Lock         uint64         `json:"lock,omitempty"`    // inode of the log: wrapper and agent hold its kernel lock; 0: they don't
 
 	ClaimedAt time.Time  `json:"claimed_at"`
@@ -56,6 +58,11 @@ type Record struct {
 	After    *plan.Mark     `json:"after,omitempty"` // the slice as settling leaves it
 	Tests    int            `json:"tests,omitempty"` // the slice's tests then
 	Retried  bool           `json:"retried,omitempty"`
+
+	Stashes []string `json:"stashes,omitempty"` // entries of refs/stash that were there before the agent: all worktrees share it
+	Saved   string   `json:"saved,omitempty"`   // where all of the worktree was kept last: refs/gl/wip/…/K, below which the refs are
+	Unsaved string   `json:"unsaved,omitempty"` // why that isn't all; the worktree then stays
+	Strayed []string `json:"strayed,omitempty"` // what the agent changed that isn't its worktree's
 
 	Log string `json:"-"` // path of the log, filled in by the store
 }
@@ -96,8 +103,9 @@ const (
 type Evidence struct {
 	ExitCode *int          `json:"exit_code"` // nil when a signal ended it or it never ran
 	Signal   string        `json:"signal,omitempty"`
-	Missing  string        `json:"missing,omitempty"` // the program that isn't on PATH
-	Exec     string        `json:"exec,omitempty"`    // why the program couldn't be started
+	Worktree string        `json:"worktree,omitempty"` // why the worktree couldn't be made ready
+	Missing  string        `json:"missing,omitempty"`  // the program that isn't on PATH
+	Exec     string        `json:"exec,omitempty"`     // why the program couldn't be started
 	Result   *agent.Result `json:"result,omitempty"`
 	Limit    *agent.Limit  `json:"limit,omitempty"`
 	Refuted  string        `json:"refuted,omitempty"` // the attempt by which Limit, which is from text, is none: see refute

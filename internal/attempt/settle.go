@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/proc"
 	"greenlight/internal/text/lines"
 	"greenlight/internal/tracker"
+	"greenlight/internal/worktree"
 )
 
 // A Settler settles attempts: their own, or those of wrappers that died.
@@ -22,6 +23,8 @@ type Settler struct {
 	Tracker tracker.Tracker
 	Hold    time.Duration // the first hold where the limit doesn't say when it ends
 	Now     func() time.Time
+
+	Worktrees func(ctx context.Context) (*worktree.Repo, error) // opens the repository; asked for attempts in worktrees alone
 }
 
 // Settle ends an attempt by the outcome table and returns its final record. mine is the record as the caller knows
@@ -146,23 +149,39 @@ func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
 	if r.Phase == plan.Settled || !r.Dead() {
 		return nil, nil
 	}
-	if r.Phase == plan.Claimed {
+	switch {
+	case r.Phase == plan.Claimed:
+		return nil, s.GiveBack(ctx, r)
+	case r.Phase == plan.Preparing && r.Ending == "":
+		if err := r.endOrphans(); err != nil {
+			return nil, err
+		}
 		return nil, s.GiveBack(ctx, r)
 	}
 	return s.settleOrphan(ctx, r)
 }
 
+// endOrphans ends what is left of the agent, or of the setup command, of a wrapper that is gone.
+func (r *Record) endOrphans() error {
+	if r.Process == nil || !r.Process.Here() && r.treeGone() {
+		return nil
+	}
+	if err := proc.EndGroup(*r.Process, endGrace); err != nil {
+		return fmt.Errorf("%s: its agent (pid %d) outlived it and can't be ended: %w", r.Name(), r.Process.PID, err)
+	}
+	return nil
+}
+
 // settleOrphan ends what is left of the agent of a wrapper that is gone, and settles the attempt by what the log says.
 func (s *Settler) settleOrphan(ctx context.Context, r *Record) (*Record, error) {
-	if r.Process != nil && (r.Process.Here() || !r.treeGone()) {
-		if err := proc.EndGroup(*r.Process, endGrace); err != nil {
-			return nil, fmt.Errorf("%s: its agent (pid %d) outlived it and can't be ended: %w", r.Name(), r.Process.PID, err)
-		}
+	if err := r.endOrphans(); err != nil {
+		return nil, err
 	}
 	mine := *r
 	if mine.Evidence == nil {
 		mine.Evidence = s.replay(r)
 	}
+	s.keepAll(ctx, &mine)
 	return s.Settle(ctx, &mine)
 }
 
@@ -196,7 +215,7 @@ func (s *Settler) giveBackClaim(ctx context.Context, r *Record, lost bool) error
 			return nil
 		case err != nil:
 			return err
-		case disk.Phase != plan.Claimed || disk.Token != r.Token:
+		case disk.Token != r.Token || disk.Phase.Begun() || disk.Phase == plan.Preparing && !disk.Dead():
 			return nil
 		}
 		return s.Store.giveBack(tx, disk)

@@ -18,7 +18,7 @@ import (
 func (s *Store) MarkEnding(ctx context.Context, t tracker.Tracker, r *Record, why, detail string) error {
 	return t.Do(ctx, func(tracker.Tx) error {
 		disk, err := s.Get(r.Slice, r.N)
-		if err != nil || disk.Phase != plan.Started || disk.Token != r.Token {
+		if err != nil || disk.Phase != plan.Preparing && disk.Phase != plan.Started || disk.Token != r.Token {
 			return nil // settled, or on its way to it
 		}
 		disk.Ending, disk.EndingDetail = why, detail
@@ -44,6 +44,7 @@ func (s *Settler) Stop(ctx context.Context, r *Record) (*Record, error) {
 	case err != nil || r.Phase == plan.Settled:
 		return r, err
 	case r.Wrapper == nil: // it was being stopped before it had one
+		s.keepAll(ctx, r)
 		return s.Settle(ctx, r)
 	}
 	if err := r.Wrapper.Signal(syscall.SIGTERM); err == nil {
@@ -81,6 +82,7 @@ func (s *Settler) Abandon(ctx context.Context, r *Record) (*Record, error) {
 	if mine.Evidence == nil {
 		mine.Evidence = s.replay(r)
 	}
+	s.keepAll(ctx, &mine)
 	return s.Settle(ctx, &mine)
 }
 

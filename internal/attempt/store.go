@@ -43,6 +43,11 @@ func (s *Store) LogPath(slice string, n int) string {
 	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.log", slice, n))
 }
 
+// SetupLogPath is the file that holds what the setup command of the attempt's worktree wrote.
+func (s *Store) SetupLogPath(slice string, n int) string {
+	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.setup.log", slice, n))
+}
+
 // Prepare makes the directories. Somebody may remove them while it does (git clean -x).
 func (s *Store) Prepare() (err error) {
 	const tries = 10

@@ -16,12 +16,15 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/durable"
+	"greenlight/internal/isolation"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
+	"greenlight/internal/ports"
 	"greenlight/internal/proc"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/text/lines"
 	"greenlight/internal/tracker"
+	"greenlight/internal/worktree"
 )
 
 const (
@@ -50,6 +53,8 @@ type Wrapper struct {
 	Self   string // path of gl
 	Env    []string
 	Limits Limits
+	Setup  Setup         // of a worktree
+	Every  time.Duration // between two snapshots of a worktree while the agent runs
 	Print  func(agent.Event)
 	Stop   <-chan os.Signal // each ends the agent; the second one at once
 
@@ -63,7 +68,13 @@ type Wrapper struct {
 	last  lastWords       // on stderr
 	said  lastWords       // on stdout
 	lock  *os.File        // see takeLock; nil where locks don't work
-	over  bool            // somebody has settled the attempt
+
+	// Of the worktree; nil without one.
+	hold   *worktree.Hold // which the agent inherits
+	ports  *ports.Block   // it, too
+	own    *isolation.Worktree
+	before worktree.Condition
+	over   bool // somebody has settled the attempt
 
 	kill     chan struct{} // closed to end the agent without grace
 	killOnce sync.Once
@@ -86,10 +97,18 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	if w.lock, w.rec.Lock = takeLock(w.log.path); w.lock != nil {
 		defer w.lock.Close()
 	}
-	ev, err := w.attend(ctx)
+	ev, err := w.prepare(ctx)
+	if w.hold != nil {
+		defer w.hold.Release()
+	}
+	if ev == nil && err == nil {
+		ev, err = w.attend(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
+	w.keepAll(ctx, w.rec)
+	w.lookAround(ctx)
 	now := w.Now().UTC()
 	w.rec.Evidence, w.rec.EndedAt = ev, &now
 	return w.settleForSure(ctx)
@@ -139,7 +158,7 @@ func (w *Wrapper) start(ctx context.Context, program string) (exited <-chan erro
 	if err != nil {
 		return nil, nil, err
 	}
-	env := w.rec.Env(w.Env, w.Root)
+	env := w.environ()
 	if self, err := os.Executable(); err == nil {
 		env = WithGL(env, self)
 	}
@@ -147,7 +166,13 @@ func (w *Wrapper) start(ctx context.Context, program string) (exited <-chan erro
 	if w.lock != nil {
 		inherited = append(inherited, w.lock) // and the agent keeps it
 	}
-	w.cmd = gated(w.Self, program, w.rec, env, inherited...)
+	if w.hold != nil {
+		inherited = append(inherited, w.hold.File())
+	}
+	if w.ports != nil {
+		inherited = append(inherited, w.ports.File)
+	}
+	w.cmd = gated(w.Self, program, w.rec.Argv, w.rec.Dir, env, inherited...)
 	w.cmd.Stdout, w.cmd.Stderr = p.outWrite, p.stderrWrite
 	err = w.cmd.Start()
 	p.closeChildEnds()
@@ -173,12 +198,23 @@ func (w *Wrapper) start(ctx context.Context, program string) (exited <-chan erro
 	return done, p.execError(), nil
 }
 
-// begin writes phase started, if the claim is still this wrapper's. Only after that may the agent run.
+// begin writes phase started. Only after that may the agent run.
 func (w *Wrapper) begin(ctx context.Context, id proc.ID) error {
+	return w.advance(ctx, func(r *Record) {
+		now := w.Now().UTC()
+		r.Phase, r.StartedAt, r.Process = plan.Started, &now, nil
+		if id.PID != 0 {
+			r.Process = &id
+		}
+	})
+}
+
+// advance writes how far the attempt is, with this wrapper's identity, if the claim is still its own and no agent has begun.
+func (w *Wrapper) advance(ctx context.Context, change func(*Record)) error {
 	ctx = durable.Patiently(ctx, nil) // a stopped process may hold the lock; to give up would be to fail the slice
 	return w.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, err := w.Store.Get(w.rec.Slice, w.rec.N)
-		if err != nil || disk.Phase != plan.Claimed || disk.Token != w.rec.Token {
+		if err != nil || disk.Phase.Begun() || disk.Phase != w.rec.Phase || disk.Token != w.rec.Token {
 			return ErrLate
 		}
 		it, err := w.rec.of(tx).Item(w.rec.Slice)
@@ -188,11 +224,9 @@ func (w *Wrapper) begin(ctx context.Context, id proc.ID) error {
 		if it.Session != w.rec.Token {
 			return ErrLate
 		}
-		self, now := proc.Self(), w.Now().UTC()
-		w.rec.Phase, w.rec.Wrapper, w.rec.StartedAt = plan.Started, &self, &now
-		if id.PID != 0 {
-			w.rec.Process = &id
-		}
+		self := proc.Self()
+		w.rec.Wrapper, w.rec.Ending = &self, disk.Ending // somebody may be stopping it
+		change(w.rec)
 		return w.Store.putLive(w.rec)
 	})
 }
@@ -214,6 +248,8 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 	ticker := time.NewTicker(max(spacing, time.Millisecond))
 	defer ticker.Stop()
 	silence, afterResult := newLull(spacing), newLull(spacing)
+	keeper := w.newKeeper()
+	defer keeper.stop()
 	resulted := false // and the agent has its grace
 	lines := w.lines
 	for {
@@ -231,6 +267,10 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 				resulted = true
 				afterResult.begin()
 			}
+		case <-keeper.tick:
+			keeper.take(ctx)
+		case err := <-keeper.failed:
+			w.log.note("worktree", "no snapshot: "+err.Error())
 		case ev.Exec = <-failed:
 			failed = nil
 		case now := <-ticker.C:

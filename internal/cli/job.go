@@ -129,6 +129,9 @@ func (j *job) run(ctx context.Context) error {
 	if err := j.refused(cfg); err != nil {
 		return err
 	}
+	if cfg.Trees, err = j.worktrees(ctx); err != nil {
+		return err
+	}
 	j.arrive()
 	j.noteSerial(cfg, p)
 	return j.drain(ctx, cfg)

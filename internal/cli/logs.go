@@ -228,7 +228,7 @@ func (l *logView) follow(ctx context.Context, streams *iostreams.Streams) error 
 func (l *logView) over() (over bool, word string) {
 	rec, err := l.pr.Runs.Get(l.rec.Slice, l.rec.N)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && l.rec.Phase == plan.Claimed:
+	case errors.Is(err, fs.ErrNotExist) && !l.rec.Phase.Begun():
 		return true, fmt.Sprintf("attempt %d of %s was canceled before its agent started", l.rec.N, l.rec.Slice)
 	case err != nil: // being written anew, or cleaned away: the wrapper writes it again when it settles
 		rec = l.rec

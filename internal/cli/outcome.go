@@ -86,6 +86,8 @@ func attemptState(st *plan.State, r *attempt.Record, now time.Time) string {
 		return r.Outcome.Text(r.Detail)
 	case st.Attempt != nil && st.Attempt.N == r.N && st.Attempt.Dead:
 		return "its gl process vanished"
+	case r.Phase == plan.Preparing:
+		return "preparing its worktree"
 	case r.StartedAt == nil:
 		return "starting"
 	case r.Phase == plan.Ended:

@@ -23,6 +23,7 @@ type sliceOptions struct {
 	sequential bool
 	runner     string
 	agent      string
+	isolation  string
 	milestone  string
 	interval   time.Duration
 	force      bool
@@ -68,12 +69,14 @@ func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	f.BoolVar(&o.sequential, "sequential", false, "build one slice after the other")
 	f.StringVar(&o.runner, "runner", "", "run agents in parallel `HOW`: tmux or process (default tmux if installed)")
 	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent: "+strings.Join(agent.Usage(), ", ")+", or one of parallel.agents in config.json")
+	f.StringVar(&o.isolation, "isolation", "", "where agents work: `WHERE` is worktree (each slice in a worktree of its own) or shared (default: git.isolation)")
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
 	f.DurationVar(&o.interval, "interval", 0, "check again after `D` even if no file has changed (default 30s)")
 	f.BoolVar(&o.force, "force", false, "ignore unmet dependencies, other sessions' claims and completed status; of named slices also a hold")
 	f.BoolVar(&o.json, "json", false, "with --dry-run, print one JSON document")
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	cmdutil.CompleteFlag(c, "runner", runners)
+	cmdutil.CompleteFlag(c, "isolation", project.Isolations)
 	cmdutil.CompleteFlag(c, "milestone", app.Milestones)
 }
 
@@ -100,6 +103,9 @@ func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []strin
 	}
 	if pr.ConfigErr != nil {
 		return pr.ConfigErr
+	}
+	if err := isolate(pr, o.isolation); err != nil {
+		return err
 	}
 	switch {
 	case o.runner != "" && o.runner != "process" && o.runner != "tmux":

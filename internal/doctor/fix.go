@@ -85,7 +85,7 @@ func fixAttempts(ctx context.Context, pr *project.Project) ([]string, error) {
 	}
 	for _, r := range before {
 		wasSettled := slices.ContainsFunc(settled, func(s *attempt.Record) bool { return s.Slice == r.Slice })
-		if !wasSettled && !pr.Runs.IsOpen(r.Name()) && r.Phase == plan.Claimed && r.State() == proc.Dead {
+		if !wasSettled && !pr.Runs.IsOpen(r.Name()) && !r.Phase.Begun() && r.State() == proc.Dead {
 			did = append(did, fmt.Sprintf("released the claim of attempt %d of %s, which never started", r.N, r.Slice))
 		}
 	}

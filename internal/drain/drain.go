@@ -20,6 +20,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
 	"greenlight/internal/trust"
+	"greenlight/internal/worktree"
 )
 
 // A Config says what to drain and how.
@@ -27,8 +28,9 @@ type Config struct {
 	Project *project.Project
 	Runner  runner.Runner
 	Agent   agent.Agent
-	Job     agent.Job   // Dir and PluginDir; the rest is filled in for each slice
-	Trust   trust.Store // what the person has allowed: nothing else of the project's configuration is launched
+	Job     agent.Job      // Dir and PluginDir; the rest is filled in for each slice
+	Trees   *worktree.Repo // where slices are built in worktrees; nil for the checkout
+	Trust   trust.Store    // what the person has allowed: nothing else of the project's configuration is launched
 
 	Task      *attempt.Task // instead of slices: this once
 	IDs       []string      // the named slices, in the order given; nil for whatever is ready

@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
 	"greenlight/internal/tracker"
+	"greenlight/internal/worktree"
 )
 
 // mayClaim says whether this drain may launch anything just now, whatever the plan says.
@@ -128,7 +129,7 @@ func (d *drain) launch(ctx context.Context, r *Report) error {
 	}
 	var claimed []*attempt.Record
 	err = d.Project.Tracker.Do(ctx, func(tx tracker.Tx) (err error) {
-		claimed, err = d.claim(tx, r)
+		claimed, err = d.claim(ctx, tx, r)
 		return err
 	})
 	for _, rec := range claimed {
@@ -151,7 +152,7 @@ func (d *drain) launch(ctx context.Context, r *Report) error {
 	return err
 }
 
-func (d *drain) claim(tx tracker.Tx, r *Report) ([]*attempt.Record, error) {
+func (d *drain) claim(ctx context.Context, tx tracker.Tx, r *Report) ([]*attempt.Record, error) {
 	if d.heedStop() {
 		return nil, nil
 	}
@@ -167,11 +168,11 @@ func (d *drain) claim(tx tracker.Tx, r *Report) ([]*attempt.Record, error) {
 	if r.Ready == 0 {
 		r.Ready = len(candidates)
 	}
-	return d.claimSome(tx, r, candidates)
+	return d.claimSome(ctx, tx, r, candidates)
 }
 
 // claimSome claims as many of the candidates as there are slots for, just one where launches are staggered.
-func (d *drain) claimSome(tx tracker.Tx, r *Report, candidates []string) ([]*attempt.Record, error) {
+func (d *drain) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candidates []string) ([]*attempt.Record, error) {
 	n := d.free(d.plan)
 	if d.Stagger > 0 {
 		n = min(n, 1)
@@ -181,7 +182,7 @@ func (d *drain) claimSome(tx tracker.Tx, r *Report, candidates []string) ([]*att
 		if len(claimed) >= n {
 			break
 		}
-		rec, err := d.Project.Runs.Claim(tx, d.request(id), time.Now())
+		rec, err := d.claimOne(ctx, tx, id)
 		if err != nil && d.Task != nil {
 			return nil, err
 		}
@@ -202,6 +203,28 @@ func (d *drain) claimSome(tx tracker.Tx, r *Report, candidates []string) ([]*att
 		claimed = append(claimed, rec)
 	}
 	return claimed, nil
+}
+
+// claimOne claims a slice, and the worktree for it.
+func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string) (*attempt.Record, error) {
+	req := d.request(id)
+	if d.Trees != nil && d.Task == nil {
+		l, err := d.lineage(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		req.Lineage, req.Job.Dir = l, d.Trees.Dir(l)
+	}
+	return d.Project.Runs.Claim(tx, req, time.Now())
+}
+
+// lineage is the one in which the slice goes on, or a new one.
+func (d *drain) lineage(ctx context.Context, id string) (*worktree.Lineage, error) {
+	base, err := d.Trees.Base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return d.Trees.Plan(ctx, d.Project.Key(), id, base, false)
 }
 
 // failedStart gives a claim back whose agent never ran. A slice that does this again and again is left alone.

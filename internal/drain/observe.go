@@ -115,7 +115,7 @@ func (d *drain) noteUnknownEnd(was *attempt.Record, bad *attempt.BadRecord, r *R
 func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 	switch {
 	case d.recoveryOf(was).running:
-	case was.Phase == plan.Claimed && was.Launcher == proc.Self():
+	case !was.Phase.Begun() && was.Launcher == proc.Self():
 		// As we know it: its wrapper may have started it since. Then it settles the attempt, record or no record.
 		if d.wrappers[was.Token] {
 			return
@@ -130,7 +130,7 @@ func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 		delete(d.open, was.Name())
 		delete(d.tried, was.Slice)
 		d.dirty = true
-	case was.Phase == plan.Claimed:
+	case !was.Phase.Begun():
 		delete(d.open, was.Name())
 	case was.Dead():
 		d.recover(was, r)

@@ -131,5 +131,5 @@ func free(dir string) (int64, bool) {
 	if err := syscall.Statfs(dir, &st); err != nil || st.Blocks == 0 {
 		return 0, false
 	}
-	return int64(st.Bavail) * int64(st.Bsize), true
+	return int64(st.Bavail) * int64(st.Bsize), true //nolint:unconvert // its type differs between systems
 }

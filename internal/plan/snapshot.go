@@ -54,11 +54,15 @@ type Warning struct {
 type Phase string
 
 const (
-	Claimed Phase = "claimed" // the slice is taken, the wrapper hasn't reported yet
-	Started Phase = "started" // the wrapper runs, its agent with it
-	Ended   Phase = "ended"   // judged; the slice's file is about to say so
-	Settled Phase = "settled" // over
+	Claimed   Phase = "claimed"   // the slice is taken, the wrapper hasn't reported yet
+	Preparing Phase = "preparing" // the wrapper makes the worktree; no agent has run
+	Started   Phase = "started"   // the wrapper runs, its agent with it
+	Ended     Phase = "ended"     // judged; the slice's file is about to say so
+	Settled   Phase = "settled"   // over
 )
+
+// Begun says whether an agent may have run. Until then nothing is lost if the claim is given back.
+func (p Phase) Begun() bool { return p != Claimed && p != Preparing }
 
 // An Outcome is what planning needs to know about how an attempt ended. Package attempt has the table of all outcomes.
 type Outcome struct {

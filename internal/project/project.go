@@ -31,6 +31,8 @@ type Project struct {
 	// Away says that people's commands are about another project unless they name this one: it is a scratch copy.
 	Away bool
 
+	trees *worktrees // shared by all views
+
 	used []tracked // by all the systems that it uses, the one that counts by itself first
 	part string    // of the system that counts, where it has parts
 	all  []tracked // those that are looked at, the one that counts first
@@ -42,7 +44,7 @@ func Open(root string) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Project{Root: root, Runs: attempt.OpenStore(statedir.Path(root, "runs")), used: all}
+	p := &Project{Root: root, Runs: attempt.OpenStore(statedir.Path(root, "runs")), trees: &worktrees{}, used: all}
 	p.use(all)
 	p.Config, p.ConfigErr = readConfig(statedir.Path(root, "config.json"))
 	return p, nil
@@ -59,7 +61,7 @@ const DemoFile = "demo"
 
 // Settler settles attempts of the project.
 func (p *Project) Settler() attempt.Settler {
-	return attempt.Settler{Store: p.Runs, Tracker: p.Tracker, Hold: p.Config.Hold, Now: time.Now}
+	return attempt.Settler{Store: p.Runs, Tracker: p.Tracker, Hold: p.Config.Hold, Now: time.Now, Worktrees: p.Worktrees}
 }
 
 // Options are the plan's limits as the config has them.

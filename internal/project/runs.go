@@ -26,7 +26,7 @@ func OpenRuns(root string) (*Project, error) {
 	if !errors.Is(err, slice.ErrNoState) {
 		return p, err
 	}
-	p = &Project{Root: root, Runs: attempt.OpenStore(statedir.Path(root, "runs"))}
+	p = &Project{Root: root, Runs: attempt.OpenStore(statedir.Path(root, "runs")), trees: &worktrees{}}
 	p.use([]tracked{{System{Name: NoFormat}, stateless{root: root}}})
 	p.Config, p.ConfigErr = readConfig(statedir.Path(root, "config.json"))
 	return p, nil

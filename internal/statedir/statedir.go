@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"greenlight/internal/durable"
 )
@@ -50,4 +51,15 @@ func Make(root string) error {
 		return err
 	}
 	return WriteIgnore(root)
+}
+
+// IsState says whether a path relative to the state directory is state, as distinct from a document: contracts, summaries,
+// decisions and plans belong to a branch, like code.
+func IsState(rel string) bool {
+	switch rel = strings.TrimSuffix(rel, "/"); rel {
+	case "", "slices", "runs", ".lock", ".gitignore", "demo", "STATE.md", "STATE.md.backup", "GRAPH.json", "project-state.json", "config.json":
+		return true
+	}
+	name, inSlices := strings.CutPrefix(rel, "slices/")
+	return strings.HasPrefix(rel, "runs/") || inSlices && strings.HasSuffix(name, ".md") && !strings.Contains(name, "/")
 }

@@ -125,10 +125,10 @@ func (r *Repo) leftRefs(ctx context.Context, lineages []*Lineage) ([]Leftover, e
 			continue
 		}
 		n, _ := strconv.Atoi(f[2])
-		if slices.ContainsFunc(lineages, func(l *Lineage) bool { return l.N == n && part(l.System) == f[0] && part(l.Slice) == f[1] }) {
+		if slices.ContainsFunc(lineages, func(l *Lineage) bool { return l.N == n && part(l.System) == f[0] && idPart(l.Slice) == f[1] }) {
 			continue
 		}
-		left := Leftover{Kind: kind, System: unpart(f[0]), Slice: unpart(f[1]), N: n}
+		left := Leftover{Kind: kind, System: unpart(f[0]), Slice: unIDPart(f[1]), N: n}
 		if kind == LeftBranch {
 			left.Branch = ref.Name
 			list = append(list, left)

@@ -81,7 +81,7 @@ func (r *Repo) dir() string { return statedir.Path(r.root, "runs", "lineage") }
 
 // fileName is the name of a slice's lineage file without its ending. The system's part has no dot.
 func fileName(system, slice string) string {
-	return strings.ReplaceAll(part(system), ".", "%2e") + "." + part(slice)
+	return strings.ReplaceAll(part(system), ".", "%2e") + "." + idPart(slice)
 }
 
 func (r *Repo) file(system, slice string) string {

@@ -274,20 +274,20 @@ func commitOn(t *testing.T, root string) string {
 func TestNumbers(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
-	gitIn(t, root, "branch", "gl/s/_/_/s-1/3")
-	gitIn(t, root, "branch", "gl/s/_/_/s-1/5/below")
+	gitIn(t, root, "branch", "gl/s/_/_/_s-1/3")
+	gitIn(t, root, "branch", "gl/s/_/_/_s-1/5/below")
 	if l := plan(t, r, "s-1"); l.N != 6 {
 		t.Errorf("beside branches: %d", l.N)
 	}
-	gitIn(t, root, "update-ref", "refs/gl/wip/_/_/s-2/7/1/tree", "HEAD")
+	gitIn(t, root, "update-ref", "refs/gl/wip/_/_/_s-2/7/1/tree", "HEAD")
 	write(t, r.path("", "s-2", 8), map[string]string{"left": ""})
 	if l := plan(t, r, "s-2"); l.N != 9 {
 		t.Errorf("beside a WIP ref and a directory: %d", l.N)
 	}
-	gitIn(t, root, "branch", "gl/s/_/_/s-3")
+	gitIn(t, root, "branch", "gl/s/_/_/_s-3")
 	base, err := r.Base(t.Context())
 	must(t, err)
-	if _, err := r.Plan(t.Context(), "", "s-3", base, false); !errors.As(err, new(*Refused)) || !strings.Contains(err.Error(), "gl/s/_/_/s-3 is in the way") {
+	if _, err := r.Plan(t.Context(), "", "s-3", base, false); !errors.As(err, new(*Refused)) || !strings.Contains(err.Error(), "gl/s/_/_/_s-3 is in the way") {
 		t.Errorf("beside a branch in the way: %v", err)
 	}
 }

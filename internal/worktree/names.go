@@ -32,6 +32,46 @@ func part(s string) string {
 	return fmt.Sprintf("%s%%h%x", b.String()[:longestPart/2], sha256.Sum256([]byte(s)))
 }
 
+// idPart is a slice's id as one part of a ref. Most ids have capitals alone (S-1, AUTH-2) and are to be read in lists of branches,
+// so these stand as they are; those with small letters have a _ in front. What holds for part holds for it.
+func idPart(id string) string {
+	if id == "" {
+		return part(id)
+	}
+	if strings.ContainsFunc(id, isSmall) {
+		return "_" + part(id)
+	}
+	p := strings.ToUpper(part(strings.Map(toSmall, id)))
+	if rest, ok := strings.CutPrefix(p, "_"); ok {
+		return "%5F" + rest
+	}
+	return p
+}
+
+// unIDPart is the id that a part of a ref stands for, "" where it can't be told.
+func unIDPart(p string) string {
+	if rest, ok := strings.CutPrefix(p, "_"); ok {
+		return unpart(rest)
+	}
+	return strings.Map(toCapital, unpart(strings.Map(toSmall, p)))
+}
+
+func isSmall(r rune) bool { return r >= 'a' && r <= 'z' }
+
+func toSmall(r rune) rune {
+	if r >= 'A' && r <= 'Z' {
+		return r + 'a' - 'A'
+	}
+	return r
+}
+
+func toCapital(r rune) rune {
+	if isSmall(r) {
+		return r + 'A' - 'a'
+	}
+	return r
+}
+
 // plain says whether byte i of s stands for itself.
 func plain(s string, i int) bool {
 	switch c := s[i]; {
@@ -64,7 +104,7 @@ func name(s string) string {
 
 // slicePart is what the refs of a slice's lineages have in common, below a directory of their own.
 func (r *Repo) slicePart(system, slice string) string {
-	return r.project + "/" + part(system) + "/" + part(slice)
+	return r.project + "/" + part(system) + "/" + idPart(slice)
 }
 
 // branches is the directory of a slice's branches.

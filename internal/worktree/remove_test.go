@@ -28,10 +28,10 @@ func TestDeletedByHand(t *testing.T) {
 	write(t, l.Path, map[string]string{"new/file": "new\n", "sub/b.txt": "edited\n"})
 	must(t, os.Remove(filepath.Join(l.Path, ".gitignore")))
 	s, err := r.Snapshot(t.Context(), l, SnapshotOptions{})
-	if err != nil || s.Prefix != "refs/gl/wip/_/_/s-1/1/1" {
+	if err != nil || s.Prefix != "refs/gl/wip/_/_/_s-1/1/1" {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	gitIn(t, root, "update-ref", "-d", "refs/gl/wip/_/_/s-1/1/1/log-1") // as if it came after the snapshot
+	gitIn(t, root, "update-ref", "-d", "refs/gl/wip/_/_/_s-1/1/1/log-1") // as if it came after the snapshot
 	write(t, l.Path, map[string]string{"staged": "staged\n"})
 	gitIn(t, l.Path, "add", "staged")
 	must(t, os.RemoveAll(l.Path))
@@ -50,11 +50,11 @@ func TestDeletedByHand(t *testing.T) {
 	if again.Again || again.Phase != Ready {
 		t.Errorf("%+v", again)
 	}
-	kept := gitIn(t, root, "for-each-ref", "--format=%(refname) %(objectname)", "refs/gl/wip/_/_/s-1/1/2")
+	kept := gitIn(t, root, "for-each-ref", "--format=%(refname) %(objectname)", "refs/gl/wip/_/_/_s-1/1/2")
 	if !strings.Contains(kept, "/log-1 "+dropped) || strings.Contains(kept, "/tree ") {
 		t.Errorf("kept: %s", kept)
 	}
-	if got := gitIn(t, root, "ls-tree", "-r", "--name-only", "refs/gl/wip/_/_/s-1/1/2/index"); !strings.Contains(got, "staged") {
+	if got := gitIn(t, root, "ls-tree", "-r", "--name-only", "refs/gl/wip/_/_/_s-1/1/2/index"); !strings.Contains(got, "staged") {
 		t.Errorf("the index: %s", got)
 	}
 }
@@ -145,16 +145,16 @@ func TestSnapshots(t *testing.T) {
 		return s
 	}
 	take()
-	if s := take(); !s.Same || s.Prefix != "refs/gl/wip/_/_/s-1/1/1" {
+	if s := take(); !s.Same || s.Prefix != "refs/gl/wip/_/_/_s-1/1/1" {
 		t.Errorf("%+v", s)
 	}
 	// What is more than a tree stays.
-	gitIn(t, root, "update-ref", "refs/gl/wip/_/_/s-1/1/1/log-1", l.Base)
+	gitIn(t, root, "update-ref", "refs/gl/wip/_/_/_s-1/1/1/log-1", l.Base)
 	for k := 2; k <= mostSnapshots; k++ {
-		gitIn(t, root, "update-ref", fmt.Sprintf("refs/gl/wip/_/_/s-1/1/%d/tree", k), l.Base)
+		gitIn(t, root, "update-ref", fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d/tree", k), l.Base)
 	}
 	write(t, l.Path, map[string]string{"new": "new"})
-	if s := take(); s.Prefix != fmt.Sprintf("refs/gl/wip/_/_/s-1/1/%d", mostSnapshots+1) {
+	if s := take(); s.Prefix != fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d", mostSnapshots+1) {
 		t.Errorf("%+v", s)
 	}
 	all, err := r.wipRefs(t.Context(), l)
@@ -308,7 +308,7 @@ func TestLeftovers(t *testing.T) {
 		t.Error(diff)
 	}
 	must(t, os.RemoveAll(l.Path))
-	write(t, root, map[string]string{".greenlight/runs/lineage/_.s-3.json": "{"})
+	write(t, root, map[string]string{".greenlight/runs/lineage/_._s-3.json": "{"})
 	if diff := cmp.Diff([]string{"branch S-1", "branch s-2", "directory", "entry", "file", "wip S-1", "worktree"}, kinds()); diff != "" {
 		t.Error(diff)
 	}
@@ -319,6 +319,9 @@ func TestUnpart(t *testing.T) {
 		s := texts.Draw(t, "text")
 		if got := unpart(part(s)); got != s && !strings.Contains(part(s), "%h") {
 			t.Fatalf("%q comes back as %q", s, got)
+		}
+		if got := unIDPart(idPart(s)); got != s && !strings.Contains(strings.ToLower(idPart(s)), "%h") {
+			t.Fatalf("id %q comes back as %q", s, got)
 		}
 	})
 }

@@ -126,13 +126,13 @@ func TestMake(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "S-1")
-	if want := root + ".gl/_/_/S-1.1"; l.Path != want || l.Phase != Ready || l.Branch != "refs/heads/gl/s/_/_/%53-1/1" {
+	if want := root + ".gl/_/_/S-1.1"; l.Path != want || l.Phase != Ready || l.Branch != "refs/heads/gl/s/_/_/S-1/1" {
 		t.Errorf("%+v, want path %s", l, want)
 	}
 	if got := read(t, l.Path, "a.txt"); got != "a\n" {
 		t.Errorf("a.txt is %q", got)
 	}
-	if got := gitIn(t, l.Path, "status", "--porcelain", "--branch"); got != "## gl/s/_/_/%53-1/1" {
+	if got := gitIn(t, l.Path, "status", "--porcelain", "--branch"); got != "## gl/s/_/_/S-1/1" {
 		t.Errorf("status: %s", got)
 	}
 	if got := gitIn(t, root, "symbolic-ref", "refs/gl/target/_"); got != "refs/heads/main" {

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/ops"
+	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/words"
+	"greenlight/internal/worktree"
+)
+
+// isolate takes --isolation over into the configuration of this run.
+func isolate(pr *project.Project, isolation string) error {
+	switch {
+	case isolation == "":
+	case isolation != project.IsolationShared && isolation != project.IsolationWorktree:
+		return cmdutil.Usage("--isolation must be %s", cmdutil.MustBe(isolation, project.Isolations()))
+	default:
+		pr.Config.Git.Isolation = isolation
+	}
+	return nil
+}
+
+// worktrees is where the slices' worktrees are made; nil where they are built in the checkout.
+func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
+	if j.pr.Config.Git.Isolation != project.IsolationWorktree {
+		return nil, nil
+	}
+	if !j.pr.Tracker.Traits().Managed {
+		j.app.IO.Message("isolation is shared: %s slices are built in the checkout", j.pr.System().Name)
+		return nil, nil
+	}
+	repo, err := j.pr.OpenWorktrees(ctx)
+	if none := new(worktree.Unavailable); errors.As(err, &none) {
+		j.app.IO.Message("isolation is shared: %s", none.Reason)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return repo, j.noteUnseen(ctx)
+}
+
+// noteUnseen tells what agents won't see in their worktrees, because it isn't committed. Without what slices are built from
+// it doesn't start unasked.
+func (j *job) noteUnseen(ctx context.Context) error {
+	unseen, err := ops.FindUnseen(ctx, j.pr)
+	if err != nil || len(unseen.Documents)+len(unseen.Files) == 0 {
+		return err
+	}
+	if n := len(unseen.Files); n > 0 {
+		j.app.IO.Message("agents won't see %s: %s%s", words.Count(n, "uncommitted file"), sanitize.Text(unseen.Files[0]), words.More(n-1))
+	}
+	n := len(unseen.Documents)
+	if n == 0 {
+		return nil
+	}
+	what := fmt.Sprintf("%s not committed, so agents in worktrees won't see %s: %s%s",
+		words.Count(n, "document")+map[bool]string{true: " is", false: " are"}[n == 1], map[bool]string{true: "it", false: "them"}[n == 1],
+		sanitize.Text(unseen.Documents[0]), words.More(n-1))
+	if j.o.force || j.app.Confirm(what+". Start anyway?") {
+		return nil
+	}
+	return errors.New(what + ". Run git add and git commit first")
+}

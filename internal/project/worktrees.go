@@ -1,0 +1,50 @@
+package project
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync"
+
+	"greenlight/internal/worktree"
+)
+
+// worktrees is the repository that the project is in, once it has been opened.
+type worktrees struct {
+	sync.Mutex
+
+	repo *worktree.Repo
+}
+
+// Worktrees is the repository that the project is in, for work on worktrees that are there. The error is a
+// *worktree.Unavailable where there can be none.
+func (p *Project) Worktrees(ctx context.Context) (*worktree.Repo, error) {
+	p.trees.Lock()
+	defer p.trees.Unlock()
+	if p.trees.repo != nil {
+		return p.trees.repo, nil
+	}
+	o, err := p.worktreeOptions()
+	if err == nil {
+		p.trees.repo, err = worktree.Attach(ctx, p.Root, o)
+	}
+	return p.trees.repo, err
+}
+
+// OpenWorktrees is Worktrees for making new ones. The error is a *worktree.Refused where the person has to do something first.
+func (p *Project) OpenWorktrees(ctx context.Context) (*worktree.Repo, error) {
+	o, err := p.worktreeOptions()
+	if err != nil {
+		return nil, err
+	}
+	return worktree.Open(ctx, p.Root, o)
+}
+
+func (p *Project) worktreeOptions() (worktree.Options, error) {
+	g := p.Config.Git
+	home, err := os.UserHomeDir()
+	if err != nil && strings.HasPrefix(g.Worktrees, "~") {
+		return worktree.Options{}, err
+	}
+	return worktree.Options{Dir: g.Dir(p.Root, home), Target: g.Target, Prefix: g.BranchPrefix, SnapshotMB: g.SnapshotMB}, nil
+}
