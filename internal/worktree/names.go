@@ -41,7 +41,7 @@ func idPart(id string) string {
 	if strings.ContainsFunc(id, isSmall) {
 		return "_" + part(id)
 	}
-	p := strings.ToUpper(part(strings.Map(toSmall, id)))
+	p := toCapital(part(toSmall(id)))
 	if rest, ok := strings.CutPrefix(p, "_"); ok {
 		return "%5F" + rest
 	}
@@ -53,23 +53,23 @@ func unIDPart(p string) string {
 	if rest, ok := strings.CutPrefix(p, "_"); ok {
 		return unpart(rest)
 	}
-	return strings.Map(toCapital, unpart(strings.Map(toSmall, p)))
+	return toCapital(unpart(toSmall(p)))
 }
 
 func isSmall(r rune) bool { return r >= 'a' && r <= 'z' }
 
-func toSmall(r rune) rune {
-	if r >= 'A' && r <= 'Z' {
-		return r + 'a' - 'A'
-	}
-	return r
-}
+// toSmall and toCapital change the letters of English, and keep every other byte, whatever it is.
+func toSmall(s string) string   { return shift(s, 'A', 'a') }
+func toCapital(s string) string { return shift(s, 'a', 'A') }
 
-func toCapital(r rune) rune {
-	if isSmall(r) {
-		return r + 'A' - 'a'
+func shift(s string, from, to byte) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c >= from && c < from+26 {
+			b[i] = c - from + to
+		}
 	}
-	return r
+	return string(b)
 }
 
 // plain says whether byte i of s stands for itself.
