@@ -172,7 +172,7 @@ func (s *snapshot) take(ctx context.Context) error {
 			return nil
 		}
 	}
-	identity, err := s.identity(ctx)
+	identity, err := identityOptions(s.o.By, func(args ...string) (string, error) { return s.git(ctx, time.Minute, nil, args...) })
 	if err != nil {
 		return err
 	}
@@ -200,29 +200,6 @@ func (s *snapshot) take(ctx context.Context) error {
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
 	return text[strings.LastIndexByte(text, '\n')+1:]
-}
-
-// identity are the options that give the commits gl's name where the person has none.
-func (s *snapshot) identity(ctx context.Context) ([]string, error) {
-	by := s.o.By
-	if by.Name == "" || by.Email == "" {
-		by = Author{"Greenlight", "greenlight@localhost"}
-	}
-	// The options win over every file, so git is asked first.
-	out, err := s.git(ctx, time.Minute, nil, "config", "-z", "--get-regexp", `^user\.(name|email)$`)
-	if err != nil && exitCode(err) != 1 {
-		return nil, err
-	}
-	var options []string
-	for key, value := range map[string]string{"user.name": by.Name, "user.email": by.Email} {
-		if !slices.ContainsFunc(split(out), func(e string) bool {
-			k, v, _ := strings.Cut(e, "\n")
-			return k == key && strings.TrimSpace(v) != ""
-		}) {
-			options = append(options, "-c", key+"="+value)
-		}
-	}
-	return options, nil
 }
 
 // resolve finds the commits that the options and HEAD name.

@@ -172,6 +172,71 @@ func (r *Repo) Base(ctx context.Context) (string, error) {
 	return tip, err
 }
 
+// A NeedsConflict says that what a slice needs can't be merged: there is nothing that it could begin at.
+type NeedsConflict struct {
+	Need     string // the slice whose work doesn't fit the others'
+	Conflict *git.ConflictError
+}
+
+func (e *NeedsConflict) Error() string {
+	return fmt.Sprintf("the work of %s doesn't merge with the other work that it needs: %v", e.Need, e.Conflict)
+}
+
+func (e *NeedsConflict) Unwrap() error { return e.Conflict }
+
+// BaseOn is Base with the work of other lineages, as far as the target doesn't have it yet: a slice begins at what it needs.
+// What an agent has left uncommitted at its end is part of its work. The error is a *NeedsConflict where that can't be merged.
+func (r *Repo) BaseOn(ctx context.Context, needs ...*Lineage) (string, error) {
+	base, err := r.Base(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, l := range needs {
+		tip, err := r.tip(ctx, l)
+		if err != nil {
+			return "", err
+		}
+		if tip == "" { // its branch is gone, so somebody has done with it
+			continue
+		}
+		in, _, err := git.Contained(ctx, r.Common, tip, l.Base, base)
+		if err != nil {
+			return "", err
+		}
+		if in {
+			continue
+		}
+		base, err = git.Merge(ctx, r.Common, base, tip, "gl: what is needed of "+l.Slice)
+		if conflict := new(git.ConflictError); errors.As(err, &conflict) {
+			return "", &NeedsConflict{l.Slice, conflict}
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return base, nil
+}
+
+// tip is the last commit of the lineage's work: the last snapshot where it has more than the branch, else the branch's tip.
+func (r *Repo) tip(ctx context.Context, l *Lineage) (string, error) {
+	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
+	if err != nil || tip == "" {
+		return "", err
+	}
+	all, err := r.wipRefs(ctx, l)
+	if err != nil {
+		return "", err
+	}
+	_, last := all.latest()
+	if last == "" {
+		return tip, nil
+	}
+	if parent, err := git.ResolveCommit(ctx, r.Common, last+"^"); err != nil || parent != tip {
+		return tip, err
+	}
+	return last, nil
+}
+
 // checkPrefix finds what is in the way of the refs: git can't have a branch gl beside a branch gl/s/….
 func (r *Repo) checkPrefix(ctx context.Context) error {
 	const help = "git branch -m it, or choose another prefix with gl settings set git.branch_prefix NAME"
