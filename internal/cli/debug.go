@@ -78,7 +78,7 @@ func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON
 		return err
 	}
 	if runTests {
-		if err := permit(ctx, app, pr, r.Tests.Commands); err != nil {
+		if err := permit(ctx, app, pr.Root, r.Tests.Commands); err != nil {
 			return err
 		}
 	}

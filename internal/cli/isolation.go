@@ -42,6 +42,9 @@ func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
 	if err != nil {
 		return nil, err
 	}
+	if j.copy != nil { // its agents read nothing
+		return repo, nil
+	}
 	return repo, j.noteUnseen(ctx)
 }
 

@@ -158,11 +158,19 @@ func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
 	}
 }
 
+// trustRoot is the project whose commands this person has allowed: of a scratch copy the one that it is of.
+func (j *job) trustRoot() string {
+	if j.copy != nil {
+		return j.copy.Of
+	}
+	return j.pr.Root
+}
+
 // present checks that the agent may be started and that its program is there, before anything is claimed.
 func (j *job) present(ctx context.Context) error {
 	commands, err := j.pr.Commands(ctx, j.agent)
 	if err == nil {
-		err = permit(ctx, j.app, j.pr, commands)
+		err = permit(ctx, j.app, j.trustRoot(), commands)
 	}
 	if err == nil {
 		err = notOnPath(j.agent, j.pr.Root)
@@ -210,7 +218,7 @@ func (j *job) config(p *plan.Plan) drain.Config {
 	here := !j.parallel() || !j.o.watch && ready == 1
 	return drain.Config{
 		Project: j.pr, Agent: j.agent, Job: agent.Job{Dir: j.pr.Root, PluginDir: j.plugin, Instructions: j.text},
-		Trust: trust.Open(j.app.Getenv), IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force, Over: j.over,
+		Trust: trust.Open(j.app.Getenv), TrustRoot: j.trustRoot(), IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force, Over: j.over,
 		Max: j.max, Serial: here, Foreground: here, Lead: j.o.watch,
 		Refill:   j.o.watch || len(j.ids) > 1 || here && (ready > 1 || j.o.sequential),
 		Interval: j.every, Stagger: j.pr.Config.Stagger,

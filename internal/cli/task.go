@@ -148,7 +148,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	}
 	return j.drain(ctx, drain.Config{
 		Project: pr, Agent: j.agent, Job: agent.Job{Dir: pr.Root, PluginDir: j.plugin, Instructions: j.text},
-		Trust: trust.Open(app.Getenv), Task: &t, Max: j.max, Serial: true, Foreground: true, Interval: j.every,
+		Trust: trust.Open(app.Getenv), TrustRoot: pr.Root, Task: &t, Max: j.max, Serial: true, Foreground: true, Interval: j.every,
 	})
 }
 

@@ -99,7 +99,7 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 		}
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed, Err: errors.New("nothing was allowed")}
 	}
-	return allow(ctx, app, store, pr, pending)
+	return allow(ctx, app, store, pr.Root, pending)
 }
 
 // singular is the ending of a verb whose subject is the files that name the commands.
@@ -134,26 +134,26 @@ func plainLine(text string) string {
 	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(sanitize.Text(text))
 }
 
-func allow(ctx context.Context, app *cmdutil.App, store trust.Store, pr *project.Project, commands []trust.Command) error {
-	if err := store.Allow(ctx, pr.Root, commands); err != nil {
+func allow(ctx context.Context, app *cmdutil.App, store trust.Store, root string, commands []trust.Command) error {
+	if err := store.Allow(ctx, root, commands); err != nil {
 		return err
 	}
-	app.IO.Printf("Allowed %s in %s.\n", words.Count(len(commands), "command"), sanitize.Text(pr.Root))
+	app.IO.Printf("Allowed %s in %s.\n", words.Count(len(commands), "command"), sanitize.Text(root))
 	return nil
 }
 
-// permit returns an error unless this person has allowed the commands, which are about to be run. On a terminal it asks.
-func permit(ctx context.Context, app *cmdutil.App, pr *project.Project, commands []trust.Command) error {
+// permit returns an error unless this person has allowed the commands of the project at root, which are about to be run. On a terminal it asks.
+func permit(ctx context.Context, app *cmdutil.App, root string, commands []trust.Command) error {
 	store := trust.Open(app.Getenv)
-	pending, err := store.Pending(pr.Root, commands)
+	pending, err := store.Pending(root, commands)
 	if err != nil || len(pending) == 0 {
 		return err
 	}
 	if !app.Inside() && app.IO.Interactive() {
-		app.IO.Printf("%s in %s name%s what you haven't allowed yet:\n", trust.Files(pending), sanitize.Text(pr.Root), singular(pending))
+		app.IO.Printf("%s in %s name%s what you haven't allowed yet:\n", trust.Files(pending), sanitize.Text(root), singular(pending))
 		printCommands(app, pending, pending)
 		if app.Confirm("Allow gl to run " + them(pending) + "?") {
-			return allow(ctx, app, store, pr, pending)
+			return allow(ctx, app, store, root, pending)
 		}
 	}
 	return &trust.Error{Commands: pending}

@@ -25,12 +25,13 @@ import (
 
 // A Config says what to drain and how.
 type Config struct {
-	Project *project.Project
-	Runner  runner.Runner
-	Agent   agent.Agent
-	Job     agent.Job      // Dir and PluginDir; the rest is filled in for each slice
-	Trees   *worktree.Repo // where slices are built in worktrees; nil for the checkout
-	Trust   trust.Store    // what the person has allowed: nothing else of the project's configuration is launched
+	Project   *project.Project
+	Runner    runner.Runner
+	Agent     agent.Agent
+	Job       agent.Job      // Dir and PluginDir; the rest is filled in for each slice
+	Trees     *worktree.Repo // where slices are built in worktrees; nil for the checkout
+	Trust     trust.Store    // what the person has allowed: nothing else of the project's configuration is launched
+	TrustRoot string         // the project for which they have allowed it: this one, or the one that this is a copy of
 
 	Task      *attempt.Task // instead of slices: this once
 	IDs       []string      // the named slices, in the order given; nil for whatever is ready

@@ -122,7 +122,7 @@ func (d *drain) request(id string) attempt.Request {
 func (d *drain) launch(ctx context.Context, r *Report) error {
 	commands, err := d.Project.Commands(ctx, d.Agent)
 	if err == nil {
-		err = d.Trust.Check(d.Project.Root, commands)
+		err = d.Trust.Check(d.TrustRoot, commands)
 	}
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -139,11 +140,12 @@ func pipePack(ctx context.Context, from, to *exec.Cmd) (err error) {
 // Author is who a commit is by.
 type Author struct{ Name, Email string }
 
-// CommitFile commits one file, a path relative to top, which is the top of a repository that Clone made. What else has
+// CommitFile commits one file, a path relative to top, which is the top of a repository that Clone made, or of a worktree. What else has
 // changed or is staged stays as it is. A file that hasn't changed makes no commit. Processes that commit at the same time
 // wait for each other.
 func CommitFile(ctx context.Context, top, file, message string, by Author) (err error) {
-	lock, err := durable.Lock(ctx, filepath.Join(top, ".git", "greenlight.lock"))
+	gitDir := cmp.Or(CommonOf(top), filepath.Join(top, ".git"))
+	lock, err := durable.Lock(ctx, filepath.Join(gitDir, "greenlight.lock"))
 	if err != nil {
 		return err
 	}

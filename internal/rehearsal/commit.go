@@ -3,6 +3,7 @@ package rehearsal
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 
 	"greenlight/internal/scratch"
@@ -11,7 +12,7 @@ import (
 // A committer is a worker in a scratch copy: what it has built it leaves as a file, in a commit of its own.
 type committer struct {
 	worker
-	root, id string
+	root, dir, id string // dir is where it works: in a worktree or in the copy itself
 }
 
 // commits makes the worker a committer where the project is a scratch copy and its prompt asks it to build. Elsewhere a
@@ -23,17 +24,21 @@ func commits(w worker, j *job, command string) worker {
 	case !scratch.Is(j.root):
 		return w
 	}
-	return committer{w, j.root, j.slice}
+	dir, err := os.Getwd()
+	if err != nil {
+		return w
+	}
+	return committer{w, j.root, dir, j.slice}
 }
 
 func (c committer) complete(ctx context.Context, f Fate) ([]call, error) {
 	file := "rehearsal/" + c.id + ".md"
 	built := []call{
 		{"write " + file, func(context.Context) error {
-			return seen(scratch.WriteFile(c.root, file, fmt.Sprintf("# %s\n\nA rehearsal built this.\n", c.id)))
+			return seen(scratch.WriteFile(c.dir, file, fmt.Sprintf("# %s\n\nA rehearsal built this.\n", c.id)))
 		}},
 		{"git commit " + file, func(ctx context.Context) error {
-			return seen(scratch.Commit(ctx, c.root, file, c.id+": built by a rehearsal"))
+			return seen(scratch.Commit(ctx, c.root, c.dir, file, c.id+": built by a rehearsal"))
 		}},
 	}
 	calls, err := c.worker.complete(ctx, f)

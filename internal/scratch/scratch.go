@@ -21,6 +21,7 @@ import (
 
 // A Copy is a scratch copy of a project.
 type Copy struct {
+	Of     string   // the project that it is a copy of
 	Dir    string   // the temporary directory with everything in it
 	Root   string   // of the copied project
 	Cloned bool     // it is a clone; else a copy of the files
@@ -55,7 +56,7 @@ func Make(ctx context.Context, root string) (c *Copy, err error) {
 		}
 	}()
 	// Under the project's own name: sessions and messages show it.
-	c = &Copy{Dir: dir, Root: filepath.Join(dir, filepath.Base(top)), Cloned: cloned}
+	c = &Copy{Of: root, Dir: dir, Root: filepath.Join(dir, filepath.Base(top)), Cloned: cloned}
 	m := mark{}
 	if err := durable.MkdirAll(c.Root, 0o755); err != nil {
 		return nil, err
@@ -146,18 +147,18 @@ func find(root string) (m mark, ok bool) {
 // author is who the commits in copies are by: what was invented bears nobody's name.
 var author = git.Author{Name: "gl rehearsal", Email: "rehearsal@localhost"}
 
-// WriteFile writes a file in the copy at root, by its path relative to that, and makes the directory it is in. No link leads
-// it out of the copy.
-func WriteFile(root, name, text string) error {
-	dir, err := os.OpenRoot(root)
+// WriteFile writes a file in dir, which is in the copy at root or in a worktree of it, by its path relative to dir, and makes
+// the directory it is in. No link leads it out of dir.
+func WriteFile(dir, name, text string) error {
+	at, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
-	if err := dir.Mkdir(filepath.Dir(name), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+	defer at.Close()
+	if err := at.Mkdir(filepath.Dir(name), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := at.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
 	}
@@ -165,8 +166,8 @@ func WriteFile(root, name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Commit commits one file of the copy at root, by its path relative to that. Where the copy is no clone, it does nothing.
-func Commit(ctx context.Context, root, name, message string) error {
+// Commit commits one file that WriteFile wrote. Where the copy at root is no clone, it does nothing.
+func Commit(ctx context.Context, root, dir, name, message string) error {
 	m, ok := find(root)
 	if !ok {
 		return fmt.Errorf("%s is no scratch copy", root)
@@ -174,7 +175,17 @@ func Commit(ctx context.Context, root, name, message string) error {
 	if m.Repository == "" {
 		return nil
 	}
-	return git.CommitFile(ctx, m.Repository, paths.Relative(m.Repository, filepath.Join(m.Root, name)), message, author)
+	top := m.Repository
+	if !paths.Same(dir, m.Root) {
+		var err error
+		if top, _, err = git.Place(ctx, dir); err != nil {
+			return err
+		}
+		if common := git.CommonOf(top); common == "" || !paths.Same(common, filepath.Join(m.Repository, ".git")) {
+			return fmt.Errorf("%s is no worktree of %s", dir, m.Repository)
+		}
+	}
+	return git.CommitFile(ctx, top, paths.Relative(top, filepath.Join(dir, name)), message, author)
 }
 
 // Leftovers are the names as people read them, the first few.
