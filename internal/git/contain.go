@@ -23,6 +23,19 @@ func Contained(ctx context.Context, common, tip, base string, in ...string) (boo
 	return false, why, nil
 }
 
+// SameFiles says whether two commits have the same tree.
+func SameFiles(ctx context.Context, common, a, b string) (bool, error) {
+	var trees [2]string
+	for i, commit := range []string{a, b} {
+		out, err := at(ctx, common, leastFill, "", "rev-parse", "--verify", "--end-of-options", commit+"^{tree}")
+		if err != nil {
+			return false, err
+		}
+		trees[i] = out
+	}
+	return trees[0] == trees[1], nil
+}
+
 func contained(ctx context.Context, common, tip, base, in string) (bool, string, error) {
 	switch _, err := at(ctx, common, long, "", "merge-base", "--is-ancestor", tip, in); {
 	case err == nil:
@@ -30,16 +43,8 @@ func contained(ctx context.Context, common, tip, base, in string) (bool, string,
 	case exitCode(err) != 1:
 		return false, "", err
 	}
-	out, err := at(ctx, common, leastFill, "", "rev-parse", "--verify", "--end-of-options", tip+"^{tree}")
-	if err != nil {
-		return false, "", err
-	}
-	other, err := at(ctx, common, leastFill, "", "rev-parse", "--verify", "--end-of-options", in+"^{tree}")
-	if err != nil {
-		return false, "", err
-	}
-	if out == other {
-		return true, "has the same files as " + in, nil
+	if same, err := SameFiles(ctx, common, tip, in); err != nil || same {
+		return same, "has the same files as " + in, err
 	}
 	// Git cherry passes over merges, which may have content of their own.
 	limit := []string{tip, "^" + in}
@@ -57,7 +62,7 @@ func contained(ctx context.Context, common, tip, base, in string) (bool, string,
 	if base != "" {
 		args = append(args, base)
 	}
-	out, err = at(ctx, common, long, "", args...)
+	out, err := at(ctx, common, long, "", args...)
 	if err != nil {
 		return false, "", err
 	}

@@ -157,7 +157,7 @@ func TestStormClock(t *testing.T) {
 		if _, err := fmt.Fscan(out, &unix, &since, &sub); err != nil {
 			t.Fatal(err)
 		}
-		return time.Unix(unix, 0).Sub(time.Now()).Round(10 * time.Minute), since, sub
+		return time.Until(time.Unix(unix, 0)).Round(10 * time.Minute), since, sub
 	}
 	for _, offset := range []time.Duration{0, 2 * time.Hour, -48 * time.Hour, 400 * 24 * time.Hour, 0} {
 		c.set(t, offset)

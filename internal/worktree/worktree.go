@@ -234,6 +234,9 @@ func (r *Repo) tip(ctx context.Context, l *Lineage) (string, error) {
 	if parent, err := git.ResolveCommit(ctx, r.Common, last+"^"); err != nil || parent != tip {
 		return tip, err
 	}
+	if same, err := git.SameFiles(ctx, r.Common, last, tip); err != nil || same {
+		return tip, err
+	}
 	return last, nil
 }
 
