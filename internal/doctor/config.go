@@ -92,11 +92,13 @@ func checkTrust(x *exam) []Finding {
 		return nil
 	}
 	commands, _ := s.Commands() // as far as they can be read
-	filters, err := x.pr.Filters(x.ctx)
-	if err != nil {
-		return []Finding{found(Warning, "", "filters of the repository's configuration: "+err.Error(), "")}
+	if x.pr.Config.Git.Isolation == project.IsolationWorktree { // else nothing runs them
+		filters, err := x.pr.Filters(x.ctx)
+		if err != nil {
+			return []Finding{found(Warning, "", "filters of the repository's configuration: "+err.Error(), "")}
+		}
+		commands = append(commands, filters...)
 	}
-	commands = append(commands, filters...)
 	pending, err := trust.Open(x.Getenv).Pending(x.pr.Root, commands)
 	if err != nil {
 		return []Finding{found(Warning, "", err.Error(), "")}

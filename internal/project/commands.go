@@ -23,16 +23,15 @@ func (p *Project) Commands(ctx context.Context, a agent.Agent) ([]trust.Command,
 	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool {
 		return c.Key != a.Setting && !(strings.HasPrefix(c.Key, "git.") && p.Config.Git.Isolation == IsolationWorktree)
 	})
+	if p.Config.Git.Isolation != IsolationWorktree {
+		return list, nil
+	}
 	filters, err := p.Filters(ctx)
 	return append(list, filters...), err
 }
 
-// Filters are the commands in the repository's own configuration that git runs when it fills a worktree; none where gl makes no
-// worktrees.
+// Filters are the commands in the repository's own configuration that git runs when it fills a worktree.
 func (p *Project) Filters(ctx context.Context) ([]trust.Command, error) {
-	if p.Config.Git.Isolation != IsolationWorktree {
-		return nil, nil
-	}
 	filters, err := git.Filters(ctx, p.Root)
 	if errors.Is(err, git.ErrNone) || errors.Is(err, git.ErrMissing) { // neither are there worktrees
 		return nil, nil
