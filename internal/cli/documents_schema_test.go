@@ -43,6 +43,7 @@ var documents = []document{
 	{"gl resume --json", pauseDoc{}, "resume"},
 	{"gl retry --json", retryDoc{}, "retry"},
 	{"gl roadmap --json", roadmap.Document{}, "roadmap"},
+	{"gl salvage --json", salvageDoc{}, "salvage"},
 	{"gl settings --json", settingsDoc{}, "settings"},
 	{"gl settings get KEY --json", settingDoc{}, "settings-get"},
 	{"gl slice --dry-run --json", dryRunDoc{}, "slice"},

@@ -24,6 +24,7 @@ var localSchemas = map[string][][]string{
 	"check":        {{"check", "--json"}, {"check", "--json", "--local", "--agent", "codex"}},
 	"why":          {{"why", "--json"}, {"why", "S-9", "--json"}, {"why", "S-4", "--json"}},
 	"hold":         {{"hold", "--json"}},
+	"salvage":      {{"salvage", "--json"}},
 	"version":      {{"version", "--json"}},
 	"debug":        {{"debug", "--json"}, {"debug", "--json", "--run-tests"}},
 }
@@ -65,6 +66,9 @@ func localProject(t *testing.T) string {
 		git("init", "-q")
 		git("commit", "-q", "--allow-empty", "-m", "first")
 		git("tag", "greenlight/checkpoint/S-4")
+		for _, ref := range []string{"heads/gl/s/_/greenlight/S-1/1", "gl/wip/_/greenlight/S-1/1/1/tree", "gl/wip/_/greenlight/S-1/1/1/index"} {
+			git("update-ref", "refs/"+ref, "HEAD")
+		}
 		if err := os.WriteFile(filepath.Join(root, "a.txt"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -122,6 +126,7 @@ func TestLocalDocumentsAreFull(t *testing.T) {
 		"graph --json":     {"nodes", "edges", "critical_path", "cycles", "missing"},
 		"changelog --json": {"milestones", "quick"},
 		"roadmap --json":   {"milestones", "text"},
+		"salvage --json":   {"target", "work"},
 		"settings --json":  {"settings", "models", "warnings", "profiles"},
 	} {
 		doc := object(t, output(t, append(strings.Fields(command), "-C", root)...))

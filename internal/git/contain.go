@@ -146,3 +146,12 @@ func (w Worktree) Unsaved(ctx context.Context, ignored []string) (_ *Unsaved, er
 	}
 	return u, nil
 }
+
+// MergeBase is the best commit that two have in common, "" for none.
+func MergeBase(ctx context.Context, common, a, b string) (string, error) {
+	out, err := at(ctx, common, long, "", "merge-base", a, b)
+	if exitCode(err) == 1 {
+		return "", nil
+	}
+	return strings.TrimSpace(out), err
+}
