@@ -162,7 +162,7 @@ func commandGroups() []commandGroup {
 		{"begin", "Project lifecycle:", []maker{{"init", newInit}, {"design", newDesign}, {"roadmap", paged(newRoadmap)}}},
 		{"build", "Building:", []maker{{"slice", newSlice}, {"quick", newQuick}, {"rehearse", newRehearse}, {"accept", newAccept},
 			{"reject", newReject}, {"retry", newRetry}}},
-		{"review", "Review:", []maker{{"salvage", paged(newSalvage, "to", "branch")}}},
+		{"review", "Review:", []maker{{"salvage", paged(newSalvage, "to", "branch")}, {"clean", newClean}}},
 		{"state", "State and progress:", []maker{{"status", paged(newStatus)}, {"why", paged(newWhy)}, {"graph", paged(newGraph)},
 			{"logs", paged(newLogs, "follow")}, {"debug", paged(newDebug, "run-tests")}, {"changelog", paged(newChangelog)},
 			{"statusline", newStatusline}}},

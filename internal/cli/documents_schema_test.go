@@ -31,6 +31,7 @@ var documents = []document{
 	{"gl add-slice NAME --json", addDoc{}, "add-slice"},
 	{"gl changelog --json", changelog.Document{}, "changelog"},
 	{"gl check --json", checkDoc{}, "check"},
+	{"gl clean --json", cleanDoc{}, "clean"},
 	{"gl debug --json", debugreport.Report{}, "debug"},
 	{"gl doctor --json", doctor.Report{}, "doctor"},
 	{"gl graph --json", graphDoc{}, "graph"},

@@ -24,6 +24,7 @@ var localSchemas = map[string][][]string{
 	"check":        {{"check", "--json"}, {"check", "--json", "--local", "--agent", "codex"}},
 	"why":          {{"why", "--json"}, {"why", "S-9", "--json"}, {"why", "S-4", "--json"}},
 	"hold":         {{"hold", "--json"}},
+	"clean":        {{"clean", "--json"}, {"clean", "--json", "--dry-run"}},
 	"salvage":      {{"salvage", "--json"}},
 	"version":      {{"version", "--json"}},
 	"debug":        {{"debug", "--json"}, {"debug", "--json", "--run-tests"}},

@@ -231,9 +231,10 @@ func (r *Repo) contain(ctx context.Context, k *Kept, target string) error {
 	return nil
 }
 
-// lineageOf is the lineage of which the work is, where git tells all that there is to know: to remove its worktree.
-// Nothing says then which ignored files setup has made, so all of them count as the agent's.
-func (r *Repo) lineageOf(ctx context.Context, k *Kept) (*Lineage, error) {
+// LineageOf is the lineage of which the work is, to remove its worktree: by its file or, where that is gone, by what git tells;
+// nil where that isn't enough. Nothing says then which ignored files setup has made, so all of
+// them count as the agent's.
+func (r *Repo) LineageOf(ctx context.Context, k *Kept) (*Lineage, error) {
 	l, err := r.Get(k.System, k.Slice)
 	if err == nil && l.N == k.N {
 		return l, nil
@@ -270,3 +271,6 @@ func (r *Repo) RestoreBranch(ctx context.Context, commit, name string) (string, 
 
 // Short is a branch's name as people write it.
 func Short(ref string) string { return short(ref) }
+
+// Place is where the worktree is or was; "" for none.
+func (k *Kept) Place() string { return cmp.Or(k.Path, k.entered) }

@@ -17,6 +17,9 @@ import (
 // Remove ends the lineage and removes its worktree, if everything in it is contained in the target or one of the other
 // commits; kept says what isn't. The branch and the WIP refs stay. What an earlier Remove left that was killed is finished.
 func (r *Repo) Remove(ctx context.Context, l *Lineage, in ...string) (kept string, err error) {
+	if err := durable.MkdirPrivate(r.dir()); err != nil { // runs/ may have been removed
+		return "", err
+	}
 	lock, err := durable.TryLock(r.lockFile(l))
 	if errors.Is(err, durable.ErrLocked) {
 		return "somebody is at work in " + l.Path, nil
@@ -26,7 +29,7 @@ func (r *Repo) Remove(ctx context.Context, l *Lineage, in ...string) (kept strin
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	ctx = git.Inherit(ctx, lock.File())
-	if l.Phase != Gone {
+	if l.Phase != Gone { // of a lineage without a file of its own it says so
 		if err := r.step(l, Gone); err != nil {
 			return "", err
 		}
@@ -49,6 +52,45 @@ func (r *Repo) Remove(ctx context.Context, l *Lineage, in ...string) (kept strin
 		}
 	}
 	return r.finishRemoval(ctx, l, aside)
+}
+
+// Removable says whether Remove would remove the lineage's worktree, and why, or why it would be kept. It changes nothing.
+func (r *Repo) Removable(ctx context.Context, l *Lineage, in ...string) (yes bool, why string, err error) {
+	if file := r.lockFile(l); paths.Exists(file) {
+		lock, err := durable.TryLock(file)
+		if errors.Is(err, durable.ErrLocked) {
+			return false, "somebody is at work there", nil
+		}
+		if err != nil {
+			return false, "", err
+		}
+		defer lock.Unlock()
+	}
+	aside := r.asideOf(l)
+	switch {
+	case aside != "" && paths.Exists(aside):
+		return true, "its removal was begun", nil
+	case lost(l.Path):
+		return true, "its directory is gone, and git still lists it", nil
+	}
+	kept, err := r.inTheWay(ctx, l, in)
+	if err != nil || kept != "" {
+		return false, kept, err
+	}
+	return true, short(r.target) + " has all that is in it", nil
+}
+
+// Retire ends a lineage: the slice's next attempt begins a new one. Its worktree, its branch and its snapshots stay. A
+// lineage that isn't the slice's last has ended already. The caller has the project's lock.
+func (r *Repo) Retire(system, slice string, n int) error {
+	l, err := r.Get(system, slice)
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*BadLineage)) || err == nil && (l.N != n || l.Phase == Gone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.step(l, Gone)
 }
 
 // asideOf is where a worktree is while it is removed.
@@ -93,7 +135,7 @@ func (r *Repo) inTheWay(ctx context.Context, l *Lineage, in []string) (string, e
 		return "", err
 	}
 	if !contained {
-		return fmt.Sprintf("the branch %s %s", short(l.Branch), why), nil
+		return fmt.Sprintf("the branch %s %s", short(l.Branch), strings.ReplaceAll(why, target, short(r.target))), nil
 	}
 	return unsaved(ctx, w, l)
 }

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
+	"greenlight/internal/ops"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/words"
+	"greenlight/internal/worktree"
+)
+
+type cleanOptions struct{ dryRun, yes, json bool }
+
+func newClean(app *cmdutil.App) *cobra.Command {
+	var o cleanOptions
+	c := &cobra.Command{
+		Use:        "clean [ID...]",
+		SuggestFor: []string{"prune", "gc", "tidy", "cleanup"},
+		Short:      "Remove worktrees whose work is contained elsewhere",
+		Long: `Say which worktrees of slices can go and which are kept, each with the reason, and remove those that can: the slice is complete,
+the target has the work of its branch, nothing there is uncommitted, staged or ignored that setup didn't make, and nobody is at
+work there. Half a removal is finished. Branches and snapshots stay: gl salvage lists them. Worktrees of slices that aren't
+complete are never touched.
+
+On a terminal it asks first. Without one, --yes is needed.
+
+Exit codes: 0 removed, or nothing to remove; 1 it failed, or nobody said yes; 2 wrong usage.`,
+		Example:           "  gl clean --dry-run\n  gl clean\n  gl clean S-07 --yes",
+		ValidArgsFunction: app.CompleteIDs,
+		RunE: func(c *cobra.Command, ids []string) error {
+			return runClean(c.Context(), app, ids, o)
+		},
+	}
+	f := c.Flags()
+	f.BoolVarP(&o.dryRun, "dry-run", "n", false, "say what would be removed, and remove nothing")
+	f.BoolVarP(&o.yes, "yes", "y", false, "remove without asking")
+	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	return c
+}
+
+// A cleanDoc says what becomes of each worktree.
+type cleanDoc struct {
+	SchemaVersion int            `json:"schema_version"`
+	DryRun        bool           `json:"dry_run"`
+	Worktrees     []cleanedEntry `json:"worktrees"`
+}
+
+type cleanedEntry struct {
+	System  *string `json:"system"`                        // null if git doesn't tell it
+	Slice   *string `json:"slice"`                         // null if git doesn't tell it
+	Number  int     `json:"number" jsonschema:"minimum=0"` // a slice that began anew has several; 0 if git doesn't tell it
+	Path    string  `json:"path"`
+	Removed bool    `json:"removed"` // with --dry-run: it would be
+	Why     string  `json:"why"`     // why it is removed, or kept
+}
+
+func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOptions) error {
+	pr, err := app.Project()
+	if err != nil {
+		return err
+	}
+	filters, err := pr.Filters(ctx) // git runs them while it looks for changes
+	if err == nil {
+		err = permit(ctx, app, pr, filters)
+	}
+	if err != nil {
+		return err
+	}
+	list, err := ops.Cleanables(ctx, pr, ids)
+	if none := new(worktree.Unavailable); errors.As(err, &none) && len(ids) == 0 {
+		app.IO.Message("%s", sanitize.Text(none.Reason))
+	} else if err != nil {
+		return err
+	}
+	doc := cleanDoc{1, o.dryRun, []cleanedEntry{}}
+	going := 0
+	for _, c := range list {
+		verb := "keep"
+		if c.Remove {
+			verb = "remove"
+			going++
+		}
+		if !o.json {
+			app.IO.Printf("%s\n", sanitize.Text(fmt.Sprintf("%s %s: %s", verb, c.Path, c.Why)))
+		}
+	}
+	if !o.json && going == 0 {
+		app.IO.Printf("there is nothing to remove\n")
+	}
+	if going > 0 && !o.dryRun && !o.yes && !app.Confirm("Remove "+words.Count(going, "worktree")+"?") {
+		if !app.IO.Interactive() {
+			return errors.New("gl clean asks a question and needs a terminal: gl clean --yes removes without asking")
+		}
+		return errors.New("nothing was removed")
+	}
+	var errs []error
+	for _, c := range list {
+		e := cleanedEntry{jsondoc.OrNull(c.System), jsondoc.OrNull(c.Slice), c.N, c.Path, c.Remove, c.Why}
+		if c.Remove && !o.dryRun {
+			kept, err := ops.Clean(ctx, pr, c)
+			switch {
+			case err != nil:
+				e.Removed, e.Why = false, err.Error()
+				errs = append(errs, fmt.Errorf("%s: %w", c.Path, err))
+			case kept != "":
+				e.Removed, e.Why = false, kept
+				app.IO.Message("%s", sanitize.Text(c.Path+" is kept: "+kept))
+			case !o.json:
+				app.IO.Printf("%s\n", sanitize.Text("removed "+c.Path))
+			}
+		}
+		doc.Worktrees = append(doc.Worktrees, e)
+	}
+	if o.json {
+		errs = append(errs, app.IO.JSON(doc))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,126 @@
+package ops
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/tracker"
+	"greenlight/internal/worktree"
+)
+
+// A Cleanable is a worktree, and whether Clean removes it. Branches and snapshots always stay.
+type Cleanable struct {
+	System, Slice string // "" where git doesn't tell it
+	N             int
+	Path          string
+	Remove        bool
+	Why           string
+
+	lineage *worktree.Lineage
+}
+
+// Cleanables looks at the worktrees of the named slices, or of all: only those of complete slices may go, and only if what
+// is in them is contained elsewhere. It changes nothing.
+func Cleanables(ctx context.Context, pr *project.Project, ids []string) ([]Cleanable, error) {
+	repo, kept, err := KeptWork(ctx, pr, "")
+	if err != nil {
+		return nil, err
+	}
+	plans := map[string]*plan.Plan{}
+	for _, view := range pr.Views() {
+		if plans[view.Key()], err = view.Plan(time.Now(), view.Options()); err != nil {
+			return nil, err
+		}
+	}
+	var list []Cleanable
+	for _, k := range kept {
+		if k.Admin == "" || len(ids) > 0 && !slices.ContainsFunc(ids, k.IsOfID) {
+			continue
+		}
+		c := Cleanable{System: k.System, Slice: k.Slice, N: k.N, Path: k.Place()}
+		if c.Why = unfinished(plans[k.System], k.Slice); c.Why == "" {
+			if err := c.look(ctx, repo, k); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, c)
+	}
+	for _, id := range ids {
+		if !slices.ContainsFunc(kept, func(k *worktree.Kept) bool { return k.IsOfID(id) }) {
+			return nil, fmt.Errorf("there is no kept work of %s: gl salvage lists what there is", id)
+		}
+	}
+	if len(ids) > 0 {
+		return list, nil
+	}
+	left, err := repo.Leftovers(ctx)
+	for _, l := range left {
+		if l.Kind == worktree.LeftDirectory {
+			list = append(list, Cleanable{Path: l.Path, Why: "git doesn't list it, so nothing tells what is in it: look, and remove it yourself"})
+		}
+	}
+	return list, err
+}
+
+// unfinished says why a slice's worktrees are none of Clean's business; "" for a complete slice.
+func unfinished(p *plan.Plan, id string) string {
+	var st *plan.State
+	if p != nil && id != "" {
+		st = p.State(id)
+	}
+	switch {
+	case st == nil && id == "":
+		return "git doesn't tell which slice it is of"
+	case st == nil:
+		return "there is no slice " + id + " any more"
+	case st.Attempt.Open():
+		return "an attempt at " + id + " isn't over"
+	case st.Class != plan.Done:
+		return id + " isn't complete"
+	}
+	return ""
+}
+
+func (c *Cleanable) look(ctx context.Context, repo *worktree.Repo, k *worktree.Kept) (err error) {
+	if c.lineage, err = repo.LineageOf(ctx, k); err != nil {
+		return err
+	}
+	if c.lineage == nil {
+		c.Why = "its branch is gone, so it can't be told what is in it"
+		return nil
+	}
+	c.Remove, c.Why, err = repo.Removable(ctx, c.lineage)
+	return err
+}
+
+// Clean removes a worktree that Cleanables found removable. It looks again, and says what keeps the worktree if something does.
+func Clean(ctx context.Context, pr *project.Project, c Cleanable) (kept string, err error) {
+	repo, err := pr.Worktrees(ctx)
+	if err != nil {
+		return "", err
+	}
+	at := slices.IndexFunc(pr.Views(), func(v *project.Project) bool { return v.Key() == c.System })
+	if at < 0 {
+		return "its system isn't there any more", nil
+	}
+	view := pr.Views()[at]
+	// Whoever claims the slice from now on begins a new lineage.
+	err = view.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		s, err := view.Snapshot(tx.Load)
+		if err != nil {
+			return err
+		}
+		if kept = unfinished(plan.New(s, time.Now(), view.Options()), c.Slice); kept != "" {
+			return nil
+		}
+		return repo.Retire(c.System, c.Slice, c.N)
+	})
+	if err != nil || kept != "" {
+		return kept, err
+	}
+	return repo.Remove(ctx, c.lineage)
+}
