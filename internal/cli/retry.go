@@ -29,12 +29,15 @@ func newRetry(app *cmdutil.App) *cobra.Command {
 		Long: `Retry failed or stalled slices: they are pending again, and the next gl slice, or one that is running, launches them.
 What the agent wrote stays. A hold because nobody was logged in ends.
 
+A slice that is built in a worktree goes on in it. With --fresh its next attempt begins a new branch in a new worktree instead;
+the old ones stay, and gl salvage lists them.
+
 An attempt on another host or in another container is taken for running as long as nobody can tell. If that host or
 container is gone, --abandon gives the attempt up first. If it isn't gone, two agents may work on the slice.
 
 Exit codes: 0 they are pending; 1 one is done, is waiting for a person, or can't be read; 2 wrong usage; 3 one is being
 worked on.`,
-		Example:           "  gl retry S-07\n  gl retry --all-failed\n  gl retry --abandon S-07",
+		Example:           "  gl retry S-07\n  gl retry --all-failed\n  gl retry --abandon S-07\n  gl retry --fresh S-07",
 		ValidArgsFunction: app.CompleteSome(broken),
 		RunE: func(c *cobra.Command, ids []string) error {
 			switch {
@@ -48,12 +51,13 @@ worked on.`,
 	}
 	c.Flags().BoolVar(&o.json, "json", false, "print one JSON document")
 	c.Flags().BoolVar(&o.all, "all-failed", false, "all slices that failed or stalled")
+	c.Flags().BoolVar(&o.fresh, "fresh", false, "begin a new branch and worktree; the old ones stay")
 	c.Flags().BoolVar(&o.abandon, "abandon", false, "give up attempts whose host or container is gone")
 	return c
 }
 
 // retryOptions are the flags of gl retry.
-type retryOptions struct{ all, abandon, json bool }
+type retryOptions struct{ all, abandon, fresh, json bool }
 
 // broken are the slices that wait for gl retry.
 func broken(p *plan.Plan) []string { return slices.Concat(p.Failed, p.Stalled) }
@@ -81,6 +85,9 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOption
 	if o.abandon {
 		ids, errs = abandonAll(ctx, app, pr, p, ids)
 	}
+	if o.fresh { // first: a drain that runs launches a slice as soon as it is pending
+		errs = append(errs, beginAnew(ctx, app, pr, p, ids)...)
+	}
 	for id := range openSlices(pr) {
 		delete(open, id)
 	}
@@ -101,6 +108,28 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOption
 		app.IO.Printf("%s", doc.text())
 	}
 	return errors.Join(errs...)
+}
+
+// beginAnew has the next attempts at the slices begin new branches, and names the old ones. What can't be retried is said when it
+// is tried.
+func beginAnew(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string) (errs []error) {
+	for _, id := range ids {
+		id, err := app.Resolve(p, id)
+		if err != nil {
+			continue
+		}
+		st := p.State(id)
+		if c := st.Class; c != plan.Failed && c != plan.Stalled && c != plan.Available {
+			continue
+		}
+		branch, err := ops.Fresh(ctx, pr, id)
+		if err != nil {
+			errs = append(errs, err)
+		} else if branch != "" {
+			app.IO.Message("%s begins anew; its work so far stays on %s: gl salvage %s lists it", id, sanitize.Text(branch), id)
+		}
+	}
+	return errs
 }
 
 // openSlices are the slices with an attempt that isn't settled.

@@ -45,6 +45,7 @@ func checks() []check {
 		{"tools", checkTools},
 		{"git", checkGit},
 		{"merges", checkMerges},
+		{"worktrees", checkWorktrees},
 	}
 }
 

@@ -97,3 +97,15 @@ func ValidRef(ctx context.Context, name string) (bool, error) {
 	}
 	return err == nil, err
 }
+
+// Mirrors are the remotes to which git push sends every ref.
+func Mirrors(ctx context.Context, dir string) ([]string, error) {
+	out, err := quiet(ctx, dir, "config", "--type=bool", "--get-regexp", `^remote\..*\.mirror$`)
+	var names []string
+	for line := range strings.Lines(out) {
+		if key, ok := strings.CutSuffix(strings.TrimSuffix(line, "\n"), " true"); ok {
+			names = append(names, strings.TrimSuffix(strings.TrimPrefix(key, "remote."), ".mirror"))
+		}
+	}
+	return names, err
+}

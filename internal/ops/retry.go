@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"greenlight/internal/agent"
@@ -11,6 +12,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/tracker"
+	"greenlight/internal/worktree"
 )
 
 // Retry puts a failed or stalled item back and returns what it was. The error is ErrNothingToDo for one that is available.
@@ -93,6 +95,42 @@ func mayRetry(p *plan.Plan, st *plan.State, now time.Time) error {
 		return fmt.Errorf("%s can't be put back: %s", st.ID, why)
 	}
 	return nil
+}
+
+// Fresh has the next attempt at an item begin a new lineage, and returns the branch whose work it leaves behind: "" where
+// there is none. The item is one that may be attempted.
+func Fresh(ctx context.Context, pr *project.Project, id string) (branch string, err error) {
+	repo, err := pr.Worktrees(ctx)
+	if none := new(worktree.Unavailable); errors.As(err, &none) { // nor is there anything to go on with
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	err = pr.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		s, err := pr.Snapshot(tx.Load)
+		if err != nil {
+			return err
+		}
+		p, now := plan.New(s, time.Now(), pr.Options()), time.Now()
+		st := p.State(id)
+		if st == nil {
+			return notFound(id)
+		}
+		if err := mayRetry(p, st, now); err != nil && !errors.Is(err, ErrNothingToDo) {
+			return err
+		}
+		l, err := repo.Get(pr.Key(), id)
+		if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) {
+			return nil
+		}
+		if err == nil && l.Phase != worktree.Gone {
+			branch = worktree.Short(l.Branch)
+			err = repo.Retire(l.System, l.Slice, l.N)
+		}
+		return err
+	})
+	return branch, err
 }
 
 // LiftLogin ends a hold that waits for somebody to log in: whoever retries has done so.

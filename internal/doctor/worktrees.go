@@ -1,0 +1,91 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"greenlight/internal/git"
+	"greenlight/internal/paths"
+	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/words"
+	"greenlight/internal/worktree"
+)
+
+// checkWorktrees reports what no open slice accounts for among the worktrees and what git has of them.
+func checkWorktrees(x *exam) []Finding {
+	wanted := x.pr.Config.Git.Isolation == project.IsolationWorktree
+	repo, err := x.pr.Worktrees(x.ctx)
+	none := new(worktree.Unavailable)
+	switch {
+	case errors.As(err, &none) && wanted:
+		return []Finding{found(Warning, "", "slices are built in the checkout although git.isolation is worktree: "+sanitize.Line(none.Reason), "")}
+	case errors.As(err, &none):
+		return nil
+	case err != nil:
+		return []Finding{found(Warning, "", sanitize.Line(err.Error()), "")}
+	}
+	left, err := repo.Leftovers(x.ctx)
+	if err != nil {
+		return []Finding{found(Warning, "", sanitize.Line(err.Error()), "")}
+	}
+	all := x.leftWorktrees(left)
+	kept, err := git.Refs(x.ctx, repo.Common, "refs/gl/wip/")
+	if err != nil {
+		return append(all, found(Warning, "", sanitize.Line(err.Error()), ""))
+	}
+	if !wanted && len(kept) == 0 {
+		return all
+	}
+	mirrors, err := git.Mirrors(x.ctx, x.pr.Root)
+	if err != nil {
+		all = append(all, found(Note, "", sanitize.Line(err.Error()), ""))
+	}
+	for _, name := range mirrors {
+		all = append(all, found(Warning, "", fmt.Sprintf("git push to the remote %s mirrors every ref, so snapshots of uncommitted work (refs/gl/wip) leave this machine",
+			sanitize.Line(name)), "git config --unset remote."+name+".mirror"))
+	}
+	return all
+}
+
+// leftWorktrees has a finding for each place, and one for all branches and one for all snapshots: after runs/ was removed these are many.
+func (x *exam) leftWorktrees(left []worktree.Leftover) []Finding {
+	var all []Finding
+	var branches, wips []string
+	for _, l := range left {
+		path := sanitize.Line(l.Path)
+		switch l.Kind {
+		case worktree.LeftWorktree:
+			all = append(all, found(Note, "", "the worktree "+path+" is no open slice's", "gl clean --dry-run says what is in it"))
+		case worktree.LeftEntry:
+			all = append(all, found(Warning, "", fmt.Sprintf("git lists a worktree whose directory is gone (%s)", sanitize.Line(l.Admin)), "gl clean"))
+		case worktree.LeftDirectory:
+			all = append(all, found(Warning, "", "the directory "+path+" is among the worktrees, and git doesn't list it", "look into it, and remove it yourself"))
+		case worktree.LeftFile:
+			all = append(all, found(Warning, paths.Relative(x.pr.Root, l.Path), "can't be used: the slice's next attempt begins a new branch", "gl salvage lists its work"))
+		case worktree.LeftBranch:
+			branches = append(branches, worktree.Short(l.Branch))
+		case worktree.LeftWIP:
+			wips = append(wips, strings.TrimSpace(fmt.Sprintf("%s %d", l.Slice, l.N)))
+		}
+	}
+	for _, c := range []struct {
+		list []string
+		what string
+	}{{branches, "branch"}, {wips, "set"}} {
+		n := len(c.list)
+		if n == 0 {
+			continue
+		}
+		what := words.Count(n, c.what)
+		switch {
+		case c.what == "set":
+			what += " of snapshots"
+		case n > 1:
+			what = fmt.Sprintf("%d branches", n)
+		}
+		all = append(all, found(Note, "", fmt.Sprintf("%s of slices that .greenlight/runs doesn't know: %s%s", what, sanitize.Line(c.list[0]), words.More(n-1)), "gl salvage"))
+	}
+	return all
+}
