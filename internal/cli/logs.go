@@ -271,4 +271,7 @@ func (l *logView) end() {
 		return
 	}
 	l.line(withCost(l.rec.Outcome.Text(l.rec.Detail), l.rec))
+	for _, text := range workText(l.rec) {
+		l.line(text)
+	}
 }

@@ -31,6 +31,22 @@ func endedText(rec *attempt.Record, flags string) string {
 	return rec.Label() + " " + text
 }
 
+// workText tells of the attempt's worktree what a person should know, a line each: that the work couldn't be kept, so that the
+// worktree stays; what changed outside of it meanwhile; and, for an attempt that is over, the branch where the work is.
+func workText(r *attempt.Record) []string {
+	var list []string
+	if r.Unsaved != "" {
+		list = append(list, fmt.Sprintf("not all of its work could be saved, so its worktree %s stays: %s", r.Dir, r.Unsaved))
+	}
+	for _, s := range r.Strayed {
+		list = append(list, "while it ran: "+s)
+	}
+	if r.Branch != "" && r.Phase == plan.Settled {
+		list = append(list, "its work is on the branch "+strings.TrimPrefix(r.Branch, "refs/heads/"))
+	}
+	return list
+}
+
 // inBrackets is the cause and a command behind a name: " (exit 7, gl logs S-4)". A cause in an agent's own words, which may have
 // commas, ends with a semicolon.
 func inBrackets(cause, command string) string {

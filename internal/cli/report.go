@@ -124,7 +124,7 @@ func (t *reporter) turnover(r drain.Report) []string {
 		t.greeted = true
 		lines := t.greeting(r)
 		for _, rec := range r.Ended {
-			lines = append(lines, t.ended(rec, r.Plan.Snapshot.Flags))
+			lines = append(append(lines, t.ended(rec, r.Plan.Snapshot.Flags)), indented(workText(rec))...)
 		}
 		return lines
 	}
@@ -135,10 +135,19 @@ func (t *reporter) turnover(r drain.Report) []string {
 			line += " -> launched " + launched[0].Label()
 			launched = launched[1:]
 		}
-		lines = append(lines, line)
+		lines = append(append(lines, line), indented(workText(rec))...)
 	}
 	for _, rec := range launched {
 		lines = append(lines, "launched "+rec.Label()+called(r.Plan, rec))
+	}
+	return lines
+}
+
+// indented are lines that belong to the one above them.
+func indented(list []string) []string {
+	lines := make([]string, len(list))
+	for i, l := range list {
+		lines[i] = "   " + l
 	}
 	return lines
 }

@@ -141,6 +141,9 @@ func whyOne(out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string
 	}
 	for _, rec := range recs[id] {
 		out.Printf("%s\n", term.Wrap("  "+sanitize.Line(attemptText(p.State(id), rec, now)), out.Width(), 4))
+		for _, line := range workText(rec) {
+			out.Printf("%s\n", term.Wrap("    "+sanitize.Line(line), out.Width(), 6))
+		}
 	}
 	for _, command := range help.Next {
 		out.Printf("%s\n", sanitize.Text(help.Run(command)))
