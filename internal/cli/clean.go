@@ -67,7 +67,7 @@ func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOption
 	}
 	filters, err := pr.Filters(ctx) // git runs them while it looks for changes
 	if err == nil {
-		err = permit(ctx, app, pr, filters)
+		err = permit(ctx, app, pr.Root, filters)
 	}
 	if err != nil {
 		return err

@@ -92,7 +92,7 @@ func runSalvage(ctx context.Context, app *cmdutil.App, id string, o salvageOptio
 	}
 	filters, err := pr.Filters(ctx) // git runs them while it writes files
 	if err == nil {
-		err = permit(ctx, app, pr, filters)
+		err = permit(ctx, app, pr.Root, filters)
 	}
 	if err != nil {
 		return err
