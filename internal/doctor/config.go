@@ -91,7 +91,7 @@ func checkTrust(x *exam) []Finding {
 	if err != nil { // checkConfig reports it
 		return nil
 	}
-	commands, _ := s.Commands() // as far as they can be read
+	commands, _ := s.Commands()                                 // as far as they can be read
 	if x.pr.Config.Git.Isolation == project.IsolationWorktree { // else nothing runs them
 		filters, err := x.pr.Filters(x.ctx)
 		if err != nil {
