@@ -107,9 +107,14 @@ func (g *glProcess) kill() {
 
 // pick returns a started attempt, nil if there is none just now.
 func (s *site) pick(random *rand.Rand) *attempt.Record {
+	return s.pickOf(random, func(r *attempt.Record) bool { return r.Phase == plan.Started })
+}
+
+// pickOf returns a live attempt that is one of those, nil if there is none just now.
+func (s *site) pickOf(random *rand.Rand, is func(*attempt.Record) bool) *attempt.Record {
 	recs, _, err := s.Runs.Live()
 	check(s.t, err)
-	recs = slices.DeleteFunc(recs, func(r *attempt.Record) bool { return r.Phase != plan.Started })
+	recs = slices.DeleteFunc(recs, func(r *attempt.Record) bool { return !is(r) })
 	if len(recs) == 0 {
 		return nil
 	}

@@ -48,11 +48,7 @@ func TestStorm(t *testing.T) {
 	} else {
 		t.Parallel()
 	}
-	seed := rand.Uint64()
-	if n, err := strconv.ParseUint(os.Getenv("GREENLIGHT_SEED"), 10, 64); err == nil {
-		seed = n
-	}
-	random := rand.New(rand.NewPCG(seed, 1))
+	seed, random := seeded()
 	counts := map[string]int{}
 	gl := filepath.Join(t.TempDir(), "gl")
 	buildWithClock(t, gl, "greenlight/cmd/gl")
@@ -61,6 +57,15 @@ func TestStorm(t *testing.T) {
 		storm(t, random, gl, counts, rounds)
 	}
 	t.Logf("seed %d: %d rounds, %v", seed, rounds, counts)
+}
+
+// seeded is chance, and the seed that GREENLIGHT_SEED repeats it with.
+func seeded() (seed uint64, random *rand.Rand) {
+	seed = rand.Uint64()
+	if n, err := strconv.ParseUint(os.Getenv("GREENLIGHT_SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	return seed, rand.New(rand.NewPCG(seed, 1))
 }
 
 const stormy = 16 // slices of a storm
@@ -214,8 +219,10 @@ func (s *site) free(g *glProcess, counts map[string]int) {
 
 // release gives the claims back that nobody works on.
 func (s *site) release(counts map[string]int) {
-	for i := 1; i <= stormy; i++ {
-		id := fmt.Sprint("S-", i)
+	files, err := filepath.Glob(s.file("*"))
+	check(s.t, err)
+	for _, file := range files {
+		id := strings.TrimSuffix(filepath.Base(file), ".md")
 		if !strings.Contains("complete pending", s.status(id)) && !s.attended(id) {
 			counts["released"]++
 			<-s.gl("state", "release", id, "--force").done
