@@ -88,26 +88,33 @@ func TestNothingIsLost(t *testing.T) {
 	counts := map[string]int{}
 	t.Cleanup(func() { t.Logf("seed %d: %v", seed, counts) })
 	for round := 0; kills > 0 && !t.Failed(); round++ {
-		kills -= hoard(t, random, counts, min(kills, 10), round)
+		kills -= hoardRound(t, random, counts, min(kills, 10), round)
 		counts["rounds"]++
 	}
 }
 
-// newHoard is a site that is a real repository, in which a person has begun something.
-func newHoard(t *testing.T) *site {
-	s := newTmuxSite(t, hoarded)
+// newHoard is a site of that many slices that is a real repository, in which a person has begun something.
+func newHoard(t *testing.T, n int) *site {
+	s := newTmuxSite(t, n)
+	s.hoard(scribe, "sleep 0.2; echo ready >setup.ignored")
+	return s
+}
+
+// hoard makes the site's project such a repository.
+func (s *site) hoard(script, setupScript string) {
+	t := s.t
 	out := filepath.Join(s.dir, "out")
 	check(t, os.Mkdir(out, 0o755))
 	agent, setup := filepath.Join(s.dir, "bin", "scribe"), filepath.Join(s.dir, "bin", "setup")
-	check(t, os.WriteFile(agent, []byte(scribe), 0o755))
-	check(t, os.WriteFile(setup, []byte("#!/bin/sh\nsleep 0.2; echo ready >setup.ignored\n"), 0o755))
+	check(t, os.WriteFile(agent, []byte(script), 0o755))
+	check(t, os.WriteFile(setup, []byte("#!/bin/sh\n"+setupScript+"\n"), 0o755))
 	check(t, os.WriteFile(filepath.Join(s.Root, ".greenlight", "config.json"), fmt.Appendf(nil,
 		`{"parallel": {"agents": {"scribe": {"command": [%q]}}}, "git": {"setup": [%q], "snapshot_minutes": 0.005}}`, agent, setup), 0o644))
 	s.env = append(s.env, "OUT="+out)
 	s.git("init", "-q", "-b", "work")
 	s.git("config", "user.name", "t")
 	s.git("config", "user.email", "t@localhost")
-	check(t, os.WriteFile(filepath.Join(s.Root, ".gitignore"), []byte("*.ignored\n"), 0o644))
+	s.put(".gitignore", "*.ignored\n")
 	for i := range 200 {
 		s.put(fmt.Sprintf("d%d/f%d", i%20, i), fmt.Sprint(i))
 	}
@@ -119,11 +126,10 @@ func newHoard(t *testing.T) *site {
 	s.put("d1/f1", "edited")
 	s.put("untracked", "untracked")
 	s.gl("trust", "--yes").finish(t, 0)
-	return s
 }
 
-func hoard(t *testing.T, random *rand.Rand, counts map[string]int, kills, round int) (killed int) {
-	s := newHoard(t)
+func hoardRound(t *testing.T, random *rand.Rand, counts map[string]int, kills, round int) (killed int) {
+	s := newHoard(t, hoarded)
 	before := s.checkout()
 	args := []string{"slice", "--watch", "--max", "3", "--agent", "scribe", "--isolation", "worktree", "--force", "--runner", []string{"tmux", "process"}[round%2]}
 	g := s.gl(args...)
@@ -163,6 +169,75 @@ func hoard(t *testing.T, random *rand.Rand, counts map[string]int, kills, round 
 		t.Logf("%s", g.out.String())
 	}
 	return max(killed, 1)
+}
+
+// diskFiller takes all the space that is left, once.
+const diskFiller = `
+if mkdir "$OUT/filled" 2>/dev/null; then
+	dd if=/dev/zero of=ballast.ignored bs=4096 2>/dev/null
+	exit 1
+fi`
+
+// A disk that fills up while a worktree is made, set up or saved costs an attempt and says so, and costs no work.
+func TestWorktreeDiskFull(t *testing.T) {
+	before, _, _ := strings.Cut(scribe, "for i in 1 2 3 4 5 6 7 8 9 10")
+	after := strings.TrimPrefix(scribe, before)
+	for _, c := range []struct {
+		name, agent, setup string
+		free               int // KiB; 0 for all there is
+		reason             string
+	}{
+		{name: "add", agent: scribe, setup: "true", free: 256, reason: "unable to write file"},
+		{name: "setup", agent: scribe, setup: diskFiller, reason: "git.setup failed"},
+		{name: "snapshot", agent: before + diskFiller + "\n" + after, setup: "true", reason: "a snapshot needs"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, "disk/shop")
+			disk := filepath.Dir(s.Root)
+			if !s.smallDisk(disk, "12m") {
+				t.Skip("needs the right to mount")
+			}
+			s.slice("S-1", "")
+			s.hoard(c.agent, c.setup)
+			person := s.checkout()
+			ballast := filepath.Join(disk, "ballast")
+			if c.free > 0 {
+				fill(ballast)
+				info, err := os.Stat(ballast)
+				check(t, err)
+				check(t, os.Truncate(ballast, max(0, info.Size()-int64(c.free)<<10)))
+			}
+			args := []string{"slice", "--watch", "--max", "1", "--agent", "scribe", "--isolation", "worktree", "--force", "--runner", "process"}
+			g := s.gl(args...)
+			// Where not even the record can be written, the wrapper waits for space.
+			until(t, "gl ends, or its wrapper waits for space", func() bool {
+				return g.over() || strings.Contains(s.read(".greenlight", "runs", "log", "S-1.1.log"), "can't write its state")
+			})
+			s.findAll("full", s.anywhere)
+			balls, _ := filepath.Glob(filepath.Join(s.Root+".gl", "*", "*", "*", "ballast.ignored"))
+			for _, path := range append(balls, ballast) {
+				os.Remove(path)
+			}
+			<-g.done
+			recs := s.records()
+			if len(recs) != 1 {
+				t.Fatalf("%d attempts:\n%s", len(recs), g.out.String())
+			}
+			if said := recs[0].Detail + recs[0].Unsaved; recs[0].Outcome == attempt.Done || !strings.Contains(said, c.reason) {
+				t.Errorf("%s, without %q: %s", recs[0].Outcome, c.reason, said)
+			}
+			<-s.gl("retry", "--all-failed").done
+			s.gl(args...).finish(t, 0)
+			s.findAll("with space", s.underRefs)
+			if diff := differs(person, s.checkout()); len(diff) > 0 {
+				t.Errorf("the person's checkout has changed: %q", diff)
+			}
+			if len(s.ledger()) == 0 {
+				t.Error("no agent has written anything")
+			}
+		})
+	}
 }
 
 // killOne kills one thing, and says which; "" if it isn't there just now.

@@ -139,12 +139,7 @@ func (s *site) harm(random *rand.Rand, g *glProcess, small bool, watch clock) st
 		return "remove runs/"
 	case kind == 6 && small:
 		ballast := filepath.Join(s.Root, "ballast")
-		if f, err := os.Create(ballast); err == nil {
-			for block := make([]byte, 64<<10); err == nil; {
-				_, err = f.Write(block)
-			}
-			f.Close()
-		}
+		fill(ballast)
 		time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond)
 		os.Remove(ballast)
 		return "fill disk"
@@ -158,6 +153,16 @@ func (s *site) harm(random *rand.Rand, g *glProcess, small bool, watch clock) st
 		return "clock ahead"
 	}
 	return "nothing"
+}
+
+// fill makes a file that takes all the space there is.
+func fill(path string) {
+	if f, err := os.Create(path); err == nil {
+		for block := make([]byte, 64<<10); err == nil; {
+			_, err = f.Write(block)
+		}
+		f.Close()
+	}
 }
 
 // freeze stops a process for up to half a second, and now and then for longer than a wrapper takes for a moment.
