@@ -10,7 +10,7 @@ import (
 )
 
 // gitIn runs git in dir and returns what it prints.
-func gitIn(t *testing.T, dir string, args ...string) string {
+func gitIn(t testing.TB, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", args...)
 	cmd.Dir = dir
@@ -22,7 +22,7 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 }
 
 // tempDir is a new directory's real path.
-func tempDir(t *testing.T) string {
+func tempDir(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -32,7 +32,7 @@ func tempDir(t *testing.T) string {
 }
 
 // write writes files below dir.
-func write(t *testing.T, dir string, files map[string]string) {
+func write(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		path := filepath.Join(dir, name)
@@ -46,14 +46,14 @@ func write(t *testing.T, dir string, files map[string]string) {
 }
 
 // project makes a repository with one commit and the state directory of a project in its root.
-func project(t *testing.T) string {
+func project(t testing.TB) string {
 	t.Helper()
 	root := filepath.Join(tempDir(t), "repo")
 	newRepo(t, root)
 	return root
 }
 
-func newRepo(t *testing.T, root string) {
+func newRepo(t testing.TB, root string) {
 	t.Helper()
 	write(t, root, map[string]string{"a.txt": "a\n", "sub/b.txt": "b\n", ".gitignore": "*.o\nbuild/\n", ".greenlight/.gitignore": "*\n"})
 	gitIn(t, root, "init", "-q", "-b", "main")
@@ -63,14 +63,14 @@ func newRepo(t *testing.T, root string) {
 	commit(t, root, "first")
 }
 
-func commit(t *testing.T, dir, message string) string {
+func commit(t testing.TB, dir, message string) string {
 	t.Helper()
 	gitIn(t, dir, "add", "-A")
 	gitIn(t, dir, "commit", "-q", "-m", message)
 	return gitIn(t, dir, "rev-parse", "HEAD")
 }
 
-func open(t *testing.T, root string) *Repo {
+func open(t testing.TB, root string) *Repo {
 	t.Helper()
 	r, err := Open(t.Context(), root, Options{})
 	if err != nil {
@@ -80,7 +80,7 @@ func open(t *testing.T, root string) *Repo {
 }
 
 // plan plans a lineage of the slice at the target's tip.
-func plan(t *testing.T, r *Repo, slice string) *Lineage {
+func plan(t testing.TB, r *Repo, slice string) *Lineage {
 	t.Helper()
 	base, err := r.Base(t.Context())
 	if err != nil {
@@ -94,7 +94,7 @@ func plan(t *testing.T, r *Repo, slice string) *Lineage {
 }
 
 // finish makes the worktree and lets go of it.
-func finish(t *testing.T, r *Repo, l *Lineage, m Making) {
+func finish(t testing.TB, r *Repo, l *Lineage, m Making) {
 	t.Helper()
 	h, err := r.Make(t.Context(), l, m)
 	if err != nil {
@@ -106,14 +106,14 @@ func finish(t *testing.T, r *Repo, l *Lineage, m Making) {
 }
 
 // made makes a worktree for the slice.
-func made(t *testing.T, r *Repo, slice string) *Lineage {
+func made(t testing.TB, r *Repo, slice string) *Lineage {
 	t.Helper()
 	l := plan(t, r, slice)
 	finish(t, r, l, Making{})
 	return l
 }
 
-func read(t *testing.T, path ...string) string {
+func read(t testing.TB, path ...string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(path...))
 	if err != nil {
