@@ -189,7 +189,7 @@ func TestWorktreeDiskFull(t *testing.T) {
 	}{
 		{name: "add", agent: scribe, setup: "true", free: 256, reason: "unable to write file"},
 		{name: "setup", agent: scribe, setup: diskFiller, reason: "git.setup failed"},
-		{name: "snapshot", agent: before + diskFiller + "\n" + after, setup: "true", reason: "a snapshot needs"},
+		{name: "snapshot", agent: before + diskFiller + "\n" + after, setup: "true"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -226,6 +226,9 @@ func TestWorktreeDiskFull(t *testing.T) {
 			}
 			if said := recs[0].Detail + recs[0].Unsaved; recs[0].Outcome == attempt.Done || !strings.Contains(said, c.reason) {
 				t.Errorf("%s, without %q: %s", recs[0].Outcome, c.reason, said)
+			}
+			if c.name == "snapshot" && recs[0].Unsaved == "" {
+				t.Error("the record doesn't say that work is unsaved")
 			}
 			<-s.gl("retry", "--all-failed").done
 			s.gl(args...).finish(t, 0)
