@@ -65,9 +65,9 @@ func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOption
 	if err != nil {
 		return err
 	}
-	filters, err := pr.Filters(ctx) // git runs them while it looks for changes
+	commands, err := pr.CleanCommands(ctx)
 	if err == nil {
-		err = permit(ctx, app, pr.Root, filters)
+		err = permit(ctx, app, pr.Root, commands)
 	}
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOption
 	for _, c := range list {
 		e := cleanedEntry{jsondoc.OrNull(c.System), jsondoc.OrNull(c.Slice), c.N, c.Path, c.Remove, c.Why}
 		if c.Remove && !o.dryRun {
-			kept, err := ops.Clean(ctx, pr, c)
+			kept, err := ops.Clean(ctx, pr, c, app.Environ)
 			switch {
 			case err != nil:
 				e.Removed, e.Why = false, err.Error()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"greenlight/internal/words"
 )
 
 // Contained says whether one of the commits in has the work of tip, which began at base, and why, in words that follow
@@ -74,7 +76,7 @@ func contained(ctx context.Context, common, tip, base, in string) (bool, string,
 	}
 	switch {
 	case missing > 0:
-		return false, fmt.Sprintf("has %d commits that %s doesn't have", missing, in), nil
+		return false, fmt.Sprintf("has %s that %s doesn't have", words.Count(missing, "commit"), in), nil
 	case out == "":
 		return false, "has nothing that could be compared with " + in, nil
 	}

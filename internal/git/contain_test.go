@@ -16,7 +16,7 @@ func TestContained(t *testing.T) {
 		why  string
 	}{
 		{"nothing done", func(b *bench) {}, true, "is an ancestor of master"},
-		{"a commit", func(b *bench) { b.write("a", "x"); b.git("commit", "-qam", "1") }, false, "has 1 commits that master doesn't have"},
+		{"a commit", func(b *bench) { b.write("a", "x"); b.git("commit", "-qam", "1") }, false, "has 1 commit that master doesn't have"},
 		{"merged", func(b *bench) {
 			b.write("a", "x")
 			b.git("commit", "-qam", "1")

@@ -30,6 +30,14 @@ func (p *Project) Commands(ctx context.Context, a agent.Agent) ([]trust.Command,
 	return append(list, filters...), err
 }
 
+// CleanCommands are what is run when worktrees are removed: filters, by which git looks for changes, and git.teardown; with the place
+// where worktrees are.
+func (p *Project) CleanCommands(ctx context.Context) ([]trust.Command, error) {
+	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool { return c.Key != "git.teardown" && c.Key != "git.worktrees" })
+	filters, err := p.Filters(ctx)
+	return append(list, filters...), err
+}
+
 // Filters are the commands in the repository's own configuration that git runs when it fills a worktree.
 func (p *Project) Filters(ctx context.Context) ([]trust.Command, error) {
 	filters, err := git.Filters(ctx, p.Root)

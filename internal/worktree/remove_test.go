@@ -207,7 +207,7 @@ func TestRemoveKeeps(t *testing.T) {
 		"a commit": {func(t *testing.T, root string, l *Lineage) {
 			write(t, l.Path, map[string]string{"a.txt": "more\n"})
 			commit(t, l.Path, "more")
-		}, "has 1 commits"},
+		}, "has 1 commit"},
 		"a change":         {func(t *testing.T, root string, l *Lineage) { write(t, l.Path, map[string]string{"a.txt": "more\n"}) }, `aren't committed: "a.txt"`},
 		"an untracked one": {func(t *testing.T, root string, l *Lineage) { write(t, l.Path, map[string]string{"new": ""}) }, `aren't committed: "new"`},
 		"an ignored one":   {func(t *testing.T, root string, l *Lineage) { write(t, l.Path, map[string]string{"result.o": ""}) }, `setup didn't make: "result.o"`},
