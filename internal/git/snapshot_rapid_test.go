@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +17,13 @@ import (
 // Whatever is done in a worktree, a snapshot that is restored has every byte that git doesn't ignore; where attributes say
 // something of line endings, but for those.
 func TestSnapshotThenRestore(t *testing.T) {
+	// Each check runs git some thirty times. A number given by -rapid.checks counts.
+	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
+		if err := checks.Value.Set("25"); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = checks.Value.Set(checks.DefValue) }()
+	}
 	b := worktree(t, start)
 	rapid.Check(t, func(rt *rapid.T) {
 		b.ok(os.Remove(filepath.Join(b.Admin, "index"))) // and its flags
