@@ -31,9 +31,11 @@ type Agent struct {
 	Prompts PromptKind // which of a Job's prompts it is given
 	Install string     // command line that installs it; "" for unknown
 	Login   string     // command line that logs in; "" for unknown
-	Setting string     // key of config.json that its command line is from, or has arguments from; "" for none
+	Keys    []string   // of config.json that its command lines are from, or have arguments from
 
-	argv func(Job) []string
+	argv    func(Job) []string
+	resumed func(Job) []string // goes on with Job.Conversation; nil if it can't
+	homes   []string           // variables that move the directory of its conversations, besides HOME
 }
 
 // A Job is what one attempt asks of an agent.
@@ -44,13 +46,24 @@ type Job struct {
 	SessionID    string // a fresh uuid; "" lets the agent choose
 	PluginDir    string // directory of the plugin to load; "" for none
 	Slice        string // id of the slice, or of the task
+	Account      string // Agent.Account
+	Conversation string // the conversation that Resume goes on with
+	Note         string // what it is told then, in plain words: it knows the rest
 }
 
 // A Config is what the project's configuration says about agents.
 type Config struct {
-	ClaudeFlags []string            // further arguments for claude
-	Custom      map[string][]string // command lines by name; their elements may hold {prompt}, {instructions}, {slice} and {dir}
-	Self        string              // path of gl itself, which is also the rehearsal's program
+	ClaudeFlags []string          // further arguments for claude
+	Custom      map[string]Custom // by name
+	Self        string            // path of gl itself, which is also the rehearsal's program
+}
+
+// Custom is an agent by its command lines. Their elements may hold {prompt}, {instructions}, {slice} and {dir}.
+type Custom struct {
+	Command []string `json:"command"`
+	// Resume goes on with a conversation, and its elements may hold {conversation}, too; {prompt} is Job.Note there. nil if
+	// the program can't.
+	Resume []string `json:"resume"`
 }
 
 // FlagsSetting is the key of config.json with the arguments for claude.
@@ -58,6 +71,9 @@ const FlagsSetting = "parallel.claude_flags"
 
 // CustomSetting is the key of config.json with the command line of a custom agent.
 func CustomSetting(name string) string { return "parallel.agents." + name + ".command" }
+
+// ResumeSetting is the key of config.json with the command line by which a custom agent resumes a conversation.
+func ResumeSetting(name string) string { return "parallel.agents." + name + ".resume" }
 
 const (
 	claudeName    = "claude"
@@ -67,6 +83,25 @@ const (
 // Command is the command line of one job, argv[0] first. It never passes through a shell. A prompt is one of its
 // elements, so that Linux allows it 128 KB.
 func (a Agent) Command(j Job) []string { return a.argv(j) }
+
+// Resume is the command line that goes on with the job's conversation; nil if the agent can't.
+func (a Agent) Resume(j Job) []string {
+	if a.resumed == nil || j.Conversation == "" {
+		return nil
+	}
+	return a.resumed(j)
+}
+
+// Account names the directory in which the agent keeps its conversations, and mostly its login: a conversation can be resumed
+// only where its files are. Another key of the same home is the same account, since the files are there.
+func (a Agent) Account(getenv func(string) string) string {
+	for _, name := range append(slices.Clone(a.homes), "HOME") {
+		if dir := getenv(name); dir != "" {
+			return name + "=" + dir
+		}
+	}
+	return ""
+}
 
 // BuiltIn are the names of the built-in agents, in the order in which help lists them.
 func BuiltIn() []string {
@@ -89,7 +124,7 @@ func Usage() []string {
 }
 
 // Names are the agents that Find knows, sorted: the built-in ones and the custom ones.
-func Names(custom map[string][]string) []string {
+func Names(custom map[string]Custom) []string {
 	known := BuiltIn()
 	for n := range custom {
 		if !slices.Contains(known, n) {
@@ -107,8 +142,8 @@ func Find(name string, cfg Config) (Agent, error) {
 	if name == rehearsalName || strings.HasPrefix(name, rehearsalName+":") {
 		return rehearsal(name, cfg), nil
 	}
-	if command, ok := cfg.Custom[name]; ok {
-		return custom(name, command)
+	if c, ok := cfg.Custom[name]; ok {
+		return custom(name, c)
 	}
 	for _, a := range table(cfg) {
 		if a.Name == name {
@@ -126,6 +161,17 @@ func Find(name string, cfg Config) (Agent, error) {
 
 func claude(cfg Config) Agent {
 	flags := slices.Clone(cfg.ClaudeFlags)
+	// A slash command counts only at the very start of the prompt, and stream-json asks for --verbose.
+	headless := func(prompt, option, session, pluginDir string) []string {
+		argv := []string{claudeName, "-p", prompt, "--output-format", "stream-json", "--verbose"}
+		if session != "" {
+			argv = append(argv, option, session)
+		}
+		if pluginDir != "" {
+			argv = append(argv, "--plugin-dir", pluginDir)
+		}
+		return append(argv, flags...)
+	}
 	return Agent{
 		Name:    claudeName,
 		Program: claudeName,
@@ -133,18 +179,10 @@ func claude(cfg Config) Agent {
 		Prompts: SlashCommand,
 		Install: "npm install -g @anthropic-ai/claude-code",
 		Login:   "claude /login",
-		Setting: FlagsSetting,
-		argv: func(j Job) []string {
-			// A slash command counts only at the very start of the prompt, and stream-json asks for --verbose.
-			argv := []string{claudeName, "-p", j.Prompt, "--output-format", "stream-json", "--verbose"}
-			if j.SessionID != "" {
-				argv = append(argv, "--session-id", j.SessionID)
-			}
-			if j.PluginDir != "" {
-				argv = append(argv, "--plugin-dir", j.PluginDir)
-			}
-			return append(argv, flags...)
-		},
+		Keys:    []string{FlagsSetting},
+		homes:   []string{"CLAUDE_CONFIG_DIR"},
+		argv:    func(j Job) []string { return headless(j.Prompt, "--session-id", j.SessionID, j.PluginDir) },
+		resumed: func(j Job) []string { return headless(j.Note, "--resume", j.Conversation, j.PluginDir) },
 	}
 }
 
@@ -162,29 +200,39 @@ func rehearsal(name string, cfg Config) Agent {
 	}
 }
 
-// custom makes an agent of a command line. One that calls a program we know is known by its stream, whatever its name:
-// it is the same agent with other options.
-func custom(name string, command []string) (Agent, error) {
-	if len(command) == 0 || command[0] == "" {
+// custom makes an agent of command lines. One that calls a program we know is known by its stream, whatever its name:
+// it is the same agent with other options. Whether it can resume with these it has to say itself.
+func custom(name string, c Custom) (Agent, error) {
+	if len(c.Command) == 0 || c.Command[0] == "" {
 		return Agent{}, fmt.Errorf("agent %q has no program: give parallel.agents.%s a command in config.json", name, name)
 	}
-	command = slices.Clone(command)
-	a := Agent{Name: name, Program: command[0], Stream: StreamAuto, Prompts: SlashCommand, Setting: CustomSetting(name)}
-	if known, ok := inWords(command[0]); ok {
+	a := Agent{Name: name, Program: c.Command[0], Stream: StreamAuto, Prompts: SlashCommand, Keys: []string{CustomSetting(name)}}
+	if known, ok := inWords(a.Program); ok {
 		a.Stream, a.Install, a.Login = known.Stream, known.Install, known.Login
 	}
-	if slices.ContainsFunc(command[1:], func(w string) bool { return strings.Contains(w, "{instructions}") }) {
+	a.homes = homesOf(a.Program)
+	if slices.ContainsFunc(c.Command[1:], func(w string) bool { return strings.Contains(w, "{instructions}") }) {
 		a.Prompts = MethodText
 	}
-	a.argv = func(j Job) []string {
+	a.argv = filled(c.Command, func(j Job) string { return j.Prompt })
+	if len(c.Resume) > 0 {
+		a.Keys = append(a.Keys, ResumeSetting(name))
+		a.resumed = filled(c.Resume, func(j Job) string { return j.Note })
+	}
+	return a, nil
+}
+
+// filled makes a command line of a list with words in braces.
+func filled(command []string, prompt func(Job) string) func(Job) []string {
+	command = slices.Clone(command)
+	return func(j Job) []string {
 		// One pass: what a prompt or a path holds in braces stays as it is.
-		fill := strings.NewReplacer("{prompt}", j.Prompt, "{instructions}", j.instructions(),
-			"{slice}", j.Slice, "{dir}", j.Dir)
+		fill := strings.NewReplacer("{prompt}", prompt(j), "{instructions}", j.instructions(),
+			"{slice}", j.Slice, "{dir}", j.Dir, "{conversation}", j.Conversation)
 		argv := []string{command[0]}
 		for _, word := range command[1:] {
 			argv = append(argv, fill.Replace(word))
 		}
 		return argv
 	}
-	return a, nil
 }

@@ -14,7 +14,7 @@ func TestCommand(t *testing.T) {
 	cfg := Config{
 		ClaudeFlags: []string{"--max-turns", "200"},
 		Self:        "/opt/gl",
-		Custom:      map[string][]string{"codex": {"codex", "exec", "-C", "{dir}", "{slice}: {prompt}", "{other}"}},
+		Custom:      map[string]Custom{"codex": {Command: []string{"codex", "exec", "-C", "{dir}", "{slice}: {prompt}", "{other}"}}},
 	}
 	for _, tt := range []struct {
 		name string
@@ -60,8 +60,8 @@ func TestCommandsShareNothing(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	cfg := Config{Custom: map[string][]string{"codex": {"codex"}, "none": nil, "blank": {""},
-		"claude": {"my-claude", "{prompt}"}, "rehearsal": {"costly"}}, Self: "gl"}
+	cfg := Config{Custom: map[string]Custom{"codex": {Command: []string{"codex"}}, "none": {}, "blank": {Command: []string{""}},
+		"claude": {Command: []string{"my-claude", "{prompt}"}}, "rehearsal": {Command: []string{"costly"}}}, Self: "gl"}
 	if a, err := Find("claude", cfg); err != nil || a.Program != "my-claude" || a.Stream != StreamAuto {
 		t.Errorf("a custom claude: %+v, %v", a, err)
 	}
@@ -87,7 +87,7 @@ func TestFind(t *testing.T) {
 	} {
 		if name == "cluade" {
 			cfg := cfg
-			cfg.Custom = map[string][]string{"codex": {"x"}, "none": {"y"}}
+			cfg.Custom = map[string]Custom{"codex": {Command: []string{"x"}}, "none": {Command: []string{"y"}}}
 			checkError(t, name, cfg, want)
 			continue
 		}

@@ -3,6 +3,8 @@ package agent
 import (
 	"bytes"
 	"slices"
+	"strings"
+	"unicode"
 
 	"greenlight/internal/sanitize"
 )
@@ -39,6 +41,11 @@ type Summary struct {
 	Limit       *Limit   // what stands in the way, see Limit
 	Denials     int      // tool calls that were denied, as the agent counts them
 	Trouble     string   // the last error that no answer of the model followed, one clean line; "" for claude
+
+	// Conversation is the client's id of the conversation that it has begun or resumed; "" as long as it has told of none, and
+	// for one that couldn't be an argument of a command line. A result event alone doesn't count: claude's names the
+	// conversation that it didn't find.
+	Conversation string
 }
 
 // A Result is a result event; it is stored in the attempt's record.
@@ -135,6 +142,7 @@ func (d *Decoder) init(w *wire) []Event {
 	d.sum.SawInit, d.sum.Result = true, nil
 	d.sum.Commands = w.SlashCommands
 	d.sum.Version = w.Version
+	d.sum.Conversation = conversationID(w.SessionID)
 	return []Event{{KindInit, initText(w)}}
 }
 
@@ -194,11 +202,26 @@ func (d *Decoder) result(w *wire) []Event {
 	return []Event{{KindResult, resultText(d.sum.Result, len(w.Denials))}}
 }
 
+// conversationID is the id if a client may have made it: it becomes an argument of its command line.
+func conversationID(id string) string {
+	const longest = 200
+	if len(id) > longest || strings.HasPrefix(id, "-") || strings.ContainsFunc(id, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.:", r)
+	}) {
+		return ""
+	}
+	return id
+}
+
 // Summary says what is known so far. Later lines don't change what it returned.
 func (d *Decoder) Summary() Summary {
 	s := d.sum
 	s.ToolRunning = len(d.open) > 0 || s.Background > 0
 	s.Commands = slices.Clone(s.Commands)
+	// opencode puts the id that it was asked for into an error about it, too.
+	if d.work.session != "" && (d.stream != StreamOpencode || d.work.turns > 0) {
+		s.Conversation = conversationID(d.work.session)
+	}
 	if !d.work.trouble.empty() {
 		s.Trouble = d.work.trouble.words(reasonRunes)
 	}

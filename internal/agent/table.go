@@ -4,36 +4,86 @@ import "path"
 
 // table is the built-in agents, in the order in which help lists them. They do everything
 // without asking. CONTRIBUTING.md lists what else a new one needs. The command lines of those besides claude and the rehearsal were compared with
-// the sources of codex (2026: codex-rs/exec/src/cli.rs, codex-rs/utils/cli/src/shared_options.rs), gemini-cli 0.56
-// (packages/cli/src/config/config.ts) and opencode 1.18 (packages/opencode/src/cli/cmd/run.ts), and with what is
-// written about cursor-agent's flags, whose source is closed.
+// the sources of codex (2026: codex-rs/exec/src/cli.rs and lib.rs, codex-rs/utils/cli/src/shared_options.rs), gemini-cli 0.56
+// (packages/cli/src/config/config.ts and gemini.tsx) and opencode 1.18 (packages/opencode/src/cli/cmd/run.ts), and with what is
+// written about cursor-agent's flags, whose source is closed. claude's were tried with the real client; no conversation of the
+// others was resumed with theirs.
 func table(cfg Config) []Agent {
 	return []Agent{
 		claude(cfg),
 		// codex may write in its directory only, and not in a .git there (openai/codex#7071): its commits fail unless the
-		// user's ~/.codex/config.toml makes .git a writable root, or a custom agent chooses another -s.
-		prompted("codex", StreamCodex, "npm install -g @openai/codex", "codex login", func(j Job) []string {
-			return []string{"exec", "--json", "-s", "workspace-write", "-C", j.Dir, j.instructions()}
+		// user's ~/.codex/config.toml makes .git a writable root, or a custom agent chooses another -s. exec's own options
+		// count for resume, too, and stand before it: behind it -s and -C are refused (openai/codex#40149).
+		prompted(textAgent{
+			name: "codex", stream: StreamCodex, install: "npm install -g @openai/codex", login: "codex login", homes: []string{"CODEX_HOME"},
+			args: func(j Job, prompt string) []string {
+				args := []string{"exec", "--json", "-s", "workspace-write", "-C", j.Dir}
+				if j.Conversation != "" {
+					args = append(args, "resume", j.Conversation)
+				}
+				return append(args, prompt)
+			},
 		}),
-		// gemini has no command that only logs in: its first start asks.
-		prompted("gemini", StreamGemini, "npm install -g @google/gemini-cli", "gemini", func(j Job) []string {
-			return []string{"-p", j.instructions(), "--approval-mode", "yolo", "--skip-trust", "-o", "stream-json"}
+		// gemini has no command that only logs in: its first start asks. One that doesn't find the conversation exits with 42.
+		prompted(textAgent{
+			name: "gemini", stream: StreamGemini, install: "npm install -g @google/gemini-cli", login: "gemini", homes: []string{"GEMINI_CLI_HOME"},
+			args: func(j Job, prompt string) []string {
+				args := []string{"-p", prompt, "--approval-mode", "yolo", "--skip-trust", "-o", "stream-json"}
+				if j.Conversation != "" {
+					args = append(args, "--resume", j.Conversation)
+				}
+				return args
+			},
 		}),
-		prompted("opencode", StreamOpencode, "npm install -g opencode-ai", "opencode auth login", func(j Job) []string {
-			return []string{"run", "--auto", "--format", "json", "--dir", j.Dir, j.instructions()}
+		// opencode that doesn't find the conversation exits with 0 and has said nothing on stdout (anomalyco/opencode#27559).
+		prompted(textAgent{
+			name: "opencode", stream: StreamOpencode, install: "npm install -g opencode-ai", login: "opencode auth login", homes: []string{"XDG_DATA_HOME"},
+			args: func(j Job, prompt string) []string {
+				args := []string{"run", "--auto", "--format", "json", "--dir", j.Dir}
+				if j.Conversation != "" {
+					args = append(args, "--session", j.Conversation)
+				}
+				return append(args, prompt)
+			},
 		}),
-		prompted("cursor-agent", StreamCursor, "curl https://cursor.com/install -fsS | bash", "cursor-agent login", func(j Job) []string {
-			return []string{"-p", "--force", "--trust", "--output-format", "stream-json", j.instructions()}
+		// cursor-agent begins a new conversation, and doesn't say so, when it doesn't find the one it is to resume
+		// (nexu-io/open-design#4790): it is told everything again.
+		prompted(textAgent{
+			name: "cursor-agent", stream: StreamCursor, install: "curl https://cursor.com/install -fsS | bash", login: "cursor-agent login", forgets: true,
+			args: func(j Job, prompt string) []string {
+				args := []string{"-p", "--force", "--trust", "--output-format", "stream-json"}
+				if j.Conversation != "" {
+					args = append(args, "--resume", j.Conversation)
+				}
+				return append(args, prompt)
+			},
 		}),
 		rehearsal(rehearsalName, cfg),
 	}
 }
 
-// prompted is an agent that gets its instructions in words, since it has no slash commands; its program has its name.
-func prompted(name, stream, install, login string, args func(Job) []string) Agent {
+// A textAgent is one that gets its instructions in words, since it has no slash commands; its program has its name.
+type textAgent struct {
+	name, stream, install, login string
+	homes                        []string
+	forgets                      bool // it may go on with nothing, and not say so
+	args                         func(j Job, prompt string) []string
+}
+
+func prompted(w textAgent) Agent {
 	return Agent{
-		Name: name, Program: name, Stream: stream, Prompts: MethodText, Install: install, Login: login,
-		argv: func(j Job) []string { return append([]string{name}, args(j)...) },
+		Name: w.name, Program: w.name, Stream: w.stream, Prompts: MethodText, Install: w.install, Login: w.login, homes: w.homes,
+		argv: func(j Job) []string {
+			j.Conversation = ""
+			return append([]string{w.name}, w.args(j, j.instructions())...)
+		},
+		resumed: func(j Job) []string {
+			prompt := j.Note
+			if w.forgets {
+				prompt = j.instructions()
+			}
+			return append([]string{w.name}, w.args(j, prompt)...)
+		},
 	}
 }
 
@@ -45,4 +95,14 @@ func inWords(program string) (Agent, bool) {
 		}
 	}
 	return Agent{}, false
+}
+
+// homesOf are the variables of the agent that the program is; none for one that we don't know.
+func homesOf(program string) []string {
+	for _, a := range table(Config{}) {
+		if a.Program == path.Base(program) {
+			return a.homes
+		}
+	}
+	return nil
 }

@@ -39,13 +39,13 @@ func TestOtherCommands(t *testing.T) {
 }
 
 func TestStreamsAndPrompts(t *testing.T) {
-	cfg := Config{Self: "gl", Custom: map[string][]string{
-		"mine":   {"mine", "{prompt}"},
-		"text":   {"mine", "--do={instructions}"},
-		"codex":  {"/opt/codex", "exec", "--json", "-s", "danger-full-access", "{instructions}"},
-		"fast":   {"gemini", "-m", "flash", "-p", "{prompt}"},
-		"odd":    {"{instructions}"},
-		"claude": {"claude", "-p", "{prompt}"},
+	cfg := Config{Self: "gl", Custom: map[string]Custom{
+		"mine":   {Command: []string{"mine", "{prompt}"}},
+		"text":   {Command: []string{"mine", "--do={instructions}"}},
+		"codex":  {Command: []string{"/opt/codex", "exec", "--json", "-s", "danger-full-access", "{instructions}"}},
+		"fast":   {Command: []string{"gemini", "-m", "flash", "-p", "{prompt}"}},
+		"odd":    {Command: []string{"{instructions}"}},
+		"claude": {Command: []string{"claude", "-p", "{prompt}"}},
 	}}
 	for name, want := range map[string]struct {
 		stream  string

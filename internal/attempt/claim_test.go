@@ -32,7 +32,7 @@ func TestClaimFails(t *testing.T) {
 }
 
 func mustAgent(t fataler) agent.Agent {
-	a, err := agent.Find("x", agent.Config{Custom: map[string][]string{"x": {"true"}}})
+	a, err := agent.Find("x", agent.Config{Custom: map[string]agent.Custom{"x": {Command: []string{"true"}}}})
 	must(t, err)
 	return a
 }

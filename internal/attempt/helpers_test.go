@@ -105,7 +105,7 @@ func (b *bench) item(id string) (it plan.Item) {
 
 func (b *bench) claim(id string) (r *Record) {
 	b.t.Helper()
-	a, err := agent.Find("x", agent.Config{Custom: map[string][]string{"x": {"true", "{slice}"}}})
+	a, err := agent.Find("x", agent.Config{Custom: map[string]agent.Custom{"x": {Command: []string{"true", "{slice}"}}}})
 	must(b.t, err)
 	must(b.t, b.state.Do(context.Background(), func(tx tracker.Tx) (err error) {
 		r, err = b.store.Claim(tx, Request{ID: id, Agent: a, Job: agent.Job{Dir: b.root}, Runner: "process"}, b.now)

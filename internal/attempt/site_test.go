@@ -69,7 +69,7 @@ func newSiteFor(t testing.TB, root, config string, command []string) *site {
 	check(t, err)
 	check(t, pr.ConfigErr)
 	check(t, pr.Runs.Prepare())
-	a, err := agent.Find("script", agent.Config{Custom: map[string][]string{"script": command}})
+	a, err := agent.Find("script", agent.Config{Custom: map[string]agent.Custom{"script": {Command: command}}})
 	check(t, err)
 	return &site{pr, t, a}
 }

@@ -13,7 +13,7 @@ import (
 
 func (b *bench) claimTask(t *Task) (r *Record, err error) {
 	b.t.Helper()
-	a, err := agent.Find("x", agent.Config{Custom: map[string][]string{"x": {"true", "{prompt}", "{slice}"}}})
+	a, err := agent.Find("x", agent.Config{Custom: map[string]agent.Custom{"x": {Command: []string{"true", "{prompt}", "{slice}"}}}})
 	must(b.t, err)
 	err = b.state.Do(context.Background(), func(tx tracker.Tx) (err error) {
 		r, err = b.store.Claim(tx, Request{ID: TaskID(t.Name), Task: t, Agent: a, Job: agent.Job{Dir: b.root, Prompt: t.Prompt}, Runner: "process"}, b.now)

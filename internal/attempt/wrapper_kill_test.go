@@ -160,7 +160,7 @@ func TestTaskKilledAnywhere(t *testing.T) {
 	root := t.TempDir()
 	pr, err := project.OpenRuns(root)
 	check(t, err)
-	a, err := agent.Find("script", agent.Config{Custom: map[string][]string{"script": {"sh", "-c", prelude + "ran; sleep 0.01; result; ran; exec sleep 600"}}})
+	a, err := agent.Find("script", agent.Config{Custom: map[string]agent.Custom{"script": {Command: []string{"sh", "-c", prelude + "ran; sleep 0.01; result; ran; exec sleep 600"}}}})
 	check(t, err)
 	s := &site{pr, t, a}
 	task := &attempt.Task{Name: "quick", Prompt: "/gl:quick x", Text: "x"}

@@ -52,7 +52,7 @@ func TestTaskDocumentsAreAsTheirSchemasSay(t *testing.T) {
 
 // An agent that knows no slash commands is given the command's text, with what follows the command in its place.
 func TestTaskForAnAgentWithoutSlashCommands(t *testing.T) {
-	a, err := agent.Find("x", agent.Config{Custom: map[string][]string{"x": {"x", "{instructions}"}}})
+	a, err := agent.Find("x", agent.Config{Custom: map[string]agent.Custom{"x": {Command: []string{"x", "{instructions}"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"greenlight/internal/agent"
 	"greenlight/internal/install"
 	"greenlight/internal/project"
 	"greenlight/internal/project/projecttest"
@@ -159,7 +160,7 @@ func TestDefaultConfigSaysTheDefaults(t *testing.T) {
 		t.Fatal(pr.ConfigErr)
 	}
 	want := project.DefaultConfig()
-	want.Agents = map[string][]string{}
+	want.Agents = map[string]agent.Custom{}
 	if diff := cmp.Diff(want, pr.Config); diff != "" {
 		t.Error(diff)
 	}

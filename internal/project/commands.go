@@ -21,7 +21,7 @@ const testCommand = "test.command"
 // have allowed before (package trust). There is none for an agent whose command line gl makes by itself, without a worktree.
 func (p *Project) Commands(ctx context.Context, a agent.Agent) ([]trust.Command, error) {
 	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool {
-		return c.Key != a.Setting && !(strings.HasPrefix(c.Key, "git.") && p.Config.Git.Isolation == IsolationWorktree)
+		return !slices.Contains(a.Keys, c.Key) && !(strings.HasPrefix(c.Key, "git.") && p.Config.Git.Isolation == IsolationWorktree)
 	})
 	if p.Config.Git.Isolation != IsolationWorktree {
 		return list, nil
@@ -56,7 +56,10 @@ func (p *Project) Filters(ctx context.Context) ([]trust.Command, error) {
 func (c Config) commands() []trust.Command {
 	var list []trust.Command
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
-		list = append(list, trust.Command{Key: agent.CustomSetting(name), Line: shellwords.Join(c.Agents[name])})
+		list = append(list, trust.Command{Key: agent.CustomSetting(name), Line: shellwords.Join(c.Agents[name].Command)})
+		if resume := c.Agents[name].Resume; len(resume) > 0 {
+			list = append(list, trust.Command{Key: agent.ResumeSetting(name), Line: shellwords.Join(resume)})
+		}
 	}
 	if len(c.Flags) > 0 && !slices.Equal(c.Flags, DefaultConfig().Flags) {
 		list = append(list, trust.Command{Key: agent.FlagsSetting, Line: shellwords.Join(c.Flags)})

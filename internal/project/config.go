@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode"
 
+	"greenlight/internal/agent"
 	"greenlight/internal/durable"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/shellwords"
@@ -22,20 +23,20 @@ import (
 
 // A Config is what .greenlight/config.json says about running agents; the defaults where it says nothing.
 type Config struct {
-	Max        int                 // agents at a time
-	Agent      string              // the agent's name
-	Flags      []string            // further arguments for claude
-	Agents     map[string][]string // custom command lines
-	Prefix     string              // of the tmux session's name
-	Interval   time.Duration       // the watch loop's safety net
-	StaleAfter time.Duration       // when a claim of somebody else counts as stale
-	Silent     time.Duration       // an agent without any event is hung after this
-	Tool       time.Duration       // the same while a tool runs
-	Result     time.Duration       // between an agent's result and its exit
-	Hold       time.Duration       // the first hold after a limit that doesn't say when it ends
-	Stagger    time.Duration       // between two launches
-	Mode       string              // "interactive", or "yolo": what may be asked isn't
-	Git        Git                 // about worktrees
+	Max        int                     // agents at a time
+	Agent      string                  // the agent's name
+	Flags      []string                // further arguments for claude
+	Agents     map[string]agent.Custom // by name
+	Prefix     string                  // of the tmux session's name
+	Interval   time.Duration           // the watch loop's safety net
+	StaleAfter time.Duration           // when a claim of somebody else counts as stale
+	Silent     time.Duration           // an agent without any event is hung after this
+	Tool       time.Duration           // the same while a tool runs
+	Result     time.Duration           // between an agent's result and its exit
+	Hold       time.Duration           // the first hold after a limit that doesn't say when it ends
+	Stagger    time.Duration           // between two launches
+	Mode       string                  // "interactive", or "yolo": what may be asked isn't
+	Git        Git                     // about worktrees
 }
 
 // Git is what the configuration says about working in git worktrees.
@@ -317,20 +318,20 @@ func words(raw json.RawMessage, to *[]string) error {
 	return nil
 }
 
-func commands(raw json.RawMessage, to *map[string][]string) error {
-	var all map[string]struct {
-		Command []string `json:"command"`
-	}
+func commands(raw json.RawMessage, to *map[string]agent.Custom) error {
+	var all map[string]agent.Custom
 	if json.Unmarshal(raw, &all) != nil {
 		return errors.New(`must be an object of {"command": ["program", "{prompt}"]}`)
 	}
-	*to = make(map[string][]string, len(all))
 	for name, a := range all {
 		if len(a.Command) == 0 || a.Command[0] == "" {
 			return fmt.Errorf(`needs a "command" list for %q`, name)
 		}
-		(*to)[name] = a.Command
+		if len(a.Resume) > 0 && a.Resume[0] != a.Command[0] {
+			return fmt.Errorf(`needs a "resume" list for %q that begins with the program of its "command"`, name)
+		}
 	}
+	*to = all
 	return nil
 }
 

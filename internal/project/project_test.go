@@ -33,7 +33,9 @@ func TestConfig(t *testing.T) {
 		{`{"parallel": {"claude_flags": [], "silent_minutes": 0.5, "hold_seconds": 60}}`,
 			changed(func(c *Config) { c.Flags, c.Silent, c.Hold = []string{}, 30*time.Second, time.Minute }), nil},
 		{`{"mode": "yolo", "parallel": {"agents": {"x": {"command": ["p", "{prompt}"]}}, "agent": "x"}}`,
-			changed(func(c *Config) { c.Mode, c.Agent, c.Agents = "yolo", "x", map[string][]string{"x": {"p", "{prompt}"}} }), nil},
+			changed(func(c *Config) {
+				c.Mode, c.Agent, c.Agents = "yolo", "x", map[string]agent.Custom{"x": {Command: []string{"p", "{prompt}"}}}
+			}), nil},
 
 		{`{"git": null}`, d, nil},
 		{`{"git": {"isolation": "worktree", "target": "main", "worktrees": "~/trees", "branch_prefix": "team/gl", "setup": "npm ci --prefix 'a b'",

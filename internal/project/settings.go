@@ -201,7 +201,7 @@ func (s *Settings) value(key, text string) (json.RawMessage, error) {
 		return raw, k.check(s, raw)
 	}
 	if name, ok := strings.CutPrefix(key, "parallel.agents."); ok {
-		return agentValue(name, text)
+		return s.agentValue(name, text)
 	}
 	old, ok := s.doc.Get(strings.Split(key, ".")...)
 	if !ok {

@@ -196,23 +196,33 @@ func (k knownSetting) oneOf(raw json.RawMessage, all []string) error {
 	}
 }
 
-// agentValue reads what is set below parallel.agents: NAME.command as a list or a command line, NAME as an object.
-func agentValue(name, text string) (json.RawMessage, error) {
+// agentValue reads what is set below parallel.agents: NAME.command and NAME.resume as a list or a command line, NAME as an object.
+func (s *Settings) agentValue(name, text string) (json.RawMessage, error) {
 	raw := json.RawMessage(strings.TrimSpace(text))
 	name, isCommand := strings.CutSuffix(name, ".command")
-	if name == "" || strings.Contains(name, ".") {
+	name, isResume := strings.CutSuffix(name, ".resume")
+	if name == "" || strings.Contains(name, ".") || isCommand && isResume {
 		return nil, badSetting("parallel.agents.%s: the name of an agent can't have a dot here", name)
 	}
-	if isCommand && !strings.HasPrefix(string(raw), "[") {
+	key := "command"
+	if isResume {
+		key = "resume"
+	}
+	if (isCommand || isResume) && !strings.HasPrefix(string(raw), "[") {
 		words, err := shellwords.Split(text)
 		if err != nil {
-			return nil, badSetting("parallel.agents.%s.command can't be split into words (%v)", name, err)
+			return nil, badSetting("parallel.agents.%s.%s can't be split into words (%v)", name, key, err)
 		}
 		raw = rawJSON(words)
 	}
 	whole := raw
-	if isCommand {
+	switch command, ok := s.doc.Get("parallel", "agents", name, "command"); {
+	case isCommand:
 		whole = fmt.Appendf(nil, `{"command": %s}`, raw)
+	case isResume && !ok:
+		return nil, badSetting("parallel.agents.%s has no command: set parallel.agents.%s.command first", name, name)
+	case isResume:
+		whole = fmt.Appendf(nil, `{"command": %s, "resume": %s}`, command, raw)
 	}
 	if !json.Valid(raw) {
 		return nil, badSetting(`parallel.agents.%s must be {"command": ["program", "{prompt}"]}, not %s`, name, short(raw))

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"greenlight/internal/agent"
 	"greenlight/internal/statedir"
 	"greenlight/internal/text/jsonedit"
 )
@@ -52,7 +53,7 @@ func TestKnownSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := DefaultConfig()
-	want.Agents = map[string][]string{}
+	want.Agents = map[string]agent.Custom{}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

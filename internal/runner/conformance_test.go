@@ -72,7 +72,7 @@ func promiseFailure(t *testing.T, s *site, r runner.Runner) {
 }
 
 func promiseMissing(t *testing.T, s *site, r runner.Runner) {
-	a, err := agent.Find("gone", agent.Config{Custom: map[string][]string{"gone": {"no-such-program-here"}}})
+	a, err := agent.Find("gone", agent.Config{Custom: map[string]agent.Custom{"gone": {Command: []string{"no-such-program-here"}}}})
 	check(t, err)
 	rec := s.claimFor("S-1", a)
 	check(t, r.Start(rec))

@@ -176,7 +176,7 @@ func (s *site) status(id string) string {
 func (s *site) claim(id, script string, words ...string) (r *attempt.Record) {
 	s.t.Helper()
 	argv := append([]string{"/bin/sh", "-c", script, "sh"}, words...)
-	a, err := agent.Find("script", agent.Config{Custom: map[string][]string{"script": argv}})
+	a, err := agent.Find("script", agent.Config{Custom: map[string]agent.Custom{"script": {Command: argv}}})
 	check(s.t, err)
 	return s.claimFor(id, a)
 }
