@@ -32,7 +32,12 @@ func fakeClaude() {
 	if f.slice == "" {
 		f.slice = os.Getenv("GL_TASK")
 	}
+	if i := slices.Index(os.Args, "--resume"); i > 0 && i+1 < len(os.Args) {
+		f.session = os.Args[i+1]
+		f.find()
+	}
 	f.record()
+	check(os.WriteFile(f.conversation(), nil, 0o644))
 	todo := strings.Split(f.behavior(), "+")
 	if todo[0] != "nocommand" {
 		f.init("gl:slice", "gl:quick", "gl:wrap", "gl:assess", "gl:map", "gl:ship", "compact")
@@ -106,6 +111,21 @@ func check(err error) {
 	}
 }
 
+// conversation is the file of the conversation in FAKE_DIR.
+func (f *fake) conversation() string { return filepath.Join(f.dir, "conversation."+f.session) }
+
+// find ends as the client does that doesn't find the conversation it is to resume.
+func (f *fake) find() {
+	if _, err := os.Stat(f.conversation()); err == nil {
+		return
+	}
+	f.leave("lost", strings.Join(os.Args, "\n")+"\n")
+	text := "No conversation found with session ID: " + f.session
+	f.result(object{"subtype": "error_during_execution", "is_error": true, "num_turns": 0, "errors": []string{text}})
+	fmt.Fprintln(os.Stderr, text)
+	os.Exit(1)
+}
+
 // behavior is the parts that this attempt is to play, joined by +.
 func (f *fake) behavior() string {
 	text, _ := os.ReadFile(filepath.Join(f.root, "fake.txt"))
@@ -125,6 +145,7 @@ func (f *fake) behavior() string {
 // follows if it is the last.
 var parts = map[string]func(f *fake) int{
 	"begun":             well((*fake).begin),
+	"reads":             well((*fake).readSlice),
 	"wait":              well(func(f *fake) { f.await("go", "go-"+f.slice) }),
 	"complete":          well((*fake).complete),
 	"exit0":             well((*fake).lookAround),
@@ -163,6 +184,13 @@ func (f *fake) play(part string) int {
 		check(fmt.Errorf("the fake claude doesn't know %q: see testdata/script/README.md", part))
 	}
 	return do(f)
+}
+
+// readSlice leaves what the slash command shows the model.
+func (f *fake) readSlice() {
+	out, err := exec.Command("gl", "slice", f.slice).Output()
+	check(err)
+	f.leave("slice", string(out))
 }
 
 func (f *fake) begin() { f.set("status=implementing", "step=implementing") }

@@ -142,7 +142,7 @@ func (d *Decoder) init(w *wire) []Event {
 	d.sum.SawInit, d.sum.Result = true, nil
 	d.sum.Commands = w.SlashCommands
 	d.sum.Version = w.Version
-	d.sum.Conversation = conversationID(w.SessionID)
+	d.sum.Conversation = ConversationID(w.SessionID)
 	return []Event{{KindInit, initText(w)}}
 }
 
@@ -202,8 +202,9 @@ func (d *Decoder) result(w *wire) []Event {
 	return []Event{{KindResult, resultText(d.sum.Result, len(w.Denials))}}
 }
 
-// conversationID is the id if a client may have made it: it becomes an argument of its command line.
-func conversationID(id string) string {
+// ConversationID is the id if a client may have made it: it becomes an argument of its command line.
+// "" for any other.
+func ConversationID(id string) string {
 	const longest = 200
 	if len(id) > longest || strings.HasPrefix(id, "-") || strings.ContainsFunc(id, func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.:", r)
@@ -220,7 +221,7 @@ func (d *Decoder) Summary() Summary {
 	s.Commands = slices.Clone(s.Commands)
 	// opencode puts the id that it was asked for into an error about it, too.
 	if d.work.session != "" && (d.stream != StreamOpencode || d.work.turns > 0) {
-		s.Conversation = conversationID(d.work.session)
+		s.Conversation = ConversationID(d.work.session)
 	}
 	if !d.work.trouble.empty() {
 		s.Trouble = d.work.trouble.words(reasonRunes)

@@ -115,7 +115,8 @@ func (r *Record) checkNames() error {
 	}
 	for field, s := range map[string]string{
 		"token": r.Token, "agent": r.Agent, "stream": r.Stream, "runner": r.Runner, "system": r.System, "of": r.Of,
-		"status": r.Before.Status, "step": r.Before.Step, "session": r.Before.Session, "started": r.Before.Started,
+		"account": r.Account,
+		"status":  r.Before.Status, "step": r.Before.Step, "session": r.Before.Session, "started": r.Before.Started,
 	} {
 		if len(s) > 5*longestName || strings.ContainsFunc(s, unicode.IsControl) || !utf8.ValidString(s) {
 			return fmt.Errorf("%s %.40q isn't one line of text", field, s)
@@ -123,6 +124,9 @@ func (r *Record) checkNames() error {
 	}
 	if dir := ".greenlight/summaries/"; r.Summary != "" && (!strings.HasPrefix(r.Summary, dir) || !filepath.IsLocal(filepath.FromSlash(r.Summary))) {
 		return fmt.Errorf("summary %.80q isn't in %s", r.Summary, dir)
+	}
+	if r.Conversation != agent.ConversationID(r.Conversation) {
+		return fmt.Errorf("conversation %.40q is no id", r.Conversation)
 	}
 	if r.Dir != "" && !filepath.IsAbs(r.Dir) {
 		return fmt.Errorf("dir %.80q isn't absolute", r.Dir)
@@ -140,7 +144,10 @@ func checkID(id string) error {
 }
 
 func (r *Record) checkText() error {
-	texts := append([]string{r.Title, r.Prompt, r.Program, r.Detail, r.EndingDetail}, r.Argv...)
+	texts := append([]string{r.Title, r.Prompt, r.Program, r.Detail, r.EndingDetail, r.Handoff}, slices.Concat(r.Argv, r.Anew)...)
+	if r.Continues != nil {
+		texts = append(texts, r.Continues.Why, r.Continues.Output)
+	}
 	for _, s := range texts {
 		if len(s) > longestText || strings.ContainsRune(s, 0) {
 			return fmt.Errorf("text %.40q is too long, or isn't text", s)
@@ -177,6 +184,9 @@ func saneTime(t time.Time) bool { return t.Year() >= 1970 && t.Year() < 9000 }
 
 func (r *Record) checkCounts() error {
 	counts := []int{r.Tests, r.evidence().Denials}
+	if r.Continues != nil {
+		counts = append(counts, r.Continues.After)
+	}
 	if res := r.evidence().Result; res != nil {
 		counts = append(counts, res.Turns, res.APIStatus, int(min(res.DurationMS, 0)), int(min(res.Tokens, 0)))
 		if res.CostUSD != nil && *res.CostUSD < 0 {

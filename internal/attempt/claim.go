@@ -37,7 +37,9 @@ type Request struct {
 	Runner  string
 	Lineage *worktree.Lineage // whose worktree it works in, in Job.Dir; nil for the checkout
 	Over    *string           // the session whose claim a person agreed to take over
-	Within  map[string]bool   // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
+
+	Continuation *Continuation   // handed to the agent that goes on in the lineage; nil for how the last attempt ended
+	Within       map[string]bool // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
 }
 
 // Admit says whether a slice may be attempted; nil for yes.
@@ -120,7 +122,7 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	job.Slice, job.SessionID = it.ID, newUUID()
 	r := &Record{
 		SchemaVersion: schemaVersion, System: req.System, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now), Phase: plan.Claimed,
-		Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner,
+		Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner, Account: job.Account,
 		Before:   tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started},
 		Launcher: proc.Self(), ClaimedAt: now.UTC(), Log: s.LogPath(it.ID, n),
 	}
@@ -128,6 +130,11 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 		r.Lineage, r.Branch = req.Lineage.N, req.Lineage.Branch
 	}
 	r.describe(req.Task, now)
+	if req.Lineage != nil {
+		if err := s.goOn(r, req, job); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.putNew(r); err != nil {
 		return nil, err
 	}

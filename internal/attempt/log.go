@@ -60,7 +60,7 @@ func (l *logFile) stdout(p lines.Piece) {
 		l.line(line)
 	}
 	if l.lost > 0 {
-		l.line(note("note", "left out: "+words.Count(l.lost, "line")+" of stderr that came while a line of stdout went on"))
+		l.line(note(logfile.Gl, "left out: "+words.Count(l.lost, "line")+" of stderr that came while a line of stdout went on"))
 	}
 	l.held, l.size, l.lost = nil, 0, 0
 }

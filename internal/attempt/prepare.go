@@ -53,7 +53,7 @@ func (w *Wrapper) prepare(ctx context.Context) (*Evidence, error) {
 			if w.rec.Ending == "" {
 				w.rec.Ending = EndStop
 				if err := w.Store.MarkEnding(ctx, w.Tracker, w.rec, EndStop, ""); err != nil {
-					w.log.note("note", giveUpNote+err.Error())
+					w.log.note(logfile.Gl, giveUpNote+err.Error())
 				}
 			}
 			cancel()
@@ -64,7 +64,7 @@ func (w *Wrapper) prepare(ctx context.Context) (*Evidence, error) {
 			case w.rec.Ending != "":
 				return &Evidence{}, nil
 			case err != nil:
-				w.log.note("worktree", err.Error())
+				w.log.note(logfile.Worktree, err.Error())
 				return &Evidence{Worktree: err.Error()}, nil
 			}
 			return nil, nil
@@ -98,6 +98,9 @@ func (w *Wrapper) makeWorktree(ctx context.Context) error {
 	w.before, err = repo.Inspect(ctx, l)
 	if err == nil {
 		err = w.before.Broken
+	}
+	if err == nil {
+		err = w.handOff(ctx, repo, l)
 	}
 	return err
 }
@@ -153,7 +156,7 @@ func (w *Wrapper) include(repo *worktree.Repo) func(ctx context.Context, from, t
 	}
 }
 
-func (w *Wrapper) noteWorktree(line string) { w.log.note("worktree", line) }
+func (w *Wrapper) noteWorktree(line string) { w.log.note(logfile.Worktree, line) }
 
 // environ is what the agent and the setup command run in.
 func (w *Wrapper) environ() []string {
@@ -311,7 +314,7 @@ func (w *Wrapper) awaitSetup(ctx context.Context, s setupRun) error {
 			go proc.EndGroup(s.id, endGrace)
 		case err := <-s.exited:
 			if endErr := proc.EndGroup(s.id, time.Second); endErr != nil && !errors.Is(endErr, proc.ErrDead) {
-				w.log.note("note", "what git.setup left running can't be ended: "+endErr.Error())
+				w.log.note(logfile.Gl, "what git.setup left running can't be ended: "+endErr.Error())
 			}
 			takeRest(out, take)
 			split.End(hear)

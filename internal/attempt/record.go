@@ -35,6 +35,12 @@ type Record struct {
 	Branch        string   `json:"branch,omitempty"`  // the worktree's, in full: refs/heads/gl/s/…
 	Runner        string   `json:"runner"`
 
+	Account      string        `json:"account,omitempty"`      // where the client keeps its conversations: agent.Agent.Account
+	Conversation string        `json:"conversation,omitempty"` // the client's id of it, for the lineage's next attempt; "" for unknown
+	Anew         []string      `json:"anew,omitempty"`         // Argv resumes Conversation; if the client doesn't find it, this takes Argv's place
+	Continues    *Continuation `json:"continues,omitempty"`    // why there is another attempt in the lineage
+	Handoff      string        `json:"handoff,omitempty"`      // what gl slice tells the agent about the worktree
+
 	Phase        plan.Phase     `json:"phase"`
 	Before       tracker.Before `json:"before"` // the slice before the claim, to go back to
 	Launcher     proc.ID        `json:"launcher"`

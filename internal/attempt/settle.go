@@ -178,9 +178,7 @@ func (s *Settler) settleOrphan(ctx context.Context, r *Record) (*Record, error) 
 		return nil, err
 	}
 	mine := *r
-	if mine.Evidence == nil {
-		mine.Evidence = s.replay(r)
-	}
+	s.replay(&mine)
 	s.keepAll(ctx, &mine)
 	return s.Settle(ctx, &mine)
 }
@@ -222,24 +220,30 @@ func (s *Settler) giveBackClaim(ctx context.Context, r *Record, lost bool) error
 	})
 }
 
-// replay finds out from the log how an agent ended that nobody watched to the end: its result event, or the limit it
-// met. nil where the log says neither.
-func (s *Settler) replay(r *Record) *Evidence {
+// replay finds out from the log how an agent ended that nobody watched to the end, its result event or the limit it met, and
+// which conversation it had. Where the log says nothing, the record stays as it is.
+func (s *Settler) replay(r *Record) {
+	if r.Evidence != nil {
+		return
+	}
 	log := logfile.NewReader(s.Store.LogPath(r.Slice, r.N))
 	defer log.Close()
 	d, in := agent.NewDecoder(r.Stream), lines.NewSplitter(lines.Max)
 	decode := func(p lines.Piece) {
-		if _, ours := logfile.ParseNote(p.Text); !ours {
+		switch note, ours := logfile.ParseNote(p.Text); {
+		case !ours:
 			d.Piece(p)
+		case note.From == logfile.Anew:
+			d = agent.NewDecoder(r.Stream)
 		}
 	}
 	if in.Read(log, decode) != nil {
-		return nil
+		return
 	}
 	in.End(decode)
 	sum := d.Summary()
-	if sum.Result == nil && sum.Limit == nil {
-		return nil
+	r.Conversation = cmp.Or(sum.Conversation, r.Conversation)
+	if sum.Result != nil || sum.Limit != nil {
+		r.Evidence = &Evidence{Result: sum.Result, Limit: sum.Limit, Denials: sum.Denials, Version: sum.Version}
 	}
-	return &Evidence{Result: sum.Result, Limit: sum.Limit, Denials: sum.Denials, Version: sum.Version}
 }

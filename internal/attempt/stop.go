@@ -79,9 +79,7 @@ func (s *Settler) Abandon(ctx context.Context, r *Record) (*Record, error) {
 		return nil, err
 	}
 	mine := *r
-	if mine.Evidence == nil {
-		mine.Evidence = s.replay(r)
-	}
+	s.replay(&mine)
 	s.keepAll(ctx, &mine)
 	return s.Settle(ctx, &mine)
 }

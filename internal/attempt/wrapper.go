@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/durable"
 	"greenlight/internal/isolation"
+	"greenlight/internal/logfile"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/ports"
@@ -70,11 +71,13 @@ type Wrapper struct {
 	lock  *os.File        // see takeLock; nil where locks don't work
 
 	// Of the worktree; nil without one.
-	hold   *worktree.Hold // which the agent inherits
-	ports  *ports.Block   // it, too
-	own    *isolation.Worktree
-	before worktree.Condition
-	over   bool // somebody has settled the attempt
+	hold    *worktree.Hold // which the agent inherits
+	ports   *ports.Block   // it, too
+	own     *isolation.Worktree
+	before  worktree.Condition
+	handoff handoff
+	over    bool // somebody has settled the attempt
+	anew    bool // the agent has been started a second time: its conversation was gone
 
 	kill     chan struct{} // closed to end the agent without grace
 	killOnce sync.Once
@@ -84,8 +87,7 @@ type Wrapper struct {
 // error is ErrLate where there is nothing to do.
 func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	w.rec, w.kill = rec, make(chan struct{})
-	w.dec = agent.NewDecoder(rec.Stream)
-	w.out, w.errs = lines.NewSplitter(lines.Max), lines.NewSplitter(stderrBytes)
+	w.listen()
 	if err := w.Store.Prepare(); err != nil { // git clean -x may have taken the directories
 		return nil, err
 	}
@@ -103,6 +105,9 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	}
 	if ev == nil && err == nil {
 		ev, err = w.attend(ctx)
+		if err == nil && w.forgotten(ctx, ev) {
+			ev, err = w.attendAnew(ctx, ev)
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -112,6 +117,13 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	now := w.Now().UTC()
 	w.rec.Evidence, w.rec.EndedAt = ev, &now
 	return w.settleForSure(ctx)
+}
+
+// listen gets ready for an agent's output.
+func (w *Wrapper) listen() {
+	w.dec = agent.NewDecoder(w.rec.Stream)
+	w.out, w.errs = lines.NewSplitter(lines.Max), lines.NewSplitter(stderrBytes)
+	w.last, w.said = lastWords{}, lastWords{}
 }
 
 // attend runs the agent from its start to its end and tells what it saw.
@@ -127,6 +139,7 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 	ev := w.watch(ctx, exited, failed)
 	sum := w.dec.Summary()
 	ev.Result, ev.Limit, ev.Denials, ev.Version, ev.Stderr = sum.Result, sum.Limit, sum.Denials, sum.Version, w.last.text
+	w.rec.Conversation = cmp.Or(sum.Conversation, w.rec.Conversation)
 	code := -1
 	if ev.ExitCode != nil {
 		code = *ev.ExitCode
@@ -138,6 +151,46 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 		ev.Stderr = cmp.Or(sum.Trouble, w.said.text)
 	}
 	return ev, nil
+}
+
+// forgotten says whether the client ended because it doesn't have the conversation any more that it was to go on with. Each says
+// so in words of its own, and one exits with 0. What they have in common is that they end by themselves, before they tell of
+// any conversation, and no model was asked.
+func (w *Wrapper) forgotten(ctx context.Context, ev *Evidence) bool {
+	asked := ev.Result != nil && ev.Result.Turns > 0
+	if !w.rec.Resumes() || w.rec.Ending != "" || ev.ExitCode == nil || ev.Exec != "" || ev.Limit != nil || asked || w.dec.Summary().Conversation != "" {
+		return false
+	}
+	open := false
+	err := w.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		it, err := w.rec.of(tx).Item(w.rec.Slice)
+		open = w.rec.unfinished(it)
+		return err
+	})
+	return err == nil && open
+}
+
+// errEnding says that somebody ends the attempt, so that its agent isn't started again.
+var errEnding = errors.New("the attempt is being ended")
+
+// attendAnew starts the agent of the same attempt a second time, with a new conversation, by the same steps as the first time. If
+// this process is killed before the second one is recorded, the first one's end is what a settler finds. ev is that end.
+func (w *Wrapper) attendAnew(ctx context.Context, ev *Evidence) (*Evidence, error) {
+	w.log.note(logfile.Anew, "the agent doesn't have the conversation "+w.rec.Conversation+" any more: it begins a new one")
+	first := *w.rec
+	w.anew = true
+	w.rec.beginAnew()
+	w.handoff.resumes = false
+	w.rec.Handoff = w.handoff.text()
+	w.listen()
+	again, err := w.attend(ctx)
+	if errors.Is(err, errEnding) {
+		ending, detail := w.rec.Ending, w.rec.EndingDetail
+		*w.rec = first
+		w.rec.Ending, w.rec.EndingDetail, ev.Result = ending, detail, nil // the result says nothing about the work
+		return ev, nil
+	}
+	return again, err
 }
 
 func (w *Wrapper) lookPath() (string, error) {
@@ -214,8 +267,15 @@ func (w *Wrapper) advance(ctx context.Context, change func(*Record)) error {
 	ctx = durable.Patiently(ctx, nil) // a stopped process may hold the lock; to give up would be to fail the slice
 	return w.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, err := w.Store.Get(w.rec.Slice, w.rec.N)
-		if err != nil || disk.Phase.Begun() || disk.Phase != w.rec.Phase || disk.Token != w.rec.Token {
+		if w.anew && errors.Is(err, fs.ErrNotExist) { // somebody removed it (git clean -x)
+			disk, err = w.rec, w.Store.Prepare()
+		}
+		if err != nil || disk.Phase.Begun() != w.anew || disk.Phase != w.rec.Phase || disk.Token != w.rec.Token {
 			return ErrLate
+		}
+		if w.anew && disk.Ending != "" {
+			w.rec.Ending, w.rec.EndingDetail = disk.Ending, disk.EndingDetail
+			return errEnding
 		}
 		it, err := w.rec.of(tx).Item(w.rec.Slice)
 		if err != nil {
@@ -270,7 +330,7 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 		case <-keeper.tick:
 			keeper.take(ctx)
 		case err := <-keeper.failed:
-			w.log.note("worktree", "no snapshot: "+err.Error())
+			w.log.note(logfile.Worktree, "no snapshot: "+err.Error())
 		case ev.Exec = <-failed:
 			failed = nil
 		case now := <-ticker.C:
@@ -329,7 +389,7 @@ func (w *Wrapper) keepRecord(ctx context.Context) {
 		err = w.log.reopen()
 	}
 	if err != nil {
-		w.log.note("note", giveUpNote+err.Error())
+		w.log.note(logfile.Gl, giveUpNote+err.Error())
 	}
 }
 
@@ -352,7 +412,7 @@ func (w *Wrapper) waits(ctx context.Context) bool {
 // checkout of the next. Then it takes what is still in the pipes.
 func (w *Wrapper) leftovers(ctx context.Context, lines <-chan chunk) {
 	if err := proc.EndGroup(*w.rec.Process, time.Second); err != nil && !errors.Is(err, proc.ErrDead) {
-		w.log.note("note", "what the agent left running can't be ended: "+err.Error())
+		w.log.note(logfile.Gl, "what the agent left running can't be ended: "+err.Error())
 	}
 	takeRest(lines, func(c chunk) { w.take(ctx, c) })
 	w.takeUnended(ctx)
@@ -397,7 +457,7 @@ func (w *Wrapper) takeUnended(ctx context.Context) {
 
 func (w *Wrapper) takeStderr(p lines.Piece) {
 	text := strings.TrimRight(string(p.Text), "\r\n")
-	w.log.note("stderr", text)
+	w.log.note(logfile.Stderr, text)
 	w.Print(agent.Event{Kind: agent.KindPlain, Text: sanitize.Text(text)})
 	if !p.Rest {
 		w.last.hear(text)
@@ -450,7 +510,7 @@ func (w *Wrapper) end(ctx context.Context, why, detail string) {
 	}
 	w.rec.Ending, w.rec.EndingDetail = why, detail
 	if err := w.Store.MarkEnding(ctx, w.Tracker, w.rec, why, detail); err != nil {
-		w.log.note("note", giveUpNote+err.Error())
+		w.log.note(logfile.Gl, giveUpNote+err.Error())
 	}
 	id := *w.rec.Process
 	ended := make(chan struct{})
@@ -479,7 +539,7 @@ func (w *Wrapper) settleForSure(ctx context.Context) (*Record, error) {
 		if _, gone := os.Stat(w.Root); errors.Is(gone, fs.ErrNotExist) {
 			return nil, err // with the project everything is gone that could be settled
 		}
-		w.log.note("note", giveUpNote+err.Error())
+		w.log.note(logfile.Gl, giveUpNote+err.Error())
 		select {
 		case <-time.After(wait):
 			wait = min(2*wait, 5*time.Second)

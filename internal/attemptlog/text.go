@@ -46,7 +46,7 @@ func Events(dec *agent.Decoder, p lines.Piece) []agent.Event {
 func Text(dec *agent.Decoder, p lines.Piece) []string {
 	var texts []string
 	for _, ev := range Events(dec, p) {
-		if note, ok := logfile.ParseNote(p.Text); ok && note.From == "note" {
+		if note, ok := logfile.ParseNote(p.Text); ok && note.From != logfile.Stderr {
 			ev.Text = "gl: " + ev.Text
 		}
 		texts = append(texts, sanitize.Text(EventText(ev)))

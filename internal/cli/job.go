@@ -217,7 +217,7 @@ func (j *job) config(p *plan.Plan) drain.Config {
 	}
 	here := !j.parallel() || !j.o.watch && ready == 1
 	return drain.Config{
-		Project: j.pr, Agent: j.agent, Job: agent.Job{Dir: j.pr.Root, PluginDir: j.plugin, Instructions: j.text},
+		Project: j.pr, Agent: j.agent, Job: agent.Job{Dir: j.pr.Root, PluginDir: j.plugin, Instructions: j.text, Account: j.agent.Account(j.app.Getenv)},
 		Trust: trust.Open(j.app.Getenv), TrustRoot: j.trustRoot(), IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force, Over: j.over,
 		Max: j.max, Serial: here, Foreground: here, Lead: j.o.watch,
 		Refill:   j.o.watch || len(j.ids) > 1 || here && (ready > 1 || j.o.sequential),

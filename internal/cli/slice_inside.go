@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
+	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
 )
 
 // sliceInside is gl slice called by an agent: it claims nothing and starts nothing, it says which slice to build. The
@@ -18,14 +21,14 @@ func sliceInside(app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []stri
 		if len(ids) > 1 {
 			app.IO.Message("one session builds one slice: run gl slice %s in a terminal for the others", strings.Join(ids[1:], " "))
 		}
-		return describe(app, p, ids[0])
+		return describe(app, pr, p, ids[0])
 	case own != "" && p.State(own) != nil:
-		return describe(app, p, own)
+		return describe(app, pr, p, own)
 	case len(p.Ready) == 0:
 		tellNothingReady(app.IO, p)
 		return nil
 	}
-	if err := describe(app, p, p.Ready[0]); err != nil {
+	if err := describe(app, pr, p, p.Ready[0]); err != nil {
 		return err
 	}
 	if n := len(p.Ready) - 1; n > 0 {
@@ -39,7 +42,7 @@ func sliceInside(app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []stri
 }
 
 // describe prints a slice as an agent reads it.
-func describe(app *cmdutil.App, p *plan.Plan, id string) error {
+func describe(app *cmdutil.App, pr *project.Project, p *plan.Plan, id string) error {
 	st := p.State(id)
 	app.IO.Printf("%s\n", id)
 	note := ""
@@ -48,5 +51,21 @@ func describe(app *cmdutil.App, p *plan.Plan, id string) error {
 	}
 	pairs(app.IO, []keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step}, {"milestone", st.Milestone},
 		{"deps", strings.Join(st.Deps, ",")}, {"file", st.File}, {"session", st.Session}, headless(app), {"note", note}})
+	if own := ownAttempt(app, pr, id); own != nil && own.Handoff != "" {
+		app.IO.Printf("handoff:\n  %s\n", strings.ReplaceAll(sanitize.Text(own.Handoff), "\n", "\n  "))
+	}
 	return nil
+}
+
+// ownAttempt is the record of the attempt that the calling agent was started for, nil where that wasn't at this item or task.
+func ownAttempt(app *cmdutil.App, pr *project.Project, id string) *attempt.Record {
+	n, err := strconv.Atoi(app.Getenv("GL_ATTEMPT"))
+	if err != nil || app.Getenv("GL_SLICE") != id && app.Getenv("GL_TASK") != id {
+		return nil
+	}
+	r, err := pr.Runs.Get(id, n)
+	if err != nil || r.Token != app.Getenv("GL_SESSION") {
+		return nil
+	}
+	return r
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -265,23 +264,10 @@ func completeFirstAttempt(app *cmdutil.App, c *cobra.Command, have []string, wor
 	return completeTasks(app, app.CompleteIDs, false)(c, have, word)
 }
 
-// ownTask is the record of the task that the calling agent was started for, nil where it wasn't started for that one.
-func ownTask(app *cmdutil.App, pr *project.Project, name string) *attempt.Record {
-	n, err := strconv.Atoi(app.Getenv("GL_ATTEMPT"))
-	if err != nil || app.Getenv("GL_TASK") != attempt.TaskID(name) {
-		return nil
-	}
-	r, err := pr.Runs.Get(attempt.TaskID(name), n)
-	if err != nil || r.Token != app.Getenv("GL_SESSION") {
-		return nil
-	}
-	return r
-}
-
 // tellTask prints what the slash command of a task begins with, "key: value" lines: the text is what was given, or what
 // the attempt was started with.
 func tellTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attempt.Task, key string) {
-	own := ownTask(app, pr, t.Name)
+	own := ownAttempt(app, pr, attempt.TaskID(t.Name))
 	if own != nil && t.Text == "" {
 		t.Text = own.Title
 	}

@@ -198,6 +198,12 @@ func (w Worktree) Ignored(ctx context.Context) ([]string, error) {
 	return split(out), err
 }
 
+// Changed lists what is changed or untracked, as Dirty does.
+func (w Worktree) Changed(ctx context.Context) ([]string, error) {
+	out, err := w.run(ctx, leastFill, "", "status", "--porcelain", "-z", "--ignore-submodules=dirty", "--untracked-files=normal")
+	return readStatus(out), err
+}
+
 // GitFile is the git directory that a checkout's .git file names, "" where there is no such file.
 func GitFile(top string) string {
 	dir, err := pointer(filepath.Join(top, ".git"), "gitdir: ")

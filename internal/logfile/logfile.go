@@ -33,9 +33,17 @@ const parts = 2 // besides the head; the last one is being written
 
 // A Note is a line of the log that isn't the program's stdout: its stderr, or a word of gl's own.
 type Note struct {
-	From string `json:"gl"` // "stderr" or "note"
+	From string `json:"gl"` // one of the sources
 	Text string `json:"text"`
 }
+
+// The sources of notes.
+const (
+	Stderr   = "stderr"   // what the program wrote there
+	Gl       = "note"     // gl's own
+	Worktree = "worktree" // gl's own, about the worktree
+	Anew     = "anew"     // gl's own: the program is started again, and what came before doesn't count
+)
 
 const noteStart = `{"gl":"`
 
@@ -45,7 +53,7 @@ func ParseNote(line []byte) (Note, bool) {
 	if !bytes.HasPrefix(line, []byte(noteStart)) || json.Unmarshal(line, &n) != nil {
 		return Note{}, false
 	}
-	return n, n.From == "stderr" || n.From == "note"
+	return n, slices.Contains([]string{Stderr, Gl, Worktree, Anew}, n.From)
 }
 
 // Line is the note as a line of the log, without its end.

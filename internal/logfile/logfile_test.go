@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -190,7 +191,7 @@ func FuzzParseNote(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
-		if n, ok := ParseNote(line); ok && n.From != "stderr" && n.From != "note" {
+		if n, ok := ParseNote(line); ok && !slices.Contains([]string{Stderr, Gl, Worktree, Anew}, n.From) {
 			t.Errorf("%q is a note from %q", line, n.From)
 		}
 	})

@@ -36,7 +36,6 @@ type Lineage struct {
 	Setup         string   `json:"setup,omitempty"`   // hash of the setup command that ran, "" for none
 	Ignored       []string `json:"ignored,omitempty"` // ignored paths after setup: what comes later is the agent's
 	Ports         int      `json:"ports,omitempty"`   // the first of ten
-	Session       string   `json:"session,omitempty"` // the agent's conversation, for those that can resume one
 }
 
 // Phase says how far a lineage's worktree is.
@@ -160,7 +159,7 @@ func (r *Repo) check(l *Lineage) error {
 	if l.SchemaVersion != schemaVersion {
 		return errForeign{fmt.Errorf("unknown schema version %d: another version of gl wrote it", l.SchemaVersion)}
 	}
-	for field, s := range map[string]string{"system": l.System, "slice": l.Slice, "session": l.Session, "setup": l.Setup, "path": l.Path, "branch": l.Branch} {
+	for field, s := range map[string]string{"system": l.System, "slice": l.Slice, "setup": l.Setup, "path": l.Path, "branch": l.Branch} {
 		if len(s) > longestText || !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) {
 			return fmt.Errorf("%s %.40q isn't one line of text", field, s)
 		}

@@ -412,7 +412,6 @@ func TestBadLineages(t *testing.T) {
 		"added":   func(l *Lineage) { l.Phase = Added },
 		"base":    func(l *Lineage) { l.Base = "--help" },
 		"ignored": func(l *Lineage) { l.Ignored = []string{"../x"} },
-		"session": func(l *Lineage) { l.Session = "a\nb" },
 		"ports":   func(l *Lineage) { l.Ports = 1 << 20 },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,133 @@
+package attempt
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/text/textline"
+)
+
+// A Continuation says what an attempt goes on with, to its agent. Whoever starts the next attempt in a lineage may hand it
+// over: the output of tests that failed, the paths in conflict. Else it is how the attempt before ended.
+type Continuation struct {
+	After  int    `json:"after,omitempty"`  // the lineage's last attempt
+	Why    string `json:"why"`              // a sentence
+	Output string `json:"output,omitempty"` // of tests, of git
+}
+
+const (
+	whyBytes    = 500
+	outputBytes = 8 << 10 // of Continuation.Output; the last ones count
+)
+
+// clean is the continuation as a record has it: bounded, and without what a terminal would obey.
+func (c Continuation) clean() *Continuation {
+	c.Why = sanitize.Line(textline.Collapse(c.Why))
+	c.Why = c.Why[:boundary(c.Why, min(len(c.Why), whyBytes))]
+	c.Output = lastBytes(sanitize.Text(c.Output), outputBytes)
+	return &c
+}
+
+// lastBytes are the last whole lines of a text that are no longer than n together; of a longer line the end.
+func lastBytes(text string, n int) string {
+	text = strings.Trim(text, "\n")
+	if len(text) <= n {
+		return text
+	}
+	text = text[boundary(text, len(text)-n):]
+	if _, rest, ok := strings.Cut(text, "\n"); ok && rest != "" {
+		text = rest
+	}
+	return "…\n" + text
+}
+
+// boundary is the first place from i on where a character begins.
+func boundary(s string, i int) int {
+	for i < len(s) && s[i]&0xc0 == 0x80 {
+		i++
+	}
+	return i
+}
+
+// goOn has the attempt go on where the last one in its lineage ended: with its conversation, if that was with the same agent
+// in the same directory and account, else with what there is to know of it. A record is the only place that has a conversation:
+// the lineage's last one decides, so that an agent never goes on with one that doesn't know the last work. The lock must be held.
+func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
+	last, err := s.lastIn(r)
+	if err != nil {
+		return err
+	}
+	c := req.Continuation
+	if last == nil {
+		if c != nil {
+			r.Continues = c.clean()
+		}
+		return nil
+	}
+	if c == nil {
+		c = &Continuation{Why: last.ending()}
+	}
+	r.Continues = c.clean()
+	r.Continues.After = last.N
+	if last.Agent != r.Agent || last.Program != r.Program || last.Dir != r.Dir || last.Account != r.Account {
+		return nil
+	}
+	job.Conversation, job.Note = last.Conversation, r.note()
+	if argv := req.Agent.Resume(job); argv != nil {
+		r.Conversation, r.Anew, r.Argv = last.Conversation, r.Argv, argv
+	}
+	return nil
+}
+
+// lastIn is the last settled attempt in the record's lineage, nil for none.
+func (s *Store) lastIn(r *Record) (*Record, error) {
+	all, err := s.names()
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range slices.Backward(all[r.Slice]) {
+		if e.Outcome == "" || e.N == r.N {
+			continue
+		}
+		last, err := s.readSettled(e)
+		if errors.As(err, new(*BadRecord)) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if last.System == r.System && last.Lineage == r.Lineage {
+			return last, nil
+		}
+	}
+	return nil, nil
+}
+
+// ending says how the attempt ended.
+func (r *Record) ending() string {
+	return fmt.Sprintf("Attempt %d ended: %s.", r.N, strings.TrimRight(r.Outcome.Text(r.Detail), "."))
+}
+
+// note is what a resumed conversation is told. It knows the slice and the method. What depends on the worktree gl slice tells,
+// since nobody knows it yet.
+func (r *Record) note() string {
+	text := "Go on with slice " + r.Slice + " where you left off. " + r.Continues.Why
+	if r.Continues.Output != "" {
+		text += "\n\n" + indented(r.Continues.Output)
+	}
+	return text + "\n\nBegin with `gl slice " + r.Slice + "`: it prints where the slice stands now, and what is unfinished in your worktree. " +
+		"`gl state show " + r.Slice + "` has its decisions: one that is new to you says what a person wants. The claim is yours again, and " +
+		"the method is the same as before."
+}
+
+func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }
+
+// Resumes says whether the agent is to go on with a conversation.
+func (r *Record) Resumes() bool { return len(r.Anew) > 0 }
+
+// beginAnew has the attempt begin a new conversation instead.
+func (r *Record) beginAnew() { r.Argv, r.Anew, r.Conversation = r.Anew, nil, "" }
