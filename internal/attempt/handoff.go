@@ -53,7 +53,7 @@ func (h handoff) text() string {
 	if h.Continuation != nil && len(h.changed) > 0 {
 		line("Not committed (git status --short):")
 		for _, path := range h.changed[:min(len(h.changed), shownPaths)] {
-			line("    %s", sanitize.Line(path))
+			line("    %s", strings.ReplaceAll(path, "\n", "?"))
 		}
 		if more := len(h.changed) - shownPaths; more > 0 {
 			line("    and %s more", words.Count(more, "path"))

@@ -96,7 +96,7 @@ func newSettingsSet(app *cmdutil.App) *cobra.Command {
 		Use:   "set KEY VALUE",
 		Short: "Change one setting",
 		Long: `Change one setting. The value is checked first. Write lists and objects as JSON; command lines
-(parallel.claude_flags, parallel.agents.NAME.command, git.setup, git.teardown) can also be words, which are split as a shell
+(parallel.claude_flags, parallel.agents.NAME.command and .resume, git.setup, git.teardown) can also be words, which are split as a shell
 splits them; no shell runs them. Put gl's own flags before the key.
 
 A command that you set is allowed by that (gl trust). Sessions that gl started can't change commands.` + settingsExit,

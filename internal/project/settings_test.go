@@ -69,7 +69,7 @@ func TestKnownSettingsAreThoseThatAreRead(t *testing.T) {
 }
 
 func TestSet(t *testing.T) {
-	const file = `{"version": "1.0", "n": 1, "mode": "yolo", "profiles": {"fast": {"architect": "x-1"}}, "list": [1], "parallel": {"max": 2}}`
+	const file = `{"version": "1.0", "n": 1, "mode": "yolo", "profiles": {"fast": {"architect": "x-1"}}, "list": [1], "parallel": {"max": 2, "agents": {"own": {"command": ["own"]}}}}`
 	for _, c := range []struct{ key, text, want string }{ // want is the value, or the error where it has no JSON
 		{"parallel.max", "6", "6"},
 		{"parallel.max", " 6 ", "6"},
@@ -86,6 +86,10 @@ func TestSet(t *testing.T) {
 		{"parallel.agents.mine", `x`, "! parallel.agents.mine must be"},
 		{"parallel.agents.mine.command", `my-agent "{prompt}"`, `["my-agent","{prompt}"]`},
 		{"parallel.agents.mine.command", ``, "! parallel.agents"},
+		{"parallel.agents.mine.resume", `my-agent "{prompt}"`, "! parallel.agents.mine has no command: set parallel.agents.mine.command first"},
+		{"parallel.agents.own.resume", `own --go-on "{conversation}" "{prompt}"`, `["own","--go-on","{conversation}","{prompt}"]`},
+		{"parallel.agents.own.resume", `["other"]`, `! parallel.agents needs a "resume" list for "own" that begins with the program of its "command"`},
+		{"parallel.agents.own.resume", ``, `null`},
 		{"parallel.agents.a.b", `{}`, "! parallel.agents.a.b: the name"},
 		{"parallel.maxx", "6", `! no setting is called "parallel.maxx"`},
 		{"git.isolation", "worktree", `"worktree"`},

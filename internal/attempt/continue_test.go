@@ -1,0 +1,177 @@
+package attempt
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/logfile"
+	"greenlight/internal/plan"
+	"greenlight/internal/tracker"
+	"greenlight/internal/worktree"
+)
+
+// What a lineage's next attempt goes on with depends on its last one: the same agent in the same directory and account.
+func TestClaimGoesOn(t *testing.T) {
+	cfg := agent.Config{Custom: map[string]agent.Custom{"mute": {Command: []string{"mute", "{prompt}"}}}}
+	claude, _ := agent.Find("claude", cfg)
+	codex, _ := agent.Find("codex", cfg)
+	mute, _ := agent.Find("mute", cfg)
+	for _, tt := range []struct {
+		name    string
+		last    func(*Record) // what is changed in the attempt before
+		agent   agent.Agent
+		lineage int
+		resumes bool
+		after   int
+	}{
+		{"the same", nil, claude, 1, true, 1},
+		{"whatever its end", func(r *Record) { r.Outcome, r.Detail = Crashed, "" }, claude, 1, true, 1},
+		{"a new lineage", nil, claude, 2, false, 0},
+		{"another agent", nil, codex, 1, false, 1},
+		{"one that can't", func(r *Record) { r.Agent, r.Program = "mute", "mute" }, mute, 1, false, 1},
+		{"no conversation", func(r *Record) { r.Conversation = "" }, claude, 1, false, 1},
+		{"another account", func(r *Record) { r.Account = "HOME=/other" }, claude, 1, false, 1},
+		{"another directory", func(r *Record) { r.Dir = "/elsewhere" }, claude, 1, false, 1},
+		{"another program of that name", func(r *Record) { r.Program = "/opt/claude" }, claude, 1, false, 1},
+		{"another system", func(r *Record) { r.System = "specwright" }, claude, 1, false, 0},
+		{"a forged conversation", func(r *Record) { r.Conversation = "--evil" }, claude, 1, false, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := benchFor(t, map[string]string{"S-1": "pending/none"})
+			last := b.claim("S-1")
+			last.Agent, last.Program, last.Lineage, last.Account, last.Conversation = "claude", "claude", 1, "HOME=/h", "c-1"
+			last.Phase, last.Outcome, last.Detail = plan.Settled, Stalled, "turn limit after 2 turns"
+			if tt.last != nil {
+				tt.last(last)
+			}
+			must(t, b.store.finish(last))
+			b.write("S-1", "pending", "none", "")
+			r := b.goOn(Request{ID: "S-1", Agent: tt.agent, Lineage: &worktree.Lineage{N: tt.lineage}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Account: "HOME=/h"}})
+			if r.Resumes() != tt.resumes || (r.Conversation == "c-1") != tt.resumes {
+				t.Errorf("resumes %v conversation %q by %q", r.Resumes(), r.Conversation, r.Argv)
+			}
+			switch {
+			case tt.after == 0 && r.Continues != nil, tt.after != 0 && (r.Continues == nil || r.Continues.After != tt.after):
+				t.Errorf("continues %+v, want attempt %d", r.Continues, tt.after)
+			}
+			argv := slices.Clone(r.Anew)
+			if !tt.resumes {
+				return
+			}
+			if !slices.Contains(r.Argv, "--resume") || slices.Contains(argv, "--resume") || !slices.Contains(argv, "/gl:slice S-1") {
+				t.Errorf("by %q, and if there is no conversation by %q", r.Argv, argv)
+			}
+			r.beginAnew()
+			if r.Resumes() || r.Conversation != "" || !slices.Equal(r.Argv, argv) {
+				t.Errorf("anew: %+v", r)
+			}
+			must(t, r.check(Entry{Slice: r.Slice, N: r.N}))
+		})
+	}
+}
+
+func (b *bench) goOn(req Request) (r *Record) {
+	b.t.Helper()
+	req.Runner = "process"
+	must(b.t, b.state.Do(b.t.(*testing.T).Context(), func(tx tracker.Tx) (err error) {
+		r, err = b.store.Claim(tx, req, b.now)
+		return err
+	}))
+	return r
+}
+
+// Whoever starts the next attempt hands over why: also to the first one in a lineage, and in place of how the last one ended.
+func TestClaimHandsOver(t *testing.T) {
+	claude, _ := agent.Find("claude", agent.Config{})
+	b := benchFor(t, map[string]string{"S-1": "pending/none"})
+	long := strings.Repeat("ok\n", 10_000) + "FAIL\x1b[31m a_test.go:7\n"
+	req := Request{ID: "S-1", Agent: claude, Lineage: &worktree.Lineage{N: 1}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root},
+		Continuation: &Continuation{Why: "The tests fail\non the merge.", Output: long}}
+	r := b.goOn(req)
+	if c := r.Continues; c == nil || c.After != 0 || c.Why != "The tests fail on the merge." || len(c.Output) > outputBytes+10 ||
+		!strings.HasSuffix(c.Output, "a_test.go:7") || strings.ContainsRune(c.Output, 0x1b) || r.Resumes() {
+		t.Errorf("%+v", r.Continues)
+	}
+	r.Phase, r.Outcome, r.Conversation = plan.Settled, Stalled, "c-1"
+	must(t, b.store.finish(r))
+	b.write("S-1", "pending", "none", "")
+	r = b.goOn(req)
+	if i := slices.Index(r.Argv, "-p"); !r.Resumes() || r.Continues.After != 1 || !strings.Contains(r.Argv[i+1], "The tests fail on the merge.\n\n    …\n    ok\n") ||
+		!strings.Contains(r.Argv[i+1], "a_test.go:7") || strings.Contains(r.Argv[i+1], "Attempt 1 ended") {
+		t.Errorf("%q", r.Argv)
+	}
+}
+
+func TestHandoff(t *testing.T) {
+	const own = "refs/heads/gl/s/_/greenlight/S-1/1"
+	on := worktree.Condition{Branch: own}
+	goes := &Continuation{After: 2, Why: "Attempt 2 ended: crashed.", Output: "FAIL a"}
+	for _, tt := range []struct {
+		name string
+		h    handoff
+		want string
+	}{
+		{"the first attempt", handoff{is: on, changed: []string{"?? made-by-setup"}}, ""},
+		{"goes on", handoff{Continuation: goes, is: on, changed: []string{" M a.go", "?? b\x1b[31m\n"}, said: "I ran\nout"},
+			"This attempt goes on with earlier work in the same worktree. Attempt 2 ended: crashed.\n    FAIL a\n" +
+				"Not committed (git status --short):\n     M a.go\n    ?? b\\x1b[31m?\nThe last lines of attempt 2, whose agent you may not be:\n    I ran\n    out"},
+		{"resumes", handoff{Continuation: goes, resumes: true, is: on, said: "I ran"},
+			"This attempt goes on with earlier work in the same worktree. Attempt 2 ended: crashed."},
+		{"many paths", handoff{Continuation: &Continuation{Why: "Why."}, is: on, changed: strings.Split(strings.Repeat("?? x,", 12)+"?? x", ",")},
+			"This attempt goes on with earlier work in the same worktree. Why.\nNot committed (git status --short):\n" +
+				strings.Repeat("    ?? x\n", 10) + "    and 3 paths more"},
+		{"a merge", handoff{is: worktree.Condition{Branch: own, Operation: "merge"}},
+			"A merge isn't finished in the worktree: git status says more. Finish it or abort it before anything else."},
+		{"a rebase, which detaches HEAD", handoff{is: worktree.Condition{Operation: "rebase"}},
+			"A rebase isn't finished in the worktree: git status says more. Finish it or abort it before anything else."},
+		{"detached", handoff{}, "The worktree's HEAD is detached. Your work belongs on the branch gl/s/_/greenlight/S-1/1."},
+		{"another branch", handoff{is: worktree.Condition{Branch: "refs/heads/x"}},
+			"The worktree is on the branch x. Your work belongs on gl/s/_/greenlight/S-1/1."},
+	} {
+		tt.h.branch = own
+		if got := tt.h.text(); got != tt.want {
+			t.Errorf("%s:\n%s\nwant\n%s", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestLastBytes(t *testing.T) {
+	for _, tt := range []struct {
+		text string
+		n    int
+		want string
+	}{
+		{"", 5, ""}, {"\na\n\n", 5, "a"}, {"one\ntwo\nthree", 9, "…\nthree"}, {"ääää", 3, "…\nä"}, {"one\n", 3, "one"},
+	} {
+		if got := lastBytes(tt.text, tt.n); got != tt.want || !utf8.ValidString(got) {
+			t.Errorf("%q, %d: %q, want %q", tt.text, tt.n, got, tt.want)
+		}
+	}
+}
+
+// The conversation of an agent whose wrapper was killed is in its log; one that began anew has the later one.
+func TestReplayFindsTheConversation(t *testing.T) {
+	const began = `{"type":"system","subtype":"init","session_id":"c-2"}` + "\n"
+	const lost = `{"type":"result","subtype":"error_during_execution","is_error":true,"num_turns":0,"session_id":"c-1"}` + "\n"
+	anew := string(logfile.Note{From: logfile.Anew, Text: "it is gone"}.Line()) + "\n"
+	for _, tt := range []struct{ name, log, want string }{
+		{"it said so", began, "c-2"}, {"it said nothing", "", "c-1"}, {"it began anew", lost + anew + began, "c-2"}, {"it was to begin anew", lost + anew, "c-1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := benchFor(t, map[string]string{"S-1": "pending/none"})
+			r := b.claim("S-1")
+			r.Stream, r.Conversation = agent.StreamClaude, "c-1"
+			r = b.start(r)
+			must(t, os.WriteFile(b.store.LogPath(r.Slice, r.N), []byte(tt.log), 0o644))
+			final, err := b.settler(b.state).Recover(t.Context(), r)
+			must(t, err)
+			if final.Conversation != tt.want || final.Outcome != Crashed {
+				t.Errorf("%s, conversation %q, want %q", final.Outcome, final.Conversation, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package claudetest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"greenlight/internal/attempt"
+)
+
+// The next attempt in a worktree goes on with the client's conversation: its requests have the first attempt's messages, and
+// say how that ended.
+func TestConversationGoesOn(t *testing.T) {
+	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{
+		Bash("gl state set S-01 status=implementing step=implementing"), Bash("echo one"),
+		Bash("gl slice S-01"), Bash("gl state set S-01 status=complete step=complete tests=3"), Say("S-01 is green.")}})
+	first := w.stopped()
+	w.must("gl", "retry", "S-01")
+	before := len(w.api.Requests())
+	w.flags(yolo)
+	w.call("gl", "slice", "S-01")
+	r := w.attempt("S-01", 2)
+	if r == nil {
+		t.Fatal("no second attempt was made")
+	}
+	w.settled(r, attempt.Done, "complete")
+	if r.Conversation != first.Conversation || r.Conversation == "" {
+		t.Errorf("conversation %q after %q\n%s", r.Conversation, first.Conversation, w.log(r))
+	}
+	q := w.api.Requests()[before]
+	if n := q.Answers(); n != 2 || !q.Asked("<command-name>/gl:slice</command-name>") {
+		t.Errorf("the first request of the second attempt has %d answers of the first", n)
+	}
+	for _, part := range []string{"Go on with slice S-01", "turn limit after 2 turns"} {
+		if !q.Says(part) {
+			t.Errorf("the first request of the second attempt lacks %q", part)
+		}
+	}
+	if !w.last().Says("This attempt goes on with earlier work in the same worktree") {
+		t.Error("gl slice doesn't tell what there is")
+	}
+}
+
+// Where the conversation's files are gone, the same attempt begins a new one, which is told what the old one knew.
+func TestConversationIsGone(t *testing.T) {
+	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{
+		Bash("gl state set S-01 status=implementing step=implementing"), Bash("echo one"), Bash("echo two")}})
+	first := w.stopped()
+	w.check(os.RemoveAll(filepath.Join(w.home, ".claude", "projects")))
+	w.must("gl", "retry", "S-01")
+	w.flags(yolo)
+	scripts := built("S-01")
+	w.serve(Script{Steps: scripts})
+	w.call("gl", "slice", "S-01")
+	r := w.attempt("S-01", 2)
+	if r == nil {
+		t.Fatal("no second attempt was made")
+	}
+	w.settled(r, attempt.Done, "complete")
+	if r.Conversation == first.Conversation || r.Conversation == "" {
+		t.Errorf("conversation %q after %q", r.Conversation, first.Conversation)
+	}
+	q := w.api.Requests()[0]
+	for _, part := range []string{"<command-name>/gl:slice</command-name>", "handoff:", "turn limit after 2 turns", "echo one"} {
+		if !q.Asked(part) {
+			t.Errorf("the new conversation isn't told %q", part)
+		}
+	}
+	if log := w.log(r); !strings.Contains(log, "No conversation found") || !strings.Contains(log, `{"gl":"anew"`) {
+		t.Errorf("the client didn't do what this is about:\n%s", log)
+	}
+}
+
+// stopped is a first attempt at S-01 in a worktree that ends at its turn limit.
+func (w *world) stopped() *attempt.Record {
+	w.Helper()
+	w.must("gl", "settings", "set", "git.isolation", "worktree")
+	w.flags(yolo + " --max-turns 2")
+	w.call("gl", "slice", "S-01")
+	r := w.attempt("S-01", 1)
+	if r == nil || r.Outcome != attempt.Stalled || r.Lineage == 0 {
+		w.Fatalf("the first attempt isn't a stalled one in a worktree: %+v", r)
+	}
+	return r
+}
