@@ -3,6 +3,7 @@ package attempt
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -94,7 +95,7 @@ func (s *Store) lastIn(r *Record) (*Record, error) {
 			continue
 		}
 		last, err := s.readSettled(e)
-		if errors.As(err, new(*BadRecord)) {
+		if errors.As(err, new(*BadRecord)) || errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
