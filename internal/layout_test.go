@@ -49,6 +49,7 @@ var layers = []string{
 	"greenlight/internal/worktree",
 	"greenlight/internal/include",
 	"greenlight/internal/isolation",
+	"greenlight/internal/sandbox",
 	"greenlight/internal/ports",
 	"greenlight/internal/git",
 	"greenlight/internal/tmux",

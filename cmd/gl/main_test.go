@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"greenlight/internal/cli"
+	"greenlight/internal/sandbox"
 )
 
 // raceOptions: a program with the race detector sleeps for a second before it exits, unless it is told not to, and the
@@ -39,8 +40,11 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// condition knows the conditions beyond testscript's own: "unshare" is true where PID namespaces may be made.
+// condition knows the conditions beyond testscript's own: "unshare" is true where PID namespaces may be made, "bwrap" where sandboxes.
 func condition(name string) (bool, error) {
+	if name == "bwrap" {
+		return sandbox.Check(context.Background()) == nil, nil
+	}
 	if name != "unshare" {
 		return false, fmt.Errorf("unknown condition %q", name)
 	}

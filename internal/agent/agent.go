@@ -33,9 +33,10 @@ type Agent struct {
 	Login   string     // command line that logs in; "" for unknown
 	Keys    []string   // of config.json that its command lines are from, or have arguments from
 
+	Homes []Home // where it keeps its login and its conversations
+
 	argv    func(Job) []string
 	resumed func(Job) []string // goes on with Job.Conversation; nil if it can't
-	homes   []string           // variables that move the directory of its conversations, besides HOME
 }
 
 // A Job is what one attempt asks of an agent.
@@ -95,7 +96,13 @@ func (a Agent) Resume(j Job) []string {
 // Account names the directory in which the agent keeps its conversations, and mostly its login: a conversation can be resumed
 // only where its files are. Another key of the same home is the same account, since the files are there.
 func (a Agent) Account(getenv func(string) string) string {
-	for _, name := range append(slices.Clone(a.homes), "HOME") {
+	var names []string
+	for _, h := range a.Homes {
+		if h.Variable != "" {
+			names = append(names, h.Variable)
+		}
+	}
+	for _, name := range append(names, "HOME") {
 		if dir := getenv(name); dir != "" {
 			return name + "=" + dir
 		}
@@ -180,7 +187,7 @@ func claude(cfg Config) Agent {
 		Install: "npm install -g @anthropic-ai/claude-code",
 		Login:   "claude /login",
 		Keys:    []string{FlagsSetting},
-		homes:   []string{"CLAUDE_CONFIG_DIR"},
+		Homes:   claudeHomes,
 		argv:    func(j Job) []string { return headless(j.Prompt, "--session-id", j.SessionID, j.PluginDir) },
 		resumed: func(j Job) []string { return headless(j.Note, "--resume", j.Conversation, j.PluginDir) },
 	}
@@ -210,7 +217,7 @@ func custom(name string, c Custom) (Agent, error) {
 	if known, ok := inWords(a.Program); ok {
 		a.Stream, a.Install, a.Login = known.Stream, known.Install, known.Login
 	}
-	a.homes = homesOf(a.Program)
+	a.Homes = HomesOf(a.Program)
 	if slices.ContainsFunc(c.Command[1:], func(w string) bool { return strings.Contains(w, "{instructions}") }) {
 		a.Prompts = MethodText
 	}

@@ -15,7 +15,10 @@ func table(cfg Config) []Agent {
 		// user's ~/.codex/config.toml makes .git a writable root, or a custom agent chooses another -s. exec's own options
 		// count for resume, too, and stand before it: behind it -s and -C are refused (openai/codex#40149).
 		prompted(textAgent{
-			name: "codex", stream: StreamCodex, install: "npm install -g @openai/codex", login: "codex login", homes: []string{"CODEX_HOME"},
+			name: "codex", stream: StreamCodex, install: "npm install -g @openai/codex", login: "codex login", homes: []Home{{
+				Dir: ".codex", Variable: "CODEX_HOME",
+				Fixed: []string{"config.toml", "AGENTS.md", "hooks.json", "hooks/", "prompts/", "rules/", "skills/", "plugins/"},
+			}},
 			args: func(j Job, prompt string) []string {
 				args := []string{"exec", "--json", "-s", "workspace-write", "-C", j.Dir}
 				if j.Conversation != "" {
@@ -26,7 +29,10 @@ func table(cfg Config) []Agent {
 		}),
 		// gemini has no command that only logs in: its first start asks. One that doesn't find the conversation exits with 42.
 		prompted(textAgent{
-			name: "gemini", stream: StreamGemini, install: "npm install -g @google/gemini-cli", login: "gemini", homes: []string{"GEMINI_CLI_HOME"},
+			name: "gemini", stream: StreamGemini, install: "npm install -g @google/gemini-cli", login: "gemini", homes: []Home{{
+				Dir: ".gemini", Variable: "GEMINI_CLI_HOME", Below: ".gemini",
+				Fixed: []string{"settings.json", "GEMINI.md", "trustedFolders.json", ".env", "commands/", "extensions/", "hooks/", "policies/", "skills/"},
+			}},
 			args: func(j Job, prompt string) []string {
 				args := []string{"-p", prompt, "--approval-mode", "yolo", "--skip-trust", "-o", "stream-json"}
 				if j.Conversation != "" {
@@ -37,7 +43,9 @@ func table(cfg Config) []Agent {
 		}),
 		// opencode that doesn't find the conversation exits with 0 and has said nothing on stdout (anomalyco/opencode#27559).
 		prompted(textAgent{
-			name: "opencode", stream: StreamOpencode, install: "npm install -g opencode-ai", login: "opencode auth login", homes: []string{"XDG_DATA_HOME"},
+			name: "opencode", stream: StreamOpencode, install: "npm install -g opencode-ai", login: "opencode auth login", homes: []Home{
+				{Dir: ".local/share/opencode", Variable: "XDG_DATA_HOME", Below: "opencode", Fixed: []string{"bin/"}}, {Dir: ".local/state/opencode"},
+			},
 			args: func(j Job, prompt string) []string {
 				args := []string{"run", "--auto", "--format", "json", "--dir", j.Dir}
 				if j.Conversation != "" {
@@ -49,7 +57,9 @@ func table(cfg Config) []Agent {
 		// cursor-agent begins a new conversation, and doesn't say so, when it doesn't find the one it is to resume
 		// (nexu-io/open-design#4790): it is told everything again.
 		prompted(textAgent{
-			name: "cursor-agent", stream: StreamCursor, install: "curl https://cursor.com/install -fsS | bash", login: "cursor-agent login", forgets: true,
+			name: "cursor-agent", stream: StreamCursor, install: "curl https://cursor.com/install -fsS | bash", login: "cursor-agent login", forgets: true, homes: []Home{
+				{Dir: ".cursor", Fixed: []string{"mcp.json", "hooks.json", "hooks/", "commands/", "rules/", "skills/", "extensions/"}}, {Dir: ".config/cursor"},
+			},
 			args: func(j Job, prompt string) []string {
 				args := []string{"-p", "--force", "--trust", "--output-format", "stream-json"}
 				if j.Conversation != "" {
@@ -65,14 +75,14 @@ func table(cfg Config) []Agent {
 // A textAgent is one that gets its instructions in words, since it has no slash commands; its program has its name.
 type textAgent struct {
 	name, stream, install, login string
-	homes                        []string
+	homes                        []Home
 	forgets                      bool // it may go on with nothing, and not say so
 	args                         func(j Job, prompt string) []string
 }
 
 func prompted(w textAgent) Agent {
 	return Agent{
-		Name: w.name, Program: w.name, Stream: w.stream, Prompts: MethodText, Install: w.install, Login: w.login, homes: w.homes,
+		Name: w.name, Program: w.name, Stream: w.stream, Prompts: MethodText, Install: w.install, Login: w.login, Homes: w.homes,
 		argv: func(j Job) []string {
 			j.Conversation = ""
 			return append([]string{w.name}, w.args(j, j.instructions())...)
@@ -95,14 +105,4 @@ func inWords(program string) (Agent, bool) {
 		}
 	}
 	return Agent{}, false
-}
-
-// homesOf are the variables of the agent that the program is; none for one that we don't know.
-func homesOf(program string) []string {
-	for _, a := range table(Config{}) {
-		if a.Program == path.Base(program) {
-			return a.homes
-		}
-	}
-	return nil
 }

@@ -94,6 +94,8 @@ func (r *Record) checkState(named Outcome) error {
 		return fmt.Errorf("says its outcome is %q", r.Outcome)
 	case r.Phase == plan.Ended && (r.Outcome == "" || r.Seen == nil):
 		return errors.New("has ended without an outcome and the state that was judged")
+	case r.Sandbox != "" && r.Sandbox != SandboxBwrap:
+		return foreign("unknown sandbox %.40q: another version of gl wrote it", r.Sandbox)
 	case r.Phase == plan.Preparing && (r.Wrapper == nil || r.Lineage == 0):
 		return errors.New("prepares a worktree without a number or a gl process")
 	case !r.Phase.Begun() && r.Token == "":

@@ -36,6 +36,7 @@ type Request struct {
 	Job     agent.Job // Slice, SessionID and Prompt are filled in
 	Runner  string
 	Lineage *worktree.Lineage // whose worktree it works in, in Job.Dir; nil for the checkout
+	Sandbox string            // SandboxBwrap, or ""
 	Over    *string           // the session whose claim a person agreed to take over
 
 	Continuation *Continuation   // handed to the agent that goes on in the lineage; nil for how the last attempt ended
@@ -127,7 +128,7 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 		Launcher: proc.Self(), ClaimedAt: now.UTC(), Log: s.LogPath(it.ID, n),
 	}
 	if req.Lineage != nil {
-		r.Lineage, r.Branch = req.Lineage.N, req.Lineage.Branch
+		r.Lineage, r.Branch, r.Sandbox = req.Lineage.N, req.Lineage.Branch, req.Sandbox
 	}
 	r.describe(req.Task, now)
 	if req.Lineage != nil {

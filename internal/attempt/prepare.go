@@ -85,6 +85,10 @@ func (w *Wrapper) makeWorktree(ctx context.Context) error {
 	if err := w.isolate(ctx, repo, l); err != nil {
 		return err
 	}
+	w.repo, w.line = repo, l
+	if err := w.checkSandbox(ctx); err != nil {
+		return err
+	}
 	making := worktree.Making{Log: w.noteWorktree, Include: w.include(repo)}
 	if len(w.Setup.Command) > 0 {
 		making.Command, making.Setup = shellwords.Join(w.Setup.Command), w.runSetup
@@ -129,7 +133,8 @@ func (w *Wrapper) isolate(ctx context.Context, repo *worktree.Repo, l *worktree.
 		return err
 	}
 	own := isolation.Worktree{
-		Root: w.Root, Project: filepath.Base(w.Root), System: l.System, Slice: l.Slice, N: l.N, Ports: l.Ports,
+		Confined: w.sandboxed(),
+		Root:     w.Root, Project: filepath.Base(w.Root), System: l.System, Slice: l.Slice, N: l.N, Ports: l.Ports,
 		Known: isolation.Identity{Name: name, Email: email}, Fallback: isolation.Identity{Name: "Greenlight", Email: "greenlight@localhost"},
 	}
 	if own.Temp, err = own.MakeTemp(cmp.Or(env.Get("TMPDIR"), os.TempDir())); err != nil {
@@ -230,12 +235,17 @@ func (w *Wrapper) runSetup(ctx context.Context, dir string, inherit []*os.File) 
 	ctx, cancel := context.WithTimeout(ctx, w.Setup.Limit)
 	defer cancel()
 	argv := w.Setup.Command
-	program, err := paths.Program(argv[0], dir)
+	path, err := paths.Program(argv[0], dir)
 	if err != nil {
 		return fmt.Errorf("git.setup: %w", err)
 	}
-	path := w.Store.SetupLogPath(w.rec.Slice, w.rec.N)
-	log, err := logfile.Create(path)
+	setup := program{path, argv, dir, withoutClaim(w.environ())}
+	box, err := w.box(setup, nil)
+	if err != nil {
+		return err
+	}
+	logPath := w.Store.SetupLogPath(w.rec.Slice, w.rec.N)
+	log, err := logfile.Create(logPath)
 	if err != nil {
 		return err
 	}
@@ -248,7 +258,7 @@ func (w *Wrapper) runSetup(ctx context.Context, dir string, inherit []*os.File) 
 	if w.ports != nil {
 		files = append(files, w.ports.File)
 	}
-	cmd := gated(w.Self, program, argv, dir, withoutClaim(w.environ()), files...)
+	cmd := gated(w.Self, setup, box, files...)
 	cmd.Stdout, cmd.Stderr = p.outWrite, p.outWrite
 	err = cmd.Start()
 	p.closeChildEnds()
@@ -275,7 +285,7 @@ func (w *Wrapper) runSetup(ctx context.Context, dir string, inherit []*os.File) 
 	failed := p.execError()
 	p.goWrite.Write([]byte{1})
 	p.goWrite.Close()
-	return w.awaitSetup(ctx, setupRun{id: id, out: out, exited: exited, failed: failed, log: log, path: path})
+	return w.awaitSetup(ctx, setupRun{id: id, out: out, exited: exited, failed: failed, log: log, path: logPath})
 }
 
 // A setupRun is a setup command that runs.

@@ -34,6 +34,7 @@ type Record struct {
 	Lineage       int      `json:"lineage,omitempty"` // number of the lineage whose worktree it works in; 0: in the checkout
 	Branch        string   `json:"branch,omitempty"`  // the worktree's, in full: refs/heads/gl/s/…
 	Runner        string   `json:"runner"`
+	Sandbox       string   `json:"sandbox,omitempty"` // SandboxBwrap: it is confined, whatever the configuration says by now
 
 	Account      string        `json:"account,omitempty"`      // where the client keeps its conversations: agent.Agent.Account
 	Conversation string        `json:"conversation,omitempty"` // the client's id of it, for the lineage's next attempt; "" for unknown

@@ -50,14 +50,15 @@ type Limits struct {
 // A Wrapper runs the agent of one claimed attempt to its end and settles it. It is the whole work of its process.
 type Wrapper struct {
 	Settler
-	Root   string
-	Self   string // path of gl
-	Env    []string
-	Limits Limits
-	Setup  Setup         // of a worktree
-	Every  time.Duration // between two snapshots of a worktree while the agent runs
-	Print  func(agent.Event)
-	Stop   <-chan os.Signal // each ends the agent; the second one at once
+	Root    string
+	Self    string // path of gl
+	Env     []string
+	Limits  Limits
+	Setup   Setup // of a worktree
+	Sandbox Sandbox
+	Every   time.Duration // between two snapshots of a worktree while the agent runs
+	Print   func(agent.Event)
+	Stop    <-chan os.Signal // each ends the agent; the second one at once
 
 	rec   *Record
 	log   *logFile
@@ -71,6 +72,8 @@ type Wrapper struct {
 	lock  *os.File        // see takeLock; nil where locks don't work
 
 	// Of the worktree; nil without one.
+	repo    *worktree.Repo
+	line    *worktree.Lineage
 	hold    *worktree.Hold // which the agent inherits
 	ports   *ports.Block   // it, too
 	own     *isolation.Worktree
@@ -128,11 +131,20 @@ func (w *Wrapper) listen() {
 
 // attend runs the agent from its start to its end and tells what it saw.
 func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
-	program, err := w.lookPath()
+	path, err := w.lookPath()
 	if err != nil {
 		return w.unusable(err), w.begin(ctx, proc.ID{})
 	}
-	exited, failed, err := w.start(ctx, program)
+	env := w.environ()
+	if self, err := os.Executable(); err == nil {
+		env = WithGL(env, self)
+	}
+	p := program{path, w.rec.Argv, w.rec.Dir, env}
+	box, err := w.box(p, agent.HomesOf(path))
+	if err != nil {
+		return &Evidence{Worktree: err.Error()}, w.begin(ctx, proc.ID{})
+	}
+	exited, failed, err := w.start(ctx, p, box)
 	if err != nil {
 		return nil, err
 	}
@@ -206,14 +218,10 @@ func (w *Wrapper) unusable(err error) *Evidence {
 }
 
 // start puts the gate in place, records that the attempt has started, and lets the agent go.
-func (w *Wrapper) start(ctx context.Context, program string) (exited <-chan error, failed <-chan string, err error) {
+func (w *Wrapper) start(ctx context.Context, prog program, box *box) (exited <-chan error, failed <-chan string, err error) {
 	p, err := newPipes()
 	if err != nil {
 		return nil, nil, err
-	}
-	env := w.environ()
-	if self, err := os.Executable(); err == nil {
-		env = WithGL(env, self)
 	}
 	inherited := []*os.File{p.goRead, p.errWrite}
 	if w.lock != nil {
@@ -225,7 +233,7 @@ func (w *Wrapper) start(ctx context.Context, program string) (exited <-chan erro
 	if w.ports != nil {
 		inherited = append(inherited, w.ports.File)
 	}
-	w.cmd = gated(w.Self, program, w.rec.Argv, w.rec.Dir, env, inherited...)
+	w.cmd = gated(w.Self, prog, box, inherited...)
 	w.cmd.Stdout, w.cmd.Stderr = p.outWrite, p.stderrWrite
 	err = w.cmd.Start()
 	p.closeChildEnds()
@@ -356,6 +364,9 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 				ev.Exec = <-failed
 			}
 			ev.exit(w.cmd.ProcessState, err)
+			if w.sandboxed() {
+				ev.unwrap()
+			}
 			return ev
 		}
 	}
@@ -560,6 +571,13 @@ func (e *Evidence) exit(st *os.ProcessState, err error) {
 	}
 	code := st.ExitCode()
 	e.ExitCode = &code
+}
+
+// unwrap makes a signal again of the exit code that the sandbox has made of it, as a shell does.
+func (e *Evidence) unwrap() {
+	if e.ExitCode != nil && *e.ExitCode > 128 && *e.ExitCode <= 128+64 {
+		e.Signal, e.ExitCode = syscall.Signal(*e.ExitCode-128).String(), nil
+	}
 }
 
 func bytesOr(s string, err error) string {

@@ -127,7 +127,8 @@ func newWrapper(app *cmdutil.App, pr *project.Project, stop <-chan os.Signal, sh
 		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: append(agent.ScrubEnv(app.Environ), pr.AgentEnv()...), Stop: stop,
 		Limits: attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
 		Setup:  attempt.Setup{Command: pr.Config.Git.Setup, Limit: pr.Config.Git.SetupLimit}, Every: pr.Config.Git.SnapshotEvery,
-		Print: func(ev agent.Event) { show(attemptlog.EventText(ev)) },
+		Sandbox: attempt.Sandbox{On: pr.Config.Sandbox == project.SandboxBwrap, Caches: pr.Config.Caches},
+		Print:   func(ev agent.Event) { show(attemptlog.EventText(ev)) },
 	}, nil
 }
 

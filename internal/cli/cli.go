@@ -31,6 +31,8 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 		switch args[0] { // the processes of an attempt: a slot waits for them, so they need no command tree
 		case attempt.GateArg:
 			return attempt.Gate(args[1:])
+		case attempt.InsideArg:
+			return attempt.Inside(args[1:])
 		case runner.WrapperCommand:
 			return cmdutil.Exit(app.IO, runAttempt(ctx, app, args[1:]))
 		case rehearsal.Command:

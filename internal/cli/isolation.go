@@ -8,6 +8,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/ops"
 	"greenlight/internal/project"
+	"greenlight/internal/sandbox"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/words"
 	"greenlight/internal/worktree"
@@ -28,24 +29,45 @@ func isolate(pr *project.Project, isolation string) error {
 // worktrees is where the slices' worktrees are made; nil where they are built in the checkout.
 func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
 	if j.pr.Config.Git.Isolation != project.IsolationWorktree {
-		return nil, nil
+		return nil, j.unconfined("git.isolation is " + project.IsolationShared)
 	}
 	if !j.pr.Tracker.Traits().Managed {
+		if err := j.unconfined(j.pr.System().Name + " slices are built in the checkout"); err != nil {
+			return nil, err
+		}
 		j.app.IO.Message("isolation is shared: %s slices are built in the checkout", j.pr.System().Name)
 		return nil, nil
 	}
 	repo, err := j.pr.OpenWorktrees(ctx)
 	if none := new(worktree.Unavailable); errors.As(err, &none) {
+		if err := j.unconfined(none.Reason); err != nil {
+			return nil, err
+		}
 		j.app.IO.Message("isolation is shared: %s", none.Reason)
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	if j.pr.Config.Sandbox == project.SandboxBwrap {
+		if err := sandbox.Check(ctx); err != nil {
+			return nil, fmt.Errorf("sandbox is bwrap, so nothing was started: %w, or gl settings set sandbox off", err)
+		}
+	}
 	if j.copy != nil { // its agents read nothing
 		return repo, nil
 	}
 	return repo, j.noteUnseen(ctx)
+}
+
+// unconfined refuses to run agents in a checkout where they were to be confined, which they can be in worktrees alone. The agent of a
+// scratch copy is gl's own.
+func (j *job) unconfined(why string) error {
+	if j.pr.Config.Sandbox != project.SandboxBwrap || j.copy != nil {
+		return nil
+	}
+	return fmt.Errorf("sandbox is bwrap, and it confines agents in worktrees only, but %s. "+
+		"Run gl settings set git.isolation worktree, or gl settings set sandbox off", why)
 }
 
 // noteUnseen tells what agents won't see in their worktrees, because it isn't committed. Without what slices are built from

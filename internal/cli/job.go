@@ -172,6 +172,9 @@ func (j *job) present(ctx context.Context) error {
 	if err == nil {
 		err = permit(ctx, j.app, j.trustRoot(), commands)
 	}
+	if err == nil && j.pr.Config.Sandbox == project.SandboxBwrap {
+		err = remember(ctx, j.app, j.trustRoot(), j.pr.Config.SandboxChoice())
+	}
 	if err == nil {
 		err = notOnPath(j.agent, j.pr.Root)
 	}

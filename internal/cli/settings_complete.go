@@ -29,6 +29,8 @@ func completeSetting(app *cmdutil.App, c *cobra.Command, have []string, word str
 		return project.Modes(), cobra.ShellCompDirectiveNoFileComp
 	case key == "git.isolation":
 		return project.Isolations(), cobra.ShellCompDirectiveNoFileComp
+	case key == "sandbox":
+		return project.Sandboxes(), cobra.ShellCompDirectiveNoFileComp
 	case key == "git.worktrees":
 		return nil, cobra.ShellCompDirectiveFilterDirs
 	case key == "model_profile":

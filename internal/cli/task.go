@@ -116,6 +116,9 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	if pr.ConfigErr != nil {
 		return pr.ConfigErr
 	}
+	if pr.Config.Sandbox == project.SandboxBwrap {
+		app.IO.Message("sandbox is bwrap, but gl %s works in the checkout, where the agent isn't confined", t.Name)
+	}
 	j, err := newJob(app, pr, sliceOptions{agent: o.agent, max: o.max}, t.Name)
 	if err != nil {
 		return err

@@ -25,9 +25,9 @@ func newTrust(app *cmdutil.App) *cobra.Command {
 		SuggestFor: []string{"allow", "approve"},
 		Short:      "Allow the commands that this project's config names",
 		Long: `Show the commands that .greenlight/config.json names (agents, arguments for claude, the test command, setup and teardown of
-worktrees and their place) and ask whether gl may run them. Where slices are built in worktrees, the filters in the
+worktrees and their place, directories that a sandbox may write to) and ask whether gl may run them. Where slices are built in worktrees, the filters in the
 repository's .git/config are among them, because git runs those while it fills a worktree. A repository that you cloned can name any command there, even under the name claude; gl runs none of them before
-you have allowed it, and asks again when it changes. Other settings may change freely. What you set with gl settings set is
+you have allowed it, and asks again when it changes. Other settings may change freely, but for a sandbox that you have turned on. What you set with gl settings set is
 allowed by that.
 
 What you have allowed is kept in your own configuration directory ($XDG_CONFIG_HOME/greenlight or ~/.config/greenlight), by
@@ -79,13 +79,14 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 		return err
 	}
 	commands = append(commands, filters...)
-	if len(commands) == 0 {
-		app.IO.Printf("%s names no commands.\n", project.ConfigFile)
-		return nil
-	}
 	pending, err := store.Pending(pr.Root, commands)
 	if err != nil {
 		return err
+	}
+	commands = slices.DeleteFunc(commands, func(c trust.Command) bool { return c.Free && !slices.Contains(pending, c) })
+	if len(commands) == 0 {
+		app.IO.Printf("%s names no commands.\n", project.ConfigFile)
+		return nil
 	}
 	app.IO.Printf("%s in %s name%s:\n", trust.Files(commands), sanitize.Text(pr.Root), singular(commands))
 	printCommands(app, commands, pending)
@@ -157,6 +158,15 @@ func permit(ctx context.Context, app *cmdutil.App, root string, commands []trust
 		}
 	}
 	return &trust.Error{Commands: pending}
+}
+
+// remember makes a choice the person's, so that the repository can't take it back unasked.
+func remember(ctx context.Context, app *cmdutil.App, root string, choice trust.Command) error {
+	store := trust.Open(app.Getenv)
+	if store.Recorded(root, choice) {
+		return nil
+	}
+	return store.Allow(ctx, root, []trust.Command{choice})
 }
 
 // noteTrust says in a dry run that the agent's command isn't allowed yet.

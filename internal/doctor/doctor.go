@@ -46,6 +46,7 @@ func checks() []check {
 		{"git", checkGit},
 		{"merges", checkMerges},
 		{"worktrees", checkWorktrees},
+		{"sandbox", checkSandbox},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
+	"greenlight/internal/project"
 	"greenlight/internal/tracker"
 	"greenlight/internal/worktree"
 )
@@ -214,6 +215,9 @@ func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string) (*attemp
 			return nil, err
 		}
 		req.Lineage, req.Job.Dir = l, d.Trees.Dir(l)
+		if d.Project.Config.Sandbox != project.SandboxOff {
+			req.Sandbox = d.Project.Config.Sandbox
+		}
 	}
 	return d.Project.Runs.Claim(tx, req, time.Now())
 }

@@ -22,6 +22,7 @@ type Worktree struct {
 	Slice    string   // its id
 	N        int      // the lineage's number: its services and their data belong to one line of work
 	Ports    int      // the first of ten; 0 for none
+	Confined bool     // in a sandbox, where git can't write what all worktrees share
 	Temp     string   // the directory for temporary files; "" for the one that all share
 	Known    Identity // who commits by git's configuration; "" for what it doesn't say
 	Fallback Identity // who commits where nobody is known
@@ -52,7 +53,11 @@ func (w Worktree) Env(env []string) []string {
 			}
 		}
 	}
-	return withConfig(w.withIdentity(out), agentConfig())
+	settings := agentConfig()
+	if w.Confined {
+		settings = append(settings, [2]string{"rerere.enabled", "false"})
+	}
+	return withConfig(w.withIdentity(out), settings)
 }
 
 // leads says whether the variable would lead git to another repository: a gl that a git hook has called has them all.

@@ -173,3 +173,13 @@ func TestMakeTemp(t *testing.T) {
 		t.Errorf("through a link: %s", path)
 	}
 }
+
+// In a sandbox git can't write the resolutions that all worktrees share, and a rebase would stop at that.
+func TestConfined(t *testing.T) {
+	for _, confined := range []bool{false, true} {
+		env := strings.Join(Worktree{Confined: confined}.Env(nil), " ")
+		if strings.Contains(env, "rerere.enabled") != confined {
+			t.Errorf("confined %v: %s", confined, env)
+		}
+	}
+}

@@ -21,8 +21,10 @@ const testCommand = "test.command"
 // have allowed before (package trust). There is none for an agent whose command line gl makes by itself, without a worktree.
 func (p *Project) Commands(ctx context.Context, a agent.Agent) ([]trust.Command, error) {
 	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool {
-		return !slices.Contains(a.Keys, c.Key) && !(strings.HasPrefix(c.Key, "git.") && p.Config.Git.Isolation == IsolationWorktree)
+		inTree := strings.HasPrefix(c.Key, "git.") || c.Key == cachesKey && p.Config.Sandbox == SandboxBwrap
+		return !slices.Contains(a.Keys, c.Key) && !(inTree && p.Config.Git.Isolation == IsolationWorktree)
 	})
+	list = append(list, p.Config.SandboxChoice())
 	if p.Config.Git.Isolation != IsolationWorktree {
 		return list, nil
 	}
@@ -72,14 +74,27 @@ func (c Config) commands() []trust.Command {
 	if c.Git.Worktrees != "" {
 		list = append(list, trust.Command{Key: "git.worktrees", Line: c.Git.Worktrees})
 	}
+	if len(c.Caches) > 0 {
+		list = append(list, trust.Command{Key: cachesKey, Line: shellwords.Join(c.Caches)})
+	}
 	slices.SortFunc(list, func(a, b trust.Command) int { return strings.Compare(a.Key, b.Key) })
 	return list
+}
+
+const (
+	sandboxKey = "sandbox"
+	cachesKey  = "sandbox_caches"
+)
+
+// SandboxChoice is the sandbox as something that a person has chosen: another choice needs their agreement.
+func (c Config) SandboxChoice() trust.Command {
+	return trust.Command{Key: sandboxKey, Line: c.Sandbox, Free: true}
 }
 
 // Commands are all commands that the settings name. The error is about the file's values.
 func (s *Settings) Commands() ([]trust.Command, error) {
 	c, err := parseConfig(s.doc.Bytes())
-	return append(c.commands(), s.TestCommand()...), err
+	return append(append(c.commands(), s.TestCommand()...), c.SandboxChoice()), err
 }
 
 // TestCommand is the command line of the project's tests, as a list; empty if there is none.

@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
 	"greenlight/internal/durable"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/shellwords"
@@ -37,6 +38,8 @@ type Config struct {
 	Stagger    time.Duration           // between two launches
 	Mode       string                  // "interactive", or "yolo": what may be asked isn't
 	Git        Git                     // about worktrees
+	Sandbox    string                  // SandboxBwrap: what runs in worktrees is confined; SandboxOff
+	Caches     []string                // directories of the person's that are writable in the sandbox, as they are written: ~ is HOME
 }
 
 // Git is what the configuration says about working in git worktrees.
@@ -58,6 +61,15 @@ const (
 	IsolationShared   = "shared"
 )
 
+// The values of Sandbox.
+const (
+	SandboxOff   = "off"
+	SandboxBwrap = attempt.SandboxBwrap
+)
+
+// Sandboxes are what sandbox may be.
+func Sandboxes() []string { return []string{SandboxOff, SandboxBwrap} }
+
 // Dir is the absolute directory for worktrees that the setting names, of the project at root; "" for none.
 func (g Git) Dir(root, home string) string {
 	rest, ok := strings.CutPrefix(g.Worktrees, "~")
@@ -77,7 +89,7 @@ func DefaultConfig() Config {
 	return Config{
 		Max: 4, Agent: "claude", Flags: []string{"--dangerously-skip-permissions", "--max-turns", "200"}, Prefix: "gl",
 		Interval: 30 * time.Second, StaleAfter: 120 * time.Minute, Silent: 30 * time.Minute, Tool: 120 * time.Minute,
-		Result: 10 * time.Second, Hold: 300 * time.Second, Mode: "interactive",
+		Result: 10 * time.Second, Hold: 300 * time.Second, Mode: "interactive", Sandbox: SandboxOff,
 		Git: Git{Isolation: IsolationShared, BranchPrefix: "gl", SetupLimit: 10 * time.Minute, SnapshotEvery: 5 * time.Minute, SnapshotMB: 64},
 	}
 }
@@ -103,11 +115,44 @@ func readConfig(path string) (Config, error) {
 // parseConfig reads the file's text; where a value is wrong the error names it, and the default stands for it.
 func parseConfig(data []byte) (Config, error) {
 	c := DefaultConfig()
-	var file struct{ Parallel, Git, Mode json.RawMessage }
+	var file configFile
 	if err := jsonedit.Unmarshal(data, &file); err != nil {
 		return c, err
 	}
-	return c, errors.Join(c.mode(file.Mode), readSection("git", file.Git, c.git), readSection("parallel", file.Parallel, c.parallel))
+	return c, errors.Join(c.mode(file.Mode), c.sandbox(file), readSection("git", file.Git, c.git), readSection("parallel", file.Parallel, c.parallel))
+}
+
+// configFile is what gl reads of the file.
+type configFile struct {
+	Parallel, Git, Mode, Sandbox json.RawMessage
+	SandboxCaches                json.RawMessage `json:"sandbox_caches"`
+}
+
+// sandbox takes over what the file says about confining agents. A value that can't be read confines: nobody is to take a mistyped "bwrap"
+// for one that counts.
+func (c *Config) sandbox(file configFile) error {
+	var errs []error
+	if raw := file.Sandbox; len(raw) > 0 && string(raw) != "null" {
+		var text string
+		if json.Unmarshal(raw, &text) != nil || !slices.Contains(Sandboxes(), text) {
+			c.Sandbox = SandboxBwrap
+			errs = append(errs, fmt.Errorf("sandbox must be %s, not %s", strings.Join(Sandboxes(), " or "), short(raw)))
+		} else {
+			c.Sandbox = text
+		}
+	}
+	if raw := file.SandboxCaches; len(raw) > 0 && string(raw) != "null" {
+		var list []string
+		bad := func(path string) bool {
+			return strings.ContainsFunc(path, unicode.IsControl) || !filepath.IsAbs(path) && !strings.HasPrefix(path, "~/")
+		}
+		if json.Unmarshal(raw, &list) != nil || slices.ContainsFunc(list, bad) {
+			errs = append(errs, fmt.Errorf("sandbox_caches must be a list of directories that begin with / or ~/, not %s", short(raw)))
+		} else if len(list) > 0 {
+			c.Caches = list
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (c *Config) mode(raw json.RawMessage) error {

@@ -229,13 +229,13 @@ func (s *Settings) put(raw json.RawMessage, path ...string) error {
 
 // reads makes sure that gl's own reader finds the value: it doesn't tell "Mode" from "mode", and takes the last.
 func (s *Settings) reads(raw json.RawMessage, path []string) error {
-	var file struct{ Parallel, Git, Mode json.RawMessage }
+	var file configFile
 	if err := jsonedit.Unmarshal(s.doc.Bytes(), &file); err != nil {
 		return fmt.Errorf("%s: %w", ConfigFile, err)
 	}
 	got := raw
-	if path[0] == "mode" {
-		got = file.Mode
+	if top, ok := map[string]json.RawMessage{"mode": file.Mode, "sandbox": file.Sandbox, "sandbox_caches": file.SandboxCaches}[path[0]]; ok {
+		got = top
 	} else if section, ok := map[string]json.RawMessage{"parallel": file.Parallel, "git": file.Git}[path[0]]; ok {
 		doc, err := jsonedit.Parse(section)
 		if err != nil {

@@ -25,6 +25,7 @@ const (
 	textSetting   settingKind = iota
 	parsedSetting             // a key of parallel or git: its reader knows
 	modeSetting
+	fileSetting // one at the top of the file: the reader of config.json knows
 	profileSetting
 	boolSetting
 	countSetting // a whole number, 0 or more
@@ -41,6 +42,8 @@ func knownSettings() []knownSetting {
 	list := []knownSetting{
 		{"mode", rawJSON(c.Mode), modeSetting},
 		{"model_profile", rawJSON(defaultProfile), profileSetting},
+		{"sandbox", rawJSON(c.Sandbox), fileSetting},
+		{"sandbox_caches", rawJSON([]string{}), fileSetting},
 	}
 	parallel := func(key string, value any) {
 		list = append(list, knownSetting{"parallel." + key, rawJSON(value), parsedSetting})
@@ -134,6 +137,7 @@ func (k knownSetting) literal(text string) json.RawMessage {
 	raw := json.RawMessage(strings.TrimSpace(text))
 	switch {
 	case k.kind == boolSetting, k.kind == countSetting:
+	case k.kind == fileSetting && k.value[0] == '[':
 	case k.kind != parsedSetting, (k.value == nil || k.value[0] == '"') && !strings.HasPrefix(string(raw), "["):
 		return quoted
 	}
@@ -151,6 +155,8 @@ func (k knownSetting) check(s *Settings, raw json.RawMessage) error {
 	case parsedSetting:
 		section, key, _ := strings.Cut(k.key, ".")
 		return parses(fmt.Appendf(nil, `{%s: {%s: %s}}`, jsonedit.Quote(section), jsonedit.Quote(key), raw))
+	case fileSetting:
+		return parses(fmt.Appendf(nil, `{%s: %s}`, jsonedit.Quote(k.key), raw))
 	case modeSetting:
 		return k.oneOf(raw, Modes())
 	case profileSetting:

@@ -24,6 +24,7 @@ import (
 type Command struct {
 	Key  string // of the setting: "parallel.agents.mine.command"; of git's, "filter.lfs.smudge"
 	Line string // the command line, quoted as for a shell
+	Free bool   // no command but a choice: it needs nobody's permission, until a person has made another one
 }
 
 // hash depends on everything that a person sees of the command.
@@ -111,10 +112,13 @@ func (s Store) Pending(root string, commands []Command) ([]Command, error) {
 		return nil, nil
 	}
 	if s.dir == "" {
-		return commands, nil
+		return slices.DeleteFunc(slices.Clone(commands), func(c Command) bool { return c.Free }), nil
 	}
 	path, real, err := s.file(root)
 	if err != nil {
+		if !slices.ContainsFunc(commands, func(c Command) bool { return !c.Free }) { // nobody can have chosen otherwise
+			return nil, nil
+		}
 		return nil, err
 	}
 	r, err := read(path, real)
@@ -123,7 +127,7 @@ func (s Store) Pending(root string, commands []Command) ([]Command, error) {
 	}
 	var pending []Command
 	for _, c := range commands {
-		if r.Allowed[c.Key] != c.hash() {
+		if _, chosen := r.Allowed[c.Key]; r.Allowed[c.Key] != c.hash() && (chosen || !c.Free) {
 			pending = append(pending, c)
 		}
 	}
@@ -158,6 +162,13 @@ func (s Store) Allow(ctx context.Context, root string, commands []Command) error
 		}
 		return durable.WriteFile(path, append(data, '\n'), 0o600)
 	})
+}
+
+// Recorded says whether the person has allowed the command, or made the choice.
+func (s Store) Recorded(root string, c Command) bool {
+	c.Free = false
+	pending, err := s.Pending(root, []Command{c})
+	return err == nil && len(pending) == 0
 }
 
 // Revoke forgets what was allowed in the project at root.

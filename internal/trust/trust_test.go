@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	agent = Command{"parallel.agents.a.command", "sh -c x"}
-	flags = Command{"parallel.claude_flags", "--mcp-config x"}
+	agent = Command{Key: "parallel.agents.a.command", Line: "sh -c x"}
+	flags = Command{Key: "parallel.claude_flags", Line: "--mcp-config x"}
 )
 
 // site is a project and a person's store.
@@ -62,7 +62,8 @@ func TestOnlyWhatWasAllowed(t *testing.T) {
 		t.Errorf("both were allowed: %v", got)
 	}
 	for _, other := range []Command{
-		{agent.Key, agent.Line + " "}, {agent.Key, flags.Line}, {flags.Key, agent.Line}, {"parallel.agents.b.command", agent.Line},
+		{Key: agent.Key, Line: agent.Line + " "}, {Key: agent.Key, Line: flags.Line}, {Key: flags.Key, Line: agent.Line},
+		{Key: "parallel.agents.b.command", Line: agent.Line},
 	} {
 		if refused(t, s, root, other) == nil {
 			t.Errorf("%v was never allowed", other)
@@ -170,5 +171,26 @@ func TestNoHome(t *testing.T) {
 		}
 		must(t, s.Check(root, nil))
 		must(t, s.Check("/no/such/place", nil))
+	}
+}
+
+// A choice is free until a person has made one; then another needs their agreement.
+func TestChoices(t *testing.T) {
+	root, s := site(t)
+	on, off := Command{Key: "sandbox", Line: "bwrap", Free: true}, Command{Key: "sandbox", Line: "off", Free: true}
+	if got := refused(t, s, root, on, off); got != nil || s.Recorded(root, on) {
+		t.Errorf("nobody has chosen: %v", got)
+	}
+	must(t, s.Allow(t.Context(), root, []Command{on}))
+	if got := refused(t, s, root, on, off); len(got) != 1 || got[0] != off || !s.Recorded(root, on) {
+		t.Errorf("it was turned on: %v", got)
+	}
+	must(t, s.Allow(t.Context(), root, []Command{off}))
+	if got := refused(t, s, root, off); got != nil {
+		t.Errorf("a person turned it off: %v", got)
+	}
+	nowhere := Store{}
+	if got, err := nowhere.Pending(root, []Command{off, agent}); err != nil || len(got) != 1 || got[0] != agent {
+		t.Errorf("nothing can be kept: %v, %v", got, err)
 	}
 }

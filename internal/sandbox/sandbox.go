@@ -1,0 +1,318 @@
+// Package sandbox makes command lines of bubblewrap: a program sees the whole file system read-only, without the secrets in
+// HOME and the sockets of services, and writes to what it is given. A Spec says what that is, Plan is pure but for what it asks a
+// Probe, and Prepare makes what must exist before the program is started.
+package sandbox
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/environ"
+)
+
+// Program is bubblewrap's.
+const Program = "bwrap"
+
+// A Spec says what a program is given. Paths are absolute. What isn't there is left out, unless said otherwise.
+type Spec struct {
+	Env    environ.Environ // of the program; HOME is in it
+	Dir    string          // where it works
+	Read   []string        // must be readable even in a directory that is replaced, as /tmp is
+	Write  []string
+	Fixed  []string // read-only although something above is in Write
+	Copies []Copy
+	Caches string // directory for caches that hide those in HOME
+}
+
+// A Copy hides a file behind a copy that may be changed.
+type Copy struct{ Path, Source string }
+
+// A Kind is what is at a path, with symbolic links followed.
+type Kind int
+
+// The kinds of things at a path.
+const (
+	None Kind = iota
+	Dir
+	File // everything else
+)
+
+// A Probe tells the real path of what is at path, and its kind.
+type Probe func(path string) (real string, kind Kind)
+
+// A Plan is a sandbox that is ready to be made.
+type Plan struct {
+	Args []string // bubblewrap's arguments before the program and its own
+	Env  []string // of the program
+	Make []string // directories that must exist before
+}
+
+// access is what a mount allows, the weaker first: of two at one place the later counts.
+type access int
+
+const (
+	hidden   access = iota // an empty directory, or an empty file
+	replaced               // an empty directory that takes files
+	private                // another directory
+	readable
+	writable
+)
+
+type mount struct {
+	path   string
+	access access
+	kind   Kind
+	source string // of private
+}
+
+// ErrHome says that it isn't known where the secrets are.
+var ErrHome = errors.New("HOME isn't an absolute path, so its secrets can't be hidden")
+
+// emptied are directories that the program gets an empty one for: the sockets in them belong to services that do things for the
+// user outside the sandbox (tmux, ssh-agent, docker, systemd --user), and other programs' files lie there.
+var emptied = []struct {
+	path   string
+	access access
+}{
+	{"/tmp", replaced}, {"/var/tmp", replaced}, {"/run", hidden}, {"/var/run", hidden},
+}
+
+// inRun is what is needed of /run: names of hosts, and systems that keep their programs there.
+var inRun = []string{
+	"/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager", "/run/connman", "/run/nscd", "/run/current-system",
+	"/run/booted-system", "/run/opengl-driver",
+}
+
+// sockets are variables that name a socket, or the directory of some.
+var sockets = []string{"SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "TMUX", "TMUX_PANE", "TMUX_TMPDIR", "GPG_AGENT_INFO", "WAYLAND_DISPLAY", "XAUTHORITY"}
+
+// New plans the sandbox.
+func New(s Spec, probe Probe) (*Plan, error) {
+	home := s.Env.Get("HOME")
+	if !filepath.IsAbs(home) {
+		return nil, ErrHome
+	}
+	b := &builder{probe: probe, mounts: map[string]mount{}}
+	for _, e := range emptied {
+		b.add(e.path, e.access)
+	}
+	for _, path := range inRun {
+		b.add(path, readable)
+	}
+	realHome, _ := probe(home)
+	dir, kind := probe(s.Dir)
+	if kind != Dir {
+		return nil, fmt.Errorf("%s isn't a directory", s.Dir)
+	}
+	env := slices.Clone([]string(s.Env))
+	for _, name := range sockets {
+		value := s.Env.Get(name)
+		if name == "TMUX_TMPDIR" && value != "" {
+			value = filepath.Join(value, "tmux-"+strconv.Itoa(os.Geteuid()))
+		}
+		b.hideSocket(value, realHome, dir)
+		env = unset(env, name)
+	}
+	for _, path := range secretPaths(home, s.Env) {
+		b.add(path, hidden)
+	}
+	env = b.addCaches(home, s, env)
+	for _, path := range s.Write {
+		b.add(path, writable)
+	}
+	for _, path := range s.Fixed {
+		b.fix(path)
+	}
+	for _, c := range s.Copies {
+		if real, kind := probe(c.Path); kind == File {
+			b.put(mount{path: real, access: private, kind: File, source: c.Source})
+		}
+	}
+	reads := append(slices.Clone(s.Read), home, s.Dir)
+	for _, dir := range filepath.SplitList(s.Env.Get("PATH")) {
+		if filepath.IsAbs(dir) {
+			reads = append(reads, dir)
+		}
+	}
+	b.uncover(reads)
+	return &Plan{Args: b.args(dir), Env: env, Make: b.make}, nil
+}
+
+// A builder collects mounts.
+type builder struct {
+	probe  Probe
+	mounts map[string]mount
+	make   []string
+}
+
+func (b *builder) add(path string, a access) {
+	if real, kind := b.probe(path); kind != None {
+		b.put(mount{path: real, access: a, kind: kind})
+	}
+}
+
+// put keeps the stronger of two mounts at one place.
+func (b *builder) put(m mount) {
+	if m.path == "/" { // it is there already, read-only
+		return
+	}
+	if old, ok := b.mounts[m.path]; !ok || old.access <= m.access {
+		b.mounts[m.path] = m
+	}
+}
+
+// fix is for what must stay as it is below a directory that may be written to: a place there that isn't fixed is nothing to mount.
+func (b *builder) fix(path string) {
+	if real, kind := b.probe(path); kind != None {
+		b.mounts[real] = mount{path: real, access: readable, kind: kind}
+	}
+}
+
+// hideSocket hides what a variable names, unless it isn't a path, or has what the program works with in it.
+func (b *builder) hideSocket(value string, needed ...string) {
+	path, _, _ := strings.Cut(value, ",") // TMUX has more after the path
+	if !filepath.IsAbs(path) {
+		return
+	}
+	real, kind := b.probe(path)
+	if kind == None || slices.ContainsFunc(needed, func(n string) bool { return within(n, real) }) {
+		return
+	}
+	if over, ok := b.over(real); !ok || over.access >= private {
+		b.put(mount{path: real, access: hidden, kind: kind})
+	}
+}
+
+// within says whether path is dir or below it.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// addCaches puts the sandbox's own caches in the place of those in HOME. Where HOME has none, none can be made there: then a variable
+// leads programs to a place in the first, which is there always. It returns the environment.
+func (b *builder) addCaches(home string, s Spec, env []string) []string {
+	if s.Caches == "" {
+		return env
+	}
+	common := ""
+	for _, c := range caches {
+		path := s.Env.Get(c.variable)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(home, c.path)
+		}
+		name := strings.ReplaceAll(strings.TrimPrefix(c.path, "."), "/", "-")
+		real, kind := b.probe(path)
+		switch {
+		case kind == Dir:
+			source := filepath.Join(s.Caches, name)
+			b.make = append(b.make, source)
+			b.put(mount{path: real, access: private, kind: Dir, source: source})
+			if common == "" {
+				common = real
+			}
+		case c.variable != "" && common != "":
+			env = append(unset(env, c.variable), c.variable+"="+filepath.Join(common, name))
+		}
+	}
+	return env
+}
+
+// over is the innermost mount at or above a path.
+func (b *builder) over(path string) (mount, bool) {
+	for dir := path; ; dir = filepath.Dir(dir) {
+		if m, ok := b.mounts[dir]; ok {
+			return m, true
+		}
+		if dir == filepath.Dir(dir) {
+			return mount{}, false
+		}
+	}
+}
+
+// uncover makes paths readable that would be hidden by what is above them.
+func (b *builder) uncover(list []string) {
+	type place struct {
+		path string
+		kind Kind
+	}
+	var places []place
+	for _, path := range list {
+		if real, kind := b.probe(path); kind != None {
+			places = append(places, place{real, kind})
+		}
+	}
+	slices.SortFunc(places, func(x, y place) int { return strings.Compare(x.path, y.path) })
+	for _, p := range places {
+		if m, ok := b.over(p.path); ok && m.access <= private && m.path != p.path {
+			b.put(mount{path: p.path, access: readable, kind: p.kind})
+		}
+	}
+}
+
+// args are bubblewrap's. What is above comes first, so that the innermost counts.
+//
+// There is no namespace for processes: gl identifies an agent by its pid, and gl inside asks for pids that are outside. Neither is the
+// sandbox to die with gl: an agent whose wrapper was killed is ended, and its attempt settled, by the next gl. The user namespace
+// keeps it from tracing and from reading the memory and the environment of processes outside.
+func (b *builder) args(dir string) []string {
+	args := []string{"--unshare-user", "--unshare-ipc", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"}
+	var last []string
+	var all []mount
+	for _, m := range b.mounts {
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(x, y mount) int { return cmp.Compare(x.path, y.path) })
+	for _, m := range all {
+		switch {
+		case m.access == hidden && b.isHidden(filepath.Dir(m.path)):
+		case m.access == hidden && m.kind == Dir:
+			args = append(args, "--tmpfs", m.path)
+			last = append(last, "--remount-ro", m.path)
+		case m.access == hidden:
+			args = append(args, "--dev-bind", "/dev/null", m.path)
+		case m.access == replaced:
+			args = append(args, "--tmpfs", m.path)
+		case m.access == private:
+			args = append(args, "--bind", m.source, m.path)
+		case m.access == readable:
+			args = append(args, "--ro-bind-try", m.path, m.path)
+		case m.access == writable:
+			args = append(args, "--bind-try", m.path, m.path)
+		}
+	}
+	return append(append(args, last...), "--chdir", dir)
+}
+
+// isHidden says whether nothing is to be seen at a path anyway.
+func (b *builder) isHidden(path string) bool {
+	m, ok := b.over(path)
+	return ok && m.access == hidden
+}
+
+// Command is the command line that runs a program in the sandbox, after the path of bubblewrap; argv[0] is a path.
+func (p *Plan) Command(argv []string) []string {
+	return slices.Concat([]string{Program}, p.Args, []string{"--"}, argv)
+}
+
+func unset(env []string, name string) []string {
+	return slices.DeleteFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+}
+
+// CacheDir is where the caches of the project at root are.
+func CacheDir(env environ.Environ, root string) string {
+	base := env.Get("XDG_CACHE_HOME")
+	if !filepath.IsAbs(base) {
+		base = filepath.Join(env.Get("HOME"), ".cache")
+	}
+	sum := sha256.Sum256([]byte(root))
+	return filepath.Join(base, "greenlight", "sandbox", hex.EncodeToString(sum[:8]))
+}

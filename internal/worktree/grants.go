@@ -1,0 +1,51 @@
+package worktree
+
+import (
+	"path/filepath"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/paths"
+)
+
+// Grants are the places that git writes to for whoever works in a worktree, and what there must stay as it is: git runs what the
+// configuration and hooks say, and believes commondir, also when a person or gl calls it.
+type Grants struct{ Write, Fixed []string }
+
+// keptDir is a file in the directory of a slice's branches. Git passes over it by its ending, and can't remove the directory when it
+// packs refs: one that is mounted would be gone from the sandbox, and every commit there would fail.
+const keptDir = "sandbox.lock"
+
+// Grants makes what must exist of them. Of refs these are the slice's branches alone: others' branches, the snapshots and the
+// stash stay out of reach. Where refs are in tables, they are all in one directory.
+func (r *Repo) Grants(l *Lineage) (Grants, error) {
+	branches := filepath.FromSlash(r.branches(l.System, l.Slice))
+	refs, logs := filepath.Join(r.Common, branches), filepath.Join(r.Common, "logs", branches)
+	g := Grants{
+		Write: []string{l.Path, filepath.Join(r.Common, "objects"), filepath.Join(r.Common, "lfs"), l.Admin},
+		Fixed: []string{filepath.Join(l.Path, ".git"), filepath.Join(l.Admin, "commondir"), filepath.Join(l.Admin, "locked")},
+	}
+	config := filepath.Join(l.Admin, "config.worktree")
+	if err := keep(config); err != nil {
+		return Grants{}, err
+	}
+	g.Fixed = append(g.Fixed, config)
+	if tables := filepath.Join(r.Common, "reftable"); paths.IsDir(tables) {
+		g.Write = append(g.Write, tables)
+		return g, nil
+	}
+	for _, dir := range []string{refs, logs} {
+		if err := durable.MkdirAll(dir, 0o777); err != nil {
+			return Grants{}, err
+		}
+	}
+	g.Write = append(g.Write, refs, logs)
+	return g, keep(filepath.Join(refs, keptDir))
+}
+
+// keep makes an empty file where there is none.
+func keep(path string) error {
+	if paths.Exists(path) {
+		return nil
+	}
+	return durable.Overwrite(path, nil, 0o666)
+}
