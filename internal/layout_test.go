@@ -61,6 +61,7 @@ var layers = []string{
 	"greenlight/internal/plan",
 	"greenlight/internal/depgraph",
 	"greenlight/internal/words",
+	"greenlight/internal/command",
 	"greenlight/internal/term",
 	"greenlight/internal/sanitize",
 	"greenlight/internal/shellwords",

@@ -1,23 +1,26 @@
 package attempt
 
 import (
-	"bytes"
 	"os"
+
+	"greenlight/internal/command"
 )
 
 // pipes are the ends of those between a wrapper, its gate and its agent, which need closing in the right places.
 type pipes struct {
+	*command.Latch
+
 	outRead, outWrite       *os.File
 	stderrRead, stderrWrite *os.File
-	goRead, goWrite         *os.File
-	errRead, errWrite       *os.File
 }
 
 func newPipes() (*pipes, error) {
-	p := &pipes{}
-	for _, e := range []struct{ r, w **os.File }{
-		{&p.outRead, &p.outWrite}, {&p.stderrRead, &p.stderrWrite}, {&p.goRead, &p.goWrite}, {&p.errRead, &p.errWrite},
-	} {
+	latch, err := command.NewLatch()
+	if err != nil {
+		return nil, err
+	}
+	p := &pipes{Latch: latch}
+	for _, e := range []struct{ r, w **os.File }{{&p.outRead, &p.outWrite}, {&p.stderrRead, &p.stderrWrite}} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			p.closeChildEnds()
@@ -29,25 +32,12 @@ func newPipes() (*pipes, error) {
 	return p, nil
 }
 
-func (p *pipes) closeChildEnds() { closeAll(p.outWrite, p.stderrWrite, p.goRead, p.errWrite) }
-func (p *pipes) closeOurEnds()   { closeAll(p.outRead, p.stderrRead, p.goWrite, p.errRead) }
-
-func closeAll(files ...*os.File) {
-	for _, f := range files {
-		if f != nil {
-			f.Close()
-		}
-	}
+func (p *pipes) closeChildEnds() {
+	p.CloseChild()
+	command.CloseAll(p.outWrite, p.stderrWrite)
 }
 
-// execError sends why the gate couldn't become the agent, "" once it has.
-func (p *pipes) execError() <-chan string {
-	c := make(chan string, 1)
-	go func() {
-		defer p.errRead.Close()
-		var b bytes.Buffer
-		b.ReadFrom(p.errRead)
-		c <- b.String()
-	}()
-	return c
+func (p *pipes) closeOurEnds() {
+	p.Close()
+	command.CloseAll(p.outRead, p.stderrRead)
 }

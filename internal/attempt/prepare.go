@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/command"
 	"greenlight/internal/environ"
 	"greenlight/internal/git"
 	"greenlight/internal/include"
@@ -22,7 +23,6 @@ import (
 	"greenlight/internal/proc"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/shellwords"
-	"greenlight/internal/text/lines"
 	"greenlight/internal/words"
 	"greenlight/internal/worktree"
 )
@@ -228,133 +228,33 @@ func (r *Record) lineage(repo *worktree.Repo) (*worktree.Lineage, error) {
 	return l, err
 }
 
-// runSetup runs the project's setup command in the worktree: in a session of its own with nothing to read, its output in a
-// log of its own, within its limit. What it leaves running in its session is ended with it. It is the same command line for
+// runSetup runs the project's setup command in the worktree, its output in a log of its own. It is the same command line for
 // every worktree, so it doesn't hear of the claim.
 func (w *Wrapper) runSetup(ctx context.Context, dir string, inherit []*os.File) error {
-	ctx, cancel := context.WithTimeout(ctx, w.Setup.Limit)
-	defer cancel()
-	argv := w.Setup.Command
-	path, err := paths.Program(argv[0], dir)
-	if err != nil {
-		return fmt.Errorf("git.setup: %w", err)
-	}
-	setup := program{path, argv, dir, withoutClaim(w.environ())}
-	box, err := w.box(setup, nil)
-	if err != nil {
-		return err
-	}
-	logPath := w.Store.SetupLogPath(w.rec.Slice, w.rec.N)
-	log, err := logfile.Create(logPath)
+	path := w.Store.SetupLogPath(w.rec.Slice, w.rec.N)
+	log, err := logfile.Create(path)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	p, err := newPipes()
-	if err != nil {
-		return err
-	}
-	files := append([]*os.File{p.goRead, p.errWrite}, inherit...)
 	if w.ports != nil {
-		files = append(files, w.ports.File)
+		inherit = append(slices.Clone(inherit), w.ports.File)
 	}
-	cmd := gated(w.Self, setup, box, files...)
-	cmd.Stdout, cmd.Stderr = p.outWrite, p.outWrite
-	err = cmd.Start()
-	p.closeChildEnds()
-	if err != nil {
-		p.closeOurEnds()
-		return fmt.Errorf("git.setup: %w", err)
-	}
-	exited := make(chan error, 1)
-	go func() { exited <- cmd.Wait() }()
-	id, err := proc.Of(cmd.Process.Pid)
-	if err == nil {
-		err = w.advance(ctx, func(r *Record) { r.Process = &id })
-	}
-	if err != nil {
-		p.closeOurEnds()
-		<-exited
-		return err
-	}
-	out := make(chan chunk, 64)
-	go func() {
-		readChunks(p.outRead, false, out)
-		close(out)
-	}()
-	failed := p.execError()
-	p.goWrite.Write([]byte{1})
-	p.goWrite.Close()
-	return w.awaitSetup(ctx, setupRun{id: id, out: out, exited: exited, failed: failed, log: log, path: logPath})
-}
-
-// A setupRun is a setup command that runs.
-type setupRun struct {
-	id     proc.ID
-	out    <-chan chunk
-	exited <-chan error
-	failed <-chan string // why it couldn't be started; "" once it has been
-	log    *logfile.Writer
-	path   string
-}
-
-func (w *Wrapper) awaitSetup(ctx context.Context, s setupRun) error {
-	var last lastWords
-	split := lines.NewSplitter(stderrBytes)
-	hear := func(p lines.Piece) {
-		if !p.Rest {
-			last.hear(strings.TrimRight(string(p.Text), "\r\n"))
-		}
-	}
-	take := func(c chunk) {
-		s.log.Write(c.data)
-		split.Write(c.data, hear)
-	}
-	end, out := ctx.Done(), s.out
-	for {
-		select {
-		case c, ok := <-out:
-			if !ok {
-				out = nil
-				continue
-			}
-			take(c)
-		case <-end:
-			end = nil
-			go proc.EndGroup(s.id, endGrace)
-		case err := <-s.exited:
-			if endErr := proc.EndGroup(s.id, time.Second); endErr != nil && !errors.Is(endErr, proc.ErrDead) {
-				w.log.note(logfile.Gl, "what git.setup left running can't be ended: "+endErr.Error())
-			}
-			takeRest(out, take)
-			split.End(hear)
-			if why := <-s.failed; why != "" {
-				return fmt.Errorf("git.setup can't be started: %s", why)
-			}
-			if err == nil {
-				return nil
-			}
-			return setupError(ctx, w.Setup.Limit, err, last.text, paths.Relative(w.Root, s.path))
-		}
-	}
-}
-
-// setupError says how the setup command ended, with its last word and where the others are.
-func setupError(ctx context.Context, limit time.Duration, err error, last, log string) error {
-	how := err.Error()
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		how = "not done after " + plan.Age(limit)
-	}
-	return fmt.Errorf("git.setup failed: %s (%s)", withReason(how, last), log)
-}
-
-// claimVariables tell an agent of its claim.
-var claimVariables = []string{tokenVariable, "GL_SLICE", "GL_TASK", "GL_ATTEMPT", "GL_SUMMARY"}
-
-// withoutClaim is the environment of a command that works for the worktree and not for the claim.
-func withoutClaim(env []string) []string {
-	return slices.DeleteFunc(env, func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(claimVariables, name)
+	res, err := command.Run(ctx, command.Spec{
+		Self: w.Self, Argv: w.Setup.Command, Dir: dir, Env: environ.WithoutClaim(w.environ()), Files: inherit, Limit: w.Setup.Limit,
+		Box: func(p command.Program) (*command.Box, error) { return w.box(p, nil) },
+		Log: log, Started: func(id proc.ID) error { return w.advance(ctx, func(r *Record) { r.Process = &id }) },
 	})
+	if res.Leftover != nil {
+		w.log.note(logfile.Gl, "what git.setup left running can't be ended: "+res.Leftover.Error())
+	}
+	switch {
+	case errors.Is(err, ErrLate):
+		return err
+	case err != nil:
+		return fmt.Errorf("git.setup: %w", err)
+	case res.OK():
+		return nil
+	}
+	return fmt.Errorf("git.setup failed: %s (%s)", res.How(plan.Age(w.Setup.Limit)), paths.Relative(w.Root, path))
 }

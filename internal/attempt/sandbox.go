@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/command"
 	"greenlight/internal/durable"
 	"greenlight/internal/environ"
 	"greenlight/internal/sandbox"
@@ -21,13 +22,6 @@ const SandboxBwrap = "bwrap"
 type Sandbox struct {
 	On     bool
 	Caches []string // directories that may be written to besides: absolute, or with ~ for HOME
-}
-
-// A box is a sandbox that is ready for one program.
-type box struct {
-	bwrap string
-	gl    string // its path; /proc/self/exe is another program in there
-	plan  *sandbox.Plan
 }
 
 // sandboxed says whether the attempt is confined. What was decided when it was claimed isn't taken back by a file that an agent may have
@@ -52,7 +46,7 @@ func sandboxError(err error) error {
 }
 
 // box is the sandbox for a program that works in the attempt's worktree; nil for none. homes are the agent's; setup has none.
-func (w *Wrapper) box(p program, homes []agent.Home) (*box, error) {
+func (w *Wrapper) box(p command.Program, homes []agent.Home) (*command.Box, error) {
 	if !w.sandboxed() {
 		return nil, nil
 	}
@@ -60,7 +54,7 @@ func (w *Wrapper) box(p program, homes []agent.Home) (*box, error) {
 	return b, sandboxError(err)
 }
 
-func (w *Wrapper) makeBox(p program, homes []agent.Home) (*box, error) {
+func (w *Wrapper) makeBox(p command.Program, homes []agent.Home) (*command.Box, error) {
 	bwrap, err := sandbox.Find()
 	if err != nil {
 		return nil, err
@@ -74,12 +68,12 @@ func (w *Wrapper) makeBox(p program, homes []agent.Home) (*box, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := environ.Environ(p.env)
+	env := environ.Environ(p.Env)
 	caches, err := sandbox.MakeCaches(env, w.Root)
 	if err != nil {
 		return nil, err
 	}
-	spec := sandbox.Spec{Env: env, Dir: p.dir, Caches: caches, Read: []string{gl, p.path, w.Root, w.repo.Top}, Write: grants.Write, Fixed: grants.Fixed}
+	spec := sandbox.Spec{Env: env, Dir: p.Dir, Caches: caches, Read: []string{gl, p.Path, w.Root, w.repo.Top}, Write: grants.Write, Fixed: grants.Fixed}
 	if err := w.addState(&spec); err != nil {
 		return nil, err
 	}
@@ -98,7 +92,7 @@ func (w *Wrapper) makeBox(p program, homes []agent.Home) (*box, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &box{bwrap, gl, plan}, plan.Prepare()
+	return &command.Box{Path: bwrap, Gl: gl, Command: plan.Command, Env: plan.Env}, plan.Prepare()
 }
 
 // addState gives the project's state, which gl writes when the agent calls it; without what decides about agents, or tells of them:

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/environ"
 	"greenlight/internal/logfile"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
@@ -205,7 +206,7 @@ func (s *Settler) giveBackClaim(ctx context.Context, r *Record, lost bool) error
 		unusable := errors.Is(err, fs.ErrNotExist) || errors.As(err, &bad) && !bad.Settled && !bad.Keep
 		switch {
 		case unusable && lost:
-			if lives, err := proc.HasVariable(tokenVariable + "=" + r.Token); err != nil || lives {
+			if lives, err := proc.HasVariable(environ.Session + "=" + r.Token); err != nil || lives {
 				return cmp.Or(err, ErrAgentLives)
 			}
 			disk = r

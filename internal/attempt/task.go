@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"greenlight/internal/environ"
 	"greenlight/internal/plan"
 	"greenlight/internal/tracker"
 )
@@ -158,12 +159,21 @@ func slug(text string) string {
 	return b.String()
 }
 
-// tokenVariable holds the claim's token in the environment of an agent and of what it starts.
-const tokenVariable = "GL_SESSION"
+// Env is the agent's environment: the launching gl's own, without the marks of a session that it may itself run in,
+// and with the attempt's.
+func (r *Record) Env(scrubbed []string, root string) []string {
+	env := make([]string, 0, len(scrubbed)+4)
+	for _, e := range scrubbed {
+		if !strings.HasPrefix(e, "GREENLIGHT_ROOT=") {
+			env = append(env, e)
+		}
+	}
+	return append(env, r.env(root)...)
+}
 
 // env is what the agent is told of the attempt: which slice or which task it is, and where the summary belongs.
 func (r *Record) env(root string) []string {
-	env := []string{"GREENLIGHT_ROOT=" + root, tokenVariable + "=" + r.Token, "GL_ATTEMPT=" + itoa(r.N)}
+	env := []string{"GREENLIGHT_ROOT=" + root, environ.Session + "=" + r.Token, "GL_ATTEMPT=" + itoa(r.N)}
 	if !r.IsTask() {
 		return append(env, "GL_SLICE="+r.Slice)
 	}

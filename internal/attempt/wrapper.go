@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/command"
 	"greenlight/internal/durable"
 	"greenlight/internal/isolation"
 	"greenlight/internal/logfile"
@@ -29,11 +30,8 @@ import (
 )
 
 const (
-	endGrace    = 10 * time.Second      // between TERM and KILL
-	pipeTick    = 50 * time.Millisecond // output that is still in the pipes when the whole group is gone is over
-	pipeTicks   = 10                    // when nothing came for so many ticks in a row,
-	pipeLimit   = 200 * pipeTick        // and at the latest after this, counted in ticks, too
-	stderrBytes = 256 << 10             // of a line of stderr are one note
+	endGrace    = 10 * time.Second // between TERM and KILL
+	stderrBytes = 256 << 10        // of a line of stderr are one note
 	giveUpNote  = "gl can't write its state, and tries again: "
 )
 
@@ -65,11 +63,11 @@ type Wrapper struct {
 	cmd   *exec.Cmd
 	dec   *agent.Decoder
 	lines chan chunk
-	out   *lines.Splitter // of stdout
-	errs  *lines.Splitter // of stderr
-	last  lastWords       // on stderr
-	said  lastWords       // on stdout
-	lock  *os.File        // see takeLock; nil where locks don't work
+	out   *lines.Splitter   // of stdout
+	errs  *lines.Splitter   // of stderr
+	last  command.LastWords // on stderr
+	said  command.LastWords // on stdout
+	lock  *os.File          // see takeLock; nil where locks don't work
 
 	// Of the worktree; nil without one.
 	repo    *worktree.Repo
@@ -126,7 +124,7 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 func (w *Wrapper) listen() {
 	w.dec = agent.NewDecoder(w.rec.Stream)
 	w.out, w.errs = lines.NewSplitter(lines.Max), lines.NewSplitter(stderrBytes)
-	w.last, w.said = lastWords{}, lastWords{}
+	w.last, w.said = command.LastWords{}, command.LastWords{}
 }
 
 // attend runs the agent from its start to its end and tells what it saw.
@@ -139,7 +137,7 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 	if self, err := os.Executable(); err == nil {
 		env = WithGL(env, self)
 	}
-	p := program{path, w.rec.Argv, w.rec.Dir, env}
+	p := command.Program{Path: path, Argv: w.rec.Argv, Dir: w.rec.Dir, Env: env}
 	box, err := w.box(p, agent.HomesOf(path))
 	if err != nil {
 		return &Evidence{Worktree: err.Error()}, w.begin(ctx, proc.ID{})
@@ -150,17 +148,17 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 	}
 	ev := w.watch(ctx, exited, failed)
 	sum := w.dec.Summary()
-	ev.Result, ev.Limit, ev.Denials, ev.Version, ev.Stderr = sum.Result, sum.Limit, sum.Denials, sum.Version, w.last.text
+	ev.Result, ev.Limit, ev.Denials, ev.Version, ev.Stderr = sum.Result, sum.Limit, sum.Denials, sum.Version, w.last.Text
 	w.rec.Conversation = cmp.Or(sum.Conversation, w.rec.Conversation)
 	code := -1
 	if ev.ExitCode != nil {
 		code = *ev.ExitCode
 	}
 	if ev.Result == nil && ev.Limit == nil && code != 0 {
-		ev.Limit = agent.ExitLimit(w.rec.Stream, code, w.last.text) // some say it nowhere else
+		ev.Limit = agent.ExitLimit(w.rec.Stream, code, w.last.Text) // some say it nowhere else
 	}
 	if ev.Stderr == "" {
-		ev.Stderr = cmp.Or(sum.Trouble, w.said.text)
+		ev.Stderr = cmp.Or(sum.Trouble, w.said.Text)
 	}
 	return ev, nil
 }
@@ -218,12 +216,12 @@ func (w *Wrapper) unusable(err error) *Evidence {
 }
 
 // start puts the gate in place, records that the attempt has started, and lets the agent go.
-func (w *Wrapper) start(ctx context.Context, prog program, box *box) (exited <-chan error, failed <-chan string, err error) {
+func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.Box) (exited <-chan error, failed <-chan string, err error) {
 	p, err := newPipes()
 	if err != nil {
 		return nil, nil, err
 	}
-	inherited := []*os.File{p.goRead, p.errWrite}
+	var inherited []*os.File
 	if w.lock != nil {
 		inherited = append(inherited, w.lock) // and the agent keeps it
 	}
@@ -233,7 +231,7 @@ func (w *Wrapper) start(ctx context.Context, prog program, box *box) (exited <-c
 	if w.ports != nil {
 		inherited = append(inherited, w.ports.File)
 	}
-	w.cmd = gated(w.Self, prog, box, inherited...)
+	w.cmd = p.Gated(w.Self, prog, box, inherited...)
 	w.cmd.Stdout, w.cmd.Stderr = p.outWrite, p.stderrWrite
 	err = w.cmd.Start()
 	p.closeChildEnds()
@@ -252,11 +250,10 @@ func (w *Wrapper) start(ctx context.Context, prog program, box *box) (exited <-c
 		<-done
 		return nil, nil, err
 	}
-	p.goWrite.Write([]byte{1})
-	p.goWrite.Close()
+	failed = p.Release()
 	w.lines = make(chan chunk, 64)
 	go w.readBoth(p)
-	return done, p.execError(), nil
+	return done, failed, nil
 }
 
 // begin writes phase started. Only after that may the agent run.
@@ -425,29 +422,8 @@ func (w *Wrapper) leftovers(ctx context.Context, lines <-chan chunk) {
 	if err := proc.EndGroup(*w.rec.Process, time.Second); err != nil && !errors.Is(err, proc.ErrDead) {
 		w.log.note(logfile.Gl, "what the agent left running can't be ended: "+err.Error())
 	}
-	takeRest(lines, func(c chunk) { w.take(ctx, c) })
+	command.TakeRest(lines, func(c chunk) { w.take(ctx, c) })
 	w.takeUnended(ctx)
-}
-
-// takeRest takes what is still in the pipes, up to their end, or until nothing more comes: somebody who left the group
-// may hold them open. Silence is counted in ticks rather than measured: on a busy machine the last of a long output can
-// take longer than any fixed grace, and while this process waits for a CPU no tick passes twice.
-func takeRest(lines <-chan chunk, take func(chunk)) {
-	tick := time.NewTicker(pipeTick)
-	defer tick.Stop()
-	for silent, ticks := 0, 0; lines != nil && silent < pipeTicks && time.Duration(ticks)*pipeTick < pipeLimit; {
-		select {
-		case c, ok := <-lines:
-			if !ok {
-				return
-			}
-			take(c)
-			silent = 0
-		case <-tick.C:
-			silent++
-			ticks++
-		}
-	}
 }
 
 // take handles some output: each line that ends in it, and of a line that is too long what there is of it.
@@ -471,7 +447,7 @@ func (w *Wrapper) takeStderr(p lines.Piece) {
 	w.log.note(logfile.Stderr, text)
 	w.Print(agent.Event{Kind: agent.KindPlain, Text: sanitize.Text(text)})
 	if !p.Rest {
-		w.last.hear(text)
+		w.last.Hear(text)
 	}
 }
 
@@ -480,7 +456,7 @@ func (w *Wrapper) takeStdout(ctx context.Context, p lines.Piece) {
 	for _, e := range w.dec.Piece(p) {
 		w.Print(e)
 		if e.Kind == agent.KindSay || e.Kind == agent.KindPlain {
-			w.said.hear(e.Text)
+			w.said.Hear(e.Text)
 		}
 		if e.Kind == agent.KindInit {
 			w.checkCommand(ctx)

@@ -99,11 +99,15 @@ func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOption
 		}
 		return errors.New("nothing was removed")
 	}
+	self, err := cmdutil.Self()
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, c := range list {
 		e := cleanedEntry{jsondoc.OrNull(c.System), jsondoc.OrNull(c.Slice), c.N, c.Path, c.Remove, c.Why}
 		if c.Remove && !o.dryRun {
-			kept, err := ops.Clean(ctx, pr, c, app.Environ)
+			kept, err := ops.Clean(ctx, pr, c, self, app.Environ)
 			switch {
 			case err != nil:
 				e.Removed, e.Why = false, err.Error()

@@ -15,10 +15,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/gsd"
 	"greenlight/internal/cli/sw"
+	"greenlight/internal/command"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/runner"
 )
@@ -29,10 +29,10 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	app := cmdutil.NewApp(stdin, stdout, stderr, environ)
 	if len(args) > 0 {
 		switch args[0] { // the processes of an attempt: a slot waits for them, so they need no command tree
-		case attempt.GateArg:
-			return attempt.Gate(args[1:])
-		case attempt.InsideArg:
-			return attempt.Inside(args[1:])
+		case command.GateArg:
+			return command.Gate(args[1:])
+		case command.InsideArg:
+			return command.Inside(args[1:])
 		case runner.WrapperCommand:
 			return cmdutil.Exit(app.IO, runAttempt(ctx, app, args[1:]))
 		case rehearsal.Command:

@@ -97,9 +97,9 @@ func (c *Cleanable) look(ctx context.Context, repo *worktree.Repo, k *worktree.K
 	return err
 }
 
-// Clean removes a worktree that Cleanables found removable, after git.teardown, which gets environ. It looks again, and says what
-// keeps the worktree if something does.
-func Clean(ctx context.Context, pr *project.Project, c Cleanable, environ []string) (kept string, err error) {
+// Clean removes a worktree that Cleanables found removable, after git.teardown, which gets environ; self is the path of gl. It looks
+// again, and says what keeps the worktree if something does.
+func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string, environ []string) (kept string, err error) {
 	repo, err := pr.Worktrees(ctx)
 	if err != nil {
 		return "", err
@@ -123,7 +123,7 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, environ []stri
 	if err != nil || kept != "" {
 		return kept, err
 	}
-	if err := tearDown(ctx, pr, repo, c.lineage, environ); err != nil {
+	if err := tearDown(ctx, pr, repo, c.lineage, self, environ); err != nil {
 		return err.Error(), nil
 	}
 	return repo.Remove(ctx, c.lineage)

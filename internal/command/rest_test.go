@@ -1,6 +1,6 @@
 //go:build go1.25
 
-package attempt
+package command
 
 import (
 	"testing"
@@ -26,7 +26,7 @@ func TestTakeRest(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				lines, over := make(chan chunk), make(chan struct{})
+				lines, over := make(chan []byte), make(chan struct{})
 				go func() {
 					for range test.chunks {
 						select {
@@ -35,7 +35,7 @@ func TestTakeRest(t *testing.T) {
 							return
 						}
 						select {
-						case lines <- chunk{}:
+						case lines <- nil:
 						case <-over:
 							return
 						}
@@ -45,7 +45,7 @@ func TestTakeRest(t *testing.T) {
 					}
 				}()
 				taken, began := 0, time.Now()
-				takeRest(lines, func(chunk) { taken++ })
+				TakeRest(lines, func([]byte) { taken++ })
 				took := time.Since(began)
 				close(over)
 				if taken != test.want || took != test.took {

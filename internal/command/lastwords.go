@@ -1,4 +1,4 @@
-package attempt
+package command
 
 import (
 	"regexp"
@@ -10,17 +10,18 @@ import (
 
 const lastWordsBytes = 300
 
-// lastWords remembers the last line that says why an agent failed. A line that only repeats that something failed, as
+// LastWords remembers the last line that says why a program failed. A line that only repeats that something failed, as
 // test runners and make print behind the reason, doesn't replace one that says more.
-type lastWords struct{ text string }
+type LastWords struct{ Text string }
 
-func (w *lastWords) hear(text string) {
+// Hear takes some lines.
+func (w *LastWords) Hear(text string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		if line == "" || w.text != "" && echoes().MatchString(line) {
+		if line == "" || w.Text != "" && echoes().MatchString(line) {
 			continue
 		}
-		w.text = sanitize.Text(line[:min(len(line), lastWordsBytes)])
+		w.Text = sanitize.Text(line[:min(len(line), lastWordsBytes)])
 	}
 }
 

@@ -1,4 +1,4 @@
-package attempt
+package command
 
 import "testing"
 
@@ -11,10 +11,10 @@ func TestLastWords(t *testing.T) {
 		"exit status 3\n": "exit status 3",
 		"first\nsecond":   "second",
 	} {
-		var w lastWords
-		w.hear(text)
-		if w.text != want {
-			t.Errorf("%q: %q, want %q", text, w.text, want)
+		var w LastWords
+		w.Hear(text)
+		if w.Text != want {
+			t.Errorf("%q: %q, want %q", text, w.Text, want)
 		}
 	}
 }

@@ -1,0 +1,244 @@
+// Package command runs a command line of the project's configuration to its end, within a limit: setup and teardown of a
+// worktree, the tests. It has the gate, behind which agents start, too.
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"greenlight/internal/paths"
+	"greenlight/internal/proc"
+	"greenlight/internal/text/lines"
+)
+
+const (
+	endGrace  = 10 * time.Second      // between TERM and KILL
+	pipeTick  = 50 * time.Millisecond // output that is still in the pipes when the whole group is gone is over
+	pipeTicks = 10                    // when nothing came for so many ticks in a row,
+	pipeLimit = 200 * pipeTick        // and at the latest after this, counted in ticks, too
+	lineBytes = 256 << 10             // of a line are looked at
+)
+
+// A Spec is a command to run.
+type Spec struct {
+	Self  string // path of gl, which waits in the command's place until Started has returned
+	Argv  []string
+	Dir   string
+	Env   []string
+	Files []*os.File                  // that it inherits
+	Limit time.Duration               // 0 for none
+	Box   func(Program) (*Box, error) // makes its sandbox; nil for none
+	Log   io.Writer                   // gets stdout and stderr as they come; nil for nowhere
+
+	// Started records the process, which leads a session and a group, before it may run. On an error it never runs, and Run
+	// returns that error. nil is for a command that nobody has to find again.
+	Started func(proc.ID) error
+}
+
+// A Result is how a command ended.
+type Result struct {
+	ExitCode int           // -1 where a signal ended it
+	Signal   string        // that ended it; "" for none
+	TimedOut bool          // it was ended because its limit was over
+	Last     string        // the last line that says something, safe to print
+	Duration time.Duration // from its start to its end
+	Leftover error         // why what it left running can't be ended
+}
+
+// OK says whether the command succeeded.
+func (r Result) OK() bool { return r.ExitCode == 0 && r.Signal == "" && !r.TimedOut }
+
+// How says how a command that failed has ended. limit is its limit in words.
+func (r Result) How(limit string) string {
+	how := fmt.Sprintf("exit status %d", r.ExitCode)
+	switch {
+	case r.TimedOut:
+		how = "not done after " + limit
+	case r.Signal != "":
+		how = "signal: " + r.Signal
+	}
+	if r.Last != "" {
+		how += ": " + r.Last
+	}
+	return how
+}
+
+// Run runs a command to its end: in a session of its own, with nothing to read. What it leaves running in its group is ended with
+// it. When ctx is over the command is ended, and the error is ctx's. Other errors are about commands that can't be started.
+func Run(ctx context.Context, s Spec) (Result, error) {
+	if len(s.Argv) == 0 {
+		return Result{}, errors.New("the command is empty")
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	program, err := paths.Program(s.Argv[0], s.Dir)
+	if err != nil {
+		return Result{}, err
+	}
+	prog, box := Program{program, s.Argv, s.Dir, s.Env}, (*Box)(nil)
+	if s.Box != nil {
+		if box, err = s.Box(prog); err != nil {
+			return Result{}, err
+		}
+	}
+	latch, err := NewLatch()
+	if err != nil {
+		return Result{}, err
+	}
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		latch.CloseChild()
+		latch.Close()
+		return Result{}, err
+	}
+	cmd := latch.Gated(s.Self, prog, box, s.Files...)
+	cmd.Stdout, cmd.Stderr = outWrite, outWrite
+	err = cmd.Start()
+	latch.CloseChild()
+	outWrite.Close()
+	abandon := func(err error) (Result, error) {
+		latch.Close()
+		outRead.Close()
+		return Result{}, err
+	}
+	if err != nil {
+		return abandon(err)
+	}
+	r := running{path: program, log: s.Log, exited: make(chan error, 1), cmd: cmd, split: lines.NewSplitter(lineBytes)}
+	go func() { r.exited <- cmd.Wait() }()
+	r.id, err = proc.Of(cmd.Process.Pid)
+	if err == nil && s.Started != nil {
+		err = s.Started(r.id)
+	}
+	if err != nil {
+		_, err = abandon(err)
+		<-r.exited
+		return Result{}, err
+	}
+	out, over := make(chan []byte, 64), make(chan struct{})
+	defer close(over)
+	go readAll(outRead, out, over)
+	return r.await(ctx, s.Limit, out, latch.Release())
+}
+
+// readAll sends what comes from in, and closes both. A chunk is small, so what nobody has taken yet is, too. When the command is
+// over it reads on and throws away: a service that left the group, which setup may have started, would die of a closed pipe.
+func readAll(in io.ReadCloser, out chan<- []byte, over <-chan struct{}) {
+	defer in.Close()
+	defer close(out)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := in.Read(buf)
+		if n > 0 {
+			select {
+			case out <- bytes.Clone(buf[:n]):
+			case <-over:
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// running is a command that runs.
+type running struct {
+	path   string
+	cmd    *exec.Cmd
+	id     proc.ID
+	exited chan error
+	log    io.Writer
+	split  *lines.Splitter
+	last   LastWords
+}
+
+func (r *running) take(data []byte) {
+	if r.log != nil {
+		r.log.Write(data) // a log that can't be written, on a full disk, is no reason to end a command
+	}
+	r.split.Write(data, r.hear)
+}
+
+func (r *running) hear(p lines.Piece) {
+	if !p.Rest {
+		r.last.Hear(strings.TrimRight(string(p.Text), "\r\n"))
+	}
+}
+
+func (r *running) await(ctx context.Context, limit time.Duration, out <-chan []byte, failed <-chan string) (Result, error) {
+	begun := time.Now()
+	var over <-chan time.Time
+	if limit > 0 {
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		over = timer.C
+	}
+	var res Result
+	var stopped error
+	end, rest := ctx.Done(), out
+	for {
+		select {
+		case data, ok := <-rest:
+			if !ok {
+				rest = nil
+				continue
+			}
+			r.take(data)
+		case <-over:
+			over, end, res.TimedOut = nil, nil, true
+			go proc.EndGroup(r.id, endGrace)
+		case <-end:
+			over, end, stopped = nil, nil, ctx.Err()
+			go proc.EndGroup(r.id, endGrace)
+		case err := <-r.exited:
+			res.Duration = time.Since(begun)
+			if err := proc.EndGroup(r.id, time.Second); err != nil && !errors.Is(err, proc.ErrDead) {
+				res.Leftover = err
+			}
+			TakeRest(rest, r.take)
+			r.split.End(r.hear)
+			res.Last = r.last.Text
+			if why := <-failed; why != "" {
+				return res, fmt.Errorf("%s can't be started: %s", r.path, why)
+			}
+			if r.cmd.ProcessState == nil {
+				return res, err
+			}
+			res.ExitCode = r.cmd.ProcessState.ExitCode()
+			if ws, ok := r.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+				res.Signal = ws.Signal().String()
+			}
+			return res, stopped
+		}
+	}
+}
+
+// TakeRest takes what is still in the pipes, up to their end, or until nothing more comes: somebody who left the group
+// may hold them open. Silence is counted in ticks rather than measured: on a busy machine the last of a long output can
+// take longer than any fixed grace, and while this process waits for a CPU no tick passes twice.
+func TakeRest[T any](rest <-chan T, take func(T)) {
+	tick := time.NewTicker(pipeTick)
+	defer tick.Stop()
+	for silent, ticks := 0, 0; rest != nil && silent < pipeTicks && time.Duration(ticks)*pipeTick < pipeLimit; {
+		select {
+		case c, ok := <-rest:
+			if !ok {
+				return
+			}
+			take(c)
+			silent = 0
+		case <-tick.C:
+			silent++
+			ticks++
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package command_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"greenlight/internal/command"
+	"greenlight/internal/proc"
+)
+
+// The test binary is gl when it is called so: gates are real processes.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "gl" && len(os.Args) > 1 && os.Args[1] == command.GateArg {
+		os.Exit(command.Gate(os.Args[2:]))
+	}
+	os.Exit(m.Run())
+}
+
+func spec(t *testing.T, script string) command.Spec {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return command.Spec{Self: self, Argv: []string{"sh", "-c", script}, Dir: t.TempDir(), Env: os.Environ(), Limit: time.Minute}
+}
+
+func TestRun(t *testing.T) {
+	for _, test := range []struct {
+		name, script string
+		how          string // "" for OK
+		log          string
+	}{
+		{"success", "echo out; echo err >&2", "", "out\nerr\n"},
+		{"nothing to read", "read x; echo $?", "", "1\n"},
+		{"failure", "echo reason >&2; echo; exit 3", "exit status 3: reason", "reason\n\n"},
+		{"failure without a word", "exit 3", "exit status 3", ""},
+		{"unsafe last line", `printf 'a\033[31mb'; exit 1`, `exit status 1: a\x1b[31mb`, "a\x1b[31mb"},
+		{"signal", "kill -9 $$", "signal: killed", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := spec(t, test.script)
+			var log bytes.Buffer
+			s.Log = &log
+			res, err := command.Run(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			how := ""
+			if !res.OK() {
+				how = res.How("1m")
+			}
+			if how != test.how || log.String() != test.log || res.Duration <= 0 {
+				t.Errorf("%q, log %q, %v", how, log.String(), res.Duration)
+			}
+		})
+	}
+}
+
+// The command runs only when its process is recorded, and never where that fails.
+func TestStarted(t *testing.T) {
+	s := spec(t, "echo $$; : > ran")
+	var id proc.ID
+	var log bytes.Buffer
+	s.Log = &log
+	s.Started = func(p proc.ID) error {
+		id = p
+		if _, err := os.Stat(filepath.Join(s.Dir, "ran")); err == nil {
+			t.Error("it ran before it was recorded")
+		}
+		return nil
+	}
+	if _, err := command.Run(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if pid := strings.TrimSpace(log.String()); pid == "" || pid != strconv.Itoa(id.PID) {
+		t.Errorf("process %q, recorded %d", pid, id.PID)
+	}
+
+	s = spec(t, ": > ran")
+	refused := errors.New("refused")
+	s.Started = func(p proc.ID) error { id = p; return refused }
+	if _, err := command.Run(t.Context(), s); !errors.Is(err, refused) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(s.Dir, "ran")); err == nil || id.Alive() {
+		t.Error("a command that couldn't be recorded ran")
+	}
+}
+
+// A command is ended at its limit, and with its context; with it goes what it has started in its group.
+func TestEnded(t *testing.T) {
+	for _, byLimit := range []bool{true, false} {
+		s := spec(t, "sleep 600 & echo $! > child; : > up; wait")
+		ctx, cancel := context.WithCancel(t.Context())
+		if byLimit {
+			s.Limit = 500 * time.Millisecond
+		} else {
+			go func() {
+				for _, err := os.Stat(filepath.Join(s.Dir, "up")); err != nil; _, err = os.Stat(filepath.Join(s.Dir, "up")) {
+					time.Sleep(time.Millisecond)
+				}
+				cancel()
+			}()
+		}
+		res, err := command.Run(ctx, s)
+		cancel()
+		if byLimit && (err != nil || !res.TimedOut || res.OK() || res.How("a moment") != "not done after a moment") {
+			t.Errorf("at its limit: %+v, %v", res, err)
+		}
+		if !byLimit && !errors.Is(err, context.Canceled) {
+			t.Errorf("canceled: %+v, %v", res, err)
+		}
+		if childLives(t, s.Dir) {
+			t.Errorf("by limit %v: its child lives on", byLimit)
+		}
+	}
+}
+
+// What a command leaves in its group is ended when it ends, also if it holds the output open.
+func TestLeftover(t *testing.T) {
+	s := spec(t, "sleep 600 & echo $! > child; echo done")
+	res, err := command.Run(t.Context(), s)
+	if err != nil || !res.OK() || res.Last != "done" || res.Leftover != nil {
+		t.Errorf("%+v, %v", res, err)
+	}
+	if childLives(t, s.Dir) {
+		t.Error("its child lives on")
+	}
+}
+
+// childLives says whether the process lives whose pid a command has left.
+func childLives(t *testing.T, dir string) bool {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "child"))
+	if errors.Is(err, fs.ErrNotExist) { // ended before it had one
+		return false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := proc.Of(pid)
+	return err == nil && id.Alive()
+}
+
+func TestInherits(t *testing.T) {
+	s := spec(t, "cat <&5")
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.WriteString("handed on\n")
+	w.Close()
+	defer r.Close()
+	s.Files = []*os.File{r}
+	if res, err := command.Run(t.Context(), s); err != nil || res.Last != "handed on" {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+func TestCantRun(t *testing.T) {
+	s := spec(t, "")
+	s.Argv = nil
+	if _, err := command.Run(t.Context(), s); err == nil {
+		t.Error("an empty command ran")
+	}
+	s.Argv = []string{"no-such-program-anywhere"}
+	if _, err := command.Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "not found") {
+		t.Errorf("%v", err)
+	}
+	path := filepath.Join(s.Dir, "bad")
+	if err := os.WriteFile(path, []byte("#!/no/such/interpreter\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.Argv = []string{"./bad"}
+	if _, err := command.Run(t.Context(), s); err == nil || !strings.Contains(err.Error(), "can't be started") {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s.Argv = []string{"sh", "-c", ": > ran"}
+	if _, err := command.Run(ctx, s); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(s.Dir, "ran")); err == nil {
+		t.Error("it ran")
+	}
+}

@@ -1,0 +1,18 @@
+package environ
+
+import (
+	"slices"
+	"strings"
+)
+
+// Session is the variable with the claim's token, in the environment of an agent and of what it starts.
+const Session = "GL_SESSION"
+
+// WithoutClaim is the environment of a command that works for a worktree and not for the claim: without the variables that tell
+// an agent of its slice.
+func WithoutClaim(env []string) []string {
+	return slices.DeleteFunc(slices.Clone(env), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return slices.Contains([]string{Session, "GL_SLICE", "GL_TASK", "GL_ATTEMPT", "GL_SUMMARY"}, name)
+	})
+}
