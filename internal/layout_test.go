@@ -37,6 +37,7 @@ var layers = []string{
 	"greenlight/internal/project",
 	"greenlight/internal/attemptlog",
 	"greenlight/internal/attempt",
+	"greenlight/internal/testrun",
 	"greenlight/internal/rehearsal",
 	"greenlight/internal/guard",
 	"greenlight/internal/specwright",

@@ -29,7 +29,7 @@ log, the project's test command, the last commits to its files and what has chan
 contracts. Without an id, report the tools and their versions, the settings in config.json, who drains the project, the
 attempts that are running, and the hold.
 
-Nothing is changed. --run-tests runs the test command (test.command in config.json) in the project's root, without a shell.
+Nothing is changed. --run-tests runs the test command (test.command in config.json) in the project's root.
 
 Exit codes: 0 reported, even if the tests fail; 1 there is no such slice, or no project; 2 wrong usage.`,
 		Example: `  gl debug
@@ -77,7 +77,11 @@ func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON
 	if err != nil {
 		return err
 	}
+	self := ""
 	if runTests {
+		if self, err = cmdutil.Self(); err != nil {
+			return err
+		}
 		if err := permit(ctx, app, pr.Root, r.Tests.Commands); err != nil {
 			return err
 		}
@@ -85,7 +89,7 @@ func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON
 	if asJSON {
 		if runTests {
 			busy := app.IO.Progress("running the tests")
-			r.Tests.Run(ctx, pr.Root, app.Environ, func(line string) { busy.Step("running the tests: " + line) })
+			r.Tests.Run(ctx, self, pr.Root, app.Environ, func(line string) { busy.Step("running the tests: " + line) })
 			busy.Done()
 		}
 		return app.IO.JSON(r)
@@ -97,7 +101,7 @@ func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON
 		d.project(r)
 	}
 	d.hold(r.Hold)
-	d.tests(&r.Tests, runTests, func(line func(string)) { r.Tests.Run(ctx, pr.Root, app.Environ, line) })
+	d.tests(&r.Tests, runTests, func(line func(string)) { r.Tests.Run(ctx, self, pr.Root, app.Environ, line) })
 	d.git(r)
 	if r.Slice != nil {
 		d.contracts(r.Slice.Contracts)

@@ -96,8 +96,13 @@ func newSettingsSet(app *cmdutil.App) *cobra.Command {
 		Use:   "set KEY VALUE",
 		Short: "Change one setting",
 		Long: `Change one setting. The value is checked first. Write lists and objects as JSON; command lines
-(parallel.claude_flags, parallel.agents.NAME.command and .resume, git.setup, git.teardown) can also be words, which are split as a shell
-splits them; no shell runs them. Put gl's own flags before the key.
+(parallel.claude_flags, parallel.agents.NAME.command and .resume, git.setup, git.teardown, test.command) can also be words,
+which are split as a shell splits them; no shell runs them. test.command alone is run by sh -c if it has operators,
+variables or patterns outside of quotes, such as cd web && npm test. Put gl's own flags before the key.
+
+gl counts tests by the summary that their runner prints. For a runner that it doesn't know, test.pattern is a regular
+expression with groups named passed, failed or skipped; what it finds in each line adds up. test.timeout_minutes is how
+long the tests may take.
 
 A command that you set is allowed by that (gl trust). Sessions that gl started can't change commands.` + settingsExit,
 		Example: `  gl settings set parallel.max 6

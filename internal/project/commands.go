@@ -2,7 +2,6 @@ package project
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -14,14 +13,15 @@ import (
 	"greenlight/internal/trust"
 )
 
-// testCommand is the setting with the command line of the tests.
-const testCommand = "test.command"
+// testKey is the setting with the command line of the tests.
+const testKey = "test.command"
 
-// Commands are what the configuration says about starting the agent, and about the worktree that it gets: what a person must
-// have allowed before (package trust). There is none for an agent whose command line gl makes by itself, without a worktree.
+// Commands are what the configuration says about starting the agent, and about the worktree that it gets with the tests of what
+// comes out of it: what a person must have allowed before (package trust). There is none for an agent whose command line gl makes
+// by itself, without a worktree.
 func (p *Project) Commands(ctx context.Context, a agent.Agent) ([]trust.Command, error) {
 	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool {
-		inTree := strings.HasPrefix(c.Key, "git.") || c.Key == cachesKey && p.Config.Sandbox == SandboxBwrap
+		inTree := strings.HasPrefix(c.Key, "git.") || c.Key == testKey || c.Key == cachesKey && p.Config.Sandbox == SandboxBwrap
 		return !slices.Contains(a.Keys, c.Key) && !(inTree && p.Config.Git.Isolation == IsolationWorktree)
 	})
 	list = append(list, p.Config.SandboxChoice())
@@ -53,7 +53,7 @@ func (p *Project) Filters(ctx context.Context) ([]trust.Command, error) {
 	return list, err
 }
 
-// commands are all that the configuration says about starting agents and making their worktrees. The flags that claude gets
+// commands are all that the configuration says about starting agents, making their worktrees and testing. The flags that claude gets
 // anyway add nothing. Where worktrees are is among them: gl writes and removes directories there.
 func (c Config) commands() []trust.Command {
 	var list []trust.Command
@@ -70,6 +70,9 @@ func (c Config) commands() []trust.Command {
 		if len(words) > 0 {
 			list = append(list, trust.Command{Key: key, Line: shellwords.Join(words)})
 		}
+	}
+	if c.Test.Command.IsSet() {
+		list = append(list, trust.Command{Key: testKey, Line: c.Test.Command.Line})
 	}
 	if c.Git.Worktrees != "" {
 		list = append(list, trust.Command{Key: "git.worktrees", Line: c.Git.Worktrees})
@@ -94,17 +97,13 @@ func (c Config) SandboxChoice() trust.Command {
 // Commands are all commands that the settings name. The error is about the file's values.
 func (s *Settings) Commands() ([]trust.Command, error) {
 	c, err := parseConfig(s.doc.Bytes())
-	return append(append(c.commands(), s.TestCommand()...), c.SandboxChoice()), err
+	return append(c.commands(), c.SandboxChoice()), err
 }
 
-// TestCommand is the command line of the project's tests, as a list; empty if there is none.
-func (s *Settings) TestCommand() []trust.Command {
-	set, err := s.Get(testCommand)
-	var line string
-	if err != nil || json.Unmarshal(set.Value, &line) != nil || strings.TrimSpace(line) == "" {
-		return nil
-	}
-	return []trust.Command{{Key: testCommand, Line: line}}
+// Test is how the settings have the tests run, with the command as what a person must have allowed; no list without one.
+func (s *Settings) Test() (Test, []trust.Command) {
+	c, _ := parseConfig(s.doc.Bytes()) // what can't be read isn't run
+	return c.Test, slices.DeleteFunc(c.commands(), func(c trust.Command) bool { return c.Key != testKey })
 }
 
 // Agent is the name of the agent that the settings choose.

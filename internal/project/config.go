@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"greenlight/internal/durable"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/shellwords"
+	"greenlight/internal/testrun"
 	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/text/textline"
 )
@@ -40,6 +42,14 @@ type Config struct {
 	Git        Git                     // about worktrees
 	Sandbox    string                  // SandboxBwrap: what runs in worktrees is confined; SandboxOff
 	Caches     []string                // directories of the person's that are writable in the sandbox, as they are written: ~ is HOME
+	Test       Test                    // how gl runs the project's tests
+}
+
+// Test is what the configuration says about the project's tests.
+type Test struct {
+	Command testrun.Command // the zero Command for none
+	Limit   time.Duration
+	Pattern *regexp.Regexp // finds the counts in the output; nil for the runners that gl knows
 }
 
 // Git is what the configuration says about working in git worktrees.
@@ -90,7 +100,8 @@ func DefaultConfig() Config {
 		Max: 4, Agent: "claude", Flags: []string{"--dangerously-skip-permissions", "--max-turns", "200"}, Prefix: "gl",
 		Interval: 30 * time.Second, StaleAfter: 120 * time.Minute, Silent: 30 * time.Minute, Tool: 120 * time.Minute,
 		Result: 10 * time.Second, Hold: 300 * time.Second, Mode: "interactive", Sandbox: SandboxOff,
-		Git: Git{Isolation: IsolationShared, BranchPrefix: "gl", SetupLimit: 10 * time.Minute, SnapshotEvery: 5 * time.Minute, SnapshotMB: 64},
+		Git:  Git{Isolation: IsolationShared, BranchPrefix: "gl", SetupLimit: 10 * time.Minute, SnapshotEvery: 5 * time.Minute, SnapshotMB: 64},
+		Test: Test{Limit: 30 * time.Minute},
 	}
 }
 
@@ -119,13 +130,14 @@ func parseConfig(data []byte) (Config, error) {
 	if err := jsonedit.Unmarshal(data, &file); err != nil {
 		return c, err
 	}
-	return c, errors.Join(c.mode(file.Mode), c.sandbox(file), readSection("git", file.Git, c.git), readSection("parallel", file.Parallel, c.parallel))
+	return c, errors.Join(c.mode(file.Mode), c.sandbox(file), readSection("git", file.Git, c.git), readSection("parallel", file.Parallel, c.parallel),
+		readSection("test", file.Test, c.test))
 }
 
 // configFile is what gl reads of the file.
 type configFile struct {
-	Parallel, Git, Mode, Sandbox json.RawMessage
-	SandboxCaches                json.RawMessage `json:"sandbox_caches"`
+	Parallel, Git, Test, Mode, Sandbox json.RawMessage
+	SandboxCaches                      json.RawMessage `json:"sandbox_caches"`
 }
 
 // sandbox takes over what the file says about confining agents. A value that can't be read confines: nobody is to take a mistyped "bwrap"
@@ -237,6 +249,14 @@ func (c *Config) git(s *section) {
 	s.spans(g.spans())
 }
 
+// test takes over the keys of the section of that name which gl itself reads. Others are for agents.
+func (c *Config) test(s *section) {
+	t := &c.Test
+	s.get("command", func(raw json.RawMessage) error { return testCommand(raw, &t.Command) })
+	s.get("pattern", func(raw json.RawMessage) error { return pattern(raw, &t.Pattern) })
+	s.spans(t.spans())
+}
+
 // Isolations are what git.isolation may be.
 func Isolations() []string { return []string{IsolationWorktree, IsolationShared} }
 
@@ -266,6 +286,48 @@ func (g *Git) spans() []span {
 		{"setup_minutes", time.Minute, &g.SetupLimit, false},
 		{"snapshot_minutes", time.Minute, &g.SnapshotEvery, false},
 	}
+}
+
+func (t *Test) spans() []span {
+	return []span{{"timeout_minutes", time.Minute, &t.Limit, false}}
+}
+
+// testCommand takes a command line, or a list of arguments. No words are no command.
+func testCommand(raw json.RawMessage, to *testrun.Command) error {
+	var list []string
+	if json.Unmarshal(raw, &list) == nil {
+		c, err := testrun.ListCommand(list)
+		if err == nil {
+			*to = c
+		}
+		return err
+	}
+	var line string
+	if json.Unmarshal(raw, &line) != nil || strings.ContainsFunc(line, unicode.IsControl) {
+		return errors.New("must be one line of text or a list of strings")
+	}
+	c, err := testrun.ParseCommand(line)
+	if err != nil {
+		return fmt.Errorf("can't be run (%w)", err)
+	}
+	*to = c
+	return nil
+}
+
+func pattern(raw json.RawMessage, to **regexp.Regexp) error {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return errors.New("must be a regular expression")
+	}
+	if text == "" {
+		*to = nil
+		return nil
+	}
+	re, err := testrun.ParsePattern(text)
+	if err == nil {
+		*to = re
+	}
+	return err
 }
 
 func whole(raw json.RawMessage, most int, to *int) error {

@@ -236,7 +236,7 @@ func (s *Settings) reads(raw json.RawMessage, path []string) error {
 	got := raw
 	if top, ok := map[string]json.RawMessage{"mode": file.Mode, "sandbox": file.Sandbox, "sandbox_caches": file.SandboxCaches}[path[0]]; ok {
 		got = top
-	} else if section, ok := map[string]json.RawMessage{"parallel": file.Parallel, "git": file.Git}[path[0]]; ok {
+	} else if section, ok := map[string]json.RawMessage{"parallel": file.Parallel, "git": file.Git, "test": file.Test}[path[0]]; ok {
 		doc, err := jsonedit.Parse(section)
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", ConfigFile, path[0], err)

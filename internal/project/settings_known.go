@@ -23,7 +23,7 @@ type settingKind int
 
 const (
 	textSetting   settingKind = iota
-	parsedSetting             // a key of parallel or git: its reader knows
+	parsedSetting             // a key of parallel, git or test: its reader knows
 	modeSetting
 	fileSetting // one at the top of the file: the reader of config.json knows
 	profileSetting
@@ -79,7 +79,11 @@ func knownSettings() []knownSetting {
 	for _, key := range []string{"max_implementation_retries", "max_security_retries"} {
 		list = append(list, knownSetting{"workflow." + key, nil, countSetting})
 	}
-	for _, key := range []string{"test.command", "test.filter_flag", "test.coverage_command", "test.security_filter",
+	list = append(list, knownSetting{testKey, nil, parsedSetting}, knownSetting{"test.pattern", nil, parsedSetting})
+	for _, s := range c.Test.spans() {
+		list = append(list, knownSetting{"test." + s.key, rawJSON(*s.to / s.unit), parsedSetting})
+	}
+	for _, key := range []string{"test.filter_flag", "test.coverage_command", "test.security_filter",
 		"project.name", "project.stack", "project.src_dir", "project.test_dir"} {
 		list = append(list, knownSetting{key, nil, textSetting})
 	}

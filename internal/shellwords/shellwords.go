@@ -1,5 +1,5 @@
 // Package shellwords splits a command line into words and quotes words for one, by POSIX shell rules without any
-// expansion. Nothing is ever run through a shell.
+// expansion. It runs nothing; NeedsShell tells which lines are more than words.
 package shellwords
 
 import (
@@ -130,4 +130,52 @@ func Quote(word string) string {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// NeedsShell says whether s is meant for a shell: it has, outside of quotes, an operator, an expansion, a comment or a pattern, or it
+// begins with an assignment. What double quotes hold doesn't count, so that sh -c "…" is words, whatever is in it.
+func NeedsShell(s string) bool {
+	start := true // of a word
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case '\'':
+			end := strings.IndexByte(s[i+1:], '\'')
+			if end < 0 {
+				return false
+			}
+			i += end + 1
+		case '"':
+			for i++; i < len(s) && s[i] != '"'; i++ {
+				if s[i] == '\\' {
+					i++
+				}
+			}
+		case '\\':
+			i++
+		case '&', '|', ';', '<', '>', '(', ')', '$', '`', '*', '?', '[', '\n':
+			return true
+		case '#', '~':
+			if start {
+				return true
+			}
+		case ' ', '\t':
+			start = true
+			continue
+		}
+		start = false
+	}
+	first, _, _ := strings.Cut(strings.TrimLeft(s, " \t"), " ")
+	name, _, assigned := strings.Cut(first, "=")
+	return first == "!" || first == "{" || assigned && isName(name)
+}
+
+// isName says whether a shell takes s for the name of a variable.
+func isName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
 }

@@ -1,0 +1,103 @@
+package testrun
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/sanitize"
+)
+
+// maxVerdicts is how many are kept: the oldest go.
+const maxVerdicts = 256
+
+// A Cache keeps verdicts, so that nobody tests one tree twice: .greenlight/runs/verdicts. What it can't read it doesn't know.
+type Cache struct{ Dir string }
+
+// A Key is what a verdict is bound to.
+type Key struct {
+	Tree      string // without state files
+	Command   string
+	Dir       string // relative to the tree's top; "" for the top
+	Toolchain string
+}
+
+func (k Key) file() string { return hash(k.Tree, k.Command, k.Dir, k.Toolchain) + ".json" }
+
+// Key is what the verdict is bound to.
+func (v *Verdict) Key() Key { return Key{v.Tree, v.Command, v.Dir, v.Toolchain} }
+
+// Get returns the verdict on a tree; nil if it isn't known.
+func (c Cache) Get(k Key) *Verdict {
+	data, err := durable.ReadFile(filepath.Join(c.Dir, k.file()))
+	if err != nil {
+		return nil
+	}
+	var v Verdict
+	if json.Unmarshal(data, &v) != nil || v.SchemaVersion != 1 || v.Key() != k || !v.lasts() {
+		return nil
+	}
+	v.Reason, v.Signal, v.Log = sanitize.Line(v.Reason), sanitize.Line(v.Signal), sanitize.Line(v.Log)
+	for _, list := range [][]string{v.Failing, v.Last, v.Flaky} {
+		for i := range list {
+			list[i] = sanitize.Text(list[i])
+		}
+	}
+	return &v
+}
+
+// lasts says whether the same command would end in the same way again: a time limit and a signal come from outside, and by 126 and
+// 127 a shell says that there was nothing to run.
+func (v *Verdict) lasts() bool {
+	return v.ExitCode != nil && !v.TimedOut && v.Signal == "" && *v.ExitCode != 126 && *v.ExitCode != 127 && v.Tree != ""
+}
+
+// Put remembers a verdict, if it is one that lasts.
+func (c Cache) Put(v *Verdict) error {
+	if !v.lasts() {
+		return nil
+	}
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := durable.MkdirPrivate(c.Dir); err != nil {
+		return err
+	}
+	if err := durable.WriteFile(filepath.Join(c.Dir, v.Key().file()), append(data, '\n'), 0o600); err != nil {
+		return err
+	}
+	return c.prune()
+}
+
+// prune removes the oldest files beyond the bound.
+func (c Cache) prune() error {
+	entries, err := durable.ReadDir(c.Dir)
+	if err != nil || len(entries) <= maxVerdicts {
+		return err
+	}
+	type file struct {
+		name string
+		at   time.Time
+	}
+	var files []file
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && strings.HasSuffix(e.Name(), ".json") {
+			files = append(files, file{e.Name(), info.ModTime()})
+		}
+	}
+	slices.SortFunc(files, func(a, b file) int { return cmp.Or(a.at.Compare(b.at), strings.Compare(a.name, b.name)) })
+	var errs []error
+	for _, f := range files[:max(0, len(files)-maxVerdicts)] {
+		if err := durable.Unlink(filepath.Join(c.Dir, f.name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
