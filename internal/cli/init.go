@@ -12,6 +12,10 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/ops"
+	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/testrun"
+	"greenlight/internal/trust"
 	"greenlight/internal/words"
 )
 
@@ -31,7 +35,7 @@ existing project the agent learns what is already there.` + fmt.Sprintf(talkHelp
 
 --no-agent only creates the files. In the current directory, or in -C DIR, it makes .greenlight with config.json (all
 defaults), GRAPH.json, a file for each slice in the graph, project-state.json and STATE.md: all of them or none. It refuses
-an existing project.
+an existing project. Where files tell how the project is tested, it proposes a test command, and sets it only if you agree.
 
 --graph takes the slices and their order from a file: {"slices": {"S-1": {"name": "…", "depends_on": []}, …}}, or an
 array of objects with an id. It names unknown, duplicate and malformed ids and cycles, and refuses the file.`,
@@ -67,14 +71,41 @@ func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	}
 	messages(app.IO, made.Notes)
 	if o.json {
-		return app.IO.JSON(initDoc{SchemaVersion: 1, Root: root, Files: made.Files, Slices: jsondoc.OrEmpty(made.Slices)})
+		fits, _ := testrun.Detect(root)
+		return app.IO.JSON(initDoc{SchemaVersion: 1, Root: root, Files: made.Files, Slices: jsondoc.OrEmpty(made.Slices), TestCommand: jsondoc.OrNull(fits.Line)})
 	}
 	app.IO.Printf("Made .greenlight in %s: %s, %s\n", root, words.Count(len(made.Slices), "slice"), strings.Join(made.Files, ", "))
 	next := "gl slice --dry-run"
 	if len(made.Slices) == 0 {
 		next = `gl add-slice "what to build first"`
 	}
+	if err := proposeTests(ctx, app, root); err != nil {
+		return err
+	}
 	app.IO.Printf("Next: %s\n", next)
+	return nil
+}
+
+// proposeTests proposes the test command that fits a project without one. A person decides: it is set only after a question.
+func proposeTests(ctx context.Context, app *cmdutil.App, root string) error {
+	pr, err := project.Open(root)
+	if err != nil || pr.Config.Test.Command.IsSet() || app.Inside() {
+		return nil // gl doctor proposes it, too
+	}
+	fits, ok := testrun.Detect(root)
+	switch {
+	case !ok:
+		return nil
+	case !app.IO.Interactive():
+		app.IO.Printf("No test command yet; %s: %s\n", sanitize.Line(fits.Why), fits.Set())
+		return nil
+	case !app.Confirm(fmt.Sprintf("Let gl test with %q (%s)?", fits.Line, sanitize.Line(fits.Why))):
+		return nil
+	}
+	if _, _, err := ops.SetSetting(ctx, pr, trust.Open(app.Getenv), nil, "test.command", fits.Line); err != nil {
+		return err
+	}
+	app.IO.Printf("test.command is now %s\n", fits.Line)
 	return nil
 }
 
@@ -96,14 +127,18 @@ func interview(ctx context.Context, app *cmdutil.App) error {
 		return errors.New("gl init is a conversation and needs a terminal on its standard input and output: run gl init --no-agent " +
 			"to create only the files")
 	}
-	return startTalk(ctx, app, talk{command: "gl init", name: "init", prompt: "/gl:init", root: root, pr: pr})
+	if err := startTalk(ctx, app, talk{command: "gl init", name: "init", prompt: "/gl:init", root: root, pr: pr}); err != nil {
+		return err
+	}
+	return proposeTests(ctx, app, root)
 }
 
 type initDoc struct {
 	SchemaVersion int      `json:"schema_version"`
-	Root          string   `json:"root"`   // absolute path of the project
-	Files         []string `json:"files"`  // in .greenlight
-	Slices        []string `json:"slices"` // ids
+	Root          string   `json:"root"`         // absolute path of the project
+	Files         []string `json:"files"`        // in .greenlight
+	Slices        []string `json:"slices"`       // ids
+	TestCommand   *string  `json:"test_command"` // that fits the project; it isn't set. null if nothing tells
 }
 
 // initRoot is the directory for the new project.

@@ -104,7 +104,8 @@ gl counts tests by the summary that their runner prints. For a runner that it do
 expression with groups named passed, failed or skipped; what it finds in each line adds up. test.timeout_minutes is how
 long the tests may take.
 
-A command that you set is allowed by that (gl trust). Sessions that gl started can't change commands.` + settingsExit,
+A command that you set is allowed by that (gl trust). Sessions that gl started can't change commands, the agent, or
+git.isolation: what they wanted is kept as a proposal, which gl doctor lists until you set that key.` + settingsExit,
 		Example: `  gl settings set parallel.max 6
   gl settings set parallel.claude_flags '--max-turns 100 --allowedTools "Bash(git *)"'
   gl settings set parallel.agents.mine.command 'my-agent --task {prompt}'
@@ -147,15 +148,7 @@ func changeSetting(ctx context.Context, app *cmdutil.App, key, text string) erro
 	if err != nil {
 		return err
 	}
-	var was, is project.Setting
-	err = ops.EditSettings(ctx, pr, trust.Open(app.Getenv), app.Getenv("GL_SESSION") != "", func(s *project.Settings) error {
-		was, _ = s.Get(key) // a key that is made now has no value yet
-		if err := s.Set(key, text); err != nil {
-			return err
-		}
-		is, err = s.Get(key)
-		return err
-	})
+	was, is, err := ops.SetSetting(ctx, pr, trust.Open(app.Getenv), project.SessionOf(app.Getenv), key, text)
 	if err != nil {
 		return settingError(err)
 	}

@@ -100,7 +100,10 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 		}
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed, Err: errors.New("nothing was allowed")}
 	}
-	return allow(ctx, app, store, pr.Root, pending)
+	if err := allow(ctx, app, store, pr.Root, pending); err != nil {
+		return err
+	}
+	return pr.Decided(ctx, pending)
 }
 
 // singular is the ending of a verb whose subject is the files that name the commands.

@@ -40,6 +40,7 @@ func checks() []check {
 		{"project-state", nil},
 		{"config", checkConfig},
 		{"trust", checkTrust},
+		{"tests", checkTests},
 		{"agent", checkAgent},
 		{"installed", checkInstalled},
 		{"tools", checkTools},

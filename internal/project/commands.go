@@ -111,3 +111,9 @@ func (s *Settings) Agent() string {
 	c, _ := parseConfig(s.doc.Bytes()) // the default where the file is wrong
 	return c.Agent
 }
+
+// Isolation is where the settings have slices built.
+func (s *Settings) Isolation() string {
+	c, _ := parseConfig(s.doc.Bytes()) // the default where the file is wrong
+	return c.Git.Isolation
+}

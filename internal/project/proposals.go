@@ -1,0 +1,175 @@
+package project
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/durable"
+	"greenlight/internal/sliceid"
+	"greenlight/internal/tracker"
+	"greenlight/internal/trust"
+)
+
+// A Proposal is a setting that names a command and that a session which gl started wanted to change. A person decides.
+type Proposal struct {
+	Attempt string    // "S-1.3"
+	Key     string    // of the setting
+	Value   string    // as it was typed
+	At      time.Time // when
+}
+
+// A Session is the attempt that gl is called in.
+type Session struct {
+	ID string // of its slice or task
+	N  int
+}
+
+// SessionOf finds the session by the environment that agents get; nil for a person.
+func SessionOf(getenv func(string) string) *Session {
+	if getenv("GL_SESSION") == "" {
+		return nil
+	}
+	s := &Session{ID: getenv("GL_SLICE")}
+	if s.ID == "" {
+		s.ID = getenv("GL_TASK")
+	}
+	s.N, _ = strconv.Atoi(getenv("GL_ATTEMPT"))
+	return s
+}
+
+// name is the attempt's; "" where the environment is nothing that gl made.
+func (s *Session) name() string {
+	if s.N < 1 || !attempt.IsTask(s.ID) && sliceid.Valid(s.ID) != nil || strings.ContainsAny(s.ID, "/\\") {
+		return ""
+	}
+	return fmt.Sprintf("%s.%d", s.ID, s.N)
+}
+
+const (
+	maxProposals = 100     // files
+	maxProposed  = 20      // settings in one
+	maxValue     = 4 << 10 // bytes
+)
+
+// proposalFile is runs/proposals/SLICE.ATTEMPT.json.
+type proposalFile struct {
+	SchemaVersion int        `json:"schema_version"` // 1
+	Proposals     []proposed `json:"proposals"`
+}
+
+type proposed struct {
+	Key   string    `json:"key"`
+	Value string    `json:"value"`
+	Time  time.Time `json:"time"`
+}
+
+func (p *Project) proposals() string { return filepath.Join(p.Runs.Dir(), "proposals") }
+
+// Propose keeps what a session wanted to set; the last value of a key counts. kept is false where the session isn't one of an
+// attempt, or there is too much already. The project's lock must not be held.
+func (p *Project) Propose(ctx context.Context, s *Session, key, value string) (kept bool, err error) {
+	if s.name() == "" || len(value) > maxValue || len(key) > maxValue {
+		return false, nil
+	}
+	path := filepath.Join(p.proposals(), s.name()+".json")
+	err = p.Tracker.Do(ctx, func(tracker.Tx) error {
+		list := readProposals(path)
+		list = slices.DeleteFunc(list, func(q proposed) bool { return q.Key == key })
+		entries, err := durable.ReadDir(p.proposals())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if len(list) == maxProposed || len(list) == 0 && len(entries) >= maxProposals {
+			return nil
+		}
+		kept = true
+		return p.writeProposals(path, append(list, proposed{key, value, time.Now().UTC()}))
+	})
+	return kept && err == nil, err
+}
+
+func (p *Project) writeProposals(path string, list []proposed) error {
+	if len(list) == 0 {
+		return durable.Remove(path)
+	}
+	data, err := json.MarshalIndent(proposalFile{1, list}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := durable.MkdirPrivate(p.proposals()); err != nil {
+		return err
+	}
+	return durable.WriteFile(path, append(data, '\n'), 0o600)
+}
+
+// readProposals reads a file; one that can't be used has none.
+func readProposals(path string) []proposed {
+	data, err := durable.ReadFile(path)
+	var file proposalFile
+	if err != nil || json.Unmarshal(data, &file) != nil || file.SchemaVersion != 1 {
+		return nil
+	}
+	return slices.DeleteFunc(file.Proposals, func(q proposed) bool {
+		return q.Key == "" || len(q.Key) > maxValue || len(q.Value) > maxValue
+	})
+}
+
+// Proposals are what sessions wanted to set, in the order of their attempts' names and of time. Files that can't be used are left out.
+func (p *Project) Proposals() ([]Proposal, error) {
+	var list []Proposal
+	err := p.eachProposals(func(path string, file []proposed) error {
+		for _, q := range file {
+			list = append(list, Proposal{strings.TrimSuffix(filepath.Base(path), ".json"), q.Key, q.Value, q.Time})
+		}
+		return nil
+	})
+	return list, err
+}
+
+func (p *Project) eachProposals(f func(path string, list []proposed) error) error {
+	entries, err := durable.ReadDir(p.proposals())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".json") {
+			path := filepath.Join(p.proposals(), e.Name())
+			errs = append(errs, f(path, readProposals(path)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Decided removes the proposals for settings about which a person has decided: those of these commands, and of what is below or
+// above their keys.
+func (p *Project) Decided(ctx context.Context, commands []trust.Command) error {
+	within := func(a, b string) bool { return a == b || strings.HasPrefix(a, b+".") }
+	over := func(q proposed) bool {
+		return slices.ContainsFunc(commands, func(c trust.Command) bool { return within(q.Key, c.Key) || within(c.Key, q.Key) })
+	}
+	if all, err := p.Proposals(); err != nil || len(all) == 0 {
+		return err
+	}
+	return p.Tracker.Do(ctx, func(tracker.Tx) error {
+		return p.eachProposals(func(path string, list []proposed) error {
+			left := slices.DeleteFunc(slices.Clone(list), over)
+			if len(left) == len(list) {
+				return nil
+			}
+			return p.writeProposals(path, left)
+		})
+	})
+}
