@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"greenlight/internal/durable"
@@ -128,13 +129,26 @@ func pipePack(ctx context.Context, from, to *exec.Cmd) (err error) {
 		return err
 	}
 	err = to.Run()
-	if packErr := from.Wait(); packErr != nil { // then the other one only says that the pack is short
+	packErr := from.Wait()
+	if err != nil && signaled(packErr, syscall.SIGPIPE) { // the other one has stopped reading
+		packErr = nil
+	}
+	if packErr != nil { // then the other one only says that the pack is short
 		return failed(ctx, "pack-objects", fromErr.String(), packErr)
 	}
 	if err != nil {
 		return failed(ctx, "index-pack", toErr.String(), err)
 	}
 	return nil
+}
+
+func signaled(err error, by syscall.Signal) bool {
+	exit := new(exec.ExitError)
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == by
 }
 
 // Author is who a commit is by.

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"greenlight/internal/paths"
@@ -176,7 +177,7 @@ func (c call) run(parent context.Context, args ...string) (out, errOut string, e
 	defer cancel()
 	cmd, err := command(ctx, c.dir, args...)
 	if err != nil {
-		return "", "", err
+		return "", "", noAnswer{err}
 	}
 	cmd.Stdin, cmd.Env = c.stdin, append(cmd.Env, c.env...)
 	var stdout, stderr bytes.Buffer
@@ -188,19 +189,36 @@ func (c call) run(parent context.Context, args ...string) (out, errOut string, e
 	words := strings.TrimSpace(stderr.String())
 	switch {
 	case parent.Err() != nil:
-		return "", "", fmt.Errorf("git %s: %w", verb, parent.Err())
+		return "", "", noAnswer{fmt.Errorf("git %s: %w", verb, parent.Err())}
 	case ctx.Err() != nil:
-		return "", "", fmt.Errorf("git %s: no answer for %s", verb, c.limit)
+		return "", "", noAnswer{fmt.Errorf("git %s: no answer for %s", verb, c.limit)}
 	case strings.Contains(words, "not a git repository"), strings.Contains(words, "can only be used inside a git repository"):
 		return "", words, ErrNone
 	}
 	return stdout.String(), words, failed(ctx, verb, words, err)
 }
 
+// noAnswer is the error of a git that was killed, didn't end in time or couldn't be started. It says nothing about the
+// repository.
+type noAnswer struct{ error }
+
+func (e noAnswer) Unwrap() error { return e.error }
+
+// unanswered is the error if it is a noAnswer, else nil.
+func unanswered(err error) error {
+	if errors.As(err, new(noAnswer)) {
+		return err
+	}
+	return nil
+}
+
 // failed says which git failed, with the first line of what it said.
 func failed(ctx context.Context, verb, words string, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("git %s: %w", verb, ctx.Err())
+		return noAnswer{fmt.Errorf("git %s: %w", verb, ctx.Err())}
+	}
+	if exitCode(err) < 0 {
+		return noAnswer{fmt.Errorf("git %s: %w", verb, err)}
 	}
 	if first, _, _ := strings.Cut(strings.TrimSpace(words), "\n"); first != "" {
 		err = fmt.Errorf("%s: %w", first, err)
@@ -218,7 +236,11 @@ func command(ctx context.Context, dir string, args ...string) (*exec.Cmd, error)
 	cmd.Dir = dir
 	cmd.Env = environ(os.Environ(), dir)
 	cmd.ExtraFiles, _ = ctx.Value(inherited{}).([]*os.File)
-	cmd.WaitDelay = time.Second
+	// A git that is killed leaves its locks behind, and the next one finds them. On SIGTERM it removes them.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = time.Second // then it is killed
+	// C-c and a terminal that goes away are for gl, which ends its git or goes on.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd, nil
 }
 

@@ -41,7 +41,7 @@ func (s *Snapshot) Refs(prefix string) []Ref {
 }
 
 // Keep writes the refs of a snapshot below a prefix, refs/gl/wip/…/K: all of them, or none. It is ErrRefExists if one is
-// there, and ErrLost if something has pruned the repository before it had the refs.
+// there, ErrRefLocked if somebody else is writing one or was killed doing so, and ErrLost if something has pruned the repository before it had the refs.
 func Keep(ctx context.Context, common, prefix string, s *Snapshot) error {
 	refs := s.Refs(prefix)
 	create, undo := make([]RefChange, len(refs)), make([]RefChange, len(refs))
@@ -64,6 +64,18 @@ func Keep(ctx context.Context, common, prefix string, s *Snapshot) error {
 	return err
 }
 
+// OnlyBelow are the newest commits below those of the refs, snapshots of gl, that no branch, tag or other ref of gl has.
+func OnlyBelow(ctx context.Context, common string, refs []string) ([]string, error) {
+	var in strings.Builder
+	args := []string{"rev-list", "--parents", "--stdin", "--not", "--branches", "--tags", "--remotes"}
+	for _, ref := range refs {
+		in.WriteString(ref + "^@\n")
+		args = append(args, "--exclude="+ref)
+	}
+	out, err := at(ctx, common, long, in.String(), append(args, "--glob=refs/gl/*")...)
+	return tipsOf(out), err
+}
+
 // Save takes a snapshot and keeps it, as often as three times: something may prune the repository in between.
 func (w Worktree) Save(ctx context.Context, prefix string, o SnapshotOptions) (*Snapshot, error) {
 	var errs []error
@@ -78,7 +90,7 @@ func (w Worktree) Save(ctx context.Context, prefix string, o SnapshotOptions) (*
 		errs = append(errs, err)
 		var big *TooBigError
 		var space *SpaceError
-		if ctx.Err() != nil || errors.As(err, &big) || errors.As(err, &space) || errors.Is(err, ErrRefExists) {
+		if ctx.Err() != nil || errors.As(err, &big) || errors.As(err, &space) || errors.Is(err, ErrRefExists) || errors.Is(err, ErrRefLocked) {
 			break
 		}
 	}

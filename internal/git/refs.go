@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"greenlight/internal/durable"
 )
 
 // A Ref is a name for a commit.
@@ -23,6 +26,8 @@ var (
 	ErrRefExists = errors.New("the ref is there already")
 	// ErrRefMoved says that a ref isn't what it was.
 	ErrRefMoved = errors.New("the ref has changed")
+	// ErrRefLocked says that another git is changing a ref, or was killed while it did.
+	ErrRefLocked = errors.New("the ref is locked")
 )
 
 // Refs lists the refs that are one of the names, or below one. A name that ends in "/" lists only what is below it.
@@ -69,8 +74,16 @@ func ChangeRefs(ctx context.Context, gitDir, reason string, changes ...RefChange
 		return errors.Join(ErrRefExists, err)
 	case strings.Contains(err.Error(), "but expected"), strings.Contains(err.Error(), "unable to resolve reference"):
 		return errors.Join(ErrRefMoved, err)
+	case strings.Contains(err.Error(), ".lock': File exists"):
+		return errors.Join(ErrRefLocked, err)
 	}
 	return err
+}
+
+// UnlockRef removes the lock that a git left which was killed while it changed the ref. The caller knows that nobody else
+// changes it.
+func UnlockRef(common, name string) error {
+	return ignoreMissing(durable.Unlink(filepath.Join(common, filepath.FromSlash(name)+".lock")))
 }
 
 // SymbolicRef is the ref that a symbolic one names, "" where there is no such ref or it isn't symbolic.

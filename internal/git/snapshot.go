@@ -108,7 +108,11 @@ func (w Worktree) newSnapshot(ctx context.Context, o SnapshotOptions) (*snapshot
 		return nil, err
 	}
 	s := &snapshot{w: w, o: o, q: q, gitDir: w.Admin}
-	if !w.adminWorks(ctx) {
+	works, err := w.adminWorks(ctx)
+	if err != nil {
+		return nil, errors.Join(err, q.remove())
+	}
+	if !works {
 		// HEAD of the main checkout isn't used.
 		s.gitDir, s.noIndex = w.Common, true
 	}
@@ -117,17 +121,20 @@ func (w Worktree) newSnapshot(ctx context.Context, o SnapshotOptions) (*snapshot
 
 // adminWorks says whether the admin directory is a git directory, and this worktree's. What the worktree's own .git says
 // doesn't matter here: an agent may have removed it.
-func (w Worktree) adminWorks(ctx context.Context) bool {
+func (w Worktree) adminWorks(ctx context.Context) (bool, error) {
 	back, err := pointer(filepath.Join(w.Admin, "gitdir"), "")
 	if (err != nil || back != filepath.Join(w.Path, ".git")) && GitFile(w.Path) != w.Admin { // it may have been renamed
-		return false
+		return false, nil
 	}
 	common, err := pointer(filepath.Join(w.Admin, "commondir"), "")
 	if err != nil || common != w.Common {
-		return false
+		return false, nil
 	}
 	_, err = run(ctx, w.Path, "--git-dir="+w.Admin, "--work-tree="+w.Path, "rev-parse", "--git-dir")
-	return err == nil
+	if unanswered(err) != nil {
+		return false, err
+	}
+	return err == nil, nil
 }
 
 func (s *snapshot) take(ctx context.Context) error {
@@ -368,7 +375,7 @@ func (s *snapshot) others(ctx context.Context) error {
 	in := strings.Join(append(slices.Clone(ids), stashes...), "\n") + "\n"
 	out, err := s.git(ctx, long, strings.NewReader(in), append([]string{"rev-list", "--parents", "--ignore-missing", "--stdin"}, not...)...)
 	if err != nil {
-		if ctx.Err() != nil {
+		if unanswered(err) != nil {
 			return err
 		}
 		s.Logs, s.Stashes = ids, stashes // a branch is broken: what can't be compared is kept

@@ -59,6 +59,8 @@ func (s *snapshot) files(ctx context.Context, dir string, f *found) error {
 			for _, n := range split(out) {
 				names = append(names, dir+"/"+n)
 			}
+		} else if unanswered(err) != nil {
+			return err
 		}
 	}
 	more := s.sort(names)
@@ -105,19 +107,19 @@ func (s *snapshot) submoduleChanged(ctx context.Context, name string) (bool, err
 	c := nestedCall(dir, long)
 	at := []string{"--git-dir=" + gitDir, "--work-tree=" + dir}
 	if out, _, err := c.run(ctx, slices.Concat(at, []string{"rev-list", "-n1", "HEAD", "--not", "--remotes"})...); err != nil || out != "" {
-		return true, ctx.Err()
+		return true, unanswered(err)
 	}
 	off, err := filtersOff(ctx, dir, at...)
 	if err != nil {
-		return true, ctx.Err()
+		return true, unanswered(err)
 	}
 	out, _, err := c.run(ctx, slices.Concat(off, at, []string{"status", "--porcelain", "-z", "--ignore-submodules=all", "--untracked-files=normal"})...)
 	if err != nil || out != "" {
-		return true, ctx.Err()
+		return true, unanswered(err)
 	}
 	out, _, err = c.run(ctx, slices.Concat(at, []string{"ls-files", "-z", "-v", "-s"})...)
 	if err != nil {
-		return true, ctx.Err()
+		return true, unanswered(err)
 	}
 	entries, err := readEntries(out)
 	if err != nil {
@@ -136,7 +138,7 @@ func (s *snapshot) submoduleChanged(ctx context.Context, name string) (bool, err
 		}
 		head, _, err := nestedCall(below, time.Minute).run(ctx, "--git-dir="+nestedGitDir(below), "rev-parse", "-q", "--verify", "HEAD^{commit}")
 		if err != nil || strings.TrimSpace(head) != e.id {
-			return true, ctx.Err()
+			return true, unanswered(err)
 		}
 		if changed, err := s.submoduleChanged(ctx, name+"/"+e.path); changed || err != nil {
 			return changed, err
@@ -175,7 +177,7 @@ func (s *snapshot) modules(ctx context.Context) error {
 		if err == nil && len(tips) > 0 {
 			err = s.fetch(ctx, path, gitDir, tips)
 		}
-		if ctx.Err() != nil || errors.Is(err, syscall.ENOSPC) {
+		if unanswered(err) != nil || errors.Is(err, syscall.ENOSPC) {
 			return err
 		}
 		if err != nil {

@@ -110,15 +110,15 @@ func (s *snapshot) copyIndex(ctx context.Context) error {
 	err := copyFile(filepath.Join(s.w.Admin, "index"), filepath.Join(s.q.dir, "index"), filepath.Join(s.q.dir, "staged"))
 	if err == nil {
 		var out string
-		if out, err = s.git(ctx, time.Minute, nil, "ls-files", "-z", "-v", "-s"); err == nil {
+		if out, err = s.git(ctx, time.Minute, nil, "ls-files", "-z", "-v", "-s"); unanswered(err) != nil {
+			return err
+		} else if err == nil {
 			s.entries, err = readEntries(out)
 		}
 	}
 	switch {
 	case err == nil:
 		return nil
-	case ctx.Err() != nil:
-		return err
 	case errors.Is(err, syscall.ENOSPC):
 		return err
 	}
@@ -402,7 +402,7 @@ func (s *snapshot) add(ctx context.Context, names []string) error {
 			return s.findIgnored(ctx, names)
 		}
 		return nil
-	case ctx.Err() != nil || exitCode(err) < 0 || full(errOut):
+	case unanswered(err) != nil || full(errOut):
 		return s.space(err, errOut)
 	case len(names) > 1:
 		half := len(names) / 2
@@ -466,7 +466,7 @@ func (s *snapshot) addRaw(ctx context.Context, name string) error {
 		line := mode + " " + strings.TrimSpace(out) + "\t" + name
 		_, errOut, err = s.at(ctx, "", "index", time.Minute, nulled([]string{line}), "update-index", "--add", "--replace", "-z", "--index-info")
 	}
-	if err != nil && (ctx.Err() != nil || full(errOut)) {
+	if err != nil && (unanswered(err) != nil || full(errOut)) {
 		return s.space(err, errOut)
 	}
 	if err != nil {
@@ -488,7 +488,7 @@ func (s *snapshot) noIndexSparse() bool {
 		return false
 	}
 	out, err := s.git(context.Background(), time.Minute, nil, "config", "--type=bool", "core.sparseCheckout")
-	return err == nil && strings.TrimSpace(out) == "true"
+	return unanswered(err) != nil || err == nil && strings.TrimSpace(out) == "true"
 }
 
 // indexTree is the tree that is staged, "" for none. A path in conflict is there as one side has it: its sides are in commits.

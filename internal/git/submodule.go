@@ -56,7 +56,7 @@ func modulesOf(ctx context.Context, gitDir, path string) ([]module, error) {
 	at := []string{"--git-dir=" + gitDir, "--work-tree=" + path}
 	out, err := run(ctx, path, append(at, "config", "-z", "--file", file, "--get-regexp", `^submodule\..*\.path$`)...)
 	if err != nil { // a file without paths, or one that git can't read
-		return nil, nil
+		return nil, unanswered(err)
 	}
 	names := map[string]string{}
 	for _, line := range split(out) {
