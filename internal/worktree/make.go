@@ -137,6 +137,10 @@ func (r *Repo) addNew(ctx context.Context, l *Lineage) error {
 	}
 	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
 	if err == nil && tip == "" {
+		// We have the lock of this worktree, and nobody has worked on the branch yet.
+		if err := git.UnlockRef(r.Common, l.Branch); err != nil {
+			return err
+		}
 		err = git.ChangeRefs(ctx, r.Common, "gl: slice "+l.Slice, git.RefChange{Name: l.Branch, New: l.Base})
 	}
 	if err == nil {

@@ -163,6 +163,71 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
+// A later snapshot doesn't keep a commit that an earlier one has. When that one is given up, the commit isn't.
+func TestOldSnapshotsLeaveTheirCommits(t *testing.T) {
+	root := project(t)
+	r := open(t, root)
+	l := made(t, r, "s-1")
+	take := func() *Snapshot {
+		s, err := r.Snapshot(t.Context(), l, SnapshotOptions{Last: true})
+		must(t, err)
+		return s
+	}
+	write(t, l.Path, map[string]string{"a.txt": "amended\n"})
+	lost := commit(t, l.Path, "first")
+	take()
+	gitIn(t, l.Path, "commit", "-q", "--amend", "-m", "again")
+	take()
+	for k := 3; k <= mostSnapshots+1; k++ {
+		gitIn(t, root, "update-ref", fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d/tree", k), l.Base)
+	}
+	write(t, l.Path, map[string]string{"new": "new"})
+	take()
+	if refs := gitIn(t, root, "for-each-ref", "refs/gl/wip/_/_/_s-1/1/1/tree"); refs != "" {
+		t.Fatalf("the first isn't given up: %s", refs)
+	}
+	if refs := gitIn(t, root, "for-each-ref", "--contains", lost); refs == "" {
+		t.Error("no ref has the commit that was amended")
+	}
+}
+
+// A git that was killed while it wrote refs has left its locks. No later one gets past them.
+func TestSnapshotBesideLocks(t *testing.T) {
+	root := project(t)
+	r := open(t, root)
+	l := plan(t, r, "s-1")
+	locks := func(refs ...string) {
+		for _, ref := range refs {
+			write(t, r.Common, map[string]string{ref + ".lock": ""})
+		}
+	}
+	locks(l.Branch)
+	finish(t, r, l, Making{})
+	take := func(prefix string) {
+		t.Helper()
+		s, err := r.Snapshot(t.Context(), l, SnapshotOptions{Last: true})
+		if err != nil || s.Prefix != prefix {
+			t.Fatalf("%+v, %v", s, err)
+		}
+	}
+	write(t, l.Path, map[string]string{"new": "1"})
+	locks("refs/gl/wip/_/_/_s-1/1/1/tree")
+	take("refs/gl/wip/_/_/_s-1/1/2")
+	// What can't be given up doesn't cost the new one.
+	for k := 3; k <= mostSnapshots+1; k++ {
+		gitIn(t, root, "update-ref", fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d/tree", k), l.Base)
+	}
+	locks("packed-refs")
+	write(t, l.Path, map[string]string{"new": "2"})
+	take(fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d", mostSnapshots+2))
+	// Of a worktree that somebody has deleted.
+	gitIn(t, l.Path, "checkout", "-q", "--detach")
+	commit(t, l.Path, "off the branch")
+	locks(fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d/head", mostSnapshots+3))
+	must(t, os.RemoveAll(l.Path))
+	take(fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d", mostSnapshots+4))
+}
+
 // landed makes a worktree whose work is in the target.
 func landed(t *testing.T, root string) (*Repo, *Lineage) {
 	t.Helper()

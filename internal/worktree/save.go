@@ -19,6 +19,9 @@ import (
 // ones.
 const mostSnapshots = 50
 
+// mostLocked is how many numbers of snapshots in a row may be locked before something else is wrong.
+const mostLocked = 10
+
 // SnapshotOptions say what a snapshot is for.
 type SnapshotOptions struct {
 	Last    bool     // the one by which work is judged, or before a removal: every byte is looked at
@@ -44,40 +47,51 @@ func (r *Repo) Snapshot(ctx context.Context, l *Lineage, o SnapshotOptions) (*Sn
 	return r.save(ctx, l, r.Worktree(l), o)
 }
 
-func (r *Repo) save(ctx context.Context, l *Lineage, w git.Worktree, o SnapshotOptions) (*Snapshot, error) {
-	for {
-		wips, err := r.wipRefs(ctx, l)
-		if err != nil {
-			return nil, err
-		}
-		k, last := wips.latest()
-		prefix := r.wip(l) + "/" + strconv.Itoa(k+1)
+func (r *Repo) save(ctx context.Context, l *Lineage, w git.Worktree, o SnapshotOptions) (kept *Snapshot, err error) {
+	err = r.numbered(ctx, l, func(k int, all wips) error {
+		prefix := r.wip(l) + "/" + strconv.Itoa(k)
+		latest, last := all.latest()
 		s, err := w.Save(ctx, prefix, git.SnapshotOptions{
 			Base: l.Base, Branch: l.Branch, Last: last, Stashes: o.Stashes, Exact: o.Last, MaxBytes: r.limit, Why: o.Why,
 		})
-		switch {
-		case errors.Is(err, git.ErrRefExists): // somebody else has just taken one
-			continue
-		case err != nil:
-			return nil, err
-		case s.Same:
-			prefix = r.wip(l) + "/" + strconv.Itoa(k)
-		default:
-			err = r.thin(ctx, wips)
+		if err != nil {
+			return err
 		}
-		return &Snapshot{*s, prefix}, err
+		if s.Same {
+			prefix = r.wip(l) + "/" + strconv.Itoa(latest)
+		} else {
+			_ = r.thin(ctx, all) // the snapshot is kept; what can't be given up now is with the next one
+		}
+		kept = &Snapshot{*s, prefix}
+		return nil
+	})
+	return kept, err
+}
+
+// numbered calls keep with the number of the next snapshot, and again if somebody else has just taken one. A git that was
+// killed while it wrote refs has left its locks at a number for good: then it is the number after that.
+func (r *Repo) numbered(ctx context.Context, l *Lineage, keep func(k int, all wips) error) error {
+	for locked := 0; ; {
+		all, err := r.wipRefs(ctx, l)
+		if err != nil {
+			return err
+		}
+		latest, _ := all.latest()
+		switch err := keep(latest+1+locked, all); {
+		case errors.Is(err, git.ErrRefExists):
+		case errors.Is(err, git.ErrRefLocked) && locked < mostLocked:
+			locked++
+		default:
+			return err
+		}
 	}
 }
 
 // keepLost keeps what git still has of a worktree whose directory somebody has deleted: commits of its reflog, its index,
 // what wasn't finished. There is no tree.
-func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (_ *Snapshot, err error) {
+func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (kept *Snapshot, err error) {
 	if !paths.IsDir(l.Admin) {
 		return &Snapshot{}, nil
-	}
-	wips, err := r.wipRefs(ctx, l)
-	if err != nil {
-		return nil, err
 	}
 	// A snapshot is taken of a directory. An empty one is as good as none.
 	if err := os.MkdirAll(filepath.Dir(l.Path), 0o755); err != nil {
@@ -88,17 +102,22 @@ func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (_ *
 	} else if !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
-	s, err := r.Worktree(l).Snapshot(ctx, git.SnapshotOptions{Base: l.Base, Branch: l.Branch, Stashes: o.Stashes, Exact: true, Why: o.Why})
+	err = r.numbered(ctx, l, func(k int, _ wips) error {
+		s, err := r.Worktree(l).Snapshot(ctx, git.SnapshotOptions{Base: l.Base, Branch: l.Branch, Stashes: o.Stashes, Exact: true, Why: o.Why})
+		if err != nil {
+			return err
+		}
+		s.Tree = ""
+		kept = &Snapshot{*s, r.wip(l) + "/" + strconv.Itoa(k)}
+		if len(s.Refs(kept.Prefix)) == 0 {
+			return nil
+		}
+		return git.Keep(ctx, r.Common, kept.Prefix, s)
+	})
 	if err != nil {
 		return nil, err
 	}
-	s.Tree = ""
-	k, _ := wips.latest()
-	kept := &Snapshot{*s, r.wip(l) + "/" + strconv.Itoa(k+1)}
-	if len(s.Refs(kept.Prefix)) == 0 {
-		return kept, nil
-	}
-	return kept, git.Keep(ctx, r.Common, kept.Prefix, s)
+	return kept, nil
 }
 
 // wips are a lineage's WIP refs, by the snapshots' numbers.
@@ -131,7 +150,8 @@ func (w wips) latest() (k int, tree string) {
 	return k, tree
 }
 
-// thin deletes the oldest trees when there are too many.
+// thin deletes the oldest trees when there are too many. A commit that nothing else has any more, since the agent has
+// amended it or gone back, gets a ref of its own: later snapshots relied on this one's.
 func (r *Repo) thin(ctx context.Context, all wips) error {
 	var trees []int
 	for k, refs := range all {
@@ -140,19 +160,32 @@ func (r *Repo) thin(ctx context.Context, all wips) error {
 		}
 	}
 	slices.Sort(trees)
-	var changes []git.RefChange
+	var old []git.Ref
+	var names []string
 	for i := 0; i < len(trees) && len(all)-i >= mostSnapshots; i++ {
-		ref := all[trees[i]][0]
+		old = append(old, all[trees[i]][0])
+		names = append(names, old[i].Name)
+	}
+	if len(old) == 0 {
+		return nil
+	}
+	only, err := git.OnlyBelow(ctx, r.Common, names)
+	if err != nil {
+		return err
+	}
+	var changes []git.RefChange
+	for i, ref := range old {
 		changes = append(changes, git.RefChange{Name: ref.Name, Old: ref.Commit})
+		parent, err := git.ResolveCommit(ctx, r.Common, ref.Commit+"^")
+		if err != nil {
+			return err
+		}
+		if j := slices.Index(only, parent); j >= 0 {
+			only = slices.Delete(only, j, j+1)
+			changes = append(changes, git.RefChange{Name: strings.TrimSuffix(names[i], "tree") + "head", New: parent})
+		}
 	}
-	if len(changes) == 0 {
-		return nil
-	}
-	err := git.ChangeRefs(ctx, r.Common, "gl: old snapshots", changes...)
-	if errors.Is(err, git.ErrRefMoved) { // somebody else has deleted them
-		return nil
-	}
-	return err
+	return git.ChangeRefs(ctx, r.Common, "gl: old snapshots", changes...)
 }
 
 // lost says whether somebody has deleted a worktree: nothing is there, or an empty directory.
