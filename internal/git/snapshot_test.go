@@ -571,3 +571,20 @@ func TestQuarantinesOfTheDead(t *testing.T) {
 	}
 	b.ok(alive.remove())
 }
+
+// What a killed git init leaves is no repository: nothing in it can be kept, or missed.
+func TestSnapshotOfHalfARepository(t *testing.T) {
+	b := worktree(t, start)
+	b.write("half/file", "x")
+	b.in(filepath.Join(b.Path, "half"), "init", "-q")
+	b.remove("half/.git/objects")
+	o := b.options()
+	o.Exact = true
+	for _, gone := range []string{"half/.git/config", "half/.git/refs", "half/.git/HEAD"} {
+		s := b.snapshot(o)
+		if len(s.Failed) > 0 || b.tree(s.Tree)["half/file"] != "x" {
+			t.Errorf("before %s: failed %q, tree %v", gone, s.Failed, b.tree(s.Tree))
+		}
+		b.remove(gone)
+	}
+}

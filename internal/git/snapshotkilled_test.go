@@ -74,7 +74,9 @@ func TestSnapshotWithAKilledGit(t *testing.T) {
 		t.Fatalf("not everything is there to be missed: %+v", want)
 	}
 	fakeGit(t, `echo >>"$CALLS"
-if [ "$(wc -l <"$CALLS")" -eq "$KILL" ]; then kill -9 $$; fi
+n=0
+while read -r line; do n=$((n + 1)); done <"$CALLS"
+if [ $n -eq "$KILL" ]; then kill -9 $$; fi
 exec "$REAL" "$@"
 `)
 	for n := 1; ; n++ {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"greenlight/internal/paths"
 )
 
 // nested adds the files of nested repositories to what is found, and takes the gitlinks off that they replace. A submodule
@@ -77,7 +79,8 @@ func (s *snapshot) files(ctx context.Context, dir string, f *found) error {
 
 func nestedCall(dir string, limit time.Duration) call { return call{dir: dir, limit: limit} }
 
-// nestedGitDir is the git directory of the repository whose top is dir, "" for none.
+// nestedGitDir is the git directory of the repository whose top is dir, "" for none. What a killed git init leaves has no
+// place for objects, so it has none.
 func nestedGitDir(dir string) string {
 	path := filepath.Join(dir, ".git")
 	info, err := os.Lstat(path)
@@ -89,7 +92,7 @@ func nestedGitDir(dir string) string {
 			return ""
 		}
 	}
-	if _, err := os.Stat(filepath.Join(path, "HEAD")); err != nil {
+	if !paths.Exists(filepath.Join(path, "HEAD")) || !paths.Exists(filepath.Join(path, "objects")) && !paths.Exists(filepath.Join(path, "commondir")) {
 		return ""
 	}
 	return path
