@@ -46,12 +46,12 @@ func isFinal(err error) bool {
 	return errors.As(err, new(*git.TooBigError)) || errors.As(err, new(*git.SpaceError))
 }
 
-// notKept says which files a snapshot couldn't take.
-func notKept(paths []string) string {
-	if len(paths) == 0 {
+// notKept says which files a snapshot couldn't take, and why it couldn't take the first.
+func notKept(failed []git.Failure) string {
+	if len(failed) == 0 {
 		return ""
 	}
-	return "can't be read: " + sanitize.Text(paths[0]) + words.More(len(paths)-1)
+	return sanitize.Text(failed[0].Path+": "+failed[0].Why) + words.More(len(failed)-1)
 }
 
 // snapshot takes one of the attempt's worktree.

@@ -78,6 +78,9 @@ func (t *reporter) lines(r drain.Report) []string {
 	if r.Locked != "" {
 		lines = append(lines, lockedText(r.Locked))
 	}
+	if r.NoSpace != nil {
+		lines = append(lines, "the disk is full, so no slice can be settled or started; free some space in "+t.cfg.Project.Root+", and gl goes on by itself")
+	}
 	if r.Full {
 		who := "gl status shows them"
 		if len(r.Plan.Running) > 0 {

@@ -66,6 +66,7 @@ type Report struct {
 	Locked   string     // who has held the project's lock for so long that it is to be told
 	TookOver bool       // and now it is us
 	Full     bool       // others have all slots, and nothing of ours will free one; told once
+	NoSpace  error      // no state can be written, so attempts that end aren't settled until there is space; told once
 }
 
 // A Result is how a drain ended.
@@ -121,6 +122,7 @@ type drain struct {
 	upToDate   time.Time // when it wasn't
 	unsure     time.Time
 	full       bool // was told
+	noSpace    bool // too
 	lastLaunch time.Time
 	lastHold   time.Time
 	stopping   bool
@@ -344,6 +346,16 @@ func (d *drain) noteFull(r *Report) {
 	full := d.Task == nil && d.mayClaim() && d.plan != nil && d.hold() == nil && len(d.open) == 0 && d.plan.Taken >= d.Max && len(d.candidates(d.plan)) > 0
 	r.Full = full && !d.full
 	d.full = full
+}
+
+// noteSpace tells once that the state can't be written. Nobody else would: a wrapper whose agent has ended waits for space
+// beside a log that has no room either.
+func (d *drain) noteSpace(r *Report) {
+	err := durable.Room(d.Project.Runs.Dir())
+	if err != nil && !d.noSpace {
+		r.NoSpace = err
+	}
+	d.noSpace = err != nil
 }
 
 // finished says whether nothing is left to wait for. Claims of others are never waited for, slots they take are.

@@ -41,7 +41,9 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 			if d.someoneDied() || d.watch.blind || d.watch.renew(d.Project.Runs) {
 				return false, nil
 			}
-			d.report(Report{})
+			var r Report
+			d.noteSpace(&r)
+			d.report(r)
 		case <-interval.C:
 			return false, nil
 		case <-ctx.Done():

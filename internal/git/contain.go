@@ -123,7 +123,9 @@ func (w Worktree) Unsaved(ctx context.Context, ignored []string) (_ *Unsaved, er
 	if u.Changed, err = differ(s.head, tree); err != nil {
 		return nil, err
 	}
-	u.Changed = append(u.Changed, s.Failed...)
+	for _, f := range s.Failed {
+		u.Changed = append(u.Changed, f.Path)
+	}
 	slices.Sort(u.Changed)
 	u.Changed = slices.Compact(u.Changed)
 	if index != "" {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"greenlight/internal/durable"
@@ -123,13 +122,4 @@ func moveObjects(from, to string, mode fs.FileMode) error {
 
 func (q *quarantine) remove() error {
 	return errors.Join(os.RemoveAll(q.dir), q.lock.Unlock())
-}
-
-// free is how many bytes may still be written to the file system of dir, false where it doesn't say.
-func free(dir string) (int64, bool) {
-	var st syscall.Statfs_t
-	if err := syscall.Statfs(dir, &st); err != nil || st.Blocks == 0 {
-		return 0, false
-	}
-	return int64(st.Bavail) * int64(st.Bsize), true //nolint:unconvert // its type differs between systems
 }

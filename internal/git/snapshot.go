@@ -37,9 +37,12 @@ type Snapshot struct {
 	Stashes []string // entries of refs/stash that no snapshot has yet, the newest first
 	Logs    []string // of the reflog, and of unfinished operations: what no branch, tag or snapshot has
 	Modules []string // of nested repositories: what none of their remotes has
-	Failed  []string // paths that aren't in the tree, by what went wrong
-	Same    bool     // nothing has changed since Last, and Tree is Last
+	Failed  []Failure
+	Same    bool // nothing has changed since Last, and Tree is Last
 }
+
+// A Failure is a path that isn't in a snapshot's tree.
+type Failure struct{ Path, Why string }
 
 // TooBigError says that a worktree has more changed bytes than may be kept.
 type TooBigError struct {
@@ -59,7 +62,7 @@ type SpaceError struct {
 }
 
 func (e *SpaceError) Error() string {
-	return fmt.Sprintf("%s: a snapshot needs %d bytes and %d are free", e.Path, e.Need, e.Free)
+	return fmt.Sprintf("%s: no space for a snapshot: it needs %d bytes and %d are free", e.Path, e.Need, e.Free)
 }
 
 func (e *SpaceError) Unwrap() error { return syscall.ENOSPC }

@@ -378,7 +378,14 @@ func TestSnapshotTree(t *testing.T) {
 				o.Exact = exact
 				s := b.snapshot(o)
 				b.same(fmt.Sprintf("exact %v", exact), s.Tree, tt.but...)
-				if diff := cmp.Diff(tt.fail, s.Failed); diff != "" {
+				var failed []string
+				for _, f := range s.Failed {
+					failed = append(failed, f.Path)
+					if f.Why == "" {
+						t.Errorf("%s isn't kept, and nothing says why", f.Path)
+					}
+				}
+				if diff := cmp.Diff(tt.fail, failed); diff != "" {
 					t.Errorf("exact %v: failed: %s", exact, diff)
 				}
 				b.ok(Keep(t.Context(), b.Common, fmt.Sprintf("refs/gl/wip/p/_/s-1/1/%v", exact), s))
@@ -543,7 +550,7 @@ func TestSnapshotOfWhatCantBeRead(t *testing.T) {
 	b.ok(os.Chdir(b.Path))
 	s, err := b.Snapshot(t.Context(), b.options())
 	b.ok(err)
-	if len(s.Failed) != 1 || !strings.HasPrefix(s.Failed[0], dir+"/"+dir) || b.tree(s.Tree)["new"] != "x" {
+	if len(s.Failed) != 1 || !strings.HasPrefix(s.Failed[0].Path, dir+"/"+dir) || b.tree(s.Tree)["new"] != "x" {
 		t.Errorf("failed: %q", s.Failed)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"greenlight/internal/paths"
@@ -180,11 +179,13 @@ func (s *snapshot) modules(ctx context.Context) error {
 		if err == nil && len(tips) > 0 {
 			err = s.fetch(ctx, path, gitDir, tips)
 		}
-		if unanswered(err) != nil || errors.Is(err, syscall.ENOSPC) {
+		switch {
+		case unanswered(err) != nil:
 			return err
-		}
-		if err != nil {
-			s.Failed = append(s.Failed, filepath.Join(dir, ".git"))
+		case err != nil && s.full(err.Error()):
+			return s.space(err)
+		case err != nil:
+			s.fail(filepath.Join(dir, ".git"), err.Error())
 			continue
 		}
 		s.Modules = append(s.Modules, tips...)
@@ -255,9 +256,5 @@ func (s *snapshot) fetch(ctx context.Context, path, gitDir string, tips []string
 	}
 	to.Env = append(to.Env, s.q.env()...)
 	from.Stdin = strings.NewReader(strings.Join(tips, "\n") + "\n")
-	err = pipePack(ctx, from, to)
-	if err != nil && strings.Contains(err.Error(), "No space left on device") {
-		return errors.Join(syscall.ENOSPC, err)
-	}
-	return err
+	return pipePack(ctx, from, to)
 }

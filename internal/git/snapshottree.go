@@ -90,8 +90,8 @@ func (s *snapshot) tree(ctx context.Context) (string, error) {
 	if err := s.add(ctx, found.add); err != nil {
 		return "", err
 	}
-	slices.Sort(s.Failed)
-	s.Failed = slices.Compact(s.Failed)
+	slices.SortFunc(s.Failed, func(a, b Failure) int { return strings.Compare(a.Path, b.Path) })
+	s.Failed = slices.CompactFunc(s.Failed, func(a, b Failure) bool { return a.Path == b.Path })
 	return s.writeTree(ctx, "index")
 }
 
@@ -242,8 +242,19 @@ func (s *snapshot) beginIndex(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
+// fail notes that a path isn't kept.
+func (s *snapshot) fail(path, why string) { s.Failed = append(s.Failed, Failure{path, why}) }
+
+// reason is an error without the path, which is told beside it.
+func reason(err error) string {
+	if e := new(fs.PathError); errors.As(err, &e) {
+		err = e.Err
+	}
+	return err.Error()
+}
+
 // closed is what ls-files says, and goes on. It cuts long lines off.
-var closed = regexp.MustCompile(`(?m)^warning: could not open directory '(.*?)(?:/': .*)?$`)
+var closed = regexp.MustCompile(`(?m)^warning: could not open directory '(.*?)(?:/': (.*))?$`)
 
 // list runs ls-files in a directory below the worktree's top, and returns paths from the top. What lies in directories that
 // can't be read isn't kept.
@@ -258,7 +269,11 @@ func (s *snapshot) list(ctx context.Context, below string, args ...string) ([]st
 		return nil, err
 	}
 	for _, m := range closed.FindAllStringSubmatch(errOut, -1) {
-		s.Failed = append(s.Failed, filepath.Join(below, m[1])+"/")
+		why := "the directory can't be opened"
+		if m[2] != "" {
+			why += ": " + m[2]
+		}
+		s.fail(filepath.Join(below, m[1])+"/", why)
 	}
 	names := split(out)
 	if below != "" {
@@ -310,14 +325,14 @@ func (s *snapshot) sort(names []string) *found {
 		switch {
 		case hasDotGit(path):
 			if err == nil {
-				s.Failed = append(s.Failed, path)
+				s.fail(path, badName)
 			}
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 			if !sparse[path] && !s.noIndexSparse() {
 				f.gone = append(f.gone, path)
 			}
 		case err != nil:
-			s.Failed = append(s.Failed, path)
+			s.fail(path, reason(err))
 		case info.IsDir() && name != path:
 			f.nested = append(f.nested, path)
 		case info.IsDir():
@@ -356,6 +371,8 @@ func (s *snapshot) lstat(path string, real map[string]bool) (fs.FileInfo, error)
 	return os.Lstat(filepath.Join(s.w.Path, path))
 }
 
+const badName = "git can't have a file of this name"
+
 // hasDotGit says whether a part of the path is a name that git has for itself, in whatever case.
 func hasDotGit(path string) bool {
 	for part := range strings.SplitSeq(path, "/") {
@@ -384,7 +401,7 @@ func (s *snapshot) fits(names []string) error {
 	if s.o.MaxBytes > 0 && s.bytes > s.o.MaxBytes {
 		return &TooBigError{s.w.Path, s.bytes, s.o.MaxBytes, largest}
 	}
-	if left, ok := free(s.q.objects); ok && s.bytes > left {
+	if left, ok := durable.Free(s.q.objects); ok && s.bytes > left {
 		return &SpaceError{s.w.Path, s.bytes, left}
 	}
 	return nil
@@ -402,8 +419,10 @@ func (s *snapshot) add(ctx context.Context, names []string) error {
 			return s.findIgnored(ctx, names)
 		}
 		return nil
-	case unanswered(err) != nil || full(errOut):
-		return s.space(err, errOut)
+	case unanswered(err) != nil:
+		return err
+	case s.full(errOut):
+		return s.space(err)
 	case len(names) > 1:
 		half := len(names) / 2
 		return errors.Join(s.add(ctx, names[:half]), s.add(ctx, names[half:]))
@@ -411,18 +430,14 @@ func (s *snapshot) add(ctx context.Context, names []string) error {
 	return s.addRaw(ctx, names[0])
 }
 
-// full says whether git failed because of the disk rather than a file.
-func full(words string) bool {
-	return strings.Contains(words, "No space left on device") || strings.Contains(words, "Disk quota exceeded") ||
-		strings.Contains(words, "unable to write new index file") || strings.Contains(words, "unable to write loose object")
+// full says whether git failed because of the disk rather than a file. It doesn't always say so.
+func (s *snapshot) full(words string) bool {
+	return strings.Contains(words, "No space left on device") || strings.Contains(words, "Disk quota exceeded") || durable.Room(s.q.objects) != nil
 }
 
-func (s *snapshot) space(err error, words string) error {
-	if strings.Contains(words, "No space left on device") {
-		left, _ := free(s.q.objects)
-		return errors.Join(&SpaceError{s.w.Path, s.bytes, left}, err)
-	}
-	return err
+func (s *snapshot) space(err error) error {
+	left, _ := durable.Free(s.q.objects)
+	return errors.Join(&SpaceError{s.w.Path, s.bytes, left}, err)
 }
 
 // findIgnored lists as failed what git left out because of its name.
@@ -433,7 +448,7 @@ func (s *snapshot) findIgnored(ctx context.Context, names []string) error {
 	}
 	for _, n := range names {
 		if _, err := os.Lstat(filepath.Join(s.w.Path, n)); err == nil && !slices.Contains(have, n) {
-			s.Failed = append(s.Failed, n)
+			s.fail(n, badName)
 		}
 	}
 	return nil
@@ -447,13 +462,17 @@ func (s *snapshot) addRaw(ctx context.Context, name string) error {
 		_, err := s.git(ctx, time.Minute, nulled([]string{name}), "update-index", "--force-remove", "-z", "--stdin")
 		return err
 	}
-	if err != nil || !info.Mode().IsRegular() {
-		s.Failed = append(s.Failed, name)
+	if err != nil {
+		s.fail(name, reason(err))
+		return nil
+	}
+	if !info.Mode().IsRegular() {
+		s.fail(name, "isn't a file any more")
 		return nil
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		s.Failed = append(s.Failed, name)
+		s.fail(name, reason(err))
 		return nil
 	}
 	defer f.Close()
@@ -466,11 +485,14 @@ func (s *snapshot) addRaw(ctx context.Context, name string) error {
 		line := mode + " " + strings.TrimSpace(out) + "\t" + name
 		_, errOut, err = s.at(ctx, "", "index", time.Minute, nulled([]string{line}), "update-index", "--add", "--replace", "-z", "--index-info")
 	}
-	if err != nil && (unanswered(err) != nil || full(errOut)) {
-		return s.space(err, errOut)
+	switch {
+	case unanswered(err) != nil:
+		return err
+	case err != nil && s.full(errOut):
+		return s.space(err)
 	}
 	if err != nil {
-		s.Failed = append(s.Failed, name)
+		s.fail(name, err.Error())
 	}
 	return nil
 }

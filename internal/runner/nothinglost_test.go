@@ -189,7 +189,7 @@ func TestWorktreeDiskFull(t *testing.T) {
 	}{
 		{name: "add", agent: scribe, setup: "true", free: 256, reason: "unable to write file"},
 		{name: "setup", agent: scribe, setup: diskFiller, reason: "git.setup failed"},
-		{name: "snapshot", agent: before + diskFiller + "\n" + after, setup: "true"},
+		{name: "snapshot", agent: before + diskFiller + "\n" + after, setup: "true", reason: "no space"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -214,6 +214,9 @@ func TestWorktreeDiskFull(t *testing.T) {
 			until(t, "gl ends, or its wrapper waits for space", func() bool {
 				return g.over() || strings.Contains(s.read(".greenlight", "runs", "log", "S-1.1.log"), "can't write its state")
 			})
+			if c.setup == diskFiller { // to the last byte
+				until(t, "gl says that the disk is full", func() bool { return strings.Contains(g.out.String(), "the disk is full") })
+			}
 			s.findAll("full", s.anywhere)
 			balls, _ := filepath.Glob(filepath.Join(s.Root+".gl", "*", "*", "*", "ballast.ignored"))
 			for _, path := range append(balls, ballast) {
