@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"greenlight/internal/paths"
@@ -180,10 +181,8 @@ func (s *snapshot) modules(ctx context.Context) error {
 			err = s.fetch(ctx, path, gitDir, tips)
 		}
 		switch {
-		case unanswered(err) != nil:
+		case unanswered(err) != nil, errors.Is(err, syscall.ENOSPC):
 			return err
-		case err != nil && s.full(err.Error()):
-			return s.space(err)
 		case err != nil:
 			s.fail(filepath.Join(dir, ".git"), err.Error())
 			continue
@@ -256,5 +255,9 @@ func (s *snapshot) fetch(ctx context.Context, path, gitDir string, tips []string
 	}
 	to.Env = append(to.Env, s.q.env()...)
 	from.Stdin = strings.NewReader(strings.Join(tips, "\n") + "\n")
-	return pipePack(ctx, from, to)
+	err = pipePack(ctx, from, to)
+	if err != nil && unanswered(err) == nil && s.full(err.Error()) {
+		return errors.Join(syscall.ENOSPC, err)
+	}
+	return err
 }

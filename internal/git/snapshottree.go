@@ -50,7 +50,12 @@ func (s *snapshot) git(ctx context.Context, limit time.Duration, in io.Reader, a
 func (s *snapshot) at(ctx context.Context, below, index string, limit time.Duration, in io.Reader, args ...string) (out, errOut string, err error) {
 	dir := filepath.Join(s.w.Path, below)
 	c := call{dir: dir, limit: limit, stdin: in, env: append(s.q.env(), "GIT_INDEX_FILE="+filepath.Join(s.q.dir, index))}
-	return c.run(ctx, slices.Concat(steady, []string{"--git-dir=" + s.gitDir, "--work-tree=" + dir}, args)...)
+	out, errOut, err = c.run(ctx, slices.Concat(steady, []string{"--git-dir=" + s.gitDir, "--work-tree=" + dir}, args)...)
+	if err != nil && unanswered(err) == nil && s.full(errOut) {
+		left, _ := durable.Free(s.q.objects)
+		err = errors.Join(&SpaceError{s.w.Path, s.bytes, left}, err)
+	}
+	return out, errOut, err
 }
 
 func exitCode(err error) int {
@@ -419,10 +424,8 @@ func (s *snapshot) add(ctx context.Context, names []string) error {
 			return s.findIgnored(ctx, names)
 		}
 		return nil
-	case unanswered(err) != nil:
+	case unanswered(err) != nil, errors.Is(err, syscall.ENOSPC):
 		return err
-	case s.full(errOut):
-		return s.space(err)
 	case len(names) > 1:
 		half := len(names) / 2
 		return errors.Join(s.add(ctx, names[:half]), s.add(ctx, names[half:]))
@@ -432,12 +435,9 @@ func (s *snapshot) add(ctx context.Context, names []string) error {
 
 // full says whether git failed because of the disk rather than a file. It doesn't always say so.
 func (s *snapshot) full(words string) bool {
-	return strings.Contains(words, "No space left on device") || strings.Contains(words, "Disk quota exceeded") || durable.Room(s.q.objects) != nil
-}
-
-func (s *snapshot) space(err error) error {
-	left, _ := durable.Free(s.q.objects)
-	return errors.Join(&SpaceError{s.w.Path, s.bytes, left}, err)
+	return strings.Contains(words, "No space left on device") || strings.Contains(words, "Disk quota exceeded") ||
+		strings.Contains(words, "Out of diskspace") || strings.Contains(words, "unable to write new index file") ||
+		strings.Contains(words, "unable to write loose object") || durable.Room(s.q.objects) != nil
 }
 
 // findIgnored lists as failed what git left out because of its name.
@@ -476,20 +476,17 @@ func (s *snapshot) addRaw(ctx context.Context, name string) error {
 		return nil
 	}
 	defer f.Close()
-	out, errOut, err := s.at(ctx, "", "index", moveLimit(info.Size()), f, "hash-object", "-w", "--no-filters", "--stdin")
+	out, _, err := s.at(ctx, "", "index", moveLimit(info.Size()), f, "hash-object", "-w", "--no-filters", "--stdin")
 	if err == nil {
 		mode := "100644"
 		if info.Mode()&0o100 != 0 {
 			mode = "100755"
 		}
 		line := mode + " " + strings.TrimSpace(out) + "\t" + name
-		_, errOut, err = s.at(ctx, "", "index", time.Minute, nulled([]string{line}), "update-index", "--add", "--replace", "-z", "--index-info")
+		_, err = s.git(ctx, time.Minute, nulled([]string{line}), "update-index", "--add", "--replace", "-z", "--index-info")
 	}
-	switch {
-	case unanswered(err) != nil:
+	if unanswered(err) != nil || errors.Is(err, syscall.ENOSPC) {
 		return err
-	case err != nil && s.full(errOut):
-		return s.space(err)
 	}
 	if err != nil {
 		s.fail(name, err.Error())
