@@ -2,6 +2,7 @@ package git
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -171,4 +172,12 @@ func TestCommitTree(t *testing.T) {
 	if got := b.in(b.main, "log", "-1", "--format=%an %ce", id); got != "Greenlight greenlight@localhost" {
 		t.Error(got)
 	}
+}
+
+// runIn runs a git that may fail.
+func runIn(dir string, args ...string) (string, error) {
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
