@@ -92,6 +92,9 @@ func gitDirOf(top string) string {
 
 // cloneModule clones the repository source into the git directory own with the checkout dir. Its remote is the source's.
 func cloneModule(ctx context.Context, m module, source, own, dir string) error {
+	if GitFile(dir) == own && refillModule(ctx, m, own, dir) {
+		return nil
+	}
 	for _, old := range []string{own, dir} {
 		if err := os.RemoveAll(old); err != nil {
 			return err
@@ -127,6 +130,22 @@ func cloneModule(ctx context.Context, m module, source, own, dir string) error {
 		}
 	}
 	return nil
+}
+
+// refillModule makes the files of a submodule that is already at its commit the commit's, and says whether it is.
+func refillModule(ctx context.Context, m module, own, dir string) bool {
+	if commit, err := ResolveCommit(ctx, own, "HEAD"); err != nil || commit != m.commit {
+		return false
+	}
+	if err := durable.Unlink(filepath.Join(own, "index.lock")); ignoreMissing(err) != nil {
+		return false
+	}
+	for _, args := range [][]string{{"read-tree", "--reset", "-u", "HEAD"}, {"clean", "-ffdq"}} {
+		if _, err := runFor(ctx, long, dir, "", append([]string{"--git-dir=" + own, "--work-tree=" + dir}, args...)...); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // FillLFS replaces pointers of git-lfs by the files that the repository has. Those that it hasn't stay pointers: nothing is

@@ -222,6 +222,7 @@ var operations = []struct{ file, name string }{
 	{"CHERRY_PICK_HEAD", "cherry-pick"},
 	{"REVERT_HEAD", "revert"},
 	{"BISECT_LOG", "bisect"},
+	{"sequencer/todo", "cherry-pick or revert"},
 }
 
 // Operation is what isn't finished in the worktree: "rebase", "merge"…; "" for nothing.

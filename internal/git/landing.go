@@ -1,0 +1,86 @@
+package git
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// A Trailer is a line at the end of a commit's message: "Slice: S-3".
+type Trailer struct{ Key, Value string }
+
+// LandingMessage is the message of a commit: the title as its one line, and trailers. Neither a title nor a value can bring
+// a trailer of its own: each is one line, and the title's paragraph has none.
+func LandingMessage(title string, trailers ...Trailer) string {
+	if title = oneLine(title); title == "" {
+		title = "Land"
+	}
+	var b strings.Builder
+	b.WriteString(title + "\n\n")
+	for _, t := range trailers {
+		if value := oneLine(t.Value); value != "" {
+			b.WriteString(t.Key + ": " + value + "\n")
+		}
+	}
+	return b.String()
+}
+
+// oneLine is a text with a blank for whatever breaks a line or can't be seen.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(s, "\uFFFD"))
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// A Landed is a commit of a branch by which a slice landed.
+type Landed struct {
+	Commit                   string
+	Parents                  []string
+	Tree                     string
+	When                     time.Time // the committer's
+	Subject                  string
+	Slice, Attempt, Verified string
+}
+
+// Landings lists the first-parent commits of to that from doesn't contain and that name a slice, the oldest first. from may be
+// "", for all. A commit that names more than one isn't gl's.
+func Landings(ctx context.Context, common, from, to string) ([]Landed, error) {
+	const sep = "%x1f"
+	format := "%H" + sep + "%P" + sep + "%T" + sep + "%ct" + sep + "%s"
+	for _, key := range []string{"Slice", "Attempt", "Verified"} {
+		format += sep + "%(trailers:key=" + key + ",valueonly,unfold,separator=%x1e)"
+	}
+	args := append(settings("trailer.separators=:"), "log", "-z", "--first-parent", "--reverse", "--no-show-signature", "--no-color", "--no-notes", "--encoding=UTF-8",
+		"--format="+format, to)
+	if from != "" {
+		args = append(args, "^"+from)
+	}
+	out, err := at(ctx, common, long, "", append(args, "--")...)
+	if err != nil {
+		return nil, err
+	}
+	var list []Landed
+	for _, line := range split(out) {
+		f := strings.Split(line, "\x1f")
+		if len(f) != 8 {
+			return nil, fmt.Errorf("git log says %.200q", line)
+		}
+		if f[5] == "" || strings.Contains(f[5], "\x1e") {
+			continue
+		}
+		var seconds int64
+		if _, err := fmt.Sscan(f[3], &seconds); err != nil {
+			return nil, fmt.Errorf("git log says %.200q", line)
+		}
+		last := func(s string) string { return s[strings.LastIndexByte(s, '\x1e')+1:] }
+		list = append(list, Landed{Commit: f[0], Parents: strings.Fields(f[1]), Tree: f[2], When: time.Unix(seconds, 0), Subject: f[4],
+			Slice: f[5], Attempt: last(f[6]), Verified: last(f[7])})
+	}
+	return list, nil
+}
