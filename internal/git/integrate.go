@@ -123,7 +123,11 @@ func (s *snapshot) commitAll(ctx context.Context, message string) (id string, ch
 		return "", false, err
 	}
 	if len(s.Failed) > 0 {
-		return "", false, &UnkeptError{s.w.Path, s.Failed}
+		unkept := &UnkeptError{Where: s.w.Path}
+		for _, f := range s.Failed {
+			unkept.Paths = append(unkept.Paths, f.Path)
+		}
+		return "", false, unkept
 	}
 	merging, err := s.mergeHeads(ctx)
 	if err != nil {

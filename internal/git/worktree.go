@@ -128,12 +128,15 @@ func ListLinked(common string) ([]Linked, error) {
 	return list, err
 }
 
-// AddWorktree adds a linked worktree at path with the branch, a ref's full name, checked out and no file in it. It is
+// AddWorktree adds a linked worktree at path with the branch, a ref's full name, or with a commit, checked out and no file in it. It is
 // locked for the reason. gitDir is that of the checkout whose sparse patterns it gets. Who calls it excludes others who add.
 func AddWorktree(ctx context.Context, gitDir, path, branch, reason string) error {
 	// Git puts refs/heads/ before the name by itself, so that a tag of the same name isn't meant.
-	_, err := runFor(ctx, time.Minute, gitDir, "", "--git-dir="+gitDir, "worktree", "add", "-q", "--no-checkout", "--lock", "--reason", reason,
-		path, strings.TrimPrefix(branch, "refs/heads/"))
+	args := []string{"--git-dir=" + gitDir, "worktree", "add", "-q", "--no-checkout", "--lock", "--reason", reason}
+	if isID(branch) {
+		args = append(args, "--detach")
+	}
+	_, err := runFor(ctx, time.Minute, gitDir, "", append(args, path, strings.TrimPrefix(branch, "refs/heads/"))...)
 	return err
 }
 

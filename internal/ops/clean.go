@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/tracker"
@@ -57,6 +58,15 @@ func Cleanables(ctx context.Context, pr *project.Project, ids []string) ([]Clean
 	if len(ids) > 0 {
 		return list, nil
 	}
+	if l, err := repo.CleanableLane(); err != nil {
+		return nil, err
+	} else if l != nil {
+		c := Cleanable{N: l.N, Path: l.Path, lineage: l}
+		if c.Remove, c.Why, err = repo.Removable(ctx, l); err != nil {
+			return nil, err
+		}
+		list = append(list, c)
+	}
 	left, err := repo.Leftovers(ctx)
 	for _, l := range left {
 		if l.Kind == worktree.LeftDirectory {
@@ -103,6 +113,14 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string, e
 	repo, err := pr.Worktrees(ctx)
 	if err != nil {
 		return "", err
+	}
+	if c.lineage.IsLane() {
+		if paths.IsDir(c.Path) {
+			if err := tearDown(ctx, pr, repo, c.lineage, environ); err != nil {
+				return err.Error(), nil
+			}
+		}
+		return repo.Remove(ctx, c.lineage)
 	}
 	at := slices.IndexFunc(pr.Views(), func(v *project.Project) bool { return v.Key() == c.System })
 	if at < 0 {

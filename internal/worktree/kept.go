@@ -3,6 +3,7 @@ package worktree
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -23,7 +24,7 @@ type Kept struct {
 	Path      string // of the worktree; "" where it isn't there
 	Admin     string // git's entry of the worktree; "" for none
 	Snapshots []KeptSnapshot
-	Contained bool   // all of it is in the target
+	Contained bool   // all of it is in the target, or in the lane
 	Why       string // Contained, in words that follow "it"
 
 	system, slice string // parts of the refs
@@ -91,15 +92,13 @@ func (r *Repo) Kept(ctx context.Context) ([]*Kept, error) {
 	for _, e := range linked {
 		all = r.keptEntry(e, all)
 	}
-	target := ""
-	if r.target != "" {
-		if target, err = git.ResolveCommit(ctx, r.Common, r.target); err != nil {
-			return nil, err
-		}
+	holders, err := r.holders(ctx)
+	if err != nil && !errors.As(err, new(*Refused)) {
+		return nil, err
 	}
 	for _, k := range all {
 		slices.SortFunc(k.Snapshots, func(a, b KeptSnapshot) int { return cmp.Compare(a.K, b.K) })
-		if err := r.contain(ctx, k, target); err != nil {
+		if err := r.contain(ctx, k, holders); err != nil {
 			return nil, err
 		}
 	}
@@ -165,7 +164,7 @@ func (k *Kept) addPart(number, name string, ref git.Ref) {
 // keptEntry adds one of git's entries of a worktree to the lineage that it belongs to, or as one of which nothing else is known.
 func (r *Repo) keptEntry(e git.Linked, all []*Kept) []*Kept {
 	path, ours := strings.CutPrefix(e.Lock, lockReason(""))
-	if !ours || !strings.HasPrefix(path, r.place+"/") {
+	if !ours || !strings.HasPrefix(path, r.place+"/") || r.isLanePath(path) { // nothing in the lane's is work
 		return all
 	}
 	branch, _ := git.Worktree{Common: r.Common, Admin: e.Admin}.Branch() // whoever removes it looks
@@ -192,43 +191,59 @@ func (r *Repo) keptEntry(e git.Linked, all []*Kept) []*Kept {
 	return all
 }
 
-// contain finds out whether the target has all of it: what the branch has, and what the last snapshot has beyond that.
-func (r *Repo) contain(ctx context.Context, k *Kept, target string) error {
+// contain finds out whether the target or the lane has all of it: what the branch has, and what the last snapshot has beyond
+// that.
+func (r *Repo) contain(ctx context.Context, k *Kept, holders []git.Ref) error {
 	last := ""
 	if s := k.Last(); s != nil {
 		last = s.Commits[Tree]
 	}
 	switch {
-	case target == "":
+	case len(holders) == 0:
 		k.Why = "can't be compared: there is no branch that the work is for"
 		return nil
 	case k.Tip == "" && last == "":
 		k.Why = "has neither a branch nor a snapshot of files"
 		return nil
 	}
-	var err error
-	if k.Tip != "" {
-		if k.Contained, k.Why, err = git.Contained(ctx, r.Common, k.Tip, "", target); err != nil {
-			return err
-		}
-	}
-	if last != "" && (k.Contained || k.Tip == "") {
-		in := []string{target}
-		if k.Tip != "" {
-			in = append(in, k.Tip)
-		}
-		contained, why, err := git.Contained(ctx, r.Common, last, "", in...)
+	for i, h := range holders {
+		contained, why, err := r.containedIn(ctx, k, last, h.Commit)
 		if err != nil {
 			return err
 		}
-		if !contained {
-			k.Contained, k.Why = false, "has a snapshot of work that isn't committed"
-		} else if k.Tip == "" {
-			k.Contained, k.Why = true, why
+		if contained || i == 0 {
+			k.Contained, k.Why = contained, strings.ReplaceAll(why, h.Commit, short(h.Name))
+		}
+		if contained {
+			return nil
 		}
 	}
-	k.Why = strings.ReplaceAll(k.Why, target, short(r.target))
 	return nil
+}
+
+func (r *Repo) containedIn(ctx context.Context, k *Kept, last, holder string) (contained bool, why string, err error) {
+	if k.Tip != "" {
+		if contained, why, err = git.Contained(ctx, r.Common, k.Tip, "", holder); err != nil || !contained {
+			return false, why, err
+		}
+	}
+	if last == "" {
+		return contained, why, nil
+	}
+	in := []string{holder}
+	if k.Tip != "" {
+		in = append(in, k.Tip)
+	}
+	saved, lastWhy, err := git.Contained(ctx, r.Common, last, "", in...)
+	switch {
+	case err != nil:
+		return false, "", err
+	case !saved:
+		return false, "has a snapshot of work that isn't committed", nil
+	case k.Tip == "":
+		why = lastWhy
+	}
+	return true, why, nil
 }
 
 // LineageOf is the lineage of which the work is, to remove its worktree: by its file or, where that is gone, by what git tells;

@@ -19,7 +19,7 @@ const (
 	LeftEntry     = "entry"     // git's entry of a worktree whose directory is gone
 	LeftDirectory = "directory" // a directory among the worktrees that git doesn't have: half made, or half removed
 	LeftBranch    = "branch"    // a branch that no lineage file names
-	LeftWIP       = "wip"       // snapshots of a lineage that no file names
+	LeftWIP       = "wip"       // snapshots or handed over tests of a lineage that no file names
 	LeftFile      = "file"      // a lineage file that can't be used
 )
 
@@ -70,6 +70,9 @@ func (r *Repo) leftEntry(e git.Linked, lineages []*Lineage) (Leftover, bool) {
 		return Leftover{}, false
 	}
 	open := slices.ContainsFunc(lineages, func(l *Lineage) bool { return l.Phase != Gone && l.Path == path })
+	if r.isLanePath(path) && !slices.ContainsFunc(lineages, (*Lineage).IsLane) {
+		open = true // Lane takes it up
+	}
 	left := Leftover{Kind: LeftWorktree, Path: e.Path, Admin: e.Admin}
 	left.Branch, _ = git.Worktree{Common: r.Common, Admin: e.Admin}.Branch()
 	if e.Path == "" || lost(e.Path) {
@@ -85,6 +88,9 @@ func (r *Repo) leftDirectories(linked []git.Linked, lineages []*Lineage) ([]Left
 	for _, system := range systems {
 		dirs, dirErr := subdirectories(system)
 		err = errors.Join(err, dirErr)
+		if r.isLanePath(system) || strings.HasPrefix(filepath.Base(system), ".gone-") { // no system's
+			dirs = []string{system}
+		}
 		for _, dir := range dirs {
 			known := slices.ContainsFunc(linked, func(e git.Linked) bool { return e.Path == dir }) ||
 				slices.ContainsFunc(lineages, func(l *Lineage) bool { return l.Phase != Gone && l.Path == dir })
@@ -110,15 +116,15 @@ func subdirectories(dir string) ([]string, error) {
 	return list, err
 }
 
-// leftRefs are the branches and WIP refs that no lineage names, open or not: the branch of a complete slice stays.
+// leftRefs are the branches, WIP refs and refs of tests that no lineage names, open or not: the branch of a complete slice stays.
 func (r *Repo) leftRefs(ctx context.Context, lineages []*Lineage) ([]Leftover, error) {
-	branches, wips := "refs/heads/"+r.prefix+"/s/"+r.project+"/", "refs/gl/wip/"+r.project+"/"
-	refs, err := git.Refs(ctx, r.Common, branches, wips)
+	branches, wips, tests := "refs/heads/"+r.prefix+"/s/"+r.project+"/", "refs/gl/wip/"+r.project+"/", "refs/gl/tests/"+r.project+"/"
+	refs, err := git.Refs(ctx, r.Common, branches, wips, tests)
 	var list []Leftover
 	for _, ref := range refs {
 		kind, rest := LeftBranch, strings.TrimPrefix(ref.Name, branches)
 		if rest == ref.Name {
-			kind, rest = LeftWIP, strings.TrimPrefix(ref.Name, wips)
+			kind, rest = LeftWIP, strings.TrimPrefix(strings.TrimPrefix(ref.Name, wips), tests)
 		}
 		f := strings.Split(rest, "/")
 		if len(f) < 3 {
@@ -134,11 +140,13 @@ func (r *Repo) leftRefs(ctx context.Context, lineages []*Lineage) ([]Leftover, e
 			list = append(list, left)
 			continue
 		}
-		last := len(list) - 1
-		if last < 0 || list[last].Kind != LeftWIP || list[last].N != n || list[last].System != left.System || list[last].Slice != left.Slice {
-			list, last = append(list, left), last+1
+		same := slices.IndexFunc(list, func(l Leftover) bool {
+			return l.Kind == LeftWIP && l.N == n && l.System == left.System && l.Slice == left.Slice
+		})
+		if same < 0 {
+			list, same = append(list, left), len(list)
 		}
-		list[last].Refs = append(list[last].Refs, ref.Name)
+		list[same].Refs = append(list[same].Refs, ref.Name)
 	}
 	return list, err
 }

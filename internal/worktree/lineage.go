@@ -27,7 +27,7 @@ type Lineage struct {
 	System        string   `json:"system,omitempty"` // "" for none
 	Slice         string   `json:"slice"`
 	N             int      `json:"n"`
-	Branch        string   `json:"branch"`          // refs/heads/…
+	Branch        string   `json:"branch"`          // refs/heads/…; "" for the lane's
 	Path          string   `json:"path"`            // the worktree's top, as a real path; see Repo.Dir
 	Admin         string   `json:"admin,omitempty"` // the admin directory, once there is one
 	Base          string   `json:"base"`            // the commit at which the branch was made
@@ -170,7 +170,9 @@ func (r *Repo) check(l *Lineage) error {
 		return errors.New("names no slice")
 	case l.N < 1 || l.N > mostLineages:
 		return fmt.Errorf("%d is no number of a lineage", l.N)
-	case !strings.HasPrefix(l.Branch, "refs/heads/") || !strings.HasSuffix(l.Branch, ref):
+	case l.IsLane() && (l.Branch != "" || !r.isLanePath(l.Path)):
+		return fmt.Errorf("branch %.200q or path %.200q isn't the lane's", l.Branch, l.Path)
+	case !l.IsLane() && (!strings.HasPrefix(l.Branch, "refs/heads/") || !strings.HasSuffix(l.Branch, ref)):
 		return fmt.Errorf("branch %.200q isn't the slice's", l.Branch)
 	case !filepath.IsAbs(l.Path) || filepath.Clean(l.Path) != l.Path || filepath.Base(l.Path) != lastPart(l.Slice, l.N):
 		return fmt.Errorf("path %.200q isn't a worktree's of this slice", l.Path)
@@ -241,6 +243,9 @@ func (r *Repo) Plan(ctx context.Context, system, slice, base string, fresh bool)
 	}
 	l = &Lineage{SchemaVersion: schemaVersion, System: system, Slice: slice, N: n, Branch: r.branches(system, slice) + "/" + strconv.Itoa(n),
 		Path: r.path(system, slice, n), Base: base, Phase: Planned}
+	if l.IsLane() {
+		l.Branch = ""
+	}
 	if err := r.check(l); err != nil {
 		return nil, fmt.Errorf("lineage of slice %s: %w", slice, err)
 	}
@@ -278,22 +283,22 @@ func gone(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// number is the least number above last that no branch, WIP ref or worktree of the slice has, nor any other file at its path.
+// number is the least number above last that no ref or worktree of the slice has, nor any other file at its path.
 func (r *Repo) number(ctx context.Context, system, slice string, last int) (int, error) {
-	branches, wips := r.branches(system, slice), r.wips(system, slice)
-	refs, err := git.Refs(ctx, r.Common, append(parents(branches), wips, branches+"/", wips+"/")...)
+	branches, wips, tests := r.branches(system, slice), r.wips(system, slice), r.tests(system, slice)
+	refs, err := git.Refs(ctx, r.Common, append(parents(branches), wips, tests, branches+"/", wips+"/", tests+"/")...)
 	if err != nil {
 		return 0, err
 	}
 	for _, ref := range refs {
-		for _, dir := range []string{branches, wips} {
+		for _, dir := range []string{branches, wips, tests} {
 			rest, below := strings.CutPrefix(ref.Name, dir+"/")
 			digits, _, _ := strings.Cut(rest, "/")
 			if n, err := strconv.Atoi(digits); below && err == nil {
 				last = max(last, n)
 			}
 		}
-		if blocks := ref.Name + "/"; strings.HasPrefix(branches+"/", blocks) || strings.HasPrefix(wips+"/", blocks) {
+		if blocks := ref.Name + "/"; strings.HasPrefix(branches+"/", blocks) || strings.HasPrefix(wips+"/", blocks) || strings.HasPrefix(tests+"/", blocks) {
 			return 0, &Refused{fmt.Sprintf("the branch %s is in the way of branches like %s/1", short(ref.Name), short(branches)), "git branch -m it"}
 		}
 	}

@@ -1,6 +1,7 @@
 package worktree
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -81,8 +82,11 @@ func (r *Repo) resume(ctx context.Context, l *Lineage, m Making, h *Hold) error 
 	if err := r.ours(l); err != nil {
 		return err
 	}
+	if err := r.Worktree(l).Recover(gitCtx); err != nil { // before anybody works there
+		return err
+	}
 	if l.Phase == Added {
-		m.Log("checking out " + short(l.Branch))
+		m.Log("checking out " + cmp.Or(short(l.Branch), l.Base))
 		if err := r.fill(gitCtx, l); err != nil {
 			return err
 		}
@@ -135,25 +139,30 @@ func (r *Repo) addNew(ctx context.Context, l *Lineage) error {
 	if err := r.checkFree(ctx, l); err != nil {
 		return err
 	}
-	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
-	if err == nil && tip == "" {
-		// We have the lock of this worktree, and nobody has worked on the branch yet.
-		if err := git.UnlockRef(r.Common, l.Branch); err != nil {
+	if !l.IsLane() {
+		tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
+		if err == nil && tip == "" {
+			// We have the lock of this worktree, and nobody has worked on the branch yet.
+			if err := git.UnlockRef(r.Common, l.Branch); err != nil {
+				return err
+			}
+			err = git.ChangeRefs(ctx, r.Common, "gl: slice "+l.Slice, git.RefChange{Name: l.Branch, New: l.Base})
+		}
+		if err != nil {
 			return err
 		}
-		err = git.ChangeRefs(ctx, r.Common, "gl: slice "+l.Slice, git.RefChange{Name: l.Branch, New: l.Base})
 	}
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(l.Path), 0o755)
+	if err := os.MkdirAll(filepath.Dir(l.Path), 0o755); err != nil {
+		return err
 	}
-	if err == nil {
-		err = git.AddWorktree(ctx, r.GitDir, l.Path, l.Branch, lockReason(l.Path))
-	}
-	return err
+	return git.AddWorktree(ctx, r.GitDir, l.Path, cmp.Or(l.Branch, l.Base), lockReason(l.Path))
 }
 
 // checkFree refuses a branch that is checked out elsewhere.
 func (r *Repo) checkFree(ctx context.Context, l *Lineage) error {
+	if l.IsLane() {
+		return nil
+	}
 	refuse := func(where string) error {
 		return &Refused{fmt.Sprintf("the branch %s is checked out in %s", short(l.Branch), where), "check out another one there"}
 	}
@@ -185,12 +194,14 @@ const (
 
 // look says what is there of a worktree in which no agent has been yet, and sets Admin if it is whole.
 func (r *Repo) look(ctx context.Context, l *Lineage) (found, error) {
-	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
-	if err != nil {
-		return 0, err
-	}
-	if tip != "" && tip != l.Base && !l.Again || tip == "" && l.Again {
-		return taken, nil
+	if !l.IsLane() {
+		tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
+		if err != nil {
+			return 0, err
+		}
+		if tip != "" && tip != l.Base && !l.Again || tip == "" && l.Again {
+			return taken, nil
+		}
 	}
 	linked, foreign, err := r.entries(l)
 	switch {
@@ -202,6 +213,11 @@ func (r *Repo) look(ctx context.Context, l *Lineage) (found, error) {
 	for _, e := range linked {
 		w := git.Worktree{Common: r.Common, Admin: e.Admin, Path: l.Path}
 		if branch, err := w.Branch(); err == nil && w.Check() == nil && branch == l.Branch {
+			if l.IsLane() { // git writes zeros before the commit
+				if head, err := git.ResolveCommit(ctx, e.Admin, "HEAD"); err != nil || head == "" {
+					continue
+				}
+			}
 			l.Admin = e.Admin
 			return whole, nil
 		}
@@ -284,12 +300,16 @@ func (r *Repo) clear(l *Lineage) error {
 // fill writes the files.
 func (r *Repo) fill(ctx context.Context, l *Lineage) error {
 	w := r.Worktree(l)
-	for _, step := range []func() error{
+	steps := []func() error{
 		func() error { return w.Fill(ctx) },
 		func() error { return r.overlay(ctx, l) },
 		func() error { return w.FillSubmodules(ctx, r.Top) },
 		func() error { return w.FillLFS(ctx) },
-	} {
+	}
+	if l.IsLane() {
+		steps = []func() error{func() error { return w.CheckoutDetached(ctx, l.Base, r.Top) }}
+	}
+	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
 		}

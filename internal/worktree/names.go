@@ -124,11 +124,19 @@ func (r *Repo) targetRef() string { return "refs/gl/target/" + r.project }
 
 // path is a worktree's place.
 func (r *Repo) path(system, slice string, n int) string {
+	if slice == LaneSlice {
+		return r.lanePath(n)
+	}
 	return filepath.Join(r.place, name(system), lastPart(slice, n))
 }
 
 // lastPart is the name of a worktree's directory.
-func lastPart(slice string, n int) string { return name(slice) + "." + strconv.Itoa(n) }
+func lastPart(slice string, n int) string {
+	if slice == LaneSlice {
+		slice = "lane"
+	}
+	return name(slice) + "." + strconv.Itoa(n)
+}
 
 // Dir is the directory in which the lineage's agent works: the project's place in the worktree.
 func (r *Repo) Dir(l *Lineage) string { return filepath.Join(l.Path, r.Prefix) }

@@ -37,13 +37,15 @@ func (r *Repo) Remove(ctx context.Context, l *Lineage, in ...string) (kept strin
 	aside := r.asideOf(l)
 	switch {
 	case aside != "" && paths.Exists(aside): // by an earlier call
+	case lost(l.Path) && l.IsLane():
+		return "", r.forget(ctx, l)
 	case lost(l.Path):
 		if _, err := r.keepLost(ctx, l, SnapshotOptions{Last: true, Why: "gl: what was left of a deleted worktree"}); err != nil {
 			return "", err
 		}
 		return "", r.forget(ctx, l)
 	default:
-		if kept, err = r.inTheWay(ctx, l, in); err != nil || kept != "" {
+		if kept, _, err = r.inTheWay(ctx, l, in); err != nil || kept != "" {
 			return kept, err
 		}
 		// By its path nobody writes there any more.
@@ -73,11 +75,14 @@ func (r *Repo) Removable(ctx context.Context, l *Lineage, in ...string) (yes boo
 	case lost(l.Path):
 		return true, "its directory is gone, and git still lists it", nil
 	}
-	kept, err := r.inTheWay(ctx, l, in)
-	if err != nil || kept != "" {
+	kept, holder, err := r.inTheWay(ctx, l, in)
+	switch {
+	case err != nil || kept != "":
 		return false, kept, err
+	case l.IsLane():
+		return true, "it is made again when it is needed", nil
 	}
-	return true, short(r.target) + " has all that is in it", nil
+	return true, holder + " has all that is in it", nil
 }
 
 // Retire ends a lineage: the slice's next attempt begins a new one. Its worktree, its branch and its snapshots stay. A
@@ -101,43 +106,79 @@ func (r *Repo) asideOf(l *Lineage) string {
 	return filepath.Join(filepath.Dir(l.Path), ".gone-"+filepath.Base(l.Admin))
 }
 
-// inTheWay says what the worktree has that would be lost, "" for nothing.
-func (r *Repo) inTheWay(ctx context.Context, l *Lineage, in []string) (string, error) {
+// inTheWay says what the worktree has that would be lost, "" for nothing; then holder is what has it all. Nothing in the lane's worktree
+// is work.
+func (r *Repo) inTheWay(ctx context.Context, l *Lineage, in []string) (kept, holder string, err error) {
 	if err := r.ours(l); err != nil {
-		return err.Error(), nil
+		return err.Error(), "", nil
 	}
 	w := r.Worktree(l)
 	branch, err := w.Branch()
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	switch op := w.Operation(); {
-	case op != "":
-		return "a " + op + " isn't finished there", nil
-	case branch != l.Branch:
-		return "the branch " + short(l.Branch) + " isn't checked out there", nil
 	case inUse(l.Path):
-		return "a process has its directory there", nil
+		return "a process has its directory there", "", nil
+	case l.IsLane():
+		return "", "", nil
+	case op != "":
+		return "a " + op + " isn't finished there", "", nil
+	case branch != l.Branch:
+		return "the branch " + short(l.Branch) + " isn't checked out there", "", nil
 	}
 	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
 	if err != nil || tip == "" {
-		return "its branch has no commit", err
+		return "its branch has no commit", "", err
 	}
-	target, err := r.targetTip(ctx)
+	holders, err := r.holders(ctx)
 	if refused := new(Refused); errors.As(err, &refused) {
-		return refused.Reason, nil
+		return refused.Reason, "", nil
 	}
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	contained, why, err := git.Contained(ctx, r.Common, tip, l.Base, append([]string{target}, in...)...)
-	if err != nil {
-		return "", err
+	for _, commit := range in {
+		holders = append(holders, git.Ref{Name: commit, Commit: commit})
 	}
-	if !contained {
-		return fmt.Sprintf("the branch %s %s", short(l.Branch), strings.ReplaceAll(why, target, short(r.target))), nil
+	var first string
+	for _, h := range holders {
+		contained, why, err := git.Contained(ctx, r.Common, tip, l.Base, h.Commit)
+		if err != nil {
+			return "", "", err
+		}
+		if contained {
+			kept, err := unsaved(ctx, w, l)
+			return kept, short(h.Name), err
+		}
+		if first == "" {
+			first = fmt.Sprintf("the branch %s %s", short(l.Branch), strings.ReplaceAll(why, h.Commit, short(h.Name)))
+		}
 	}
-	return unsaved(ctx, w, l)
+	return first, "", nil
+}
+
+// holders are the branches that may have a slice's work: the target and the lane. One of them may be gone.
+func (r *Repo) holders(ctx context.Context) ([]git.Ref, error) {
+	target, err := r.targetTip(ctx)
+	if err != nil && !errors.As(err, new(*Refused)) {
+		return nil, err
+	}
+	lane, laneErr := r.lane(ctx)
+	if laneErr != nil {
+		return nil, laneErr
+	}
+	var list []git.Ref
+	if target != "" {
+		list = append(list, git.Ref{Name: r.target, Commit: target})
+	}
+	if lane != "" && lane != target {
+		list = append(list, git.Ref{Name: r.LaneRef(), Commit: lane})
+	}
+	if len(list) > 0 {
+		err = nil
+	}
+	return list, err
 }
 
 // unsaved says what is in the worktree and in no commit.
@@ -174,7 +215,7 @@ func sample(list []string) string {
 // finishRemoval removes a worktree that was renamed, after one more look at it.
 func (r *Repo) finishRemoval(ctx context.Context, l *Lineage, aside string) (string, error) {
 	w := git.Worktree{Common: r.Common, Admin: l.Admin, Path: aside}
-	if paths.IsDir(l.Admin) && paths.Exists(filepath.Join(aside, ".git")) {
+	if !l.IsLane() && paths.IsDir(l.Admin) && paths.Exists(filepath.Join(aside, ".git")) {
 		// Git is to take it for the worktree that it was.
 		if err := durable.WriteFile(filepath.Join(l.Admin, "gitdir"), []byte(filepath.Join(aside, ".git")+"\n"), 0o644); err != nil {
 			return "", err

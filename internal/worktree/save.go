@@ -208,8 +208,10 @@ func (r *Repo) lose(ctx context.Context, l *Lineage) error {
 			return &Refused{fmt.Sprintf("somebody has moved the worktree %s to %s", l.Path, e.Path), "move it back with git worktree move -f -f"}
 		}
 	}
-	if _, err := r.keepLost(ctx, l, SnapshotOptions{Last: true, Why: "gl: what was left of a deleted worktree"}); err != nil {
-		return err
+	if !l.IsLane() {
+		if _, err := r.keepLost(ctx, l, SnapshotOptions{Last: true, Why: "gl: what was left of a deleted worktree"}); err != nil {
+			return err
+		}
 	}
 	l.Again = true
 	return r.step(l, Planned)

@@ -159,8 +159,25 @@ func (r *Repo) targetTip(ctx context.Context) (string, error) {
 // Target is the full name of the branch that the work is for.
 func (r *Repo) Target() string { return r.target }
 
-// Base is the commit at which new work begins: the target's tip. It records the target.
+// Base is the commit at which new work begins: the lane's tip, or the target's where there is no lane or the target has all of it. It records the
+// target.
 func (r *Repo) Base(ctx context.Context) (string, error) {
+	tip, err := r.recordTarget(ctx)
+	if err != nil {
+		return "", err
+	}
+	lane, err := r.lane(ctx)
+	if err != nil || lane == "" {
+		return tip, err
+	}
+	if base, err := git.MergeBase(ctx, r.Common, lane, tip); err != nil || base == lane {
+		return tip, err
+	}
+	return lane, nil
+}
+
+// recordTarget records the target and returns its tip.
+func (r *Repo) recordTarget(ctx context.Context) (string, error) {
 	tip, err := r.targetTip(ctx)
 	if err != nil {
 		return "", err
@@ -246,7 +263,8 @@ func (r *Repo) checkPrefix(ctx context.Context) error {
 	if ok, err := git.ValidRef(ctx, "refs/heads/"+r.prefix+"/s"); err != nil || !ok || r.prefix[0] == '-' {
 		return errors.Join(err, &Refused{fmt.Sprintf("git can't have branches that begin with %q", r.prefix), "choose another prefix with gl settings set git.branch_prefix NAME"})
 	}
-	blocking := append(parents("refs/heads/"+r.prefix+"/s/"+r.project), "refs/gl", "refs/gl/wip", "refs/gl/wip/"+r.project, "refs/gl/target")
+	blocking := append(parents("refs/heads/"+r.prefix+"/s/"+r.project), parents(r.lanes())...)
+	blocking = append(blocking, "refs/gl", "refs/gl/wip", "refs/gl/wip/"+r.project, "refs/gl/target", "refs/gl/tests", "refs/gl/tests/"+r.project)
 	refs, err := git.Refs(ctx, r.Common, blocking...)
 	if err != nil {
 		return err
