@@ -116,7 +116,7 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string, e
 	}
 	if c.lineage.IsLane() {
 		if paths.IsDir(c.Path) {
-			if err := tearDown(ctx, pr, repo, c.lineage, environ); err != nil {
+			if err := tearDown(ctx, pr, repo, c.lineage, self, environ); err != nil {
 				return err.Error(), nil
 			}
 		}
