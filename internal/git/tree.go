@@ -306,3 +306,25 @@ func commitTree(ctx context.Context, c NewCommit, run func(env []string, input s
 	out, err := run(env, strings.TrimRight(c.Message, "\n")+"\n", args...)
 	return strings.TrimSpace(out), err
 }
+
+// identityOptions are the options that give commits a name where the person has none; run asks git.
+func identityOptions(by Author, run func(args ...string) (string, error)) ([]string, error) {
+	if by.Name == "" || by.Email == "" {
+		by = Author{"Greenlight", "greenlight@localhost"}
+	}
+	// The options win over every file, so git is asked first.
+	out, err := run("config", "-z", "--get-regexp", `^user\.(name|email)$`)
+	if err != nil && exitCode(err) != 1 {
+		return nil, err
+	}
+	var options []string
+	for _, s := range [][2]string{{"user.name", by.Name}, {"user.email", by.Email}} {
+		if !slices.ContainsFunc(split(out), func(e string) bool {
+			k, v, _ := strings.Cut(e, "\n")
+			return k == s[0] && strings.TrimSpace(v) != ""
+		}) {
+			options = append(options, "-c", s[0]+"="+s[1])
+		}
+	}
+	return options, nil
+}
