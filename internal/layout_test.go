@@ -61,6 +61,7 @@ var layers = []string{
 	"greenlight/internal/roadmap",
 	"greenlight/internal/plan",
 	"greenlight/internal/depgraph",
+	"greenlight/internal/journal",
 	"greenlight/internal/words",
 	"greenlight/internal/command",
 	"greenlight/internal/term",

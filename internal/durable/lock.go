@@ -110,6 +110,9 @@ func Claim(f *os.File) error {
 	return nil
 }
 
+// Unclaim gives back what Claim took, and leaves the file open.
+func Unclaim(f *os.File) { unlock(f) }
+
 // File is the lock's open file. A process that inherits it has the lock, too: until Unlock, or until the last of them all is
 // gone.
 func (h *Held) File() *os.File { return h.file }

@@ -196,6 +196,11 @@ func OpenAppend(path string, perm fs.FileMode) (*os.File, error) {
 	return openFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, perm)
 }
 
+// OpenReadAppend is OpenAppend of a file that is also read.
+func OpenReadAppend(path string, perm fs.FileMode) (*os.File, error) {
+	return openFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, perm)
+}
+
 // Create makes a file that must not be there yet, with perm less the umask.
 func Create(path string, perm fs.FileMode) (*os.File, error) {
 	return openFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm)
@@ -364,6 +369,14 @@ func MkdirPrivate(path string) error {
 		_ = os.Chmod(top, 0o700) // somebody else's directory stays as it is
 	}
 	return nil
+}
+
+// Rename is os.Rename within one directory, which a power cut may undo.
+func Rename(from, to string) error {
+	if _, err := inState(to); err != nil {
+		return err
+	}
+	return os.Rename(from, to)
 }
 
 // Unlink is Remove that a power cut may undo.
