@@ -142,6 +142,7 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	if err := tx.Claim(it.ID, r.Token); err != nil {
 		return nil, errors.Join(err, s.dropLive(r))
 	}
+	s.tell(r, false)
 	return r, nil
 }
 
@@ -195,6 +196,7 @@ func (s *Store) giveBack(tx tracker.Tx, r *Record) error {
 			return err
 		}
 	}
+	s.tellGivenBack(r)
 	return s.dropLive(r)
 }
 

@@ -53,7 +53,14 @@ func checkHold(h *plan.Hold) error {
 }
 
 // LiftHold ends the hold.
-func (s *Store) LiftHold() error { return durable.Remove(s.holdPath()) }
+func (s *Store) LiftHold(now time.Time) error {
+	h := s.Hold()
+	if err := durable.Remove(s.holdPath()); err != nil {
+		return err
+	}
+	s.TellHoldEnded(h, now)
+	return nil
+}
 
 // putHold makes everybody wait after an attempt met a limit. Attempts that ran beside the one that met it first meet
 // the same limit: they can only move the end, the next wait doubles once. The lock must be held.
@@ -86,12 +93,20 @@ func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Dur
 		h.Until, h.Reset = old.Until, old.Reset
 	}
 	h.Until = h.Until.UTC()
-	return writeJSON(s.holdPath(), &h)
+	return s.writeHold(&h)
 }
 
 // PutPersonsHold makes everybody wait because a person says so. The lock must be held.
 func (s *Store) PutPersonsHold(until, now time.Time) error {
-	return writeJSON(s.holdPath(), &plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByPerson})
+	return s.writeHold(&plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByPerson})
+}
+
+func (s *Store) writeHold(h *plan.Hold) error {
+	if err := writeJSON(s.holdPath(), h); err != nil {
+		return err
+	}
+	s.tellHold(h)
+	return nil
 }
 
 // endHold forgets an old hold once an attempt that started after it wasn't held, so that the next one begins small.
@@ -100,7 +115,7 @@ func (s *Store) endHold(r *Record, now time.Time) error {
 	if h == nil || now.Before(h.Until) || r.StartedAt == nil || r.StartedAt.Before(h.Since) {
 		return nil
 	}
-	return s.LiftHold()
+	return s.LiftHold(now)
 }
 
 // refute compares a limit that a line of text alone tells of with how others fare: if an attempt with the same agent has

@@ -53,6 +53,7 @@ func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 	case err == nil && disk.Token != r.Token: // the directory was cleaned, and the slice claimed anew
 		return disk, nil
 	case err == nil && disk.Phase == plan.Settled:
+		s.Store.retell(disk)
 		return disk, s.Store.dropLive(&r)
 	case err == nil && disk.Phase == plan.Ended: // judged; whoever judged it died before it was settled
 		r = *disk
@@ -83,6 +84,7 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 	if err != nil {
 		return err
 	}
+	again := r.Phase == plan.Ended
 	r.Phase, r.Outcome, r.Detail, r.Effect, r.Tests = plan.Ended, v.Outcome, v.Detail, v.Effect, it.Tests
 	r.Seen = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 	if r.EndedAt == nil {
@@ -94,7 +96,11 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 	case r.evidence().Limit == nil: // with one, the outcome holds nobody, but it doesn't prove that the limit is over
 		err = s.Store.endHold(r, now)
 	}
-	return errors.Join(err, s.Store.putLive(r))
+	if err := errors.Join(err, s.Store.putLive(r)); err != nil {
+		return err
+	}
+	s.Store.tell(r, again)
+	return nil
 }
 
 // apply writes the decision into the slice's file, if the claim is still ours or nobody's and nobody has touched the

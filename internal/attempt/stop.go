@@ -22,7 +22,11 @@ func (s *Store) MarkEnding(ctx context.Context, t tracker.Tracker, r *Record, wh
 			return nil // settled, or on its way to it
 		}
 		disk.Ending, disk.EndingDetail = why, detail
-		return s.putLive(disk)
+		if err := s.putLive(disk); err != nil {
+			return err
+		}
+		s.tellStop(disk)
+		return nil
 	})
 }
 
@@ -96,6 +100,7 @@ func (s *Settler) stopClaimed(ctx context.Context, r *Record) (final *Record, er
 		if err := s.Store.putLive(disk); err != nil {
 			return err
 		}
+		s.Store.tellStop(disk)
 		final, err = s.settle(tx, disk)
 		return err
 	})

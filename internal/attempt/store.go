@@ -14,23 +14,27 @@ import (
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 )
 
 // A Store is the directory of a project's attempts, .greenlight/runs.
 type Store struct {
-	dir  string
-	mine func(*Record) bool // nil for all
+	dir     string
+	mine    func(*Record) bool // nil for all
+	journal *journal.Journal
 }
 
 const schemaVersion = 1
 
 // OpenStore returns the store in dir, which needn't exist yet.
-func OpenStore(dir string) *Store { return &Store{dir: dir} }
+func OpenStore(dir string) *Store { return &Store{dir: dir, journal: journal.Open(dir)} }
 
 // Of is the store as one of several systems of state sees it, which share numbers and slots: two may have an item of the
 // same id, and then Index, History and MarkRetried tell of the records that are its own.
-func (s *Store) Of(mine func(*Record) bool) *Store { return &Store{dir: s.dir, mine: mine} }
+func (s *Store) Of(mine func(*Record) bool) *Store {
+	return &Store{dir: s.dir, mine: mine, journal: s.journal}
+}
 
 // Dir is the store's directory; hold.json, stop.json and the drain's lock are in it.
 func (s *Store) Dir() string { return s.dir }
@@ -257,6 +261,7 @@ func (s *Store) finish(r *Record) error {
 	if err := s.putDone(r); err != nil {
 		return err
 	}
+	s.tell(r, false)
 	return s.dropLive(r)
 }
 

@@ -292,7 +292,11 @@ func (w *Wrapper) advance(ctx context.Context, change func(*Record)) error {
 		self := proc.Self()
 		w.rec.Wrapper, w.rec.Ending = &self, disk.Ending // somebody may be stopping it
 		change(w.rec)
-		return w.Store.putLive(w.rec)
+		err = w.Store.putLive(w.rec)
+		if err == nil {
+			w.Store.tell(w.rec, false)
+		}
+		return err
 	})
 }
 

@@ -30,7 +30,7 @@ func LiftHold(ctx context.Context, pr *project.Project, now time.Time) (was *pla
 		if h := pr.Runs.Hold(); h != nil && now.Before(h.Until) {
 			was = h
 		}
-		return pr.Runs.LiftHold()
+		return pr.Runs.LiftHold(now)
 	})
 	return was, err
 }

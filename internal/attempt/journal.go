@@ -1,0 +1,129 @@
+package attempt
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"greenlight/internal/journal"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+)
+
+// Journal is the project's journal.
+func (s *Store) Journal() *journal.Journal { return s.journal }
+
+// Event is an event of the attempt, with the key by which it is written once.
+func (r *Record) Event(k journal.Kind) journal.Event {
+	return journal.Event{Kind: k, System: r.System, Slice: r.Slice, Attempt: r.N,
+		Key: fmt.Sprintf("%s.%s.%s", r.Name(), r.Token[max(0, len(r.Token)-6):], k)}
+}
+
+// tell writes the events of the phase that the record has just reached. The record is on the disk. What can't be written is
+// the journal's to keep, and to tell: see journal.Trouble. Again says that the record may have reached it before.
+func (s *Store) tell(r *Record, again bool) {
+	if again || r.Phase != plan.Claimed && !r.isOurs() {
+		s.retell(r)
+		return
+	}
+	_ = s.journal.Append(r.events(r.Phase)...)
+}
+
+// retell writes those events of the attempt up to now that the journal lacks. It is for whoever goes on with what another
+// process has left: that may have been killed between the record and the event. If the attempt was judged twice, the first
+// verdict may be the one in ended; settled has the last.
+func (s *Store) retell(r *Record) {
+	var all []journal.Event
+	for _, p := range []plan.Phase{plan.Claimed, plan.Started, plan.Ended, plan.Settled} {
+		all = append(all, r.events(p)...)
+	}
+	_ = s.journal.AppendOnce(all...)
+}
+
+// isOurs says whether this process has made the record what it is.
+func (r *Record) isOurs() bool { return r.Wrapper != nil && *r.Wrapper == proc.Self() }
+
+// events are those of one phase, with the times that the record has: nil if it hasn't come that far.
+func (r *Record) events(p plan.Phase) []journal.Event {
+	event := func(k journal.Kind, at time.Time) journal.Event {
+		e := r.Event(k)
+		e.Time = at
+		return e
+	}
+	switch {
+	case p == plan.Claimed:
+		e := event(journal.Claimed, r.ClaimedAt)
+		e.Agent, e.Runner, e.Branch = r.Agent, r.Runner, strings.TrimPrefix(r.Branch, "refs/heads/")
+		return []journal.Event{e}
+	case p == plan.Started && r.StartedAt != nil:
+		e := event(journal.Launched, *r.StartedAt)
+		if e.Agent = r.Agent; r.Process != nil {
+			e.PID = r.Process.PID
+		}
+		return []journal.Event{e}
+	case p == plan.Ended && r.Outcome != "" && r.EndedAt != nil:
+		return r.endEvents(event(journal.Ended, *r.EndedAt))
+	case p == plan.Settled && r.Phase == plan.Settled && r.SettledAt != nil:
+		e := event(journal.Settled, *r.SettledAt)
+		if e.Outcome = string(r.Outcome); r.After != nil {
+			e.Status, e.Step = r.After.Status, r.After.Step
+		}
+		all := []journal.Event{e}
+		if r.Outcome == Waiting {
+			e := event(journal.NeedsYou, *r.SettledAt)
+			e.Reason = r.Detail
+			all = append(all, e)
+		}
+		return all
+	}
+	return nil
+}
+
+func (r *Record) endEvents(e journal.Event) []journal.Event {
+	e.Agent, e.Outcome, e.Detail, e.CostUSD = r.Agent, string(r.Outcome), r.Detail, r.Cost()
+	if r.StartedAt != nil {
+		ms := r.EndedAt.Sub(*r.StartedAt).Milliseconds()
+		e.DurationMS = &ms
+	}
+	if res := r.evidence().Result; res != nil {
+		e.Turns = res.Turns
+	}
+	if why := r.evidence().Worktree; why != "" {
+		failed := r.Event(journal.SetupFailed)
+		failed.Time, failed.Reason = e.Time, why
+		return []journal.Event{failed, e}
+	}
+	return []journal.Event{e}
+}
+
+// tellGivenBack writes that the claim was undone.
+func (s *Store) tellGivenBack(r *Record) {
+	_ = s.journal.AppendOnce(append(r.events(plan.Claimed), r.Event(journal.GivenBack))...)
+}
+
+// tellStop writes that gl has begun to end the attempt: gl stop first and then, at its signal, the wrapper.
+func (s *Store) tellStop(r *Record) {
+	e := r.Event(journal.Stopped)
+	e.Reason, e.Detail = r.Ending, r.EndingDetail
+	_ = s.journal.AppendOnce(e)
+}
+
+// tellHold writes that everybody waits. A settler that was killed may put the same hold again.
+func (s *Store) tellHold(h *plan.Hold) { _ = s.journal.AppendOnce(holdEvent(journal.Held, h)) }
+
+// TellHoldEnded writes that a hold is over: since it was lifted, or since its time came. Everybody who notices may call it.
+func (s *Store) TellHoldEnded(h *plan.Hold, now time.Time) {
+	if h == nil {
+		return
+	}
+	e := holdEvent(journal.HoldEnded, h)
+	if e.Time = now; h.Until.Before(now) {
+		e.Time = h.Until
+	}
+	_ = s.journal.AppendOnce(e)
+}
+
+func holdEvent(k journal.Kind, h *plan.Hold) journal.Event {
+	return journal.Event{Kind: k, Until: &h.Until, Reason: h.Kind, Detail: h.Reason, By: h.By,
+		Key: fmt.Sprintf("%s.%d.%d", k, h.Since.UnixMilli(), h.Until.UnixMilli())}
+}
