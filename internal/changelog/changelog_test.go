@@ -17,12 +17,12 @@ func TestParseSince(t *testing.T) {
 		"2026-03-01": time.Date(2026, 3, 1, 0, 0, 0, 0, time.Local), "2026-03-01T05:00:00Z": time.Date(2026, 3, 1, 5, 0, 0, 0, time.UTC),
 		"2d": now.AddDate(0, 0, -2), "1w": now.AddDate(0, 0, -7), "90m": now.Add(-90 * time.Minute), "0d": now,
 	} {
-		if got, err := parseSince(s, now); err != nil || !got.Equal(want) {
+		if got, err := ParseSince(s, now); err != nil || !got.Equal(want) {
 			t.Errorf("%q: %v, %v, want %v", s, got, err, want)
 		}
 	}
 	for _, s := range []string{"", "yesterday", "-5h", "-2d", "d", "2026-13-01", "99999999d", "1.5d"} {
-		if got, err := parseSince(s, now); err == nil {
+		if got, err := ParseSince(s, now); err == nil {
 			t.Errorf("%q: %v, want an error", s, got)
 		}
 	}

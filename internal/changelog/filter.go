@@ -23,7 +23,7 @@ func NewFilter(milestone, since string, now time.Time) (Filter, error) {
 		return f, nil
 	}
 	var err error
-	f.from, err = parseSince(since, now)
+	f.from, err = ParseSince(since, now)
 	return f, err
 }
 
@@ -31,17 +31,26 @@ func (f *Filter) selects(s *Summary) bool {
 	return (f.Milestone == "" || s.Milestone == f.Milestone) && !s.before(f.from)
 }
 
-func parseSince(s string, now time.Time) (time.Time, error) {
+// ParseSince reads when something begins: a day, a time, the time of day that has passed last, or how long ago.
+func ParseSince(s string, now time.Time) (time.Time, error) {
 	if t, err := time.ParseInLocation(time.DateOnly, s, time.Local); err == nil {
 		return t, nil
 	}
 	if t, err := time.Parse(time.RFC3339, s); err == nil {
 		return t, nil
 	}
+	if t, err := time.ParseInLocation("15:04", s, time.Local); err == nil {
+		local := now.Local()
+		t = time.Date(local.Year(), local.Month(), local.Day(), t.Hour(), t.Minute(), 0, 0, time.Local)
+		if t.After(now) {
+			t = t.AddDate(0, 0, -1)
+		}
+		return t, nil
+	}
 	if d, err := parseSpan(s); err == nil && d >= 0 {
 		return now.Add(-d), nil
 	}
-	return time.Time{}, fmt.Errorf("%q: expected a day (2026-03-01), a time (2026-03-01T12:00:00Z) or how long ago (12h, 7d, 2w)", s)
+	return time.Time{}, fmt.Errorf("%q: expected a day (2026-03-01), a time (2026-03-01T12:00:00Z, 22:30) or how long ago (12h, 7d, 2w)", s)
 }
 
 // parseSpan is time.ParseDuration that also knows whole days and weeks.

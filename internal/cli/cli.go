@@ -166,6 +166,7 @@ func commandGroups() []commandGroup {
 			{"reject", newReject}, {"retry", newRetry}}},
 		{"review", "Review:", []maker{{"salvage", paged(newSalvage, "to", "branch")}, {"clean", newClean}}},
 		{"state", "State and progress:", []maker{{"status", paged(newStatus)}, {"why", paged(newWhy)}, {"graph", paged(newGraph)},
+			{"events", paged(newEvents, "follow")},
 			{"logs", paged(newLogs, "follow")}, {"debug", paged(newDebug, "run-tests")}, {"changelog", paged(newChangelog)},
 			{"statusline", newStatusline}}},
 		{"run", "Running sessions:", []maker{{"attach", newAttach}, {"trust", newTrust}, {"stop", newStop}, {"hold", newHold}}},

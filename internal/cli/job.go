@@ -40,6 +40,8 @@ type job struct {
 	text   string // what it says, for agents without slash commands
 	plugin string
 
+	events *iostreams.Streams // where the journal's events go as they come; nil for nowhere
+
 	over      map[string]string // by id: the session whose claim a person agreed to take over
 	rehearsal *rehearsal.Spec   // nil for every other agent
 	copy      *scratch.Copy     // what pr is; nil for a person's own project
@@ -99,7 +101,23 @@ func (j *job) runner() string {
 }
 
 // run builds slices.
-func (j *job) run(ctx context.Context) error {
+func (j *job) run(ctx context.Context) (err error) {
+	if j.events != nil {
+		events, failed := streamEvents(ctx, j.pr, j.events)
+		if failed != nil {
+			return failed
+		}
+		defer func() {
+			if failed := events.close(); failed != nil {
+				err = errors.Join(err, failed)
+			}
+		}()
+	}
+	return j.build(ctx)
+}
+
+// build builds what is ready, or what was named.
+func (j *job) build(ctx context.Context) error {
 	waiting := drain.Patiently(ctx, func(holder string) { j.app.IO.Message("%s", lockedText(holder)) })
 	found, err := drain.Reconcile(waiting, j.pr)
 	reportAside(j.app.IO, found.Aside)

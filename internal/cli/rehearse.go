@@ -125,7 +125,7 @@ func (j *job) moved(c *scratch.Copy) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.ids, in.copy = j.ids, c
+	in.ids, in.copy, in.events = j.ids, c, j.events
 	return in, nil
 }
 

@@ -46,6 +46,7 @@ var inSituations = map[string][4]int{
 	"demo --dir .":                    {1, 1, 1, 1},
 	"design":                          {0, 1, 1, 1},
 	"doctor":                          {1, 1, 1, 1},
+	"events":                          {0, 1, 0, 0},
 	"environment":                     {0, 0, 0, 0},
 	"graph":                           {0, 1, 0, 0},
 	"gsd line":                        {1, 1, 1, 0},
@@ -133,6 +134,9 @@ func TestEveryCommandInEverySituation(t *testing.T) {
 			}
 			if i > 1 && c.Flags().Lookup("json") != nil && code == 0 {
 				_, stdout, _ := s.run(t, append(words, "--json")...)
+				if c.CommandPath() == "gl events" && stdout == "" { // a document for each event, and there are none
+					continue
+				}
 				if err := conforms(t, schemas[c.CommandPath()], []byte(stdout)); err != nil {
 					t.Errorf("%d: gl %s --json: %v", i, line, err)
 				}

@@ -73,7 +73,7 @@ func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
 	f.DurationVar(&o.interval, "interval", 0, "check again after `D` even if no file has changed (default 30s)")
 	f.BoolVar(&o.force, "force", false, "ignore unmet dependencies, other sessions' claims and completed status; of named slices also a hold")
-	f.BoolVar(&o.json, "json", false, "with --dry-run, print one JSON document")
+	f.BoolVar(&o.json, "json", false, "with --watch, print events as they come, one JSON document a line, and messages to stderr; with --dry-run, print one JSON document")
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	cmdutil.CompleteFlag(c, "runner", runners)
 	cmdutil.CompleteFlag(c, "isolation", project.Isolations)
@@ -87,8 +87,8 @@ func (o *sliceOptions) check(c *cobra.Command) error {
 		return cmdutil.Usage("--max must be 1 or more, not %d", o.max)
 	case c.Flags().Changed("interval") && o.interval <= 0:
 		return cmdutil.Usage("--interval must be greater than 0, not %s", o.interval)
-	case o.json && !o.dryRun:
-		return cmdutil.Usage("--json requires --dry-run")
+	case o.json && !o.dryRun && !o.watch:
+		return cmdutil.Usage("--json requires --watch or --dry-run")
 	}
 	return nil
 }
@@ -128,11 +128,21 @@ func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []strin
 	if app.Inside() && !o.dryRun && !o.copy {
 		return sliceInside(app, pr, p, ids)
 	}
+	events := o.json && o.watch && !o.dryRun
+	stdout := app.IO
+	if events {
+		messages := *app
+		messages.IO = app.IO.ForMessages()
+		app = &messages
+	}
 	job, err := newJob(app, pr, o, "slice")
 	if err != nil {
 		return err
 	}
 	job.ids = ids
+	if events {
+		job.events = stdout
+	}
 	if o.dryRun {
 		return dryRun(ctx, app, pr, p, job, o)
 	}

@@ -117,6 +117,9 @@ type drain struct {
 	recoveries map[string]*recovery // by name, of the dead attempts
 	recovered  chan recovered
 
+	told       bool       // the journal has the drain's start
+	held       *plan.Hold // whose end the journal lacks
+	journalErr string     // was told
 	plan       *plan.Plan
 	dirty      bool      // STATE.md is behind
 	upToDate   time.Time // when it wasn't
@@ -167,8 +170,12 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			return nil, err
 		}
 	}
+	if d.leads {
+		d.tellStart()
+	}
 	err := d.loop(ctx)
 	d.finish(ctx)
+	d.tellEnd(err)
 	cancel()
 	d.resign()
 	return &d.res, err
@@ -259,6 +266,7 @@ func (d *drain) pass(ctx context.Context) error {
 		}
 	}
 	d.noteHold(&r)
+	d.noteJournal(&r)
 	d.noteFull(&r)
 	d.report(r)
 	d.refresh(ctx, len(r.Launched) > 0)
@@ -335,6 +343,7 @@ func (d *drain) noteHold(r *Report) {
 	if d.plan == nil {
 		return
 	}
+	d.tellHoldEnded()
 	if h := d.hold(); h != nil && !h.Until.Equal(d.lastHold) {
 		d.lastHold, r.Hold = h.Until, h
 	}

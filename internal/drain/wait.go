@@ -114,6 +114,7 @@ func (d *drain) takeOver(s succession) error {
 		return s.err
 	}
 	d.lock, d.leads = s.lock, true
+	d.tellStart()
 	d.report(Report{TookOver: true})
 	return nil
 }

@@ -62,6 +62,13 @@ func (s *Streams) Message(format string, a ...any) {
 	fmt.Fprintln(s.Err, sanitize.Text(fmt.Sprintf(format, a...)))
 }
 
+// ForMessages returns streams that print everything to stderr: for who keeps stdout for data of another kind.
+func (s *Streams) ForMessages() *Streams {
+	m := New(s.In, s.Err, s.Err, s.environ)
+	m.NoColor, m.NoPager, m.Verbose = s.NoColor, s.NoPager, s.Verbose
+	return m
+}
+
 // Detail is a message that only --verbose shows, with the time.
 func (s *Streams) Detail(format string, a ...any) {
 	if s.Verbose {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -20,7 +21,9 @@ func Accept(ctx context.Context, pr *project.Project, id string, force bool) (re
 	if err != nil {
 		return nil, err
 	}
+	var st *plan.State
 	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
+		st = m.st
 		if err := mayDecide(m, force); err != nil {
 			return err
 		}
@@ -35,6 +38,7 @@ func Accept(ctx context.Context, pr *project.Project, id string, force bool) (re
 	if err != nil {
 		return nil, err
 	}
+	tell(pr, st, journal.Event{Kind: journal.Accepted})
 	after, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		return nil, fmt.Errorf("%s is complete, but what can be built now isn't known: %w", id, err)
@@ -45,7 +49,9 @@ func Accept(ctx context.Context, pr *project.Project, id string, force bool) (re
 // Reject puts a slice that awaits approval back, with what is wrong with it, one line of text, among its decisions. With
 // force it also takes one that is being verified or has stalled.
 func Reject(ctx context.Context, pr *project.Project, id, text string, force bool) error {
+	var st *plan.State
 	err := edit(ctx, pr, id, func(m moment, f *slice.File) error {
+		st = m.st
 		if err := mayDecide(m, force); err != nil {
 			return err
 		}
@@ -60,6 +66,7 @@ func Reject(ctx context.Context, pr *project.Project, id, text string, force boo
 	if err != nil {
 		return err
 	}
+	tell(pr, st, journal.Event{Kind: journal.Rejected, Reason: text})
 	// As in Retry: after the slice's file, so that a kill between the two can't make it look as if somebody worked on it.
 	return pr.Runs.MarkRetried(id)
 }

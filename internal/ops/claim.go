@@ -1,11 +1,13 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -54,7 +56,11 @@ func Claim(ctx context.Context, pr *project.Project, id string, o ClaimOptions) 
 		if err := pr.Runs.PutHolder(id, attempt.ClaimHolder{Token: c.Token, Holder: o.Who.Holder}); err != nil {
 			return err
 		}
-		return tx.Claim(id, c.Token)
+		if err := tx.Claim(id, c.Token); err != nil {
+			return err
+		}
+		_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.Claimed, System: pr.Key(), Slice: id, By: cmp.Or(o.Who.Holder, "a session")})
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -112,6 +118,9 @@ func Release(ctx context.Context, pr *project.Project, id string, who attempt.Cl
 		// While it has a session the mark means nothing.
 		return pr.Runs.PutReleased(id, plan.Mark{Status: m.st.Status, Step: m.st.Step})
 	})
+	if err == nil {
+		_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.GivenBack, System: pr.Key(), Slice: id, Status: status})
+	}
 	return status, err
 }
 

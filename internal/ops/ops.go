@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -99,6 +100,21 @@ func edit(ctx context.Context, pr *project.Project, id string, f func(moment, *s
 		}
 		return f(moment{now, p, st}, file)
 	})
+}
+
+// tell writes what was done to a slice into the journal, with the number of its last attempt. That is done, and stays done if
+// the journal can't be written.
+func tell(pr *project.Project, st *plan.State, e journal.Event) {
+	_ = pr.Runs.Journal().Append(about(pr, st, e))
+}
+
+// about is the event as one of the slice's.
+func about(pr *project.Project, st *plan.State, e journal.Event) journal.Event {
+	e.System, e.Slice = pr.Key(), st.ID
+	if st.Attempt != nil {
+		e.Attempt = st.Attempt.N
+	}
+	return e
 }
 
 // notFound is for a slice that somebody has just removed.

@@ -9,6 +9,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/tracker"
@@ -28,6 +29,7 @@ func Retry(ctx context.Context, pr *project.Project, id string) (was plan.State,
 		if err != nil {
 			return err
 		}
+		tell(pr, &was, journal.Event{Kind: journal.Retried, From: string(was.Class)})
 		// After the item's file: a kill between the two leaves an item that is pending, or stalled as before; the other way
 		// round it could look as if somebody worked on it.
 		return pr.Runs.MarkRetried(id)

@@ -11,6 +11,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/depgraph"
+	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -133,13 +134,21 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 	}
 	var warnings []string
 	open := false
+	var events []journal.Event
 	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
 		warnings, open = warnOther(pr, m.st, who, m.now), m.st.Attempt.Open()
-		return apply(m.plan, m.st, f, changes)
+		before := f.Progress()
+		err := apply(m.plan, m.st, f, changes)
+		events = f.Progress().Since(before, about(pr, m.st, journal.Event{}))
+		if waiting, _ := f.Get("waiting_for"); waiting != "" && m.st.WaitingFor == "" && !open { // else when its attempt ends
+			events = append(events, about(pr, m.st, journal.Event{Kind: journal.NeedsYou, Reason: "waiting for " + waiting}))
+		}
+		return err
 	})
 	if err != nil {
 		return notes, err
 	}
+	_ = pr.Runs.Journal().Append(events...)
 	notes = append(append(notes, warnings...), unknownKeys(changes)...)
 	more, err := afterSet(pr, id, changes, open)
 	return append(notes, more...), err

@@ -3,8 +3,10 @@ package rehearsal
 import (
 	"context"
 
+	"greenlight/internal/journal"
 	"greenlight/internal/legacy"
 	"greenlight/internal/slice"
+	"greenlight/internal/statedir"
 )
 
 // A writer sets fields of a slice's state and the time of the change, all in one write.
@@ -12,17 +14,24 @@ type writer func(ctx context.Context, id string, fields []field) error
 
 type field struct{ key, value string }
 
-// writeSlice writes into the slices of the project at root.
-func writeSlice(root string) writer {
-	store := legacy.OpenEither(root)
+// writeSlice writes into the slices of the project at root, and what gl state set would write into its journal.
+func writeSlice(root string, attempt int) writer {
+	store, told := legacy.OpenEither(root), journal.Open(statedir.Path(root, "runs"))
 	return func(ctx context.Context, id string, fields []field) error {
-		return store.Edit(ctx, id, func(file *slice.File) error {
+		var events []journal.Event
+		err := store.Edit(ctx, id, func(file *slice.File) error {
+			before := file.Progress()
 			for _, f := range fields {
 				if err := file.Set(f.key, f.value); err != nil {
 					return err
 				}
 			}
+			events = file.Progress().Since(before, journal.Event{Slice: id, Attempt: attempt})
 			return nil
 		})
+		if err == nil {
+			_ = told.Append(events...)
+		}
+		return err
 	}
 }

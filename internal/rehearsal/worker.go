@@ -39,7 +39,7 @@ func workerFor(j *job, command string) worker {
 	case strings.HasPrefix(name, "gsd"):
 		return &gsdWorker{gl: j.gl, root: j.root, phase: j.slice, step: strings.TrimLeft(strings.TrimPrefix(name, "gsd"), ":-")}
 	}
-	return sliceWorker{j.slice, writeSlice(j.root)}
+	return sliceWorker{j.slice, writeSlice(j.root, j.attempt)}
 }
 
 // A taskWorker works on a task, which has no state.

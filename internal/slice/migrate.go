@@ -37,8 +37,8 @@ type Migration struct {
 	Finished  bool     `json:"-"` // an earlier migration was interrupted after its commit, and is complete now
 }
 
-// A journal is what is left to do once the slice files are in place. Doing it twice gives the same.
-type journal struct {
+// A redo is what is left to do once the slice files are in place. Doing it twice gives the same.
+type redo struct {
 	Migration
 	Project   projectNotes `json:"project"`
 	Notes     []string     `json:"decision_texts"`
@@ -177,12 +177,12 @@ func (d *Dir) stages() []string {
 }
 
 // readJournal returns what an interrupted migration left to do; nil for nothing.
-func (s *Store) readJournal() (*journal, error) {
+func (s *Store) readJournal() (*redo, error) {
 	data, err := durable.ReadFile(s.journalPath())
 	if missing(err) {
 		return nil, nil
 	}
-	var j journal
+	var j redo
 	if err == nil {
 		err = json.Unmarshal(data, &j)
 	}
@@ -211,7 +211,7 @@ func (s *Store) completeMigration() error {
 	return err
 }
 
-func (s *Store) finish(j *journal) error {
+func (s *Store) finish(j *redo) error {
 	if err := s.RewriteProject(j.Project.into); err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func (s *Store) finish(j *journal) error {
 
 // saveLateState keeps a STATE.md that somebody wrote in the last moment before the commit: it is no longer where the
 // state is, and the view is about to take its place.
-func (s *Store) saveLateState(j *journal) error {
+func (s *Store) saveLateState(j *redo) error {
 	data, err := durable.ReadFile(s.path("STATE.md"))
 	if missing(err) {
 		return nil

@@ -18,7 +18,7 @@ import (
 type migration struct {
 	state   []byte // STATE.md as it was read
 	files   []stagedFile
-	journal journal
+	journal redo
 }
 
 // A stagedFile is a slice file by its name.

@@ -55,12 +55,16 @@ func readSlice(data []byte, at fileStamp) *sliceFile {
 		deps: f.List("deps"), hasDeps: f.Has("deps"),
 		changed: at.changed(), warnings: f.Warnings(),
 	}
-	s.failing = count(get("failing"))
-	if !f.Has("failing") {
-		s.failing = count(get("tests_failing"))
-	}
+	s.failing = f.failing()
 	s.waiting = noneAsEmpty(s.waiting)
 	return s
+}
+
+func (f *File) failing() int {
+	if f.Has("failing") {
+		return count(f.get("failing"))
+	}
+	return count(f.get("tests_failing"))
 }
 
 // noneAsEmpty is the text, "" for a word that stands for none.

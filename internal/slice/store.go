@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/roadmap"
 	"greenlight/internal/sliceid"
@@ -255,6 +256,12 @@ func (f *File) PutBack(was plan.Mark) error {
 // mark is what the file says of status, step and session.
 func (f *File) mark() plan.Mark {
 	return plan.Mark{Status: f.get("status"), Step: f.get("step"), Session: f.get("session")}
+}
+
+// Progress is what the journal tells of the slice.
+func (f *File) Progress() journal.Progress {
+	return journal.Progress{Status: f.get("status"), Step: f.get("step"),
+		Tests: count(f.get("tests")), SecurityTests: count(f.get("security_tests")), Failing: f.failing()}
 }
 
 // get is a key's value, "" where there is none.

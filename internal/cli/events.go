@@ -1,0 +1,346 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/changelog"
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
+	"greenlight/internal/journal"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/words"
+)
+
+type eventsOptions struct {
+	follow bool
+	since  string
+	slice  string
+	json   bool
+}
+
+func newEvents(app *cmdutil.App) *cobra.Command {
+	var o eventsOptions
+	c := &cobra.Command{
+		Use:        "events",
+		SuggestFor: []string{"journal", "history", "activity"},
+		Short:      "Show what happened",
+		Long: `Show the project's journal, one line per event: what gl and its agents did, and what people decided. Times are local.
+
+--since takes how long ago (2h, 7d), a time of day (22:30), a day (2026-03-01) or a time (2026-03-01T22:30:00Z).
+With --json, each line is one JSON document, as in the journal itself: .greenlight/runs/journal.jsonl.
+
+Exit codes: 0 shown; 1 it failed; 2 wrong usage; 130, 143 interrupted.`,
+		Example: `  gl events --since 22:30
+  gl events -f                 keep printing as they come
+  gl events --slice S-07
+  gl events --json | jq -r 'select(.kind == "settled") | .slice + " " + .outcome'`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return runEvents(c.Context(), app, o) },
+	}
+	f := c.Flags()
+	f.BoolVarP(&o.follow, "follow", "f", false, "keep printing events as they come")
+	f.StringVar(&o.since, "since", "", "only events since `WHEN`: how long ago, a time of day, a day, or a time")
+	f.StringVar(&o.slice, "slice", "", "only events of slice or task `ID`")
+	f.BoolVar(&o.json, "json", false, "print one JSON document per event")
+	_ = c.RegisterFlagCompletionFunc("slice", app.CompleteIDs) // an error would mean a flag of another name
+	return c
+}
+
+func runEvents(ctx context.Context, app *cmdutil.App, o eventsOptions) error {
+	var since time.Time
+	if o.since != "" {
+		var err error
+		if since, err = changelog.ParseSince(o.since, time.Now()); err != nil {
+			return cmdutil.Usage("--since %w", err)
+		}
+	}
+	pr, err := app.AnyProject()
+	if err != nil {
+		return err
+	}
+	if o.slice != "" && !attempt.IsTask(o.slice) {
+		if o.slice, err = journalID(app, pr, o.slice); err != nil {
+			return err
+		}
+	}
+	r := pr.Runs.Journal().Reader(since)
+	defer r.Close()
+	show := eventPrinter(app.IO, o.json)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events := r.All()
+	caught := make(chan os.Signal, 1)
+	if o.follow {
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+		defer signal.Stop(signals)
+		go func() {
+			select {
+			case sig := <-signals:
+				caught <- sig
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		events = r.Follow(ctx)
+	}
+	none := true
+	for e, err := range events {
+		if err != nil {
+			return fmt.Errorf("read the journal: %w", err)
+		}
+		none = false
+		if o.slice == "" || e.Slice == o.slice {
+			if err := show(e); err != nil {
+				return err
+			}
+		}
+	}
+	if none && since.IsZero() && !o.follow {
+		app.IO.Message("no events yet")
+	}
+	if n := r.Skipped(); n > 0 {
+		app.IO.Message("warning: %s of the journal can't be read, and left out", words.Count(n, "line"))
+	}
+	select {
+	case sig := <-caught:
+		return &cmdutil.ExitError{Code: cmdutil.ExitSignal + int(sig.(syscall.Signal))}
+	default:
+		return nil
+	}
+}
+
+// journalID is the slice that a person means: one of the plan or, if there is none, one that the journal knows.
+func journalID(app *cmdutil.App, pr *project.Project, id string) (string, error) {
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return "", err
+	}
+	match, err := app.Resolve(p, id)
+	if err == nil {
+		return match, nil
+	}
+	for e := range pr.Runs.Journal().Events(time.Time{}) {
+		if e.Slice == id {
+			return id, nil
+		}
+	}
+	return "", err
+}
+
+// eventPrinter prints events as lines for people, or as JSON.
+func eventPrinter(out *iostreams.Streams, asJSON bool) func(journal.Event) error {
+	return func(e journal.Event) error {
+		if !asJSON {
+			_, err := fmt.Fprintln(out, eventLine(e, time.Now()))
+			return err
+		}
+		line, err := e.Line()
+		if err == nil {
+			_, err = out.Write(append(line, '\n'))
+		}
+		return err
+	}
+}
+
+// eventLine is an event for people: "02:13  S-3  failed: exit 7 (attempt 2, 12s, 3 turns, $0.42)".
+func eventLine(e journal.Event, now time.Time) string {
+	line := plan.At(e.Time, now, "15:04")
+	if e.Slice != "" {
+		line += "  " + e.Slice
+	}
+	return sanitize.Line(line + "  " + eventText(e))
+}
+
+// eventText says what happened. A kind that isn't here is said by its name and what there is to it.
+func eventText(e journal.Event) string {
+	var more []string
+	if e.Attempt > 0 {
+		more = append(more, fmt.Sprintf("attempt %d", e.Attempt))
+	}
+	text := ""
+	switch e.Kind {
+	case journal.DrainStarted:
+		text, more = "drain started", []string{e.Agent, words.Count(e.Max, "slot")}
+	case journal.DrainEnded:
+		text = "drain ended: " + withDetail(e.Reason, e.Detail)
+		if t := e.Totals; t != nil {
+			more = append(more, sumsText(t))
+		}
+	case journal.Claimed:
+		text = "claimed"
+		if e.By != "" {
+			text += " by " + e.By
+		}
+	case journal.Launched:
+		text = e.Agent + " started"
+	case journal.Step:
+		text = "status " + e.Status
+		if e.Step != "" && e.Step != "none" {
+			text = "step " + e.Step
+			if e.Status != e.Step {
+				text += ", status " + e.Status
+			}
+		}
+	case journal.Tests:
+		text = testsText(e)
+	case journal.Ended:
+		text = attempt.Outcome(e.Outcome).Text(e.Detail)
+		more = append(more, endText(e)...)
+	case journal.Settled:
+		text, more = "settled as "+attempt.Outcome(e.Outcome).Traits().Words, []string{"status " + orUnknown(e.Status)}
+	case journal.Stopped:
+		text = "being ended: " + withDetail(e.Reason, e.Detail)
+	case journal.NeedsYou:
+		text, more = "needs you: "+e.Reason, nil
+	case journal.Held, journal.HoldEnded:
+		return holdEventText(e)
+	case journal.Proposal:
+		text = "proposes " + e.Setting + " = " + e.Value
+	default:
+		text = strings.ReplaceAll(string(e.Kind), "_", " ")
+		for _, s := range []string{e.Outcome, e.Target, e.Commit, withDetail(e.Reason, e.Detail)} {
+			if s != "" {
+				text += ": " + s
+			}
+		}
+		if e.DurationMS != nil {
+			more = append(more, eventAge(e))
+		}
+	}
+	return text + inBrackets(strings.Join(more, ", "), "")
+}
+
+func withDetail(reason, detail string) string {
+	if reason == "" || detail == "" {
+		return reason + detail
+	}
+	return reason + ": " + detail
+}
+
+func orUnknown(s string) string {
+	if s == "" {
+		return "unknown"
+	}
+	return s
+}
+
+func holdEventText(e journal.Event) string {
+	if e.Kind == journal.HoldEnded {
+		return "launching again"
+	}
+	h := plan.Hold{Kind: e.Reason, Reason: e.Detail, By: e.By}
+	if e.Until != nil {
+		h.Until = *e.Until
+	}
+	return "held " + h.Describe(e.Time)
+}
+
+func testsText(e journal.Event) string {
+	var parts []string
+	for _, c := range []struct {
+		n    *int
+		what string
+	}{{e.Tests, ""}, {e.Failing, "failing"}, {e.SecurityTests, "security"}} {
+		switch {
+		case c.n == nil || c.what != "" && *c.n == 0:
+		case c.what == "":
+			parts = append(parts, words.Count(*c.n, "test"))
+		default:
+			parts = append(parts, fmt.Sprintf("%d %s", *c.n, c.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+func endText(e journal.Event) []string {
+	var more []string
+	if e.DurationMS != nil {
+		more = append(more, eventAge(e))
+	}
+	if e.Turns > 0 {
+		more = append(more, words.Count(e.Turns, "turn"))
+	}
+	if e.CostUSD != nil {
+		more = append(more, fmt.Sprintf("$%.2f", *e.CostUSD))
+	}
+	return more
+}
+
+func eventAge(e journal.Event) string {
+	return plan.Age(time.Duration(min(*e.DurationMS, int64(time.Duration(1<<62)/time.Millisecond))) * time.Millisecond)
+}
+
+func sumsText(t *journal.Sums) string {
+	text := fmt.Sprintf("%d/%d done", t.Done, t.Total)
+	for _, c := range []struct {
+		n    int
+		what string
+	}{{t.Failed, "failed"}, {t.Stalled, "stalled"}, {t.Waiting, "waiting"}, {t.Blocked, "blocked"}} {
+		if c.n > 0 {
+			text += fmt.Sprintf(", %d %s", c.n, c.what)
+		}
+	}
+	return text
+}
+
+// An eventStream prints the events of a run to stdout as they come.
+type eventStream struct {
+	reader *journal.Reader
+	show   func(journal.Event) error
+	cancel context.CancelFunc
+	done   chan error
+}
+
+// streamEvents begins with what is written from now on.
+func streamEvents(ctx context.Context, pr *project.Project, out *iostreams.Streams) (*eventStream, error) {
+	r, err := pr.Runs.Journal().ReaderAtEnd()
+	if err != nil {
+		return nil, fmt.Errorf("read the journal: %w", err)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	s := &eventStream{reader: r, show: eventPrinter(out, true), cancel: cancel, done: make(chan error, 1)}
+	go func() {
+		for e, err := range r.Follow(ctx) {
+			if err == nil {
+				err = s.show(e)
+			}
+			if err != nil && !errors.Is(err, syscall.EPIPE) { // the run goes on without a reader
+				s.done <- err
+				return
+			}
+		}
+		s.done <- nil
+	}()
+	return s, nil
+}
+
+// close prints the rest.
+func (s *eventStream) close() error {
+	s.cancel()
+	err := <-s.done
+	for err == nil {
+		var e journal.Event
+		if e, err = s.reader.Next(); err == nil {
+			err = s.show(e)
+		}
+	}
+	s.reader.Close()
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) {
+		return nil
+	}
+	return err
+}
