@@ -160,9 +160,9 @@ func eventPrinter(out *iostreams.Streams, asJSON bool) func(journal.Event) error
 func eventLine(e journal.Event, now time.Time) string {
 	line := plan.At(e.Time, now, "15:04")
 	if e.Slice != "" {
-		line += "  " + e.Slice
+		line += "  " + sanitize.Line(e.Slice)
 	}
-	return sanitize.Line(line + "  " + eventText(e))
+	return line + "  " + sanitize.Line(eventText(e))
 }
 
 // eventText says what happened. A kind that isn't here is said by its name and what there is to it.
