@@ -89,6 +89,7 @@ func drainOnce(t *testing.T, n int, seed uint64) {
 		t.Errorf("%d launched, %d ended, %d open, want %d", len(launched), len(res.Ended), len(res.Open), total)
 	}
 	checkTidy(t, pr)
+	checkJournal(t, pr, all)
 }
 
 // What nobody can build is not waited for, and not touched: claims of others, cycles, unknown needs, corrupt files.

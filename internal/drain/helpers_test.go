@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli"
 	"greenlight/internal/drain"
+	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
@@ -374,4 +375,36 @@ func (p *replaced) Exits() <-chan runner.Exit { return nil }
 func (l *losing) Start(r *attempt.Record) error {
 	l.lose(r)
 	return l.Runner.Start(r)
+}
+
+// checkJournal compares the journal with the records: each attempt has its events once, in order, and nothing else has any.
+// What was claimed and never started was given back.
+func checkJournal(t testing.TB, pr *project.Project, all map[string][]*attempt.Record) {
+	t.Helper()
+	told := map[string][]string{} // by attempt and token
+	for e, err := range pr.Runs.Journal().Events(time.Time{}) {
+		check(t, err)
+		if e.Key != "" && e.Attempt > 0 && e.Kind != journal.Stopped {
+			claim := strings.TrimSuffix(e.Key, "."+string(e.Kind))
+			told[claim] = append(told[claim], string(e.Kind))
+		}
+	}
+	for _, recs := range all {
+		for _, r := range recs {
+			want := []string{"claimed", "launched", "ended", "settled"}
+			if r.Outcome == attempt.Waiting {
+				want = append(want, "needs_you")
+			}
+			claim := strings.TrimSuffix(r.Event(journal.Ended).Key, ".ended")
+			if got := told[claim]; !slices.Equal(got, want) {
+				t.Errorf("the journal has of %s (%s): %q, want %q", r.Name(), r.Outcome, got, want)
+			}
+			delete(told, claim)
+		}
+	}
+	for claim, got := range told {
+		if !slices.Equal(got, []string{"claimed", "given_back"}) {
+			t.Errorf("the journal has %q of %s, which has no record", got, claim)
+		}
+	}
 }

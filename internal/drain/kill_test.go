@@ -176,6 +176,7 @@ func (n *night) verify(killed int) {
 	}
 	n.verifyTrace(all)
 	checkTidy(n.t, n.Project)
+	checkJournal(n.t, n.Project, all)
 	n.t.Logf("%d slices, %d wrappers killed, %d attempts crashed", len(n.graph.ids), killed, crashed)
 }
 
