@@ -211,7 +211,7 @@ func eventText(e journal.Event) string {
 	case journal.Proposal:
 		text = "proposes " + e.Setting + " = " + e.Value
 	default:
-		text = strings.ReplaceAll(string(e.Kind), "_", " ")
+		text = kindText(e.Kind)
 		for _, s := range []string{e.Outcome, e.Target, e.Commit, withDetail(e.Reason, e.Detail)} {
 			if s != "" {
 				text += ": " + s
@@ -221,8 +221,13 @@ func eventText(e journal.Event) string {
 			more = append(more, eventAge(e))
 		}
 	}
+	if text == "" { // an event of another gl, without what ours have
+		text = kindText(e.Kind)
+	}
 	return text + inBrackets(strings.Join(more, ", "), "")
 }
+
+func kindText(k journal.Kind) string { return strings.ReplaceAll(string(k), "_", " ") }
 
 func withDetail(reason, detail string) string {
 	if reason == "" || detail == "" {

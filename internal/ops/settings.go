@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"greenlight/internal/journal"
 	"greenlight/internal/project"
 	"greenlight/internal/trust"
 )
@@ -59,5 +60,6 @@ func propose(ctx context.Context, pr *project.Project, session *project.Session,
 	case !kept:
 		return fmt.Errorf("%w: ask a person to do it with gl settings set", errCommands)
 	}
+	_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.Proposal, System: pr.Key(), Slice: session.ID, Attempt: session.N, Setting: key, Value: text})
 	return fmt.Errorf("%w: it is kept as a proposal, and a person decides (gl doctor lists it)", errCommands)
 }
