@@ -49,13 +49,14 @@ func (r *Record) treeGone() bool {
 	return known && !held
 }
 
-// Dead says whether it is proven that no process moves the attempt on.
-func (r *Record) Dead() bool { return r.State() == proc.Dead }
+// Dead says whether it is proven that no process moves the attempt on. One that awaits the lane needs none: whoever works the
+// lane does.
+func (r *Record) Dead() bool { return r.Phase != plan.Queued && r.State() == proc.Dead }
 
 // Elsewhere says where the attempt runs, or ran, if nobody here can tell whether it does; "" if it can be told, and for a
 // claim that is about to start.
 func (r *Record) Elsewhere() string {
-	if r.State() != proc.Unknown || r.Phase == plan.Claimed && time.Since(r.ClaimedAt) < time.Minute {
+	if r.Phase == plan.Queued || r.State() != proc.Unknown || r.Phase == plan.Claimed && time.Since(r.ClaimedAt) < time.Minute {
 		return ""
 	}
 	return r.mover().Where()
@@ -63,7 +64,7 @@ func (r *Record) Elsewhere() string {
 
 // unreachable says where the attempt runs, if no signal from here can reach it; "" if one can, or if it is dead.
 func (r *Record) unreachable() string {
-	if id := r.mover(); !id.Here() && !r.Dead() {
+	if id := r.mover(); r.Phase != plan.Queued && !id.Here() && !r.Dead() {
 		return id.Where()
 	}
 	return ""

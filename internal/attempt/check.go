@@ -86,8 +86,8 @@ func (r *Record) checkState(named Outcome) error {
 		}
 	}
 	switch {
-	case !slices.Contains([]plan.Phase{plan.Claimed, plan.Preparing, plan.Started, plan.Ended, plan.Settled}, r.Phase):
-		return fmt.Errorf("unknown phase %q", r.Phase)
+	case !slices.Contains([]plan.Phase{plan.Claimed, plan.Preparing, plan.Started, plan.Queued, plan.Ended, plan.Settled}, r.Phase):
+		return foreign("unknown phase %.40q: another version of gl wrote it", r.Phase)
 	case (named != "") != (r.Phase == plan.Settled):
 		return fmt.Errorf("phase %q doesn't belong in this directory", r.Phase)
 	case named != r.Outcome && r.Phase == plan.Settled:
@@ -96,6 +96,8 @@ func (r *Record) checkState(named Outcome) error {
 		return errors.New("has ended without an outcome and the state that was judged")
 	case r.Sandbox != "" && r.Sandbox != SandboxBwrap:
 		return foreign("unknown sandbox %.40q: another version of gl wrote it", r.Sandbox)
+	case r.Phase == plan.Queued && (r.Landing == nil || r.Seen == nil || r.Lineage == 0):
+		return errors.New("awaits the lane without a worktree and the state that was seen")
 	case r.Phase == plan.Preparing && (r.Wrapper == nil || r.Lineage == 0):
 		return errors.New("prepares a worktree without a number or a gl process")
 	case !r.Phase.Begun() && r.Token == "":

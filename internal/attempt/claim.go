@@ -38,9 +38,7 @@ type Request struct {
 	Lineage *worktree.Lineage // whose worktree it works in, in Job.Dir; nil for the checkout
 	Sandbox string            // SandboxBwrap, or ""
 	Over    *string           // the session whose claim a person agreed to take over
-
-	Continuation *Continuation   // handed to the agent that goes on in the lineage; nil for how the last attempt ended
-	Within       map[string]bool // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
+	Within  map[string]bool   // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
 }
 
 // Admit says whether a slice may be attempted; nil for yes.
@@ -61,7 +59,7 @@ func Admit(p *plan.Plan, req Request, now time.Time) error {
 	}
 	over := st.Class == plan.Active && req.Over != nil && *req.Over == st.Session
 	switch {
-	case over, st.Class == plan.Available, st.Class == plan.Failed, st.Class == plan.Stalled:
+	case over, st.Class == plan.Available, st.Class.Troubled():
 		if st.Class != plan.Available && !req.Named {
 			return refuse
 		}

@@ -12,12 +12,13 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A Continuation says what an attempt goes on with, to its agent. Whoever starts the next attempt in a lineage may hand it
-// over: the output of tests that failed, the paths in conflict. Else it is how the attempt before ended.
+// A Continuation says what an attempt goes on with, to its agent: how the attempt before ended and, if the lane sent that
+// back, the output of the tests or the paths in conflict.
 type Continuation struct {
-	After  int    `json:"after,omitempty"`  // the lineage's last attempt
-	Why    string `json:"why"`              // a sentence
-	Output string `json:"output,omitempty"` // of tests, of git
+	After  int     `json:"after,omitempty"`  // the lineage's last attempt
+	Why    string  `json:"why"`              // a sentence
+	Output string  `json:"output,omitempty"` // of tests, of git
+	Mends  Outcome `json:"mends,omitempty"`  // red or conflict, where the agent is there to put that right
 }
 
 const (
@@ -62,18 +63,14 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 	if err != nil {
 		return err
 	}
-	c := req.Continuation
 	if last == nil {
-		if c != nil {
-			r.Continues = c.clean()
-		}
 		return nil
 	}
-	if c == nil {
-		c = &Continuation{Why: last.ending()}
+	c := Continuation{Why: last.ending(), After: last.N, Mends: last.mended()}
+	if l := last.Landing; l != nil && l.Why != "" {
+		c.Why, c.Output = l.Why, l.Output
 	}
 	r.Continues = c.clean()
-	r.Continues.After = last.N
 	if last.Agent != r.Agent || last.Program != r.Program || last.Dir != r.Dir || last.Account != r.Account {
 		return nil
 	}

@@ -84,25 +84,45 @@ func (b *bench) goOn(req Request) (r *Record) {
 	return r
 }
 
-// Whoever starts the next attempt hands over why: also to the first one in a lineage, and in place of how the last one ended.
+// What the lane has to say is handed over in place of how the last attempt ended, and only once: then a person has to look.
 func TestClaimHandsOver(t *testing.T) {
 	claude, _ := agent.Find("claude", agent.Config{})
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
-	long := strings.Repeat("ok\n", 10_000) + "FAIL\x1b[31m a_test.go:7\n"
-	req := Request{ID: "S-1", Agent: claude, Lineage: &worktree.Lineage{N: 1}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root},
-		Continuation: &Continuation{Why: "The tests fail\non the merge.", Output: long}}
+	req := Request{ID: "S-1", Agent: claude, Lineage: &worktree.Lineage{N: 1}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root}}
 	r := b.goOn(req)
-	if c := r.Continues; c == nil || c.After != 0 || c.Why != "The tests fail on the merge." || len(c.Output) > outputBytes+10 ||
-		!strings.HasSuffix(c.Output, "a_test.go:7") || strings.ContainsRune(c.Output, 0x1b) || r.Resumes() {
-		t.Errorf("%+v", r.Continues)
+	if r.Continues != nil || r.Resumes() {
+		t.Errorf("first: %+v", r.Continues)
 	}
-	r.Phase, r.Outcome, r.Conversation = plan.Settled, Stalled, "c-1"
-	must(t, b.store.finish(r))
-	b.write("S-1", "pending", "none", "")
+	red := func(r *Record) {
+		t.Helper()
+		r.Phase, r.Outcome, r.Conversation = plan.Settled, Red, "c-1"
+		r.Landing = &Landing{Why: "The tests fail\non the merge.", Output: strings.Repeat("ok\n", 10_000) + "FAIL\x1b[31m a_test.go:7\n"}
+		must(t, b.store.finish(r))
+		b.write("S-1", "pending", "none", "")
+	}
+	red(r)
+	if !r.PlanOutcome().Continue || r.Relaunch() != Again {
+		t.Error("it doesn't go on")
+	}
 	r = b.goOn(req)
-	if i := slices.Index(r.Argv, "-p"); !r.Resumes() || r.Continues.After != 1 || !strings.Contains(r.Argv[i+1], "The tests fail on the merge.\n\n    …\n    ok\n") ||
+	if c := r.Continues; c == nil || c.After != 1 || c.Mends != Red || c.Why != "The tests fail on the merge." || len(c.Output) > outputBytes+10 ||
+		!strings.HasSuffix(c.Output, "a_test.go:7") || strings.ContainsRune(c.Output, 0x1b) {
+		t.Errorf("%+v", c)
+	}
+	if i := slices.Index(r.Argv, "-p"); !r.Resumes() || !strings.Contains(r.Argv[i+1], "The tests fail on the merge.\n\n    …\n    ok\n") ||
 		!strings.Contains(r.Argv[i+1], "a_test.go:7") || strings.Contains(r.Argv[i+1], "Attempt 1 ended") {
 		t.Errorf("%q", r.Argv)
+	}
+	// A held attempt leaves it to the next one.
+	r.Phase, r.Outcome = plan.Settled, Held
+	must(t, b.store.finish(r))
+	b.write("S-1", "pending", "none", "")
+	if r = b.goOn(req); r.Continues == nil || r.Continues.Mends != Red {
+		t.Errorf("after a held one: %+v", r.Continues)
+	}
+	red(r)
+	if r.PlanOutcome().Continue || r.Relaunch() != IfReady {
+		t.Error("it goes on a second time")
 	}
 }
 

@@ -14,10 +14,11 @@ import (
 
 // A Verdict is what an attempt came to and what that does to its slice.
 type Verdict struct {
-	Outcome Outcome
-	Detail  string
-	Effect  tracker.Effect
-	Limit   *agent.Limit // non-nil: everybody holds
+	Outcome  Outcome
+	Detail   string
+	Effect   tracker.Effect
+	Verified plan.Verified
+	Limit    *agent.Limit // non-nil: everybody holds
 }
 
 // Judge applies the rules. The record's evidence may be nil: nobody saw the end. Judging twice, the second time after
@@ -40,6 +41,9 @@ func verdict(o Outcome, detail string, r *Record, it plan.Item) (Verdict, error)
 	}
 	t := o.Traits()
 	v := Verdict{Outcome: o, Detail: detail, Effect: t.Effect}
+	if o == Done && !r.IsTask() {
+		v.Verified = plan.Unverified
+	}
 	if detail == "" && !t.Success {
 		v.Detail = t.Words
 	}

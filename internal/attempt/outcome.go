@@ -25,6 +25,9 @@ const (
 	Interrupted Outcome = "interrupted" // ended by gl stop or Ctrl-C
 	Crashed     Outcome = "crashed"     // the wrapper vanished, and nobody saw the agent's end
 	Hung        Outcome = "hung"        // silent for too long, and ended by its wrapper
+	Red         Outcome = "red"         // called complete, and the tests fail on its work, merged
+	Conflict    Outcome = "conflict"    // called complete, and its work doesn't merge
+	Empty       Outcome = "empty"       // called complete, and nothing was changed
 )
 
 // Traits are what follows from an outcome. The zero value of each trait is the usual answer.
@@ -42,6 +45,8 @@ type Traits struct {
 	Available plan.Class     // the item's class if its status says available; "" leaves it available. See plan.Outcome
 	Active    plan.Class     // the item's class if its status says active; "" leaves it active
 
+	Lane     bool     // no rule gives it, but package lane
+	Continue bool     // once, the same agent is started again in the same worktree, to put it right: see Record.Mends
 	Free     bool     // doesn't use up an attempt
 	Holds    bool     // if the agent met a limit, no agent is launched until it is over
 	Relaunch Relaunch // by the drain that sees the attempt end
@@ -58,7 +63,7 @@ const (
 
 // table has one row for each outcome.
 var table = [...]Traits{
-	{Outcome: Done, Words: "done", Line: "complete", Stop: "was done already", Success: true, Available: plan.Stalled, Holds: true},
+	{Outcome: Done, Words: "done", Line: "complete", Stop: "was done already", Success: true, Effect: tracker.Complete, Available: plan.Stalled, Holds: true},
 	{Outcome: Advanced, Words: "advanced", Free: true, Relaunch: Again},
 	{Outcome: Stalled, Words: "stalled", Logs: true, Available: plan.Stalled, Active: plan.Stalled, Holds: true},
 	{Outcome: Waiting, Words: "waiting", Line: "is waiting", Active: plan.Stalled},
@@ -67,6 +72,9 @@ var table = [...]Traits{
 	{Outcome: Interrupted, Words: "interrupted", Stop: "stopped", Effect: tracker.Restore, KeepsWork: true, Active: plan.Stalled, Relaunch: Never},
 	{Outcome: Crashed, Words: "crashed", Logs: true, Available: plan.Stalled, Active: plan.Stalled},
 	{Outcome: Hung, Words: "hung", Logs: true, Effect: tracker.Fail, Available: plan.Failed, Active: plan.Failed},
+	{Outcome: Red, Words: "red", Logs: true, Effect: tracker.Reopen, Available: plan.Red, Active: plan.Red, Lane: true, Continue: true},
+	{Outcome: Conflict, Words: "in conflict", Effect: tracker.Reopen, Available: plan.Conflict, Active: plan.Conflict, Lane: true, Continue: true},
+	{Outcome: Empty, Words: "empty", Line: "is empty", Effect: tracker.Ask, Active: plan.Stalled, Lane: true},
 }
 
 // A rule gives an attempt its outcome. The detail says why in a few words. It is all that gl status and gl why show, so
@@ -232,4 +240,39 @@ func (o Outcome) Text(detail string) string {
 // Plan is what the plan needs to know about the outcome.
 func (t Traits) Plan() plan.Outcome {
 	return plan.Outcome{Name: string(t.Outcome), Available: t.Available, Active: t.Active, Success: t.Success}
+}
+
+// PlanOutcome is what the plan needs to know about how the attempt ended.
+func (r *Record) PlanOutcome() plan.Outcome {
+	o := r.Outcome.Traits().Plan()
+	o.Continue = r.goesOn()
+	return o
+}
+
+// goesOn says whether the same agent is to go on.
+func (r *Record) goesOn() bool { return r.Outcome.Traits().Continue && !r.Mends() }
+
+// Mends says whether the agent was started to put right what the lane found.
+func (r *Record) Mends() bool { return r.Continues != nil && r.Continues.Mends != "" }
+
+// Relaunch says whether the drain that sees the attempt end launches the item again.
+func (r *Record) Relaunch() Relaunch {
+	if r.goesOn() {
+		return Again
+	}
+	return r.Outcome.Traits().Relaunch
+}
+
+// mended is what the lineage's next attempt is there to put right, "" for nothing but the slice itself. An attempt that
+// doesn't count leaves it to the next one.
+func (r *Record) mended() Outcome {
+	switch {
+	case r.Retried:
+		return ""
+	case r.goesOn():
+		return r.Outcome
+	case r.Outcome.Traits().Free && r.Continues != nil:
+		return r.Continues.Mends
+	}
+	return ""
 }

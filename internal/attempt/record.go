@@ -66,6 +66,9 @@ type Record struct {
 	Tests    int            `json:"tests,omitempty"` // the slice's tests then
 	Retried  bool           `json:"retried,omitempty"`
 
+	Landing  *Landing      `json:"landing,omitempty"`  // from phase landing on
+	Verified plan.Verified `json:"verified,omitempty"` // of an attempt that is done
+
 	Stashes []string `json:"stashes,omitempty"` // entries of refs/stash that were there before the agent: all worktrees share it
 	Saved   string   `json:"saved,omitempty"`   // where all of the worktree was kept last: refs/gl/wip/…/K, below which the refs are
 	Unsaved string   `json:"unsaved,omitempty"` // why that isn't all; the worktree then stays

@@ -55,6 +55,8 @@ func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 	case err == nil && disk.Phase == plan.Settled:
 		s.Store.retell(disk)
 		return disk, s.Store.dropLive(&r)
+	case err == nil && disk.Phase == plan.Queued: // the lane settles it
+		return disk, nil
 	case err == nil && disk.Phase == plan.Ended: // judged; whoever judged it died before it was settled
 		r = *disk
 	case err == nil:
@@ -65,16 +67,19 @@ func (s *Settler) settle(tx tracker.Tx, mine *Record) (*Record, error) {
 		return s.recordOnly(&r, it, err)
 	}
 	// A judgement whose effect isn't in the slice's file yet (the claim is) may be older than what the file says.
-	if r.Phase != plan.Ended || it.Session == r.Token {
+	if r.Phase != plan.Ended || it.Session == r.Token && r.Landing == nil {
 		if err := s.judge(&r, it); err != nil {
 			return nil, err
 		}
 	}
+	if r.Phase == plan.Queued {
+		return &r, s.withdraw(tx, &r, it)
+	}
 	return s.apply(tx, &r, it)
 }
 
-// judge decides the outcome and makes the decision durable before the slice's file follows it. The hold comes first:
-// a slice that is available again must find everybody holding.
+// judge decides the outcome, or that the lane has to, and makes the decision durable before the slice's file follows it. The
+// hold comes first: a slice that is available again must find everybody holding.
 func (s *Settler) judge(r *Record, it plan.Item) error {
 	now := s.Now().UTC()
 	if err := s.Store.refute(r); err != nil {
@@ -85,8 +90,15 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 		return err
 	}
 	again := r.Phase == plan.Ended
-	r.Phase, r.Outcome, r.Detail, r.Effect, r.Tests = plan.Ended, v.Outcome, v.Detail, v.Effect, it.Tests
+	if r.Tests = it.Tests; r.awaitsLane(v.Outcome) {
+		r.Phase, r.Landing = plan.Queued, &Landing{Queued: now}
+	} else {
+		r.Phase, r.Outcome, r.Detail, r.Effect, r.Verified = plan.Ended, v.Outcome, v.Detail, v.Effect, v.Verified
+	}
 	r.Seen = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
+	if r.Phase == plan.Queued { // as withdraw leaves it
+		r.Seen.Status, r.Seen.Step = tracker.Verifying, tracker.Verifying
+	}
 	if r.EndedAt == nil {
 		r.EndedAt = &now
 	}
@@ -108,7 +120,7 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error) {
 	mark := plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 	if mark == *r.Seen && (it.Session == r.Token || it.Session == "") {
-		after, err := tx.Settle(r.Slice, r.Effect, r.Before)
+		after, err := r.write(tx)
 		if errors.Is(err, tracker.ErrChanged) {
 			return s.recordOnly(r, it, err)
 		}
@@ -119,6 +131,24 @@ func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error)
 	}
 	r.After = &mark
 	return s.done(r)
+}
+
+// write does to the slice's file what follows from the outcome.
+func (r *Record) write(tx tracker.Tx) (plan.Mark, error) {
+	lander, lands := tx.(tracker.Lander)
+	switch {
+	case r.Effect == tracker.Complete && lands:
+		landed := tracker.Landed{Verified: r.Verified}
+		if r.Landing != nil {
+			landed.Tests = r.Landing.Tests
+		}
+		return lander.Land(r.Slice, landed)
+	case r.Effect == tracker.Ask && lands:
+		return lander.Ask(r.Slice, r.Detail)
+	case r.Effect == tracker.Complete, r.Effect == tracker.Ask:
+		return tx.Settle(r.Slice, tracker.Release, r.Before)
+	}
+	return tx.Settle(r.Slice, r.Effect, r.Before)
 }
 
 // recordOnly settles an attempt whose slice file can't be read or written: it must not hold up the others.

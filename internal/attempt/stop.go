@@ -33,6 +33,9 @@ func (s *Store) MarkEnding(ctx context.Context, t tracker.Tracker, r *Record, wh
 // Stop ends an open attempt and returns its settled record. One that hasn't started is taken back, as interrupted. A
 // wrapper that doesn't settle within the grace (it may be stopped itself) has its agent ended and settled for it.
 func (s *Settler) Stop(ctx context.Context, r *Record) (*Record, error) {
+	if r.Phase == plan.Queued {
+		return s.stopQueued(ctx, r)
+	}
 	final, err := s.stopClaimed(ctx, r)
 	if final != nil || err != nil {
 		return final, err

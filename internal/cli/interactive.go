@@ -118,13 +118,15 @@ func planFacts(pr *project.Project) []keyValue {
 		return []keyValue{{"slices", "can't be read: " + err.Error()}}
 	}
 	lines := []keyValue{{"slices", totals(p)}}
-	for _, l := range []struct {
-		key string
-		ids []string
-	}{{"running", underWay(p)}, {"ready", p.Ready}, {"blocked", p.Blocked}, {"failed", p.Failed}, {"stalled", p.Stalled},
-		{"waiting", p.Waiting}} {
-		lines = append(lines, keyValue{l.key, someOf(l.ids)})
+	add := func(key string, ids []string) { lines = append(lines, keyValue{key, someOf(ids)}) }
+	add("running", underWay(p))
+	add("landing", p.Landing)
+	add("ready", p.Ready)
+	add("blocked", p.Blocked)
+	for _, g := range p.Troubled() {
+		add(string(g.Class), g.IDs)
 	}
+	add("waiting", p.Waiting)
 	if n := len(p.Warnings); n > 0 {
 		lines = append(lines, keyValue{"warnings", fmt.Sprintf("%d (gl doctor)", n)})
 	}

@@ -279,7 +279,7 @@ func totals(p *plan.Plan) string {
 // leftOver gives the reason for each slice that isn't done, the ones that hold up others first.
 func leftOver(out *iostreams.Streams, p *plan.Plan) {
 	now := time.Now()
-	for _, ids := range [][]string{p.Failed, p.Stalled, p.Waiting, p.Unknown, p.Running, p.Ready, p.Blocked} {
+	for _, ids := range [][]string{p.TroubledIDs(), p.Waiting, p.Unknown, p.Running, p.Landing, p.Ready, p.Blocked} {
 		for _, id := range ids {
 			out.Printf("%s\n", term.Wrap("  "+sanitize.Text(p.Why(id, now).String()), out.Width(), 4))
 		}

@@ -60,7 +60,7 @@ worked on.`,
 type retryOptions struct{ all, abandon, fresh, json bool }
 
 // broken are the slices that wait for gl retry.
-func broken(p *plan.Plan) []string { return slices.Concat(p.Failed, p.Stalled) }
+func broken(p *plan.Plan) []string { return p.TroubledIDs() }
 
 func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOptions) error {
 	pr, err := app.Project()
@@ -119,7 +119,7 @@ func beginAnew(ctx context.Context, app *cmdutil.App, pr *project.Project, p *pl
 			continue
 		}
 		st := p.State(id)
-		if c := st.Class; c != plan.Failed && c != plan.Stalled && c != plan.Available {
+		if !st.Class.Troubled() && st.Class != plan.Available {
 			continue
 		}
 		branch, err := ops.Fresh(ctx, pr, id)

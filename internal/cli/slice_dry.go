@@ -75,9 +75,11 @@ func dryLists(out *iostreams.Streams, p *plan.Plan) {
 	}
 	list("Ready", p.Ready, strings.Join(p.Ready, ", "))
 	list("Running", p.Running, strings.Join(p.Running, ", "))
+	list("Landing", p.Landing, briefs(p, p.Landing, now))
 	list("Blocked", p.Blocked, briefs(p, p.Blocked, now))
-	list("Failed", p.Failed, troubleList(p, p.Failed, now))
-	list("Stalled", p.Stalled, troubleList(p, p.Stalled, now))
+	for _, g := range p.Troubled() {
+		list(g.Label, g.IDs, troubleList(p, g.IDs, now))
+	}
 	list("Waiting", p.Waiting, briefs(p, p.Waiting, now))
 	list("Unknown", p.Unknown, briefs(p, p.Unknown, now))
 	if p.Hold != nil {

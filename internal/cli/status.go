@@ -197,10 +197,13 @@ func statusLines(p *plan.Plan, now time.Time, width int) []statusLine {
 		add("Held:", heldText(p.Hold, now))
 	}
 	add("Running:", progressList(p))
+	add("Unverified:", unverified(p))
+	add("Landing:", briefs(p, p.Landing, now))
 	add("Ready:", strings.Join(p.Ready, ", "))
 	add("Blocked:", briefs(p, p.Blocked, now))
-	add("Failed:", troubleList(p, p.Failed, now))
-	add("Stalled:", troubleList(p, p.Stalled, now))
+	for _, g := range p.Troubled() {
+		add(g.Label+":", troubleList(p, g.IDs, now))
+	}
 	add("Waiting:", briefs(p, p.Waiting, now))
 	add("Unknown:", briefs(p, p.Unknown, now))
 	if p.Snapshot.Noun != plan.Slice && p.Tests+p.Failing+p.Security == 0 {
@@ -209,6 +212,14 @@ func statusLines(p *plan.Plan, now time.Time, width int) []statusLine {
 	add("Tests:", fmt.Sprintf("%s passing, %s failing, %s security",
 		thousands(p.Tests), thousands(p.Failing), thousands(p.Security)))
 	return lines
+}
+
+// unverified names the done slices of which gl has seen no tests pass.
+func unverified(p *plan.Plan) string {
+	if len(p.Unverified) == 0 {
+		return ""
+	}
+	return someOf(p.Unverified)
 }
 
 // recorded is the progress that the format itself records, "" for none.

@@ -22,7 +22,10 @@ type statusDoc struct {
 	Tasks         []statusTask          `json:"tasks"` // open attempts at tasks, such as gl quick; each takes a slot
 	Ready         []string              `json:"ready"` // in launch order
 	Blocked       []statusBlocked       `json:"blocked"`
+	Landing       []string              `json:"landing"` // called complete by their agents, and merged and tested now
 	Failed        []string              `json:"failed"`
+	Red           []string              `json:"red"`      // the tests fail on the merged work
+	Conflict      []string              `json:"conflict"` // the work doesn't merge
 	Stalled       []string              `json:"stalled"`
 	Waiting       []string              `json:"waiting"` // for a person
 	Unknown       []string              `json:"unknown"` // with an unknown status, or a file that can't be read
@@ -48,6 +51,7 @@ type statusSlice struct {
 	Updated       *string    `json:"updated"`                               // verbatim
 	Stale         bool       `json:"stale"`                                 // claimed by another session, and its file hasn't changed for parallel.stale_minutes
 	Attempts      int        `json:"attempts" jsonschema:"minimum=0"`       // attempts used up; a rate limit uses none
+	Verified      *bool      `json:"verified"`                              // of a done slice: whether gl has seen its tests pass on what landed; null if it saw none
 }
 
 // A statusTask is an open attempt at a task.
@@ -77,7 +81,7 @@ func newStatusDoc(p *plan.Plan, milestone string) statusDoc {
 		SchemaVersion: 1, Format: s.Format, Root: s.Root, Milestone: jsondoc.OrNull(milestone),
 		Total: p.Total, Done: p.Done, Progress: s.Progress, Slices: []statusSlice{},
 		Running: jsondoc.OrEmpty(p.Running), Tasks: []statusTask{}, Ready: jsondoc.OrEmpty(p.Ready), Blocked: []statusBlocked{},
-		Failed: jsondoc.OrEmpty(p.Failed), Stalled: jsondoc.OrEmpty(p.Stalled), Waiting: jsondoc.OrEmpty(p.Waiting), Unknown: jsondoc.OrEmpty(p.Unknown),
+		Landing: jsondoc.OrEmpty(p.Landing), Failed: jsondoc.OrEmpty(p.Failed), Red: jsondoc.OrEmpty(p.Red), Conflict: jsondoc.OrEmpty(p.Conflicts), Stalled: jsondoc.OrEmpty(p.Stalled), Waiting: jsondoc.OrEmpty(p.Waiting), Unknown: jsondoc.OrEmpty(p.Unknown),
 		Tests: statusTests{Passing: p.Tests, Failing: p.Failing, Security: p.Security},
 		Hold:  p.Hold, Warnings: project.WarningItems(p.Warnings), Others: []statusDoc{},
 	}
@@ -111,6 +115,9 @@ func newStatusSlice(st *plan.State, attempts int) statusSlice {
 	}
 	if st.Corrupt == "" {
 		s.Tests, s.SecurityTests = &st.Tests, &st.SecurityTests
+	}
+	if green := st.Verified == plan.Green; st.Class == plan.Done && (green || st.Verified == plan.KnownRed) {
+		s.Verified = &green
 	}
 	return s
 }

@@ -99,7 +99,7 @@ func whyID(app *cmdutil.App, views []*project.Project, plans []*plan.Plan, id st
 
 // unfinished lists the slices that aren't done, those nearest to it first.
 func unfinished(p *plan.Plan) []string {
-	return slices.Concat(p.Running, p.Ready, p.Blocked, p.Failed, p.Stalled, p.Waiting, p.Unknown)
+	return slices.Concat(p.Running, p.Landing, p.Ready, p.Blocked, p.TroubledIDs(), p.Waiting, p.Unknown)
 }
 
 // whyAll gives a line for each slice.

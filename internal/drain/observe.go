@@ -91,7 +91,7 @@ func (d *drain) noteClosed(ctx context.Context, name string, r *Report) {
 	d.dirty = true
 	r.Ended = append(r.Ended, rec)
 	d.res.Ended = append(d.res.Ended, rec)
-	switch rec.Outcome.Traits().Relaunch {
+	switch rec.Relaunch() {
 	case attempt.Never:
 		d.excluded[rec.Slice] = true
 	case attempt.Again:

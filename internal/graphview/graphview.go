@@ -87,14 +87,14 @@ func stateOf(st *plan.State) string {
 	switch st.Class {
 	case plan.Done:
 		return Done
-	case plan.Active:
+	case plan.Active, plan.Landing:
 		return Running
 	case plan.Available:
 		if len(st.Needs) > 0 {
 			return Blocked
 		}
 		return Ready
-	case plan.Failed:
+	case plan.Failed, plan.Red, plan.Conflict:
 		return Failed
 	case plan.Stalled:
 		return Stalled

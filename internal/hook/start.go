@@ -71,14 +71,16 @@ func (s *session) lists(p *plan.Plan) []string {
 	id := func(id string) string { return id }
 	cause := func(id string) string { return p.Why(id, s.now).Brief() }
 	var lines []string
-	for _, l := range []struct {
+	type list struct {
 		label string
 		ids   []string
 		text  func(id string) string
-	}{
-		{"Running", p.Running, id}, {"Ready", p.Ready, id},
-		{"Waiting for a person", p.Waiting, cause}, {"Failed", p.Failed, cause}, {"Stalled", p.Stalled, cause},
-	} {
+	}
+	lists := []list{{"Running", p.Running, id}, {"Landing", p.Landing, id}, {"Ready", p.Ready, id}, {"Waiting for a person", p.Waiting, cause}}
+	for _, g := range p.Troubled() {
+		lists = append(lists, list{g.Label, g.IDs, cause})
+	}
+	for _, l := range lists {
 		if len(l.ids) == 0 {
 			continue
 		}
@@ -94,7 +96,7 @@ func (s *session) lists(p *plan.Plan) []string {
 // next is the command that continues from here, and what it does; "" for none.
 func next(pr *project.Project, p *plan.Plan) string {
 	switch {
-	case len(p.Failed)+len(p.Stalled) > 0:
+	case len(p.TroubledIDs()) > 0:
 		return "gl why says what to do about each; gl slice builds what is ready"
 	case len(p.Ready) > 0:
 		command, _, _ := strings.Cut(pr.Tracker.Prompt(p.Ready[0]), " ")

@@ -85,7 +85,7 @@ func putBack(pr *project.Project, tx tracker.Tx, id string) (was plan.State, err
 	return *st, tx.PutBack(id, plan.Mark{Status: st.Status, Step: st.Step, Session: st.Session})
 }
 
-// mayRetry refuses an item that has neither failed nor stalled.
+// mayRetry refuses an item whose last attempt hasn't come to nothing.
 func mayRetry(p *plan.Plan, st *plan.State, now time.Time) error {
 	why := p.Why(st.ID, now)
 	switch {
@@ -93,7 +93,7 @@ func mayRetry(p *plan.Plan, st *plan.State, now time.Time) error {
 		return taken("%s", why)
 	case st.Class == plan.Available:
 		return ErrNothingToDo
-	case st.Class != plan.Failed && st.Class != plan.Stalled:
+	case !st.Class.Troubled():
 		return fmt.Errorf("%s can't be put back: %s", st.ID, why)
 	}
 	return nil

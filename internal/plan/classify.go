@@ -9,15 +9,18 @@ const (
 	Done      Class = "done"
 	Available Class = "available" // ready once its dependencies are done
 	Active    Class = "active"    // somebody works on it
+	Landing   Class = "landing"   // its agent calls it complete, and it awaits the lane: no slot, but its dependents wait
 	Failed    Class = "failed"
-	Stalled   Class = "stalled" // an attempt ended without completing it, and nothing has changed since
-	Waiting   Class = "waiting" // for a person
-	Unknown   Class = "unknown" // a status that nobody knows; never launched
-	Corrupt   Class = "corrupt" // its file can't be read; never launched, never done
+	Red       Class = "red"      // the tests failed on its merged work, also after its agent was told
+	Conflict  Class = "conflict" // its work doesn't merge, also after its agent was told
+	Stalled   Class = "stalled"  // an attempt ended without completing it, and nothing has changed since
+	Waiting   Class = "waiting"  // for a person
+	Unknown   Class = "unknown"  // a status that nobody knows; never launched
+	Corrupt   Class = "corrupt"  // its file can't be read; never launched, never done
 )
 
-// Classify gives the class of a raw status. Case doesn't count; '-', '_' and space are the same. Stalled and Corrupt
-// are never the answer: no status says them.
+// Classify gives the class of a raw status. Case doesn't count; '-', '_' and space are the same. Landing, Red, Conflict,
+// Stalled and Corrupt are never the answer: no status says them.
 func Classify(status string) Class {
 	switch normal(status) {
 	case "complete", "completed", "done":

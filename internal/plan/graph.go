@@ -66,7 +66,7 @@ func (p *Plan) gravity(id string) int {
 		return 7
 	}
 	switch st.Class {
-	case Failed:
+	case Failed, Red, Conflict:
 		return 9
 	case Corrupt, Unknown:
 		return 8
@@ -74,7 +74,7 @@ func (p *Plan) gravity(id string) int {
 		return 6
 	case Waiting:
 		return 5
-	case Active:
+	case Active, Landing:
 		if st.Attempt.Live() {
 			return 2
 		}

@@ -19,6 +19,7 @@ type State struct {
 	Class   Class
 	InScope bool
 	Stale   bool     // claimed by somebody else, who has been silent for Options.StaleAfter
+	Goes    bool     // an available item whose last attempt goes on: see Outcome.Continue
 	Needs   []string // dependencies that aren't done, in the item's order
 	Chain   int      // length of the longest chain of unfinished items that ends up waiting for this one
 	Root    string   // a blocked item: the one item (or unknown id) most to blame, through all its needs
@@ -32,15 +33,20 @@ type Plan struct {
 	Snapshot *Snapshot
 	States   []State // all items, in the tracker's order, in scope or not
 
-	Ready   []string // available with all dependencies done, in launch order
-	Running []string // active: ours, and those of others
-	Blocked []string // available, but a dependency isn't done
-	Failed  []string
-	Stalled []string
-	Waiting []string
-	Unknown []string // unknown status, or a corrupt file
-	Done    int
-	Total   int
+	Ready     []string // available with all dependencies done, in launch order
+	Running   []string // active: ours, and those of others
+	Blocked   []string // available, but a dependency isn't done
+	Landing   []string // await the lane
+	Failed    []string
+	Red       []string
+	Conflicts []string // class Conflict
+	Stalled   []string
+	Waiting   []string
+	Unknown   []string // unknown status, or a corrupt file
+	Done      int
+	Total     int
+
+	Unverified []string // done, and gl has seen no test pass on what was built; not those that others have completed
 
 	Tests, Security, Failing int
 
@@ -143,6 +149,8 @@ func (s scope) has(it Item) bool {
 func (st *State) classify(now time.Time, o Options) {
 	c := Classify(st.Status)
 	switch {
+	case st.Attempt.Live() && !st.Attempt.HasSlot():
+		c = Landing
 	case st.Attempt.Live():
 		c = Active
 	case st.Attempt.Open():
@@ -154,6 +162,7 @@ func (st *State) classify(now time.Time, o Options) {
 		c = Waiting
 	case st.leftAs(c) != "":
 		c = st.leftAs(c)
+		st.Goes = c == Available
 	case c == Active && st.Released:
 		c = Stalled
 	case c == Active:
@@ -175,6 +184,9 @@ func (st *State) leftAs(c Class) Class {
 	}
 	if !a.Outcome.Success && (a.After != Mark{st.Status, st.Step, st.Session}) {
 		return ""
+	}
+	if a.Outcome.Continue {
+		return Available
 	}
 	switch c {
 	case Available:
@@ -212,7 +224,7 @@ func (p *Plan) needs() {
 func (p *Plan) list() {
 	for i := range p.States {
 		st := &p.States[i]
-		if st.Attempt.Open() || st.Class == Active && !st.Stale {
+		if st.Attempt.HasSlot() || st.Class == Active && !st.Stale {
 			p.Taken++
 		}
 		if !st.InScope {
@@ -226,7 +238,7 @@ func (p *Plan) list() {
 	}
 	p.Taken += len(p.Snapshot.Tasks)
 	for id, a := range p.Snapshot.Attempts {
-		if a.Open() && p.State(id) == nil {
+		if a.HasSlot() && p.State(id) == nil {
 			p.Taken++ // its slice was taken out of the project, its agent still runs
 		}
 	}
@@ -238,6 +250,9 @@ func (p *Plan) add(st *State) {
 	switch st.Class {
 	case Done:
 		p.Done++
+		if st.Verified == Unverified || st.Verified == KnownRed {
+			p.Unverified = append(p.Unverified, st.ID)
+		}
 	case Available:
 		if len(st.Needs) == 0 {
 			p.Ready = append(p.Ready, st.ID)
@@ -246,8 +261,14 @@ func (p *Plan) add(st *State) {
 		}
 	case Active:
 		p.Running = append(p.Running, st.ID)
+	case Landing:
+		p.Landing = append(p.Landing, st.ID)
 	case Failed:
 		p.Failed = append(p.Failed, st.ID)
+	case Red:
+		p.Red = append(p.Red, st.ID)
+	case Conflict:
+		p.Conflicts = append(p.Conflicts, st.ID)
 	case Stalled:
 		p.Stalled = append(p.Stalled, st.ID)
 	case Waiting:
@@ -257,10 +278,12 @@ func (p *Plan) add(st *State) {
 	}
 }
 
-// before is the launch order: what people said first (wave, priority), then what shortens the run (the longest chain
-// of work behind it), then the order of the graph file.
+// before is the launch order: what goes on, since others may wait for it in the lane; what people said (wave, priority);
+// then what shortens the run (the longest chain of work behind it), then the order of the graph file.
 func (p *Plan) before(a, b *State) bool {
 	switch {
+	case a.Goes != b.Goes:
+		return a.Goes
 	case a.Wave != b.Wave:
 		return a.Wave < b.Wave
 	case a.Priority != b.Priority:

@@ -12,7 +12,7 @@ import (
 // A Reason says why an item is where it is, as data; its methods are the words that all commands share.
 type Reason struct {
 	ID    string
-	State string   // "done", "ready", "blocked", "running", "claimed", "failed", "stalled", "waiting", "unknown", "corrupt"
+	State string   // "done", "ready", "blocked", "running", "claimed", "landing", "failed", "red", "in conflict", "stalled", "waiting", "unknown", "corrupt"
 	Cause string   // why, in a few words without the id: "needs S-4", "exit 7", …; "" where State says it all
 	Needs []string // a blocked item's unfinished dependencies
 	Root  string   // a blocked item: whom to look at first
@@ -94,6 +94,14 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 	case Failed:
 		r.State, r.Cause = "failed", st.lastDetail()
 		r.Next = st.repair()
+	case Landing:
+		r.State, r.Cause = "landing", st.Attempt.Landing
+	case Red:
+		r.State, r.Cause = "red", st.lastDetail()
+		r.Next = st.repair()
+	case Conflict:
+		r.State, r.Cause = "in conflict", st.lastDetail()
+		r.Next = st.repair()
 	case Stalled:
 		r.State, r.Cause = "stalled", st.lastDetail()
 		r.Next = st.repair()
@@ -147,7 +155,9 @@ func (r *Reason) help(st *State) {
 
 func (p *Plan) whyAvailable(st *State, r *Reason) {
 	if len(st.Needs) == 0 {
-		if r.State = "ready"; st.Stale {
+		if r.State = "ready"; st.Goes {
+			r.Cause = "goes on: " + st.lastDetail()
+		} else if st.Stale {
 			r.Cause = "the claim of " + st.claimant() + " is stale, and is taken over in yolo mode"
 		}
 		r.Next = []string{"gl slice " + st.ID}
@@ -190,6 +200,8 @@ func (p *Plan) Because(id string) string {
 		return root.ID + " failed"
 	case Active:
 		return root.ID + " is running"
+	case Conflict:
+		return root.ID + " is in conflict"
 	case Available:
 		return root.ID + " isn't built yet"
 	}

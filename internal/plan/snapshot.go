@@ -40,9 +40,21 @@ type Item struct {
 
 	Tests, SecurityTests, Failing int
 
+	Verified Verified // of a done item: what gl itself saw of its tests
+
 	File    string // relative to the project's root, with forward slashes; "" for an item without a file of its own
 	Corrupt string // non-empty: the file can't be read, and why
 }
+
+// Verified says what gl saw of the tests of a done item. Slice files have these words.
+type Verified string
+
+const (
+	NotKnown   Verified = ""      // gl wasn't asked: somebody else completed it
+	Green      Verified = "true"  // the tests passed on exactly what landed
+	KnownRed   Verified = "false" // they failed, as they did without it, or a person accepted it in spite of them
+	Unverified Verified = "none"  // no tests were run
+)
 
 // A Warning is something wrong in the project's files that stops nothing else.
 type Warning struct {
@@ -57,6 +69,7 @@ const (
 	Claimed   Phase = "claimed"   // the slice is taken, the wrapper hasn't reported yet
 	Preparing Phase = "preparing" // the wrapper makes the worktree; no agent has run
 	Started   Phase = "started"   // the wrapper runs, its agent with it
+	Queued    Phase = "landing"   // the agent is gone, and its work awaits the lane: no process has to be there
 	Ended     Phase = "ended"     // judged; the slice's file is about to say so
 	Settled   Phase = "settled"   // over
 )
@@ -70,6 +83,7 @@ type Outcome struct {
 	Available Class  // what it makes of an item whose status says Available; "" leaves the class as it is
 	Active    Class  // the same for an item whose status says Active
 	Success   bool   // the item was complete
+	Continue  bool   // the drain has the same agent go on, in the same worktree: the classes above don't count yet
 }
 
 // Mark is the part of an item whose change says that somebody has worked on it since.
@@ -91,6 +105,7 @@ type Attempt struct {
 	After   Mark    // the item as settling left it
 	Retried bool    // gl retry has put the item back since
 	Agent   string  // name of the agent
+	Landing string  // of one that awaits the lane: how far that is, or what it waits for
 	Started time.Time
 	Ended   time.Time
 	Heard   time.Time // last event of its stream, zero for none yet
@@ -103,6 +118,9 @@ func (a *Attempt) Open() bool { return a != nil && a.Phase != Settled }
 
 // Live says whether the attempt is open and not proven dead.
 func (a *Attempt) Live() bool { return a.Open() && !a.Dead }
+
+// HasSlot says whether the attempt takes one of the project's slots: while it awaits the lane no agent runs.
+func (a *Attempt) HasSlot() bool { return a.Open() && a.Phase != Queued }
 
 // A Task is an open attempt at something that is no item: it takes a slot, and nothing depends on it.
 type Task struct {

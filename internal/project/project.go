@@ -185,7 +185,7 @@ func (p *Project) addSettled(s *plan.Snapshot, index map[string][]attempt.Entry)
 
 func settled(r *attempt.Record) *plan.Attempt {
 	a := common(r)
-	a.Outcome, a.Detail, a.Retried = r.Outcome.Traits().Plan(), r.Detail, r.Retried
+	a.Outcome, a.Detail, a.Retried = r.PlanOutcome(), r.Detail, r.Retried
 	if r.After != nil {
 		a.After = *r.After
 	}
@@ -197,7 +197,7 @@ func settled(r *attempt.Record) *plan.Attempt {
 
 func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	a := common(r)
-	a.Dead, a.Where = r.Dead(), r.Elsewhere()
+	a.Dead, a.Where, a.Landing = r.Dead(), r.Elsewhere(), r.LandingText()
 	a.Heard, _ = logfile.Changed(p.Runs.LogPath(r.Slice, r.N))
 	return a
 }

@@ -28,6 +28,7 @@ type sliceFile struct {
 
 	tests, security, failing int
 	wave, priority           int // plan.None
+	verified                 plan.Verified
 
 	deps     []string
 	hasDeps  bool // the key is there, even if it is empty
@@ -51,7 +52,7 @@ func readSlice(data []byte, at fileStamp) *sliceFile {
 		status: get("status"), step: get("step"), milestone: get("milestone"), session: get("session"),
 		started: get("started"), updated: get("updated"), waiting: get("waiting_for"),
 		tests: count(get("tests")), security: count(get("security_tests")),
-		wave: rank(get("wave")), priority: rank(get("priority")),
+		wave: rank(get("wave")), priority: rank(get("priority")), verified: verified(get("verified")),
 		deps: f.List("deps"), hasDeps: f.Has("deps"),
 		changed: at.changed(), warnings: f.Warnings(),
 	}
@@ -65,6 +66,15 @@ func (f *File) failing() int {
 		return count(f.get("failing"))
 	}
 	return count(f.get("tests_failing"))
+}
+
+// verified is the word of a file; one that gl doesn't know says nothing.
+func verified(word string) plan.Verified {
+	switch v := plan.Verified(strings.ToLower(word)); v {
+	case plan.Green, plan.KnownRed, plan.Unverified:
+		return v
+	}
+	return plan.NotKnown
 }
 
 // noneAsEmpty is the text, "" for a word that stands for none.

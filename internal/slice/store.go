@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"greenlight/internal/durable"
@@ -12,6 +13,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/roadmap"
 	"greenlight/internal/sliceid"
+	"greenlight/internal/text/textline"
 	"greenlight/internal/tracker"
 )
 
@@ -203,13 +205,37 @@ func (t *tx) Claim(id, token string) error {
 }
 
 // Settle implements tracker.Tx.
-func (t *tx) Settle(id string, e tracker.Effect, before tracker.Before) (mark plan.Mark, err error) {
+func (t *tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Mark, error) {
+	return t.underClaim(id, func(f *File) error { return f.Settle(e, before) })
+}
+
+// Enqueue implements tracker.Lander.
+func (t *tx) Enqueue(id string) (plan.Mark, error) {
+	return t.underClaim(id, func(f *File) error {
+		return f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying}})
+	})
+}
+
+// Land implements tracker.Lander.
+func (t *tx) Land(id string, l tracker.Landed) (plan.Mark, error) {
+	return t.underClaim(id, func(f *File) error { return f.Land(l) })
+}
+
+// Ask implements tracker.Lander.
+func (t *tx) Ask(id, reason string) (plan.Mark, error) {
+	return t.underClaim(id, func(f *File) error {
+		return f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying}, {"session", ""}, {"waiting_for", textline.Join(reason)}})
+	})
+}
+
+// underClaim changes the slice if its claim is the one that the caller has seen, and says how the slice is then.
+func (t *tx) underClaim(id string, change func(*File) error) (mark plan.Mark, err error) {
 	if id, err = t.resolve(id); err != nil {
 		return mark, err
 	}
 	err = t.edit(id, false, func(f *File) (err error) {
 		if !t.seen.Lost(id, f.get("session")) {
-			err = f.Settle(e, before)
+			err = change(f)
 		}
 		mark = f.mark()
 		return err
@@ -225,7 +251,7 @@ func (t *tx) PutBack(id string, was plan.Mark) error {
 
 // Claim marks the slice as being worked on under the token. The day on which the work began stays that of the first claim.
 func (f *File) Claim(token string, now time.Time) error {
-	set := [][2]string{{"status", "in_progress"}, {"session", token}}
+	set := [][2]string{{"status", "in_progress"}, {"session", token}, {"verified", ""}}
 	if f.get("started") == "" {
 		set = append(set, [2]string{"started", now.UTC().Format(time.DateOnly)})
 	}
@@ -241,8 +267,22 @@ func (f *File) Settle(e tracker.Effect, before tracker.Before) error {
 		return f.SetAll([][2]string{
 			{"status", before.Status}, {"step", before.Step}, {"session", before.Session}, {"started", before.Started},
 		})
+	case tracker.Reopen:
+		return f.SetAll([][2]string{{"session", ""}, {"status", "pending"}})
 	}
 	return f.SetAll([][2]string{{"session", ""}})
+}
+
+// Land makes a slice complete whose tests gl has seen, or couldn't see.
+func (f *File) Land(l tracker.Landed) error {
+	set := [][2]string{{"status", "complete"}, {"session", ""}, {"verified", string(l.Verified)}}
+	if f.get("step") == tracker.Verifying {
+		set = append(set, [2]string{"step", "complete"})
+	}
+	if l.Tests != nil {
+		set = append(set, [2]string{"tests", strconv.Itoa(*l.Tests)})
+	}
+	return f.SetAll(set)
 }
 
 // PutBack makes a slice pending that is as it was; else the error is tracker.ErrChanged.

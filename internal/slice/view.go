@@ -215,7 +215,7 @@ func (v *view) item(id string) plan.Item {
 	}
 	it.Status, it.Step, it.Session = f.status, f.step, f.session
 	it.Started, it.Updated, it.WaitingFor = f.started, f.updated, f.waiting
-	it.Tests, it.SecurityTests, it.Failing = f.tests, f.security, f.failing
+	it.Tests, it.SecurityTests, it.Failing, it.Verified = f.tests, f.security, f.failing, f.verified
 	if f.milestone != "" {
 		it.Milestone = f.milestone
 	}

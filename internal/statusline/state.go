@@ -76,7 +76,7 @@ func concerns(p *plan.Plan) []string {
 	if n := len(p.Running); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d running", n))
 	}
-	switch n := len(p.Failed) + len(p.Stalled) + len(p.Waiting) + len(p.Unknown); n {
+	switch n := len(p.TroubledIDs()) + len(p.Waiting) + len(p.Unknown); n {
 	case 0:
 	case 1:
 		parts = append(parts, "1 needs you")

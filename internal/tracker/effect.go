@@ -6,17 +6,20 @@ import (
 	"slices"
 )
 
-// An Effect is what the end of an attempt does to its item. In JSON it is a word: "release", "fail", "restore".
+// An Effect is what the end of an attempt does to its item. In JSON it is a word: "release", "fail".
 type Effect int
 
 const (
-	Release Effect = iota // the claim is cleared, the rest stays as the agent left it
-	Fail                  // failed, the claim cleared
-	Restore               // as it was before the claim
+	Release  Effect = iota // the claim is cleared, the rest stays as the agent left it
+	Fail                   // failed, the claim cleared
+	Restore                // as it was before the claim
+	Reopen                 // pending, its step kept: what was built is in its branch
+	Complete               // see Lander
+	Ask                    // see Lander
 )
 
 // words are the effects in their order.
-func words() []string { return []string{"release", "fail", "restore"} }
+func words() []string { return []string{"release", "fail", "restore", "reopen", "complete", "ask"} }
 
 // MarshalJSON writes the word.
 func (e Effect) MarshalJSON() ([]byte, error) {

@@ -7,7 +7,7 @@ import (
 
 func TestEffectIsAWord(t *testing.T) {
 	for text, want := range map[string]Effect{
-		`"release"`: Release, `"fail"`: Fail, `"restore"`: Restore,
+		`"release"`: Release, `"fail"`: Fail, `"restore"`: Restore, `"reopen"`: Reopen, `"complete"`: Complete, `"ask"`: Ask,
 		"0": Release, "1": Fail, "2": Restore, // as older records have it
 	} {
 		var got Effect
@@ -18,7 +18,7 @@ func TestEffectIsAWord(t *testing.T) {
 			t.Errorf("%d is written %s (%v), want %s", want, word, err, text)
 		}
 	}
-	for _, text := range []string{`"x"`, "3", "-1", "1.5", "{}", `""`} {
+	for _, text := range []string{`"x"`, "6", "-1", "1.5", "{}", `""`} {
 		var got Effect
 		if err := json.Unmarshal([]byte(text), &got); err == nil {
 			t.Errorf("%s is %d", text, got)

@@ -157,6 +157,26 @@ type Tx interface {
 	PutBack(id string, was plan.Mark) error
 }
 
+// Verifying is the status and the step of an item that awaits the lane, or a person's eyes.
+const Verifying = "verifying"
+
+// A Lander is a Tx whose items gl itself calls complete, once it has seen the tests of what was built. Its Settle takes
+// the effect Reopen, too.
+type Lander interface {
+	// Enqueue marks an item that its agent calls complete as Verifying. The claim stays.
+	Enqueue(id string) (plan.Mark, error)
+	// Land is Settle with the effect Complete.
+	Land(id string, l Landed) (plan.Mark, error)
+	// Ask is Settle with the effect Ask: the item waits for a person to look at it, for the reason.
+	Ask(id, reason string) (plan.Mark, error)
+}
+
+// Landed is what Land writes.
+type Landed struct {
+	Verified plan.Verified
+	Tests    *int // how many passed; nil leaves what the agent has counted
+}
+
 // Before is what Restore goes back to.
 type Before struct {
 	plan.Mark

@@ -1,0 +1,160 @@
+package attempt
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/tracker"
+)
+
+// In worktree isolation an agent's "complete" is a claim: its attempt is queued for the lane (package lane), which merges and
+// tests the work, and only then makes the slice complete. docs/lane.md is the design.
+
+// A Landing is how far a queued attempt is. Commits are full hashes.
+type Landing struct {
+	Queued time.Time `json:"queued"`           // UTC
+	Target string    `json:"target,omitempty"` // refs/heads/…
+	Tip    string    `json:"tip,omitempty"`    // the slice's work, all of it committed
+	Base   string    `json:"base,omitempty"`   // what it is merged into
+	Commit string    `json:"commit,omitempty"` // what lands: once the lane has it, the slice has landed
+	Tests  *int      `json:"tests,omitempty"`  // how many passed, where the runner tells
+	Step   string    `json:"step,omitempty"`   // what is being done with it, in a word: "merging", "testing"
+	Parked string    `json:"parked,omitempty"` // the base whose tests fail without this work, too: tried again once that has moved
+	Behind string    `json:"behind,omitempty"` // the slice that is resolving a conflict in the same paths
+	Reason string    `json:"reason,omitempty"` // what it waits for, in words
+	Why    string    `json:"why,omitempty"`    // for the agent that is to put it right: a sentence,
+	Output string    `json:"output,omitempty"` // and the output of the tests or of git
+	Stuck  int       `json:"stuck,omitempty"`  // how often it couldn't be tried at all
+}
+
+// awaitsLane says whether the lane has to say if the attempt is done.
+func (r *Record) awaitsLane(o Outcome) bool { return o == Done && r.Lineage != 0 && r.Landing == nil }
+
+// withdraw takes the agent's "complete" back out of the slice's file: nothing but the lane says it there.
+func (s *Settler) withdraw(tx tracker.Tx, r *Record, it plan.Item) error {
+	lander, ok := tx.(tracker.Lander)
+	if !ok || plan.Classify(it.Status) != plan.Done || it.Session != r.Token && it.Session != "" {
+		return nil
+	}
+	_, err := lander.Enqueue(r.Slice)
+	return err
+}
+
+// Queue is the attempts that await the lane, in the order in which their agents ended.
+func (s *Store) Queue() ([]*Record, error) {
+	live, _, err := s.Live()
+	if err != nil {
+		return nil, err
+	}
+	queue := slices.DeleteFunc(live, func(r *Record) bool { return r.Phase != plan.Queued })
+	slices.SortStableFunc(queue, func(a, b *Record) int { return a.Landing.Queued.Compare(b.Landing.Queued) })
+	return queue, nil
+}
+
+// Proceed changes what a queued attempt says of its way, under the lock, if it is still queued and its slice is as it was
+// when it was queued; else it returns nil: somebody has taken it out of the queue, and it has been settled if need be.
+func (s *Settler) Proceed(ctx context.Context, r *Record, change func(*Landing)) (now *Record, err error) {
+	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		disk, _, err := s.queued(tx, r)
+		if disk == nil || err != nil {
+			return err
+		}
+		old := *disk.Landing
+		change(disk.Landing)
+		if now = disk; old == *disk.Landing {
+			return nil
+		}
+		return s.Store.putLive(disk)
+	})
+	return now, err
+}
+
+// queued reads a queued attempt afresh, with its item. It is nil for one that isn't queued any more, and for one whose slice
+// somebody has changed: that one is settled, and the slice left alone.
+func (s *Settler) queued(tx tracker.Tx, r *Record) (*Record, plan.Item, error) {
+	disk, err := s.Store.Get(r.Slice, r.N)
+	if err != nil || disk.Phase != plan.Queued || disk.Token != r.Token {
+		return nil, plan.Item{}, err
+	}
+	it, err := tx.Item(r.Slice)
+	if err == nil {
+		err = s.withdraw(tx, disk, it)
+	}
+	if err == nil {
+		it, err = tx.Item(r.Slice)
+	}
+	switch mark := (plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}); {
+	case err != nil || it.Corrupt != "":
+		_, err = s.recordOnly(disk.ended(Interrupted, "interrupted in the lane"), it, err)
+		return nil, it, err
+	case mark != *disk.Seen:
+		disk = disk.ended(Interrupted, "interrupted: somebody has changed the slice while it was in the lane")
+		disk.After = &mark
+		_, err = s.done(disk)
+		return nil, it, err
+	}
+	return disk, it, nil
+}
+
+// ended is the record, judged.
+func (r *Record) ended(o Outcome, detail string) *Record {
+	r.Phase, r.Outcome, r.Detail, r.Effect = plan.Ended, o, detail, o.Traits().Effect
+	return r
+}
+
+// A LandingResult is what the lane says of a queued attempt.
+type LandingResult struct {
+	Outcome  Outcome
+	Detail   string
+	Effect   *tracker.Effect // nil for the outcome's
+	Verified plan.Verified   // of a complete one
+}
+
+// EndLanding takes an attempt out of the queue and settles it. It returns nil for one that isn't there any more.
+func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) (final *Record, err error) {
+	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		disk, it, err := s.queued(tx, r)
+		if disk == nil || err != nil {
+			return err
+		}
+		disk.ended(res.Outcome, res.Detail)
+		disk.Verified = res.Verified
+		if res.Effect != nil {
+			disk.Effect = *res.Effect
+		}
+		if disk.Landing.Tests != nil {
+			disk.Tests = *disk.Landing.Tests
+		}
+		if err := s.Store.putLive(disk); err != nil {
+			return err
+		}
+		final, err = s.apply(tx, disk, it)
+		return err
+	})
+	return final, err
+}
+
+// stopQueued takes an attempt out of the queue for gl stop, unless it has all but landed.
+func (s *Settler) stopQueued(ctx context.Context, r *Record) (*Record, error) {
+	if r.Landing.Commit != "" {
+		return nil, fmt.Errorf("%s has passed its tests and is landing: it can't be stopped any more", r.Slice)
+	}
+	release := tracker.Release
+	return s.EndLanding(ctx, r, LandingResult{Outcome: Interrupted, Detail: "interrupted in the lane", Effect: &release})
+}
+
+// LandingText is how far a queued attempt is, in a few words.
+func (r *Record) LandingText() string {
+	switch l := r.Landing; {
+	case l == nil:
+		return ""
+	case l.Reason != "":
+		return l.Reason
+	case l.Step != "":
+		return l.Step
+	}
+	return "queued"
+}
