@@ -105,6 +105,15 @@ var everyClass = map[string]string{
 	"runs/hold.json": `{"until": "2099-01-01T00:00:00Z", "since": "2026-01-01T00:00:00Z", "kind": "quota", "reason": "", "by": "S-3", "count": 1}`,
 	"runs/done/S-5.1.stalled.json": `{"schema_version": 1, "slice": "S-5", "n": 1, "phase": "settled", "outcome": "stalled",
 		"after": {"status": "pending", "step": "", "session": ""}}`,
+	"slices/S-11.md": "---\nid: S-11\nstatus: verifying\nstep: verifying\n---\n",
+	"runs/live/S-11.1.json": `{"schema_version": 1, "slice": "S-11", "n": 1, "lineage": 1, "token": "t", "phase": "landing",
+		"landing": {"queued": "2026-01-01T00:00:00Z"}, "seen": {"status": "verifying", "step": "verifying", "session": ""}}`,
+	"slices/S-12.md": "---\nid: S-12\nstatus: pending\n---\n",
+	"runs/done/S-12.1.red.json": `{"schema_version": 1, "slice": "S-12", "n": 1, "phase": "settled", "outcome": "red", "continues": "red",
+		"after": {"status": "pending", "step": "", "session": ""}}`,
+	"slices/S-13.md": "---\nid: S-13\nstatus: pending\n---\n",
+	"runs/done/S-13.1.conflict.json": `{"schema_version": 1, "slice": "S-13", "n": 1, "phase": "settled", "outcome": "conflict", "continues": "conflict",
+		"after": {"status": "pending", "step": "", "session": ""}}`,
 }
 
 func TestStatusIsAsItsSchemaSays(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 // A Reason says why an item is where it is, as data; its methods are the words that all commands share.
 type Reason struct {
 	ID    string
-	State string   // "done", "ready", "blocked", "running", "claimed", "landing", "failed", "red", "in conflict", "stalled", "waiting", "unknown", "corrupt"
+	State string   // "done", "ready", "blocked", "running", "claimed", "landing", "failed", "red", "conflict", "stalled", "waiting", "unknown", "corrupt"
 	Cause string   // why, in a few words without the id: "needs S-4", "exit 7", …; "" where State says it all
 	Needs []string // a blocked item's unfinished dependencies
 	Root  string   // a blocked item: whom to look at first
@@ -23,8 +23,11 @@ type Reason struct {
 // String is the whole reason in one line, with the commands that help.
 func (r Reason) String() string {
 	s := r.ID + " is " + r.State
-	if r.State == "failed" {
+	switch r.State {
+	case "failed":
 		s = r.ID + " failed"
+	case "conflict":
+		s = r.ID + " is in conflict"
 	}
 	if r.Cause != "" {
 		s += ": " + r.Cause
@@ -100,7 +103,7 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 		r.State, r.Cause = "red", st.lastDetail()
 		r.Next = st.repair()
 	case Conflict:
-		r.State, r.Cause = "in conflict", st.lastDetail()
+		r.State, r.Cause = "conflict", st.lastDetail()
 		r.Next = st.repair()
 	case Stalled:
 		r.State, r.Cause = "stalled", st.lastDetail()
