@@ -1,0 +1,137 @@
+package lane
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/git"
+	"greenlight/internal/proc"
+)
+
+// A file is runs/lane.json: what the lane knows that git doesn't. Without it the lane goes on; it is read by whoever shows where
+// things stand.
+type file struct {
+	SchemaVersion int           `json:"schema_version"`
+	Target        string        `json:"target"`                // refs/heads/…
+	Tip           string        `json:"tip,omitempty"`         // where the worker left the lane
+	Seen          string        `json:"seen,omitempty"`        // the target's commit when the lane last had it: it never goes back behind it by itself
+	Undelivered   []Undelivered `json:"undelivered,omitempty"` // landed, and not in the target yet
+	Reason        string        `json:"reason,omitempty"`      // why they aren't
+	Since         *time.Time    `json:"since,omitempty"`
+	Tests         *proc.ID      `json:"tests,omitempty"`     // the process of the tests that run
+	Manifests     string        `json:"manifests,omitempty"` // of the tree for which setup has run in the lane's worktree
+	Committed     *time.Time    `json:"committed,omitempty"` // when state was committed last
+}
+
+// Undelivered is a slice that has landed.
+type Undelivered struct {
+	Slice  string `json:"slice"`
+	Commit string `json:"commit"`
+}
+
+// A Status is what others may know of the lane.
+type Status struct {
+	Undelivered []string // slices that have landed, and aren't in the target yet
+	Reason      string   // why they aren't
+	Since       time.Time
+}
+
+// ReadStatus reads the lane's file in a project's runs directory. Where there is none, nothing is undelivered.
+func ReadStatus(runs string) Status {
+	var s Status
+	f, err := readFile(runs)
+	if err != nil {
+		return s
+	}
+	for _, u := range f.Undelivered {
+		s.Undelivered = append(s.Undelivered, u.Slice)
+	}
+	s.Reason = f.Reason
+	if f.Since != nil {
+		s.Since = *f.Since
+	}
+	return s
+}
+
+func filePath(runs string) string { return filepath.Join(runs, "lane.json") }
+
+func readFile(runs string) (*file, error) {
+	data, err := durable.ReadFile(filePath(runs))
+	if err != nil {
+		return nil, err
+	}
+	f := &file{}
+	if err := json.Unmarshal(data, f); err != nil {
+		return nil, err
+	}
+	if f.SchemaVersion != 1 {
+		return nil, errors.New("another version of gl wrote it")
+	}
+	return f, nil
+}
+
+// readFile reads what the last worker has left. A file that can't be used, or is of another target, is as good as none.
+func (l *Lane) readFile() (*file, error) {
+	f, err := readFile(l.Project.Runs.Dir())
+	switch {
+	case err == nil && f.Target == l.Repo.Target():
+		return f, nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		l.tell("%s: %v", filePath("runs"), err)
+	}
+	return &file{SchemaVersion: 1, Target: l.Repo.Target()}, nil
+}
+
+func (l *Lane) save() error {
+	data, err := json.MarshalIndent(l.file, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := l.Project.Runs.Prepare(); err != nil {
+		return err
+	}
+	return durable.WriteFile(filePath(l.Project.Runs.Dir()), append(data, '\n'), 0o600)
+}
+
+// leave gives up what was needed for the tests.
+func (l *Lane) leave() error {
+	if l.tests == nil {
+		return nil
+	}
+	err := l.tests.close()
+	l.tests = nil
+	return err
+}
+
+// endTests ends what a worker that was killed has left running.
+func (l *Lane) endTests() error {
+	if l.file.Tests == nil {
+		return nil
+	}
+	if err := proc.EndGroup(*l.file.Tests, endGrace); err != nil && !errors.Is(err, proc.ErrDead) {
+		return err
+	}
+	l.file.Tests = nil
+	return l.save()
+}
+
+// endGrace is between TERM and KILL.
+const endGrace = 5 * time.Second
+
+// undeliver notes that slices are about to be in the lane.
+func (l *Lane) undeliver(slice, commit string) error {
+	u := Undelivered{slice, commit}
+	if slices.Contains(l.file.Undelivered, u) {
+		return nil
+	}
+	l.file.Undelivered = append(l.file.Undelivered, u)
+	return l.save()
+}
+
+// isIn says whether a commit is contained in another.
+var isIn = git.IsAncestor

@@ -1,0 +1,326 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/git"
+	"greenlight/internal/plan"
+	"greenlight/internal/testrun"
+	"greenlight/internal/tracker"
+	"greenlight/internal/words"
+	"greenlight/internal/worktree"
+)
+
+// A work is one attempt on its way through the lane.
+type work struct {
+	*attempt.Record
+
+	lineage *worktree.Lineage
+	tip     string // the slice's branch, everything committed
+	base    string // what it is merged into
+	tree    string // the merge
+}
+
+// land takes one attempt as far as it goes. An error is about gl and the machine, not about the work: the attempt stays in the
+// queue.
+func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
+	if done, err := l.landed(ctx, r); done || err != nil {
+		return err
+	}
+	if gone, err := l.step(ctx, r, "merging"); gone || err != nil {
+		return err
+	}
+	w, hold, err := l.take(ctx, r)
+	if w == nil || err != nil {
+		return err
+	}
+	defer hold.Release()
+	if w.base, err = l.base(ctx); err != nil {
+		return err
+	}
+	var conflicts []string
+	if w.tree, conflicts, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, isState); err != nil {
+		return err
+	}
+	if len(conflicts) > 0 {
+		return l.conflict(ctx, w, conflicts)
+	}
+	changed, err := git.Changed(ctx, l.Repo.Common, w.base, w.tree, isState)
+	if err != nil {
+		return err
+	}
+	if len(changed) == 0 {
+		return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Empty, Detail: "empty: its agent calls it complete and has changed nothing"})
+	}
+	problem, err := l.spoiled(ctx, w, changed)
+	if err != nil {
+		return err
+	}
+	if problem != "" {
+		return l.red(ctx, w, nil, problem)
+	}
+	verdict, err := l.verify(ctx, w)
+	switch {
+	case err != nil:
+		return err
+	case verdict == nil:
+		return l.pass(ctx, w, nil, plan.Unverified)
+	case verdict.Green():
+		return l.pass(ctx, w, verdict, plan.Green)
+	}
+	return l.judgeRed(ctx, w, verdict)
+}
+
+// landed finishes what a worker was about when it was killed: a record that names its commit has passed everything.
+func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
+	g := r.Landing
+	if g.Commit == "" {
+		return false, nil
+	}
+	tip, err := l.Repo.LaneTip(ctx)
+	if err != nil {
+		return false, err
+	}
+	in, err := isIn(ctx, l.Repo.Common, g.Commit, tip)
+	if err != nil {
+		return false, err
+	}
+	if !in && tip == g.Base {
+		if err := l.moveLane(ctx, tip, g.Commit, "land "+r.Slice); err != nil {
+			return false, err
+		}
+		in = true
+	}
+	if in {
+		return true, l.complete(ctx, r)
+	}
+	now, err := l.settler.Proceed(ctx, r, func(g *attempt.Landing) { g.Commit, g.Base = "", "" }) // from the beginning
+	if now != nil {
+		r.Landing = now.Landing
+	}
+	return now == nil, err
+}
+
+// take gets hold of the attempt's worktree and commits what its agent has left there. The work is nil where that settles the
+// attempt.
+func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, *worktree.Hold, error) {
+	if r.Unsaved != "" {
+		return nil, nil, l.ask(ctx, r, "not all of its work could be saved: "+r.Unsaved)
+	}
+	lineage, err := l.Repo.Get(r.System, r.Slice)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)), err == nil && lineage.N != r.Lineage:
+		return nil, nil, l.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Branch)))
+	case err != nil:
+		return nil, nil, err
+	}
+	hold, err := l.Repo.Make(ctx, lineage, worktree.Making{})
+	if err != nil {
+		return nil, nil, err
+	}
+	tip, _, err := l.Repo.Worktree(lineage).CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.N)+" of "+r.Slice+" left uncommitted")
+	if err == nil {
+		return &work{Record: r, lineage: lineage, tip: tip}, hold, nil
+	}
+	defer hold.Release()
+	unresolved, busy, elsewhere, unkept := new(git.UnresolvedError), new(git.BusyError), new(git.BranchError), new(git.UnkeptError)
+	switch {
+	case errors.As(err, &unresolved):
+		err = l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "in conflict: its agent has left " + some(unresolved.Paths) + " unresolved"})
+	case errors.As(err, &busy):
+		err = l.ask(ctx, r, "a "+busy.Operation+" isn't finished in its worktree")
+	case errors.As(err, &elsewhere):
+		err = l.ask(ctx, r, fmt.Sprintf("its worktree isn't on its branch %s", worktree.Short(lineage.Branch)))
+	case errors.As(err, &unkept):
+		err = l.ask(ctx, r, "git can't take "+some(unkept.Paths))
+	}
+	return nil, nil, err
+}
+
+// ask has a person look at it.
+func (l *Lane) ask(ctx context.Context, r *attempt.Record, why string) error {
+	effect := tracker.Ask
+	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Waiting, Detail: why, Effect: &effect})
+}
+
+// pass lands the work.
+func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, verified plan.Verified) error {
+	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: l.message(w, v)})
+	if err != nil {
+		return err
+	}
+	now, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) {
+		g.Step, g.Target, g.Tip, g.Base, g.Commit, g.Verified, g.Verdict = "landing", l.Repo.Target(), w.tip, w.base, commit, verified, v
+	})
+	if now == nil || err != nil {
+		return err
+	}
+	w.Landing = now.Landing
+	if err := l.undeliver(w.Slice, commit); err != nil {
+		return err
+	}
+	if err := l.moveLane(ctx, w.base, commit, "land "+w.Slice); err != nil {
+		return err
+	}
+	return l.complete(ctx, w.Record)
+}
+
+// message is the landing commit's. Its trailers are the proof that travels with the repository.
+func (l *Lane) message(w *work, v *testrun.Verdict) string {
+	trailers := []git.Trailer{{Key: "Slice", Value: w.Slice}, {Key: "Attempt", Value: fmt.Sprint(w.N)}}
+	if l.Repo.Prefix != "" {
+		trailers = append(trailers, git.Trailer{Key: "Project", Value: l.Repo.Prefix})
+	}
+	if v != nil {
+		trailers = append(trailers, git.Trailer{Key: "Verified", Value: verifiedText(v)})
+	}
+	title := "Land " + w.Slice
+	if w.Title != "" && w.Title != w.Slice {
+		title += ": " + w.Title
+	}
+	return git.LandingMessage(title, trailers...)
+}
+
+// verifiedText is the verdict in one line: "go test ./..., exit 0, 12.4s".
+func verifiedText(v *testrun.Verdict) string {
+	how := "signal " + v.Signal
+	switch {
+	case v.TimedOut:
+		how = "timed out"
+	case v.ExitCode != nil:
+		how = fmt.Sprintf("exit %d", *v.ExitCode)
+	}
+	return fmt.Sprintf("%s, %s, %.1fs", v.Command, how, v.Seconds)
+}
+
+// complete makes the slice complete whose commit the lane has.
+func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
+	if err := l.undeliver(r.Slice, r.Landing.Commit); err != nil { // the file may have been lost
+		return err
+	}
+	v := r.Landing.Verdict
+	detail := "unverified: there is no test.command"
+	if v != nil {
+		detail = verdictText(v)
+	}
+	if err := l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified}); err != nil {
+		return err
+	}
+	lineage, err := l.Repo.Get(r.System, r.Slice)
+	if err != nil || lineage.N != r.Lineage {
+		return nil // whatever is left, gl clean says so
+	}
+	if kept, err := l.discard(ctx, lineage, r.Landing.Commit); err != nil {
+		l.tell("%s: its worktree stays: %v", r.Slice, err)
+	} else if kept != "" {
+		l.tell("%s: its worktree stays: %s", r.Slice, kept)
+	}
+	return nil
+}
+
+// verdictText is what a verdict counts: "42 tests".
+func verdictText(v *testrun.Verdict) string {
+	switch {
+	case !v.Green():
+		return "the same tests fail without it"
+	case v.Passed == nil:
+		return "tests passed"
+	}
+	return words.Count(*v.Passed, "test")
+}
+
+// some names the first of a list.
+func some(paths []string) string {
+	const most = 5
+	return strings.Join(paths[:min(most, len(paths))], ", ") + words.More(len(paths)-most)
+}
+
+// red sends the work back to its agent or, if that was told before, to a person. v may be nil: then problem says it all.
+func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem string) error {
+	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, commit, and call the slice complete again.", problem)
+	output := ""
+	if v != nil {
+		why = fmt.Sprintf("gl merged your work with what has landed meanwhile and ran the tests: %s. Put that right, commit, and call the slice complete again. "+
+			"The command was: %s", problem, v.Command)
+		output = strings.Join(v.Last, "\n")
+	}
+	if err := l.integrate(ctx, w); err != nil {
+		return err
+	}
+	now, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) {
+		g.Tip, g.Base, g.Verdict, g.Why, g.Output = w.tip, w.base, v, why, output
+	})
+	if now == nil || err != nil {
+		return err
+	}
+	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Red, Detail: problem})
+}
+
+// integrate merges the base into the slice's branch, so that its agent sees the tree that was tested.
+func (l *Lane) integrate(ctx context.Context, w *work) error {
+	_, err := l.Repo.Worktree(w.lineage).Integrate(ctx, w.lineage.Branch, w.base, w.tree, "Merge what has landed into "+worktree.Short(w.lineage.Branch))
+	if overlap := new(git.OverlapError); errors.As(err, &overlap) { // ignored files of the agent's: then it sees less
+		return nil
+	}
+	return err
+}
+
+// conflict has the slice's agent resolve a conflict. One agent at a time resolves in the same paths: what the others would resolve
+// against is about to change.
+func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
+	if other, err := l.resolver(ctx, w, paths); err != nil || other != "" {
+		if err != nil {
+			return err
+		}
+		reason := fmt.Sprintf("behind %s, which resolves a conflict in the same files", other)
+		l.stuck[w.Name()] = reason
+		_, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) { g.Step, g.Behind, g.Tried, g.Reason = "", other, w.base, reason })
+		return err
+	}
+	marked, err := l.Repo.Worktree(w.lineage).MergeConflicted(ctx, w.lineage.Branch, w.base, "Merge what has landed into "+worktree.Short(w.lineage.Branch), isState)
+	if err != nil {
+		return err
+	}
+	if len(marked) == 0 {
+		marked = paths
+	}
+	why := "Other work has landed that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(marked) +
+		". Resolve them so that both sides' intent is kept, run the tests, commit the merge, and call the slice complete again."
+	now, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) {
+		g.Tip, g.Base, g.Paths, g.Why, g.Output = w.tip, w.base, paths, why, "in conflict:\n"+strings.Join(paths, "\n")
+	})
+	if now == nil || err != nil {
+		return err
+	}
+	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "in conflict: " + some(paths)})
+}
+
+// resolver is another slice whose agent resolves, or is about to resolve, a conflict in one of the paths; "" for none.
+func (l *Lane) resolver(ctx context.Context, w *work, paths []string) (string, error) {
+	p, err := l.Project.Plan(now(), l.Project.Options())
+	if err != nil {
+		return "", err
+	}
+	for i := range p.States {
+		id := p.States[i].ID
+		if id == w.Slice || p.States[i].Attempt == nil || !l.isResolving(id) {
+			continue
+		}
+		all, err := l.Project.Runs.Last(id)
+		if err != nil {
+			return "", err
+		}
+		for _, r := range all[id] {
+			if r.Landing != nil && slices.ContainsFunc(r.Landing.Paths, func(p string) bool { return slices.Contains(paths, p) }) {
+				return id, nil
+			}
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,231 @@
+// Package lane merges, tests and delivers what agents call complete: only what passes its tests here makes a slice complete. It
+// works the queue of attempts in phase landing, one at a time, and owns the lane's file, its worktree and the lane's ref. It
+// starts no agent: what it sends back, a drain launches again. docs/lane.md is the design.
+//
+// Whatever is killed, the next worker finds out by the records and git's refs how far things are.
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/durable"
+	"greenlight/internal/git"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/statedir"
+	"greenlight/internal/worktree"
+)
+
+// A Lane is a project's lane as one process works it.
+type Lane struct {
+	Project *project.Project
+	Repo    *worktree.Repo
+	Self    string            // path of gl
+	Environ []string          // of setup and tests
+	Told    func(line string) // progress, for people; nil for nobody
+
+	settler attempt.Settler
+	file    *file // while the lock is held
+	tests   *bed  // the lane's worktree, once it is needed
+	stuck   map[string]string
+}
+
+// Open is the lane of a project. The error is a *worktree.Unavailable where there can be none.
+func Open(ctx context.Context, pr *project.Project, self string, environ []string) (*Lane, error) {
+	repo, err := pr.Worktrees(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Lane{Project: pr, Repo: repo, Self: self, Environ: environ}, nil
+}
+
+// errBusy says that another process works the lane.
+var errBusy = errors.New("another gl works the lane")
+
+// Work lands what can land, and delivers it. If another process works the lane, it returns at once: that process looks at
+// the queue once more before it gives the lane up. ctx ends it; what is in the queue then stays there.
+func (l *Lane) Work(ctx context.Context) error {
+	for {
+		before, err := l.Project.Runs.Queue()
+		if err != nil || len(before) == 0 {
+			return err
+		}
+		err = l.locked(ctx, l.workQueue)
+		if errors.Is(err, errBusy) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		after, err := l.Project.Runs.Queue()
+		if err != nil || !slices.ContainsFunc(after, func(r *attempt.Record) bool { return !l.isStuck(r) }) {
+			return err
+		}
+	}
+}
+
+// locked runs f with the lane's lock. It is in the git directory that all worktrees share, since runs/ may be removed, and isn't
+// inherited by tests.
+func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err error) {
+	lock, err := durable.TryLock(l.Repo.LaneLock())
+	if errors.Is(err, durable.ErrLocked) {
+		return errBusy
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	l.settler, l.stuck = l.Project.Settler(), map[string]string{}
+	if l.file, err = l.readFile(); err != nil {
+		return err
+	}
+	if err := l.endTests(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.leave()) }()
+	return f(ctx)
+}
+
+// Busy says who works the lane, "" for nobody.
+func (l *Lane) Busy() string {
+	who, err := durable.Holder(l.Repo.LaneLock())
+	if err != nil {
+		return ""
+	}
+	return who
+}
+
+// workQueue lands one after the other until nothing in the queue can move.
+func (l *Lane) workQueue(ctx context.Context) error {
+	for {
+		rec, err := l.next(ctx)
+		if err != nil || rec == nil {
+			return errors.Join(err, l.deliver(ctx))
+		}
+		if err := l.land(ctx, rec); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err := l.wait(ctx, rec, err.Error()); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// isStuck says whether the attempt was found unable to move.
+func (l *Lane) isStuck(r *attempt.Record) bool { _, stuck := l.stuck[r.Name()]; return stuck }
+
+// next is the first of the queue that may move, nil for none.
+func (l *Lane) next(ctx context.Context) (*attempt.Record, error) {
+	queue, err := l.Project.Runs.Queue()
+	if err != nil || len(queue) == 0 {
+		return nil, err
+	}
+	base := ""
+	for _, r := range queue {
+		if l.isStuck(r) || !l.Project.Has(r) {
+			continue
+		}
+		if r.Landing.Tried == "" && r.Landing.Behind == "" {
+			return r, nil
+		}
+		if base == "" {
+			if base, err = l.Repo.LaneTip(ctx); err != nil {
+				return nil, err
+			}
+		}
+		behind := r.Landing.Behind != "" && l.isResolving(r.Landing.Behind)
+		if !behind && (r.Landing.Behind != "" || r.Landing.Tried != base) {
+			return r, nil
+		}
+		l.stuck[r.Name()] = r.LandingText()
+	}
+	return nil, nil
+}
+
+// isResolving says whether an agent is at work on the slice because of a conflict, or is about to be.
+func (l *Lane) isResolving(slice string) bool {
+	all, err := l.Project.Runs.Last(slice)
+	if err != nil || len(all[slice]) == 0 {
+		return false
+	}
+	last := all[slice][0]
+	if last.Phase != plan.Settled {
+		return last.Phase != plan.Queued && last.Mends()
+	}
+	return last.Outcome == attempt.Conflict && !last.Retried && last.PlanOutcome().Continue
+}
+
+// wait leaves the attempt in the queue, with the reason.
+func (l *Lane) wait(ctx context.Context, r *attempt.Record, reason string) error {
+	l.stuck[r.Name()] = reason
+	_, err := l.settler.Proceed(ctx, r, func(g *attempt.Landing) { g.Step, g.Reason = "", reason })
+	return err
+}
+
+// step says what is done with the attempt. gone is for one that isn't in the queue any more.
+func (l *Lane) step(ctx context.Context, r *attempt.Record, what string) (gone bool, err error) {
+	l.tell("%s: %s", r.Slice, what)
+	now, err := l.settler.Proceed(ctx, r, func(g *attempt.Landing) { g.Step, g.Reason, g.Behind, g.Tried = what, "", "", "" })
+	if now != nil {
+		r.Landing = now.Landing
+	}
+	return now == nil && err == nil, err
+}
+
+// finish settles an attempt that is through.
+func (l *Lane) finish(ctx context.Context, r *attempt.Record, res attempt.LandingResult) error {
+	final, err := l.settler.EndLanding(ctx, r, res)
+	if final != nil {
+		l.tell("%s %s", r.Slice, final.Outcome.Text(final.Detail))
+	}
+	return err
+}
+
+func (l *Lane) tell(format string, a ...any) {
+	if l.Told != nil {
+		l.Told(fmt.Sprintf(format, a...))
+	}
+}
+
+// isState says whether a path, relative to the repository's top, is state: there is one state, and no branch brings another. It
+// is of any project in the repository.
+func isState(path string) bool {
+	for rest := path; ; {
+		i := strings.Index(rest, statedir.Name+"/")
+		if i < 0 {
+			return false
+		}
+		if before := len(path) - len(rest) + i; (before == 0 || path[before-1] == '/') && statedir.IsState(rest[i+len(statedir.Name)+1:]) {
+			return true
+		}
+		rest = rest[i+len(statedir.Name)+1:]
+	}
+}
+
+// short is a commit as people read it.
+func short(commit string) string { return commit[:min(len(commit), 10)] }
+
+// target is the target's commit.
+func (l *Lane) target(ctx context.Context) (string, error) {
+	tip, err := git.ResolveCommit(ctx, l.Repo.Common, l.Repo.Target())
+	if err == nil && tip == "" {
+		err = fmt.Errorf("the branch %s, which the work is for, is gone: name another with gl settings set git.target BRANCH", worktree.Short(l.Repo.Target()))
+	}
+	return tip, err
+}
+
+// log is the file with the tests' output on an attempt's work.
+func (l *Lane) log(r *attempt.Record) string {
+	return filepath.Join(l.Project.Runs.Dir(), "log", r.Name()+".tests.log")
+}
+
+func now() time.Time { return time.Now().UTC() }
