@@ -224,26 +224,11 @@ func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string) (*attemp
 
 // lineage is the one in which the slice goes on, or a new one.
 func (d *drain) lineage(ctx context.Context, id string) (*worktree.Lineage, error) {
-	base, err := d.Trees.BaseOn(ctx, d.needs(id)...)
+	base, err := d.Trees.Base(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return d.Trees.Plan(ctx, d.Project.Key(), id, base, false)
-}
-
-// needs are the lineages of what the slice depends on, as far as that was built in worktrees.
-func (d *drain) needs(id string) []*worktree.Lineage {
-	st := d.plan.State(id)
-	if st == nil {
-		return nil
-	}
-	var list []*worktree.Lineage
-	for _, dep := range st.Deps {
-		if l, err := d.Trees.Get(d.Project.Key(), dep); err == nil {
-			list = append(list, l)
-		}
-	}
-	return list
 }
 
 // failedStart gives a claim back whose agent never ran. A slice that does this again and again is left alone.
