@@ -37,6 +37,8 @@ type Request struct {
 	Runner  string
 	Lineage *worktree.Lineage // whose worktree it works in, in Job.Dir; nil for the checkout
 	Sandbox string            // SandboxBwrap, or ""
+	Setup   []string          // Record.Setup
+	Caches  []string          // Record.Caches
 	Over    *string           // the session whose claim a person agreed to take over
 	Within  map[string]bool   // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
 }
@@ -126,7 +128,7 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 		Launcher: proc.Self(), ClaimedAt: now.UTC(), Log: s.LogPath(it.ID, n),
 	}
 	if req.Lineage != nil {
-		r.Lineage, r.Branch, r.Sandbox = req.Lineage.N, req.Lineage.Branch, req.Sandbox
+		r.Lineage, r.Branch, r.Sandbox, r.Setup, r.Caches = req.Lineage.N, req.Lineage.Branch, req.Sandbox, req.Setup, req.Caches
 	}
 	r.describe(req.Task, now)
 	if req.Lineage != nil {

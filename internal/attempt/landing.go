@@ -22,12 +22,14 @@ type Landing struct {
 	Commit string    `json:"commit,omitempty"` // what lands: once the lane has it, the slice has landed
 	Tests  *int      `json:"tests,omitempty"`  // how many passed, where the runner tells
 	Step   string    `json:"step,omitempty"`   // what is being done with it, in a word: "merging", "testing"
-	Parked string    `json:"parked,omitempty"` // the base whose tests fail without this work, too: tried again once that has moved
-	Behind string    `json:"behind,omitempty"` // the slice that is resolving a conflict in the same paths
+	Tried  string    `json:"tried,omitempty"`  // the base on which it couldn't land: tried again once the lane has moved,
+	Behind string    `json:"behind,omitempty"` // or this slice has resolved a conflict in the same paths
+	Paths  []string  `json:"paths,omitempty"`  // in conflict
+	Verdict  *testrun.Verdict `json:"verdict,omitempty"`
+	Verified plan.Verified `json:"verified,omitempty"` // of what lands
 	Reason string    `json:"reason,omitempty"` // what it waits for, in words
 	Why    string    `json:"why,omitempty"`    // for the agent that is to put it right: a sentence,
 	Output string    `json:"output,omitempty"` // and the output of the tests or of git
-	Stuck  int       `json:"stuck,omitempty"`  // how often it couldn't be tried at all
 }
 
 // awaitsLane says whether the lane has to say if the attempt is done.
@@ -62,11 +64,8 @@ func (s *Settler) Proceed(ctx context.Context, r *Record, change func(*Landing))
 		if disk == nil || err != nil {
 			return err
 		}
-		old := *disk.Landing
 		change(disk.Landing)
-		if now = disk; old == *disk.Landing {
-			return nil
-		}
+		now = disk
 		return s.Store.putLive(disk)
 	})
 	return now, err

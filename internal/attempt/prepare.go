@@ -1,37 +1,19 @@
 package attempt
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
-	"greenlight/internal/command"
-	"greenlight/internal/environ"
 	"greenlight/internal/git"
-	"greenlight/internal/include"
-	"greenlight/internal/isolation"
 	"greenlight/internal/logfile"
-	"greenlight/internal/paths"
 	"greenlight/internal/plan"
-	"greenlight/internal/ports"
 	"greenlight/internal/proc"
 	"greenlight/internal/sanitize"
-	"greenlight/internal/shellwords"
-	"greenlight/internal/words"
+	"greenlight/internal/site"
 	"greenlight/internal/worktree"
 )
-
-// Setup is how a new worktree becomes one that the project can be built in.
-type Setup struct {
-	Command []string // nil for none
-	Limit   time.Duration
-}
 
 // prepare makes the attempt's worktree ready, where it has one. The wrapper does it and not the launcher: a slow checkout
 // holds up neither the drain nor the project's lock. Evidence is for an attempt that ends here, because the worktree can't
@@ -82,18 +64,14 @@ func (w *Wrapper) makeWorktree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.isolate(ctx, repo, l); err != nil {
-		return err
+	w.site = &site.Site{
+		Root: w.Root, Self: w.Self, Environ: func() []string { return w.rec.Env(w.Env, w.Root) }, Setup: site.Setup{Command: w.rec.Setup, Limit: w.SetupLimit},
+		SetupLog: w.Store.SetupLogPath(w.rec.Slice, w.rec.N), Sandbox: site.Sandbox{On: w.sandboxed(), Caches: w.rec.Caches}, Note: w.noteWorktree,
+		Started:  func(id proc.ID) error { return w.advance(ctx, func(r *Record) { r.Process = &id }) },
+		Leftover: func(err error) { w.log.note(logfile.Gl, "what git.setup left running can't be ended: "+err.Error()) },
+		Repo:     repo, Lineage: l,
 	}
-	w.repo, w.line = repo, l
-	if err := w.checkSandbox(ctx); err != nil {
-		return err
-	}
-	making := worktree.Making{Log: w.noteWorktree, Include: w.include(repo)}
-	if len(w.Setup.Command) > 0 {
-		making.Command, making.Setup = shellwords.Join(w.Setup.Command), w.runSetup
-	}
-	if w.hold, err = repo.Make(ctx, l, making); err != nil {
+	if err := w.site.Make(ctx); err != nil {
 		return err
 	}
 	if w.rec.Stashes, err = git.Stashes(repo.Common); err != nil {
@@ -109,65 +87,13 @@ func (w *Wrapper) makeWorktree(ctx context.Context) error {
 	return err
 }
 
-// isolate makes the environment of what works in the worktree: ports and a directory for temporary files of its own.
-func (w *Wrapper) isolate(ctx context.Context, repo *worktree.Repo, l *worktree.Lineage) error {
-	env := environ.Environ(w.Env)
-	dir, err := ports.Dir(env.Get)
-	if err == nil {
-		w.ports, err = ports.Allocate(dir, l.Ports)
-	}
-	if err != nil {
-		w.noteWorktree("no ports: " + err.Error())
-	} else if l.Ports != w.ports.First {
-		l.Ports = w.ports.First
-		if err := repo.Save(l); err != nil {
-			return err
-		}
-	}
-	name, err := git.Config(ctx, w.Root, "user.name")
-	if err != nil {
-		return err
-	}
-	email, err := git.Config(ctx, w.Root, "user.email")
-	if err != nil {
-		return err
-	}
-	own := isolation.Worktree{
-		Confined: w.sandboxed(),
-		Root:     w.Root, Project: filepath.Base(w.Root), System: l.System, Slice: l.Slice, N: l.N, Ports: l.Ports,
-		Known: isolation.Identity{Name: name, Email: email}, Fallback: isolation.Identity{Name: "Greenlight", Email: "greenlight@localhost"},
-	}
-	if own.Temp, err = own.MakeTemp(cmp.Or(env.Get("TMPDIR"), os.TempDir())); err != nil {
-		return err
-	}
-	w.own = &own
-	return nil
-}
-
-// include brings ignored files along that a build needs, and what agents know their commands by.
-func (w *Wrapper) include(repo *worktree.Repo) func(ctx context.Context, from, to string) error {
-	return func(ctx context.Context, from, to string) error {
-		report, err := include.Copy(ctx, include.Options{From: from, To: to, Place: repo.Prefix})
-		if err != nil {
-			return err
-		}
-		if report.Files > 0 {
-			w.noteWorktree(words.Count(report.Files, "file") + " brought along that git doesn't have")
-		}
-		for _, left := range report.Left {
-			w.noteWorktree("not brought along: " + left.Path + ": " + left.Why)
-		}
-		return nil
-	}
-}
-
 func (w *Wrapper) noteWorktree(line string) { w.log.note(logfile.Worktree, line) }
 
 // environ is what the agent and the setup command run in.
 func (w *Wrapper) environ() []string {
 	env := w.rec.Env(w.Env, w.Root)
-	if w.own != nil {
-		env = w.own.Env(env)
+	if w.site != nil {
+		env = w.site.Env(env)
 	}
 	return env
 }
@@ -175,7 +101,7 @@ func (w *Wrapper) environ() []string {
 // lookAround finds out whether the agent has changed what isn't its worktree's: agents switch branches, also where the person
 // works.
 func (w *Wrapper) lookAround(ctx context.Context) {
-	if w.hold == nil {
+	if w.site == nil || w.site.Hold() == nil {
 		return
 	}
 	repo, err := w.Worktrees(ctx)
@@ -228,33 +154,11 @@ func (r *Record) lineage(repo *worktree.Repo) (*worktree.Lineage, error) {
 	return l, err
 }
 
-// runSetup runs the project's setup command in the worktree, its output in a log of its own. It is the same command line for
-// every worktree, so it doesn't hear of the claim.
-func (w *Wrapper) runSetup(ctx context.Context, dir string, inherit []*os.File) error {
-	path := w.Store.SetupLogPath(w.rec.Slice, w.rec.N)
-	log, err := logfile.Create(path)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	if w.ports != nil {
-		inherit = append(slices.Clone(inherit), w.ports.File)
-	}
-	res, err := command.Run(ctx, command.Spec{
-		Self: w.Self, Argv: w.Setup.Command, Dir: dir, Env: environ.WithoutClaim(w.environ()), Files: inherit, Limit: w.Setup.Limit,
-		Box: func(p command.Program) (*command.Box, error) { return w.box(p, nil) },
-		Log: log, Started: func(id proc.ID) error { return w.advance(ctx, func(r *Record) { r.Process = &id }) },
-	})
-	if res.Leftover != nil {
-		w.log.note(logfile.Gl, "what git.setup left running can't be ended: "+res.Leftover.Error())
-	}
-	switch {
-	case errors.Is(err, ErrLate):
-		return err
-	case err != nil:
-		return fmt.Errorf("git.setup: %w", err)
-	case res.OK():
-		return nil
-	}
-	return fmt.Errorf("git.setup failed: %s (%s)", res.How(plan.Age(w.Setup.Limit)), paths.Relative(w.Root, path))
+// SandboxBwrap is the sandbox that bubblewrap makes, as records and settings name it.
+const SandboxBwrap = "bwrap"
+
+// sandboxed says whether the attempt is confined. What was decided when it was claimed isn't taken back by a file that an agent may have
+// written since.
+func (w *Wrapper) sandboxed() bool {
+	return w.rec.Lineage != 0 && (w.rec.Sandbox == SandboxBwrap || w.Confine)
 }

@@ -34,6 +34,8 @@ type Record struct {
 	Lineage       int      `json:"lineage,omitempty"` // number of the lineage whose worktree it works in; 0: in the checkout
 	Branch        string   `json:"branch,omitempty"`  // the worktree's, in full: refs/heads/gl/s/…
 	Runner        string   `json:"runner"`
+	Setup         []string `json:"setup,omitempty"`   // prepares its worktree: as the person has allowed it, whatever the configuration says by now
+	Caches        []string `json:"caches,omitempty"`  // that it may write to in its sandbox, in the same way
 	Sandbox       string   `json:"sandbox,omitempty"` // SandboxBwrap: it is confined, whatever the configuration says by now
 
 	Account      string        `json:"account,omitempty"`      // where the client keeps its conversations: agent.Agent.Account

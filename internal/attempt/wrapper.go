@@ -17,13 +17,12 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/command"
 	"greenlight/internal/durable"
-	"greenlight/internal/isolation"
 	"greenlight/internal/logfile"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
-	"greenlight/internal/ports"
 	"greenlight/internal/proc"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/site"
 	"greenlight/internal/text/lines"
 	"greenlight/internal/tracker"
 	"greenlight/internal/worktree"
@@ -52,8 +51,8 @@ type Wrapper struct {
 	Self    string // path of gl
 	Env     []string
 	Limits  Limits
-	Setup   Setup // of a worktree
-	Sandbox Sandbox
+	SetupLimit time.Duration // of a worktree
+	Confine bool // what works in a worktree, whatever its record says
 	Every   time.Duration // between two snapshots of a worktree while the agent runs
 	Print   func(agent.Event)
 	Stop    <-chan os.Signal // each ends the agent; the second one at once
@@ -70,11 +69,7 @@ type Wrapper struct {
 	lock  *os.File          // see takeLock; nil where locks don't work
 
 	// Of the worktree; nil without one.
-	repo    *worktree.Repo
-	line    *worktree.Lineage
-	hold    *worktree.Hold // which the agent inherits
-	ports   *ports.Block   // it, too
-	own     *isolation.Worktree
+	site    *site.Site
 	before  worktree.Condition
 	handoff handoff
 	over    bool // somebody has settled the attempt
@@ -101,8 +96,8 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 		defer w.lock.Close()
 	}
 	ev, err := w.prepare(ctx)
-	if w.hold != nil {
-		defer w.hold.Release()
+	if w.site != nil {
+		defer w.site.Close()
 	}
 	if ev == nil && err == nil {
 		ev, err = w.attend(ctx)
@@ -138,9 +133,11 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 		env = WithGL(env, self)
 	}
 	p := command.Program{Path: path, Argv: w.rec.Argv, Dir: w.rec.Dir, Env: env}
-	box, err := w.box(p, agent.HomesOf(path))
-	if err != nil {
-		return &Evidence{Worktree: err.Error()}, w.begin(ctx, proc.ID{})
+	var box *command.Box
+	if w.site != nil {
+		if box, err = w.site.AgentBox(p, agent.HomesOf(path)); err != nil {
+			return &Evidence{Worktree: err.Error()}, w.begin(ctx, proc.ID{})
+		}
 	}
 	exited, failed, err := w.start(ctx, p, box)
 	if err != nil {
@@ -225,11 +222,8 @@ func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.
 	if w.lock != nil {
 		inherited = append(inherited, w.lock) // and the agent keeps it
 	}
-	if w.hold != nil {
-		inherited = append(inherited, w.hold.File())
-	}
-	if w.ports != nil {
-		inherited = append(inherited, w.ports.File)
+	if w.site != nil {
+		inherited = append(inherited, w.site.Files()...)
 	}
 	w.cmd = p.Gated(w.Self, prog, box, inherited...)
 	w.cmd.Stdout, w.cmd.Stderr = p.outWrite, p.stderrWrite

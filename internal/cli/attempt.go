@@ -21,6 +21,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/site"
 	"greenlight/internal/words"
 )
 
@@ -126,8 +127,7 @@ func newWrapper(app *cmdutil.App, pr *project.Project, stop <-chan os.Signal, sh
 	return &attempt.Wrapper{
 		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: append(agent.ScrubEnv(app.Environ), pr.AgentEnv()...), Stop: stop,
 		Limits: attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
-		Setup:  attempt.Setup{Command: pr.Config.Git.Setup, Limit: pr.Config.Git.SetupLimit}, Every: pr.Config.Git.SnapshotEvery,
-		Sandbox: attempt.Sandbox{On: pr.Config.Sandbox == project.SandboxBwrap, Caches: pr.Config.Caches},
+		SetupLimit: pr.Config.Git.SetupLimit, Every: pr.Config.Git.SnapshotEvery, Confine: pr.Config.Sandbox == project.SandboxBwrap,
 		Print:   func(ev agent.Event) { show(attemptlog.EventText(ev)) },
 	}, nil
 }

@@ -214,9 +214,9 @@ func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string) (*attemp
 		if err != nil {
 			return nil, err
 		}
-		req.Lineage, req.Job.Dir = l, d.Trees.Dir(l)
+		req.Lineage, req.Job.Dir, req.Setup = l, d.Trees.Dir(l), d.Project.Config.Git.Setup
 		if d.Project.Config.Sandbox != project.SandboxOff {
-			req.Sandbox = d.Project.Config.Sandbox
+			req.Sandbox, req.Caches = d.Project.Config.Sandbox, d.Project.Config.Caches
 		}
 	}
 	return d.Project.Runs.Claim(tx, req, time.Now())

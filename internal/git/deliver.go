@@ -314,3 +314,19 @@ func (p place) fillLFS(ctx context.Context, common string, list []change) error 
 	_, _, err := p.git(ctx, nil, "", args...)
 	return err
 }
+
+// CheckedOut is the place of a checkout that has the branch checked out, "" for none.
+func CheckedOut(common, branch string) (string, error) {
+	all, err := places(common)
+	if err != nil {
+		return "", err
+	}
+	for _, p := range all {
+		if has, _, err := p.holds(branch); err != nil {
+			return "", err
+		} else if has && p.top != "" && paths.IsDir(p.top) {
+			return p.top, nil
+		}
+	}
+	return "", nil
+}

@@ -18,7 +18,8 @@ import (
 type file struct {
 	SchemaVersion int           `json:"schema_version"`
 	Target        string        `json:"target"`                // refs/heads/…
-	Tip           string        `json:"tip,omitempty"`         // where the worker left the lane
+	Tip           string        `json:"tip,omitempty"`         // where the worker left the lane,
+	Next          string        `json:"next,omitempty"`        // or was about to move it
 	Seen          string        `json:"seen,omitempty"`        // the target's commit when the lane last had it: it never goes back behind it by itself
 	Undelivered   []Undelivered `json:"undelivered,omitempty"` // landed, and not in the target yet
 	Reason        string        `json:"reason,omitempty"`      // why they aren't
@@ -100,11 +101,11 @@ func (l *Lane) save() error {
 
 // leave gives up what was needed for the tests.
 func (l *Lane) leave() error {
-	if l.tests == nil {
+	if l.bed == nil {
 		return nil
 	}
-	err := l.tests.close()
-	l.tests = nil
+	err := l.bed.Close()
+	l.bed = nil
 	return err
 }
 
@@ -133,5 +134,5 @@ func (l *Lane) undeliver(slice, commit string) error {
 	return l.save()
 }
 
-// isIn says whether a commit is contained in another.
-var isIn = git.IsAncestor
+// sorted are a map's keys in order.
+func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

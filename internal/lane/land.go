@@ -65,8 +65,13 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	if problem != "" {
 		return l.red(ctx, w, nil, problem)
 	}
+	if other, err := l.resolver(ctx, w, changed); err != nil || other != "" {
+		return errors.Join(err, l.behind(ctx, w, other))
+	}
 	verdict, err := l.verify(ctx, w)
 	switch {
+	case errors.Is(err, errGone):
+		return nil
 	case err != nil:
 		return err
 	case verdict == nil:
@@ -87,7 +92,7 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	in, err := isIn(ctx, l.Repo.Common, g.Commit, tip)
+	in, err := git.IsAncestor(ctx, l.Repo.Common, g.Commit, tip)
 	if err != nil {
 		return false, err
 	}
@@ -216,12 +221,31 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 	if err != nil || lineage.N != r.Lineage {
 		return nil // whatever is left, gl clean says so
 	}
-	if kept, err := l.discard(ctx, lineage, r.Landing.Commit); err != nil {
+	kept, err := l.discard(ctx, lineage)
+	if err != nil {
 		l.tell("%s: its worktree stays: %v", r.Slice, err)
 	} else if kept != "" {
 		l.tell("%s: its worktree stays: %s", r.Slice, kept)
 	}
 	return nil
+}
+
+// discard removes the worktree of a slice that has landed.
+func (l *Lane) discard(ctx context.Context, lineage *worktree.Lineage) (kept string, err error) {
+	config := l.Project.Config.Git
+	if len(config.Teardown) > 0 {
+		if err := l.allowed(ctx); err != nil {
+			return "", err
+		}
+	}
+	removable, why, err := l.Repo.Removable(ctx, lineage)
+	if err != nil || !removable {
+		return why, err
+	}
+	if err := site.TearDown(ctx, l.Project.Root, l.Repo, lineage, l.Self, l.Environ, config.Teardown, config.SetupLimit); err != nil {
+		return "", err
+	}
+	return l.Repo.Remove(ctx, lineage)
 }
 
 // verdictText is what a verdict counts: "42 tests".
@@ -275,13 +299,7 @@ func (l *Lane) integrate(ctx context.Context, w *work) error {
 // against is about to change.
 func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 	if other, err := l.resolver(ctx, w, paths); err != nil || other != "" {
-		if err != nil {
-			return err
-		}
-		reason := fmt.Sprintf("behind %s, which resolves a conflict in the same files", other)
-		l.stuck[w.Name()] = reason
-		_, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) { g.Step, g.Behind, g.Tried, g.Reason = "", other, w.base, reason })
-		return err
+		return errors.Join(err, l.behind(ctx, w, other))
 	}
 	marked, err := l.Repo.Worktree(w.lineage).MergeConflicted(ctx, w.lineage.Branch, w.base, "Merge what has landed into "+worktree.Short(w.lineage.Branch), isState)
 	if err != nil {
@@ -299,6 +317,17 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 		return err
 	}
 	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "in conflict: " + some(paths)})
+}
+
+// behind has the work wait for another slice's.
+func (l *Lane) behind(ctx context.Context, w *work, other string) error {
+	if other == "" {
+		return nil
+	}
+	reason := fmt.Sprintf("behind %s, which resolves a conflict in the same files", other)
+	l.stuck[w.Name()] = reason
+	_, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) { g.Step, g.Behind, g.Tried, g.Reason = "", other, w.base, reason })
+	return err
 }
 
 // resolver is another slice whose agent resolves, or is about to resolve, a conflict in one of the paths; "" for none.

@@ -29,11 +29,14 @@ type Lane struct {
 	Repo    *worktree.Repo
 	Self    string            // path of gl
 	Environ []string          // of setup and tests
+	Trust     trust.Store // what the person has allowed: nothing else of the configuration is run
+	TrustRoot string      // the project for which they have: this one, or the one that this is a copy of
 	Told    func(line string) // progress, for people; nil for nobody
 
 	settler attempt.Settler
 	file    *file // while the lock is held
-	tests   *bed  // the lane's worktree, once it is needed
+	bed     *site.Site // the lane's worktree, once it is needed
+	since   time.Time  // when this process took the lane
 	stuck   map[string]string
 }
 
@@ -82,7 +85,7 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	l.settler, l.stuck = l.Project.Settler(), map[string]string{}
+	l.settler, l.stuck, l.since = l.Project.Settler(), map[string]string{}, now()
 	if l.file, err = l.readFile(); err != nil {
 		return err
 	}
@@ -107,7 +110,7 @@ func (l *Lane) workQueue(ctx context.Context) error {
 	for {
 		rec, err := l.next(ctx)
 		if err != nil || rec == nil {
-			return errors.Join(err, l.deliver(ctx))
+			return errors.Join(err, l.deliver(ctx), l.commitStateNow(ctx))
 		}
 		if err := l.land(ctx, rec); err != nil {
 			if ctx.Err() != nil {
@@ -118,6 +121,14 @@ func (l *Lane) workQueue(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// commitStateNow is commitState, but not again and again.
+func (l *Lane) commitStateNow(ctx context.Context) error {
+	if l.file.Committed != nil && now().Sub(*l.file.Committed) < stateEvery {
+		return nil
+	}
+	return l.commitState(ctx)
 }
 
 // isStuck says whether the attempt was found unable to move.
@@ -223,9 +234,13 @@ func (l *Lane) target(ctx context.Context) (string, error) {
 	return tip, err
 }
 
-// log is the file with the tests' output on an attempt's work.
-func (l *Lane) log(r *attempt.Record) string {
-	return filepath.Join(l.Project.Runs.Dir(), "log", r.Name()+".tests.log")
+// allowed refuses to run what the person hasn't allowed.
+func (l *Lane) allowed(ctx context.Context) error {
+	commands, err := l.Project.LaneCommands(ctx)
+	if err != nil {
+		return err
+	}
+	return l.Trust.Check(l.TrustRoot, commands)
 }
 
 func now() time.Time { return time.Now().UTC() }

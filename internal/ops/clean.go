@@ -116,7 +116,7 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string, e
 	}
 	if c.lineage.IsLane() {
 		if paths.IsDir(c.Path) {
-			if err := tearDown(ctx, pr, repo, c.lineage, self, environ); err != nil {
+			if err := site.TearDown(ctx, pr.Root, repo, c.lineage, self, environ, pr.Config.Git.Teardown, pr.Config.Git.SetupLimit); err != nil {
 				return err.Error(), nil
 			}
 		}
@@ -141,7 +141,7 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string, e
 	if err != nil || kept != "" {
 		return kept, err
 	}
-	if err := tearDown(ctx, pr, repo, c.lineage, self, environ); err != nil {
+	if err := site.TearDown(ctx, pr.Root, repo, c.lineage, self, environ, pr.Config.Git.Teardown, pr.Config.Git.SetupLimit); err != nil {
 		return err.Error(), nil
 	}
 	return repo.Remove(ctx, c.lineage)

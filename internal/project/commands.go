@@ -40,6 +40,13 @@ func (p *Project) CleanCommands(ctx context.Context) ([]trust.Command, error) {
 	return append(list, filters...), err
 }
 
+// LaneCommands are what the lane runs: git.setup, the tests, git.teardown, and filters; with the place where worktrees are.
+func (p *Project) LaneCommands(ctx context.Context) ([]trust.Command, error) {
+	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool { return !strings.HasPrefix(c.Key, "git.") && c.Key != testKey })
+	filters, err := p.Filters(ctx)
+	return append(list, filters...), err
+}
+
 // Filters are the commands in the repository's own configuration that git runs when it fills a worktree.
 func (p *Project) Filters(ctx context.Context) ([]trust.Command, error) {
 	filters, err := git.Filters(ctx, p.Root)

@@ -62,8 +62,19 @@ type Git struct {
 	Teardown      []string      // a command that runs before a worktree is removed; nil for none
 	SetupLimit    time.Duration // how long Setup may take
 	SnapshotEvery time.Duration // how often work in a worktree is saved
+	Deliver       string        // what becomes of what has landed: DeliverMerge, DeliverBranch
+	CommitState   bool          // gl commits state files on the target
 	SnapshotMB    int           // a larger snapshot isn't taken, and the worktree is kept instead
 }
+
+// The values of Deliver.
+const (
+	DeliverMerge  = "merge"  // the target is moved to it
+	DeliverBranch = "branch" // the lane's branch is the product
+)
+
+// Deliveries are what git.deliver may be.
+func Deliveries() []string { return []string{DeliverMerge, DeliverBranch} }
 
 // The values of Isolation.
 const (
@@ -100,7 +111,8 @@ func DefaultConfig() Config {
 		Max: 4, Agent: "claude", Flags: []string{"--dangerously-skip-permissions", "--max-turns", "200"}, Prefix: "gl",
 		Interval: 30 * time.Second, StaleAfter: 120 * time.Minute, Silent: 30 * time.Minute, Tool: 120 * time.Minute,
 		Result: 10 * time.Second, Hold: 300 * time.Second, Mode: "interactive", Sandbox: SandboxOff,
-		Git:  Git{Isolation: IsolationShared, BranchPrefix: "gl", SetupLimit: 10 * time.Minute, SnapshotEvery: 5 * time.Minute, SnapshotMB: 64},
+		Git:  Git{Isolation: IsolationShared, BranchPrefix: "gl", SetupLimit: 10 * time.Minute, SnapshotEvery: 5 * time.Minute, SnapshotMB: 64,
+			Deliver: DeliverMerge, CommitState: true},
 		Test: Test{Limit: 30 * time.Minute},
 	}
 }
@@ -245,6 +257,13 @@ func (c *Config) git(s *section) {
 	s.get("branch_prefix", func(raw json.RawMessage) error { return branch(raw, &g.BranchPrefix) })
 	s.get("setup", func(raw json.RawMessage) error { return program(raw, &g.Setup) })
 	s.get("teardown", func(raw json.RawMessage) error { return program(raw, &g.Teardown) })
+	s.get("deliver", func(raw json.RawMessage) error { return oneOf(raw, Deliveries(), &g.Deliver) })
+	s.get("commit_state", func(raw json.RawMessage) error {
+		if json.Unmarshal(raw, &g.CommitState) != nil {
+			return errors.New("must be true or false")
+		}
+		return nil
+	})
 	s.get("snapshot_mb", func(raw json.RawMessage) error { return whole(raw, 1<<20, &g.SnapshotMB) })
 	s.spans(g.spans())
 }

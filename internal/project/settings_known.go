@@ -72,6 +72,8 @@ func knownSettings() []knownSetting {
 	for _, s := range c.Git.spans() {
 		inGit(s.key, *s.to/s.unit)
 	}
+	inGit("deliver", c.Git.Deliver)
+	inGit("commit_state", c.Git.CommitState)
 	inGit("snapshot_mb", c.Git.SnapshotMB)
 	for _, key := range []string{"security_scan", "visual_checkpoint", "auto_parallel", "run_full_suite_after_slice"} {
 		list = append(list, knownSetting{"workflow." + key, nil, boolSetting})

@@ -74,6 +74,7 @@ type Spec struct {
 	Dir       string // where the command runs: Top, or below it
 	Env       []string
 	Files     []*os.File     // that the tests inherit
+	Box       func(command.Program) (*command.Box, error) // makes their sandbox; nil for none
 	Limit     time.Duration  // 0 for none
 	Pattern   *regexp.Regexp // how to count; nil for the runners that gl knows
 	Tree      string
@@ -102,7 +103,7 @@ func Run(ctx context.Context, s Spec) (*Verdict, error) {
 		out.log, v.Log = log, paths.Relative(s.Root, s.Log)
 	}
 	res, err := command.Run(ctx, command.Spec{
-		Self: s.Self, Argv: s.Command.Argv, Dir: s.Dir, Env: environ.WithoutClaim(s.Env), Files: s.Files, Limit: s.Limit, Log: &out,
+		Self: s.Self, Argv: s.Command.Argv, Dir: s.Dir, Env: environ.WithoutClaim(s.Env), Files: s.Files, Limit: s.Limit, Box: s.Box, Log: &out,
 		Started: s.Started,
 	})
 	if err != nil {

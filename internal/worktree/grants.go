@@ -18,8 +18,6 @@ const keptDir = "sandbox.lock"
 // Grants makes what must exist of them. Of refs these are the slice's branches alone: others' branches, the snapshots and the
 // stash stay out of reach. Where refs are in tables, they are all in one directory.
 func (r *Repo) Grants(l *Lineage) (Grants, error) {
-	branches := filepath.FromSlash(r.branches(l.System, l.Slice))
-	refs, logs := filepath.Join(r.Common, branches), filepath.Join(r.Common, "logs", branches)
 	g := Grants{
 		Write: []string{l.Path, filepath.Join(r.Common, "objects"), filepath.Join(r.Common, "lfs"), l.Admin},
 		Fixed: []string{filepath.Join(l.Path, ".git"), filepath.Join(l.Admin, "commondir"), filepath.Join(l.Admin, "locked")},
@@ -29,17 +27,26 @@ func (r *Repo) Grants(l *Lineage) (Grants, error) {
 		return Grants{}, err
 	}
 	g.Fixed = append(g.Fixed, config)
+	if l.IsLane() { // nobody's refs are written there
+		return g, nil
+	}
 	if tables := filepath.Join(r.Common, "reftable"); paths.IsDir(tables) {
 		g.Write = append(g.Write, tables)
 		return g, nil
 	}
-	for _, dir := range []string{refs, logs} {
-		if err := durable.MkdirAll(dir, 0o777); err != nil {
+	// Its branch, and the tests that its agent hands over.
+	for _, refs := range []string{r.branches(l.System, l.Slice), r.tests(l.System, l.Slice)} {
+		for _, dir := range []string{filepath.Join(r.Common, filepath.FromSlash(refs)), filepath.Join(r.Common, "logs", filepath.FromSlash(refs))} {
+			if err := durable.MkdirAll(dir, 0o777); err != nil {
+				return Grants{}, err
+			}
+			g.Write = append(g.Write, dir)
+		}
+		if err := keep(filepath.Join(r.Common, filepath.FromSlash(refs), keptDir)); err != nil {
 			return Grants{}, err
 		}
 	}
-	g.Write = append(g.Write, refs, logs)
-	return g, keep(filepath.Join(refs, keptDir))
+	return g, nil
 }
 
 // keep makes an empty file where there is none.

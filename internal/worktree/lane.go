@@ -184,3 +184,6 @@ func (r *Repo) HandOver(ctx context.Context, l *Lineage) (string, error) {
 func (r *Repo) HandedOver(ctx context.Context, l *Lineage) (string, error) {
 	return git.ResolveCommit(ctx, r.Common, r.testsRef(l))
 }
+
+// LaneLock is the file whose kernel lock makes one process the lane's worker. It isn't in runs/, which may be removed.
+func (r *Repo) LaneLock() string { return filepath.Join(r.Common, "gl-lane."+r.project+".lock") }

@@ -1,4 +1,4 @@
-package attempt
+package site
 
 import (
 	"context"
@@ -15,24 +15,15 @@ import (
 	"greenlight/internal/statedir"
 )
 
-// SandboxBwrap is the sandbox that bubblewrap makes.
-const SandboxBwrap = "bwrap"
-
-// Sandbox is what the configuration says about it.
+// A Sandbox is whether and how what runs at the site is confined.
 type Sandbox struct {
 	On     bool
 	Caches []string // directories that may be written to besides: absolute, or with ~ for HOME
 }
 
-// sandboxed says whether the attempt is confined. What was decided when it was claimed isn't taken back by a file that an agent may have
-// written since.
-func (w *Wrapper) sandboxed() bool {
-	return w.rec.Lineage != 0 && (w.rec.Sandbox == SandboxBwrap || w.Sandbox.On)
-}
-
 // checkSandbox finds out whether there can be a sandbox before anything is made for it.
-func (w *Wrapper) checkSandbox(ctx context.Context) error {
-	if !w.sandboxed() {
+func (s *Site) checkSandbox(ctx context.Context) error {
+	if !s.Sandbox.On {
 		return nil
 	}
 	return sandboxError(sandbox.Check(ctx))
@@ -45,16 +36,19 @@ func sandboxError(err error) error {
 	return err
 }
 
-// box is the sandbox for a program that works in the attempt's worktree; nil for none. homes are the agent's; setup has none.
-func (w *Wrapper) box(p command.Program, homes []agent.Home) (*command.Box, error) {
-	if !w.sandboxed() {
+// Box is the sandbox for a program that works at the site, and isn't an agent; nil for none.
+func (s *Site) Box(p command.Program) (*command.Box, error) { return s.AgentBox(p, nil) }
+
+// AgentBox is Box for an agent, with what is its own in the person's home directory.
+func (s *Site) AgentBox(p command.Program, homes []agent.Home) (*command.Box, error) {
+	if !s.Sandbox.On {
 		return nil, nil
 	}
-	b, err := w.makeBox(p, homes)
+	b, err := s.makeBox(p, homes)
 	return b, sandboxError(err)
 }
 
-func (w *Wrapper) makeBox(p command.Program, homes []agent.Home) (*command.Box, error) {
+func (s *Site) makeBox(p command.Program, homes []agent.Home) (*command.Box, error) {
 	bwrap, err := sandbox.Find()
 	if err != nil {
 		return nil, err
@@ -64,27 +58,27 @@ func (w *Wrapper) makeBox(p command.Program, homes []agent.Home) (*command.Box, 
 		return nil, err
 	}
 	gl = strings.TrimSuffix(gl, " (deleted)") // so Linux says of a program that was replaced
-	grants, err := w.repo.Grants(w.line)
+	grants, err := s.Repo.Grants(s.Lineage)
 	if err != nil {
 		return nil, err
 	}
 	env := environ.Environ(p.Env)
-	caches, err := sandbox.MakeCaches(env, w.Root)
+	caches, err := sandbox.MakeCaches(env, filepath.Join(s.Root, s.Apart))
 	if err != nil {
 		return nil, err
 	}
-	spec := sandbox.Spec{Env: env, Dir: p.Dir, Caches: caches, Read: []string{gl, p.Path, w.Root, w.repo.Top}, Write: grants.Write, Fixed: grants.Fixed}
-	if err := w.addState(&spec); err != nil {
+	spec := sandbox.Spec{Env: env, Dir: p.Dir, Caches: caches, Read: []string{gl, p.Path, s.Root, s.Repo.Top}, Write: grants.Write, Fixed: grants.Fixed}
+	if err := s.addState(&spec); err != nil {
 		return nil, err
 	}
-	if w.own != nil && w.own.Temp != "" {
-		spec.Write = append(spec.Write, w.own.Temp)
+	if s.own != nil && s.own.Temp != "" {
+		spec.Write = append(spec.Write, s.own.Temp)
 	}
-	for _, path := range w.Sandbox.Caches {
+	for _, path := range s.Sandbox.Caches {
 		spec.Write = append(spec.Write, sandbox.ExpandHome(path, env.Get("HOME")))
 	}
 	for _, h := range homes {
-		if err := addHome(&spec, h, caches, w.rec); err != nil {
+		if err := s.addHome(&spec, h, caches); err != nil {
 			return nil, err
 		}
 	}
@@ -97,47 +91,47 @@ func (w *Wrapper) makeBox(p command.Program, homes []agent.Home) (*command.Box, 
 
 // addState gives the project's state, which gl writes when the agent calls it; without what decides about agents, or tells of them:
 // the configuration and the records.
-func (w *Wrapper) addState(s *sandbox.Spec) error {
-	at := func(names ...string) string { return statedir.Path(w.Root, names...) }
+func (s *Site) addState(spec *sandbox.Spec) error {
+	at := func(names ...string) string { return statedir.Path(s.Root, names...) }
 	for _, dir := range []string{at("runs", "claims"), at("runs", "told")} {
 		if err := durable.MkdirPrivate(dir); err != nil {
 			return err
 		}
-		s.Write = append(s.Write, dir)
+		spec.Write = append(spec.Write, dir)
 	}
 	view, err := durable.OpenAppend(at("runs", "view"), 0o600)
 	if err != nil {
 		return err
 	}
 	view.Close()
-	s.Write = append(s.Write, at(), at("runs", "view"))
-	s.Fixed = append(s.Fixed, at("config.json"), at("runs"))
+	spec.Write = append(spec.Write, at(), at("runs", "view"))
+	spec.Fixed = append(spec.Fixed, at("config.json"), at("runs"))
 	return nil
 }
 
 // addHome gives the agent what is its own.
-func addHome(s *sandbox.Spec, h agent.Home, caches string, r *Record) error {
-	home := s.Env.Get("HOME")
+func (s *Site) addHome(spec *sandbox.Spec, h agent.Home, caches string) error {
+	home := spec.Env.Get("HOME")
 	dir, files := filepath.Join(home, h.Dir), home
-	if named := s.Env.Get(h.Variable); h.Variable != "" && filepath.IsAbs(named) {
+	if named := spec.Env.Get(h.Variable); h.Variable != "" && filepath.IsAbs(named) {
 		dir, files = filepath.Join(named, h.Below), named
 	}
 	if err := sandbox.MakePlaces(dir, h.Fixed); err != nil {
 		return err
 	}
-	s.Write = append(s.Write, dir)
+	spec.Write = append(spec.Write, dir)
 	for _, name := range h.Fixed {
-		s.Fixed = append(s.Fixed, filepath.Join(dir, name))
+		spec.Fixed = append(spec.Fixed, filepath.Join(dir, name))
 	}
 	for _, name := range h.Copies {
 		from := filepath.Join(files, name)
-		to := filepath.Join(caches, "copies", fmt.Sprintf("%s.%d%s", r.Slice, r.Lineage, name))
+		to := filepath.Join(caches, "copies", fmt.Sprintf("%s.%d%s", s.Lineage.Slice, s.Lineage.N, name))
 		there, err := sandbox.CopyFile(from, to)
 		if err != nil {
 			return err
 		}
 		if there {
-			s.Copies = append(s.Copies, sandbox.Copy{Path: from, Source: to})
+			spec.Copies = append(spec.Copies, sandbox.Copy{Path: from, Source: to})
 		}
 	}
 	return nil

@@ -1,0 +1,149 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/git"
+	"greenlight/internal/project"
+	"greenlight/internal/statedir"
+	"greenlight/internal/worktree"
+)
+
+// deliver brings the target to the lane's tip. Why it can't is noted, and no error: the lane goes on.
+func (l *Lane) deliver(ctx context.Context) error {
+	if l.Project.Config.Git.Deliver == project.DeliverBranch {
+		return l.delivered("")
+	}
+	reason, err := l.forward(ctx)
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		reason = err.Error()
+	}
+	if reason != "" {
+		return l.undelivered(reason)
+	}
+	return nil
+}
+
+// forward moves the target; reason says what is in the way.
+func (l *Lane) forward(ctx context.Context) (reason string, err error) {
+	lane, err := l.base(ctx)
+	if still := new(Standstill); errors.As(err, &still) {
+		return still.Reason, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	target, err := l.target(ctx)
+	if err != nil {
+		return "", err
+	}
+	if lane == target {
+		return "", l.delivered(target)
+	}
+	err = git.FastForward(ctx, l.Repo.Common, l.Repo.Target(), target, lane)
+	name := worktree.Short(l.Repo.Target())
+	busy, overlap, locked := new(git.BusyError), new(git.OverlapError), new(git.LockedError)
+	switch {
+	case err == nil:
+		l.tell("delivered to %s", name)
+		return "", l.delivered(lane)
+	case errors.As(err, &busy):
+		return fmt.Sprintf("%s in progress in %s", busy.Operation, busy.Where), nil
+	case errors.As(err, &overlap):
+		return fmt.Sprintf("%s would be overwritten in %s: commit or move it there", some(overlap.Paths), overlap.Where), nil
+	case errors.As(err, &locked):
+		return fmt.Sprintf("%s is locked: if no git runs there, remove %s", locked.Where, locked.File), nil
+	}
+	return "", err
+}
+
+// delivered notes that the target has everything.
+func (l *Lane) delivered(target string) error {
+	old := *l.file
+	l.file.Undelivered, l.file.Reason, l.file.Since = nil, "", nil
+	if target != "" {
+		l.file.Seen = target
+	}
+	if len(old.Undelivered) == 0 && old.Reason == "" && old.Seen == l.file.Seen {
+		return nil
+	}
+	return l.save()
+}
+
+// undelivered notes why the target hasn't.
+func (l *Lane) undelivered(reason string) error {
+	if len(l.file.Undelivered) == 0 || l.file.Reason == reason {
+		return nil
+	}
+	at := now()
+	l.file.Reason, l.file.Since = reason, &at
+	l.tell("not delivered to %s: %s", worktree.Short(l.Repo.Target()), reason)
+	return l.save()
+}
+
+// Deliver delivers what has landed, for gl land and the end of a drain, and commits state. The error is nil if another process works
+// the lane: it delivers.
+func (l *Lane) Deliver(ctx context.Context) error {
+	err := l.locked(ctx, func(ctx context.Context) error {
+		if l.file.Tip == "" && len(l.file.Undelivered) == 0 { // nothing has ever landed
+			return nil
+		}
+		if err := l.deliver(ctx); err != nil {
+			return err
+		}
+		return l.commitState(ctx)
+	})
+	if errors.Is(err, errBusy) {
+		return nil
+	}
+	return err
+}
+
+// stateEvery is how often state is committed at most while slices land.
+const stateEvery = 5 * time.Minute
+
+// commitState commits the state files that have changed in the checkout of the target, so that they travel with the work.
+func (l *Lane) commitState(ctx context.Context) error {
+	if !l.Project.Config.Git.CommitState || l.file.Reason != "" {
+		return nil
+	}
+	dirty, err := git.Dirty(ctx, l.Repo.Top, path.Join(l.Repo.Prefix, statedir.Name))
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, entry := range dirty {
+		name, _, _ := strings.Cut(entry[3:], " <- ")
+		if isState(name) && !strings.HasPrefix(entry, "??") && !strings.Contains(name, "/runs/") {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	slices.Sort(names)
+	at := now()
+	commit, left, err := git.CommitPaths(ctx, l.Repo.Checkout, l.Repo.Target(), names, "gl: state", at)
+	busy, elsewhere, locked := new(git.BusyError), new(git.BranchError), new(git.LockedError)
+	if errors.As(err, &busy) || errors.As(err, &elsewhere) || errors.As(err, &locked) || errors.Is(err, git.ErrRefMoved) {
+		l.tell("state isn't committed: %v", err)
+		return nil
+	}
+	if err != nil || commit == "" {
+		return err
+	}
+	if len(left) > 0 {
+		l.tell("state files that are staged aren't committed: %s", some(left))
+	}
+	l.file.Committed = &at
+	return l.save()
+}

@@ -1,0 +1,300 @@
+package lane
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/git"
+	"greenlight/internal/plan"
+	"greenlight/internal/proc"
+	"greenlight/internal/site"
+	"greenlight/internal/testrun"
+	"greenlight/internal/worktree"
+)
+
+// verify tests the merge. It is nil where the project has no test command.
+func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
+	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: candidate " + w.Slice})
+	if err != nil {
+		return nil, err
+	}
+	if l.Project.Config.Test.Command.IsSet() {
+		if gone, err := l.step(ctx, w.Record, "testing"); gone || err != nil {
+			return nil, errors.Join(err, errGone)
+		}
+	}
+	v, err := l.test(ctx, commit, w.Name()+".tests.log")
+	if v != nil && v.Passed != nil {
+		passed := *v.Passed
+		w.Landing.Tests = &passed
+	}
+	return v, err
+}
+
+// errGone says that the attempt isn't in the queue any more.
+var errGone = errors.New("it isn't in the lane any more")
+
+// test is the verdict on a commit, an old one if there is one.
+func (l *Lane) test(ctx context.Context, commit, log string) (*testrun.Verdict, error) {
+	return l.verdict(ctx, commit, log, func(*testrun.Verdict) bool { return true })
+}
+
+// verdict is the verdict on a commit: an old one, if trust says so, else that of a run. It is nil without a test command.
+func (l *Lane) verdict(ctx context.Context, commit, log string, trust func(*testrun.Verdict) bool) (*testrun.Verdict, error) {
+	test := l.Project.Config.Test
+	if !test.Command.IsSet() {
+		return nil, nil
+	}
+	if err := l.allowed(ctx); err != nil {
+		return nil, err
+	}
+	tree, err := git.TreeWithout(ctx, l.Repo.Common, commit, isState)
+	if err != nil {
+		return nil, err
+	}
+	bed, err := l.makeBed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cache := testrun.Cache{Dir: filepath.Join(l.Project.Runs.Dir(), "verdicts")}
+	find := func() (testrun.Key, *testrun.Verdict) {
+		key := testrun.Key{Tree: tree, Command: test.Command.Line, Dir: strings.TrimSuffix(l.Repo.Prefix, "/")}
+		if key.Toolchain, err = testrun.Toolchain(test.Command.Argv, bed.Dir(), bed.Lineage.Path); err != nil {
+			return key, nil // its program comes with the tree
+		}
+		v := cache.Get(key)
+		if v != nil && !trust(v) {
+			v = nil
+		}
+		return key, v
+	}
+	key, v := find()
+	if v != nil {
+		return v, nil
+	}
+	if err := l.checkOut(ctx, bed, commit); err != nil {
+		return nil, err
+	}
+	if key, v = find(); v != nil {
+		return v, nil
+	}
+	if v, err = l.run(ctx, bed, key, log); err != nil {
+		return nil, err
+	}
+	if !v.Green() && !v.TimedOut { // what was red once may be flaky
+		if err := l.checkOut(ctx, bed, commit); err != nil {
+			return nil, err
+		}
+		again, err := l.run(ctx, bed, key, log)
+		if err != nil {
+			return nil, err
+		}
+		if again.Green() {
+			if again.Flaky = v.Failing; len(again.Flaky) == 0 {
+				again.Flaky = []string{"(the runner names no test)"}
+			}
+		}
+		v = again
+	}
+	if v.Signal != "" {
+		return nil, fmt.Errorf("the tests were ended by the signal %q, maybe for lack of memory: see %s", v.Signal, v.Log)
+	}
+	if err := cache.Put(v); err != nil {
+		l.tell("the verdict can't be kept: %v", err)
+	}
+	return v, nil
+}
+
+// run runs the tests on what is checked out.
+func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, log string) (*testrun.Verdict, error) {
+	test := l.Project.Config.Test
+	l.tell("running %s", test.Command.Line)
+	v, err := testrun.Run(ctx, testrun.Spec{
+		Self: l.Self, Command: test.Command, Root: l.Project.Root, Top: bed.Lineage.Path, Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
+		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain, Log: filepath.Join(l.Project.Runs.Dir(), "log", log),
+		Started: l.startedTests,
+	})
+	l.file.Tests = nil
+	return v, errors.Join(err, l.save())
+}
+
+// startedTests records the process of tests, or of setup, before it may run.
+func (l *Lane) startedTests(id proc.ID) error {
+	l.file.Tests = &id
+	return l.save()
+}
+
+// makeBed makes the lane's worktree ready.
+func (l *Lane) makeBed(ctx context.Context) (*site.Site, error) {
+	if l.bed != nil {
+		return l.bed, nil
+	}
+	lineage, err := l.Repo.Lane(ctx)
+	if err != nil {
+		return nil, err
+	}
+	config := l.Project.Config
+	env := append(agent.ScrubEnv(l.Environ), "GREENLIGHT_ROOT="+l.Project.Root)
+	bed := &site.Site{
+		Root: l.Project.Root, Self: l.Self, Environ: func() []string { return env }, Setup: site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
+		SetupLog: filepath.Join(l.Project.Runs.Dir(), "log", "lane.setup.log"), Sandbox: site.Sandbox{On: config.Sandbox == attempt.SandboxBwrap, Caches: config.Caches},
+		Apart: "lane", Note: func(line string) { l.tell("the lane's worktree: %s", line) }, Started: l.startedTests, Leftover: func(err error) { l.tell("git.setup: %v", err) },
+		Repo: l.Repo, Lineage: lineage,
+	}
+	if err := bed.Make(ctx); err != nil {
+		return nil, errors.Join(err, bed.Close())
+	}
+	l.bed = bed
+	return bed, nil
+}
+
+// checkOut makes the lane's worktree a commit's, set up as for a new one.
+func (l *Lane) checkOut(ctx context.Context, bed *site.Site, commit string) error {
+	if err := l.Repo.CheckoutLane(ctx, bed.Lineage, bed.Hold(), commit); err != nil {
+		return err
+	}
+	if err := l.sweep(ctx, bed); err != nil {
+		return err
+	}
+	manifests, err := l.manifests(ctx, commit)
+	if err != nil || manifests == l.file.Manifests {
+		return err
+	}
+	if l.file.Manifests != "" && len(bed.Setup.Command) > 0 {
+		l.tell("running git.setup: what it reads has changed")
+		if err := bed.SetUpAgain(ctx); err != nil {
+			return err
+		}
+	}
+	l.file.Manifests, l.file.Tests = manifests, nil
+	return l.save()
+}
+
+// kept are ignored directories that builds find out of date by themselves: without them, each run would begin at zero.
+var kept = []string{"node_modules", "target", ".gradle", ".venv", "venv", ".tox", ".nox", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache",
+	".turbo", ".parcel-cache", ".cache", "_build", "deps", ".dart_tool", ".stack-work", ".terraform"}
+
+// sweep removes what git ignores and an earlier run has left: with it tests may pass, or fail, that wouldn't elsewhere.
+func (l *Lane) sweep(ctx context.Context, bed *site.Site) error {
+	ignored, err := l.Repo.Worktree(bed.Lineage).Ignored(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range ignored {
+		name := strings.TrimSuffix(p, "/")
+		if slices.Contains(bed.Lineage.Ignored, p) || slices.Contains(kept, path.Base(name)) || !filepath.IsLocal(filepath.FromSlash(name)) {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(bed.Lineage.Path, filepath.FromSlash(name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// manifestNames are files by which setup commands find out what to install.
+var manifestNames = []string{
+	"package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "deno.lock",
+	"requirements*.txt", "pyproject.toml", "poetry.lock", "uv.lock", "pdm.lock", "Pipfile", "Pipfile.lock", "setup.py", "environment.yml",
+	"Gemfile", "Gemfile.lock", "go.mod", "go.sum", "go.work", "Cargo.toml", "Cargo.lock", "composer.json", "composer.lock", "mix.exs", "mix.lock",
+	"pom.xml", "build.gradle", "build.gradle.kts", "gradle.lockfile", "pubspec.yaml", "pubspec.lock", "Makefile", "justfile", ".tool-versions", "mise.toml",
+	".nvmrc", ".node-version", ".python-version", ".ruby-version", "rust-toolchain*", "flake.nix", "flake.lock", ".gitmodules",
+}
+
+// manifests is a hash of a commit's manifests.
+func (l *Lane) manifests(ctx context.Context, commit string) (string, error) {
+	files, err := git.Files(ctx, l.Repo.Common, commit)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	for _, p := range sorted(files) {
+		if slices.ContainsFunc(manifestNames, func(pattern string) bool { ok, _ := path.Match(pattern, path.Base(p)); return ok }) {
+			fmt.Fprintf(sum, "%q %s\n", p, files[p].ID)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// judgeRed decides what follows from tests that fail on a merge. What fails without the work, too, isn't its fault.
+func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error {
+	problem := how(v, l.Project.Config.Test.Limit)
+	if v.TimedOut {
+		return l.red(ctx, w, v, problem)
+	}
+	base, err := l.baseVerdict(ctx, w.base)
+	if err != nil {
+		return err
+	}
+	if base.Green() {
+		return l.red(ctx, w, v, problem)
+	}
+	if v.Named() && base.Named() {
+		added := slices.DeleteFunc(slices.Clone(v.Failing), func(t string) bool { return slices.Contains(base.Failing, t) })
+		if len(added) > 0 {
+			return l.red(ctx, w, v, problem+", and without it they don't fail: "+some(added))
+		}
+		if v.Passed == nil || base.Passed == nil || *v.Passed >= *base.Passed {
+			return l.pass(ctx, w, v, plan.KnownRed)
+		}
+	}
+	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(l.Repo.Target()), how(base, l.Project.Config.Test.Limit))
+	l.stuck[w.Name()] = reason
+	l.tell("%s waits: %s", w.Slice, reason)
+	_, err = l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) {
+		g.Step, g.Tried, g.Reason, g.Verdict, g.Tip, g.Base = "", w.base, reason, v, w.tip, w.base
+	})
+	return err
+}
+
+// SendBack has the agents of those that wait because the base is red go on, or a person look at them: nothing else will make it green.
+func (l *Lane) SendBack(ctx context.Context) error {
+	err := l.locked(ctx, func(ctx context.Context) error {
+		queue, err := l.Project.Runs.Queue()
+		if err != nil {
+			return err
+		}
+		for _, r := range queue {
+			v := r.Landing.Verdict
+			if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" || !l.Project.Has(r) {
+				continue
+			}
+			w, hold, err := l.take(ctx, r)
+			if err != nil {
+				return err
+			}
+			if w == nil {
+				continue
+			}
+			w.base = r.Landing.Base
+			if w.tree, _, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, isState); err == nil && w.tree != "" {
+				err = l.red(ctx, w, v, how(v, l.Project.Config.Test.Limit)+"; they fail without it, too")
+			}
+			if err := errors.Join(err, hold.Release()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if errors.Is(err, errBusy) {
+		return nil
+	}
+	return err
+}
+
+// how says how tests ended that aren't green.
+func how(v *testrun.Verdict, limit time.Duration) string {
+	return "tests: " + v.How(plan.Age(limit))
+}
