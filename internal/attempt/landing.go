@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/testrun"
 	"greenlight/internal/tracker"
 )
 
@@ -15,21 +16,21 @@ import (
 
 // A Landing is how far a queued attempt is. Commits are full hashes.
 type Landing struct {
-	Queued time.Time `json:"queued"`           // UTC
-	Target string    `json:"target,omitempty"` // refs/heads/…
-	Tip    string    `json:"tip,omitempty"`    // the slice's work, all of it committed
-	Base   string    `json:"base,omitempty"`   // what it is merged into
-	Commit string    `json:"commit,omitempty"` // what lands: once the lane has it, the slice has landed
-	Tests  *int      `json:"tests,omitempty"`  // how many passed, where the runner tells
-	Step   string    `json:"step,omitempty"`   // what is being done with it, in a word: "merging", "testing"
-	Tried  string    `json:"tried,omitempty"`  // the base on which it couldn't land: tried again once the lane has moved,
-	Behind string    `json:"behind,omitempty"` // or this slice has resolved a conflict in the same paths
-	Paths  []string  `json:"paths,omitempty"`  // in conflict
+	Queued   time.Time        `json:"queued"`           // UTC
+	Target   string           `json:"target,omitempty"` // refs/heads/…
+	Tip      string           `json:"tip,omitempty"`    // the slice's work, all of it committed
+	Base     string           `json:"base,omitempty"`   // what it is merged into
+	Commit   string           `json:"commit,omitempty"` // what lands: once the lane has it, the slice has landed
+	Tests    *int             `json:"tests,omitempty"`  // how many passed, where the runner tells
+	Step     string           `json:"step,omitempty"`   // what is being done with it, in a word: "merging", "testing"
+	Tried    string           `json:"tried,omitempty"`  // the base on which it couldn't land: tried again once the lane has moved,
+	Behind   string           `json:"behind,omitempty"` // or this slice has resolved a conflict in the same paths
+	Paths    []string         `json:"paths,omitempty"`  // in conflict
 	Verdict  *testrun.Verdict `json:"verdict,omitempty"`
-	Verified plan.Verified `json:"verified,omitempty"` // of what lands
-	Reason string    `json:"reason,omitempty"` // what it waits for, in words
-	Why    string    `json:"why,omitempty"`    // for the agent that is to put it right: a sentence,
-	Output string    `json:"output,omitempty"` // and the output of the tests or of git
+	Verified plan.Verified    `json:"verified,omitempty"` // of what lands
+	Reason   string           `json:"reason,omitempty"`   // what it waits for, in words
+	Why      string           `json:"why,omitempty"`      // for the agent that is to put it right: a sentence,
+	Output   string           `json:"output,omitempty"`   // and the output of the tests or of git
 }
 
 // awaitsLane says whether the lane has to say if the attempt is done.

@@ -47,15 +47,15 @@ type Limits struct {
 // A Wrapper runs the agent of one claimed attempt to its end and settles it. It is the whole work of its process.
 type Wrapper struct {
 	Settler
-	Root    string
-	Self    string // path of gl
-	Env     []string
-	Limits  Limits
+	Root       string
+	Self       string // path of gl
+	Env        []string
+	Limits     Limits
 	SetupLimit time.Duration // of a worktree
-	Confine bool // what works in a worktree, whatever its record says
-	Every   time.Duration // between two snapshots of a worktree while the agent runs
-	Print   func(agent.Event)
-	Stop    <-chan os.Signal // each ends the agent; the second one at once
+	Confine    bool          // what works in a worktree, whatever its record says
+	Every      time.Duration // between two snapshots of a worktree while the agent runs
+	Print      func(agent.Event)
+	Stop       <-chan os.Signal // each ends the agent; the second one at once
 
 	rec   *Record
 	log   *logFile

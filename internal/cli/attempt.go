@@ -18,10 +18,10 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
+	"greenlight/internal/proc"
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
 	"greenlight/internal/sanitize"
-	"greenlight/internal/site"
 	"greenlight/internal/words"
 )
 
@@ -61,6 +61,9 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	}
 	time.Sleep(yield)
 	err = pr.Tracker.Refresh(ctx)
+	if final.Phase == plan.Queued {
+		return errors.Join(err, workLane(ctx, app, pr, final, show))
+	}
 	if !final.Outcome.Traits().Success {
 		return errors.Join(&cmdutil.ExitError{Code: cmdutil.ExitFailed}, err)
 	}
@@ -126,9 +129,9 @@ func newWrapper(app *cmdutil.App, pr *project.Project, stop <-chan os.Signal, sh
 	}
 	return &attempt.Wrapper{
 		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: append(agent.ScrubEnv(app.Environ), pr.AgentEnv()...), Stop: stop,
-		Limits: attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
+		Limits:     attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
 		SetupLimit: pr.Config.Git.SetupLimit, Every: pr.Config.Git.SnapshotEvery, Confine: pr.Config.Sandbox == project.SandboxBwrap,
-		Print:   func(ev agent.Event) { show(attemptlog.EventText(ev)) },
+		Print: func(ev agent.Event) { show(attemptlog.EventText(ev)) },
 	}, nil
 }
 
@@ -175,4 +178,20 @@ func (v *view) close() {
 	case <-v.done:
 	case <-time.After(viewWait):
 	}
+}
+
+// workLane works the lane where the gl that launched the attempt is gone, and no other drains the project.
+func workLane(ctx context.Context, app *cmdutil.App, pr *project.Project, rec *attempt.Record, show func(line string)) error {
+	if leader, err := pr.Runs.Leader(); err != nil || leader != "" || rec.Launcher.State() != proc.Dead {
+		return err
+	}
+	l, err := openLane(ctx, app, pr, pr.Root)
+	if err != nil {
+		return err
+	}
+	l.Told = show
+	if err := l.Work(ctx); err != nil {
+		return err
+	}
+	return pr.Tracker.Refresh(ctx)
 }

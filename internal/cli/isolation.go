@@ -31,7 +31,7 @@ func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
 	if j.pr.Config.Git.Isolation != project.IsolationWorktree {
 		return nil, j.unconfined("git.isolation is " + project.IsolationShared)
 	}
-	if !j.pr.Tracker.Traits().Managed {
+	if !j.pr.Tracker.Traits().Lands {
 		if err := j.unconfined(j.pr.System().Name + " slices are built in the checkout"); err != nil {
 			return nil, err
 		}

@@ -150,6 +150,11 @@ func (j *job) build(ctx context.Context) error {
 	if cfg.Trees, err = j.worktrees(ctx); err != nil {
 		return err
 	}
+	if cfg.Trees != nil {
+		if cfg.Lane, err = openLane(ctx, j.app, j.pr, j.trustRoot()); err != nil {
+			return err
+		}
+	}
 	j.arrive()
 	j.noteSerial(cfg, p)
 	return j.drain(ctx, cfg)
@@ -337,7 +342,7 @@ func (j *job) conclude(cfg drain.Config, t *reporter, res *drain.Result) error {
 			done = done && o.Traits().Success
 		}
 	}
-	if !done {
+	if !done || len(res.Lane.Undelivered) > 0 && cfg.Lane != nil {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
 	return nil

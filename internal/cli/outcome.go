@@ -12,6 +12,9 @@ import (
 
 // endedText is the line of a settled attempt: "S-4 complete (42 tests)", "S-4 failed (exit 7, gl logs S-4)".
 func endedText(rec *attempt.Record, flags string) string {
+	if rec.Phase == plan.Queued {
+		return rec.Label() + " awaits the lane"
+	}
 	t := rec.Outcome.Traits()
 	text := t.Line
 	if text == "" {
@@ -41,7 +44,7 @@ func workText(r *attempt.Record) []string {
 	for _, s := range r.Strayed {
 		list = append(list, "while it ran: "+s)
 	}
-	if r.Branch != "" && r.Phase == plan.Settled {
+	if r.Branch != "" && r.Phase == plan.Settled && !(r.Landing != nil && r.Outcome.Traits().Success) {
 		list = append(list, "its work is on the branch "+strings.TrimPrefix(r.Branch, "refs/heads/"))
 	}
 	return list

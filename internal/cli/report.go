@@ -229,6 +229,9 @@ func (t *reporter) summary(res *drain.Result) {
 		app.IO.Printf("Nothing left to do in this run.\n")
 	}
 	leftOver(app.IO, p)
+	if t.cfg.Lane != nil {
+		tellUndelivered(app.IO, res.Lane)
+	}
 	if len(res.Open) > 0 && res.Signal != nil {
 		ids := make([]string, len(res.Open))
 		for i, rec := range res.Open {

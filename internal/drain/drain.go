@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/durable"
+	"greenlight/internal/lane"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
@@ -30,6 +31,7 @@ type Config struct {
 	Agent     agent.Agent
 	Job       agent.Job      // Dir and PluginDir; the rest is filled in for each slice
 	Trees     *worktree.Repo // where slices are built in worktrees; nil for the checkout
+	Lane      *lane.Lane     // merges and tests what is built in worktrees; nil without them
 	Trust     trust.Store    // what the person has allowed: nothing else of the project's configuration is launched
 	TrustRoot string         // the project for which they have allowed it: this one, or the one that this is a copy of
 
@@ -76,6 +78,7 @@ type Result struct {
 	Open    []*attempt.Record // what goes on without it
 	Signal  os.Signal         // what ended it
 	Stopped bool              // gl stop --all did
+	Lane    lane.Status       // what has landed and isn't delivered
 }
 
 const (
@@ -93,6 +96,8 @@ type drain struct {
 	Config
 	settler attempt.Settler
 	watch   *watcher
+
+	laneState laneState
 
 	open         map[string]*attempt.Record // what this drain answers for, by name
 	elsewhere    []*attempt.Record          // open attempts of the project's other systems: they take slots
@@ -173,8 +178,12 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if d.leads {
 		d.tellStart()
 	}
+	d.laneState.done = make(chan error, 1)
+	d.testBase()
 	err := d.loop(ctx)
+	d.stopLane()
 	d.finish(ctx)
+	d.deliver(ctx)
 	d.tellEnd(err)
 	cancel()
 	d.resign()
@@ -265,6 +274,7 @@ func (d *drain) pass(ctx context.Context) error {
 			return err
 		}
 	}
+	d.workLane()
 	d.noteHold(&r)
 	d.noteJournal(&r)
 	d.noteFull(&r)
@@ -352,7 +362,7 @@ func (d *drain) noteHold(r *Report) {
 // noteFull tells once that slices wait for slots that others have. Some of those may never be freed: of a claim outside an
 // attempt nobody can tell whether its session lives.
 func (d *drain) noteFull(r *Report) {
-	full := d.Task == nil && d.mayClaim() && d.plan != nil && d.hold() == nil && len(d.open) == 0 && d.plan.Taken >= d.Max && len(d.candidates(d.plan)) > 0
+	full := d.Task == nil && d.mayClaim() && d.plan != nil && d.hold() == nil && d.withSlots() == 0 && d.plan.Taken >= d.Max && len(d.candidates(d.plan)) > 0
 	r.Full = full && !d.full
 	d.full = full
 }
@@ -372,19 +382,19 @@ func (d *drain) finished() bool {
 	if d.Detach && d.round {
 		return true
 	}
-	if len(d.open) > 0 || d.unsettled() {
+	if d.withSlots() > 0 || d.unsettled() || d.lanePending() {
 		return false
 	}
 	if !d.leads && !d.stopping {
 		return false // who leads decides; when it is through, the lock and the question come to us
 	}
 	if d.stopping || d.leads && d.roundOver() {
-		return true
+		return d.stopping || !d.sendBack()
 	}
 	if d.inDoubt() && time.Since(d.unsureSince()) < settleTime {
 		return false
 	}
-	return len(d.candidates(d.plan)) == 0 || d.inDoubt() && d.distrust()
+	return (len(d.candidates(d.plan)) == 0 || d.inDoubt() && d.distrust()) && !d.sendBack()
 }
 
 // leaving reports whether a wrapper of ours is still there although its attempt is over.

@@ -74,7 +74,7 @@ func (d *drain) free(p *plan.Plan) int {
 		n = min(n, room)
 	}
 	if d.Serial {
-		n = min(n, 1-len(d.open))
+		n = min(n, 1-d.withSlots())
 	}
 	return n
 }

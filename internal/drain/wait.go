@@ -33,6 +33,9 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 			d.afterRecovery(e, &r)
 			d.report(r)
 			return false, nil
+		case err := <-d.laneState.done:
+			d.laneOver(err)
+			return false, nil
 		case l := <-d.succession:
 			return false, d.takeOver(l)
 		case sig := <-d.Signals:

@@ -2,6 +2,7 @@ package lane
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"greenlight/internal/git"
@@ -174,4 +175,23 @@ func (l *Lane) Reset(ctx context.Context) (dropped []string, err error) {
 		return l.moveLane(ctx, tip, target, "reset")
 	})
 	return dropped, err
+}
+
+// TestBase runs the tests on what slices begin at, if nobody knows how they go there, and says so if they fail.
+func (l *Lane) TestBase(ctx context.Context) (red string, err error) {
+	err = l.locked(ctx, func(ctx context.Context) error {
+		base, err := l.base(ctx)
+		if err != nil {
+			return err
+		}
+		v, err := l.baseVerdict(ctx, base)
+		if err == nil && v != nil && !v.Green() {
+			red = "the tests fail on " + worktree.Short(l.Repo.Target()) + " (" + how(v, l.Project.Config.Test.Limit) + ")"
+		}
+		return err
+	})
+	if errors.Is(err, errBusy) {
+		err = nil
+	}
+	return red, err
 }

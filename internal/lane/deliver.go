@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -116,7 +115,7 @@ func (l *Lane) commitState(ctx context.Context) error {
 	if !l.Project.Config.Git.CommitState || l.file.Reason != "" {
 		return nil
 	}
-	dirty, err := git.Dirty(ctx, l.Repo.Top, path.Join(l.Repo.Prefix, statedir.Name))
+	dirty, err := git.DirtyAt(ctx, l.Project.Root, statedir.Name)
 	if err != nil {
 		return err
 	}

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
 
 	"greenlight/internal/durable"
-	"greenlight/internal/git"
 	"greenlight/internal/proc"
 )
 

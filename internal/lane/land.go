@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
+	"greenlight/internal/site"
 	"greenlight/internal/testrun"
 	"greenlight/internal/tracker"
 	"greenlight/internal/words"
@@ -22,9 +23,10 @@ type work struct {
 	*attempt.Record
 
 	lineage *worktree.Lineage
-	tip     string // the slice's branch, everything committed
-	base    string // what it is merged into
-	tree    string // the merge
+	hold    *worktree.Hold // of its worktree
+	tip     string         // the slice's branch, everything committed
+	base    string         // what it is merged into
+	tree    string         // the merge
 }
 
 // land takes one attempt as far as it goes. An error is about gl and the machine, not about the work: the attempt stays in the
@@ -36,11 +38,11 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	if gone, err := l.step(ctx, r, "merging"); gone || err != nil {
 		return err
 	}
-	w, hold, err := l.take(ctx, r)
+	w, err := l.take(ctx, r)
 	if w == nil || err != nil {
 		return err
 	}
-	defer hold.Release()
+	defer w.release()
 	if w.base, err = l.base(ctx); err != nil {
 		return err
 	}
@@ -56,7 +58,7 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 		return err
 	}
 	if len(changed) == 0 {
-		return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Empty, Detail: "empty: its agent calls it complete and has changed nothing"})
+		return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Empty, Detail: "its agent calls it complete and has changed nothing"})
 	}
 	problem, err := l.spoiled(ctx, w, changed)
 	if err != nil {
@@ -114,30 +116,30 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 
 // take gets hold of the attempt's worktree and commits what its agent has left there. The work is nil where that settles the
 // attempt.
-func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, *worktree.Hold, error) {
+func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	if r.Unsaved != "" {
-		return nil, nil, l.ask(ctx, r, "not all of its work could be saved: "+r.Unsaved)
+		return nil, l.ask(ctx, r, "not all of its work could be saved: "+r.Unsaved)
 	}
 	lineage, err := l.Repo.Get(r.System, r.Slice)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)), err == nil && lineage.N != r.Lineage:
-		return nil, nil, l.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Branch)))
+		return nil, l.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Branch)))
 	case err != nil:
-		return nil, nil, err
+		return nil, err
 	}
 	hold, err := l.Repo.Make(ctx, lineage, worktree.Making{})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	tip, _, err := l.Repo.Worktree(lineage).CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.N)+" of "+r.Slice+" left uncommitted")
 	if err == nil {
-		return &work{Record: r, lineage: lineage, tip: tip}, hold, nil
+		return &work{Record: r, lineage: lineage, hold: hold, tip: tip}, nil
 	}
 	defer hold.Release()
 	unresolved, busy, elsewhere, unkept := new(git.UnresolvedError), new(git.BusyError), new(git.BranchError), new(git.UnkeptError)
 	switch {
 	case errors.As(err, &unresolved):
-		err = l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "in conflict: its agent has left " + some(unresolved.Paths) + " unresolved"})
+		err = l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "its agent has left " + some(unresolved.Paths) + " unresolved"})
 	case errors.As(err, &busy):
 		err = l.ask(ctx, r, "a "+busy.Operation+" isn't finished in its worktree")
 	case errors.As(err, &elsewhere):
@@ -145,7 +147,15 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, *worktree.Ho
 	case errors.As(err, &unkept):
 		err = l.ask(ctx, r, "git can't take "+some(unkept.Paths))
 	}
-	return nil, nil, err
+	return nil, err
+}
+
+// release gives the worktree back.
+func (w *work) release() {
+	if w.hold != nil {
+		w.hold.Release()
+	}
+	w.hold = nil
 }
 
 // ask has a person look at it.
@@ -160,6 +170,7 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, verified p
 	if err != nil {
 		return err
 	}
+	w.release()
 	now, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) {
 		g.Step, g.Target, g.Tip, g.Base, g.Commit, g.Verified, g.Verdict = "landing", l.Repo.Target(), w.tip, w.base, commit, verified, v
 	})
@@ -214,6 +225,7 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 	if v != nil {
 		detail = verdictText(v)
 	}
+	clear(l.stuck) // it may have been what others wait for
 	if err := l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified}); err != nil {
 		return err
 	}
@@ -316,7 +328,7 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 	if now == nil || err != nil {
 		return err
 	}
-	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "in conflict: " + some(paths)})
+	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Conflict, Detail: some(paths)})
 }
 
 // behind has the work wait for another slice's.
@@ -330,8 +342,12 @@ func (l *Lane) behind(ctx context.Context, w *work, other string) error {
 	return err
 }
 
-// resolver is another slice whose agent resolves, or is about to resolve, a conflict in one of the paths; "" for none.
+// resolver is another slice whose agent resolves, or is about to resolve, a conflict in one of the paths; "" for none. What has
+// itself resolved one waits for nobody: else two might wait for each other.
 func (l *Lane) resolver(ctx context.Context, w *work, paths []string) (string, error) {
+	if w.Mends() {
+		return "", nil
+	}
 	p, err := l.Project.Plan(now(), l.Project.Options())
 	if err != nil {
 		return "", err

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,22 +18,24 @@ import (
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/site"
 	"greenlight/internal/statedir"
+	"greenlight/internal/trust"
 	"greenlight/internal/worktree"
 )
 
 // A Lane is a project's lane as one process works it.
 type Lane struct {
-	Project *project.Project
-	Repo    *worktree.Repo
-	Self    string            // path of gl
-	Environ []string          // of setup and tests
-	Trust     trust.Store // what the person has allowed: nothing else of the configuration is run
-	TrustRoot string      // the project for which they have: this one, or the one that this is a copy of
-	Told    func(line string) // progress, for people; nil for nobody
+	Project   *project.Project
+	Repo      *worktree.Repo
+	Self      string            // path of gl
+	Environ   []string          // of setup and tests
+	Trust     trust.Store       // what the person has allowed: nothing else of the configuration is run
+	TrustRoot string            // the project for which they have: this one, or the one that this is a copy of
+	Told      func(line string) // progress, for people; nil for nobody
 
 	settler attempt.Settler
-	file    *file // while the lock is held
+	file    *file      // while the lock is held
 	bed     *site.Site // the lane's worktree, once it is needed
 	since   time.Time  // when this process took the lane
 	stuck   map[string]string
@@ -170,7 +171,7 @@ func (l *Lane) isResolving(slice string) bool {
 	}
 	last := all[slice][0]
 	if last.Phase != plan.Settled {
-		return last.Phase != plan.Queued && last.Mends()
+		return last.Mends()
 	}
 	return last.Outcome == attempt.Conflict && !last.Retried && last.PlanOutcome().Continue
 }

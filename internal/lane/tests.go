@@ -271,7 +271,7 @@ func (l *Lane) SendBack(ctx context.Context) error {
 			if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" || !l.Project.Has(r) {
 				continue
 			}
-			w, hold, err := l.take(ctx, r)
+			w, err := l.take(ctx, r)
 			if err != nil {
 				return err
 			}
@@ -282,7 +282,8 @@ func (l *Lane) SendBack(ctx context.Context) error {
 			if w.tree, _, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, isState); err == nil && w.tree != "" {
 				err = l.red(ctx, w, v, how(v, l.Project.Config.Test.Limit)+"; they fail without it, too")
 			}
-			if err := errors.Join(err, hold.Release()); err != nil {
+			w.release()
+			if err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/site"
 	"greenlight/internal/tracker"
 	"greenlight/internal/worktree"
 )

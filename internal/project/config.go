@@ -111,7 +111,7 @@ func DefaultConfig() Config {
 		Max: 4, Agent: "claude", Flags: []string{"--dangerously-skip-permissions", "--max-turns", "200"}, Prefix: "gl",
 		Interval: 30 * time.Second, StaleAfter: 120 * time.Minute, Silent: 30 * time.Minute, Tool: 120 * time.Minute,
 		Result: 10 * time.Second, Hold: 300 * time.Second, Mode: "interactive", Sandbox: SandboxOff,
-		Git:  Git{Isolation: IsolationShared, BranchPrefix: "gl", SetupLimit: 10 * time.Minute, SnapshotEvery: 5 * time.Minute, SnapshotMB: 64,
+		Git: Git{Isolation: IsolationShared, BranchPrefix: "gl", SetupLimit: 10 * time.Minute, SnapshotEvery: 5 * time.Minute, SnapshotMB: 64,
 			Deliver: DeliverMerge, CommitState: true},
 		Test: Test{Limit: 30 * time.Minute},
 	}
@@ -237,14 +237,7 @@ func (c *Config) parallel(s *section) {
 // git takes over the keys of the section of that name.
 func (c *Config) git(s *section) {
 	g := &c.Git
-	s.get("isolation", func(raw json.RawMessage) error {
-		var text string
-		if json.Unmarshal(raw, &text) != nil || !slices.Contains(Isolations(), text) {
-			return errors.New("must be " + strings.Join(Isolations(), " or "))
-		}
-		g.Isolation = text
-		return nil
-	})
+	s.get("isolation", func(raw json.RawMessage) error { return oneOf(raw, Isolations(), &g.Isolation) })
 	s.get("target", func(raw json.RawMessage) error { return branch(raw, &g.Target) })
 	s.get("worktrees", func(raw json.RawMessage) error {
 		var text string
@@ -467,4 +460,14 @@ func short(raw json.RawMessage) string {
 		s = s[:60] + "…"
 	}
 	return sanitize.Text(s)
+}
+
+// oneOf takes over a word.
+func oneOf(raw json.RawMessage, words []string, to *string) error {
+	var text string
+	if json.Unmarshal(raw, &text) != nil || !slices.Contains(words, text) {
+		return errors.New("must be " + strings.Join(words, " or "))
+	}
+	*to = text
+	return nil
 }

@@ -41,7 +41,7 @@ type Site struct {
 	Setup    Setup
 	SetupLog string // path of its output
 	Sandbox  Sandbox
-	Apart    string // whose caches those in the sandbox are; "" for the agents'. What they have written must not decide what tests say
+	Apart    string              // whose caches those in the sandbox are; "" for the agents'. What they have written must not decide what tests say
 	Note     func(line string)   // is told what is done
 	Started  func(proc.ID) error // records the setup command before it may run; see command.Spec
 	Leftover func(err error)     // is told that what setup left running can't be ended

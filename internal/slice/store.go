@@ -37,7 +37,7 @@ func sliceRel(name string) string { return stateRel("slices/" + name) }
 
 // Traits implements tracker.Tracker.
 func (s *Store) Traits() tracker.Traits {
-	return tracker.Traits{Format: Slices, Managed: true, Guarded: true, View: stateRel("STATE.md")}
+	return tracker.Traits{Format: Slices, Managed: true, Lands: true, Guarded: true, View: stateRel("STATE.md")}
 }
 
 // Roadmap implements tracker.Tracker.

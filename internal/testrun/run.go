@@ -73,10 +73,10 @@ type Spec struct {
 	Top       string // of the tree that is tested
 	Dir       string // where the command runs: Top, or below it
 	Env       []string
-	Files     []*os.File     // that the tests inherit
+	Files     []*os.File                                  // that the tests inherit
 	Box       func(command.Program) (*command.Box, error) // makes their sandbox; nil for none
-	Limit     time.Duration  // 0 for none
-	Pattern   *regexp.Regexp // how to count; nil for the runners that gl knows
+	Limit     time.Duration                               // 0 for none
+	Pattern   *regexp.Regexp                              // how to count; nil for the runners that gl knows
 	Tree      string
 	Toolchain string
 	Log       string            // path of a log for the output; "" for none

@@ -76,6 +76,8 @@ type Traits struct {
 	// Managed: gl state shows, claims and changes the items, and gl's own method text works on them. Else only the
 	// format's own commands do.
 	Managed bool
+	// Lands: the format's Tx is a Lander, so its items may be built in worktrees.
+	Lands bool
 	// Guarded: agents must change the state files by gl alone.
 	Guarded bool
 	// View is the file that Refresh generates, relative to the root; "" for none.

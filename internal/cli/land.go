@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
+	"greenlight/internal/lane"
+	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
+	"greenlight/internal/trust"
+	"greenlight/internal/worktree"
+)
+
+func newLand(app *cmdutil.App) *cobra.Command {
+	var reset bool
+	c := &cobra.Command{
+		Use:   "land",
+		Short: "Land what agents call complete, and deliver what has landed",
+		Long: `Merge and test the slices that await the lane, and deliver what has landed to the branch that the work is for.
+
+A drain does this by itself. gl land goes on where that had to wait: something was uncommitted, a rebase was in progress,
+or the branch had moved in a way that needs you.`,
+		Example: "  gl land\n  gl land --reset",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runLand(cmd.Context(), app, reset)
+		},
+	}
+	c.Flags().BoolVar(&reset, "reset", false, "begin the lane again at the branch that the work is for; what isn't delivered stays on the slices' branches")
+	return c
+}
+
+func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
+	pr, err := app.Project()
+	if err != nil {
+		return err
+	}
+	commands, err := pr.LaneCommands(ctx)
+	if err == nil {
+		err = permit(ctx, app, pr.Root, commands)
+	}
+	if err != nil {
+		return err
+	}
+	l, err := openLane(ctx, app, pr, pr.Root)
+	if err != nil {
+		return err
+	}
+	l.Told = func(line string) { app.IO.Message("%s", sanitize.Text(line)) }
+	if reset {
+		dropped, err := l.Reset(ctx)
+		if err != nil {
+			return err
+		}
+		if len(dropped) > 0 {
+			app.IO.Message("not delivered, and only on the slices' branches now: %s", strings.Join(dropped, ", "))
+		}
+	}
+	if err := l.Work(ctx); err != nil {
+		return err
+	}
+	if err := l.Deliver(ctx); err != nil {
+		return err
+	}
+	queue, err := pr.Runs.Queue()
+	if err != nil {
+		return err
+	}
+	for _, r := range queue {
+		app.IO.Printf("%s awaits the lane: %s\n", r.Slice, sanitize.Text(r.LandingText()))
+	}
+	status := lane.ReadStatus(pr.Runs.Dir())
+	tellUndelivered(app.IO, status)
+	if len(queue)+len(status.Undelivered) > 0 {
+		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
+	}
+	app.IO.Printf("Everything that has landed is in %s.\n", worktree.Short(l.Repo.Target()))
+	return nil
+}
+
+// openLane opens the project's lane. trustRoot is the project whose commands this person has allowed.
+func openLane(ctx context.Context, app *cmdutil.App, pr *project.Project, trustRoot string) (*lane.Lane, error) {
+	self, err := cmdutil.Self()
+	if err != nil {
+		return nil, err
+	}
+	l, err := lane.Open(ctx, pr, self, app.Environ)
+	if err != nil {
+		return nil, err
+	}
+	l.Trust, l.TrustRoot = trust.Open(app.Getenv), trustRoot
+	l.Told = func(line string) { app.IO.Detail("%s", sanitize.Text(line)) }
+	return l, nil
+}
+
+// tellUndelivered says what has landed and isn't where it belongs, and why.
+func tellUndelivered(out *iostreams.Streams, s lane.Status) {
+	if len(s.Undelivered) == 0 {
+		return
+	}
+	reason := s.Reason
+	if reason == "" {
+		reason = "it hasn't been tried yet"
+	}
+	out.Printf("%s\n", term.Wrap("  Not delivered: "+sanitize.Text(someOf(s.Undelivered)+": "+reason)+". Run gl land", out.Width(), 4))
+}
