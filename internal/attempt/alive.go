@@ -53,6 +53,9 @@ func (r *Record) treeGone() bool {
 // lane does.
 func (r *Record) Dead() bool { return r.Phase != plan.Queued && r.State() == proc.Dead }
 
+// LauncherLives says whether the gl that launched the attempt may still be there.
+func (r *Record) LauncherLives() bool { return r.Launcher.State() != proc.Dead }
+
 // Elsewhere says where the attempt runs, or ran, if nobody here can tell whether it does; "" if it can be told, and for a
 // claim that is about to start.
 func (r *Record) Elsewhere() string {

@@ -18,7 +18,6 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
-	"greenlight/internal/proc"
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
 	"greenlight/internal/sanitize"
@@ -182,7 +181,7 @@ func (v *view) close() {
 
 // workLane works the lane where the gl that launched the attempt is gone, and no other drains the project.
 func workLane(ctx context.Context, app *cmdutil.App, pr *project.Project, rec *attempt.Record, show func(line string)) error {
-	if leader, err := pr.Runs.Leader(); err != nil || leader != "" || rec.Launcher.State() != proc.Dead {
+	if leader, err := pr.Runs.Leader(); err != nil || leader != "" || rec.LauncherLives() {
 		return err
 	}
 	l, err := openLane(ctx, app, pr, pr.Root)

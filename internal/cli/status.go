@@ -247,6 +247,9 @@ const labelWidth = 10
 // indented like the first. What is too long for a line of its own is broken between words; a word stays whole.
 func hang(label, text string, width int) string {
 	label = fmt.Sprintf("%-*s", labelWidth, label)
+	if !strings.HasSuffix(label, " ") {
+		label += " "
+	}
 	if width < 2*labelWidth {
 		return label + text
 	}

@@ -97,15 +97,6 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 	return f(ctx)
 }
 
-// Busy says who works the lane, "" for nobody.
-func (l *Lane) Busy() string {
-	who, err := durable.Holder(l.Repo.LaneLock())
-	if err != nil {
-		return ""
-	}
-	return who
-}
-
 // workQueue lands one after the other until nothing in the queue can move.
 func (l *Lane) workQueue(ctx context.Context) error {
 	for {

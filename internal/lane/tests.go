@@ -72,7 +72,7 @@ func (l *Lane) verdict(ctx context.Context, commit, log string, trust func(*test
 	find := func() (testrun.Key, *testrun.Verdict) {
 		key := testrun.Key{Tree: tree, Command: test.Command.Line, Dir: strings.TrimSuffix(l.Repo.Prefix, "/")}
 		if key.Toolchain, err = testrun.Toolchain(test.Command.Argv, bed.Dir(), bed.Lineage.Path); err != nil {
-			return key, nil // its program comes with the tree
+			return key, nil
 		}
 		v := cache.Get(key)
 		if v != nil && !trust(v) {
@@ -80,14 +80,14 @@ func (l *Lane) verdict(ctx context.Context, commit, log string, trust func(*test
 		}
 		return key, v
 	}
-	key, v := find()
-	if v != nil {
+	if _, v := find(); v != nil {
 		return v, nil
 	}
 	if err := l.checkOut(ctx, bed, commit); err != nil {
 		return nil, err
 	}
-	if key, v = find(); v != nil {
+	key, v := find() // its program may come with the tree
+	if v != nil {
 		return v, nil
 	}
 	if v, err = l.run(ctx, bed, key, log); err != nil {
