@@ -24,7 +24,9 @@ func newLand(app *cmdutil.App) *cobra.Command {
 		Long: `Merge and test the slices that await the lane, and deliver what has landed to the branch that the work is for.
 
 A drain does this by itself. gl land goes on where that had to wait: something was uncommitted, a rebase was in progress,
-or the branch had moved in a way that needs you.`,
+or the branch had moved in a way that needs you.
+
+Exit codes: 0 everything has landed and is delivered; 1 something isn't, or it failed.`,
 		Example: "  gl land\n  gl land --reset",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -109,10 +109,10 @@ var everyClass = map[string]string{
 	"runs/live/S-11.1.json": `{"schema_version": 1, "slice": "S-11", "n": 1, "lineage": 1, "token": "t", "phase": "landing",
 		"landing": {"queued": "2026-01-01T00:00:00Z"}, "seen": {"status": "verifying", "step": "verifying", "session": ""}}`,
 	"slices/S-12.md": "---\nid: S-12\nstatus: pending\n---\n",
-	"runs/done/S-12.1.red.json": `{"schema_version": 1, "slice": "S-12", "n": 1, "phase": "settled", "outcome": "red", "continues": "red",
+	"runs/done/S-12.1.red.json": `{"schema_version": 1, "slice": "S-12", "n": 1, "phase": "settled", "outcome": "red", "continues": {"why": "", "mends": "red"},
 		"after": {"status": "pending", "step": "", "session": ""}}`,
 	"slices/S-13.md": "---\nid: S-13\nstatus: pending\n---\n",
-	"runs/done/S-13.1.conflict.json": `{"schema_version": 1, "slice": "S-13", "n": 1, "phase": "settled", "outcome": "conflict", "continues": "conflict",
+	"runs/done/S-13.1.conflict.json": `{"schema_version": 1, "slice": "S-13", "n": 1, "phase": "settled", "outcome": "conflict", "continues": {"why": "", "mends": "conflict"},
 		"after": {"status": "pending", "step": "", "session": ""}}`,
 }
 

@@ -56,6 +56,7 @@ var inSituations = map[string][4]int{
 	"init":                            {0, 1, 1, 1},
 	"init --no-agent":                 {1, 0, 1, 0},
 	"install --local --agent codex":   {0, 0, 0, 0},
+	"land":                            {1, 1, 1, 1},
 	"logs S-2":                        {1, 1, 1, 1},
 	"map":                             {0, 1, 127, 127},
 	"migrate --dry-run":               {0, 1, 0, 1},
