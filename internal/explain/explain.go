@@ -38,7 +38,7 @@ func (d *Document) Add(pr *project.Project, p *plan.Plan, ids []string, now time
 type Slice struct {
 	System   string         `json:"system"` // the system it belongs to: greenlight, specwright or gsd
 	ID       string         `json:"id"`
-	State    string         `json:"state" jsonschema:"enum=done,enum=ready,enum=blocked,enum=running,enum=claimed,enum=failed,enum=stalled,enum=waiting,enum=unknown,enum=corrupt"`
+	State    string         `json:"state" jsonschema:"enum=done,enum=ready,enum=blocked,enum=running,enum=claimed,enum=landing,enum=failed,enum=red,enum=conflict,enum=stalled,enum=waiting,enum=unknown,enum=corrupt"`
 	Cause    string         `json:"cause"`    // empty if the state says it all
 	Needs    []string       `json:"needs"`    // unfinished dependencies of a blocked slice
 	Root     *string        `json:"root"`     // for a blocked slice, the one to look at first
