@@ -21,7 +21,7 @@ func isolate(pr *project.Project, isolation string) error {
 	case isolation != project.IsolationShared && isolation != project.IsolationWorktree:
 		return cmdutil.Usage("--isolation must be %s", cmdutil.MustBe(isolation, project.Isolations()))
 	default:
-		pr.Config.Git.Isolation = isolation
+		pr.Config.Git.Isolation, pr.Config.Git.Asked = isolation, true
 	}
 	return nil
 }
@@ -35,7 +35,9 @@ func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
 		if err := j.unconfined(j.pr.System().Name + " slices are built in the checkout"); err != nil {
 			return nil, err
 		}
-		j.app.IO.Message("isolation is shared: %s slices are built in the checkout", j.pr.System().Name)
+		if j.pr.Config.Git.Asked {
+			j.app.IO.Message("isolation is shared: %s slices are built in the checkout", j.pr.System().Name)
+		}
 		return nil, nil
 	}
 	repo, err := j.pr.OpenWorktrees(ctx)
@@ -43,8 +45,20 @@ func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
 		if err := j.unconfined(none.Reason); err != nil {
 			return nil, err
 		}
-		j.app.IO.Message("isolation is shared: %s", none.Reason)
+		if j.pr.Config.Git.Asked || !none.NoRepository {
+			j.app.IO.Message("isolation is shared: %s", none.Reason)
+		}
 		return nil, nil
+	}
+	if errors.Is(err, worktree.ErrNoCommit) && !j.pr.Config.Git.Asked {
+		if err := j.unconfined(worktree.ErrNoCommit.Reason); err != nil {
+			return nil, err
+		}
+		j.app.IO.Message("isolation is shared: %s. To have each slice in a worktree of its own, %s", worktree.ErrNoCommit.Reason, worktree.ErrNoCommit.Help)
+		return nil, nil
+	}
+	if refused := new(worktree.Refused); errors.As(err, &refused) && !j.pr.Config.Git.Asked {
+		return nil, fmt.Errorf("%w, or build in the checkout: gl settings set git.isolation %s", err, project.IsolationShared)
 	}
 	if err != nil {
 		return nil, err

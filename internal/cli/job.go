@@ -151,6 +151,9 @@ func (j *job) build(ctx context.Context) error {
 		return err
 	}
 	if cfg.Trees != nil {
+		if j.copy != nil { // its state is nobody's
+			j.pr.Config.Git.CommitState = false
+		}
 		if cfg.Lane, err = openLane(ctx, j.app, j.pr, j.trustRoot()); err != nil {
 			return err
 		}

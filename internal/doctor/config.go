@@ -92,7 +92,7 @@ func checkTrust(x *exam) []Finding {
 		return nil
 	}
 	commands, _ := s.Commands()                                 // as far as they can be read
-	if x.pr.Config.Git.Isolation == project.IsolationWorktree { // else nothing runs them
+	if x.inWorktrees() { // else nothing runs them
 		filters, err := x.pr.Filters(x.ctx)
 		if err != nil {
 			return []Finding{found(Warning, "", "filters of the repository's configuration: "+err.Error(), "")}

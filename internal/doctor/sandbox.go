@@ -12,7 +12,7 @@ import (
 // checkout nothing can confine them.
 func checkSandbox(x *exam) []Finding {
 	wanted := x.pr.Config.Sandbox == project.SandboxBwrap
-	if !wanted && x.pr.Config.Git.Isolation != project.IsolationWorktree {
+	if !wanted && !x.inWorktrees() {
 		return nil
 	}
 	err := sandbox.Check(x.ctx)

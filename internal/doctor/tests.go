@@ -15,7 +15,7 @@ func checkTests(x *exam) []Finding {
 	if !x.pr.Config.Test.Command.IsSet() {
 		if p, ok := testrun.Detect(x.pr.Root); ok {
 			all = append(all, found(Note, project.ConfigFile, "there is no test command, so gl can't verify what agents complete ("+p.Why+")", p.Set()))
-		} else if x.pr.Config.Git.Isolation == project.IsolationWorktree {
+		} else if x.inWorktrees() {
 			all = append(all, found(Note, project.ConfigFile, "there is no test command, so gl can't verify what agents complete",
 				"gl settings set test.command '…'"))
 		}

@@ -13,14 +13,23 @@ import (
 	"greenlight/internal/worktree"
 )
 
+// inWorktrees says whether slices are built in worktrees here.
+func (x *exam) inWorktrees() bool {
+	if x.pr.Config.Git.Isolation != project.IsolationWorktree || !x.pr.Tracker.Traits().Lands {
+		return false
+	}
+	_, err := x.pr.Worktrees(x.ctx)
+	return err == nil
+}
+
 // checkWorktrees reports what no open slice accounts for among the worktrees and what git has of them.
 func checkWorktrees(x *exam) []Finding {
 	wanted := x.pr.Config.Git.Isolation == project.IsolationWorktree
 	repo, err := x.pr.Worktrees(x.ctx)
 	none := new(worktree.Unavailable)
 	switch {
-	case errors.As(err, &none) && wanted:
-		return []Finding{found(Warning, "", "slices are built in the checkout although git.isolation is worktree: "+sanitize.Line(none.Reason), "")}
+	case errors.As(err, &none) && wanted && (x.pr.Config.Git.Asked || !none.NoRepository):
+		return []Finding{found(Warning, "", "slices are built in the checkout, not in worktrees: "+sanitize.Line(none.Reason), "")}
 	case errors.As(err, &none):
 		return nil
 	case err != nil:

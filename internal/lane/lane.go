@@ -117,7 +117,11 @@ func (l *Lane) workQueue(ctx context.Context) error {
 
 // commitStateNow is commitState, but not again and again.
 func (l *Lane) commitStateNow(ctx context.Context) error {
-	if l.file.Committed != nil && now().Sub(*l.file.Committed) < stateEvery {
+	switch at := now(); {
+	case l.file.Committed == nil: // the first time is at the drain's end, or after a while
+		l.file.Committed = &at
+		return l.save()
+	case at.Sub(*l.file.Committed) < stateEvery:
 		return nil
 	}
 	return l.commitState(ctx)

@@ -54,6 +54,7 @@ type Test struct {
 
 // Git is what the configuration says about working in git worktrees.
 type Git struct {
+	Asked         bool          // somebody has asked for the isolation; else it is the default, and shared where worktrees can't be had
 	Isolation     string        // "worktree": each slice is built in a worktree of its own; "shared": all in one checkout
 	Target        string        // the branch that the work is for; "" for the one that is checked out at first
 	Worktrees     string        // where worktrees are made; "" for beside the repository
@@ -111,7 +112,7 @@ func DefaultConfig() Config {
 		Max: 4, Agent: "claude", Flags: []string{"--dangerously-skip-permissions", "--max-turns", "200"}, Prefix: "gl",
 		Interval: 30 * time.Second, StaleAfter: 120 * time.Minute, Silent: 30 * time.Minute, Tool: 120 * time.Minute,
 		Result: 10 * time.Second, Hold: 300 * time.Second, Mode: "interactive", Sandbox: SandboxOff,
-		Git: Git{Isolation: IsolationShared, BranchPrefix: "gl", SetupLimit: 10 * time.Minute, SnapshotEvery: 5 * time.Minute, SnapshotMB: 64,
+		Git: Git{Isolation: IsolationWorktree, BranchPrefix: "gl", SetupLimit: 10 * time.Minute, SnapshotEvery: 5 * time.Minute, SnapshotMB: 64,
 			Deliver: DeliverMerge, CommitState: true},
 		Test: Test{Limit: 30 * time.Minute},
 	}
@@ -237,7 +238,10 @@ func (c *Config) parallel(s *section) {
 // git takes over the keys of the section of that name.
 func (c *Config) git(s *section) {
 	g := &c.Git
-	s.get("isolation", func(raw json.RawMessage) error { return oneOf(raw, Isolations(), &g.Isolation) })
+	s.get("isolation", func(raw json.RawMessage) error {
+		g.Asked = true
+		return oneOf(raw, Isolations(), &g.Isolation)
+	})
 	s.get("target", func(raw json.RawMessage) error { return branch(raw, &g.Target) })
 	s.get("worktrees", func(raw json.RawMessage) error {
 		var text string

@@ -73,7 +73,7 @@ func knownSettings() []knownSetting {
 		inGit(s.key, *s.to/s.unit)
 	}
 	inGit("deliver", c.Git.Deliver)
-	inGit("commit_state", c.Git.CommitState)
+	list = append(list, knownSetting{"git.commit_state", rawJSON(c.Git.CommitState), boolSetting})
 	inGit("snapshot_mb", c.Git.SnapshotMB)
 	for _, key := range []string{"security_scan", "visual_checkpoint", "auto_parallel", "run_full_suite_after_slice"} {
 		list = append(list, knownSetting{"workflow." + key, nil, boolSetting})

@@ -53,7 +53,7 @@ func TestKnownSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := DefaultConfig()
-	want.Agents = map[string]agent.Custom{}
+	want.Agents, want.Git.Asked = map[string]agent.Custom{}, true
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

@@ -41,12 +41,18 @@ type Repo struct {
 }
 
 // Unavailable says why worktrees can't be had here at all: the work can be done in the checkout.
-type Unavailable struct{ Reason string }
+type Unavailable struct {
+	Reason       string
+	NoRepository bool
+}
 
 func (e *Unavailable) Error() string { return "no worktrees: " + e.Reason }
 
 // Refused says what is in the way of worktrees, and what helps: nothing is to be started meanwhile.
 type Refused struct{ Reason, Help string }
+
+// ErrNoCommit refuses a repository without a commit.
+var ErrNoCommit = &Refused{"the repository has no commit yet, and a worktree begins at one", "git add and git commit what belongs to the project"}
 
 func (e *Refused) Error() string { return e.Reason + ": " + e.Help }
 
@@ -80,10 +86,10 @@ func Attach(ctx context.Context, root string, o Options) (*Repo, error) {
 	}
 	at, err := git.FindCheckout(ctx, root)
 	if errors.Is(err, git.ErrNone) {
-		return nil, &Unavailable{root + " is in no git repository"}
+		return nil, &Unavailable{Reason: root + " is in no git repository", NoRepository: true}
 	}
 	if err != nil {
-		return nil, &Unavailable{err.Error()}
+		return nil, &Unavailable{Reason: err.Error()}
 	}
 	r := &Repo{Checkout: at, root: root, project: part(at.Prefix), prefix: o.Prefix, limit: int64(o.SnapshotMB) << 20}
 	if r.prefix == "" {
@@ -101,10 +107,10 @@ func Attach(ctx context.Context, root string, o Options) (*Repo, error) {
 func checkVersion(ctx context.Context) error {
 	version, err := git.Version(ctx)
 	if err != nil {
-		return &Unavailable{err.Error()}
+		return &Unavailable{Reason: err.Error()}
 	}
 	if !atLeast(version, oldest) {
-		return &Unavailable{fmt.Sprintf("git is %s, and at least %d.%d is needed", version, oldest[0], oldest[1])}
+		return &Unavailable{Reason: fmt.Sprintf("git is %s, and at least %d.%d is needed", version, oldest[0], oldest[1])}
 	}
 	return nil
 }
@@ -136,7 +142,7 @@ func (r *Repo) checkTarget(ctx context.Context) error {
 	case err != nil:
 		return err
 	case head == "":
-		return &Refused{"the repository has no commit yet, and a worktree begins at one", "git add and git commit what belongs to the project"}
+		return ErrNoCommit
 	case r.target == "":
 		return &Refused{"no branch is checked out, so it isn't known which one the work is for", "git switch to it, or name it with gl settings set git.target BRANCH"}
 	}
