@@ -15,10 +15,11 @@ import (
 // A Continuation says what an attempt goes on with, to its agent: how the attempt before ended and, if the lane sent that
 // back, the output of the tests or the paths in conflict.
 type Continuation struct {
-	After  int     `json:"after,omitempty"`  // the lineage's last attempt
-	Why    string  `json:"why"`              // a sentence
-	Output string  `json:"output,omitempty"` // of tests, of git
-	Mends  Outcome `json:"mends,omitempty"`  // red or conflict, where the agent is there to put that right
+	After  int       `json:"after,omitempty"`  // the lineage's last attempt
+	Why    string    `json:"why"`              // a sentence
+	Output string    `json:"output,omitempty"` // of tests, of git
+	Mended []Outcome `json:"mended,omitempty"` // what attempts before were there to put right, since the last one that was there for the slice itself
+	Mends  Outcome   `json:"mends,omitempty"`  // red or conflict, where the agent is there to put that right
 }
 
 const (
@@ -69,6 +70,9 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 	c := Continuation{Why: last.ending(), After: last.N, Mends: last.mended()}
 	if l := last.Landing; l != nil && l.Why != "" {
 		c.Why, c.Output = l.Why, l.Output
+	}
+	if c.Mends != "" && last.Mends() {
+		c.Mended = append(slices.Clone(last.Continues.Mended), last.Continues.Mends)
 	}
 	r.Continues = c.clean()
 	if last.Agent != r.Agent || last.Program != r.Program || last.Dir != r.Dir || last.Account != r.Account {

@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"greenlight/internal/plan"
@@ -46,7 +47,7 @@ type Traits struct {
 	Active    plan.Class     // the item's class if its status says active; "" leaves it active
 
 	Lane     bool     // no rule gives it, but package lane
-	Continue bool     // once, the same agent is started again in the same worktree, to put it right: see Record.Mends
+	Continue bool     // once for each of these outcomes, the same agent is started again in the same worktree, to put it right: see Record.Mends
 	Free     bool     // doesn't use up an attempt
 	Holds    bool     // if the agent met a limit, no agent is launched until it is over
 	Relaunch Relaunch // by the drain that sees the attempt end
@@ -250,7 +251,9 @@ func (r *Record) PlanOutcome() plan.Outcome {
 }
 
 // goesOn says whether the same agent is to go on.
-func (r *Record) goesOn() bool { return r.Outcome.Traits().Continue && !r.Mends() }
+func (r *Record) goesOn() bool {
+	return r.Outcome.Traits().Continue && (!r.Mends() || r.Continues.Mends != r.Outcome && !slices.Contains(r.Continues.Mended, r.Outcome))
+}
 
 // Mends says whether the agent was started to put right what the lane found.
 func (r *Record) Mends() bool { return r.Continues != nil && r.Continues.Mends != "" }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"greenlight/internal/command"
@@ -15,6 +17,7 @@ import (
 	"greenlight/internal/paths"
 	"greenlight/internal/proc"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/words"
 )
 
 // A Verdict is how the tests went on one tree.
@@ -54,6 +57,10 @@ func (v *Verdict) Named() bool {
 // How says how a run that isn't green has ended.
 func (v *Verdict) How(limit string) string {
 	res := command.Result{TimedOut: v.TimedOut, Signal: v.Signal, Last: v.Reason}
+	if n := len(v.Failing); n > 0 {
+		const most = 3
+		res.Last = "failed: " + strings.Join(v.Failing[:min(most, n)], ", ") + words.More(n-most)
+	}
 	if v.ExitCode != nil {
 		res.ExitCode = *v.ExitCode
 	}
@@ -117,6 +124,7 @@ func Run(ctx context.Context, s Spec) (*Verdict, error) {
 	counts := out.count.Counts()
 	v.Passed, v.Failed, v.Skipped, v.Failing, v.FailingMore = counts.Passed, counts.Failed, counts.Skipped, counts.Failing, counts.More
 	v.Last = out.count.Last()
+	v.Reason = decisive(v.Last, res.Last)
 	return v, nil
 }
 
@@ -135,3 +143,16 @@ func (o *output) Write(data []byte) (int, error) {
 
 // excerpt is a line as it is shown.
 func excerpt(line []byte) string { return sanitize.Text(string(line[:min(len(line), 4096)])) }
+
+// failing is what a line says that tells of a failure, in the words of most runners.
+var failing = regexp.MustCompile(`(?i)\b(fail(s|ed|ures?|ing)?|errors?|not ok|panic|assert\w*)\b|✗|✖|✕|×`)
+
+// decisive is the last line that tells of a failure; that last one which says anything where none does.
+func decisive(lines []string, last string) string {
+	for _, line := range slices.Backward(lines) {
+		if failing.MatchString(line) {
+			return strings.TrimSpace(line)
+		}
+	}
+	return last
+}

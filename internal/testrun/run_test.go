@@ -95,7 +95,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v.Green() || *v.ExitCode != 3 || *v.Passed != 2 || *v.Failed != 1 || !slices.Equal(v.Failing, []string{"a"}) || !v.Named() ||
-		v.Reason != "why" || v.Log != "log" || v.Dir != "web" || v.Tree != "t1" || v.Duration() <= 0 || v.At.IsZero() {
+		v.Reason != "test result: FAILED. 2 passed; 1 failed; 0 ignored" || v.Log != "log" || v.Dir != "web" || v.Tree != "t1" || v.Duration() <= 0 || v.At.IsZero() {
 		t.Errorf("%+v", v)
 	}
 	if v.Last[0] != "4000" || !slices.Equal(heard, v.Last) {
@@ -104,7 +104,7 @@ func TestRun(t *testing.T) {
 	if data, err := os.ReadFile(s.Log); err != nil || strings.Count(string(data), "\n") != 4 {
 		t.Errorf("log %q, %v", data, err)
 	}
-	if how := v.How("1m"); how != "exit status 3: why" {
+	if how := v.How("1m"); how != "exit status 3: failed: a" {
 		t.Error(how)
 	}
 	data, err := json.Marshal(v)
