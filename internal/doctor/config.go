@@ -91,8 +91,8 @@ func checkTrust(x *exam) []Finding {
 	if err != nil { // checkConfig reports it
 		return nil
 	}
-	commands, _ := s.Commands()                                 // as far as they can be read
-	if x.inWorktrees() { // else nothing runs them
+	commands, _ := s.Commands() // as far as they can be read
+	if x.inWorktrees() {        // else nothing runs them
 		filters, err := x.pr.Filters(x.ctx)
 		if err != nil {
 			return []Finding{found(Warning, "", "filters of the repository's configuration: "+err.Error(), "")}

@@ -641,3 +641,33 @@ func (w Worktree) clean(ctx context.Context) error {
 	_, err = w.run(ctx, mostFill, "", args...)
 	return err
 }
+
+// Adopt puts the worktree back on its branch, if what is checked out there instead, another branch or none, goes on from the branch: the
+// branch moves to it. It is a *BranchError otherwise, and a *BusyError while something is unfinished. No file changes; the other
+// branch stays. When it is killed, the next call goes on.
+func (w Worktree) Adopt(ctx context.Context, branch string) error {
+	off := w.on(branch, "merge")
+	if !errors.As(off, new(*BranchError)) {
+		return off
+	}
+	if operation := w.Operation(); operation != "" {
+		return &BusyError{w.Path, operation}
+	}
+	tip, err := ResolveCommit(ctx, w.Common, branch)
+	if err != nil || tip == "" {
+		return errors.Join(err, off)
+	}
+	head, err := ResolveCommit(ctx, w.Admin, "HEAD")
+	if err != nil || head == "" {
+		return errors.Join(err, off)
+	}
+	if in, err := IsAncestor(ctx, w.Common, tip, head); err != nil || !in {
+		return errors.Join(err, off)
+	}
+	if tip != head {
+		if err := ChangeRefs(ctx, w.Common, "gl: what was committed elsewhere", RefChange{Name: branch, New: head, Old: tip}); err != nil {
+			return err
+		}
+	}
+	return SetSymbolicRef(ctx, w.Admin, "HEAD", branch, "gl: back to the slice's branch")
+}

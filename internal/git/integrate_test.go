@@ -454,3 +454,43 @@ func TestCheckoutDetached(t *testing.T) {
 		t.Error("a branch has moved")
 	}
 }
+
+// An agent that has switched to another branch, or to none, has gone on from its own: that takes over what it did. What doesn't go on
+// from there is left alone.
+func TestAdopt(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string // of git, before a commit
+		ok   bool
+	}{
+		"another branch":  {[]string{"switch", "-q", "-c", "other"}, true},
+		"detached":        {[]string{"switch", "-q", "--detach"}, true},
+		"its own":         {[]string{"status"}, true},
+		"an older commit": {[]string{"switch", "-q", "--detach", "HEAD~1"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := worktree(t, map[string]string{"f": "1"})
+			b.git("commit", "-q", "--allow-empty", "-m", "second")
+			b.git(c.args...)
+			b.write("new", "built")
+			b.git("add", "new")
+			b.git("commit", "-qm", "built")
+			b.write("f", "edited")
+			err := b.Adopt(t.Context(), work)
+			branch, branchErr := b.Branch()
+			b.ok(branchErr)
+			if (err == nil) != c.ok || (branch == work) != c.ok || !c.ok && !errors.As(err, new(*BranchError)) {
+				t.Fatalf("on %q: %v", branch, err)
+			}
+			if got := b.git("status", "--porcelain"); got != " M f" && got != "M f" {
+				t.Errorf("status is %q", got)
+			}
+			if !c.ok {
+				return
+			}
+			if got := b.git("show", "work:new"); got != "built" {
+				t.Errorf("work has %q", got)
+			}
+			b.ok(b.Adopt(t.Context(), work))
+		})
+	}
+}

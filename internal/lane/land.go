@@ -131,7 +131,11 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	tip, _, err := l.Repo.Worktree(lineage).CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.N)+" of "+r.Slice+" left uncommitted")
+	tree := l.Repo.Worktree(lineage)
+	tip, err := "", tree.Adopt(git.Inherit(ctx, hold.File()), lineage.Branch) // agents switch branches
+	if err == nil {
+		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.N)+" of "+r.Slice+" left uncommitted")
+	}
 	if err == nil {
 		return &work{Record: r, lineage: lineage, hold: hold, tip: tip}, nil
 	}

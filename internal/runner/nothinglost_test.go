@@ -109,7 +109,8 @@ func (s *site) hoard(script, setupScript string) {
 	check(t, os.WriteFile(agent, []byte(script), 0o755))
 	check(t, os.WriteFile(setup, []byte("#!/bin/sh\n"+setupScript+"\n"), 0o755))
 	check(t, os.WriteFile(filepath.Join(s.Root, ".greenlight", "config.json"), fmt.Appendf(nil,
-		`{"parallel": {"agents": {"scribe": {"command": [%q]}}}, "git": {"setup": [%q], "snapshot_minutes": 0.005}}`, agent, setup), 0o644))
+		`{"parallel": {"agents": {"scribe": {"command": [%q]}}}, "git": {"setup": [%q], "snapshot_minutes": 0.005,
+			"deliver": "branch", "commit_state": false}}`, agent, setup), 0o644))
 	s.env = append(s.env, "OUT="+out)
 	s.git("init", "-q", "-b", "work")
 	s.git("config", "user.name", "t")
