@@ -145,7 +145,11 @@ func (l *Lane) next(ctx context.Context) (*attempt.Record, error) {
 			return r, nil
 		}
 		if base == "" {
-			if base, err = l.Repo.LaneTip(ctx); err != nil {
+			base, err = l.base(ctx)
+			if errors.As(err, new(*Standstill)) { // said of each
+				return r, nil
+			}
+			if err != nil {
 				return nil, err
 			}
 		}

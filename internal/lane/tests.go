@@ -108,7 +108,7 @@ func (l *Lane) verdict(ctx context.Context, commit, log string, trust func(*test
 		}
 		v = again
 	}
-	if v.Signal != "" {
+	if v.Signal != "" && !v.TimedOut {
 		return nil, fmt.Errorf("the tests were ended by the signal %q, maybe for lack of memory: see %s", v.Signal, v.Log)
 	}
 	if err := cache.Put(v); err != nil {

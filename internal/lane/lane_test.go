@@ -1,0 +1,389 @@
+package lane_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/plan"
+)
+
+// Work that passes lands: it is in the target, complete and verified, with the proof in the commit; its worktree is gone, its branch isn't.
+func TestGreenLands(t *testing.T) {
+	s := newSite(t, "")
+	r := s.queue("S-1", list(t, "S-1"))
+	if got := s.field("S-1", "status"); got != "verifying" {
+		t.Errorf("queued, the slice says %q", got)
+	}
+	s.work()
+	final := s.landed(r)
+	if final.Verified != plan.Green || s.field("S-1", "verified") != "true" || s.field("S-1", "step") != "complete" {
+		t.Errorf("verified %q, the file says %q, step %q", final.Verified, s.field("S-1", "verified"), s.field("S-1", "step"))
+	}
+	s.delivered()
+	if body := s.git("log", "-1", "--format=%B", "main"); !strings.HasPrefix(body, "Land S-1: Slice 1\n\nSlice: S-1\nAttempt: 1\nVerified: ./test.sh, exit 0, ") {
+		t.Errorf("the commit says:\n%s", body)
+	}
+	if got := s.read("list"); got != "S-1\n" {
+		t.Errorf("the checkout has %q", got)
+	}
+	if got := s.git("status", "--porcelain", "--", "list", "src"); got != "" {
+		t.Errorf("git status:\n%s", got)
+	}
+	if dirs, _ := filepath.Glob(s.top + ".gl/*/*/S-1*"); len(dirs) > 0 {
+		t.Errorf("left: %q", dirs)
+	}
+	if s.git("for-each-ref", final.Branch) == "" {
+		t.Error("its branch is gone")
+	}
+	s.green("main")
+}
+
+// Several whose work is apart land one after the other in one go, and no tree is tested twice.
+func TestSeveralLand(t *testing.T) {
+	s := newSite(t, "")
+	runs := s.countTests()
+	var recs []*attempt.Record
+	for n := 1; n <= 4; n++ {
+		id := fmt.Sprintf("S-%d", n)
+		recs = append(recs, s.queue(id, apart(t, id)))
+	}
+	s.work()
+	for _, r := range recs {
+		s.landed(r)
+	}
+	if got := s.landings("main"); !slices.Equal(got, []string{"S-4", "S-3", "S-2", "S-1"}) {
+		t.Errorf("landed: %q", got)
+	}
+	s.delivered()
+	if runs() != 4 {
+		t.Errorf("the tests ran %d times", runs())
+	}
+	s.work() // nothing is left to do
+	if runs() != 4 {
+		t.Error("tests ran again")
+	}
+}
+
+// Red goes on once in its lineage, with the output; then a person is needed.
+func TestRed(t *testing.T) {
+	s := newSite(t, "")
+	lie := func(dir string) { put(t, dir, "list", "S-1\n") }
+	r := s.queue("S-1", lie)
+	s.work()
+	final := s.settled(r, attempt.Red, "tests: exit status 1")
+	if !final.PlanOutcome().Continue || s.class("S-1") != plan.Available {
+		t.Errorf("it doesn't go on: %s", s.class("S-1"))
+	}
+	if s.field("S-1", "session") != "" || len(s.landings("main")) > 0 {
+		t.Error("it has a session, or has landed")
+	}
+	again := s.queue("S-1", func(dir string) {})
+	if c := again.Continues; c == nil || c.Mends != attempt.Red || !strings.Contains(c.Output, "FAIL S-1") || again.Lineage != r.Lineage {
+		t.Errorf("it continues with %+v", c)
+	}
+	runs := s.countTests()
+	s.work()
+	s.settled(again, attempt.Red, "exit status 1")
+	if c := s.class("S-1"); c != plan.Red {
+		t.Errorf("class %s", c)
+	}
+	if runs() > 0 {
+		t.Error("what was tested was tested again")
+	}
+	third := s.queue("S-1", func(dir string) { put(t, dir, "src/S-1", "1\n") })
+	s.work()
+	s.landed(third)
+	s.green("main")
+}
+
+// Tests that fail on the target, too: without names, the work waits; sent back, it is red.
+func TestBaseRed(t *testing.T) {
+	s := newSite(t, "")
+	s.write("list", "missing\n")
+	s.git("commit", "-qam", "break it")
+	r := s.queue("S-1", apart(t, "S-1"))
+	red, err := s.lane().TestBase(t.Context())
+	check(t, err)
+	if !strings.Contains(red, "the tests fail on main") {
+		t.Errorf("the base: %q", red)
+	}
+	s.work()
+	s.queued(r, "base red")
+	s.work()
+	s.queued(r, "base red")
+	s.write("src/missing", "here\n")
+	s.git("add", "src")
+	s.git("commit", "-qm", "mend it")
+	s.work()
+	s.landed(r)
+	s.delivered()
+}
+
+func TestBaseRedIsSentBack(t *testing.T) {
+	s := newSite(t, "")
+	s.write("list", "missing\n")
+	s.git("commit", "-qam", "break it")
+	r := s.queue("S-1", apart(t, "S-1"))
+	s.work()
+	s.queued(r, "base red")
+	check(t, s.lane().SendBack(t.Context()))
+	s.settled(r, attempt.Red, "they fail without it, too")
+}
+
+// Tests that fail on the target, too, and have names: work that adds no failure lands, and says so.
+func TestBaseRedByNames(t *testing.T) {
+	s := newSite(t, `"test": {"command": "sh tap.sh"}`)
+	s.write("tap.sh", "set -e\n. ./source.sh\nn=0 bad=0\nfor f in t/*; do n=$((n+1))\n  if sh $f; then echo \"ok $n - $f\"; else echo \"not ok $n - $f\"; bad=1; fi\ndone\necho 1..$n\nexit $bad\n")
+	s.write("source.sh", "")
+	s.write("t/old", "exit 1")
+	s.write("t/other", "exit 0")
+	s.git("add", "-A")
+	s.git("commit", "-qm", "break it")
+	good := s.queue("S-1", apart(t, "S-1"))
+	bad := s.queue("S-2", func(dir string) { put(t, dir, "t/new", "exit 1") })
+	broken := s.queue("S-3", func(dir string) { put(t, dir, "source.sh", "(") })
+	s.work()
+	if final := s.landed(good); final.Verified != plan.KnownRed || s.field("S-1", "verified") != string(plan.KnownRed) {
+		t.Errorf("verified %q", final.Verified)
+	}
+	s.settled(bad, attempt.Red, "t/new")
+	if got := s.get(broken); got.Outcome == attempt.Done {
+		t.Errorf("what doesn't run at all landed: %s", got.Detail)
+	}
+}
+
+// A conflict is left in the slice's worktree for its agent, once. Others in the same paths wait meanwhile.
+func TestConflict(t *testing.T) {
+	s := newSite(t, "")
+	a, b, c := s.queue("S-1", list(t, "S-1")), s.queue("S-2", list(t, "S-2")), s.queue("S-3", list(t, "S-3"))
+	s.work()
+	s.landed(a)
+	final := s.settled(b, attempt.Conflict, "list")
+	if final.Landing.Why == "" || !slices.Equal(final.Landing.Paths, []string{"list"}) {
+		t.Errorf("the record says %+v", final.Landing)
+	}
+	s.queued(c, "behind S-2")
+	resolve := func(dir string) {
+		if got := gitIn(t, dir, "diff", "--name-only", "--diff-filter=U"); got != "list" {
+			t.Errorf("in conflict: %q", got)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "list"))
+		check(t, err)
+		if !strings.Contains(string(text), "<<<<<<<") {
+			t.Errorf("no marks: %s", text)
+		}
+		put(t, dir, "list", "S-2\nS-1\n")
+	}
+	again := s.queue("S-2", resolve)
+	s.work()
+	s.landed(again)
+	third := s.settled(c, attempt.Conflict, "list")
+	if !third.PlanOutcome().Continue {
+		t.Error("it isn't told")
+	}
+	s.landed(again)
+	last := s.queue("S-3", func(dir string) { put(t, dir, "list", "S-3\nS-2\nS-1\n") })
+	s.work()
+	s.landed(last)
+	s.delivered()
+	s.green("main")
+	if got := s.landings("main"); !slices.Equal(got, []string{"S-3", "S-2", "S-1"}) {
+		t.Errorf("landed: %q", got)
+	}
+}
+
+// An agent that resolves nothing has its marks found, however it calls the slice complete.
+func TestConflictLeft(t *testing.T) {
+	for name, leave := range map[string]func(dir string){
+		"as it is":  func(string) {},
+		"committed": func(dir string) { gitIn(t, dir, "commit", "-qam", "resolved") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, `"test": {"command": "true"}`)
+			edit := func(text string) func(string) {
+				return func(dir string) {
+					put(t, dir, "notes", text)
+					gitIn(t, dir, "commit", "-qam", text)
+				}
+			}
+			a, b := s.queue("S-1", edit("a\n")), s.queue("S-2", edit("b\n"))
+			s.work()
+			s.landed(a)
+			s.settled(b, attempt.Conflict, "notes")
+			again := s.queue("S-2", leave)
+			s.work()
+			if got := s.get(again); got.Phase != plan.Settled || got.Outcome != attempt.Conflict && got.Outcome != attempt.Red {
+				t.Errorf("%s %s: %s", got.Phase, got.Outcome, got.Detail)
+			}
+			if c := s.class("S-2"); c != plan.Conflict && c != plan.Red {
+				t.Errorf("class %s", c)
+			}
+			if got := s.read("notes"); got != "a\n" {
+				t.Errorf("the target has %q", got)
+			}
+		})
+	}
+}
+
+func TestEmpty(t *testing.T) {
+	s := newSite(t, "")
+	r := s.queue("S-1", nil)
+	s.work()
+	s.settled(r, attempt.Empty, "")
+	if c := s.class("S-1"); c == plan.Done || c == plan.Available {
+		t.Errorf("class %s", c)
+	}
+}
+
+func TestUnsaved(t *testing.T) {
+	s := newSite(t, "")
+	r := s.queue("S-1", list(t, "S-1"))
+	s.change(r, func(r *attempt.Record) { r.Unsaved = "big: too big" })
+	s.work()
+	s.settled(r, attempt.Waiting, "too big")
+	if len(s.landings("main")) > 0 {
+		t.Error("landed in part")
+	}
+}
+
+func TestNoCommand(t *testing.T) {
+	s := newSite(t, `"git": {"isolation": "worktree", "commit_state": false}`)
+	r := s.queue("S-1", list(t, "S-1"))
+	s.work()
+	if final := s.landed(r); final.Verified != plan.Unverified {
+		t.Errorf("verified %q", final.Verified)
+	}
+	s.delivered()
+}
+
+func TestTimedOut(t *testing.T) {
+	s := newSite(t, `"test": {"command": "./test.sh", "timeout_minutes": 0.01}`)
+	r := s.queue("S-1", func(dir string) { put(t, dir, "test.extra", "sleep 1000") })
+	s.work()
+	s.settled(r, attempt.Red, "not done after")
+}
+
+func TestFlaky(t *testing.T) {
+	s := newSite(t, "")
+	mark := filepath.Join(t.TempDir(), "ran")
+	r := s.queue("S-1", func(dir string) { put(t, dir, "test.extra", "[ -f "+mark+" ] || { touch "+mark+"; exit 1; }") })
+	s.work()
+	if final := s.landed(r); final.Landing.Verdict == nil || len(final.Landing.Verdict.Flaky) == 0 {
+		t.Errorf("nothing is said of it: %+v", final.Landing.Verdict)
+	}
+}
+
+// What one run of the tests leaves behind doesn't decide the next, whether git ignores it or not.
+func TestLeftovers(t *testing.T) {
+	s := newSite(t, "")
+	a := s.queue("S-1", func(dir string) { put(t, dir, "test.extra", "mkdir -p out.ignored/d nr; touch nr/x out.ignored/d/x") })
+	b := s.queue("S-2", func(dir string) {
+		put(t, dir, "src/.keep", "")
+		put(t, dir, "doc/b", "[ ! -e out.ignored ] && [ ! -e nr ]")
+	})
+	s.work()
+	s.landed(a)
+	s.landed(b)
+	c := s.queue("S-3", func(dir string) { put(t, dir, "test.extra", "[ ! -e out.ignored ] && [ ! -e nr ]") })
+	s.work()
+	s.landed(c)
+}
+
+// Setup runs again where what it reads has changed.
+func TestSetupAgain(t *testing.T) {
+	count := filepath.Join(t.TempDir(), "setups")
+	s := newSite(t, fmt.Sprintf(`"git": {"isolation": "worktree", "commit_state": false, "setup": ["sh", "-c", "case $PWD in *lane*) echo x >>%s;; esac"]}, "test": {"command": "./test.sh"}`, count))
+	setups := func() int { data, _ := os.ReadFile(count); return strings.Count(string(data), "x") }
+	a := s.queue("S-1", apart(t, "S-1"))
+	s.work()
+	s.landed(a)
+	before := setups()
+	if before == 0 {
+		t.Fatal("never set up")
+	}
+	b := s.queue("S-2", apart(t, "S-2"))
+	s.work()
+	s.landed(b)
+	if setups() != before {
+		t.Error("set up again for nothing")
+	}
+	c := s.queue("S-3", func(dir string) { put(t, dir, "go.mod", "module x\n") })
+	s.work()
+	s.landed(c)
+	if setups() != before+1 {
+		t.Errorf("set up %d times, then %d", before, setups())
+	}
+}
+
+// State on the slice's branch never lands.
+func TestStateStays(t *testing.T) {
+	s := newSite(t, "")
+	r := s.queue("S-1", func(dir string) {
+		list(t, "S-1")(dir)
+		put(t, dir, ".greenlight/slices/S-2.md", "broken")
+		put(t, dir, ".greenlight/slices/S-9.md", "new")
+		gitIn(t, dir, "rm", "-q", ".greenlight/slices/S-3.md")
+		gitIn(t, dir, "add", "-A", ".")
+		gitIn(t, dir, "commit", "-qm", "state")
+	})
+	s.work()
+	s.landed(r)
+	s.delivered()
+	if got := s.git("diff", "--name-only", "main~1", "main", "--", ".greenlight"); got != "" {
+		t.Errorf("state has landed: %s", got)
+	}
+	only := s.queue("S-2", func(dir string) { put(t, dir, ".greenlight/slices/S-2.md", "broken") })
+	s.work()
+	s.settled(only, attempt.Empty, "")
+}
+
+// Who changes a slice that is queued takes it out of the queue.
+func TestChangedWhileQueued(t *testing.T) {
+	s := newSite(t, "")
+	r := s.queue("S-1", list(t, "S-1"))
+	s.set("S-1", "status", "pending", "session", "")
+	s.work()
+	s.settled(r, attempt.Interrupted, "somebody has changed the slice")
+	if got := s.field("S-1", "status"); got != "pending" {
+		t.Errorf("the slice says %q", got)
+	}
+	if len(s.landings("main")) > 0 {
+		t.Error("it has landed")
+	}
+	s.git("cat-file", "-e", r.Branch+":src/S-1")
+}
+
+// gl stop takes a slice out of the queue; its work stays.
+func TestStopQueued(t *testing.T) {
+	s := newSite(t, "")
+	r := s.queue("S-1", list(t, "S-1"))
+	settler := s.project().Settler()
+	_, err := settler.Stop(t.Context(), r)
+	check(t, err)
+	s.settled(r, attempt.Interrupted, "")
+	s.work()
+	if len(s.landings("main")) > 0 || s.field("S-1", "session") != "" {
+		t.Error("it has landed, or is claimed")
+	}
+	s.git("cat-file", "-e", r.Branch+":src/S-1")
+}
+
+// change edits a record behind gl's back.
+func (s *site) change(r *attempt.Record, f func(*attempt.Record)) {
+	s.t.Helper()
+	now := s.get(r)
+	f(now)
+	data, err := jsonOf(now)
+	s.put(s.project().Runs.LiveDir(), r.Name()+".json", data, err)
+}
+
+func (s *site) put(dir, name, text string, err error) {
+	s.t.Helper()
+	check(s.t, err)
+	put(s.t, dir, name, text)
+}
