@@ -2,7 +2,9 @@ package attempt
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"time"
 
@@ -76,6 +78,9 @@ func (s *Settler) Proceed(ctx context.Context, r *Record, change func(*Landing))
 // somebody has changed: that one is settled, and the slice left alone.
 func (s *Settler) queued(tx tracker.Tx, r *Record) (*Record, plan.Item, error) {
 	disk, err := s.Store.Get(r.Slice, r.N)
+	if errors.Is(err, fs.ErrNotExist) { // runs/ was removed: there is nothing to settle
+		return nil, plan.Item{}, nil
+	}
 	if err != nil || disk.Phase != plan.Queued || disk.Token != r.Token {
 		return nil, plan.Item{}, err
 	}

@@ -59,14 +59,16 @@ func (l *Lane) tip(ctx context.Context) (string, error) {
 		return "", standstill("the branch %s isn't where gl left it (%s): somebody has moved it. Move it back, or run gl land --reset to begin again at %s",
 			name, short(l.file.Tip), worktree.Short(l.Repo.Target()))
 	}
+	return tip, l.checkFree()
+}
+
+// checkFree stops where somebody has the lane checked out: its files wouldn't follow.
+func (l *Lane) checkFree() error {
 	where, err := git.CheckedOut(l.Repo.Common, l.Repo.LaneRef())
-	if err != nil {
-		return "", err
+	if err == nil && where != "" {
+		err = standstill("the branch %s is checked out in %s: check out another one there", worktree.Short(l.Repo.LaneRef()), where)
 	}
-	if where != "" {
-		return "", standstill("the branch %s is checked out in %s: check out another one there", name, where)
-	}
-	return tip, nil
+	return err
 }
 
 // moveLane moves the lane. That it is about to is written down first, so that nobody takes it for somebody else's doing.
@@ -153,6 +155,9 @@ func (l *Lane) baseVerdict(ctx context.Context, commit string) (*testrun.Verdict
 func (l *Lane) Reset(ctx context.Context) (dropped []string, err error) {
 	err = l.locked(ctx, func(ctx context.Context) error {
 		tip, err := l.Repo.LaneTip(ctx)
+		if err == nil {
+			err = l.checkFree()
+		}
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/git"
 	"greenlight/internal/proc"
 )
 
@@ -76,8 +78,9 @@ func readFile(runs string) (*file, error) {
 	return f, nil
 }
 
-// readFile reads what the last worker has left. A file that can't be used, or is of another target, is as good as none.
-func (l *Lane) readFile() (*file, error) {
+// readFile reads what the last worker has left. A file that can't be used, or is of another target, is as good as none: then git says
+// what isn't delivered.
+func (l *Lane) readFile(ctx context.Context) (*file, error) {
 	f, err := readFile(l.Project.Runs.Dir())
 	switch {
 	case err == nil && f.Target == l.Repo.Target():
@@ -85,7 +88,19 @@ func (l *Lane) readFile() (*file, error) {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		l.tell("%s: %v", filePath("runs"), err)
 	}
-	return &file{SchemaVersion: 1, Target: l.Repo.Target()}, nil
+	f = &file{SchemaVersion: 1, Target: l.Repo.Target()}
+	target, err := git.ResolveCommit(ctx, l.Repo.Common, l.Repo.Target())
+	if err == nil {
+		f.Tip, err = git.ResolveCommit(ctx, l.Repo.Common, l.Repo.LaneRef())
+	}
+	if err != nil || f.Tip == "" || target == "" {
+		return f, err
+	}
+	landed, err := git.Landings(ctx, l.Repo.Common, target, f.Tip)
+	for _, c := range landed {
+		f.Undelivered = append(f.Undelivered, Undelivered{c.Slice, c.Commit})
+	}
+	return f, err
 }
 
 func (l *Lane) save() error {

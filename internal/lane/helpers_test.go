@@ -415,7 +415,7 @@ func (s *site) green(branch string) {
 	s.t.Helper()
 	for _, c := range strings.Fields(s.git("rev-list", "--first-parent", branch)) {
 		dir := s.t.TempDir()
-		cmd := exec.Command("sh", "-c", `git archive "$1" | tar -x -C "$2" && cd "$2/$3" && ./test.sh`, "sh", c, dir, s.prefix())
+		cmd := exec.Command("sh", "-c", `git archive "$1" | tar -x -C "$2" && { cd "$2/$3" 2>/dev/null || exit 0; } && ./test.sh`, "sh", c, dir, s.prefix())
 		cmd.Dir = s.top
 		if out, err := cmd.CombinedOutput(); err != nil {
 			s.t.Errorf("%s isn't green: %v\n%s", c, err, out)

@@ -233,9 +233,15 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 	if err := l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified}); err != nil {
 		return err
 	}
+	l.tidy(ctx, r)
+	return nil
+}
+
+// tidy removes the worktree of a slice that has landed. Where it can't, gl clean says why.
+func (l *Lane) tidy(ctx context.Context, r *attempt.Record) {
 	lineage, err := l.Repo.Get(r.System, r.Slice)
 	if err != nil || lineage.N != r.Lineage {
-		return nil // whatever is left, gl clean says so
+		return
 	}
 	kept, err := l.discard(ctx, lineage)
 	if err != nil {
@@ -243,7 +249,6 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 	} else if kept != "" {
 		l.tell("%s: its worktree stays: %s", r.Slice, kept)
 	}
-	return nil
 }
 
 // discard removes the worktree of a slice that has landed.

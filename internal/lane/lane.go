@@ -57,7 +57,7 @@ var errBusy = errors.New("another gl works the lane")
 // the queue once more before it gives the lane up. ctx ends it; what is in the queue then stays there.
 func (l *Lane) Work(ctx context.Context) error {
 	for {
-		before, err := l.Project.Runs.Queue()
+		before, err := l.queue()
 		if err != nil || len(before) == 0 {
 			return err
 		}
@@ -68,7 +68,7 @@ func (l *Lane) Work(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		after, err := l.Project.Runs.Queue()
+		after, err := l.queue()
 		if err != nil || !slices.ContainsFunc(after, func(r *attempt.Record) bool { return !l.isStuck(r) }) {
 			return err
 		}
@@ -87,14 +87,38 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	l.settler, l.stuck, l.since = l.Project.Settler(), map[string]string{}, now()
-	if l.file, err = l.readFile(); err != nil {
+	if l.file, err = l.readFile(ctx); err != nil {
 		return err
 	}
 	if err := l.endTests(); err != nil {
 		return err
 	}
+	if err := l.settleEnded(ctx); err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, l.leave()) }()
 	return f(ctx)
+}
+
+// settleEnded settles what a worker had decided on when it was killed.
+func (l *Lane) settleEnded(ctx context.Context) error {
+	live, _, err := l.Project.Runs.Live()
+	if err != nil {
+		return err
+	}
+	for _, r := range live {
+		if r.Phase != plan.Ended || r.Landing == nil || !l.Project.Has(r) {
+			continue
+		}
+		final, err := l.settler.Settle(ctx, r)
+		if err != nil {
+			return err
+		}
+		if final.Outcome == attempt.Done {
+			l.tidy(ctx, final)
+		}
+	}
+	return nil
 }
 
 // workQueue lands one after the other until nothing in the queue can move.
@@ -127,18 +151,24 @@ func (l *Lane) commitStateNow(ctx context.Context) error {
 	return l.commitState(ctx)
 }
 
+// queue is what awaits this lane: the project may have items of another system, which are for another.
+func (l *Lane) queue() ([]*attempt.Record, error) {
+	queue, err := l.Project.Runs.Queue()
+	return slices.DeleteFunc(queue, func(r *attempt.Record) bool { return !l.Project.Has(r) }), err
+}
+
 // isStuck says whether the attempt was found unable to move.
 func (l *Lane) isStuck(r *attempt.Record) bool { _, stuck := l.stuck[r.Name()]; return stuck }
 
 // next is the first of the queue that may move, nil for none.
 func (l *Lane) next(ctx context.Context) (*attempt.Record, error) {
-	queue, err := l.Project.Runs.Queue()
-	if err != nil || len(queue) == 0 {
+	queue, err := l.queue()
+	if err != nil {
 		return nil, err
 	}
 	base := ""
 	for _, r := range queue {
-		if l.isStuck(r) || !l.Project.Has(r) {
+		if l.isStuck(r) {
 			continue
 		}
 		if r.Landing.Tried == "" && r.Landing.Behind == "" {

@@ -387,3 +387,14 @@ func (s *site) put(dir, name, text string, err error) {
 	check(s.t, err)
 	put(s.t, dir, name, text)
 }
+
+// What is in the queue for another system of the project isn't this lane's, and isn't waited for.
+func TestOtherSystem(t *testing.T) {
+	s := newSite(t, "")
+	r := s.queue("S-1", list(t, "S-1"))
+	s.change(r, func(r *attempt.Record) { r.System = "gsd" })
+	s.work()
+	if now := s.get(r); now.Phase != plan.Queued {
+		t.Errorf("%s %s", now.Phase, now.Detail)
+	}
+}

@@ -262,13 +262,13 @@ func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error 
 // SendBack has the agents of those that wait because the base is red go on, or a person look at them: nothing else will make it green.
 func (l *Lane) SendBack(ctx context.Context) error {
 	err := l.locked(ctx, func(ctx context.Context) error {
-		queue, err := l.Project.Runs.Queue()
+		queue, err := l.queue()
 		if err != nil {
 			return err
 		}
 		for _, r := range queue {
 			v := r.Landing.Verdict
-			if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" || !l.Project.Has(r) {
+			if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" {
 				continue
 			}
 			w, err := l.take(ctx, r)
