@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"greenlight/internal/git"
 	"greenlight/internal/testrun"
@@ -172,6 +173,9 @@ func (l *Lane) Reset(ctx context.Context) (dropped []string, err error) {
 				dropped = append(dropped, u.Slice)
 			}
 		}
+		if err := l.drop(ctx, tip, target); err != nil {
+			return err
+		}
 		l.file.Undelivered, l.file.Reason, l.file.Since, l.file.Seen = nil, "", nil, target
 		if tip == target {
 			l.file.Tip, l.file.Next = tip, ""
@@ -180,6 +184,42 @@ func (l *Lane) Reset(ctx context.Context) (dropped []string, err error) {
 		return l.moveLane(ctx, tip, target, "reset")
 	})
 	return dropped, err
+}
+
+// drop notes what the target hasn't got of the lane, in no shape: a commit that was amended or rebased still says whose it is.
+func (l *Lane) drop(ctx context.Context, lane, target string) error {
+	base, err := git.MergeBase(ctx, l.Repo.Common, lane, target)
+	if err != nil {
+		return err
+	}
+	again, err := git.Landings(ctx, l.Repo.Common, base, target)
+	if err != nil {
+		return err
+	}
+	landed, err := git.Landings(ctx, l.Repo.Common, target, lane)
+	for _, c := range landed {
+		if !slices.ContainsFunc(again, func(a git.Landed) bool { return a.Slice == c.Slice && a.Attempt == c.Attempt }) {
+			l.file.Dropped = append(l.file.Dropped, Undelivered{c.Slice, c.Commit})
+		}
+	}
+	return err
+}
+
+// revives is a slice that was taken out of the lane and that the work would bring back, "" for none.
+func (l *Lane) revives(ctx context.Context, w *work) (string, error) {
+	for _, d := range l.file.Dropped {
+		in, err := git.IsAncestor(ctx, l.Repo.Common, d.Commit, w.tip)
+		if err != nil {
+			return "", err
+		}
+		if !in {
+			continue
+		}
+		if in, err = git.IsAncestor(ctx, l.Repo.Common, d.Commit, w.base); err != nil || !in {
+			return d.Slice, err
+		}
+	}
+	return "", nil
 }
 
 // TestBase runs the tests on what slices begin at, if nobody knows how they go there, and says so if they fail.

@@ -26,6 +26,7 @@ type file struct {
 	Undelivered   []Undelivered `json:"undelivered,omitempty"` // landed, and not in the target yet
 	Reason        string        `json:"reason,omitempty"`      // why they aren't
 	Since         *time.Time    `json:"since,omitempty"`
+	Dropped       []Undelivered `json:"dropped,omitempty"`   // taken out of the lane: what was built on them would bring them back
 	Tests         *proc.ID      `json:"tests,omitempty"`     // the process of the tests that run
 	Manifests     string        `json:"manifests,omitempty"` // of the tree for which setup has run in the lane's worktree
 	Committed     *time.Time    `json:"committed,omitempty"` // when state was committed last

@@ -46,6 +46,9 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	if w.base, err = l.base(ctx); err != nil {
 		return err
 	}
+	if gone, err := l.revives(ctx, w); err != nil || gone != "" {
+		return errors.Join(err, l.reviving(ctx, w, gone))
+	}
 	var conflicts []string
 	if w.tree, conflicts, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, isState); err != nil {
 		return err
@@ -142,6 +145,8 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	defer hold.Release()
 	unresolved, busy, elsewhere, unkept := new(git.UnresolvedError), new(git.BusyError), new(git.BranchError), new(git.UnkeptError)
 	switch {
+	case errors.As(err, &unresolved) && r.Landing.Why != "": // gl's own merge: a worker was killed after it
+		err = l.handBack(ctx, r)
 	case errors.As(err, &unresolved):
 		err = l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "its agent has left " + some(unresolved.Paths) + " unresolved"})
 	case errors.As(err, &busy):
@@ -168,6 +173,16 @@ func (l *Lane) ask(ctx context.Context, r *attempt.Record, why string) error {
 	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Waiting, Detail: why, Effect: &effect})
 }
 
+// reviving stops work that was built on another slice's, which has been taken out of the lane.
+func (l *Lane) reviving(ctx context.Context, w *work, other string) error {
+	if other == "" {
+		return nil
+	}
+	effect := tracker.Release
+	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
+		"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back: gl retry --fresh %s begins anew", other, w.Slice)})
+}
+
 // pass lands the work.
 func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, verified plan.Verified) error {
 	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: l.message(w, v)})
@@ -177,6 +192,7 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, verified p
 	w.release()
 	now, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) {
 		g.Step, g.Target, g.Tip, g.Base, g.Commit, g.Verified, g.Verdict = "landing", l.Repo.Target(), w.tip, w.base, commit, verified, v
+		g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is none any more
 	})
 	if now == nil || err != nil {
 		return err
@@ -322,22 +338,25 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 	if other, err := l.resolver(ctx, w, paths); err != nil || other != "" {
 		return errors.Join(err, l.behind(ctx, w, other))
 	}
-	marked, err := l.Repo.Worktree(w.lineage).MergeConflicted(ctx, w.lineage.Branch, w.base, "Merge what has landed into "+worktree.Short(w.lineage.Branch), isState)
-	if err != nil {
-		return err
-	}
-	if len(marked) == 0 {
-		marked = paths
-	}
-	why := "Other work has landed that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(marked) +
-		". Resolve them so that both sides' intent is kept, run the tests, commit the merge, and call the slice complete again."
+	// Before the merge is in the worktree: who finds it there must know whose it is.
 	now, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) {
-		g.Tip, g.Base, g.Paths, g.Why, g.Output = w.tip, w.base, paths, why, "in conflict:\n"+strings.Join(paths, "\n")
+		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths, "in conflict:\n"+strings.Join(paths, "\n")
+		g.Why = "Other work has landed that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(paths) +
+			". Resolve them so that both sides' intent is kept, run the tests, commit the merge, and call the slice complete again."
 	})
 	if now == nil || err != nil {
 		return err
 	}
-	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Conflict, Detail: some(paths)})
+	_, err = l.Repo.Worktree(w.lineage).MergeConflicted(ctx, w.lineage.Branch, w.base, "Merge what has landed into "+worktree.Short(w.lineage.Branch), isState)
+	if err != nil {
+		return err
+	}
+	return l.handBack(ctx, now)
+}
+
+// handBack settles an attempt whose worktree has the merge that is in conflict.
+func (l *Lane) handBack(ctx context.Context, r *attempt.Record) error {
+	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Conflict, Detail: some(r.Landing.Paths)})
 }
 
 // behind has the work wait for another slice's.

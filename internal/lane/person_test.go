@@ -173,11 +173,38 @@ func TestTargetRewound(t *testing.T) {
 		t.Errorf("dropped %q", dropped)
 	}
 	s.work()
-	if got := s.get(b); got.Outcome != attempt.Done {
-		t.Errorf("S-2: %s %s %s", got.Outcome, got.Detail, got.LandingText())
+	s.settled(b, attempt.Interrupted, "gl retry --fresh S-2")
+	s.delivered()
+	if got := s.landings("main"); len(got) > 0 {
+		t.Errorf("what was taken out is back: %q", got)
 	}
+	c := s.queue("S-3", apart(t, "S-3"))
+	s.work()
+	s.landed(c)
 	s.delivered()
 	s.green("main")
+}
+
+// Who amends a commit by which work landed has it in another shape: what was built on it still lands.
+func TestTargetAmended(t *testing.T) {
+	s := newSite(t, "")
+	a := s.queue("S-1", list(t, "S-1"))
+	s.work()
+	s.landed(a)
+	b := s.queue("S-2", apart(t, "S-2"))
+	s.write("notes", "amended\n")
+	s.git("commit", "-q", "--amend", "--no-edit", "notes")
+	s.work()
+	s.queued(b, "gl land --reset")
+	_, err := s.lane().Reset(t.Context())
+	check(t, err)
+	s.work()
+	s.landed(b)
+	s.delivered()
+	s.green("main")
+	if s.read("notes") != "amended\n" {
+		t.Errorf("notes: %q", s.read("notes"))
+	}
 }
 
 // A target that is gone is said, and nothing is lost.

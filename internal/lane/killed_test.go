@@ -1,0 +1,101 @@
+package lane_test
+
+import (
+	"flag"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/crashtest"
+	"greenlight/internal/plan"
+)
+
+var stride = flag.Int("stride", 397, "kill before each of so many calls; 1: before every one")
+
+// Killed before any of its own calls that change a file, a worker leaves what the next one brings to the same end. A git or a test
+// that it had started lives on.
+func TestKilledAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes, which the race detector sees nothing of")
+	}
+	t.Parallel()
+	begin := int(time.Now().UnixNano()/1000) % *stride // another sample every time
+	for step := 1 + begin; ; step += *stride {
+		dir := t.TempDir()
+		s := newSiteAt(t, filepath.Join(dir, "p"), "", `"git": {"isolation": "worktree"}, "test": {"command": "./test.sh"}`)
+		s.write("notes", "mine\n")
+		s.write("staged", "mine\n")
+		s.git("add", "staged")
+		lands := s.queue("S-1", list(t, "S-1"))
+		conflicts := s.queue("S-2", func(dir string) {
+			list(t, "S-2")(dir)
+			put(t, dir, "left", "uncommitted")
+		})
+		red := s.queue("S-3", func(dir string) { put(t, dir, "src/S-3", "not listed") })
+		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_ROOT="+s.root)
+		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) {
+			s.t = t
+			deadline := time.Now().Add(time.Minute)
+			err := worker(t.Context(), s.root, s.env, s.told)
+			for (err != nil || s.busy()) && time.Now().Before(deadline) { // a git of the killed one may hold a lock yet
+				time.Sleep(20 * time.Millisecond)
+				err = worker(t.Context(), s.root, s.env, s.told)
+			}
+			check(t, err)
+			if final := s.landed(lands); final.Verified != plan.Green {
+				t.Errorf("verified %q", final.Verified)
+			}
+			s.undelivered("")
+			if got := s.landings("main"); !slices.Equal(got, []string{"S-1"}) {
+				t.Errorf("landed: %q", got)
+			}
+			if got := s.settled(conflicts, attempt.Conflict, "list"); got.Landing.Why == "" || !slices.Equal(got.Landing.Paths, []string{"list"}) {
+				t.Errorf("the agent in conflict is told %+v", got.Landing)
+			}
+			if got := s.settled(red, attempt.Red, "exit status 1"); got.Landing.Why == "" || got.Landing.Output == "" {
+				t.Errorf("the agent of what is red is told %+v", got.Landing)
+			}
+			for _, id := range []string{"S-2", "S-3"} {
+				if s.field(id, "status") == "complete" || s.field(id, "session") != "" {
+					t.Errorf("%s: status %s, session %s", id, s.field(id, "status"), s.field(id, "session"))
+				}
+			}
+			s.git("cat-file", "-e", conflicts.Branch+":left")
+			s.git("cat-file", "-e", red.Branch+":src/S-3")
+			if got := s.git("status", "--porcelain", "--", ":!.greenlight"); got != " M notes\nA  staged" {
+				t.Errorf("git status:\n%s", got)
+			}
+			if got := s.git("diff", "--cached", "--name-only"); got != "staged" {
+				t.Errorf("staged: %s", got)
+			}
+			s.git("fsck", "--connectivity-only")
+			again := s.queue("S-2", func(dir string) {
+				if got := gitIn(t, dir, "diff", "--name-only", "--diff-filter=U"); got != "list" {
+					t.Errorf("in conflict: %q", got)
+				}
+				put(t, dir, "list", "S-2\nS-1\n")
+			})
+			s.work()
+			s.landed(again)
+			s.delivered()
+			s.green("main")
+		})
+		if !killed {
+			if step < 100 {
+				t.Errorf("only %d steps", step)
+			}
+			return
+		}
+	}
+}
+
+// busy says whether something of a landing is still to be done.
+func (s *site) busy() bool {
+	s.t.Helper()
+	queue, err := s.project().Runs.Queue()
+	check(s.t, err)
+	return len(queue) > 0 || len(s.status().Undelivered) > 0
+}
