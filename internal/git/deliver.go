@@ -90,8 +90,8 @@ func (p place) holds(branch string) (checkedOut bool, operation string, err erro
 
 // FastForward moves a branch to a commit that contains it. Where it is checked out, git merge does it there, which keeps what
 // doesn't overlap, staged or not; nothing else touches a person's checkout. The errors say what has to be first: *BusyError,
-// *OverlapError, *LockedError, *NotForwardError, ErrRefMoved; then nothing has changed. When it is killed, the next call goes on, but
-// for a lock that the killed git may have left, and a file that it had half written: these are reported.
+// *OverlapError, *LockedError, *NotForwardError, ErrRefMoved; then nothing has changed. When it is killed, or the disk is full, the next
+// call goes on, and files that git had half written are first made as they were. A lock that the killed git may have left is reported.
 func FastForward(ctx context.Context, common, branch, from, to string) error {
 	tip, err := ResolveCommit(ctx, common, branch)
 	switch {
@@ -177,17 +177,29 @@ func (p place) forward(ctx context.Context, common, branch, from, to string) err
 	if err := p.locked(); err != nil {
 		return err
 	}
+	if err := p.takeBack(ctx, common); err != nil {
+		return err
+	}
 	list, err := changes(from, to, func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
 	if err != nil {
+		return err
+	}
+	if err := p.announce(ctx, from, to, list); err != nil {
 		return err
 	}
 	err = p.merge(ctx, branch, to)
 	if overlap := new(OverlapError); errors.As(err, &overlap) {
 		adopted, adoptErr := p.adopt(ctx, list, overlap.Paths)
 		if adoptErr != nil || !adopted {
-			return errors.Join(err, adoptErr)
+			return errors.Join(err, adoptErr, p.withdraw())
 		}
 		err = p.merge(ctx, branch, to)
+	}
+	switch {
+	case err == nil, errors.As(err, new(*OverlapError)), errors.As(err, new(*BusyError)), errors.As(err, new(*LockedError)):
+		err = errors.Join(err, p.withdraw()) // done, or git has changed nothing
+	case p.locked() == nil: // a lock is a killed git's: then the next call does it
+		err = errors.Join(err, p.takeBack(ctx, common))
 	}
 	if err != nil {
 		return err

@@ -287,3 +287,79 @@ func TestFastForwardSparse(t *testing.T) {
 		t.Error("a file was checked out that the patterns leave out")
 	}
 }
+
+// A git merge that dies half-way leaves torn files, which the next call knows. What isn't its doing stays.
+func TestFastForwardHalfWay(t *testing.T) {
+	const tear = `case "$*" in *" merge "*)
+	[ -e "$TOP/.git/torn" ] && exec "$REAL" "$@"
+	touch "$TOP/.git/torn"
+	cd "$TOP"
+	rm f gone
+	printf 2 >f
+	printf '2\n' >new
+	mkdir d
+	: >d/e
+	%s;;
+esac
+exec "$REAL" "$@"
+`
+	for name, c := range map[string]struct{ end, left string }{
+		"no space": {"echo 'error: unable to write file g' >&2; exit 1", " M other"},
+		"killed":   {"touch .git/index.lock; kill -9 $$", " D gone\n M f\n M other\n?? d/\n?? new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, from, to := delivered(t)
+			write(t, b.main, map[string]string{"other": "edited\n"})
+			t.Setenv("TOP", b.main)
+			fakeGit(t, strings.Replace(tear, "%s", c.end, 1))
+			if err := b.forward(from, to); err == nil || errors.As(err, new(*OverlapError)) {
+				t.Fatalf("no error of git's: %v", err)
+			}
+			if err := os.Remove(filepath.Join(b.main, ".git/index.lock")); err != nil && !os.IsNotExist(err) {
+				t.Fatal(err)
+			}
+			if got := b.in(b.main, "status", "--porcelain"); !sameLines(got, c.left) {
+				t.Errorf("status:\n%s", got)
+			}
+			b.ok(b.forward(from, to))
+			if got := b.in(b.main, "status", "--porcelain"); got != " M other" {
+				t.Errorf("status:\n%s", got)
+			}
+		})
+	}
+	t.Run("edited since", func(t *testing.T) {
+		b, from, to := delivered(t)
+		t.Setenv("TOP", b.main)
+		fakeGit(t, strings.Replace(tear, "%s", "touch .git/index.lock; kill -9 $$", 1))
+		if b.forward(from, to) == nil {
+			t.Fatal("no error")
+		}
+		b.ok(os.Remove(filepath.Join(b.main, ".git/index.lock")))
+		write(t, b.main, map[string]string{"f": "mine\n", "new": "mine\n"})
+		if err := new(OverlapError); !errors.As(b.forward(from, to), &err) || !slices.Equal(err.Paths, []string{"f", "new"}) {
+			t.Errorf("%v", err)
+		}
+		if got := b.in(b.main, "status", "--porcelain"); got != " M f\n?? new" {
+			t.Errorf("status:\n%s", got)
+		}
+	})
+	t.Run("an edit that looks like it", func(t *testing.T) {
+		b, from, to := delivered(t)
+		write(t, b.main, map[string]string{"f": "", "new": ""})
+		for range 2 {
+			if err := new(OverlapError); !errors.As(b.forward(from, to), &err) {
+				t.Errorf("%v", err)
+			}
+		}
+		if got := b.in(b.main, "status", "--porcelain"); got != " M f\n?? new" {
+			t.Errorf("status:\n%s", got)
+		}
+	})
+}
+
+func sameLines(a, b string) bool {
+	x, y := strings.Split(a, "\n"), strings.Split(b, "\n")
+	slices.Sort(x)
+	slices.Sort(y)
+	return slices.Equal(x, y)
+}
