@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +17,8 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/durable"
+	"greenlight/internal/environ"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
@@ -127,7 +130,21 @@ func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, log str
 		Started: l.startedTests,
 	})
 	l.file.Tests = nil
+	if err == nil && !v.Green() {
+		err = noSpace(bed.Lineage.Path, cmp.Or(environ.Environ(bed.Environ()).Get("TMPDIR"), os.TempDir()))
+	}
 	return v, errors.Join(err, l.save())
+}
+
+// noSpace is the error that red tests say nothing where the disk of one of the directories is full.
+func noSpace(dirs ...string) error {
+	const tight = 1 << 20
+	for _, dir := range dirs {
+		if left, ok := durable.Free(dir); ok && left < tight {
+			return fmt.Errorf("the tests failed, and the disk is full (%d KiB are free in %s): make room, then run gl land", left>>10, dir)
+		}
+	}
+	return nil
 }
 
 // startedTests records the process of tests, or of setup, before it may run.
