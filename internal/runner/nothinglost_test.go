@@ -96,12 +96,15 @@ func TestNothingIsLost(t *testing.T) {
 // newHoard is a site of that many slices that is a real repository, in which a person has begun something.
 func newHoard(t *testing.T, n int) *site {
 	s := newTmuxSite(t, n)
-	s.hoard(scribe, "sleep 0.2; echo ready >setup.ignored")
+	s.hoard(scribe, "sleep 0.2; echo ready >setup.ignored", undelivered)
 	return s
 }
 
-// hoard makes the site's project such a repository.
-func (s *site) hoard(script, setupScript string) {
+// undelivered leaves what lands on the lane, and the person's checkout as it is.
+const undelivered = `, "deliver": "branch", "commit_state": false}`
+
+// hoard makes the site's project such a repository. more is the rest of its configuration, from the section git on.
+func (s *site) hoard(script, setupScript, more string) {
 	t := s.t
 	out := filepath.Join(s.dir, "out")
 	check(t, os.Mkdir(out, 0o755))
@@ -109,8 +112,7 @@ func (s *site) hoard(script, setupScript string) {
 	check(t, os.WriteFile(agent, []byte(script), 0o755))
 	check(t, os.WriteFile(setup, []byte("#!/bin/sh\n"+setupScript+"\n"), 0o755))
 	check(t, os.WriteFile(filepath.Join(s.Root, ".greenlight", "config.json"), fmt.Appendf(nil,
-		`{"parallel": {"agents": {"scribe": {"command": [%q]}}}, "git": {"setup": [%q], "snapshot_minutes": 0.005,
-			"deliver": "branch", "commit_state": false}}`, agent, setup), 0o644))
+		`{"parallel": {"agents": {"scribe": {"command": [%q]}}}, "git": {"setup": [%q], "snapshot_minutes": 0.005%s}`, agent, setup, more), 0o644))
 	s.env = append(s.env, "OUT="+out)
 	s.git("init", "-q", "-b", "work")
 	s.git("config", "user.name", "t")
@@ -200,7 +202,7 @@ func TestWorktreeDiskFull(t *testing.T) {
 				t.Skip("needs the right to mount")
 			}
 			s.slice("S-1", "")
-			s.hoard(c.agent, c.setup)
+			s.hoard(c.agent, c.setup, undelivered)
 			person := s.checkout()
 			ballast := filepath.Join(disk, "ballast")
 			if c.free > 0 {

@@ -1,0 +1,162 @@
+package runner_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// farmer is an agent whose work conflicts with everybody's: it puts its slice into the first line of a list, with a file of its own, and
+// resolves the conflict when it is handed one.
+const farmer = `#!/bin/sh
+exec 9>>"$OUT/$GL_SLICE.busy"
+flock -n 9 || echo "$GL_SLICE: $GL_SESSION" >>"$OUT/twice"
+echo '{"type":"system","subtype":"init"}'
+set -e
+if [ -n "$(git ls-files -u)" ]; then
+	sed '/^[<=>|]\{7\}/d' list >"$TMPDIR/list" 9>&-
+	cat "$TMPDIR/list" >list
+	git add list 9>&-
+	git commit -qm merge 9>&-
+fi
+text="$GL_SLICE $GL_ATTEMPT $$"
+mkdir -p src/"$GL_SLICE"
+echo "$text" >"src/$GL_SLICE/$GL_ATTEMPT-$$" && printf '%s\t%s\n' "$text" src >>"$OUT/ledger"
+grep -qx "$GL_SLICE" list || { { echo "$GL_SLICE"; cat list; } >"$TMPDIR/new"; cat "$TMPDIR/new" >list; }
+sleep 0.$(( $$ % 9 + 1 )) 9>&-
+if [ $(( $$ % 3 )) -gt 0 ]; then
+	git add -A 9>&-
+	git commit -qm "$text" 9>&-
+fi
+for i in 1 2 3 4 5 6 7 8 9 10; do
+	if gl state set "$GL_SLICE" status=complete step=complete tests=1 9>&-; then
+		echo '{"type":"result","subtype":"success","num_turns":3}'
+		break
+	fi
+	sleep 0.2 9>&-
+done
+`
+
+// harvest are the tests: every line of the list has its files and is there once, and all files are listed.
+const harvest = `fail=0
+for r in $(cat list); do [ -d "src/$r" ] && [ "$(grep -cx "$r" list)" = 1 ] || { echo "FAIL $r"; fail=1; }; done
+for d in src/*/; do d=${d#src/}; d=${d%/}; [ "$d" = "*" ] || grep -qx "$d" list || { echo "FAIL $d isn't listed"; fail=1; }; done
+exit $fail
+`
+
+// Whatever is killed, and when, while slices land whose edits conflict: each lands once, every commit of the target is green, and neither
+// an agent's nor the person's work is lost. GREENLIGHT_KILLS and GREENLIGHT_SEED are as for TestNothingIsLost.
+func TestLandedOnce(t *testing.T) {
+	for _, program := range []string{"flock", "git"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(program + " is not installed")
+		}
+	}
+	kills := 6
+	if text := os.Getenv("GREENLIGHT_KILLS"); text != "" {
+		var err error
+		kills, err = strconv.Atoi(text)
+		check(t, err)
+	} else {
+		t.Parallel()
+	}
+	seed, random := seeded()
+	counts := map[string]int{}
+	t.Cleanup(func() { t.Logf("seed %d: %v", seed, counts) })
+	for kills > 0 && !t.Failed() {
+		kills -= landRound(t, random, counts, min(kills, 10))
+		counts["rounds"]++
+	}
+}
+
+func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int) (killed int) {
+	s := newTmuxSite(t, hoarded)
+	s.put("list", "")
+	s.put("test.sh", harvest)
+	s.hoard(farmer, "true", `}, "test": {"command": "sh test.sh"}`)
+	person := s.person()
+	args := []string{"slice", "--watch", "--max", "3", "--agent", "scribe", "--isolation", "worktree", "--force", "--runner", "process"}
+	g := s.gl(args...)
+	for killed < kills && !t.Failed() {
+		time.Sleep(time.Duration(random.IntN(400)) * time.Millisecond) // at any instant
+		if g.over() {
+			if g.ProcessState.ExitCode() == 0 {
+				break
+			}
+			s.unlock(counts)
+			<-s.gl("retry", "--all-failed").done
+			s.release(counts)
+			g = s.gl(args...)
+		}
+		what := ""
+		if random.IntN(2) == 0 && !g.over() && killChild(g.Process.Pid) {
+			what = "kill child of gl" // a git or the tests of the lane, or a wrapper
+		} else {
+			what = s.killOne(random, g)
+		}
+		if what != "" {
+			counts[what]++
+			killed++
+			s.findAll(what, s.anywhere)
+		}
+	}
+	for range 6 {
+		<-g.done
+		if g.ProcessState.ExitCode() == 0 {
+			break
+		}
+		s.unlock(counts)
+		<-s.gl("retry", "--all-failed").done
+		s.release(counts)
+		counts["calm rounds"]++
+		g = s.gl(args...)
+	}
+	if <-g.done; g.ProcessState.ExitCode() != 0 {
+		t.Errorf("not green after the calm:\n%s", g.out.String())
+	}
+	s.findAll("at the end", s.underRefs)
+	landed := strings.Fields(s.git("log", "--first-parent", "--format=%(trailers:key=Slice,valueonly)"))
+	counts["landed"] += len(landed)
+	slices.Sort(landed)
+	if len(landed) != hoarded || len(slices.Compact(slices.Clone(landed))) != hoarded {
+		t.Errorf("landed: %q", landed)
+	}
+	for _, commit := range strings.Fields(s.git("rev-list", "--first-parent", "HEAD")) {
+		dir := t.TempDir()
+		cmd := exec.Command("sh", "-c", `git archive "$1" list src test.sh 2>/dev/null | tar -x -C "$2" 2>/dev/null; [ -e "$2/list" ] || exit 0; cd "$2" && sh test.sh`, "sh", commit, dir)
+		cmd.Dir = s.Root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%s isn't green: %v\n%s", commit, err, out)
+		}
+	}
+	if now := s.person(); now != person {
+		t.Errorf("the person's checkout was\n%s\nand is\n%s", person, now)
+	}
+	if text, err := os.ReadFile(filepath.Join(s.dir, "out", "twice")); err == nil {
+		t.Errorf("two agents at one slice:\n%s", text)
+	}
+	if t.Failed() {
+		t.Logf("%s\n%s", g.out.String(), s.git("log", "--graph", "--oneline", "--all"))
+	}
+	return max(killed, 1)
+}
+
+// person is what the person has begun.
+func (s *site) person() string {
+	s.t.Helper()
+	return s.git("status", "--porcelain", "--", ":!.greenlight") + s.git("diff", "--cached", "--", ":!.greenlight") + s.git("diff", "--", ":!.greenlight") + s.read("untracked")
+}
+
+// unlock does what a person does whom gl tells that the checkout's index is locked: a git was killed there.
+func (s *site) unlock(counts map[string]int) {
+	s.t.Helper()
+	if err := os.Remove(filepath.Join(s.Root, ".git", "index.lock")); err == nil {
+		counts["index unlocked"]++
+	}
+}
