@@ -30,6 +30,7 @@ type Landing struct {
 	Paths    []string         `json:"paths,omitempty"`  // in conflict
 	Verdict  *testrun.Verdict `json:"verdict,omitempty"`
 	Verified plan.Verified    `json:"verified,omitempty"` // of what lands
+	Caveats  []string         `json:"caveats,omitempty"`  // what the verdict doesn't prove, in words
 	Reason   string           `json:"reason,omitempty"`   // what it waits for, in words
 	Why      string           `json:"why,omitempty"`      // for the agent that is to put it right: a sentence,
 	Output   string           `json:"output,omitempty"`   // and the output of the tests or of git

@@ -193,6 +193,9 @@ func (d *debugPrinter) slice(p *plan.Plan, s *debugreport.Slice) {
 	d.section("Attempts")
 	for _, rec := range s.Records {
 		d.line("%s", attemptText(p.State(s.ID), rec, d.now))
+		for _, line := range proofText(rec) {
+			d.line("  %s", line)
+		}
 	}
 	if s.Log == nil {
 		d.line("none")

@@ -50,6 +50,14 @@ func workText(r *attempt.Record) []string {
 	return list
 }
 
+// proofText tells what isn't proven of an attempt whose slice is complete, a line each.
+func proofText(r *attempt.Record) []string {
+	if r.Landing == nil {
+		return nil
+	}
+	return r.Landing.Caveats
+}
+
 // inBrackets is the cause and a command behind a name: " (exit 7, gl logs S-4)". A cause in an agent's own words, which may have
 // commas, ends with a semicolon.
 func inBrackets(cause, command string) string {

@@ -141,7 +141,7 @@ func whyOne(out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string
 	}
 	for _, rec := range recs[id] {
 		out.Printf("%s\n", term.Wrap("  "+sanitize.Line(attemptText(p.State(id), rec, now)), out.Width(), 4))
-		for _, line := range workText(rec) {
+		for _, line := range slices.Concat(workText(rec), proofText(rec)) {
 			out.Printf("%s\n", term.Wrap("    "+sanitize.Line(line), out.Width(), 6))
 		}
 	}

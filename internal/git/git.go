@@ -169,6 +169,8 @@ type call struct {
 	limit time.Duration
 	env   []string // beside the environment
 	stdin io.Reader
+
+	stdout io.Writer // gets what it prints, which run doesn't return then
 }
 
 // run returns what git printed to each of its outputs, also beside an error.
@@ -182,6 +184,9 @@ func (c call) run(parent context.Context, args ...string) (out, errOut string, e
 	cmd.Stdin, cmd.Env = c.stdin, append(cmd.Env, c.env...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if c.stdout != nil {
+		cmd.Stdout = c.stdout
+	}
 	if err = cmd.Run(); err == nil {
 		return stdout.String(), stderr.String(), nil
 	}

@@ -1,8 +1,12 @@
 package git
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"strconv"
 	"strings"
 )
 
@@ -29,10 +33,60 @@ func Files(ctx context.Context, common, treeish string) (map[string]File, error)
 	return files, nil
 }
 
-// Blob is the content of a file.
-func Blob(ctx context.Context, common, id string) ([]byte, error) {
-	out, err := at(ctx, common, long, "", "cat-file", "blob", id)
-	return []byte(out), err
+// Blobs calls f with the content of each of the blobs, in their order. Those of more than most bytes are left out. However many there
+// are, git is run once.
+func Blobs(ctx context.Context, common string, ids []string, most int64, f func(id string, text []byte) error) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	in, out := io.Pipe()
+	read := make(chan error, 1)
+	go func() {
+		err := readBlobs(bufio.NewReader(in), len(ids), most, f)
+		in.CloseWithError(err) // git then ends, too
+		read <- err
+	}()
+	c := call{dir: common, limit: long, stdin: strings.NewReader(strings.Join(ids, "\n") + "\n"), stdout: out}
+	_, _, err := c.run(ctx, append(steady[:len(steady):len(steady)], "--git-dir="+common, "cat-file", "--batch")...)
+	out.Close()
+	if failed := <-read; failed != nil && !errors.Is(failed, io.ErrUnexpectedEOF) {
+		return failed
+	} else if err == nil {
+		err = failed
+	}
+	return err
+}
+
+// readBlobs reads what git cat-file --batch prints: ID TYPE SIZE, the content, and a line feed.
+func readBlobs(in *bufio.Reader, n int, most int64, f func(id string, text []byte) error) error {
+	for range n {
+		head, err := in.ReadString('\n')
+		if err != nil {
+			return io.ErrUnexpectedEOF
+		}
+		fields := strings.Fields(head)
+		if len(fields) != 3 || fields[1] != "blob" {
+			return fmt.Errorf("git cat-file says %q", strings.TrimSpace(head))
+		}
+		size, err := strconv.ParseInt(fields[2], 10, 64)
+		if err != nil {
+			return fmt.Errorf("git cat-file says %q", strings.TrimSpace(head))
+		}
+		if size > most {
+			if _, err := io.CopyN(io.Discard, in, size+1); err != nil {
+				return io.ErrUnexpectedEOF
+			}
+			continue
+		}
+		text := make([]byte, size+1)
+		if _, err := io.ReadFull(in, text); err != nil {
+			return io.ErrUnexpectedEOF
+		}
+		if err := f(fields[0], text[:size]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // FirstParents lists a commit and its first parents, the newest first.

@@ -27,6 +27,7 @@ type work struct {
 	tip     string         // the slice's branch, everything committed
 	base    string         // what it is merged into
 	tree    string         // the merge
+	caveats []string       // Landing.Caveats
 }
 
 // land takes one attempt as far as it goes. An error is about gl and the machine, not about the work: the attempt stays in the
@@ -193,6 +194,7 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, verified p
 	now, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) {
 		g.Step, g.Target, g.Tip, g.Base, g.Commit, g.Verified, g.Verdict = "landing", l.Repo.Target(), w.tip, w.base, commit, verified, v
 		g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is none any more
+		g.Caveats = w.caveats
 	})
 	if now == nil || err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 
 // spoiled says why work isn't green whatever its tests say: conflict marks that were committed, or tests and the runner's
 // configuration changed after they were handed over. It is "" for nothing. changed are the paths that the merge has otherwise than
-// its base.
+// its base. What it couldn't compare is in the work's caveats.
 func (l *Lane) spoiled(ctx context.Context, w *work, changed []string) (string, error) {
 	files, err := l.files(ctx, w.base, w.tree)
 	if err != nil {
@@ -26,41 +25,67 @@ func (l *Lane) spoiled(ctx context.Context, w *work, changed []string) (string, 
 	if marked, err := l.marked(ctx, base, merged, changed); err != nil || len(marked) > 0 {
 		return "conflict marks are left in " + some(marked), err
 	}
-	handed, err := l.Repo.HandedOver(ctx, w.lineage)
+	p, err := l.promised(ctx, w, base)
 	if err != nil {
 		return "", err
 	}
-	want, free := base, map[string]bool{}
-	if handed != "" {
-		if want, free, err = l.promised(ctx, w, handed); err != nil {
-			return "", err
-		}
+	w.caveats = p.caveats()
+	touched, err := l.broken(ctx, p, merged)
+	if err != nil || len(touched) == 0 {
+		return "", err
 	}
-	var touched []string
-	for p, was := range want {
-		is, there := merged[p]
-		switch {
-		case free[p] || there && is == was:
-		case guard.IsTest(p) && (handed != "" || !there):
-			touched = append(touched, p)
-		case configures(p):
-			same, err := l.sameConfiguration(ctx, p, was, is)
-			if err != nil {
-				return "", err
-			}
-			if !same {
-				touched = append(touched, p)
-			}
-		}
-	}
-	if len(touched) == 0 {
-		return "", nil
-	}
-	slices.Sort(touched)
-	if handed == "" {
+	if !p.handed {
 		return "tests were deleted, or their runner's configuration was changed: " + some(touched), nil
 	}
 	return "changed after the tests were handed over: " + some(touched), nil
+}
+
+// broken lists the paths, sorted, where a tree doesn't keep what was promised.
+func (l *Lane) broken(ctx context.Context, p *promise, tree map[string]git.File) ([]string, error) {
+	var touched []string
+	var packages [][2]git.File
+	var packaged []string
+	for name, was := range p.want {
+		is, there := tree[name]
+		switch {
+		case p.free[name] || there && is == was || isState(name):
+		case path.Base(name) == packageFile: // of it the scripts alone
+			packages, packaged = append(packages, [2]git.File{was, is}), append(packaged, name)
+		case configures(name), l.isTest(name) && (p.handed || !there), p.handed && guard.IsTestData(l.inProject(name)):
+			touched = append(touched, name)
+		}
+	}
+	if p.tests { // they were seen to run without it
+		for name := range tree {
+			if _, promised := p.want[name]; !promised && !p.free[name] && configures(name) && !mayBeNew(name) {
+				touched = append(touched, name)
+			}
+		}
+	}
+	same, err := l.sameScripts(ctx, packages)
+	for i, name := range packaged {
+		if err == nil && !same[i] {
+			touched = append(touched, name)
+		}
+	}
+	slices.Sort(touched)
+	return touched, err
+}
+
+// inProject is a path as the project in the repository knows it. Paths relative to the repository's top may look like those of tests
+// because of where the project is. What lies outside of it is named from the top.
+func (l *Lane) inProject(p string) string {
+	if rel, inside := strings.CutPrefix(p, l.Repo.Prefix+"/"); inside && l.Repo.Prefix != "" {
+		return rel
+	}
+	return p
+}
+
+func (l *Lane) isTest(p string) bool { return guard.IsTest(l.inProject(p)) }
+
+// protects says whether a path is to stay as it was when the tests were handed over.
+func (l *Lane) protects(p string) bool {
+	return (l.isTest(p) || configures(p) || guard.IsTestData(l.inProject(p))) && !isState(p)
 }
 
 // files lists what is in each of the trees.
@@ -75,98 +100,150 @@ func (l *Lane) files(ctx context.Context, trees ...string) ([]map[string]git.Fil
 	return all, nil
 }
 
+// markedBytes is how long a file may be that is looked at for marks.
+const markedBytes = 16 << 20
+
 // marked lists the changed files that have the marks of an unfinished merge, and hadn't.
 func (l *Lane) marked(ctx context.Context, base, merged map[string]git.File, changed []string) ([]string, error) {
-	var list []string
-	for _, p := range changed {
-		f, there := merged[p]
-		if !there || !f.IsRegular() {
-			continue
-		}
-		text, err := git.Blob(ctx, l.Repo.Common, f.ID)
-		if err != nil {
-			return nil, err
-		}
-		if line, _ := conflict.Find(string(text)); line == 0 || bytes.IndexByte(text, 0) >= 0 {
-			continue
-		}
-		if was, there := base[p]; there {
-			text, err := git.Blob(ctx, l.Repo.Common, was.ID)
-			if err != nil {
-				return nil, err
-			}
-			if line, _ := conflict.Find(string(text)); line > 0 { // a test of merges, say
-				continue
-			}
-		}
-		list = append(list, p)
+	paths := slices.DeleteFunc(slices.Clone(changed), func(p string) bool { return !merged[p].IsRegular() })
+	now, err := l.haveMarks(ctx, merged, paths)
+	if err != nil {
+		return nil, err
 	}
-	return list, nil
+	paths = slices.DeleteFunc(paths, func(p string) bool { return !now[merged[p].ID] })
+	before, err := l.haveMarks(ctx, base, slices.DeleteFunc(slices.Clone(paths), func(p string) bool { return !base[p].IsRegular() }))
+	return slices.DeleteFunc(paths, func(p string) bool { return before[base[p].ID] }), err // a test of merges, say
 }
 
-// promised is what tests and configuration have to be: as they were handed over, with what has landed since merged in. A path is as it was
-// when it was handed over first. Free are the paths about which nothing can be said, because the two don't merge there.
-func (l *Lane) promised(ctx context.Context, w *work, handed string) (want map[string]git.File, free map[string]bool, err error) {
+// haveMarks are the ids of those of the files that have marks.
+func (l *Lane) haveMarks(ctx context.Context, files map[string]git.File, paths []string) (map[string]bool, error) {
+	ids := make([]string, len(paths))
+	for i, p := range paths {
+		ids[i] = files[p].ID
+	}
+	have := map[string]bool{}
+	err := git.Blobs(ctx, l.Repo.Common, ids, markedBytes, func(id string, text []byte) error {
+		if bytes.Contains(text, []byte("<<<<<<<")) && bytes.IndexByte(text, 0) < 0 {
+			line, _ := conflict.Find(string(text))
+			have[id] = line > 0
+		}
+		return nil
+	})
+	return have, err
+}
+
+// A promise is what tests, what they compare with, and their runner's configuration have to be: as they were handed over, with what has
+// landed since merged in. A path is as it was when it was handed over first.
+type promise struct {
+	handed bool                // there was a hand-over; else only deletions of tests count
+	tests  bool                // and it brought tests
+	want   map[string]git.File // also what needn't stay
+	free   map[string]bool     // about which nothing can be said, because the two don't merge there
+}
+
+// caveats are what isn't proven, for people.
+func (p *promise) caveats() (list []string) {
+	if !p.tests {
+		list = append(list, "no tests were handed over: only deletions of tests and changes of their runner's configuration count")
+	}
+	if len(p.free) > 0 {
+		list = append(list, "tests that don't merge with what has landed couldn't be compared: "+some(sorted(p.free)))
+	}
+	return list
+}
+
+// promised is the promise of the work; base are the files of what it is merged into.
+func (l *Lane) promised(ctx context.Context, w *work, base map[string]git.File) (*promise, error) {
+	p := &promise{want: base, free: map[string]bool{}}
+	handed, err := l.Repo.HandedOver(ctx, w.lineage)
+	if err != nil || handed == "" {
+		return p, err
+	}
+	p.handed = true
 	chain, err := git.FirstParents(ctx, l.Repo.Common, handed) // the newest first
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	first := map[string]git.File{}
 	for _, c := range chain {
 		files, err := git.Files(ctx, l.Repo.Common, c)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		for p, f := range files {
-			if guard.IsTest(p) || configures(p) {
-				first[p] = f // an older one wins
+		for name, f := range files {
+			if l.protects(name) {
+				first[name] = f // an older one wins
 			}
 		}
 	}
-	// A merge in memory needs a history: the hand-over as a commit on what the slice began with.
 	started, err := git.Files(ctx, l.Repo.Common, w.lineage.Base)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	for p := range started {
-		if _, kept := first[p]; !kept && (guard.IsTest(p) || configures(p)) {
-			first[p] = git.File{} // removed before they were handed over
+	for name := range started {
+		if _, kept := first[name]; !kept && l.protects(name) {
+			first[name] = git.File{} // removed before they were handed over
 		}
 	}
-	tree, err := git.TreeWith(ctx, l.Repo.Common, w.lineage.Base, first)
-	if err != nil {
-		return nil, nil, err
+	var both []string // changed on both sides, differently
+	p.want = map[string]git.File{}
+	for name, is := range base {
+		p.want[name] = is
 	}
-	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.Slice})
-	if err != nil {
-		return nil, nil, err
-	}
-	merged, conflicts, err := git.MergeTree(ctx, l.Repo.Common, w.base, commit, isState)
-	if err != nil {
-		return nil, nil, err
-	}
-	free = map[string]bool{}
-	if len(conflicts) == 0 {
-		want, err = git.Files(ctx, l.Repo.Common, merged)
-		return want, free, err
-	}
-	for _, p := range conflicts {
-		free[p] = true
-	}
-	want = map[string]git.File{}
-	base, err := git.Files(ctx, l.Repo.Common, w.base)
-	if err != nil {
-		return nil, nil, err
-	}
-	for p, f := range first {
-		switch was, is := started[p], base[p]; {
-		case was == is && f != (git.File{}):
-			want[p] = f
-		case was == f && is != (git.File{}):
-			want[p] = is
+	for name, f := range first {
+		was, is := started[name], base[name]
+		p.tests = p.tests || f != was && f != (git.File{}) && l.isTest(name)
+		switch {
+		case is == was:
+			p.want[name] = f
+		case f != was && f != is:
+			both = append(both, name)
+		}
+		if p.want[name] == (git.File{}) {
+			delete(p.want, name)
 		}
 	}
-	return want, free, nil
+	return p, l.mergeBoth(ctx, w, p, base, first, both)
+}
+
+// mergeBoth merges what was handed over where something has landed at the same paths. A merge in memory needs a history: the hand-over
+// as a commit on what the slice began with.
+func (l *Lane) mergeBoth(ctx context.Context, w *work, p *promise, base, first map[string]git.File, both []string) error {
+	for len(both) > 0 {
+		tree, err := git.TreeWith(ctx, l.Repo.Common, w.lineage.Base, first)
+		if err != nil {
+			return err
+		}
+		commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{w.lineage.Base}, Message: "gl: tests of " + w.Slice})
+		if err != nil {
+			return err
+		}
+		merged, conflicts, err := git.MergeTree(ctx, l.Repo.Common, w.base, commit, isState)
+		if err != nil {
+			return err
+		}
+		if len(conflicts) == 0 {
+			p.want, err = git.Files(ctx, l.Repo.Common, merged)
+			return err
+		}
+		for _, name := range conflicts {
+			p.free[name] = true
+		}
+		rest := slices.DeleteFunc(slices.Clone(both), func(name string) bool { return p.free[name] })
+		if len(rest) == len(both) { // they conflict under another name
+			for _, name := range both {
+				p.free[name] = true
+			}
+			return nil
+		}
+		for _, name := range both {
+			if p.free[name] {
+				first[name] = base[name]
+			}
+		}
+		both = rest
+	}
+	return nil
 }
 
 // runnerFiles configure runners of tests: who changes them can have any tests pass.
@@ -185,36 +262,51 @@ func configures(p string) bool {
 	})
 }
 
-// sameConfiguration says whether a file that configures a runner says the same. A new one may say anything: then nothing was promised.
-func (l *Lane) sameConfiguration(ctx context.Context, p string, was, is git.File) (bool, error) {
-	if path.Base(p) != "package.json" {
-		return was == is, nil
-	}
-	a, errA := l.scripts(ctx, was)
-	b, errB := l.scripts(ctx, is)
-	return a == b, errors.Join(errA, errB)
+// packageFile runs tests by its scripts.
+const packageFile = "package.json"
+
+// mayBeNew says whether a file that configures a runner is there for other things, too.
+func mayBeNew(p string) bool {
+	return slices.Contains([]string{packageFile, "tox.ini", "setup.cfg", "noxfile.py"}, path.Base(p))
 }
 
-// scripts is what a package.json runs, "" where it can't be read.
-func (l *Lane) scripts(ctx context.Context, f git.File) (string, error) {
-	if !f.IsRegular() {
-		return "", nil
+// sameScripts says of each pair of package.json whether they run tests in the same way.
+func (l *Lane) sameScripts(ctx context.Context, pairs [][2]git.File) ([]bool, error) {
+	var ids []string
+	for _, pair := range pairs {
+		for _, f := range pair {
+			if f.IsRegular() {
+				ids = append(ids, f.ID)
+			}
+		}
 	}
-	text, err := git.Blob(ctx, l.Repo.Common, f.ID)
-	if err != nil {
-		return "", err
+	said := map[string]string{}
+	err := git.Blobs(ctx, l.Repo.Common, ids, markedBytes, func(id string, text []byte) error {
+		said[id] = scripts(text)
+		return nil
+	})
+	same := make([]bool, len(pairs))
+	for i, pair := range pairs {
+		was, is := said[pair[0].ID], said[pair[1].ID]
+		same[i] = was == is || was == "" // then nothing was promised
 	}
+	return same, err
+}
+
+// scripts is what a package.json runs as tests, "" where it can't be read, and for what npm init writes, which always fails.
+func scripts(text []byte) string {
 	var doc struct {
 		Scripts map[string]string `json:"scripts"`
 	}
 	if json.Unmarshal(text, &doc) != nil {
-		return "", nil
+		return ""
 	}
 	var b strings.Builder
 	for _, key := range sorted(doc.Scripts) {
-		if key == "test" || strings.HasPrefix(key, "test:") || key == "pretest" || key == "posttest" {
+		told := key == "test" || strings.HasPrefix(key, "test:") || key == "pretest" || key == "posttest"
+		if told && !strings.Contains(doc.Scripts[key], "no test specified") {
 			b.WriteString(key + "\x00" + doc.Scripts[key] + "\x00")
 		}
 	}
-	return b.String(), nil
+	return b.String()
 }

@@ -135,10 +135,14 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 	var warnings []string
 	open := false
 	var events []journal.Event
-	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
+	due := handOver{pr: pr, who: who}
+	err = due.edit(ctx, id, func(m moment, f *slice.File) error {
 		warnings, open = warnOther(pr, m.st, who, m.now), m.st.Attempt.Open()
 		before := f.Progress()
 		err := apply(m.plan, m.st, f, changes)
+		if err == nil {
+			err = due.check(m.st, before, f.Progress())
+		}
 		events = f.Progress().Since(before, about(pr, m.st, journal.Event{}))
 		if waiting, _ := f.Get("waiting_for"); waiting != "" && m.st.WaitingFor == "" && !open { // else when its attempt ends
 			events = append(events, about(pr, m.st, journal.Event{Kind: journal.NeedsYou, Reason: "waiting for " + waiting}))

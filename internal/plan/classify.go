@@ -1,6 +1,9 @@
 package plan
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Class is what a status means for scheduling. Statuses are free text in the wild; there are only these classes.
 type Class string
@@ -50,6 +53,23 @@ func StepReached(step string) bool {
 func IsStep(status string) bool {
 	return Classify(status) == Active && normal(status) != "in_progress"
 }
+
+// HandsOver says whether a slice that goes from one status and step to others leaves the writing of tests behind. Calling it complete
+// does only where its tests were being written: else none were, as such.
+func HandsOver(fromStatus, fromStep, status, step string) bool {
+	was := []string{normal(fromStatus), normal(fromStep)}
+	is := []string{normal(status), normal(step)}
+	if slices.ContainsFunc(was, afterTests) || !slices.ContainsFunc(is, afterTests) {
+		return false
+	}
+	return slices.Contains(was, "tests") || !slices.ContainsFunc(is, isDone)
+}
+
+func afterTests(s string) bool {
+	return slices.Contains([]string{"implementing", "security", "fixing", "verifying"}, s) || isDone(s)
+}
+
+func isDone(s string) bool { return Classify(s) == Done }
 
 func normal(s string) string {
 	return strings.Map(func(r rune) rune {

@@ -1,0 +1,68 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/journal"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/slice"
+)
+
+// A handOver records what is in the worktree of the caller's attempt before its slice goes from writing tests to what comes after: from
+// then on the lane doesn't accept other tests (package lane).
+type handOver struct {
+	pr   *project.Project
+	who  attempt.Claimant
+	due  *attempt.Record // whose attempt it is
+	done bool
+}
+
+// errDue says that the tests have to be handed over first. A snapshot may take longer than the project's lock should be held.
+var errDue = errors.New("the tests haven't been handed over")
+
+// edit is edit, with the hand-over before it if f's check says that it is due.
+func (h *handOver) edit(ctx context.Context, id string, f func(moment, *slice.File) error) error {
+	err := edit(ctx, h.pr, id, f)
+	if !errors.Is(err, errDue) {
+		return err
+	}
+	if err := h.make(ctx); err != nil {
+		return fmt.Errorf("%s stays as it is, since its tests can't be handed over: %w", id, err)
+	}
+	h.done = true
+	return edit(ctx, h.pr, id, f)
+}
+
+// check is errDue if the change hands tests over: of the attempt whose agent makes it, in a worktree.
+func (h *handOver) check(st *plan.State, was, is journal.Progress) error {
+	own := h.who.Token != "" && st.Attempt.Open() && st.Attempt.Token == h.who.Token
+	if h.done || !own || !plan.HandsOver(was.Status, was.Step, is.Status, is.Step) {
+		return nil
+	}
+	r, err := h.pr.Runs.Get(st.ID, st.Attempt.N)
+	if err != nil || r.Lineage == 0 {
+		return err
+	}
+	h.due = r
+	return errDue
+}
+
+func (h *handOver) make(ctx context.Context) error {
+	repo, err := h.pr.Worktrees(ctx)
+	if err != nil {
+		return err
+	}
+	l, err := repo.Get(h.due.System, h.due.Slice)
+	if err != nil {
+		return err
+	}
+	if l.N != h.due.Lineage {
+		return fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, l.Slice, h.due.Lineage)
+	}
+	_, err = repo.HandOver(ctx, l)
+	return err
+}
