@@ -152,6 +152,10 @@ func (r *Record) checkText() error {
 	if r.Continues != nil {
 		texts = append(texts, r.Continues.Why, r.Continues.Output)
 	}
+	texts = append(texts, r.Unverified)
+	if r.Test != nil {
+		texts = append(append(texts, r.Test.Line), r.Test.Argv...)
+	}
 	for _, s := range texts {
 		if len(s) > longestText || strings.ContainsRune(s, 0) {
 			return fmt.Errorf("text %.40q is too long, or isn't text", s)

@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
+	"greenlight/internal/testrun"
 	"greenlight/internal/tracker"
 	"greenlight/internal/worktree"
 )
@@ -39,6 +40,7 @@ type Request struct {
 	Sandbox string            // SandboxBwrap, or ""
 	Setup   []string          // Record.Setup
 	Caches  []string          // Record.Caches
+	Test    testrun.Command   // Record.Test, of a slice that is built in the checkout
 	Over    *string           // the session whose claim a person agreed to take over
 	Within  map[string]bool   // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
 }
@@ -131,7 +133,10 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 		r.Lineage, r.Branch, r.Sandbox, r.Setup, r.Caches = req.Lineage.N, req.Lineage.Branch, req.Sandbox, req.Setup, req.Caches
 	}
 	r.describe(req.Task, now)
-	if req.Lineage != nil {
+	if _, lands := tx.(tracker.Lander); lands && req.Lineage == nil && req.Test.IsSet() {
+		r.Test = &req.Test
+	}
+	if req.Task == nil {
 		if err := s.goOn(r, req, job); err != nil {
 			return nil, err
 		}

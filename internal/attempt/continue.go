@@ -68,8 +68,19 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 		return nil
 	}
 	c := Continuation{Why: last.ending(), After: last.N, Mends: last.mended()}
-	if l := last.Landing; l != nil && l.Why != "" {
+	switch l := last.Landing; {
+	case l != nil && l.Why != "":
 		c.Why, c.Output = l.Why, l.Output
+	case l == nil && last.Outcome == Red && last.Verdict != nil:
+		c.Why = fmt.Sprintf("You called the slice complete, and gl ran the tests: %s. Put that right, commit, and call the slice complete again. The command was: %s",
+			last.Detail, last.Verdict.Command)
+		c.Output = strings.Join(last.Verdict.Last, "\n")
+	}
+	if r.Lineage == 0 { // a new agent in the checkout: it goes on only with what it is to put right
+		if c.Mends != "" {
+			r.Continues = c.clean()
+		}
+		return nil
 	}
 	if c.Mends != "" && last.Mends() {
 		c.Mended = append(slices.Clone(last.Continues.Mended), last.Continues.Mends)

@@ -17,6 +17,7 @@ import (
 // line, and in no shell's.
 type handoff struct {
 	*Continuation                    // nil for the first attempt in the lineage
+	checkout      bool               // it works there, and not in a worktree
 	resumes       bool               // the agent knows the conversation
 	is            worktree.Condition // of the worktree
 	branch        string             // that belongs there
@@ -35,7 +36,11 @@ func (h handoff) text() string {
 	var b strings.Builder
 	line := func(format string, a ...any) { b.WriteString(sanitize.Text(fmt.Sprintf(format, a...)) + "\n") }
 	if h.Continuation != nil {
-		line("This attempt goes on with earlier work in the same worktree. %s", h.Why)
+		place := "worktree"
+		if h.checkout {
+			place = "checkout"
+		}
+		line("This attempt goes on with earlier work in the same %s. %s", place, h.Why)
 		if h.Output != "" && !h.resumes {
 			line("%s", indented(h.Output))
 		}
@@ -74,13 +79,26 @@ func (w *Wrapper) handOff(ctx context.Context, repo *worktree.Repo, l *worktree.
 		if h.changed, err = repo.Worktree(l).Changed(ctx); err != nil {
 			return err
 		}
+	}
+	w.hand(h)
+	return nil
+}
+
+// handOffHere is handOff in the checkout.
+func (w *Wrapper) handOffHere() {
+	if w.rec.Continues != nil {
+		w.hand(handoff{Continuation: w.rec.Continues, checkout: true})
+	}
+}
+
+func (w *Wrapper) hand(h handoff) {
+	if h.Continuation != nil {
 		if last, err := w.Store.Get(w.rec.Slice, h.After); err == nil {
 			h.said = lastSaid(last.Log, last.Stream)
 		}
 	}
 	w.handoff = h
 	w.rec.Handoff = h.text()
-	return nil
 }
 
 // lastSaid is the end of a log as its agent's reader would see it; "" for one that can't be read.

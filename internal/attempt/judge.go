@@ -43,6 +43,9 @@ func verdict(o Outcome, detail string, r *Record, it plan.Item) (Verdict, error)
 	v := Verdict{Outcome: o, Detail: detail, Effect: t.Effect}
 	if o == Done && !r.IsTask() {
 		v.Verified = plan.Unverified
+		if r.Verdict.Green() {
+			v.Verified = plan.Green
+		}
 	}
 	if detail == "" && !t.Success {
 		v.Detail = t.Words

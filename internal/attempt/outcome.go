@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ const (
 	Interrupted Outcome = "interrupted" // ended by gl stop or Ctrl-C
 	Crashed     Outcome = "crashed"     // the wrapper vanished, and nobody saw the agent's end
 	Hung        Outcome = "hung"        // silent for too long, and ended by its wrapper
-	Red         Outcome = "red"         // called complete, and the tests fail on its work, merged
+	Red         Outcome = "red"         // called complete, and the tests fail on its work
 	Conflict    Outcome = "conflict"    // called complete, and its work doesn't merge
 	Empty       Outcome = "empty"       // called complete, and nothing was changed
 )
@@ -47,7 +48,7 @@ type Traits struct {
 	Active    plan.Class     // the item's class if its status says active; "" leaves it active
 
 	Lane     bool     // no rule gives it, but package lane
-	Continue bool     // once for each of these outcomes, the same agent is started again in the same worktree, to put it right: see Record.Mends
+	Continue bool     // once for each of these outcomes, the same agent is started again, in a worktree in the same one, to put it right: see Record.Mends
 	Free     bool     // doesn't use up an attempt
 	Holds    bool     // if the agent met a limit, no agent is launched until it is over
 	Relaunch Relaunch // by the drain that sees the attempt end
@@ -73,7 +74,7 @@ var table = [...]Traits{
 	{Outcome: Interrupted, Words: "interrupted", Stop: "stopped", Effect: tracker.Restore, KeepsWork: true, Active: plan.Stalled, Relaunch: Never},
 	{Outcome: Crashed, Words: "crashed", Logs: true, Available: plan.Stalled, Active: plan.Stalled},
 	{Outcome: Hung, Words: "hung", Logs: true, Effect: tracker.Fail, Available: plan.Failed, Active: plan.Failed},
-	{Outcome: Red, Words: "red", Logs: true, Effect: tracker.Reopen, Available: plan.Red, Active: plan.Red, Lane: true, Continue: true},
+	{Outcome: Red, Words: "red", Logs: true, Effect: tracker.Reopen, Available: plan.Red, Active: plan.Red, Continue: true},
 	{Outcome: Conflict, Words: "in conflict", Effect: tracker.Reopen, Available: plan.Conflict, Active: plan.Conflict, Lane: true, Continue: true},
 	{Outcome: Empty, Words: "empty", Line: "is empty", Effect: tracker.Ask, Active: plan.Stalled, Lane: true},
 }
@@ -89,6 +90,7 @@ type rule struct {
 // rules judge an attempt: the first one that matches decides. A complete slice is complete, however its agent ended. A
 // result event beats the exit status that our own later TERM caused.
 var rules = [...]rule{
+	{Red, testsFail},
 	{Done, isComplete},
 	{Failed, neverRan},
 	{Stalled, outOfTurns},
@@ -105,8 +107,22 @@ var rules = [...]rule{
 	{Stalled, leftUnfinished},
 }
 
-func isComplete(_ *Record, it plan.Item) (string, bool) {
-	return it.TestCount(), plan.Classify(it.Status) == plan.Done
+// testsFail is for slices that are built in the checkout. In worktrees the lane says so.
+func testsFail(r *Record, it plan.Item) (string, bool) {
+	if r.Verdict == nil || r.Verdict.Green() || r.Test == nil || plan.Classify(it.Status) != plan.Done {
+		return "", false
+	}
+	return "tests: " + r.Verdict.How(plan.Age(r.Verdict.Duration())), true
+}
+
+func isComplete(r *Record, it plan.Item) (detail string, ok bool) {
+	switch detail = it.TestCount(); {
+	case r.Verdict.Green():
+		detail = r.Verdict.Count()
+	case r.Test != nil:
+		detail = strings.TrimPrefix(detail+", unverified: "+cmp.Or(r.Unverified, "nobody has seen its tests end"), ", ")
+	}
+	return detail, plan.Classify(it.Status) == plan.Done
 }
 
 func neverRan(r *Record, _ plan.Item) (string, bool) {

@@ -20,6 +20,7 @@ import (
 // be made or somebody has stopped it.
 func (w *Wrapper) prepare(ctx context.Context) (*Evidence, error) {
 	if w.rec.Lineage == 0 {
+		w.handOffHere()
 		return nil, nil
 	}
 	if err := w.advance(ctx, func(r *Record) { r.Phase = plan.Preparing }); err != nil {

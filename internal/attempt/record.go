@@ -12,31 +12,33 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
+	"greenlight/internal/testrun"
 	"greenlight/internal/tracker"
 )
 
 // A Record is one attempt as it stands in .greenlight/runs; it is the only truth about it. Times are UTC.
 type Record struct {
-	SchemaVersion int      `json:"schema_version"`    // 1
-	System        string   `json:"system,omitempty"`  // whose item it is: project.System's key
-	Slice         string   `json:"slice"`             // "@quick" for a task
-	Of            string   `json:"of,omitempty"`      // plan.Item.Of when it was claimed
-	Summary       string   `json:"summary,omitempty"` // where a task's summary belongs, relative to the root
-	Title         string   `json:"title"`             // the slice's name when it was claimed
-	N             int      `json:"n"`                 // 1 for the slice's first attempt
-	Token         string   `json:"token"`             // the claim's session token
-	Agent         string   `json:"agent"`             // as named on the command line or in the config
-	Program       string   `json:"program"`           // what Argv starts: a name to look up on PATH, or a path
-	Argv          []string `json:"argv"`
-	Prompt        string   `json:"prompt"`            // what it is told to do; agents without slash commands are told more
-	Stream        string   `json:"stream"`            // how to decode its output: agent.NewDecoder
-	Dir           string   `json:"dir"`               // absolute working directory of the agent
-	Lineage       int      `json:"lineage,omitempty"` // number of the lineage whose worktree it works in; 0: in the checkout
-	Branch        string   `json:"branch,omitempty"`  // the worktree's, in full: refs/heads/gl/s/…
-	Runner        string   `json:"runner"`
-	Setup         []string `json:"setup,omitempty"`   // prepares its worktree: as the person has allowed it, whatever the configuration says by now
-	Caches        []string `json:"caches,omitempty"`  // that it may write to in its sandbox, in the same way
-	Sandbox       string   `json:"sandbox,omitempty"` // SandboxBwrap: it is confined, whatever the configuration says by now
+	SchemaVersion int              `json:"schema_version"`    // 1
+	System        string           `json:"system,omitempty"`  // whose item it is: project.System's key
+	Slice         string           `json:"slice"`             // "@quick" for a task
+	Of            string           `json:"of,omitempty"`      // plan.Item.Of when it was claimed
+	Summary       string           `json:"summary,omitempty"` // where a task's summary belongs, relative to the root
+	Title         string           `json:"title"`             // the slice's name when it was claimed
+	N             int              `json:"n"`                 // 1 for the slice's first attempt
+	Token         string           `json:"token"`             // the claim's session token
+	Agent         string           `json:"agent"`             // as named on the command line or in the config
+	Program       string           `json:"program"`           // what Argv starts: a name to look up on PATH, or a path
+	Argv          []string         `json:"argv"`
+	Prompt        string           `json:"prompt"`            // what it is told to do; agents without slash commands are told more
+	Stream        string           `json:"stream"`            // how to decode its output: agent.NewDecoder
+	Dir           string           `json:"dir"`               // absolute working directory of the agent
+	Lineage       int              `json:"lineage,omitempty"` // number of the lineage whose worktree it works in; 0: in the checkout
+	Branch        string           `json:"branch,omitempty"`  // the worktree's, in full: refs/heads/gl/s/…
+	Runner        string           `json:"runner"`
+	Setup         []string         `json:"setup,omitempty"`   // prepares its worktree: as the person has allowed it, whatever the configuration says by now
+	Caches        []string         `json:"caches,omitempty"`  // that it may write to in its sandbox, in the same way
+	Test          *testrun.Command `json:"test,omitempty"`    // of an attempt in the checkout: runs its tests once it calls its slice complete; as Setup
+	Sandbox       string           `json:"sandbox,omitempty"` // SandboxBwrap: it is confined, whatever the configuration says by now
 
 	Account      string        `json:"account,omitempty"`      // where the client keeps its conversations: agent.Agent.Account
 	Conversation string        `json:"conversation,omitempty"` // the client's id of it, for the lineage's next attempt; "" for unknown
@@ -70,6 +72,10 @@ type Record struct {
 
 	Landing  *Landing      `json:"landing,omitempty"`  // from phase landing on
 	Verified plan.Verified `json:"verified,omitempty"` // of an attempt that is done
+
+	// Of an attempt with Test that calls its slice complete: what its tests said, or why nobody knows.
+	Verdict    *testrun.Verdict `json:"verdict,omitempty"`
+	Unverified string           `json:"unverified,omitempty"`
 
 	Stashes []string `json:"stashes,omitempty"` // entries of refs/stash that were there before the agent: all worktrees share it
 	Saved   string   `json:"saved,omitempty"`   // where all of the worktree was kept last: refs/gl/wip/…/K, below which the refs are

@@ -94,6 +94,9 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 		r.Phase, r.Landing = plan.Queued, &Landing{Queued: now}
 	} else {
 		r.Phase, r.Outcome, r.Detail, r.Effect, r.Verified = plan.Ended, v.Outcome, v.Detail, v.Effect, v.Verified
+		if r.Verdict.Green() && r.Verdict.Passed != nil {
+			r.Tests = *r.Verdict.Passed
+		}
 	}
 	r.Seen = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 	if r.Phase == plan.Queued { // as withdraw leaves it
@@ -139,8 +142,11 @@ func (r *Record) write(tx tracker.Tx) (plan.Mark, error) {
 	switch {
 	case r.Effect == tracker.Complete && lands:
 		landed := tracker.Landed{Verified: r.Verified}
-		if r.Landing != nil {
+		switch {
+		case r.Landing != nil:
 			landed.Tests = r.Landing.Tests
+		case r.Verdict.Green():
+			landed.Tests = r.Verdict.Passed
 		}
 		return lander.Land(r.Slice, landed)
 	case r.Effect == tracker.Ask && lands:

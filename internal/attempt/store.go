@@ -52,6 +52,11 @@ func (s *Store) SetupLogPath(slice string, n int) string {
 	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.setup.log", slice, n))
 }
 
+// TestsLogPath is the file that holds what the tests wrote that gl ran of the attempt's work.
+func (s *Store) TestsLogPath(slice string, n int) string {
+	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.tests.log", slice, n))
+}
+
 // Prepare makes the directories. Somebody may remove them while it does (git clean -x).
 func (s *Store) Prepare() (err error) {
 	const tries = 10

@@ -52,6 +52,7 @@ type Wrapper struct {
 	Env        []string
 	Limits     Limits
 	SetupLimit time.Duration // of a worktree
+	Tests      Tests         // how those of Record.Test are run
 	Confine    bool          // what works in a worktree, whatever its record says
 	Every      time.Duration // between two snapshots of a worktree while the agent runs
 	Print      func(agent.Event)
@@ -112,6 +113,7 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	w.lookAround(ctx)
 	now := w.Now().UTC()
 	w.rec.Evidence, w.rec.EndedAt = ev, &now
+	w.verify(ctx)
 	return w.settleForSure(ctx)
 }
 

@@ -129,7 +129,7 @@ func newWrapper(app *cmdutil.App, pr *project.Project, stop <-chan os.Signal, sh
 	return &attempt.Wrapper{
 		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: append(agent.ScrubEnv(app.Environ), pr.AgentEnv()...), Stop: stop,
 		Limits:     attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
-		SetupLimit: pr.Config.Git.SetupLimit, Every: pr.Config.Git.SnapshotEvery, Confine: pr.Config.Sandbox == project.SandboxBwrap,
+		SetupLimit: pr.Config.Git.SetupLimit, Tests: attempt.Tests{Limit: pr.Config.Test.Limit, Pattern: pr.Config.Test.Pattern}, Every: pr.Config.Git.SnapshotEvery, Confine: pr.Config.Sandbox == project.SandboxBwrap,
 		Print: func(ev agent.Event) { show(attemptlog.EventText(ev)) },
 	}, nil
 }

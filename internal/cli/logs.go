@@ -274,4 +274,9 @@ func (l *logView) end() {
 	for _, text := range workText(l.rec) {
 		l.line(text)
 	}
+	if v := l.rec.Verdict; v != nil && v.Log != "" {
+		l.line("its tests: " + v.Log)
+	} else if l.rec.Landing != nil && l.rec.Landing.Verdict != nil {
+		l.line("its tests: " + l.rec.Landing.Verdict.Log)
+	}
 }

@@ -209,6 +209,7 @@ func (d *drain) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candida
 // claimOne claims a slice, and the worktree for it.
 func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string) (*attempt.Record, error) {
 	req := d.request(id)
+	req.Test = d.Project.Config.Test.Command
 	if d.Trees != nil && d.Task == nil {
 		l, err := d.lineage(ctx, id)
 		if err != nil {

@@ -16,13 +16,14 @@ import (
 // testKey is the setting with the command line of the tests.
 const testKey = "test.command"
 
-// Commands are what the configuration says about starting the agent, and about the worktree that it gets with the tests of what
-// comes out of it: what a person must have allowed before (package trust). There is none for an agent whose command line gl makes
+// Commands are what the configuration says about starting the agent, about the worktree that it gets, and about the tests of what
+// comes out: what a person must have allowed before (package trust). There is none for an agent whose command line gl makes
 // by itself, without a worktree.
 func (p *Project) Commands(ctx context.Context, a agent.Agent) ([]trust.Command, error) {
 	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool {
-		inTree := strings.HasPrefix(c.Key, "git.") || c.Key == testKey || c.Key == cachesKey && p.Config.Sandbox == SandboxBwrap
-		return !slices.Contains(a.Keys, c.Key) && !(inTree && p.Config.Git.Isolation == IsolationWorktree)
+		inTree := strings.HasPrefix(c.Key, "git.") || c.Key == cachesKey && p.Config.Sandbox == SandboxBwrap
+		tests := c.Key == testKey && p.Tracker.Traits().Lands
+		return !slices.Contains(a.Keys, c.Key) && !tests && !(inTree && p.Config.Git.Isolation == IsolationWorktree)
 	})
 	list = append(list, p.Config.SandboxChoice())
 	if p.Config.Git.Isolation != IsolationWorktree {

@@ -268,7 +268,11 @@ func (f *File) Settle(e tracker.Effect, before tracker.Before) error {
 			{"status", before.Status}, {"step", before.Step}, {"session", before.Session}, {"started", before.Started},
 		})
 	case tracker.Reopen:
-		return f.SetAll([][2]string{{"session", ""}, {"status", "pending"}})
+		set := [][2]string{{"session", ""}, {"status", "pending"}}
+		if plan.Classify(f.get("step")) == plan.Done { // so said its agent
+			set = append(set, [2]string{"step", tracker.Verifying})
+		}
+		return f.SetAll(set)
 	}
 	return f.SetAll([][2]string{{"session", ""}})
 }

@@ -11,8 +11,8 @@ import (
 
 // A Command is the project's test command. The zero Command is none.
 type Command struct {
-	Line string   // as a person sees and allows it
-	Argv []string // what is run
+	Line string   `json:"line"` // as a person sees and allows it
+	Argv []string `json:"argv"` // what is run
 }
 
 // IsSet says whether there is one.

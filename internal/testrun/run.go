@@ -67,6 +67,14 @@ func (v *Verdict) How(limit string) string {
 	return res.How(limit)
 }
 
+// Count is what a green verdict says: "42 tests".
+func (v *Verdict) Count() string {
+	if v.Passed == nil {
+		return "tests passed"
+	}
+	return words.Count(*v.Passed, "test")
+}
+
 // Duration is how long the tests took.
 func (v *Verdict) Duration() time.Duration {
 	return time.Duration(math.Round(v.Seconds * float64(time.Second)))
