@@ -123,7 +123,8 @@ func (p place) isHalf(ctx context.Context, common string, c change) (bool, error
 	case c.gone() || !info.Mode().IsRegular() || !strings.HasPrefix(c.mode, "100"):
 		return false, nil
 	}
-	text, err := Blob(ctx, common, c.id)
+	out, err := at(ctx, common, long, "", "cat-file", "blob", c.id)
+	text := []byte(out)
 	if err != nil || int64(len(text)) < info.Size() {
 		return false, err
 	}
