@@ -22,7 +22,7 @@ func (r *Record) Event(k journal.Kind) journal.Event {
 // tell writes the events of the phase that the record has just reached. The record is on the disk. What can't be written is
 // the journal's to keep, and to tell: see journal.Trouble. Again says that the record may have reached it before.
 func (s *Store) tell(r *Record, again bool) {
-	if again || r.Phase != plan.Claimed && !r.isOurs() {
+	if again || r.Phase != plan.Claimed && !r.isOurs() || r.Phase == plan.Settled && r.Landing != nil {
 		s.retell(r)
 		return
 	}
@@ -34,7 +34,7 @@ func (s *Store) tell(r *Record, again bool) {
 // verdict may be the one in ended; settled has the last.
 func (s *Store) retell(r *Record) {
 	var all []journal.Event
-	for _, p := range []plan.Phase{plan.Claimed, plan.Started, plan.Ended, plan.Settled} {
+	for _, p := range []plan.Phase{plan.Claimed, plan.Started, plan.Queued, plan.Ended, plan.Settled} {
 		all = append(all, r.events(p)...)
 	}
 	_ = s.journal.AppendOnce(all...)
@@ -61,7 +61,13 @@ func (r *Record) events(p plan.Phase) []journal.Event {
 			e.PID = r.Process.PID
 		}
 		return []journal.Event{e}
-	case p == plan.Ended && r.Outcome != "" && r.EndedAt != nil:
+	case p == plan.Queued && r.Landing != nil:
+		e := event(journal.Queued, r.Landing.Queued)
+		e.Agent, e.Branch = r.Agent, strings.TrimPrefix(r.Branch, "refs/heads/")
+		return []journal.Event{e}
+	case p == plan.Ended && r.Outcome != "" && r.Landing != nil && r.SettledAt != nil:
+		return append(r.landEvents(event(journal.Landed, *r.SettledAt)), r.endEvents(event(journal.Ended, *r.SettledAt))...)
+	case p == plan.Ended && r.Outcome != "" && r.EndedAt != nil && r.Landing == nil:
 		return r.endEvents(event(journal.Ended, *r.EndedAt))
 	case p == plan.Settled && r.Phase == plan.Settled && r.SettledAt != nil:
 		e := event(journal.Settled, *r.SettledAt)
@@ -69,14 +75,26 @@ func (r *Record) events(p plan.Phase) []journal.Event {
 			e.Status, e.Step = r.After.Status, r.After.Step
 		}
 		all := []journal.Event{e}
-		if r.Outcome == Waiting {
+		if r.needsPerson() {
 			e := event(journal.NeedsYou, *r.SettledAt)
-			e.Reason = r.Detail
+			if e.Reason = r.Detail; r.Outcome != Waiting {
+				e.Reason = r.Outcome.Text(r.Detail)
+			}
 			all = append(all, e)
 		}
 		return all
 	}
 	return nil
+}
+
+// landEvents say that the work is in the lane, if it is.
+func (r *Record) landEvents(e journal.Event) []journal.Event {
+	g := r.Landing
+	if r.Outcome != Done || g.Commit == "" {
+		return nil
+	}
+	e.Commit, e.Target, e.Branch, e.Detail = g.Commit, strings.TrimPrefix(g.Target, "refs/heads/"), strings.TrimPrefix(r.Branch, "refs/heads/"), r.Detail
+	return []journal.Event{e}
 }
 
 func (r *Record) endEvents(e journal.Event) []journal.Event {

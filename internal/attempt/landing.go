@@ -25,6 +25,7 @@ type Landing struct {
 	Commit   string           `json:"commit,omitempty"` // what lands: once the lane has it, the slice has landed
 	Tests    *int             `json:"tests,omitempty"`  // how many passed, where the runner tells
 	Step     string           `json:"step,omitempty"`   // what is being done with it, in a word: "merging", "testing"
+	Takes    float64          `json:"takes,omitempty"`  // about how many seconds the step takes, 0 for unknown
 	Tried    string           `json:"tried,omitempty"`  // the base on which it couldn't land: tried again once the lane has moved,
 	Behind   string           `json:"behind,omitempty"` // or this slice has resolved a conflict in the same paths
 	Paths    []string         `json:"paths,omitempty"`  // in conflict
@@ -159,6 +160,8 @@ func (r *Record) LandingText() string {
 		return ""
 	case l.Reason != "":
 		return l.Reason
+	case l.Step != "" && l.Takes >= 1:
+		return fmt.Sprintf("%s (about %s)", l.Step, plan.Age(time.Duration(l.Takes*float64(time.Second))))
 	case l.Step != "":
 		return l.Step
 	}

@@ -266,6 +266,11 @@ func (r *Record) PlanOutcome() plan.Outcome {
 	return o
 }
 
+// needsPerson says whether nothing but a person moves the item on.
+func (r *Record) needsPerson() bool {
+	return r.Outcome == Waiting || r.Outcome.Traits().Lane && !r.goesOn()
+}
+
 // goesOn says whether the same agent is to go on.
 func (r *Record) goesOn() bool {
 	return r.Outcome.Traits().Continue && (!r.Mends() || r.Continues.Mends != r.Outcome && !slices.Contains(r.Continues.Mended, r.Outcome))

@@ -208,6 +208,13 @@ func eventText(e journal.Event) string {
 		text, more = "needs you: "+e.Reason, nil
 	case journal.Held, journal.HoldEnded:
 		return holdEventText(e)
+	case journal.Queued:
+		text = "awaits the lane"
+	case journal.Merge, journal.Verdict, journal.Landed, journal.Delivered, journal.Undelivered:
+		text = laneText(e)
+		if e.DurationMS != nil && e.Kind == journal.Verdict {
+			more = append(more, eventAge(e))
+		}
 	case journal.Proposal:
 		text = "proposes " + e.Setting + " = " + e.Value
 	default:
@@ -225,6 +232,37 @@ func eventText(e journal.Event) string {
 		text = kindText(e.Kind)
 	}
 	return text + inBrackets(strings.Join(more, ", "), "")
+}
+
+// laneText says what the lane did.
+func laneText(e journal.Event) string {
+	target := orUnknown(e.Target)
+	switch {
+	case e.Kind == journal.Merge && e.Outcome == "conflict":
+		return "conflicts with what has landed: " + e.Detail
+	case e.Kind == journal.Merge:
+		return "merges with what has landed"
+	case e.Kind == journal.Landed:
+		return withDetail("landed", e.Detail)
+	case e.Kind == journal.Delivered:
+		return "delivered to " + target
+	case e.Kind == journal.Undelivered:
+		return "can't be delivered to " + target + ": " + withDetail(e.Reason, e.Detail)
+	}
+	text := "tests pass"
+	if e.Outcome != "green" {
+		text = "tests fail"
+	}
+	if e.Slice == "" {
+		text += " on " + target
+	}
+	switch {
+	case e.Outcome != "green":
+		text = withDetail(text, e.Detail)
+	case e.Passed != nil:
+		text += ": " + words.Count(*e.Passed, "test")
+	}
+	return text
 }
 
 func kindText(k journal.Kind) string { return strings.ReplaceAll(string(k), "_", " ") }

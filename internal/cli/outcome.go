@@ -31,6 +31,9 @@ func endedText(rec *attempt.Record, flags string) string {
 		logs = "gl logs " + rec.Label() + flags
 	}
 	text += inBrackets(strings.Join(more, ", "), logs)
+	if rec.PlanOutcome().Continue {
+		text += ", goes on"
+	}
 	return rec.Label() + " " + text
 }
 
@@ -44,7 +47,7 @@ func workText(r *attempt.Record) []string {
 	for _, s := range r.Strayed {
 		list = append(list, "while it ran: "+s)
 	}
-	if r.Branch != "" && r.Phase == plan.Settled && !(r.Landing != nil && r.Outcome.Traits().Success) {
+	if r.Branch != "" && r.Phase == plan.Settled && !(r.Landing != nil && r.Outcome.Traits().Success) && !r.PlanOutcome().Continue {
 		list = append(list, "its work is on the branch "+strings.TrimPrefix(r.Branch, "refs/heads/"))
 	}
 	return list

@@ -49,20 +49,26 @@ func (j *Journal) old(n int) string { return filepath.Join(j.dir, "journal."+str
 
 // Append writes the events in one go. An event without a time gets the current one. What can't be written now goes in with
 // the next append of this process, so the error is only for telling; Trouble tells it, too.
-func (j *Journal) Append(events ...Event) error { return j.append(events, false) }
+func (j *Journal) Append(events ...Event) error { return j.append(events, false, time.Time{}) }
 
 // AppendOnce is Append for events that may have been written before: it leaves out those whose Key the journal has. It reads
 // the journal for that, from the time of the oldest event on, so it is for what is rare.
-func (j *Journal) AppendOnce(events ...Event) error { return j.append(events, true) }
+func (j *Journal) AppendOnce(events ...Event) error { return j.append(events, true, time.Time{}) }
 
-func (j *Journal) append(events []Event, once bool) error {
+// AppendOnceSince is AppendOnce for events whose own time says nothing about when they may have been written: not before since.
+func (j *Journal) AppendOnceSince(since time.Time, events ...Event) error {
+	return j.append(events, true, since)
+}
+
+func (j *Journal) append(events []Event, once bool, since time.Time) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, e := range events {
 		from := e.Time
 		if from.IsZero() {
-			e.Time = time.Now()
-		} else {
+			e.Time, from = time.Now(), since
+		}
+		if !from.IsZero() {
 			from = from.Add(-slack)
 		}
 		j.queue = append(j.queue, entry{e, once && e.Key != "", from})

@@ -126,7 +126,7 @@ func (l *Lane) takeIn(ctx context.Context, lane, target string) (string, error) 
 		return "", err
 	}
 	l.tell("merging %s into the lane", name)
-	verdict, err := l.test(ctx, commit, "lane.tests.log")
+	verdict, err := l.test(ctx, commit, nil)
 	if err != nil {
 		return "", err
 	}
@@ -148,7 +148,7 @@ func (l *Lane) takeIn(ctx context.Context, lane, target string) (string, error) 
 
 // baseVerdict is the verdict on a commit that isn't an agent's. A red one of another run is doubted: the disk may have been full.
 func (l *Lane) baseVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
-	return l.verdict(ctx, commit, "lane.tests.log", func(v *testrun.Verdict) bool { return v.Green() || v.At.After(l.since) })
+	return l.verdict(ctx, commit, nil, func(v *testrun.Verdict) bool { return v.Green() || v.At.After(l.since) })
 }
 
 // Reset begins the lane again at the target as it is. What has landed and wasn't delivered stays on the slices' branches; it returns
@@ -199,7 +199,7 @@ func (l *Lane) drop(ctx context.Context, lane, target string) error {
 	landed, err := git.Landings(ctx, l.Repo.Common, target, lane)
 	for _, c := range landed {
 		if !slices.ContainsFunc(again, func(a git.Landed) bool { return a.Slice == c.Slice && a.Attempt == c.Attempt }) {
-			l.file.Dropped = append(l.file.Dropped, Undelivered{c.Slice, c.Commit})
+			l.file.Dropped = append(l.file.Dropped, Undelivered{c.Slice, c.Commit, c.When})
 		}
 	}
 	return err

@@ -68,6 +68,9 @@ func (l *Lane) forward(ctx context.Context) (reason string, err error) {
 // delivered notes that the target has everything.
 func (l *Lane) delivered(target string) error {
 	old := *l.file
+	if target != "" {
+		l.tellDelivered(old.Undelivered)
+	}
 	l.file.Undelivered, l.file.Reason, l.file.Since = nil, "", nil
 	if target != "" {
 		l.file.Seen = target
@@ -80,13 +83,19 @@ func (l *Lane) delivered(target string) error {
 
 // undelivered notes why the target hasn't.
 func (l *Lane) undelivered(reason string) error {
-	if len(l.file.Undelivered) == 0 || l.file.Reason == reason {
+	if len(l.file.Undelivered) == 0 {
 		return nil
 	}
-	at := now()
-	l.file.Reason, l.file.Since = reason, &at
-	l.tell("not delivered to %s: %s", worktree.Short(l.Repo.Target()), reason)
-	return l.save()
+	if l.file.Reason != reason {
+		at := now()
+		l.file.Reason, l.file.Since = reason, &at
+		l.tell("not delivered to %s: %s", worktree.Short(l.Repo.Target()), reason)
+		if err := l.save(); err != nil {
+			return err
+		}
+	}
+	l.tellUndelivered()
+	return nil
 }
 
 // Deliver delivers what has landed, for gl land and the end of a drain, and commits state. The error is nil if another process works

@@ -36,6 +36,8 @@ type file struct {
 type Undelivered struct {
 	Slice  string `json:"slice"`
 	Commit string `json:"commit"`
+
+	At time.Time `json:"at"` // when it was about to
 }
 
 // A Status is what others may know of the lane.
@@ -99,7 +101,7 @@ func (l *Lane) readFile(ctx context.Context) (*file, error) {
 	}
 	landed, err := git.Landings(ctx, l.Repo.Common, target, f.Tip)
 	for _, c := range landed {
-		f.Undelivered = append(f.Undelivered, Undelivered{c.Slice, c.Commit})
+		f.Undelivered = append(f.Undelivered, Undelivered{c.Slice, c.Commit, c.When})
 	}
 	return f, err
 }
@@ -142,11 +144,10 @@ const endGrace = 5 * time.Second
 
 // undeliver notes that slices are about to be in the lane.
 func (l *Lane) undeliver(slice, commit string) error {
-	u := Undelivered{slice, commit}
-	if slices.Contains(l.file.Undelivered, u) {
+	if slices.ContainsFunc(l.file.Undelivered, func(u Undelivered) bool { return u.Slice == slice && u.Commit == commit }) {
 		return nil
 	}
-	l.file.Undelivered = append(l.file.Undelivered, u)
+	l.file.Undelivered = append(l.file.Undelivered, Undelivered{slice, commit, now()})
 	return l.save()
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/git"
@@ -36,7 +37,7 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	if done, err := l.landed(ctx, r); done || err != nil {
 		return err
 	}
-	if gone, err := l.step(ctx, r, "merging"); gone || err != nil {
+	if gone, err := l.step(ctx, r, "merging", 0); gone || err != nil {
 		return err
 	}
 	w, err := l.take(ctx, r)
@@ -51,9 +52,11 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 		return errors.Join(err, l.reviving(ctx, w, gone))
 	}
 	var conflicts []string
+	began := time.Now()
 	if w.tree, conflicts, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, isState); err != nil {
 		return err
 	}
+	l.tellMerge(w, conflicts, time.Since(began))
 	if len(conflicts) > 0 {
 		return l.conflict(ctx, w, conflicts)
 	}
@@ -195,6 +198,9 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, verified p
 		g.Step, g.Target, g.Tip, g.Base, g.Commit, g.Verified, g.Verdict = "landing", l.Repo.Target(), w.tip, w.base, commit, verified, v
 		g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is none any more
 		g.Caveats = w.caveats
+		if v != nil {
+			g.Tests = v.Passed
+		}
 	})
 	if now == nil || err != nil {
 		return err
@@ -242,11 +248,7 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 	if err := l.undeliver(r.Slice, r.Landing.Commit); err != nil { // the file may have been lost
 		return err
 	}
-	v := r.Landing.Verdict
-	detail := "unverified: there is no test.command"
-	if v != nil {
-		detail = verdictText(v)
-	}
+	detail := verdictText(r.Landing.Verdict)
 	clear(l.stuck) // it may have been what others wait for
 	if err := l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified}); err != nil {
 		return err
@@ -287,12 +289,17 @@ func (l *Lane) discard(ctx context.Context, lineage *worktree.Lineage) (kept str
 	return l.Repo.Remove(ctx, lineage)
 }
 
-// verdictText is what a verdict counts: "42 tests".
+// verdictText is what gl has seen of the tests of what lands: "42 tests, verified".
 func verdictText(v *testrun.Verdict) string {
-	if !v.Green() {
-		return "the same tests fail without it"
+	switch {
+	case v == nil:
+		return "unverified: no test.command"
+	case !v.Green():
+		return "unverified: the same tests fail without it"
+	case v.Passed == nil:
+		return "verified"
 	}
-	return v.Count()
+	return v.Count() + ", verified"
 }
 
 // some names the first of a list.

@@ -39,6 +39,9 @@ type Lane struct {
 	bed     *site.Site // the lane's worktree, once it is needed
 	since   time.Time  // when this process took the lane
 	stuck   map[string]string
+
+	toldSince time.Time      // the reason that the journal has: file.Since
+	median    *time.Duration // how long tests take, once it was asked for
 }
 
 // Open is the lane of a project. The error is a *worktree.Unavailable where there can be none.
@@ -212,10 +215,12 @@ func (l *Lane) wait(ctx context.Context, r *attempt.Record, reason string) error
 	return err
 }
 
-// step says what is done with the attempt. gone is for one that isn't in the queue any more.
-func (l *Lane) step(ctx context.Context, r *attempt.Record, what string) (gone bool, err error) {
+// step says what is done with the attempt, and about how long that takes, 0 for unknown. gone is for one that isn't in the queue any more.
+func (l *Lane) step(ctx context.Context, r *attempt.Record, what string, takes time.Duration) (gone bool, err error) {
 	l.tell("%s: %s", r.Slice, what)
-	now, err := l.settler.Proceed(ctx, r, func(g *attempt.Landing) { g.Step, g.Reason, g.Behind, g.Tried = what, "", "", "" })
+	now, err := l.settler.Proceed(ctx, r, func(g *attempt.Landing) {
+		g.Step, g.Takes, g.Reason, g.Behind, g.Tried = what, takes.Seconds(), "", "", ""
+	})
 	if now != nil {
 		r.Landing = now.Landing
 	}

@@ -34,28 +34,23 @@ func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
 		return nil, err
 	}
 	if l.Project.Config.Test.Command.IsSet() {
-		if gone, err := l.step(ctx, w.Record, "testing"); gone || err != nil {
+		if gone, err := l.step(ctx, w.Record, "testing", l.usual()); gone || err != nil {
 			return nil, errors.Join(err, errGone)
 		}
 	}
-	v, err := l.test(ctx, commit, w.Name()+".tests.log")
-	if v != nil && v.Passed != nil {
-		passed := *v.Passed
-		w.Landing.Tests = &passed
-	}
-	return v, err
+	return l.test(ctx, commit, w.Record)
 }
 
 // errGone says that the attempt isn't in the queue any more.
 var errGone = errors.New("it isn't in the lane any more")
 
-// test is the verdict on a commit, an old one if there is one.
-func (l *Lane) test(ctx context.Context, commit, log string) (*testrun.Verdict, error) {
-	return l.verdict(ctx, commit, log, func(*testrun.Verdict) bool { return true })
+// test is the verdict on a commit, an old one if there is one. The commit is of an attempt, or of none.
+func (l *Lane) test(ctx context.Context, commit string, of *attempt.Record) (*testrun.Verdict, error) {
+	return l.verdict(ctx, commit, of, func(*testrun.Verdict) bool { return true })
 }
 
 // verdict is the verdict on a commit: an old one, if trust says so, else that of a run. It is nil without a test command.
-func (l *Lane) verdict(ctx context.Context, commit, log string, trust func(*testrun.Verdict) bool) (*testrun.Verdict, error) {
+func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, trust func(*testrun.Verdict) bool) (*testrun.Verdict, error) {
 	test := l.Project.Config.Test
 	if !test.Command.IsSet() {
 		return nil, nil
@@ -93,14 +88,14 @@ func (l *Lane) verdict(ctx context.Context, commit, log string, trust func(*test
 	if v != nil {
 		return v, nil
 	}
-	if v, err = l.run(ctx, bed, key, log); err != nil {
+	if v, err = l.run(ctx, bed, key, of); err != nil {
 		return nil, err
 	}
 	if !v.Green() && !v.TimedOut { // what was red once may be flaky
 		if err := l.checkOut(ctx, bed, commit); err != nil {
 			return nil, err
 		}
-		again, err := l.run(ctx, bed, key, log)
+		again, err := l.run(ctx, bed, key, of)
 		if err != nil {
 			return nil, err
 		}
@@ -121,8 +116,12 @@ func (l *Lane) verdict(ctx context.Context, commit, log string, trust func(*test
 }
 
 // run runs the tests on what is checked out.
-func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, log string) (*testrun.Verdict, error) {
+func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, of *attempt.Record) (*testrun.Verdict, error) {
 	test := l.Project.Config.Test
+	log := "lane.tests.log"
+	if of != nil {
+		log = of.Name() + ".tests.log"
+	}
 	l.tell("running %s", test.Command.Line)
 	v, err := testrun.Run(ctx, testrun.Spec{
 		Self: l.Self, Command: test.Command, Root: l.Project.Root, Top: bed.Lineage.Path, Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
@@ -132,6 +131,9 @@ func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, log str
 	l.file.Tests = nil
 	if err == nil && !v.Green() {
 		err = noSpace(bed.Lineage.Path, cmp.Or(environ.Environ(bed.Environ()).Get("TMPDIR"), os.TempDir()))
+	}
+	if err == nil {
+		l.tellVerdict(of, v)
 	}
 	return v, errors.Join(err, l.save())
 }
@@ -314,5 +316,8 @@ func (l *Lane) SendBack(ctx context.Context) error {
 
 // how says how tests ended that aren't green.
 func how(v *testrun.Verdict, limit time.Duration) string {
+	if v.ExitCode != nil && v.Failed != nil && *v.Failed > 0 {
+		return fmt.Sprintf("tests: exit %d: %d failed", *v.ExitCode, *v.Failed)
+	}
 	return "tests: " + v.How(plan.Age(limit))
 }
