@@ -164,7 +164,7 @@ func commandGroups() []commandGroup {
 		{"begin", "Project lifecycle:", []maker{{"init", newInit}, {"design", newDesign}, {"roadmap", paged(newRoadmap)}}},
 		{"build", "Building:", []maker{{"slice", newSlice}, {"quick", newQuick}, {"rehearse", newRehearse}, {"accept", newAccept},
 			{"reject", newReject}, {"retry", newRetry}}},
-		{"review", "Review:", []maker{{"land", newLand}, {"salvage", paged(newSalvage, "to", "branch")}, {"clean", newClean}}},
+		{"review", "Review:", []maker{{"verify", newVerify}, {"land", newLand}, {"salvage", paged(newSalvage, "to", "branch")}, {"clean", newClean}}},
 		{"state", "State and progress:", []maker{{"status", paged(newStatus)}, {"why", paged(newWhy)}, {"graph", paged(newGraph)},
 			{"events", paged(newEvents, "follow")},
 			{"logs", paged(newLogs, "follow")}, {"debug", paged(newDebug, "run-tests")}, {"changelog", paged(newChangelog)},

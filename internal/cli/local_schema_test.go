@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"os"
@@ -90,6 +91,22 @@ func TestLocalDocumentsAreAsTheirSchemasSay(t *testing.T) {
 			if err := conforms(t, name, output(t, append(words, "-C", root)...)); err != nil {
 				t.Errorf("gl %s: %v", strings.Join(words, " "), err)
 			}
+		}
+	}
+}
+
+// What gl verify prints has a verdict in it, whatever it tests.
+func TestVerifyDocuments(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git here")
+	}
+	root := localProject(t)
+	for _, words := range [][]string{{"verify", "--json"}, {"verify", "--audit", "--json"}} {
+		var stdout, stderr bytes.Buffer
+		Main(t.Context(), append(words, "-C", root), strings.NewReader(""), &stdout, &stderr, os.Environ())
+		if err := conforms(t, "verify", stdout.Bytes()); err != nil {
+			t.Errorf("gl %s: %v\n%s%s", strings.Join(words, " "), err, &stdout, &stderr)
 		}
 	}
 }

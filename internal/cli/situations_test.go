@@ -94,6 +94,7 @@ var inSituations = map[string][4]int{
 	"sw init":                         {0, 0, 0, 0},
 	"sw status":                       {1, 1, 1, 1},
 	"uninstall --local --agent codex": {0, 0, 0, 0},
+	"verify":                          {1, 1, 1, 1},
 	"version":                         {0, 0, 0, 0},
 	"why S-2":                         {0, 1, 0, 1},
 	"wrap":                            {0, 1, 127, 127},

@@ -41,12 +41,7 @@ func Place(ctx context.Context, dir string) (top, prefix string, err error) {
 func Clone(ctx context.Context, src, dst string) error {
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
-	format, err := run(ctx, src, "rev-parse", "--show-object-format")
-	if err != nil {
-		return err
-	}
-	// Templates bring hooks.
-	if _, err := run(ctx, dst, "init", "-q", "--template=", "--object-format="+strings.TrimSpace(format)); err != nil {
+	if err := initLike(ctx, src, dst); err != nil {
 		return err
 	}
 	branch, err := quiet(ctx, src, "symbolic-ref", "-q", "HEAD")
@@ -65,10 +60,7 @@ func Clone(ctx context.Context, src, dst string) error {
 	if commit == "" { // there is no commit yet
 		return nil
 	}
-	if err := copyShallow(ctx, src, dst); err != nil {
-		return err
-	}
-	if err := copyObjects(ctx, src, dst, commit); err != nil {
+	if err := copyHistory(ctx, src, dst, commit); err != nil {
 		return err
 	}
 	ref := []string{"update-ref", "HEAD", commit}
@@ -80,6 +72,50 @@ func Clone(ctx context.Context, src, dst string) error {
 	}
 	_, err = runFor(ctx, long, dst, "", "reset", "-q", "--hard")
 	return err
+}
+
+// CloneCommit makes a repository at dst, an empty directory, with a commit of src and its history, and no branch. As
+// with Clone, src is only read.
+func CloneCommit(ctx context.Context, src, dst, commit string) error {
+	ctx, cancel := context.WithTimeout(ctx, long)
+	defer cancel()
+	if err := initLike(ctx, src, dst); err != nil {
+		return err
+	}
+	if err := copyHistory(ctx, src, dst, commit); err != nil {
+		return err
+	}
+	return CheckoutClone(ctx, dst, commit)
+}
+
+// CheckoutClone makes the files of a clone that CloneCommit made those of a commit, and removes all others.
+func CheckoutClone(ctx context.Context, dst, commit string) error {
+	if _, err := run(ctx, dst, "update-ref", "--no-deref", "HEAD", commit); err != nil {
+		return err
+	}
+	if _, err := runFor(ctx, long, dst, "", "reset", "-q", "--hard"); err != nil {
+		return err
+	}
+	_, err := runFor(ctx, long, dst, "", "clean", "-q", "-ffdx")
+	return err
+}
+
+// initLike makes an empty repository of the same object format. Templates would bring hooks.
+func initLike(ctx context.Context, src, dst string) error {
+	format, err := run(ctx, src, "rev-parse", "--show-object-format")
+	if err != nil {
+		return err
+	}
+	_, err = run(ctx, dst, "init", "-q", "--template=", "--object-format="+strings.TrimSpace(format))
+	return err
+}
+
+// copyHistory copies a commit with all that it needs.
+func copyHistory(ctx context.Context, src, dst, commit string) error {
+	if err := copyShallow(ctx, src, dst); err != nil {
+		return err
+	}
+	return copyObjects(ctx, src, dst, commit)
 }
 
 // copyShallow copies where the history of a shallow repository ends.

@@ -137,7 +137,7 @@ func (l *Lane) takeIn(ctx context.Context, lane, target string) (string, error) 
 		}
 		if own.Green() {
 			return "", standstill("the tests pass on %s and on what has landed, but not on both together (%s): see %s, merge the branch %s and mend it, then run gl land",
-				name, how(verdict, l.Project.Config.Test.Limit), verdict.Log, worktree.Short(l.Repo.LaneRef()))
+				name, How(verdict, l.Project.Config.Test.Limit), verdict.Log, worktree.Short(l.Repo.LaneRef()))
 		}
 	}
 	if err := l.moveLane(ctx, lane, commit, "merge "+name); err != nil {
@@ -231,7 +231,7 @@ func (l *Lane) TestBase(ctx context.Context) (red string, err error) {
 		}
 		v, err := l.baseVerdict(ctx, base)
 		if err == nil && v != nil && !v.Green() {
-			red = "the tests fail on " + worktree.Short(l.Repo.Target()) + " (" + how(v, l.Project.Config.Test.Limit) + ")"
+			red = "the tests fail on " + worktree.Short(l.Repo.Target()) + " (" + How(v, l.Project.Config.Test.Limit) + ")"
 		}
 		return err
 	})

@@ -39,7 +39,7 @@ func (l *Lane) tellVerdict(r *attempt.Record, v *testrun.Verdict) {
 	e.Key = fmt.Sprintf("verdict.%s.%d", short(v.Tree), v.At.UnixMilli())
 	e.Tree, e.Command, e.Exit, e.Passed, e.Failed, e.DurationMS = v.Tree, v.Command, v.ExitCode, v.Passed, v.Failed, &ms
 	if e.Outcome = "green"; !v.Green() {
-		e.Outcome, e.Detail = "red", strings.TrimPrefix(how(v, l.Project.Config.Test.Limit), "tests: ")
+		e.Outcome, e.Detail = "red", strings.TrimPrefix(How(v, l.Project.Config.Test.Limit), "tests: ")
 	}
 	_ = l.Project.Runs.Journal().Append(e)
 }

@@ -249,7 +249,7 @@ func (l *Lane) manifests(ctx context.Context, commit string) (string, error) {
 
 // judgeRed decides what follows from tests that fail on a merge. What fails without the work, too, isn't its fault.
 func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error {
-	problem := how(v, l.Project.Config.Test.Limit)
+	problem := How(v, l.Project.Config.Test.Limit)
 	if v.TimedOut {
 		return l.red(ctx, w, v, problem)
 	}
@@ -269,7 +269,7 @@ func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error 
 			return l.pass(ctx, w, v, plan.KnownRed)
 		}
 	}
-	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(l.Repo.Target()), how(base, l.Project.Config.Test.Limit))
+	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(l.Repo.Target()), How(base, l.Project.Config.Test.Limit))
 	l.stuck[w.Name()] = reason
 	l.tell("%s waits: %s", w.Slice, reason)
 	_, err = l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) {
@@ -299,7 +299,7 @@ func (l *Lane) SendBack(ctx context.Context) error {
 			}
 			w.base = r.Landing.Base
 			if w.tree, _, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, isState); err == nil && w.tree != "" {
-				err = l.red(ctx, w, v, how(v, l.Project.Config.Test.Limit)+"; they fail without it, too")
+				err = l.red(ctx, w, v, How(v, l.Project.Config.Test.Limit)+"; they fail without it, too")
 			}
 			w.release()
 			if err != nil {
@@ -314,8 +314,8 @@ func (l *Lane) SendBack(ctx context.Context) error {
 	return err
 }
 
-// how says how tests ended that aren't green.
-func how(v *testrun.Verdict, limit time.Duration) string {
+// How says how tests ended that aren't green.
+func How(v *testrun.Verdict, limit time.Duration) string {
 	if v.ExitCode != nil && v.Failed != nil && *v.Failed > 0 {
 		return fmt.Sprintf("tests: exit %d: %d failed", *v.ExitCode, *v.Failed)
 	}

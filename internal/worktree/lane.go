@@ -180,6 +180,20 @@ func (r *Repo) HandOver(ctx context.Context, l *Lineage) (string, error) {
 	}
 }
 
+// Look is a commit of what is in the lineage's worktree now, on top of its branch; where there is no worktree it is the branch's own.
+// Nothing is kept, and nothing moves. It is "" if neither is there.
+func (r *Repo) Look(ctx context.Context, l *Lineage) (string, error) {
+	tip, err := git.ResolveCommit(ctx, r.Common, l.Branch)
+	if err != nil || tip == "" || l.Phase != Ready && l.Phase != Filled || lost(l.Path) {
+		return tip, err
+	}
+	s, err := r.Worktree(l).Snapshot(ctx, git.SnapshotOptions{Base: l.Base, Branch: l.Branch, Exact: true, MaxBytes: r.limit, Why: "gl verify"})
+	if err != nil {
+		return "", err
+	}
+	return git.CommitTree(ctx, r.Common, git.NewCommit{Tree: s.Tree + "^{tree}", Parents: []string{tip}, Message: "gl: " + l.Slice + " as it is"})
+}
+
 // HandedOver is the commit that HandOver recorded last, "" for none.
 func (r *Repo) HandedOver(ctx context.Context, l *Lineage) (string, error) {
 	return git.ResolveCommit(ctx, r.Common, r.testsRef(l))

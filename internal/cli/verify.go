@@ -1,0 +1,190 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
+	"greenlight/internal/lane"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
+	"greenlight/internal/testrun"
+	"greenlight/internal/words"
+	"greenlight/internal/worktree"
+)
+
+type verifyOptions struct {
+	audit bool
+	since string
+	json  bool
+}
+
+func newVerify(app *cmdutil.App) *cobra.Command {
+	var o verifyOptions
+	c := &cobra.Command{
+		Use:        "verify [ID]",
+		SuggestFor: []string{"test", "tests", "audit"},
+		Short:      "Run the tests on what would land, or has landed",
+		Long: `Run the test command (test.command in config.json) on a slice: on its work as it is now, merged with what has landed. Nothing
+lands by it. For a slice that is done, run it on the commit by which the slice landed, or on the branch that the work is for if
+that isn't known; if the tests pass, the slice is no longer unverified. Without an ID, run it on everything that has landed.
+
+--audit runs it on every commit by which a slice landed, one after the other, in a clone in a temporary directory, and compares
+the result with what the commit's message says. git.setup runs there first.
+
+Exit codes: 0 the tests pass; 1 they fail, the work doesn't merge, a commit's message says otherwise, or another gl works the
+lane; 2 wrong usage.`,
+		Example:           "  gl verify S-07\n  gl verify\n  gl verify --audit --since v1.2",
+		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteIDs),
+		RunE: func(c *cobra.Command, a []string) error {
+			switch {
+			case o.audit && len(a) > 0:
+				return cmdutil.Usage("--audit goes without an id")
+			case o.since != "" && !o.audit:
+				return cmdutil.Usage("--since goes with --audit")
+			}
+			return runVerify(c.Context(), app, append(a, "")[0], o)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.audit, "audit", false, "test every commit by which a slice landed, in a clone")
+	f.StringVar(&o.since, "since", "", "with --audit, only what landed after `REV`")
+	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	return c
+}
+
+// A verifyDoc is what gl verify --json prints.
+type verifyDoc struct {
+	SchemaVersion int           `json:"schema_version"`
+	Green         bool          `json:"green"` // of all checks, and no commit says otherwise
+	Checks        []verifyCheck `json:"checks"`
+}
+
+// A verifyCheck is one run of the tests.
+type verifyCheck struct {
+	Of        lane.CheckOf     `json:"of" jsonschema:"enum=merge,enum=landed,enum=target,enum=lane"` // what was tested
+	Slice     *string          `json:"slice"`
+	Commit    *string          `json:"commit"`    // that was tested; null if the work doesn't merge
+	Green     bool             `json:"green"`     // the tests passed, and nothing else is wrong
+	Conflicts []string         `json:"conflicts"` // paths
+	Problem   *string          `json:"problem"`   // what else is wrong: protected tests were changed, say
+	Claim     *string          `json:"claim"`     // of an audited commit, what its message says
+	Verdict   *testrun.Verdict `json:"verdict"`   // null if no tests could be run
+	Set       bool             `json:"set"`       // the slice is no longer unverified
+}
+
+func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions) error {
+	pr, err := app.Project()
+	if err != nil {
+		return err
+	}
+	if id != "" {
+		if pr, id, err = app.Slice(id); err != nil {
+			return err
+		}
+	}
+	commands, err := pr.LaneCommands(ctx)
+	if err == nil {
+		err = permit(ctx, app, pr.Root, commands)
+	}
+	if err != nil {
+		return err
+	}
+	l, err := openLane(ctx, app, pr, pr.Root)
+	if err != nil {
+		return err
+	}
+	doc := verifyDoc{SchemaVersion: 1, Green: true, Checks: []verifyCheck{}}
+	tell := func(c *lane.Check) {
+		doc.Green = doc.Green && c.Green() && !c.Belied()
+		doc.Checks = append(doc.Checks, verifyCheck{c.What, jsondoc.OrNull(c.Slice), jsondoc.OrNull(c.Commit), c.Green(), jsondoc.OrEmpty(c.Conflicts),
+			jsondoc.OrNull(c.Problem), jsondoc.OrNull(c.Claim), c.Verdict, c.Set})
+		if !o.json {
+			printCheck(app, c, worktree.Short(l.Repo.Target()), pr.Config.Test.Limit, !o.audit)
+		}
+	}
+	var c *lane.Check
+	switch {
+	case o.audit:
+		err = l.Audit(ctx, o.since, tell)
+	case id == "":
+		c, err = l.CheckLane(ctx)
+	default:
+		c, err = l.CheckSlice(ctx, id)
+	}
+	if err != nil {
+		return err
+	}
+	if c != nil {
+		tell(c)
+	}
+	if err := pr.Tracker.Refresh(ctx); err != nil {
+		return err
+	}
+	switch {
+	case o.json:
+		err = app.IO.JSON(doc)
+	case len(doc.Checks) == 0:
+		app.IO.Printf("nothing has landed in %s\n", worktree.Short(l.Repo.Target()))
+	}
+	if err == nil && !doc.Green {
+		err = &cmdutil.ExitError{Code: cmdutil.ExitFailed}
+	}
+	return err
+}
+
+// printCheck prints one check: a line and, with more, the end of the output of tests that fail.
+func printCheck(app *cmdutil.App, c *lane.Check, target string, limit time.Duration, more bool) {
+	line := checkText(c, target, limit)
+	if c.Belied() {
+		line += "; the commit says: " + c.Claim
+	}
+	app.IO.Printf("%s\n", term.Wrap(sanitize.Line(line), app.IO.Width(), 2))
+	if c.Set {
+		app.IO.Printf("%s is verified now\n", sanitize.Line(c.Slice))
+	}
+	if v := c.Verdict; more && v != nil && !v.Green() {
+		for _, l := range v.Last {
+			app.IO.Printf("    %s\n", sanitize.Line(l))
+		}
+		if v.Log != "" {
+			app.IO.Printf("all of it is in %s\n", sanitize.Line(v.Log))
+		}
+	}
+}
+
+func checkText(c *lane.Check, target string, limit time.Duration) string {
+	commit := c.Commit[:min(len(c.Commit), 10)]
+	subject := "what has landed"
+	switch c.What {
+	case lane.OfMerge:
+		subject = c.Slice + " merged with what has landed"
+	case lane.OfLanded:
+		subject = c.Slice + " as it landed in " + commit
+	case lane.OfTarget:
+		subject = c.Slice + " as it is in " + target
+	case lane.OfLane:
+	}
+	switch v := c.Verdict; {
+	case len(c.Conflicts) > 0:
+		return fmt.Sprintf("%s doesn't merge with what has landed: %s", c.Slice, someOf(c.Conflicts))
+	case c.Problem != "" && (v == nil || v.Green()):
+		return subject + ": " + c.Problem
+	case v.Green() && v.Passed != nil:
+		return fmt.Sprintf("%s: tests pass (%s, %.1fs)", subject, words.Count(*v.Passed, "test"), v.Seconds)
+	case v.Green():
+		return fmt.Sprintf("%s: tests pass (%.1fs)", subject, v.Seconds)
+	default:
+		text := fmt.Sprintf("%s: tests fail (%s, %.1fs)", subject, strings.TrimPrefix(lane.How(v, limit), "tests: "), v.Seconds)
+		if c.Problem != "" {
+			text += ", and " + c.Problem
+		}
+		return text
+	}
+}
