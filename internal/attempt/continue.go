@@ -60,7 +60,7 @@ func boundary(s string, i int) int {
 // in the same directory and account, else with what there is to know of it. A record is the only place that has a conversation:
 // the lineage's last one decides, so that an agent never goes on with one that doesn't know the last work. The lock must be held.
 func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
-	last, err := s.lastIn(r)
+	last, err := s.lastIn(r, func(*Record) bool { return true })
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,15 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 	if c.Mends != "" && last.Mends() {
 		c.Mended = append(slices.Clone(last.Continues.Mended), last.Continues.Mends)
 	}
+	if last.Rejected != "" {
+		c.Why = last.rejection()
+	}
 	r.Continues = c.clean()
+	if last.Accepted() { // the conversation is with who built it
+		if last, err = s.lastIn(r, func(r *Record) bool { return !r.Accepted() }); err != nil || last == nil {
+			return err
+		}
+	}
 	if last.Agent != r.Agent || last.Program != r.Program || last.Dir != r.Dir || last.Account != r.Account {
 		return nil
 	}
@@ -96,8 +104,8 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 	return nil
 }
 
-// lastIn is the last settled attempt in the record's lineage, nil for none.
-func (s *Store) lastIn(r *Record) (*Record, error) {
+// lastIn is the last settled attempt in the record's lineage of which is is true, nil for none.
+func (s *Store) lastIn(r *Record, is func(*Record) bool) (*Record, error) {
 	all, err := s.names()
 	if err != nil {
 		return nil, err
@@ -113,7 +121,7 @@ func (s *Store) lastIn(r *Record) (*Record, error) {
 		if err != nil {
 			return nil, err
 		}
-		if last.System == r.System && last.Lineage == r.Lineage {
+		if last.System == r.System && last.Lineage == r.Lineage && is(last) {
 			return last, nil
 		}
 	}

@@ -51,6 +51,8 @@ func (r *Record) events(p plan.Phase) []journal.Event {
 		return e
 	}
 	switch {
+	case p == plan.Claimed && r.Accepted(): // it was, by whoever built it
+		return nil
 	case p == plan.Claimed:
 		e := event(journal.Claimed, r.ClaimedAt)
 		e.Agent, e.Runner, e.Branch = r.Agent, r.Runner, strings.TrimPrefix(r.Branch, "refs/heads/")

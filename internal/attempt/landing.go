@@ -30,6 +30,8 @@ type Landing struct {
 	Behind   string           `json:"behind,omitempty"` // or this slice has resolved a conflict in the same paths
 	Paths    []string         `json:"paths,omitempty"`  // in conflict
 	Verdict  *testrun.Verdict `json:"verdict,omitempty"`
+	Problem  string           `json:"problem,omitempty"`  // why it isn't green whatever its tests say
+	Despite  string           `json:"despite,omitempty"`  // the problem that a person knows and accepts
 	Verified plan.Verified    `json:"verified,omitempty"` // of what lands
 	Caveats  []string         `json:"caveats,omitempty"`  // what the verdict doesn't prove, in words
 	Reason   string           `json:"reason,omitempty"`   // what it waits for, in words
@@ -150,6 +152,9 @@ func (s *Settler) stopQueued(ctx context.Context, r *Record) (*Record, error) {
 		return nil, fmt.Errorf("%s has passed its tests and is landing: it can't be stopped any more", r.Slice)
 	}
 	release := tracker.Release
+	if r.Accepted() {
+		release = tracker.Ask
+	}
 	return s.EndLanding(ctx, r, LandingResult{Outcome: Interrupted, Detail: "interrupted in the lane", Effect: &release})
 }
 

@@ -273,7 +273,7 @@ func (r *Record) needsPerson() bool {
 
 // goesOn says whether the same agent is to go on.
 func (r *Record) goesOn() bool {
-	return r.Outcome.Traits().Continue && (!r.Mends() || r.Continues.Mends != r.Outcome && !slices.Contains(r.Continues.Mended, r.Outcome))
+	return r.Outcome.Traits().Continue && !r.Accepted() && (!r.Mends() || r.Continues.Mends != r.Outcome && !slices.Contains(r.Continues.Mended, r.Outcome))
 }
 
 // Mends says whether the agent was started to put right what the lane found.

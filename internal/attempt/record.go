@@ -69,6 +69,7 @@ type Record struct {
 	After    *plan.Mark     `json:"after,omitempty"` // the slice as settling leaves it
 	Tests    int            `json:"tests,omitempty"` // the slice's tests then
 	Retried  bool           `json:"retried,omitempty"`
+	Rejected string         `json:"rejected,omitempty"` // why a person has sent the work back since
 
 	Landing  *Landing      `json:"landing,omitempty"`  // from phase landing on
 	Verified plan.Verified `json:"verified,omitempty"` // of an attempt that is done

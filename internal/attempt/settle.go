@@ -149,6 +149,8 @@ func (r *Record) write(tx tracker.Tx) (plan.Mark, error) {
 			landed.Tests = r.Verdict.Passed
 		}
 		return lander.Land(r.Slice, landed)
+	case r.Effect == tracker.Ask && lands && r.Accepted():
+		return lander.Ask(r.Slice, "review: "+r.Detail)
 	case r.Effect == tracker.Ask && lands:
 		return lander.Ask(r.Slice, r.Detail)
 	case r.Effect == tracker.Complete, r.Effect == tracker.Ask:

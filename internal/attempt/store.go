@@ -277,6 +277,23 @@ func (s *Store) putDone(r *Record) error {
 // MarkRetried notes in the slice's last settled record that somebody has put the slice back since, so that it counts as
 // pending and is launched again. A slice without a settled record needs no note.
 func (s *Store) MarkRetried(slice string) error {
+	return s.markLast(slice, func(r *Record) bool {
+		was := r.Retried
+		r.Retried = true
+		return !was
+	})
+}
+
+// MarkRejected is MarkRetried for work that a person has sent back, for the reason.
+func (s *Store) MarkRejected(slice, why string) error {
+	return s.markLast(slice, func(r *Record) bool {
+		r.Retried, r.Rejected = true, why
+		return true
+	})
+}
+
+// markLast changes the slice's last settled record, if change says so. One without needs no mark.
+func (s *Store) markLast(slice string, change func(*Record) bool) error {
 	all, err := s.Index()
 	if err != nil {
 		return err
@@ -291,10 +308,9 @@ func (s *Store) MarkRetried(slice string) error {
 		if err != nil {
 			return err
 		}
-		if r.Retried {
+		if !change(r) {
 			return nil
 		}
-		r.Retried = true
 		return s.putDone(r)
 	}
 	return nil

@@ -9,23 +9,32 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/git"
+	"greenlight/internal/lane"
 	"greenlight/internal/ops"
 	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
+	"greenlight/internal/words"
+	"greenlight/internal/worktree"
 )
 
 const decideHelp = `
 
 --force also takes a slice that is being verified or has stalled, but never one whose agent is still running.
 
-Exit codes: 0 done; 1 the slice isn't awaiting approval, or can't be written; 2 wrong usage; 3 somebody is working on it.`
+Exit codes: 0 done; 1 the slice isn't awaiting approval, can't be written, or doesn't land; 2 wrong usage; 3 somebody is working on it.`
 
 func newAccept(app *cmdutil.App) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
-		Use:               "accept ID",
-		SuggestFor:        []string{"approve", "ok", "yes", "merge"},
-		Short:             "Approve a waiting slice and mark it complete",
-		Long:              `Approve a slice that awaits review and mark it complete. The slices that need it can be built then.` + decideHelp,
+		Use:        "accept ID",
+		SuggestFor: []string{"approve", "ok", "yes", "merge"},
+		Short:      "Approve a waiting slice and mark it complete",
+		Long: `Approve a slice that awaits review and mark it complete. The slices that need it can be built then.
+
+A slice that was built in a worktree is complete when it has landed: gl merges and tests it now. If the tests fail, or it
+doesn't merge, it awaits review again, with the reason.` + decideHelp,
 		Example:           "  gl accept S-07",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(waiting)),
@@ -64,19 +73,82 @@ func runAccept(ctx context.Context, app *cmdutil.App, id string, force bool) err
 	if err != nil {
 		return err
 	}
-	ready, err := ops.Accept(ctx, pr, id, force)
+	built, err := ops.Built(ctx, pr, id)
+	if err != nil {
+		return err
+	}
+	var l *lane.Lane
+	if built != nil {
+		if l, err = permittedLane(ctx, app, pr); err != nil {
+			return err
+		}
+	}
+	a, err := ops.Accept(ctx, pr, id, built, force)
 	switch {
 	case errors.Is(err, ops.ErrNothingToDo):
 		app.IO.Printf("%s is complete already\n", id)
 		return nil
 	case err != nil:
 		return err
+	case a.Queued == nil:
+		app.IO.Printf("%s is complete\n", id)
+		return tellReady(app, a)
 	}
-	app.IO.Printf("%s is complete\n", id)
+	return landAccepted(ctx, app, l, built, a)
+}
+
+// tellReady says what can be built because of it.
+func tellReady(app *cmdutil.App, a *ops.Acceptance) error {
+	ready, err := a.Ready()
 	if len(ready) > 0 {
 		app.IO.Printf("Ready now: %s\n", strings.Join(ready, ", "))
 	}
-	return nil
+	return err
+}
+
+// landAccepted works the lane for a slice that was accepted, unless a drain does, and says how that ended.
+func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Lane, built *worktree.Lineage, a *ops.Acceptance) error {
+	id, pr := a.Queued.Slice, l.Project
+	if change, err := l.Changes(ctx, built); err == nil { // else the lane says what is the matter
+		app.IO.Printf("%s: %s\n", id, changeText(change))
+	}
+	leader, err := pr.Runs.Leader()
+	if err != nil {
+		return err
+	}
+	if leader != "" {
+		app.IO.Printf("%s is accepted, and landed by the gl slice that runs: %s\n", id, sanitize.Text(leader))
+		return pr.Tracker.Refresh(ctx)
+	}
+	busy := app.IO.Progress("landing " + id)
+	l.Told = func(line string) { busy.Step(sanitize.Text(line)); app.IO.Detail("%s", sanitize.Text(line)) }
+	err = l.Work(ctx)
+	busy.Done()
+	if err = errors.Join(err, pr.Tracker.Refresh(ctx)); err != nil {
+		return err
+	}
+	final, err := pr.Runs.Get(id, a.Queued.N)
+	if err != nil {
+		return err
+	}
+	app.IO.Printf("%s\n", term.Wrap(sanitize.Text(endedText(final, pr.Flags())), app.IO.Width(), 2))
+	tellUndelivered(app.IO, lane.ReadStatus(pr.Runs.Dir()))
+	if !final.Outcome.Traits().Success {
+		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
+	}
+	return tellReady(app, a)
+}
+
+// changeText is what was changed, in the words of git: "2 files changed, 10 insertions, 1 deletion".
+func changeText(c git.DiffStat) string {
+	text := words.Count(c.Files, "file") + " changed"
+	if c.Insertions > 0 {
+		text += ", " + words.Count(c.Insertions, "insertion")
+	}
+	if c.Deletions > 0 {
+		text += ", " + words.Count(c.Deletions, "deletion")
+	}
+	return text
 }
 
 func runReject(ctx context.Context, app *cmdutil.App, id, text string, force bool) error {

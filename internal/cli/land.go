@@ -42,14 +42,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	if err != nil {
 		return err
 	}
-	commands, err := pr.LaneCommands(ctx)
-	if err == nil {
-		err = permit(ctx, app, pr.Root, commands)
-	}
-	if err != nil {
-		return err
-	}
-	l, err := openLane(ctx, app, pr, pr.Root)
+	l, err := permittedLane(ctx, app, pr)
 	if err != nil {
 		return err
 	}
@@ -83,6 +76,18 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	}
 	app.IO.Printf("Everything that has landed is in %s.\n", worktree.Short(l.Repo.Target()))
 	return nil
+}
+
+// permittedLane opens the project's lane for a command: what it runs must have been allowed.
+func permittedLane(ctx context.Context, app *cmdutil.App, pr *project.Project) (*lane.Lane, error) {
+	commands, err := pr.LaneCommands(ctx)
+	if err == nil {
+		err = permit(ctx, app, pr.Root, commands)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return openLane(ctx, app, pr, pr.Root)
 }
 
 // openLane opens the project's lane. trustRoot is the project whose commands this person has allowed.

@@ -13,7 +13,7 @@ import (
 // endedText is the line of a settled attempt: "S-4 complete (42 tests)", "S-4 failed (exit 7, gl logs S-4)".
 func endedText(rec *attempt.Record, flags string) string {
 	if rec.Phase == plan.Queued {
-		return rec.Label() + " awaits the lane"
+		return rec.Label() + " awaits the lane: " + rec.LandingText()
 	}
 	t := rec.Outcome.Traits()
 	text := t.Line
@@ -116,6 +116,8 @@ func attemptState(st *plan.State, r *attempt.Record, now time.Time) string {
 		return r.Outcome.Text(r.Detail)
 	case st.Attempt != nil && st.Attempt.N == r.N && st.Attempt.Dead:
 		return "its gl process vanished"
+	case r.Phase == plan.Queued:
+		return "in the lane: " + r.LandingText()
 	case r.Phase == plan.Preparing:
 		return "preparing its worktree"
 	case r.StartedAt == nil:

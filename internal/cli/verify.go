@@ -89,14 +89,7 @@ func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions
 			return err
 		}
 	}
-	commands, err := pr.LaneCommands(ctx)
-	if err == nil {
-		err = permit(ctx, app, pr.Root, commands)
-	}
-	if err != nil {
-		return err
-	}
-	l, err := openLane(ctx, app, pr, pr.Root)
+	l, err := permittedLane(ctx, app, pr)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A File is what a tree has at a path. Two are equal if content and mode are.
@@ -87,6 +88,31 @@ func readBlobs(in *bufio.Reader, n int, most int64, f func(id string, text []byt
 		}
 	}
 	return nil
+}
+
+// A DiffStat is how much two trees differ.
+type DiffStat struct{ Files, Insertions, Deletions int }
+
+// Stat compares two trees, but for the paths that are left out.
+func Stat(ctx context.Context, common, a, b string, but func(path string) bool) (DiffStat, error) {
+	var s DiffStat
+	out, err := at(ctx, common, time.Minute, "", "diff-tree", "-r", "-z", "--no-renames", "--numstat", a+"^{tree}", b+"^{tree}")
+	if err != nil {
+		return s, err
+	}
+	for _, line := range split(out) { // INSERTIONS\tDELETIONS\tPATH; of a binary file -
+		f := strings.SplitN(line, "\t", 3)
+		if len(f) != 3 {
+			return s, fmt.Errorf("git diff-tree says %.200q", line)
+		}
+		if but(f[2]) {
+			continue
+		}
+		added, _ := strconv.Atoi(f[0])
+		removed, _ := strconv.Atoi(f[1])
+		s.Files, s.Insertions, s.Deletions = s.Files+1, s.Insertions+added, s.Deletions+removed
+	}
+	return s, nil
 }
 
 // FirstParents lists a commit and its first parents, the newest first.

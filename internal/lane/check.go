@@ -153,6 +153,26 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 	return c, err
 }
 
+// Changes is how much would land of a slice's work as it is.
+func (l *Lane) Changes(ctx context.Context, lineage *worktree.Lineage) (git.DiffStat, error) {
+	base, err := l.newest(ctx)
+	if err != nil {
+		return git.DiffStat{}, err
+	}
+	tip, err := l.Repo.Look(ctx, lineage)
+	if err != nil {
+		return git.DiffStat{}, err
+	}
+	tree, conflicts, err := git.MergeTree(ctx, l.Repo.Common, base, tip, isState)
+	if err == nil && len(conflicts) > 0 {
+		err = errors.New("it doesn't merge")
+	}
+	if err != nil {
+		return git.DiffStat{}, err
+	}
+	return git.Stat(ctx, l.Repo.Common, base, tree, isState)
+}
+
 // newest is the lane's commit or, where the target has got further, the target's. It moves nothing.
 func (l *Lane) newest(ctx context.Context) (string, error) {
 	lane, err := l.Repo.LaneTip(ctx)

@@ -64,6 +64,9 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	if err != nil {
 		return err
 	}
+	if len(changed) == 0 && r.Accepted() {
+		return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: "unverified: nothing to land", Verified: plan.Unverified})
+	}
 	if len(changed) == 0 {
 		return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Empty, Detail: "its agent calls it complete and has changed nothing"})
 	}
@@ -71,7 +74,7 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	if err != nil {
 		return err
 	}
-	if problem != "" {
+	if problem != "" && problem != r.Landing.Despite {
 		return l.red(ctx, w, nil, problem)
 	}
 	if other, err := l.resolver(ctx, w, changed); err != nil || other != "" {
@@ -85,6 +88,8 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 		return err
 	case verdict == nil:
 		return l.pass(ctx, w, nil, plan.Unverified)
+	case verdict.Green() && problem != "":
+		return l.pass(ctx, w, verdict, plan.KnownRed)
 	case verdict.Green():
 		return l.pass(ctx, w, verdict, plan.Green)
 	}
@@ -249,6 +254,9 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 		return err
 	}
 	detail := verdictText(r.Landing.Verdict)
+	if r.Landing.Despite != "" && r.Landing.Verified == plan.KnownRed {
+		detail = "unverified: " + r.Landing.Despite
+	}
 	clear(l.stuck) // it may have been what others wait for
 	if err := l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified}); err != nil {
 		return err
@@ -317,11 +325,16 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 			"The command was: %s", problem, v.Command)
 		output = strings.Join(v.Last, "\n")
 	}
-	if err := l.integrate(ctx, w); err != nil {
-		return err
+	if !w.Accepted() {
+		if err := l.integrate(ctx, w); err != nil {
+			return err
+		}
 	}
 	now, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) {
 		g.Tip, g.Base, g.Verdict, g.Why, g.Output = w.tip, w.base, v, why, output
+		if v == nil {
+			g.Problem = problem
+		}
 	})
 	if now == nil || err != nil {
 		return err
@@ -343,6 +356,9 @@ func (l *Lane) integrate(ctx context.Context, w *work) error {
 func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 	if other, err := l.resolver(ctx, w, paths); err != nil || other != "" {
 		return errors.Join(err, l.behind(ctx, w, other))
+	}
+	if w.Accepted() {
+		return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "it conflicts with what has landed: " + some(paths)})
 	}
 	// Before the merge is in the worktree: who finds it there must know whose it is.
 	now, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) {

@@ -20,6 +20,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/site"
 	"greenlight/internal/statedir"
+	"greenlight/internal/tracker"
 	"greenlight/internal/trust"
 	"greenlight/internal/worktree"
 )
@@ -229,6 +230,10 @@ func (l *Lane) step(ctx context.Context, r *attempt.Record, what string, takes t
 
 // finish settles an attempt that is through.
 func (l *Lane) finish(ctx context.Context, r *attempt.Record, res attempt.LandingResult) error {
+	if r.Accepted() && res.Outcome.Traits().Lane { // nobody else is there to put it right
+		ask := tracker.Ask
+		res.Effect = &ask
+	}
 	final, err := l.settler.EndLanding(ctx, r, res)
 	if final != nil {
 		l.tell("%s %s", r.Slice, final.Outcome.Text(final.Detail))

@@ -4,46 +4,104 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
 
+	"greenlight/internal/attempt"
 	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
+	"greenlight/internal/worktree"
 )
 
-// Accept marks a slice that awaits approval as complete, and returns the slices that can be built because of it. With
-// force it also takes one that is being verified or has stalled. The error is ErrNothingToDo for a complete slice.
-func Accept(ctx context.Context, pr *project.Project, id string, force bool) (ready []string, err error) {
+// An Acceptance is what became of a slice that a person approved.
+type Acceptance struct {
+	Queued *attempt.Record // its work has to land before it is complete; nil if it is
+
+	pr     *project.Project
+	before []string // what was ready
+}
+
+// Ready are the slices that can be built because of it.
+func (a *Acceptance) Ready() ([]string, error) {
+	after, err := a.pr.Plan(time.Now(), a.pr.Options())
+	if err != nil {
+		return nil, fmt.Errorf("what can be built now isn't known: %w", err)
+	}
+	return slices.DeleteFunc(slices.Clone(after.Ready), func(id string) bool { return slices.Contains(a.before, id) }), nil
+}
+
+// Built is the lineage in which a slice was built, nil for one that was built in the checkout, or by a person.
+func Built(ctx context.Context, pr *project.Project, id string) (*worktree.Lineage, error) {
+	if !pr.Tracker.Traits().Lands {
+		return nil, nil
+	}
+	recs, err := pr.Runs.Last(id)
+	if err != nil || len(recs[id]) == 0 || recs[id][0].Lineage == 0 {
+		return nil, err
+	}
+	repo, err := pr.Worktrees(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l, err := repo.Get(pr.Key(), id)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && (l.Phase == worktree.Gone || l.N != recs[id][0].Lineage):
+		return nil, nil
+	}
+	return l, err
+}
+
+// Accept approves a slice that awaits approval. Built in a worktree, l, it is queued for the lane; else it is complete. With force it
+// also takes one that is being verified or has stalled. The error is ErrNothingToDo for a complete slice.
+func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lineage, force bool) (*Acceptance, error) {
 	before, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		return nil, err
 	}
+	a := &Acceptance{pr: pr, before: before.Ready}
 	var st *plan.State
 	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
 		st = m.st
 		if err := mayDecide(m, force); err != nil {
-			return err
+			if a.Queued == nil || !m.st.Attempt.Open() || m.st.Attempt.Token != a.Queued.Token {
+				return err
+			} // else it is ours: somebody wrote the file meanwhile, and this is done again
 		}
 		switch {
 		case m.st.Class == plan.Done:
 			return ErrNothingToDo
 		case m.st.Class == plan.Waiting && !m.st.AtReview() && !force:
 			return fmt.Errorf("%s isn't at its review: %s", m.st.ID, m.plan.Why(m.st.ID, m.now))
+		case l == nil:
+			set := [][2]string{{"status", "complete"}, {"step", "complete"}, {"waiting_for", ""}, {"session", ""}}
+			if pr.Tracker.Traits().Lands {
+				set = append(set, [2]string{"verified", string(plan.Unverified)})
+			}
+			return f.SetAll(set)
 		}
-		return f.SetAll([][2]string{{"status", "complete"}, {"step", "complete"}, {"waiting_for", ""}, {"session", ""}})
+		if a.Queued == nil {
+			if a.Queued, err = pr.Runs.PutAccepted(pr.Key(), &m.st.Item, l, m.now); err != nil {
+				return err
+			}
+		}
+		seen := a.Queued.Seen
+		return f.SetAll([][2]string{{"status", seen.Status}, {"step", seen.Step}, {"waiting_for", ""}, {"session", seen.Session}})
 	})
 	if err != nil {
+		if a.Queued != nil {
+			err = errors.Join(err, pr.Runs.DropAccepted(a.Queued))
+		}
 		return nil, err
 	}
 	tell(pr, st, journal.Event{Kind: journal.Accepted})
-	after, err := pr.Plan(time.Now(), pr.Options())
-	if err != nil {
-		return nil, fmt.Errorf("%s is complete, but what can be built now isn't known: %w", id, err)
+	if a.Queued != nil {
+		pr.Runs.TellAccepted(a.Queued)
 	}
-	return slices.DeleteFunc(slices.Clone(after.Ready), func(id string) bool { return slices.Contains(before.Ready, id) }), nil
+	return a, nil
 }
 
 // Reject puts a slice that awaits approval back, with what is wrong with it, one line of text, among its decisions. With
@@ -68,7 +126,7 @@ func Reject(ctx context.Context, pr *project.Project, id, text string, force boo
 	}
 	tell(pr, st, journal.Event{Kind: journal.Rejected, Reason: text})
 	// As in Retry: after the slice's file, so that a kill between the two can't make it look as if somebody worked on it.
-	return pr.Runs.MarkRetried(id)
+	return pr.Runs.MarkRejected(id, text)
 }
 
 // mayDecide refuses a slice that isn't a person's to decide about.

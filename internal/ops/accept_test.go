@@ -22,17 +22,21 @@ var decisions = map[string]string{
 
 func TestAccept(t *testing.T) {
 	y := newYard(t, decisions)
-	ready, err := Accept(t.Context(), y.Project, "waiting", false)
+	a, err := Accept(t.Context(), y.Project, "waiting", nil, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready, err := a.Ready()
 	if err != nil || !slices.Equal(ready, []string{"next"}) {
 		t.Errorf("ready %q, %v", ready, err)
 	}
 	if got := y.mark("waiting"); got != "complete complete" {
 		t.Error(got)
 	}
-	if _, err := Accept(t.Context(), y.Project, "waiting", false); !errors.Is(err, ErrNothingToDo) {
+	if _, err := Accept(t.Context(), y.Project, "waiting", nil, false); !errors.Is(err, ErrNothingToDo) {
 		t.Error(err)
 	}
-	if _, err := Accept(t.Context(), y.Project, "verifying", true); err != nil || y.mark("verifying") != "complete complete" {
+	if _, err := Accept(t.Context(), y.Project, "verifying", nil, true); err != nil || y.mark("verifying") != "complete complete" {
 		t.Error(err, y.mark("verifying"))
 	}
 }
@@ -66,7 +70,7 @@ func TestOnlyWhatAwaitsApprovalIsDecided(t *testing.T) {
 		{"ready", "gl stop ready", true, true},
 		{"gone", tracker.ErrNotFound.Error(), false, false},
 	} {
-		_, accept := Accept(t.Context(), y.Project, tt.id, tt.force)
+		_, accept := Accept(t.Context(), y.Project, tt.id, nil, tt.force)
 		reject := Reject(t.Context(), y.Project, tt.id, "x", tt.force)
 		for _, err := range []error{accept, reject} {
 			var taken *TakenError
