@@ -7,6 +7,7 @@ import (
 
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
+	"greenlight/internal/testrun"
 )
 
 // An Info is one attempt of an agent at a slice or a task.
@@ -20,12 +21,25 @@ type Info struct {
 	Seconds *float64   `json:"seconds"`
 	Turns   *int       `json:"turns"`
 	CostUSD *float64   `json:"cost_usd"`
+
+	Landed  *string          `json:"landed"`  // the commit by which its work landed
+	Verdict *testrun.Verdict `json:"verdict"` // of the tests that gl ran on its work, merged; null if it ran none
 }
 
 // Info describes the attempt for a JSON document.
 func (r *Record) Info() Info {
 	info := Info{N: r.N, Agent: r.Agent, Detail: jsondoc.OrNull(r.Detail), Started: r.StartedAt, Ended: r.EndedAt,
 		Turns: r.Turns(), CostUSD: r.Cost()}
+	if g := r.Landing; g != nil {
+		if g.Verdict != nil {
+			v := *g.Verdict
+			v.Failing, v.Last, v.Flaky = jsondoc.OrEmpty(v.Failing), jsondoc.OrEmpty(v.Last), jsondoc.OrEmpty(v.Flaky)
+			info.Verdict = &v
+		}
+		if r.Outcome.Traits().Success {
+			info.Landed = jsondoc.OrNull(g.Commit)
+		}
+	}
 	if r.Phase == plan.Settled {
 		info.Outcome = &r.Outcome
 	}

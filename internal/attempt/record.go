@@ -132,3 +132,11 @@ type Evidence struct {
 	Version  string        `json:"version,omitempty"` // the client's
 	Stderr   string        `json:"stderr,omitempty"`  // its last line there that says something, else on stdout
 }
+
+// Tested is what gl itself saw of the tests of the attempt's work: merged, or in the checkout. It is nil where it ran none.
+func (r *Record) Tested() *testrun.Verdict {
+	if r.Landing != nil && r.Landing.Verdict != nil {
+		return r.Landing.Verdict
+	}
+	return r.Verdict
+}

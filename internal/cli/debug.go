@@ -197,6 +197,11 @@ func (d *debugPrinter) slice(p *plan.Plan, s *debugreport.Slice) {
 			d.line("  %s", line)
 		}
 	}
+	if len(s.Records) > 0 {
+		for _, line := range lastOutput(s.Records[0]) {
+			d.line("    %s", line)
+		}
+	}
 	if s.Log == nil {
 		d.line("none")
 		return

@@ -229,7 +229,7 @@ func shape(c *cobra.Command) string { return strings.TrimSuffix(c.UseLine(), " [
 
 // projectLine is the state of the project that gl was called in; "" where there is none.
 func projectLine(app *cmdutil.App) string {
-	p, err := compactPlan(app, "")
+	_, p, err := compactPlan(app, "")
 	switch {
 	case errors.Is(err, project.ErrNoProject), errors.Is(err, project.ErrNoState), errors.Is(err, cmdutil.ErrGone):
 		return ""

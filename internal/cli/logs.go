@@ -176,7 +176,9 @@ func (l *logView) head() {
 		return
 	}
 	started := "not started yet"
-	if l.rec.StartedAt != nil {
+	if l.rec.Accepted() {
+		started = "accepted " + l.rec.ClaimedAt.Local().Format(time.DateTime)
+	} else if l.rec.StartedAt != nil {
 		started = "started " + l.rec.StartedAt.Local().Format(time.DateTime)
 	}
 	l.line(fmt.Sprintf("attempt %d of %s with %s, %s", l.rec.N, l.rec.Slice, l.rec.Agent, started))
@@ -269,6 +271,12 @@ func (l *logView) line(text string) {
 func (l *logView) end() {
 	if l.raw {
 		return
+	}
+	if text := verdictText(l.rec); text != "" {
+		l.line(text)
+	}
+	for _, text := range lastOutput(l.rec) {
+		l.line("    " + text)
 	}
 	l.line(withCost(l.rec.Outcome.Text(l.rec.Detail), l.rec))
 	for _, text := range workText(l.rec) {

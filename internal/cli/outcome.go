@@ -53,12 +53,57 @@ func workText(r *attempt.Record) []string {
 	return list
 }
 
-// proofText tells what isn't proven of an attempt whose slice is complete, a line each.
+// proofText tells how the tests went that gl ran on the attempt's work, and what isn't proven by them, a line each.
 func proofText(r *attempt.Record) []string {
-	if r.Landing == nil {
+	var list []string
+	if text := verdictText(r); text != "" {
+		list = append(list, text)
+	}
+	if r.Landing != nil {
+		list = append(list, r.Landing.Caveats...)
+	}
+	return list
+}
+
+// verdictText says how the tests went that gl ran on the attempt's work, merged; "" for none.
+func verdictText(r *attempt.Record) string {
+	v := r.Tested()
+	if v == nil {
+		return ""
+	}
+	how := "passed"
+	switch {
+	case v.TimedOut:
+		how = "timed out"
+	case v.Signal != "":
+		how = "were ended by the signal " + v.Signal
+	case v.ExitCode == nil:
+		how = "ended nobody knows how"
+	case !v.Green():
+		how = fmt.Sprintf("failed with exit %d", *v.ExitCode)
+	}
+	text := fmt.Sprintf("tests (%s) %s on tree %.10s in %.1fs", v.Command, how, v.Tree, v.Seconds)
+	for _, c := range []struct {
+		n    *int
+		what string
+	}{{v.Passed, "passed"}, {v.Failed, "failed"}, {v.Skipped, "skipped"}} {
+		if c.n != nil && (*c.n > 0 || c.what == "passed") {
+			text += fmt.Sprintf(", %d %s", *c.n, c.what)
+		}
+	}
+	if v.Log != "" {
+		text += ": " + v.Log
+	}
+	return text
+}
+
+// lastOutput are the last lines of tests that failed on the attempt's work.
+func lastOutput(r *attempt.Record) []string {
+	v := r.Tested()
+	if v == nil || v.Green() {
 		return nil
 	}
-	return r.Landing.Caveats
+	return v.Last
 }
 
 // inBrackets is the cause and a command behind a name: " (exit 7, gl logs S-4)". A cause in an agent's own words, which may have

@@ -11,6 +11,7 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/iostreams"
+	"greenlight/internal/lane"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -84,9 +85,9 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 		app.Warn(plans[i])
 	}
 	if o.json {
-		doc := newStatusDoc(plans[0], o.milestone)
+		doc := newStatusDoc(plans[0], landed(plans[0], pr), o.milestone)
 		for _, p := range plans[1:] {
-			doc.Others = append(doc.Others, newStatusDoc(p, ""))
+			doc.Others = append(doc.Others, newStatusDoc(p, landed(p, pr), ""))
 		}
 		if err := app.IO.JSON(doc); err != nil {
 			return err
@@ -110,7 +111,7 @@ func printStatus(out *iostreams.Streams, views []*project.Project, plans []*plan
 		if len(plans) > 1 {
 			out.Printf("%s\n", out.Paint(term.Bold, views[i].System().Name))
 		}
-		for _, l := range statusLines(p, now, width) {
+		for _, l := range statusLines(p, landed(p, views[i]), now, width) {
 			out.Printf("%s\n", hang(l.label, l.text, width))
 		}
 	}
@@ -118,24 +119,40 @@ func printStatus(out *iostreams.Streams, views []*project.Project, plans []*plan
 
 // runCompact prints the line for a status bar, whatever is the matter.
 func runCompact(app *cmdutil.App, o statusOptions) error {
-	p, err := compactPlan(app, o.milestone)
+	pr, p, err := compactPlan(app, o.milestone)
 	if err != nil {
 		app.IO.Printf("? slices | ? running\n")
 		return nil
 	}
-	app.IO.Printf("%d/%d done | %d running\n", p.Done, p.Total, len(p.Running))
+	text := fmt.Sprintf("%d/%d done | %d running", p.Done, p.Total, len(p.Running))
+	if n := len(p.Landing); n > 0 {
+		text += fmt.Sprintf(" | %d landing", n)
+	}
+	if n := len(landed(p, pr).Undelivered); n > 0 {
+		text += fmt.Sprintf(" | %d undelivered", n)
+	}
+	app.IO.Printf("%s\n", text)
 	return nil
 }
 
-func compactPlan(app *cmdutil.App, milestone string) (*plan.Plan, error) {
+func compactPlan(app *cmdutil.App, milestone string) (*project.Project, *plan.Plan, error) {
 	if err := app.CheckGlobals(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	pr, err := app.Project()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return shownPlan(pr, time.Now(), milestone)
+	p, err := shownPlan(pr, time.Now(), milestone)
+	return pr, p, err
+}
+
+// landed is what the target hasn't got yet of the plan's items.
+func landed(p *plan.Plan, pr *project.Project) lane.Status {
+	if p.Snapshot.Noun != plan.Slice { // nothing else lands
+		return lane.Status{}
+	}
+	return lane.ReadStatus(pr.Runs.Dir())
 }
 
 // shownPlan is the plan of a command that only shows: what is wrong with config.json is a warning among the others.
@@ -181,7 +198,7 @@ func refreshState(ctx context.Context, app *cmdutil.App, pr *project.Project) {
 type statusLine struct{ label, text string }
 
 // statusLines are the lines for a screen of that many columns, 0 for any number.
-func statusLines(p *plan.Plan, now time.Time, width int) []statusLine {
+func statusLines(p *plan.Plan, landed lane.Status, now time.Time, width int) []statusLine {
 	cells := barCells
 	if room := width - labelWidth - 2; width > 0 && room < cells {
 		cells = max(room, 4)
@@ -198,6 +215,7 @@ func statusLines(p *plan.Plan, now time.Time, width int) []statusLine {
 	}
 	add("Running:", progressList(p))
 	add("Unverified:", unverified(p))
+	add("Undelivered:", undelivered(landed))
 	add("Landing:", briefs(p, p.Landing, now))
 	add("Ready:", strings.Join(p.Ready, ", "))
 	add("Blocked:", briefs(p, p.Blocked, now))
@@ -220,6 +238,17 @@ func unverified(p *plan.Plan) string {
 		return ""
 	}
 	return someOf(p.Unverified)
+}
+
+// undelivered names the slices that have landed and that the target hasn't got yet, with the reason.
+func undelivered(s lane.Status) string {
+	switch {
+	case len(s.Undelivered) == 0:
+		return ""
+	case s.Reason == "":
+		return someOf(s.Undelivered)
+	}
+	return sanitize.Text(someOf(s.Undelivered) + " (" + s.Reason + ", gl land)")
 }
 
 // recorded is the progress that the format itself records, "" for none.

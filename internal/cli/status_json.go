@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"greenlight/internal/jsondoc"
+	"greenlight/internal/lane"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 )
@@ -27,8 +28,9 @@ type statusDoc struct {
 	Red           []string              `json:"red"`      // the tests fail on the merged work
 	Conflict      []string              `json:"conflict"` // the work doesn't merge
 	Stalled       []string              `json:"stalled"`
-	Waiting       []string              `json:"waiting"` // for a person
-	Unknown       []string              `json:"unknown"` // with an unknown status, or a file that can't be read
+	Waiting       []string              `json:"waiting"`     // for a person
+	Unknown       []string              `json:"unknown"`     // with an unknown status, or a file that can't be read
+	Undelivered   *statusUndelivered    `json:"undelivered"` // has landed, and isn't in the branch that the work is for; null if all is
 	Tests         statusTests           `json:"tests"`
 	Hold          *plan.Hold            `json:"hold"` // nothing is launched until it ends; null if nothing holds launches
 	Warnings      []project.WarningItem `json:"warnings"`
@@ -52,6 +54,15 @@ type statusSlice struct {
 	Stale         bool       `json:"stale"`                                 // claimed by another session, and its file hasn't changed for parallel.stale_minutes
 	Attempts      int        `json:"attempts" jsonschema:"minimum=0"`       // attempts used up; a rate limit uses none
 	Verified      *bool      `json:"verified"`                              // of a done slice: whether gl has seen its tests pass on what landed; null if it saw none
+	Delivered     *bool      `json:"delivered"`                             // of a done slice: whether the branch that the work is for has it; null if gl doesn't know
+	Landing       *string    `json:"landing"`                               // of one that lands: how far that is, or what it waits for
+}
+
+// A statusUndelivered says why the branch that the work is for hasn't got all that has landed.
+type statusUndelivered struct {
+	Slices []string   `json:"slices"`
+	Reason *string    `json:"reason"` // null if it hasn't been tried yet
+	Since  *time.Time `json:"since"`
 }
 
 // A statusTask is an open attempt at a task.
@@ -75,7 +86,7 @@ type statusTests struct {
 	Security int `json:"security" jsonschema:"minimum=0"`
 }
 
-func newStatusDoc(p *plan.Plan, milestone string) statusDoc {
+func newStatusDoc(p *plan.Plan, landed lane.Status, milestone string) statusDoc {
 	s := p.Snapshot
 	doc := statusDoc{
 		SchemaVersion: 1, Format: s.Format, Root: s.Root, Milestone: jsondoc.OrNull(milestone),
@@ -87,7 +98,13 @@ func newStatusDoc(p *plan.Plan, milestone string) statusDoc {
 	}
 	for i := range p.States {
 		if st := &p.States[i]; st.InScope {
-			doc.Slices = append(doc.Slices, newStatusSlice(st, s.Used[st.ID]))
+			doc.Slices = append(doc.Slices, newStatusSlice(st, landed, s.Used[st.ID]))
+		}
+	}
+	if len(landed.Undelivered) > 0 {
+		doc.Undelivered = &statusUndelivered{Slices: landed.Undelivered, Reason: jsondoc.OrNull(landed.Reason)}
+		if !landed.Since.IsZero() {
+			doc.Undelivered.Since = &landed.Since
 		}
 	}
 	for _, t := range s.Tasks {
@@ -107,7 +124,7 @@ func newStatusTask(t plan.Task) statusTask {
 	return doc
 }
 
-func newStatusSlice(st *plan.State, attempts int) statusSlice {
+func newStatusSlice(st *plan.State, landed lane.Status, attempts int) statusSlice {
 	s := statusSlice{
 		ID: st.ID, Name: st.Name, Status: jsondoc.OrNull(st.Status), Class: st.Class, Step: jsondoc.OrNull(st.Step),
 		Milestone: jsondoc.OrNull(st.Milestone), Deps: jsondoc.OrEmpty(st.Deps), Needs: jsondoc.OrEmpty(st.Needs), Session: jsondoc.OrNull(st.Session),
@@ -118,6 +135,13 @@ func newStatusSlice(st *plan.State, attempts int) statusSlice {
 	}
 	if green := st.Verified == plan.Green; st.Class == plan.Done && (green || st.Verified == plan.KnownRed) {
 		s.Verified = &green
+	}
+	if st.Class == plan.Done && st.Verified != plan.NotKnown && landed.Known {
+		has := landed.Has(st.ID)
+		s.Delivered = &has
+	}
+	if st.Class == plan.Landing {
+		s.Landing = &st.Attempt.Landing
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -141,9 +142,12 @@ func whyOne(out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string
 	}
 	for _, rec := range recs[id] {
 		out.Printf("%s\n", term.Wrap("  "+sanitize.Line(attemptText(p.State(id), rec, now)), out.Width(), 4))
-		for _, line := range slices.Concat(workText(rec), proofText(rec)) {
+		for _, line := range slices.Concat(proofText(rec), workText(rec)) {
 			out.Printf("%s\n", term.Wrap("    "+sanitize.Line(line), out.Width(), 6))
 		}
+	}
+	if landed := landed(p, pr); p.State(id).Class == plan.Done && !landed.Has(id) {
+		out.Printf("%s\n", term.Wrap("not delivered: "+sanitize.Line(cmp.Or(landed.Reason, "it hasn't been tried yet"))+". Run gl land", out.Width(), 2))
 	}
 	for _, command := range help.Next {
 		out.Printf("%s\n", sanitize.Text(help.Run(command)))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"greenlight/internal/lane"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -32,6 +33,10 @@ func (s *session) start() string {
 		lines = append(lines, "Held: "+p.Hold.Describe(s.now))
 	}
 	lines = append(lines, s.lists(p)...)
+	if landed := lane.ReadStatus(pr.Runs.Dir()); len(landed.Undelivered) > 0 && p.Snapshot.Noun == plan.Slice {
+		lines = append(lines, fmt.Sprintf("Not delivered yet: %s%s (%s; gl land tries again).",
+			strings.Join(landed.Undelivered[:min(len(landed.Undelivered), mostItems)], ", "), words.More(len(landed.Undelivered)-mostItems), landed.Reason))
+	}
 	if command := next(pr, p); command != "" {
 		lines = append(lines, "Next: "+command+".")
 	}

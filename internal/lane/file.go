@@ -45,7 +45,11 @@ type Status struct {
 	Undelivered []string // slices that have landed, and aren't in the target yet
 	Reason      string   // why they aren't
 	Since       time.Time
+	Known       bool // there is a lane
 }
+
+// Has says whether the target has a slice that has landed.
+func (s Status) Has(slice string) bool { return !slices.Contains(s.Undelivered, slice) }
 
 // ReadStatus reads the lane's file in a project's runs directory. Where there is none, nothing is undelivered.
 func ReadStatus(runs string) Status {
@@ -54,6 +58,7 @@ func ReadStatus(runs string) Status {
 	if err != nil {
 		return s
 	}
+	s.Known = true
 	for _, u := range f.Undelivered {
 		s.Undelivered = append(s.Undelivered, u.Slice)
 	}

@@ -90,6 +90,12 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 		if st.Tests > 0 || p.ofSlices() { // the siblings don't count tests
 			r.Cause = words.Count(st.Tests, "test")
 		}
+		switch st.Verified {
+		case Green:
+			r.Cause += ", verified"
+		case KnownRed, Unverified:
+			r.Cause += ", unverified"
+		}
 	case Available:
 		p.whyAvailable(st, &r)
 	case Active:

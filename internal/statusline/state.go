@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/lane"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/tracker"
@@ -47,7 +48,7 @@ func viewState(view *project.Project, compact bool) string {
 		if line.Text == "" {
 			parts = append(parts, fmt.Sprintf("%d/%d done", p.Done, p.Total))
 		}
-		parts = append(parts, concerns(p)...)
+		parts = append(parts, concerns(p, lane.ReadStatus(view.Runs.Dir()))...)
 	case tracker.WithRunning:
 		if n, ok := runningAttempts(view); ok {
 			parts = append(parts, fmt.Sprintf("%d running", n))
@@ -63,18 +64,24 @@ func runningAttempts(view *project.Project) (n int, ok bool) {
 		return 0, false
 	}
 	for _, r := range live {
-		if r.Phase != plan.Ended {
+		if r.Phase != plan.Ended && r.Phase != plan.Queued {
 			n++
 		}
 	}
 	return n, true
 }
 
-// concerns are what runs, what needs a person, and a hold.
-func concerns(p *plan.Plan) []string {
+// concerns are what runs and lands, what needs a person, and a hold.
+func concerns(p *plan.Plan, landed lane.Status) []string {
 	var parts []string
 	if n := len(p.Running); n > 0 {
 		parts = append(parts, fmt.Sprintf("%d running", n))
+	}
+	if n := len(p.Landing); n > 0 {
+		parts = append(parts, fmt.Sprintf("%d landing", n))
+	}
+	if n := len(landed.Undelivered); n > 0 && p.Snapshot.Noun == plan.Slice {
+		parts = append(parts, fmt.Sprintf("%d undelivered", n))
 	}
 	switch n := len(p.TroubledIDs()) + len(p.Waiting) + len(p.Unknown); n {
 	case 0:
