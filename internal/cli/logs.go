@@ -284,7 +284,7 @@ func (l *logView) end() {
 	}
 	if v := l.rec.Verdict; v != nil && v.Log != "" {
 		l.line("its tests: " + v.Log)
-	} else if l.rec.Landing != nil && l.rec.Landing.Verdict != nil {
-		l.line("its tests: " + l.rec.Landing.Verdict.Log)
+	} else if v := l.rec.Tested(); v != nil {
+		l.line("its tests: " + v.Log)
 	}
 }
