@@ -24,6 +24,7 @@ import (
 	"greenlight/internal/proc"
 	"greenlight/internal/site"
 	"greenlight/internal/testrun"
+	"greenlight/internal/words"
 	"greenlight/internal/worktree"
 )
 
@@ -317,7 +318,12 @@ func (l *Lane) SendBack(ctx context.Context) error {
 // How says how tests ended that aren't green.
 func How(v *testrun.Verdict, limit time.Duration) string {
 	if v.ExitCode != nil && v.Failed != nil && *v.Failed > 0 {
-		return fmt.Sprintf("tests: exit %d: %d failed", *v.ExitCode, *v.Failed)
+		text := fmt.Sprintf("tests: exit %d: %d failed", *v.ExitCode, *v.Failed)
+		if n := len(v.Failing); n > 0 {
+			const most = 3
+			text += ": " + strings.Join(v.Failing[:min(most, n)], ", ") + words.More(n-most)
+		}
+		return text
 	}
 	return "tests: " + v.How(plan.Age(limit))
 }
