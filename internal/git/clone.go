@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -190,10 +191,51 @@ func signaled(err error, by syscall.Signal) bool {
 // Author is who a commit is by.
 type Author struct{ Name, Email string }
 
-// CommitFile commits one file, a path relative to top, which is the top of a repository that Clone made, or of a worktree. What else has
-// changed or is staged stays as it is. A file that hasn't changed makes no commit. Processes that commit at the same time
-// wait for each other.
-func CommitFile(ctx context.Context, top, file, message string, by Author) (err error) {
+// CommitFiles commits some files, paths relative to top, which is the top of a repository that Clone or Init made, or of a worktree. What
+// else has changed or is staged stays as it is. Files that haven't changed make no commit. Processes that commit at the same
+// time wait for each other.
+func CommitFiles(ctx context.Context, top string, files []string, message string, by Author) error {
+	return commitIn(ctx, top, by, func(git func(args ...string) (string, error)) error {
+		if _, err := git(append([]string{"add", "-f", "--"}, files...)...); err != nil { // ignored or not
+			return err
+		}
+		changed, err := git(append([]string{"status", "--porcelain", "-z", "--"}, files...)...)
+		if err != nil || changed == "" {
+			return err
+		}
+		_, err = git(append([]string{"commit", "-q", "--no-verify", "--no-gpg-sign", "--only", "-m", message, "--"}, files...)...)
+		return err
+	})
+}
+
+// CommitMerge commits the unfinished merge in the checkout at top, with the message that git has for it. The files, paths relative to
+// top, are taken as they are: their conflicts are resolved.
+func CommitMerge(ctx context.Context, top string, files []string, by Author) error {
+	return commitIn(ctx, top, by, func(git func(args ...string) (string, error)) error {
+		if len(files) > 0 {
+			if _, err := git(append([]string{"add", "-f", "--"}, files...)...); err != nil {
+				return err
+			}
+		}
+		_, err := git("commit", "-q", "--no-verify", "--no-gpg-sign", "--no-edit")
+		return err
+	})
+}
+
+// Unmerged are the files, relative to top, whose conflicts the checkout's index still has.
+func Unmerged(ctx context.Context, top string) ([]string, error) {
+	out, err := run(ctx, top, "diff", "--name-only", "--diff-filter=U", "--no-relative", "-z")
+	return split(out), err
+}
+
+// Init makes a repository in dir, which has none, with a branch and no commit. Hooks of templates aren't copied.
+func Init(ctx context.Context, dir, branch string) error {
+	_, err := run(ctx, dir, "init", "-q", "--template=", "-b", branch)
+	return err
+}
+
+// commitIn calls f with a git that commits in the checkout at top, alone.
+func commitIn(ctx context.Context, top string, by Author, f func(git func(args ...string) (string, error)) error) (err error) {
 	gitDir := cmp.Or(CommonOf(top), filepath.Join(top, ".git"))
 	lock, err := durable.Lock(ctx, filepath.Join(gitDir, "greenlight.lock"))
 	if err != nil {
@@ -204,17 +246,7 @@ func CommitFile(ctx context.Context, top, file, message string, by Author) (err 
 	if err != nil {
 		return err
 	}
-	git := func(args ...string) (string, error) {
-		options := append(off, settings("user.name="+by.Name, "user.email="+by.Email, "gc.auto=0", "maintenance.auto=false")...)
-		return run(ctx, top, append(append(options, "--literal-pathspecs"), args...)...)
-	}
-	if _, err := git("add", "-f", "--", file); err != nil { // ignored or not
-		return err
-	}
-	changed, err := git("status", "--porcelain", "-z", "--", file)
-	if err != nil || changed == "" {
-		return err
-	}
-	_, err = git("commit", "-q", "--no-verify", "--no-gpg-sign", "--only", "-m", message, "--", file)
-	return err
+	options := append(off, settings("user.name="+by.Name, "user.email="+by.Email, "gc.auto=0", "maintenance.auto=false")...)
+	options = append(options, "--literal-pathspecs")
+	return f(func(args ...string) (string, error) { return run(ctx, top, slices.Concat(options, args)...) })
 }

@@ -179,7 +179,7 @@ func TestCloneRunsNothing(t *testing.T) {
 	}
 	dst := clone(t, dir)
 	write(t, dst, map[string]string{"c.x": "3"})
-	if err := CommitFile(t.Context(), dst, "c.x", "third", Author{"t", "t@t"}); err != nil {
+	if err := CommitFiles(t.Context(), dst, []string{"c.x"}, "third", Author{"t", "t@t"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(ran); err == nil {
@@ -187,13 +187,13 @@ func TestCloneRunsNothing(t *testing.T) {
 	}
 }
 
-func TestCommitFile(t *testing.T) {
+func TestCommitFiles(t *testing.T) {
 	dst := clone(t, repo(t, map[string]string{"a": "1", "b": "2", ".gitignore": "out\n"}))
 	by := Author{"gl rehearsal", "rehearsal@localhost"}
 	write(t, dst, map[string]string{"a": "changed", "b": "staged", "out/[x]": "3"})
 	git(t, dst, "add", "b")
 	for range 2 { // the second time nothing has changed
-		if err := CommitFile(t.Context(), dst, "out/[x]", "S-1: built", by); err != nil {
+		if err := CommitFiles(t.Context(), dst, []string{"out/[x]"}, "S-1: built", by); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,7 +210,7 @@ func TestCommitFile(t *testing.T) {
 	done := make(chan error)
 	for _, name := range strings.Split("abcdefgh", "") {
 		write(t, dst, map[string]string{"many/" + name: name})
-		go func() { done <- CommitFile(t.Context(), dst, "many/"+name, name, by) }()
+		go func() { done <- CommitFiles(t.Context(), dst, []string{"many/" + name}, name, by) }()
 	}
 	for range 8 {
 		if err := <-done; err != nil {

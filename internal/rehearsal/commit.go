@@ -4,45 +4,143 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
+	"greenlight/internal/git"
+	"greenlight/internal/paths"
 	"greenlight/internal/scratch"
+	"greenlight/internal/text/conflict"
 )
 
-// A committer is a worker in a scratch copy: what it has built it leaves as a file, in a commit of its own.
+// A committer is a worker in a scratch copy, or in a worktree: what it has built it leaves as a file, in a commit of its own.
 type committer struct {
 	worker
-	root, dir, id string // dir is where it works: in a worktree or in the copy itself
+	job  *job
+	dir  string        // where it works: in a worktree or in the copy itself
+	tree *git.Checkout // the worktree; nil for none
 }
 
-// commits makes the worker a committer where the project is a scratch copy and its prompt asks it to build. Elsewhere a
-// rehearsal writes state alone: the files are somebody's.
-func commits(w worker, j *job, command string) worker {
+// indexFile is what all slices that are to clash add a line to.
+const indexFile = "rehearsal/index.md"
+
+// commits makes the worker a committer where the project is a scratch copy or the slice has a worktree of its own, and its
+// prompt asks it to build. In the checkout of a person's project a rehearsal writes state alone: the files are somebody's.
+func commits(ctx context.Context, w worker, j *job, command string) worker {
 	switch {
 	case j.isTask(), strings.HasSuffix(command, "sw-verify"), strings.HasSuffix(command, "plan-phase"), strings.HasSuffix(command, "verify-work"):
-		return w
-	case !scratch.Is(j.root):
 		return w
 	}
 	dir, err := os.Getwd()
 	if err != nil {
 		return w
 	}
-	return committer{w, j.root, dir, j.slice}
+	tree := worktreeOf(ctx, j.root, dir)
+	if tree == nil && !scratch.Is(j.root) {
+		return w
+	}
+	return committer{w, j, dir, tree}
+}
+
+// worktreeOf is the checkout that dir is in, if it is another one of the repository that the project at root is in.
+func worktreeOf(ctx context.Context, root, dir string) *git.Checkout {
+	if paths.Same(root, dir) {
+		return nil
+	}
+	here, err := git.FindCheckout(ctx, dir)
+	if err != nil {
+		return nil
+	}
+	project, err := git.FindCheckout(ctx, root)
+	if err != nil || here.Common != project.Common || here.Top == project.Top {
+		return nil
+	}
+	return &here
 }
 
 func (c committer) complete(ctx context.Context, f Fate) ([]call, error) {
-	file := "rehearsal/" + c.id + ".md"
-	built := []call{
-		{"write " + file, func(context.Context) error {
-			return seen(scratch.WriteFile(c.dir, file, fmt.Sprintf("# %s\n\nA rehearsal built this.\n", c.id)))
-		}},
-		{"git commit " + file, func(ctx context.Context) error {
-			return seen(scratch.Commit(ctx, c.root, c.dir, file, c.id+": built by a rehearsal"))
-		}},
+	built := c.build(f.Kind)
+	if c.merging() {
+		built = c.resolve()
 	}
 	calls, err := c.worker.complete(ctx, f)
 	return append(built, calls...), err
+}
+
+// build writes the slice's file, whole unless the work is to be broken, and commits it.
+func (c committer) build(kind Kind) []call {
+	id := c.job.slice
+	file := "rehearsal/" + id + ".md"
+	text := fmt.Sprintf("# %s\n\nA rehearsal built this in attempt %d.\n", id, c.job.attempt)
+	if kind == Red {
+		text = fmt.Sprintf("# %s\n\nBroken in attempt %d, as the rehearsal was asked to.\n", id, c.job.attempt)
+	}
+	files := []string{file}
+	calls := []call{{"write " + file, func(context.Context) error { return seen(scratch.WriteFile(c.dir, file, text)) }}}
+	if kind == Clash {
+		files = append(files, indexFile)
+		calls = append(calls, call{"write " + indexFile, func(context.Context) error { return seen(c.addToIndex()) }})
+	}
+	return append(calls, call{"git commit " + strings.Join(files, " "), func(ctx context.Context) error {
+		return seen(c.commit(ctx, files, id+": built by a rehearsal"))
+	}})
+}
+
+// addToIndex adds the slice's line below the heading, where the others of a clash do.
+func (c committer) addToIndex() error {
+	const heading = "# Index\n\n"
+	old, err := scratch.ReadFile(c.dir, indexFile)
+	if err != nil {
+		return err
+	}
+	line := fmt.Sprintf("- [%s](%s.md)\n", c.job.slice, c.job.slice)
+	list := slices.Collect(strings.Lines(strings.TrimPrefix(old, heading)))
+	if slices.Contains(list, line) {
+		return nil
+	}
+	return scratch.WriteFile(c.dir, indexFile, heading+line+strings.Join(list, ""))
+}
+
+func (c committer) commit(ctx context.Context, files []string, message string) error {
+	if c.tree == nil || scratch.Is(c.job.root) {
+		return scratch.Commit(ctx, c.job.root, c.dir, files, message)
+	}
+	below := make([]string, len(files))
+	for i, file := range files {
+		below[i] = filepath.Join(c.tree.Prefix, file)
+	}
+	return git.CommitFiles(ctx, c.tree.Top, below, message, scratch.Author)
+}
+
+// merging says whether there is an unfinished merge, which comes before everything else.
+func (c committer) merging() bool {
+	return c.tree != nil && git.Worktree{Common: c.tree.Common, Admin: c.tree.GitDir, Path: c.tree.Top}.Operation() == "merge"
+}
+
+// resolve finishes a merge: of what is in conflict, the lines of both sides stay.
+func (c committer) resolve() []call {
+	var files []string
+	return []call{
+		{"resolve the conflicts", func(ctx context.Context) (err error) {
+			if files, err = git.Unmerged(ctx, c.tree.Top); err != nil {
+				return seen(err)
+			}
+			for _, file := range files {
+				text, err := scratch.ReadFile(c.tree.Top, file)
+				if err == nil && text != "" { // one side has removed it
+					err = scratch.WriteFile(c.tree.Top, file, conflict.Both(text))
+				}
+				if err != nil {
+					return seen(err)
+				}
+			}
+			return nil
+		}},
+		{"git commit", func(ctx context.Context) error {
+			return seen(git.CommitMerge(ctx, c.tree.Top, files, scratch.Author))
+		}},
+	}
 }
 
 // seen is an error that the agent sees and goes on after; nil for none.

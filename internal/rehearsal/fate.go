@@ -21,19 +21,26 @@ const (
 	Quit      Kind = "quit"      // gives up half way with a success; exit 0
 	Refuse    Kind = "refuse"    // its tool calls are denied, so it gives up with a success; exit 0
 	NoCommand Kind = "nocommand" // the client doesn't know /gl:slice, and ends with a success; exit 0
+
+	// Where the rehearsal commits what it builds, in a worktree or a scratch copy. Elsewhere they are Complete.
+	Red   Kind = "red"   // called complete, and broken: tests that look at the work fail; the next attempt mends it
+	Clash Kind = "clash" // complete, with a line at the same place of rehearsal/index.md as all the others that clash
 )
 
-// Faults lists the kinds that a spec can ask for.
+// Faults lists the kinds that a spec can ask for. A new one comes last, so that specs without it have the same fates as before.
 func Faults() []Kind {
-	return []Kind{Crash, Hang, Fail, Turns, Limit, Park, Quit, Refuse, NoCommand}
+	return []Kind{Crash, Hang, Fail, Turns, Limit, Park, Quit, Refuse, NoCommand, Red, Clash}
 }
+
+// completes says whether the agent gets to the end of its work.
+func (k Kind) completes() bool { return k == Complete || k == Red || k == Clash }
 
 // A Fate is what an attempt at a slice comes to.
 type Fate struct {
 	Kind     Kind
 	Step     time.Duration // length of one step
 	Duration time.Duration // from the start to the end, for Hang to the silence
-	AtStep   int           // the step a fault happens in the middle of: 0 tests to 3 verifying; 4 for Complete
+	AtStep   int           // the step a fault happens in the middle of: 0 tests to 3 verifying; 4 for none
 
 	Tests, SecurityTests int // what a complete slice reports
 }
@@ -49,7 +56,7 @@ func (s Spec) Fate(slice string, attempt int) Fate {
 		SecurityTests: int(10 * s.uniform("security tests", slice, 0)),
 	}
 	f.Duration = f.Step * time.Duration(len(walk))
-	if f.Kind != Complete {
+	if !f.Kind.completes() {
 		f.AtStep = int(float64(len(walk)) * s.uniform("step", slice, attempt))
 		f.Duration = f.Step*time.Duration(f.AtStep) + f.Step/2
 	}

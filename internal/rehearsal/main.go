@@ -49,7 +49,7 @@ func Main(ctx context.Context, self string, args []string, env func(string) stri
 		job:    j,
 		fate:   j.spec.Fate(j.slice, j.attempt),
 		start:  start,
-		work:   newWorker(&j),
+		work:   newWorker(ctx, &j),
 		out:    &stream{w: stdout, session: j.session, start: start},
 		stderr: stderr,
 	}
@@ -198,7 +198,7 @@ func (p *player) do(ctx context.Context) func([]call, error) error {
 // end is what the fate comes to, after all its steps.
 func (p *player) end(ctx context.Context) (code int, err error) {
 	switch p.fate.Kind {
-	case Complete:
+	case Complete, Red, Clash:
 		err = p.complete(ctx)
 	case Crash:
 		err = kill()

@@ -56,6 +56,8 @@ const (
 //	KIND=5%       chance of a fault in each attempt (0.05 is the same); KIND is one of Faults
 //	KIND=S-3      the slice that meets it in every attempt; S-3#1 in its first one alone; S-3+S-7 several
 //	KIND@3        the same for an id that could be a number
+//	red=S-3#1     its work is broken in that attempt, and the next one mends it
+//	clash=S-5+S-6 these also add a line at the same place of one file, so that they conflict; who is handed a conflict resolves it
 //
 // The error names the part that can't be read.
 func ParseSpec(s string) (Spec, error) {

@@ -25,9 +25,9 @@ type worker interface {
 }
 
 // newWorker chooses by the slash command the agent was given.
-func newWorker(j *job) worker {
+func newWorker(ctx context.Context, j *job) worker {
 	command, _, _ := strings.Cut(j.prompt, " ")
-	return commits(workerFor(j, command), j, command)
+	return commits(ctx, workerFor(j, command), j, command)
 }
 
 func workerFor(j *job, command string) worker {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -144,19 +145,21 @@ func find(root string) (m mark, ok bool) {
 	return m, err == nil && m.Root == real
 }
 
-// author is who the commits in copies are by: what was invented bears nobody's name.
-var author = git.Author{Name: "gl rehearsal", Email: "rehearsal@localhost"}
+// Author is who a rehearsal's commits are by: what was invented bears nobody's name.
+var Author = git.Author{Name: "gl rehearsal", Email: "rehearsal@localhost"}
 
-// WriteFile writes a file in dir, which is in the copy at root or in a worktree of it, by its path relative to dir, and makes
-// the directory it is in. No link leads it out of dir.
+// WriteFile writes a file in dir, which is in a copy or in a worktree, by its path relative to dir, and makes the directory it is
+// in. No link leads it out of dir.
 func WriteFile(dir, name, text string) error {
 	at, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
 	defer at.Close()
-	if err := at.Mkdir(filepath.Dir(name), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+	if parent := filepath.Dir(name); parent != "." {
+		if err := at.Mkdir(parent, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
 	}
 	f, err := at.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
@@ -166,8 +169,27 @@ func WriteFile(dir, name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// Commit commits one file that WriteFile wrote. Where the copy at root is no clone, it does nothing.
-func Commit(ctx context.Context, root, dir, name, message string) error {
+// ReadFile reads a file that WriteFile may have written. It is "" for one that isn't there.
+func ReadFile(dir, name string) (string, error) {
+	at, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", err
+	}
+	defer at.Close()
+	f, err := at.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(f)
+	return string(data), err
+}
+
+// Commit commits files that WriteFile wrote. Where the copy at root is no clone, it does nothing.
+func Commit(ctx context.Context, root, dir string, names []string, message string) error {
 	m, ok := find(root)
 	if !ok {
 		return fmt.Errorf("%s is no scratch copy", root)
@@ -185,7 +207,11 @@ func Commit(ctx context.Context, root, dir, name, message string) error {
 			return fmt.Errorf("%s is no worktree of %s", dir, m.Repository)
 		}
 	}
-	return git.CommitFile(ctx, top, paths.Relative(top, filepath.Join(dir, name)), message, author)
+	files := make([]string, len(names))
+	for i, name := range names {
+		files[i] = paths.Relative(top, filepath.Join(dir, name))
+	}
+	return git.CommitFiles(ctx, top, files, message, Author)
 }
 
 // Leftovers are the names as people read them, the first few.

@@ -159,7 +159,7 @@ func TestCommit(t *testing.T) {
 	if err := WriteFile(c.Root, "rehearsal/S-1.md", "text"); err != nil {
 		t.Fatal(err)
 	}
-	if err := Commit(t.Context(), c.Root, c.Root, "rehearsal/S-1.md", "S-1: built"); err != nil {
+	if err := Commit(t.Context(), c.Root, c.Root, []string{"rehearsal/S-1.md"}, "S-1: built"); err != nil {
 		t.Fatal(err)
 	}
 	if got := runGit(t, c.Root, "log", "--format=%s", "--name-only", "-1"); got != "S-1: built\n\nservices/shop/rehearsal/S-1.md" {
@@ -167,7 +167,7 @@ func TestCommit(t *testing.T) {
 	}
 	// A mark counts at its own place alone.
 	write(t, project, map[string]string{".greenlight/runs/scratch.json": `{"root": "/elsewhere", "repository": "` + root + `"}`})
-	if err := Commit(t.Context(), project, project, "main.go", "no"); err == nil || Is(project) {
+	if err := Commit(t.Context(), project, project, []string{"main.go"}, "no"); err == nil || Is(project) {
 		t.Errorf("the project passes for a copy: %v", err)
 	}
 }
@@ -232,7 +232,7 @@ func TestMakeFiles(t *testing.T) {
 	if err := WriteFile(c.Root, "new/file", "x"); err != nil {
 		t.Error(err)
 	}
-	if err := Commit(t.Context(), c.Root, c.Root, "new/file", "nothing to commit to"); err != nil {
+	if err := Commit(t.Context(), c.Root, c.Root, []string{"new/file"}, "nothing to commit to"); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(before, files(t, root)); diff != "" {

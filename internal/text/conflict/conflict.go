@@ -45,3 +45,39 @@ func IsMark(line string) bool {
 	}
 	return len(line) == 7 || line[7] == ' '
 }
+
+// Both is the text with the lines of both sides of each conflict, ours first, without the base and the marks. A conflict that
+// isn't whole stays as it is.
+func Both(text string) string {
+	var b strings.Builder
+	var held []string // of a conflict whose end hasn't come, marks and all
+	var sides []string
+	in := byte(0) // the mark that the lines are behind; 0 for none
+	for l := range strings.Lines(text) {
+		mark := byte(0)
+		if IsMark(l) {
+			mark = l[0]
+		}
+		switch {
+		case mark == '<':
+			b.WriteString(strings.Join(held, ""))
+			in, held, sides = '<', []string{l}, nil
+			continue
+		case in == 0:
+			b.WriteString(l)
+			continue
+		case mark == '>' && in == '=':
+			b.WriteString(strings.Join(sides, ""))
+			in, held = 0, nil
+			continue
+		}
+		held = append(held, l)
+		switch {
+		case mark == '|' && in == '<', mark == '=' && in != '=':
+			in = mark
+		case in != '|':
+			sides = append(sides, l)
+		}
+	}
+	return b.String() + strings.Join(held, "")
+}

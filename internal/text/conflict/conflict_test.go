@@ -38,3 +38,19 @@ func TestIsMark(t *testing.T) {
 		}
 	}
 }
+
+func TestBoth(t *testing.T) {
+	for _, c := range []struct{ name, text, want string }{
+		{"nothing", "a\n=======\nb", "a\n=======\nb"},
+		{"a conflict", "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> x\nd\n", "a\nb\nc\nd\n"},
+		{"with the base", "<<<<<<< a\n1\n||||||| b\n2\n=======\n3\n>>>>>>> c\n", "1\n3\n"},
+		{"two", "<<<<<<<\n1\n=======\n2\n>>>>>>>\n-\n<<<<<<<\n3\n=======\n>>>>>>>\n", "1\n2\n-\n3\n"},
+		{"one that isn't whole, and one that is", "<<<<<<< a\n1\n<<<<<<< b\n2\n=======\n3\n>>>>>>> b\n", "<<<<<<< a\n1\n2\n3\n"},
+		{"without an end", "0\n<<<<<<< a\n1\n=======\n2", "0\n<<<<<<< a\n1\n=======\n2"},
+		{"an end without a middle", "<<<<<<< a\n1\n>>>>>>> b\n", "<<<<<<< a\n1\n>>>>>>> b\n"},
+	} {
+		if got := Both(c.text); got != c.want {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
+		}
+	}
+}
