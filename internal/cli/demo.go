@@ -13,10 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/git"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/project"
 	"greenlight/internal/tmux"
+	"greenlight/internal/trust"
+	"greenlight/internal/words"
+	"greenlight/internal/worktree"
 )
 
 // demoSlices is a small shop: wide enough for four agents, deep enough to need an order.
@@ -35,8 +39,64 @@ var demoSlices = []struct{ name, deps string }{
 	{"Mail confirmations", "S-09"},
 }
 
-// demoAgent makes the run last about ten seconds: the longest chain is five slices.
-const demoAgent = "rehearsal:seed=7,step=400ms,jitter=30%"
+// demoAgent makes the run last about ten seconds: the longest chain is five slices. S-05 and S-06 start together: both need S-02
+// alone, and at most two slices that don't need it can be under way when it lands.
+const demoAgent = "rehearsal:seed=7,step=300ms,jitter=30%,red=S-03#1,clash=S-05+S-06"
+
+// demoTests look at what the rehearsal builds.
+const demoTests = `#!/bin/sh
+# Each part that was built is whole, and the index names parts that exist, each once.
+n=0 failed=
+
+result() { # STATUS NAME FILE
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		echo "not ok $n - $2"
+		failed="$failed $3"
+	fi
+}
+
+whole() {
+	while read -r line; do
+		case $line in "A rehearsal built this"*) return 0 ;; esac
+	done <"$1"
+	return 1
+}
+
+indexed() {
+	named=" "
+	while read -r _ part; do
+		[ -n "$part" ] || continue
+		case $part in
+		"["*"]("*.md")") part=${part#*](} part=${part%)} ;;
+		*) [ "$part" = Index ] && continue; return 1 ;;
+		esac
+		case $named in *" $part "*) return 1 ;; esac
+		named="$named$part "
+		[ -f "rehearsal/$part" ] || return 1
+	done <rehearsal/index.md
+}
+
+for file in rehearsal/S-*.md; do
+	[ -f "$file" ] || continue
+	id=${file#rehearsal/}
+	whole "$file"
+	result $? "${id%.md}" "$file"
+done
+if [ -f rehearsal/index.md ]; then
+	indexed
+	result $? index rehearsal/index.md
+fi
+echo "1..$n"
+[ -z "$failed" ] || { echo "look at$failed" && exit 1; }
+`
+
+const (
+	demoBranch  = "main"
+	demoCommand = "sh test.sh"
+)
 
 func newDemo(app *cmdutil.App) *cobra.Command {
 	var dir, spec string
@@ -44,9 +104,15 @@ func newDemo(app *cmdutil.App) *cobra.Command {
 		Use:   "demo",
 		Short: "Drain a sample project with the built-in agent: ten seconds, no cost",
 		Long: `Write a sample project of a dozen slices into a temporary directory and drain it, up to four at a time, with the real
-engine and the built-in rehearsal agent.` + "\n" + cmdutil.ExitHelp,
-		Example: "  gl demo\n  gl demo --agent rehearsal:step=100ms,fail=10%,limit=5%",
-		Args:    cmdutil.Args(cobra.NoArgs),
+engine and the built-in rehearsal agent.
+
+It is a git repository with tests. Each slice is built in a worktree of its own, and lands on main once the tests pass on
+the merge. One slice is broken at first, and two change the same line: gl sends them back to their agents. Without git, the
+agents share the directory, and nothing is tested.` + "\n" + cmdutil.ExitHelp,
+		Example: `  gl demo
+  gl demo --agent rehearsal:step=100ms,fail=10%,limit=5%   with faults
+  gl demo --agent rehearsal:red=S-02,clash=S-05+S-06       with work that never passes the tests, and a conflict`,
+		Args: cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runDemo(c.Context(), app, dir, spec)
 		},
@@ -58,15 +124,42 @@ engine and the built-in rehearsal agent.` + "\n" + cmdutil.ExitHelp,
 }
 
 func runDemo(ctx context.Context, app *cmdutil.App, dir, agentName string) error {
-	root, err := writeDemo(dir)
+	lands := true
+	none := new(worktree.Unavailable)
+	if err := worktree.CheckGit(ctx); errors.As(err, &none) {
+		lands = false
+	} else if err != nil {
+		return err
+	}
+	root, remove, err := makeDemo(dir)
+	if err == nil {
+		err = writeDemo(root, lands)
+	}
 	if err != nil {
 		return err
 	}
 	pr, err := project.Open(root)
+	if err == nil {
+		err = pr.Tracker.Refresh(ctx)
+	}
+	if err == nil && lands {
+		err = commitDemo(ctx, root)
+	}
 	if err != nil {
 		return err
 	}
-	app.IO.Printf("sample project in %s\n", root)
+	app.IO.Printf("sample project in %s\n", shellLine([]string{root}))
+	if remove != "" {
+		app.IO.Printf("   remove it with: %s\n", shellLine([]string{"rm", "-rf", remove}))
+	}
+	if lands {
+		err = allowDemo(ctx, app, pr)
+	} else {
+		app.IO.Printf("%s: the agents share the directory, and nothing is tested or landed\n", none.Reason)
+	}
+	if err != nil {
+		return err
+	}
 	how := "process"
 	if iostreams.IsTerminal(app.IO.Out) && tmux.Installed() {
 		how = "tmux"
@@ -75,25 +168,73 @@ func runDemo(ctx context.Context, app *cmdutil.App, dir, agentName string) error
 	if err != nil {
 		return err
 	}
-	return j.run(ctx)
+	err = j.run(ctx)
+	if lands {
+		err = errors.Join(err, tellLanded(context.WithoutCancel(ctx), app, root))
+	}
+	return err
 }
 
-// writeDemo writes the sample project and returns its root.
-func writeDemo(dir string) (string, error) {
-	var err error
-	if dir == "" {
-		dir, err = os.MkdirTemp("", "greenlight-demo-")
-	} else if err = os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("%s already exists: --dir must name a new directory", dir)
-	} else if err == nil {
-		dir, err = filepath.Abs(dir)
-	}
+// allowDemo allows the commands of the sample project, which gl has just written.
+func allowDemo(ctx context.Context, app *cmdutil.App, pr *project.Project) error {
+	commands, err := pr.LaneCommands(ctx)
 	if err != nil {
-		return "", err
+		return err
 	}
+	return trust.Open(app.Getenv).Allow(ctx, pr.Root, commands)
+}
+
+// tellLanded says what the repository has to show for it.
+func tellLanded(ctx context.Context, app *cmdutil.App, root string) error {
+	landed, err := git.Landings(ctx, filepath.Join(root, ".git"), "", "refs/heads/"+demoBranch)
+	if err != nil || len(landed) == 0 {
+		return err
+	}
+	each := ", each after "
+	if len(landed) == 1 {
+		each = " after "
+	}
+	app.IO.Printf("%s landed on %s%s%s passed on the merge\n", words.Count(len(landed), "slice"), demoBranch, each, demoCommand)
+	app.IO.Printf("   see them with: %s\n", shellLine([]string{"git", "-C", root, "log", "--first-parent", "--oneline"}))
+	return nil
+}
+
+// makeDemo makes the directory of the sample project. What is made beside it for its worktrees is in the directory to remove, too; that
+// is "" where the person has named the place.
+func makeDemo(dir string) (root, remove string, err error) {
+	if dir == "" {
+		if remove, err = os.MkdirTemp("", "greenlight-demo-"); err != nil {
+			return "", "", err
+		}
+		dir = filepath.Join(remove, "bookshop")
+	}
+	err = os.Mkdir(dir, 0o755)
+	if errors.Is(err, fs.ErrExist) {
+		return "", "", fmt.Errorf("%s already exists: --dir must name a new directory", dir)
+	}
+	if err == nil {
+		root, err = filepath.Abs(dir)
+	}
+	return root, remove, err
+}
+
+// commitDemo makes the sample project a repository, and commits it.
+func commitDemo(ctx context.Context, root string) error {
+	if err := git.Init(ctx, root, demoBranch); err != nil {
+		return err
+	}
+	files := []string{"test.sh"}
+	for _, name := range []string{"GRAPH.json", "STATE.md", "config.json", project.DemoFile, "slices"} {
+		files = append(files, filepath.Join(".greenlight", name))
+	}
+	return git.CommitFiles(ctx, root, files, "A bookshop to build", git.Author{Name: "gl demo", Email: "demo@localhost"})
+}
+
+// writeDemo writes the sample project. Where lands is set, its slices are built in worktrees and tested.
+func writeDemo(dir string, lands bool) error {
 	slices := filepath.Join(dir, ".greenlight", "slices")
 	if err := os.MkdirAll(slices, 0o755); err != nil {
-		return "", err
+		return err
 	}
 	type entry struct {
 		Name      string   `json:"name"`
@@ -111,16 +252,26 @@ func writeDemo(dir string) (string, error) {
 		text := fmt.Sprintf("---\nid: %s\nstatus: pending\nstep: none\nmilestone: demo\nstarted:\nupdated:\ntests: 0\nsecurity_tests: 0\nsession:\ndeps: %s\n---\n\n# %s: %s\n",
 			id, s.deps, id, s.name)
 		if err := os.WriteFile(filepath.Join(slices, id+".md"), []byte(text), 0o644); err != nil {
-			return "", err
+			return err
 		}
 	}
 	mark := filepath.Join(dir, ".greenlight", project.DemoFile)
 	if err := os.WriteFile(mark, []byte("This is a sample project: rehearsals may change it.\n"), 0o644); err != nil {
-		return "", err
+		return err
 	}
 	data, err := json.MarshalIndent(graph, "", "  ")
 	if err != nil {
-		return "", err
+		return err
 	}
-	return dir, os.WriteFile(filepath.Join(dir, ".greenlight", "GRAPH.json"), append(data, '\n'), 0o644)
+	if err := os.WriteFile(filepath.Join(dir, ".greenlight", "GRAPH.json"), append(data, '\n'), 0o644); err != nil {
+		return err
+	}
+	config := `{"git": {"isolation": "shared"}}`
+	if lands {
+		config = `{"git": {"isolation": "worktree"}, "test": {"command": "` + demoCommand + `"}}`
+		if err := os.WriteFile(filepath.Join(dir, "test.sh"), []byte(demoTests), 0o755); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, ".greenlight", "config.json"), []byte(config+"\n"), 0o644)
 }

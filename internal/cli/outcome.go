@@ -31,24 +31,27 @@ func endedText(rec *attempt.Record, flags string) string {
 		logs = "gl logs " + rec.Label() + flags
 	}
 	text += inBrackets(strings.Join(more, ", "), logs)
-	if rec.PlanOutcome().Continue {
-		text += ", goes on"
-	}
 	return rec.Label() + " " + text
 }
 
-// workText tells of the attempt's worktree what a person should know, a line each: that the work couldn't be kept, so that the
-// worktree stays; what changed outside of it meanwhile; and, for an attempt that is over, the branch where the work is.
+// workText tells of the attempt's worktree what a person should know, a line each: its troubles and, for an attempt that is over,
+// the branch where the work is.
 func workText(r *attempt.Record) []string {
+	list := troubleText(r)
+	if r.Branch != "" && r.Phase == plan.Settled && !(r.Landing != nil && r.Outcome.Traits().Success) {
+		list = append(list, "its work is on the branch "+strings.TrimPrefix(r.Branch, "refs/heads/"))
+	}
+	return list
+}
+
+// troubleText says that the work couldn't be kept, so that the worktree stays, and what changed outside of it meanwhile.
+func troubleText(r *attempt.Record) []string {
 	var list []string
 	if r.Unsaved != "" {
 		list = append(list, fmt.Sprintf("not all of its work could be saved, so its worktree %s stays: %s", r.Dir, r.Unsaved))
 	}
 	for _, s := range r.Strayed {
 		list = append(list, "while it ran: "+s)
-	}
-	if r.Branch != "" && r.Phase == plan.Settled && !(r.Landing != nil && r.Outcome.Traits().Success) && !r.PlanOutcome().Continue {
-		list = append(list, "its work is on the branch "+strings.TrimPrefix(r.Branch, "refs/heads/"))
 	}
 	return list
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -134,13 +135,22 @@ func (t *reporter) turnover(r drain.Report) []string {
 	var lines []string
 	for _, rec := range r.Ended {
 		line := t.ended(rec, r.Plan.Snapshot.Flags)
-		if len(launched) > 0 {
+		if i := slices.IndexFunc(launched, func(next *attempt.Record) bool { return next.Slice == rec.Slice && next.Mends() }); i >= 0 {
+			launched = slices.Delete(slices.Clone(launched), i, i+1)
+			lines = append(append(lines, line+" -> its agent goes on"), indented(troubleText(rec))...)
+			continue
+		}
+		if len(launched) > 0 && !launched[0].Mends() {
 			line += " -> launched " + launched[0].Label()
 			launched = launched[1:]
 		}
 		lines = append(append(lines, line), indented(workText(rec))...)
 	}
 	for _, rec := range launched {
+		if rec.Mends() {
+			lines = append(lines, rec.Label()+" goes on"+called(r.Plan, rec))
+			continue
+		}
 		lines = append(lines, "launched "+rec.Label()+called(r.Plan, rec))
 	}
 	return lines

@@ -36,8 +36,10 @@ func project(t *testing.T) (root, file string) {
 		t.Fatal(err)
 	}
 	const text = "---\nid: S-3\nstatus: in_progress\nstep: none\nmilestone: m\nsession: tok\nkept: as it is # yes\n---\n\n# S-3: Three\n"
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{file: text, filepath.Join(filepath.Dir(file), "S-4.md"): strings.ReplaceAll(text, "S-3", "S-4")} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return root, file
 }
@@ -281,5 +283,73 @@ func TestCancelledWhileWriting(t *testing.T) {
 	})
 	if code := p.play(ctx); code != 143 {
 		t.Errorf("exit %d", code)
+	}
+}
+
+// A rehearsal in a worktree of its own commits what it builds there. Red work is broken, and the next attempt mends it; those that
+// clash change the same line, and an attempt that begins in an unfinished merge keeps both sides' lines.
+func TestCommitsInWorktrees(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	root, _ := project(t)
+	git := func(dir string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@t", "-c", "merge.conflictStyle=diff3"}, args...)...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		if err != nil && args[0] != "merge" {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	git(root, "init", "-q", "-b", "main")
+	git(root, "add", ".")
+	git(root, "commit", "-q", "-m", "first")
+	tree := filepath.Join(t.TempDir(), "S-3")
+	git(root, "worktree", "add", "-q", "-b", "work", tree)
+	play := func(dir, spec string, env ...string) {
+		t.Helper()
+		cmd := command(t.Context(), root, spec, env...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	shows := func(dir, name, want string) {
+		t.Helper()
+		if got := git(dir, "show", "HEAD:rehearsal/"+name); got != want {
+			t.Errorf("%s is\n%s\nwant\n%s", name, got, want)
+		}
+	}
+
+	play(root, "step=1ms,red=S-3,clash=S-3") // in the checkout, it leaves the files alone
+	if _, err := os.Stat(filepath.Join(root, "rehearsal")); err == nil {
+		t.Error("a rehearsal in the checkout has written files")
+	}
+	play(tree, "step=1ms,red=S-3#1")
+	shows(tree, "S-3.md", "# S-3\n\nBroken in attempt 1, as the rehearsal was asked to.")
+	play(tree, "step=1ms,red=S-3#1", "GL_ATTEMPT=2")
+	shows(tree, "S-3.md", "# S-3\n\nA rehearsal built this in attempt 2.")
+	play(tree, "step=1ms,clash=S-3", "GL_ATTEMPT=3")
+	play(tree, "step=1ms,clash=S-3", "GL_ATTEMPT=4") // its line is there
+	shows(tree, "index.md", "# Index\n\n- [S-3](S-3.md)")
+
+	other := filepath.Join(t.TempDir(), "S-4")
+	git(root, "worktree", "add", "-q", "-b", "other", other)
+	play(other, "step=1ms,clash=S-4", "GL_SLICE=S-4", "GL_ATTEMPT=1")
+	shows(other, "index.md", "# Index\n\n- [S-4](S-4.md)")
+	git(tree, "merge", "-q", "other")
+	if got := git(tree, "diff", "--name-only", "--diff-filter=U"); got != "rehearsal/index.md" {
+		t.Fatalf("in conflict: %q", got)
+	}
+	play(tree, "step=1ms,clash=S-3", "GL_ATTEMPT=5")
+	shows(tree, "index.md", "# Index\n\n- [S-3](S-3.md)\n- [S-4](S-4.md)")
+	shows(tree, "S-3.md", "# S-3\n\nA rehearsal built this in attempt 4.") // it does nothing else
+	if got := git(tree, "log", "-1", "--format=%an %s"); got != "gl rehearsal Merge branch 'other' into work" {
+		t.Errorf("the merge: %s", got)
+	}
+	if got := git(tree, "status", "--porcelain", "rehearsal"); got != "" {
+		t.Errorf("uncommitted: %s", got)
 	}
 }

@@ -81,7 +81,7 @@ func Open(ctx context.Context, root string, o Options) (*Repo, error) {
 // Attach is Open for work on lineages that are there: to make, look at, save and remove their worktrees. Whatever is in the
 // way of new ones doesn't matter. It changes nothing.
 func Attach(ctx context.Context, root string, o Options) (*Repo, error) {
-	if err := checkVersion(ctx); err != nil {
+	if err := CheckGit(ctx); err != nil {
 		return nil, err
 	}
 	at, err := git.FindCheckout(ctx, root)
@@ -104,7 +104,8 @@ func Attach(ctx context.Context, root string, o Options) (*Repo, error) {
 	return r, err
 }
 
-func checkVersion(ctx context.Context) error {
+// CheckGit is an *Unavailable where git is missing, or too old for worktrees.
+func CheckGit(ctx context.Context) error {
 	version, err := git.Version(ctx)
 	if err != nil {
 		return &Unavailable{Reason: err.Error()}

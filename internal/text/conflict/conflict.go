@@ -7,6 +7,7 @@
 package conflict
 
 import (
+	"slices"
 	"strings"
 
 	"greenlight/internal/text/textline"
@@ -46,13 +47,13 @@ func IsMark(line string) bool {
 	return len(line) == 7 || line[7] == ' '
 }
 
-// Both is the text with the lines of both sides of each conflict, ours first, without the base and the marks. A conflict that
-// isn't whole stays as it is.
+// Both is the text with the lines of both sides of each conflict, ours first, without the base and the marks. Lines with which both
+// sides begin, or end, are there once. A conflict that isn't whole stays as it is.
 func Both(text string) string {
 	var b strings.Builder
-	var held []string // of a conflict whose end hasn't come, marks and all
-	var sides []string
-	in := byte(0) // the mark that the lines are behind; 0 for none
+	var held []string         // of a conflict whose end hasn't come, marks and all
+	var ours, theirs []string // its sides
+	in := byte(0)             // the mark that the lines are behind; 0 for none
 	for l := range strings.Lines(text) {
 		mark := byte(0)
 		if IsMark(l) {
@@ -61,13 +62,13 @@ func Both(text string) string {
 		switch {
 		case mark == '<':
 			b.WriteString(strings.Join(held, ""))
-			in, held, sides = '<', []string{l}, nil
+			in, held, ours, theirs = '<', []string{l}, nil, nil
 			continue
 		case in == 0:
 			b.WriteString(l)
 			continue
 		case mark == '>' && in == '=':
-			b.WriteString(strings.Join(sides, ""))
+			b.WriteString(strings.Join(together(ours, theirs), ""))
 			in, held = 0, nil
 			continue
 		}
@@ -75,9 +76,24 @@ func Both(text string) string {
 		switch {
 		case mark == '|' && in == '<', mark == '=' && in != '=':
 			in = mark
-		case in != '|':
-			sides = append(sides, l)
+		case in == '<':
+			ours = append(ours, l)
+		case in == '=':
+			theirs = append(theirs, l)
 		}
 	}
 	return b.String() + strings.Join(held, "")
+}
+
+// together is a, then b without the lines at its ends that are a's, too.
+func together(a, b []string) []string {
+	first := 0
+	for first < min(len(a), len(b)) && a[first] == b[first] {
+		first++
+	}
+	last := 0
+	for last < min(len(a), len(b))-first && a[len(a)-1-last] == b[len(b)-1-last] {
+		last++
+	}
+	return slices.Concat(a[:len(a)-last], b[first:len(b)-last], a[len(a)-last:])
 }

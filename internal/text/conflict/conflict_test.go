@@ -44,6 +44,8 @@ func TestBoth(t *testing.T) {
 		{"nothing", "a\n=======\nb", "a\n=======\nb"},
 		{"a conflict", "a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> x\nd\n", "a\nb\nc\nd\n"},
 		{"with the base", "<<<<<<< a\n1\n||||||| b\n2\n=======\n3\n>>>>>>> c\n", "1\n3\n"},
+		{"what both have at the ends", "<<<<<<<\nh\n1\ne\n=======\nh\n2\ne\n>>>>>>>\n", "h\n1\n2\ne\n"},
+		{"the same twice", "<<<<<<<\n1\n1\n=======\n1\n>>>>>>>\n", "1\n1\n"},
 		{"two", "<<<<<<<\n1\n=======\n2\n>>>>>>>\n-\n<<<<<<<\n3\n=======\n>>>>>>>\n", "1\n2\n-\n3\n"},
 		{"one that isn't whole, and one that is", "<<<<<<< a\n1\n<<<<<<< b\n2\n=======\n3\n>>>>>>> b\n", "<<<<<<< a\n1\n2\n3\n"},
 		{"without an end", "0\n<<<<<<< a\n1\n=======\n2", "0\n<<<<<<< a\n1\n=======\n2"},
