@@ -30,7 +30,8 @@ The copy is a local clone of what is checked out, without remotes, in a temporar
 is on disk, without attempts. In a project without git, the files are copied, up to 512 MB. Links that lead out of the project
 are left out. The agent commits a small file for each slice. The copy stays until you remove it; gl -C DIR looks at it.
 
-It is the same as gl slice --watch --agent rehearsal:SPEC. SPEC is a list such as seed=1,step=200ms,crash=5%,hang=S-3.` + "\n" + cmdutil.ExitHelp,
+It is the same as gl slice --watch --agent rehearsal:SPEC. SPEC is a list such as seed=1,step=200ms,crash=5%,hang=S-3.
+red=S-3#1 has its first attempt leave broken work, and clash=S-5+S-6 has both change the same line.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl rehearse
   gl rehearse --spec step=100ms,fail=10%,limit=5%   with faults
   gl rehearse S-07                                  only this slice`,

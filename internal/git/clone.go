@@ -246,7 +246,13 @@ func commitIn(ctx context.Context, top string, by Author, f func(git func(args .
 	if err != nil {
 		return err
 	}
-	options := append(off, settings("user.name="+by.Name, "user.email="+by.Email, "gc.auto=0", "maintenance.auto=false")...)
+	options := append(off, settings("gc.auto=0", "maintenance.auto=false")...)
 	options = append(options, "--literal-pathspecs")
-	return f(func(args ...string) (string, error) { return run(ctx, top, slices.Concat(options, args)...) })
+	// The environment may name the person, and wins over settings.
+	c := call{dir: top, limit: deadline, env: []string{"GIT_AUTHOR_NAME=" + by.Name, "GIT_AUTHOR_EMAIL=" + by.Email,
+		"GIT_COMMITTER_NAME=" + by.Name, "GIT_COMMITTER_EMAIL=" + by.Email}}
+	return f(func(args ...string) (string, error) {
+		out, _, err := c.run(ctx, slices.Concat(options, args)...)
+		return out, err
+	})
 }

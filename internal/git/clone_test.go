@@ -192,6 +192,8 @@ func TestCommitFiles(t *testing.T) {
 	by := Author{"gl rehearsal", "rehearsal@localhost"}
 	write(t, dst, map[string]string{"a": "changed", "b": "staged", "out/[x]": "3"})
 	git(t, dst, "add", "b")
+	t.Setenv("GIT_AUTHOR_NAME", "person")
+	t.Setenv("GIT_COMMITTER_EMAIL", "person@localhost")
 	for range 2 { // the second time nothing has changed
 		if err := CommitFiles(t.Context(), dst, []string{"out/[x]"}, "S-1: built", by); err != nil {
 			t.Fatal(err)
