@@ -148,6 +148,7 @@ func runDemo(ctx context.Context, app *cmdutil.App, dir, agentName string) error
 	if err != nil {
 		return err
 	}
+	pr.Away = true // nobody is there, so hints name it
 	app.IO.Printf("sample project in %s\n", shellLine([]string{root}))
 	if remove != "" {
 		app.IO.Printf("   remove it with: %s\n", shellLine([]string{"rm", "-rf", remove}))
