@@ -42,6 +42,8 @@ func TestRealProject(t *testing.T) {
 		t.Errorf("ready: %v, not %v", ready, want)
 	}
 
+	callGL(t, root, "settings", "set", "test.command", "true") // there is no code to test
+	callGL(t, root, "trust", "--yes")
 	out := callGL(t, root, "slice", "--watch", "--runner", "process", "--agent", "rehearsal:here,step=5ms")
 	if !strings.Contains(out, "46/46 done") {
 		t.Errorf("the drain ended with\n%s", out)
@@ -108,7 +110,7 @@ func callGL(t *testing.T, root string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("gl", args...)
 	cmd.Dir = root
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Dir(root)}
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

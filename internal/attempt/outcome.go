@@ -47,7 +47,7 @@ type Traits struct {
 	Available plan.Class     // the item's class if its status says available; "" leaves it available. See plan.Outcome
 	Active    plan.Class     // the item's class if its status says active; "" leaves it active
 
-	Lane     bool     // no rule gives it, but package lane
+	Claimed  bool     // what gl found of work that was called complete
 	Continue bool     // once for each of these outcomes, the same agent is started again, in a worktree in the same one, to put it right: see Record.Mends
 	Free     bool     // doesn't use up an attempt
 	Holds    bool     // if the agent met a limit, no agent is launched until it is over
@@ -74,9 +74,9 @@ var table = [...]Traits{
 	{Outcome: Interrupted, Words: "interrupted", Stop: "stopped", Effect: tracker.Restore, KeepsWork: true, Active: plan.Stalled, Relaunch: Never},
 	{Outcome: Crashed, Words: "crashed", Logs: true, Available: plan.Stalled, Active: plan.Stalled},
 	{Outcome: Hung, Words: "hung", Logs: true, Effect: tracker.Fail, Available: plan.Failed, Active: plan.Failed},
-	{Outcome: Red, Words: "red", Logs: true, Effect: tracker.Reopen, Available: plan.Red, Active: plan.Red, Continue: true},
-	{Outcome: Conflict, Words: "in conflict", Effect: tracker.Reopen, Available: plan.Conflict, Active: plan.Conflict, Lane: true, Continue: true},
-	{Outcome: Empty, Words: "empty", Line: "is empty", Effect: tracker.Ask, Active: plan.Stalled, Lane: true},
+	{Outcome: Red, Words: "red", Logs: true, Effect: tracker.Reopen, Available: plan.Red, Active: plan.Red, Claimed: true, Continue: true},
+	{Outcome: Conflict, Words: "in conflict", Effect: tracker.Reopen, Available: plan.Conflict, Active: plan.Conflict, Claimed: true, Continue: true},
+	{Outcome: Empty, Words: "empty", Line: "is empty", Effect: tracker.Ask, Active: plan.Stalled, Claimed: true},
 }
 
 // A rule gives an attempt its outcome. The detail says why in a few words. It is all that gl status and gl why show, so
@@ -268,7 +268,7 @@ func (r *Record) PlanOutcome() plan.Outcome {
 
 // needsPerson says whether nothing but a person moves the item on.
 func (r *Record) needsPerson() bool {
-	return r.Outcome == Waiting || r.Outcome.Traits().Lane && !r.goesOn()
+	return r.Outcome == Waiting || r.Outcome.Traits().Claimed && !r.goesOn()
 }
 
 // goesOn says whether the same agent is to go on.

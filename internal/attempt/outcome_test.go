@@ -175,7 +175,7 @@ func TestOutcomes(t *testing.T) {
 			if !name.MatchString(string(o)) || slices.Index(Outcomes(), o) != i || !o.Known() {
 				t.Error("a name is lower-case words with underscores, and has one row")
 			}
-			if !o.Traits().Lane && !slices.ContainsFunc(rules[:], func(r rule) bool { return r.outcome == o }) {
+			if !o.Traits().Claimed && !slices.ContainsFunc(rules[:], func(r rule) bool { return r.outcome == o }) {
 				t.Error("no rule gives it")
 			}
 			want, ok := after[o]

@@ -230,7 +230,7 @@ func (l *Lane) step(ctx context.Context, r *attempt.Record, what string, takes t
 
 // finish settles an attempt that is through.
 func (l *Lane) finish(ctx context.Context, r *attempt.Record, res attempt.LandingResult) error {
-	if r.Accepted() && res.Outcome.Traits().Lane { // nobody else is there to put it right
+	if r.Accepted() && res.Outcome.Traits().Claimed { // nobody else is there to put it right
 		ask := tracker.Ask
 		res.Effect = &ask
 	}

@@ -54,15 +54,15 @@ func IsStep(status string) bool {
 	return Classify(status) == Active && normal(status) != "in_progress"
 }
 
-// HandsOver says whether a slice that goes from one status and step to others leaves the writing of tests behind. Calling it complete
-// does only where its tests were being written: else none were, as such.
+// HandsOver says whether a slice that goes from one status and step to others leaves the writing of tests behind. Going past
+// implementing at once does only where its tests were being written: else none were, as such.
 func HandsOver(fromStatus, fromStep, status, step string) bool {
 	was := []string{normal(fromStatus), normal(fromStep)}
 	is := []string{normal(status), normal(step)}
 	if slices.ContainsFunc(was, afterTests) || !slices.ContainsFunc(is, afterTests) {
 		return false
 	}
-	return slices.Contains(was, "tests") || !slices.ContainsFunc(is, isDone)
+	return slices.Contains(was, "tests") || slices.Contains(is, "implementing")
 }
 
 func afterTests(s string) bool {

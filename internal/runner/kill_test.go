@@ -362,6 +362,8 @@ func TestRealProject(t *testing.T) {
 	s := newTmuxSite(t, 0)
 	check(t, os.RemoveAll(filepath.Join(s.Root, ".greenlight")))
 	check(t, os.CopyFS(s.Root, os.DirFS(from)))
+	s.gl("settings", "set", "test.command", "true").finish(t, 0) // there is no code to test
+	s.gl("trust", "--yes").finish(t, 0)
 	g := s.drain("rehearsal:here,min=10ms,max=100ms")
 	if out := g.finish(t, 0); !strings.Contains(out, "46/46 done") {
 		t.Errorf("it ends with\n%s", out)
