@@ -86,6 +86,7 @@ var layers = []string{
 	"greenlight/internal/text/textline",
 	"greenlight/internal/uniq",
 	"greenlight/internal/crashtest",
+	"greenlight/internal/rapidtest",
 }
 
 // The page that tells where a thing belongs tells of every package, in the same order.

@@ -13,6 +13,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/plan"
+	"greenlight/internal/rapidtest"
 	"greenlight/internal/tracker"
 )
 
@@ -82,6 +83,7 @@ func (b *bench) picture(r *Record) picture {
 
 // Wherever a settler is killed, the next one leaves what the first would have left.
 func TestSettleTwice(t *testing.T) {
+	rapidtest.Limit(t, 25)
 	rapid.Check(t, func(t *rapid.T) {
 		dir, remove := tempDir(t)
 		defer remove()

@@ -28,7 +28,7 @@ func TestDrainSurvivesCleaning(t *testing.T) {
 	go func() {
 		n := 0
 		defer func() { cleaned <- n }()
-		for ; ; n++ {
+		for ; n < 50; n++ { // a slow machine gets nothing done between two
 			select {
 			case <-stop:
 				return
@@ -36,6 +36,7 @@ func TestDrainSurvivesCleaning(t *testing.T) {
 				os.RemoveAll(pr.Runs.Dir())
 			}
 		}
+		<-stop
 	}()
 	cfg.Report = func(r drain.Report) {
 		for _, w := range r.Warnings {

@@ -20,14 +20,11 @@ import (
 // Any graph, with any faults, at any --max, ends in the state that graph and faults imply, each slice launched once for
 // each of its attempts, in order, and never too many at a time.
 func TestDrain(t *testing.T) {
-	sizes := []int{1, 2, 5, 9, 14, 20, 27, 35}
-	switch {
-	case long():
+	sizes := []int{1, 2, 5, 9, 14, 20, 35}
+	if long() {
 		for range 20 {
 			sizes = append(sizes, 40, 80, 120, 200)
 		}
-	case !testing.Short():
-		sizes = append(sizes, 60, 200)
 	}
 	for i, n := range sizes {
 		t.Run(fmt.Sprintf("%d of %d", i, n), func(t *testing.T) { drainOnce(t, n, rand.Uint64()) })

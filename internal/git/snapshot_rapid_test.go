@@ -2,13 +2,14 @@ package git
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"greenlight/internal/rapidtest"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -17,14 +18,9 @@ import (
 // Whatever is done in a worktree, a snapshot that is restored has every byte that git doesn't ignore; where attributes say
 // something of line endings, but for those.
 func TestSnapshotThenRestore(t *testing.T) {
-	// Each check runs git some thirty times. A number given by -rapid.checks counts.
-	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		if err := checks.Value.Set("25"); err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = checks.Value.Set(checks.DefValue) }()
-	}
 	b := worktree(t, start)
+	// Each check runs git some thirty times.
+	rapidtest.Limit(t, 15)
 	rapid.Check(t, func(rt *rapid.T) {
 		b.ok(os.Remove(filepath.Join(b.Admin, "index"))) // and its flags
 		entries, err := os.ReadDir(b.Path)

@@ -2,7 +2,6 @@ package lane
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/git"
+	"greenlight/internal/rapidtest"
 	"greenlight/internal/worktree"
 )
 
@@ -316,14 +316,9 @@ func TestSpoiledRunsGitAFewTimes(t *testing.T) {
 // contents say that it must be.
 func TestSpoiledByContent(t *testing.T) {
 	names := []string{"a.go", "a_test.go", "b_test.go", "c_test.go", "conftest.py", "doc.txt"}
-	// Each check runs git some twenty times. A number given by -rapid.checks counts.
-	if checks := flag.Lookup("rapid.checks"); checks.Value.String() == checks.DefValue {
-		if err := checks.Value.Set("30"); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = checks.Value.Set(checks.DefValue) })
-	}
 	b := newBench(t, t.TempDir(), "", files{"keep": "k"})
+	// Each check runs git some twenty times.
+	rapidtest.Limit(t, 20)
 	rapid.Check(t, func(t *rapid.T) {
 		serial := 0
 		change := func(what string, from files) files {

@@ -58,7 +58,7 @@ func TestLandedOnce(t *testing.T) {
 			t.Skip(program + " is not installed")
 		}
 	}
-	kills := 6
+	kills := 3
 	if text := os.Getenv("GREENLIGHT_KILLS"); text != "" {
 		var err error
 		kills, err = strconv.Atoi(text)

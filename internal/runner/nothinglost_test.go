@@ -76,7 +76,7 @@ func TestNothingIsLost(t *testing.T) {
 			t.Skip(program + " is not installed")
 		}
 	}
-	kills := 6
+	kills := 4
 	if text := os.Getenv("GREENLIGHT_KILLS"); text != "" {
 		var err error
 		kills, err = strconv.Atoi(text)

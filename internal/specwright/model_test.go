@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/rapidtest"
+
 	"pgregory.net/rapid"
 )
 
@@ -172,6 +174,7 @@ func show(m *model) string {
 // Random commands of several sessions, the file read anew after each: it is always as the protocol has it.
 func TestModel(t *testing.T) {
 	parent := memDir(t)
+	rapidtest.Limit(t, 30)
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(parent, "m")
 		if err != nil {
