@@ -116,11 +116,14 @@ func (w Worktree) Unsaved(ctx context.Context, ignored []string) (_ *Unsaved, er
 		return nil, err
 	}
 	differ := func(a, b string) ([]string, error) {
+		if a == b {
+			return nil, nil
+		}
 		out, err := s.git(ctx, long, nil, "diff-tree", "-r", "-z", "--no-renames", "--name-only", a, b)
 		return split(out), err
 	}
 	u := &Unsaved{}
-	if u.Changed, err = differ(s.head, tree); err != nil {
+	if u.Changed, err = differ(s.headTree, tree); err != nil {
 		return nil, err
 	}
 	for _, f := range s.Failed {
@@ -129,7 +132,7 @@ func (w Worktree) Unsaved(ctx context.Context, ignored []string) (_ *Unsaved, er
 	slices.Sort(u.Changed)
 	u.Changed = slices.Compact(u.Changed)
 	if index != "" {
-		staged, err := differ(s.head, index)
+		staged, err := differ(s.headTree, index)
 		if err != nil {
 			return nil, err
 		}

@@ -86,18 +86,19 @@ func (w Worktree) Snapshot(ctx context.Context, o SnapshotOptions) (_ *Snapshot,
 // A snapshot is one being taken.
 type snapshot struct {
 	Snapshot
-	w       Worktree
-	o       SnapshotOptions
-	q       *quarantine
-	gitDir  string // the admin directory, or the common one where that is broken
-	noIndex bool   // the worktree's index can't be read
-	entries []entry
-	repos   []string // nested repositories, from the top; "" for one that took the top's place
-	parent  string   // the commit that the tree's commit has as parent, "" for none
-	head    string   // what HEAD is, "" where it is no commit
-	tip     string   // of the branch
-	last    struct{ tree, parent string }
-	bytes   int64 // of the files to hash
+	w        Worktree
+	o        SnapshotOptions
+	q        *quarantine
+	gitDir   string // the admin directory, or the common one where that is broken
+	noIndex  bool   // the worktree's index can't be read
+	entries  []entry
+	repos    []string // nested repositories, from the top; "" for one that took the top's place
+	parent   string   // the commit that the tree's commit has as parent, "" for none
+	head     string   // what HEAD is, "" where it is no commit
+	headTree string   // its tree
+	tip      string   // of the branch
+	last     struct{ tree, parent string }
+	bytes    int64 // of the files to hash
 }
 
 func (w Worktree) newSnapshot(ctx context.Context, o SnapshotOptions) (*snapshot, error) {
@@ -218,11 +219,11 @@ func (s *snapshot) resolve(ctx context.Context) error {
 	if s.gitDir != s.w.Admin {
 		head = ""
 	}
-	found, err := s.objects(ctx, commitOf(head), commitOf(s.o.Branch), commitOf(s.o.Last), treeOf(s.o.Last), commitOf(s.o.Base), s.o.Last+"^1^{commit}")
+	found, err := s.objects(ctx, commitOf(head), commitOf(s.o.Branch), commitOf(s.o.Last), treeOf(s.o.Last), commitOf(s.o.Base), s.o.Last+"^1^{commit}", treeOf(head))
 	if err != nil {
 		return err
 	}
-	s.head, s.tip, s.last.tree, s.last.parent = found[0], found[1], found[3], found[5]
+	s.head, s.tip, s.last.tree, s.last.parent, s.headTree = found[0], found[1], found[3], found[5], found[6]
 	if found[2] == "" {
 		s.o.Last = ""
 	} else {

@@ -281,18 +281,16 @@ func (l *Lane) tidy(ctx context.Context, r *attempt.Record) {
 
 // discard removes the worktree of a slice that has landed.
 func (l *Lane) discard(ctx context.Context, lineage *worktree.Lineage) (kept string, err error) {
-	config := l.Project.Config.Git
-	if len(config.Teardown) > 0 {
+	if config := l.Project.Config.Git; len(config.Teardown) > 0 {
 		if err := l.allowed(ctx); err != nil {
 			return "", err
 		}
-	}
-	removable, why, err := l.Repo.Removable(ctx, lineage)
-	if err != nil || !removable {
-		return why, err
-	}
-	if err := site.TearDown(ctx, l.Project.Root, l.Repo, lineage, l.Self, l.Environ, config.Teardown, config.SetupLimit); err != nil {
-		return "", err
+		if removable, why, err := l.Repo.Removable(ctx, lineage); err != nil || !removable {
+			return why, err
+		}
+		if err := site.TearDown(ctx, l.Project.Root, l.Repo, lineage, l.Self, l.Environ, config.Teardown, config.SetupLimit); err != nil {
+			return "", err
+		}
 	}
 	return l.Repo.Remove(ctx, lineage)
 }
