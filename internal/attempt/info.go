@@ -23,22 +23,20 @@ type Info struct {
 	CostUSD *float64   `json:"cost_usd"`
 
 	Landed  *string          `json:"landed"`  // the commit by which its work landed
-	Verdict *testrun.Verdict `json:"verdict"` // of the tests that gl ran on its work, merged; null if it ran none
+	Verdict *testrun.Verdict `json:"verdict"` // of the tests that gl ran on its work; null if it ran none
 }
 
 // Info describes the attempt for a JSON document.
 func (r *Record) Info() Info {
 	info := Info{N: r.N, Agent: r.Agent, Detail: jsondoc.OrNull(r.Detail), Started: r.StartedAt, Ended: r.EndedAt,
 		Turns: r.Turns(), CostUSD: r.Cost()}
-	if g := r.Landing; g != nil {
-		if g.Verdict != nil {
-			v := *g.Verdict
-			v.Failing, v.Last, v.Flaky = jsondoc.OrEmpty(v.Failing), jsondoc.OrEmpty(v.Last), jsondoc.OrEmpty(v.Flaky)
-			info.Verdict = &v
-		}
-		if r.Outcome.Traits().Success {
-			info.Landed = jsondoc.OrNull(g.Commit)
-		}
+	if r.Verdict != nil {
+		v := *r.Verdict
+		v.Failing, v.Last, v.Flaky = jsondoc.OrEmpty(v.Failing), jsondoc.OrEmpty(v.Last), jsondoc.OrEmpty(v.Flaky)
+		info.Verdict = &v
+	}
+	if r.Landing != nil && r.Outcome.Traits().Success {
+		info.Landed = jsondoc.OrNull(r.Landing.Commit)
 	}
 	if r.Phase == plan.Settled {
 		info.Outcome = &r.Outcome

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"greenlight/internal/plan"
-	"greenlight/internal/testrun"
 	"greenlight/internal/tracker"
 )
 
@@ -18,25 +17,23 @@ import (
 
 // A Landing is how far a queued attempt is. Commits are full hashes.
 type Landing struct {
-	Queued   time.Time        `json:"queued"`           // UTC
-	Target   string           `json:"target,omitempty"` // refs/heads/…
-	Tip      string           `json:"tip,omitempty"`    // the slice's work, all of it committed
-	Base     string           `json:"base,omitempty"`   // what it is merged into
-	Commit   string           `json:"commit,omitempty"` // what lands: once the lane has it, the slice has landed
-	Tests    *int             `json:"tests,omitempty"`  // how many passed, where the runner tells
-	Step     string           `json:"step,omitempty"`   // what is being done with it, in a word: "merging", "testing"
-	Takes    float64          `json:"takes,omitempty"`  // about how many seconds the step takes, 0 for unknown
-	Tried    string           `json:"tried,omitempty"`  // the base on which it couldn't land: tried again once the lane has moved,
-	Behind   string           `json:"behind,omitempty"` // or this slice has resolved a conflict in the same paths
-	Paths    []string         `json:"paths,omitempty"`  // in conflict
-	Verdict  *testrun.Verdict `json:"verdict,omitempty"`
-	Problem  string           `json:"problem,omitempty"`  // why it isn't green whatever its tests say
-	Despite  string           `json:"despite,omitempty"`  // the problem that a person knows and accepts
-	Verified plan.Verified    `json:"verified,omitempty"` // of what lands
-	Caveats  []string         `json:"caveats,omitempty"`  // what the verdict doesn't prove, in words
-	Reason   string           `json:"reason,omitempty"`   // what it waits for, in words
-	Why      string           `json:"why,omitempty"`      // for the agent that is to put it right: a sentence,
-	Output   string           `json:"output,omitempty"`   // and the output of the tests or of git
+	Queued   time.Time     `json:"queued"`             // UTC
+	Target   string        `json:"target,omitempty"`   // refs/heads/…
+	Tip      string        `json:"tip,omitempty"`      // the slice's work, all of it committed
+	Base     string        `json:"base,omitempty"`     // what it is merged into
+	Commit   string        `json:"commit,omitempty"`   // what lands: once the lane has it, the slice has landed
+	Step     string        `json:"step,omitempty"`     // what is being done with it, in a word: "merging", "testing"
+	Takes    float64       `json:"takes,omitempty"`    // about how many seconds the step takes, 0 for unknown
+	Tried    string        `json:"tried,omitempty"`    // the base on which it couldn't land: tried again once the lane has moved,
+	Behind   string        `json:"behind,omitempty"`   // or this slice has resolved a conflict in the same paths
+	Paths    []string      `json:"paths,omitempty"`    // in conflict
+	Problem  string        `json:"problem,omitempty"`  // why it isn't green whatever its tests say
+	Despite  string        `json:"despite,omitempty"`  // the problem that a person knows and accepts
+	Verified plan.Verified `json:"verified,omitempty"` // of what lands
+	Caveats  []string      `json:"caveats,omitempty"`  // what the verdict doesn't prove, in words
+	Reason   string        `json:"reason,omitempty"`   // what it waits for, in words
+	Why      string        `json:"why,omitempty"`      // for the agent that is to put it right: a sentence,
+	Output   string        `json:"output,omitempty"`   // and the output of the tests or of git
 }
 
 // awaitsLane says whether the lane has to say if the attempt is done.
@@ -63,15 +60,16 @@ func (s *Store) Queue() ([]*Record, error) {
 	return queue, nil
 }
 
-// Proceed changes what a queued attempt says of its way, under the lock, if it is still queued and its slice is as it was
-// when it was queued; else it returns nil: somebody has taken it out of the queue, and it has been settled if need be.
-func (s *Settler) Proceed(ctx context.Context, r *Record, change func(*Landing)) (now *Record, err error) {
+// Proceed changes what a queued attempt says of its way, its Landing and its Verdict, under the lock, if it is still queued and
+// its slice is as it was when it was queued; else it returns nil: somebody has taken it out of the queue, and it has been
+// settled if need be.
+func (s *Settler) Proceed(ctx context.Context, r *Record, change func(*Record)) (now *Record, err error) {
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, _, err := s.queued(tx, r)
 		if disk == nil || err != nil {
 			return err
 		}
-		change(disk.Landing)
+		change(disk)
 		now = disk
 		return s.Store.putLive(disk)
 	})
@@ -134,8 +132,8 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) 
 		if res.Effect != nil {
 			disk.Effect = *res.Effect
 		}
-		if disk.Landing.Tests != nil {
-			disk.Tests = *disk.Landing.Tests
+		if res.Verified != "" && disk.Verdict != nil && disk.Verdict.Passed != nil {
+			disk.Tests = *disk.Verdict.Passed
 		}
 		if err := s.Store.putLive(disk); err != nil {
 			return err

@@ -74,9 +74,8 @@ type Record struct {
 	Landing  *Landing      `json:"landing,omitempty"`  // from phase landing on
 	Verified plan.Verified `json:"verified,omitempty"` // of an attempt that is done
 
-	// Of an attempt with Test that calls its slice complete: what its tests said, or why nobody knows.
-	Verdict    *testrun.Verdict `json:"verdict,omitempty"`
-	Unverified string           `json:"unverified,omitempty"`
+	Verdict    *testrun.Verdict `json:"verdict,omitempty"`    // of the tests that gl ran on its work: merged or, with Test, in the checkout
+	Unverified string           `json:"unverified,omitempty"` // why they weren't run in the checkout
 
 	Stashes []string `json:"stashes,omitempty"` // entries of refs/stash that were there before the agent: all worktrees share it
 	Saved   string   `json:"saved,omitempty"`   // where all of the worktree was kept last: refs/gl/wip/…/K, below which the refs are
@@ -131,12 +130,4 @@ type Evidence struct {
 	Denials  int           `json:"denials,omitempty"`
 	Version  string        `json:"version,omitempty"` // the client's
 	Stderr   string        `json:"stderr,omitempty"`  // its last line there that says something, else on stdout
-}
-
-// Tested is what gl itself saw of the tests of the attempt's work: merged, or in the checkout. It is nil where it ran none.
-func (r *Record) Tested() *testrun.Verdict {
-	if r.Landing != nil && r.Landing.Verdict != nil {
-		return r.Landing.Verdict
-	}
-	return r.Verdict
 }

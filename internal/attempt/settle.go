@@ -142,10 +142,7 @@ func (r *Record) write(tx tracker.Tx) (plan.Mark, error) {
 	switch {
 	case r.Effect == tracker.Complete && lands:
 		landed := tracker.Landed{Verified: r.Verified}
-		switch {
-		case r.Landing != nil:
-			landed.Tests = r.Landing.Tests
-		case r.Verdict.Green():
+		if r.Verdict != nil {
 			landed.Tests = r.Verdict.Passed
 		}
 		return lander.Land(r.Slice, landed)

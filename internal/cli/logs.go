@@ -284,7 +284,5 @@ func (l *logView) end() {
 	}
 	if v := l.rec.Verdict; v != nil && v.Log != "" {
 		l.line("its tests: " + v.Log)
-	} else if v := l.rec.Tested(); v != nil {
-		l.line("its tests: " + v.Log)
 	}
 }

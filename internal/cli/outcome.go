@@ -68,9 +68,9 @@ func proofText(r *attempt.Record) []string {
 	return list
 }
 
-// verdictText says how the tests went that gl ran on the attempt's work, merged; "" for none.
+// verdictText says how the tests went that gl ran on the attempt's work; "" for none.
 func verdictText(r *attempt.Record) string {
-	v := r.Tested()
+	v := r.Verdict
 	if v == nil {
 		return ""
 	}
@@ -102,7 +102,7 @@ func verdictText(r *attempt.Record) string {
 
 // lastOutput are the last lines of tests that failed on the attempt's work.
 func lastOutput(r *attempt.Record) []string {
-	v := r.Tested()
+	v := r.Verdict
 	if v == nil || v.Green() {
 		return nil
 	}

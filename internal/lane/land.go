@@ -119,7 +119,7 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 	if in {
 		return true, l.complete(ctx, r)
 	}
-	now, err := l.settler.Proceed(ctx, r, func(g *attempt.Landing) { g.Commit, g.Base = "", "" }) // from the beginning
+	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) { r.Landing.Commit, r.Landing.Base = "", "" }) // from the beginning
 	if now != nil {
 		r.Landing = now.Landing
 	}
@@ -199,18 +199,16 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, verified p
 		return err
 	}
 	w.release()
-	now, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) {
-		g.Step, g.Target, g.Tip, g.Base, g.Commit, g.Verified, g.Verdict = "landing", l.Repo.Target(), w.tip, w.base, commit, verified, v
+	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+		g := r.Landing
+		g.Step, g.Target, g.Tip, g.Base, g.Commit, g.Verified, r.Verdict = "landing", l.Repo.Target(), w.tip, w.base, commit, verified, v
 		g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is none any more
 		g.Caveats = w.caveats
-		if v != nil {
-			g.Tests = v.Passed
-		}
 	})
 	if now == nil || err != nil {
 		return err
 	}
-	w.Landing = now.Landing
+	w.Landing, w.Verdict = now.Landing, now.Verdict
 	if err := l.undeliver(w.Slice, commit); err != nil {
 		return err
 	}
@@ -253,7 +251,7 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 	if err := l.undeliver(r.Slice, r.Landing.Commit); err != nil { // the file may have been lost
 		return err
 	}
-	detail := verdictText(r.Landing.Verdict)
+	detail := verdictText(r.Verdict)
 	if r.Landing.Despite != "" && r.Landing.Verified == plan.KnownRed {
 		detail = "unverified: " + r.Landing.Despite
 	}
@@ -328,8 +326,9 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 			return err
 		}
 	}
-	now, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) {
-		g.Tip, g.Base, g.Verdict, g.Why, g.Output = w.tip, w.base, v, why, output
+	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+		g := r.Landing
+		g.Tip, g.Base, g.Why, g.Output, r.Verdict = w.tip, w.base, why, output, v
 		if v == nil {
 			g.Problem = problem
 		}
@@ -359,7 +358,8 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 		return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Conflict, Detail: "it conflicts with what has landed: " + some(paths)})
 	}
 	// Before the merge is in the worktree: who finds it there must know whose it is.
-	now, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) {
+	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+		g := r.Landing
 		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths, "in conflict:\n"+strings.Join(paths, "\n")
 		g.Why = "Other work has landed that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(paths) +
 			". Resolve them so that both sides' intent is kept, run the tests, commit the merge, and call the slice complete again."
@@ -386,7 +386,10 @@ func (l *Lane) behind(ctx context.Context, w *work, other string) error {
 	}
 	reason := fmt.Sprintf("behind %s, which resolves a conflict in the same files", other)
 	l.stuck[w.Name()] = reason
-	_, err := l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) { g.Step, g.Behind, g.Tried, g.Reason = "", other, w.base, reason })
+	_, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+		g := r.Landing
+		g.Step, g.Behind, g.Tried, g.Reason = "", other, w.base, reason
+	})
 	return err
 }
 

@@ -212,14 +212,15 @@ func (l *Lane) isResolving(slice string) bool {
 // wait leaves the attempt in the queue, with the reason.
 func (l *Lane) wait(ctx context.Context, r *attempt.Record, reason string) error {
 	l.stuck[r.Name()] = reason
-	_, err := l.settler.Proceed(ctx, r, func(g *attempt.Landing) { g.Step, g.Reason = "", reason })
+	_, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) { r.Landing.Step, r.Landing.Reason = "", reason })
 	return err
 }
 
 // step says what is done with the attempt, and about how long that takes, 0 for unknown. gone is for one that isn't in the queue any more.
 func (l *Lane) step(ctx context.Context, r *attempt.Record, what string, takes time.Duration) (gone bool, err error) {
 	l.tell("%s: %s", r.Slice, what)
-	now, err := l.settler.Proceed(ctx, r, func(g *attempt.Landing) {
+	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
+		g := r.Landing
 		g.Step, g.Takes, g.Reason, g.Behind, g.Tried = what, takes.Seconds(), "", "", ""
 	})
 	if now != nil {

@@ -274,8 +274,8 @@ func TestFlaky(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "ran")
 	r := s.queue("S-1", func(dir string) { put(t, dir, "test.extra", "[ -f "+mark+" ] || { touch "+mark+"; exit 1; }") })
 	s.work()
-	if final := s.landed(r); final.Landing.Verdict == nil || len(final.Landing.Verdict.Flaky) == 0 {
-		t.Errorf("nothing is said of it: %+v", final.Landing.Verdict)
+	if final := s.landed(r); final.Verdict == nil || len(final.Verdict.Flaky) == 0 {
+		t.Errorf("nothing is said of it: %+v", final.Verdict)
 	}
 }
 

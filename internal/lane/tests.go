@@ -273,8 +273,9 @@ func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error 
 	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(l.Repo.Target()), How(base, l.Project.Config.Test.Limit))
 	l.stuck[w.Name()] = reason
 	l.tell("%s waits: %s", w.Slice, reason)
-	_, err = l.settler.Proceed(ctx, w.Record, func(g *attempt.Landing) {
-		g.Step, g.Tried, g.Reason, g.Verdict, g.Tip, g.Base = "", w.base, reason, v, w.tip, w.base
+	_, err = l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+		g := r.Landing
+		g.Step, g.Tried, g.Reason, g.Tip, g.Base, r.Verdict = "", w.base, reason, w.tip, w.base, v
 	})
 	return err
 }
@@ -287,7 +288,7 @@ func (l *Lane) SendBack(ctx context.Context) error {
 			return err
 		}
 		for _, r := range queue {
-			v := r.Landing.Verdict
+			v := r.Verdict
 			if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" {
 				continue
 			}
