@@ -191,7 +191,7 @@ func (r *Record) checkTimes() error {
 func saneTime(t time.Time) bool { return t.Year() >= 1970 && t.Year() < 9000 }
 
 func (r *Record) checkCounts() error {
-	counts := []int{r.Tests, r.evidence().Denials}
+	counts := []int{r.Tests, r.First, r.N - r.First, r.evidence().Denials}
 	if r.Continues != nil {
 		counts = append(counts, r.Continues.After)
 	}

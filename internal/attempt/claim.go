@@ -31,6 +31,7 @@ type Request struct {
 	System  string // of the tracker that has the item
 	ID      string
 	Task    *Task // instead of a slice; ID is its TaskID
+	First   int   // Record.First
 	Named   bool  // a person named it: failed and stalled slices may be attempted again
 	Force   bool  // also over unmet dependencies, a claim, and completeness; never over an open attempt
 	Agent   agent.Agent
@@ -132,11 +133,12 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	if req.Lineage != nil {
 		r.Lineage, r.Branch, r.Sandbox, r.Setup, r.Caches = req.Lineage.N, req.Lineage.Branch, req.Sandbox, req.Setup, req.Caches
 	}
+	r.First = req.First
 	r.describe(req.Task, now)
-	if _, lands := tx.(tracker.Lander); lands && req.Lineage == nil && req.Test.IsSet() {
+	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Lineage == nil && req.Test.IsSet() {
 		r.Test = &req.Test
 	}
-	if req.Task == nil {
+	if req.Task == nil || req.Lineage != nil {
 		if err := s.goOn(r, req, job); err != nil {
 			return nil, err
 		}

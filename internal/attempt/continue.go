@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -67,6 +68,7 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 	if last == nil {
 		return nil
 	}
+	r.Summary = cmp.Or(last.Summary, r.Summary) // it may have been written
 	c := Continuation{Why: last.ending(), After: last.N, Mends: last.mended()}
 	switch l := last.Landing; {
 	case l != nil && l.Why != "":
@@ -121,7 +123,7 @@ func (s *Store) lastIn(r *Record, is func(*Record) bool) (*Record, error) {
 		if err != nil {
 			return nil, err
 		}
-		if last.System == r.System && last.Lineage == r.Lineage && is(last) {
+		if last.System == r.System && last.Work() == r.Work() && last.Lineage == r.Lineage && is(last) {
 			return last, nil
 		}
 	}
@@ -136,9 +138,17 @@ func (r *Record) ending() string {
 // note is what a resumed conversation is told. It knows the slice and the method. What depends on the worktree gl slice tells,
 // since nobody knows it yet.
 func (r *Record) note() string {
-	text := "Go on with slice " + r.Slice + " where you left off. " + r.Continues.Why
+	what := "slice " + r.Slice
+	if r.IsTask() {
+		what = "your task"
+	}
+	text := "Go on with " + what + " where you left off. " + r.Continues.Why
 	if r.Continues.Output != "" {
 		text += "\n\n" + indented(r.Continues.Output)
+	}
+	if r.IsTask() {
+		return text + "\n\nBegin with `gl " + strings.TrimPrefix(r.Slice, taskMark) + "`: it prints what the task is, and what is unfinished in your " +
+			"worktree. The method is the same as before."
 	}
 	return text + "\n\nBegin with `gl slice " + r.Slice + "`: it prints where the slice stands now, and what is unfinished in your worktree. " +
 		"`gl state show " + r.Slice + "` has its decisions: one that is new to you says what a person wants. The claim is yours again, and " +

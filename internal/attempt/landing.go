@@ -36,6 +36,14 @@ type Landing struct {
 	Output   string        `json:"output,omitempty"`   // and the output of the tests or of git
 }
 
+// Again is how an agent says that its work is to be looked at once more.
+func (r *Record) Again() string {
+	if r.IsTask() {
+		return "commit, and finish the task again"
+	}
+	return "commit, and call the slice complete again"
+}
+
 // awaitsLane says whether the lane has to say if the attempt is done.
 func (r *Record) awaitsLane(o Outcome) bool { return o == Done && r.Lineage != 0 && r.Landing == nil }
 
@@ -86,6 +94,7 @@ func (s *Settler) queued(tx tracker.Tx, r *Record) (*Record, plan.Item, error) {
 	if err != nil || disk.Phase != plan.Queued || disk.Token != r.Token {
 		return nil, plan.Item{}, err
 	}
+	tx = disk.of(tx)
 	it, err := tx.Item(r.Slice)
 	if err == nil {
 		err = s.withdraw(tx, disk, it)
@@ -138,7 +147,7 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) 
 		if err := s.Store.putLive(disk); err != nil {
 			return err
 		}
-		final, err = s.apply(tx, disk, it)
+		final, err = s.apply(disk.of(tx), disk, it)
 		return err
 	})
 	return final, err
@@ -147,7 +156,7 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) 
 // stopQueued takes an attempt out of the queue for gl stop, unless it has all but landed.
 func (s *Settler) stopQueued(ctx context.Context, r *Record) (*Record, error) {
 	if r.Landing.Commit != "" {
-		return nil, fmt.Errorf("%s has passed its tests and is landing: it can't be stopped any more", r.Slice)
+		return nil, fmt.Errorf("%s has passed its tests and is landing: it can't be stopped any more", r.Label())
 	}
 	release := tracker.Release
 	if r.Accepted() {

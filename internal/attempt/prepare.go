@@ -148,9 +148,9 @@ func strayed(before, after worktree.Condition, branch string) (list []string) {
 
 // lineage is the one that the attempt was claimed for.
 func (r *Record) lineage(repo *worktree.Repo) (*worktree.Lineage, error) {
-	l, err := repo.Get(r.System, r.Slice)
+	l, err := repo.Get(r.System, r.Work())
 	if err == nil && l.N != r.Lineage {
-		err = fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, r.Slice, r.Lineage)
+		err = fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, r.Work(), r.Lineage)
 	}
 	return l, err
 }

@@ -22,6 +22,7 @@ type Record struct {
 	System        string           `json:"system,omitempty"`  // whose item it is: project.System's key
 	Slice         string           `json:"slice"`             // "@quick" for a task
 	Of            string           `json:"of,omitempty"`      // plan.Item.Of when it was claimed
+	First         int              `json:"first,omitempty"`   // of a task: the attempt whose work this one goes on with; 0 for none
 	Summary       string           `json:"summary,omitempty"` // where a task's summary belongs, relative to the root
 	Title         string           `json:"title"`             // the slice's name when it was claimed
 	N             int              `json:"n"`                 // 1 for the slice's first attempt
@@ -61,15 +62,16 @@ type Record struct {
 	SettledAt *time.Time `json:"settled_at,omitempty"`
 
 	// From phase ended on.
-	Evidence *Evidence      `json:"evidence,omitempty"` // none for a crash
-	Outcome  Outcome        `json:"outcome,omitempty"`
-	Detail   string         `json:"detail,omitempty"`
-	Effect   tracker.Effect `json:"effect,omitempty"`
-	Seen     *plan.Mark     `json:"seen,omitempty"`  // the slice when it was judged
-	After    *plan.Mark     `json:"after,omitempty"` // the slice as settling leaves it
-	Tests    int            `json:"tests,omitempty"` // the slice's tests then
-	Retried  bool           `json:"retried,omitempty"`
-	Rejected string         `json:"rejected,omitempty"` // why a person has sent the work back since
+	Evidence   *Evidence      `json:"evidence,omitempty"` // none for a crash
+	Outcome    Outcome        `json:"outcome,omitempty"`
+	Detail     string         `json:"detail,omitempty"`
+	Effect     tracker.Effect `json:"effect,omitempty"`
+	Seen       *plan.Mark     `json:"seen,omitempty"`        // the slice when it was judged
+	After      *plan.Mark     `json:"after,omitempty"`       // the slice as settling leaves it
+	Tests      int            `json:"tests,omitempty"`       // the slice's tests then
+	HasSummary bool           `json:"has_summary,omitempty"` // the task's summary was there then
+	Retried    bool           `json:"retried,omitempty"`
+	Rejected   string         `json:"rejected,omitempty"` // why a person has sent the work back since
 
 	Landing  *Landing      `json:"landing,omitempty"`  // from phase landing on
 	Verified plan.Verified `json:"verified,omitempty"` // of an attempt that is done

@@ -90,6 +90,7 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 		return err
 	}
 	again := r.Phase == plan.Ended
+	r.HasSummary = r.hasSummary()
 	if r.Tests = it.Tests; r.awaitsLane(v.Outcome) {
 		r.Phase, r.Landing = plan.Queued, &Landing{Queued: now}
 	} else {

@@ -1,8 +1,10 @@
 package attempt
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +23,7 @@ type Task struct {
 	Text    string // for people, and without the command: "fix the login"; may be ""
 	Beside  Beside // what of its kind may run beside it
 	Summary bool   // its agent writes a summary, whose place gl chooses
+	Builds  bool   // it changes the code: it has a worktree of its own where slices have, and lands like one
 }
 
 // Beside says what of a task's kind may run beside it.
@@ -65,25 +68,100 @@ func (r *Record) Label() string {
 	return r.Slice
 }
 
+// Work is what the attempt is part of: its slice's id or, of a task, the name of its first attempt. It names the lineage, and what
+// has landed.
+func (r *Record) Work() string {
+	if r.IsTask() {
+		return taskWork(r.Slice, cmp.Or(r.First, r.N))
+	}
+	return r.Slice
+}
+
+func taskWork(id string, first int) string { return id + "." + itoa(first) }
+
+// WorkOf is the Work that the request's attempt will have. The lock must be held from here to the claim.
+func (s *Store) WorkOf(req Request) (string, error) {
+	if req.Task == nil {
+		return req.ID, nil
+	}
+	if req.First != 0 {
+		return taskWork(req.ID, req.First), nil
+	}
+	n, err := s.next(req.ID)
+	return taskWork(req.ID, n), err
+}
+
+// AttemptsAt returns the readable records of one Work, the newest first.
+func (s *Store) AttemptsAt(work string) ([]*Record, error) {
+	id, first, isTask := SplitTask(work)
+	if !isTask {
+		id = work
+	}
+	all, err := s.Index()
+	if err != nil {
+		return nil, err
+	}
+	var recs []*Record
+	for _, e := range slices.Backward(all[id]) {
+		if isTask && e.N < first {
+			break
+		}
+		if r, err := s.Get(id, e.N); err == nil && r.Work() == work {
+			recs = append(recs, r)
+		}
+	}
+	return recs, nil
+}
+
+// TaskWorks are the Works of the last attempts at tasks.
+func (s *Store) TaskWorks() ([]string, error) {
+	index, err := s.Index()
+	if err != nil {
+		return nil, err
+	}
+	var works []string
+	for id, entries := range index {
+		if !IsTask(id) {
+			continue
+		}
+		for _, e := range entries[max(0, len(entries)-shown):] {
+			if r, err := s.Get(id, e.N); err == nil && !slices.Contains(works, r.Work()) {
+				works = append(works, r.Work())
+			}
+		}
+	}
+	slices.Sort(works)
+	return works, nil
+}
+
 // A taskTx shows an attempt at a task as if it were at an item: one that nobody else sees, and that nothing is written
-// to. So claiming, judging and settling know no second way.
+// to. So claiming, judging, landing and settling know no second way.
 type taskTx struct {
 	tracker.Tx
 	item plan.Item
 }
+
+var _ tracker.Lander = taskTx{}
 
 func (t taskTx) Item(string) (plan.Item, error) { return t.item, nil }
 func (t taskTx) Claim(string, string) error     { return nil }
 func (t taskTx) Settle(string, tracker.Effect, tracker.Before) (plan.Mark, error) {
 	return plan.Mark{}, nil
 }
+func (t taskTx) Enqueue(string) (plan.Mark, error)              { return plan.Mark{}, nil }
+func (t taskTx) Land(string, tracker.Landed) (plan.Mark, error) { return plan.Mark{}, nil }
+func (t taskTx) Ask(string, string) (plan.Mark, error)          { return plan.Mark{}, nil }
 
 // of is tx as the attempt is to see it.
 func (r *Record) of(tx tracker.Tx) tracker.Tx {
 	if !r.IsTask() {
 		return tx
 	}
-	return taskTx{tx, plan.Item{ID: r.Slice, Name: r.Title, Status: "in_progress", Session: r.Token}}
+	it := plan.Item{ID: r.Slice, Name: r.Title, Status: "in_progress", Session: r.Token}
+	if r.Landing != nil {
+		it.Status, it.Step = tracker.Verifying, tracker.Verifying
+	}
+	return taskTx{tx, it}
 }
 
 // of is tx as the request is to see it.
@@ -179,16 +257,24 @@ func (r *Record) env(root string) []string {
 	}
 	env = append(env, "GL_TASK="+r.Slice)
 	if r.Summary != "" {
-		env = append(env, "GL_SUMMARY="+filepath.Join(root, filepath.FromSlash(r.Summary)))
+		env = append(env, "GL_SUMMARY="+r.SummaryPath(root))
 	}
 	return env
 }
 
-// HasSummary says whether the agent has written the summary that it was to write.
-func (r *Record) HasSummary(root string) bool {
+// SummaryPath is where its agent is to write the summary. That is a document, so in a worktree it comes with the branch.
+func (r *Record) SummaryPath(root string) string {
+	if r.Lineage != 0 {
+		root = r.Dir
+	}
+	return filepath.Join(root, filepath.FromSlash(r.Summary))
+}
+
+// hasSummary says whether the agent has written the summary that it was to write.
+func (r *Record) hasSummary() bool {
 	if r.Summary == "" {
 		return false
 	}
-	info, err := os.Stat(filepath.Join(root, filepath.FromSlash(r.Summary)))
+	info, err := os.Stat(r.SummaryPath(r.Dir)) // without a worktree, it works at the root
 	return err == nil && info.Mode().IsRegular()
 }

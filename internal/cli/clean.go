@@ -61,7 +61,7 @@ type cleanedEntry struct {
 }
 
 func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOptions) error {
-	pr, err := app.Project()
+	pr, err := app.AnyProject()
 	if err != nil {
 		return err
 	}

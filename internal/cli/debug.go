@@ -134,7 +134,7 @@ func runDebugTask(ctx context.Context, app *cmdutil.App, id string, n int, asJSO
 		return app.IO.JSON(r)
 	}
 	d := &debugPrinter{app.IO, now}
-	d.task(pr.Root, r.Task, recs)
+	d.task(r.Task, recs)
 	d.hold(r.Hold)
 	d.git(r)
 	return nil
@@ -259,13 +259,13 @@ func (d *debugPrinter) contracts(list []debugreport.Contract) {
 	}
 }
 
-func (d *debugPrinter) task(root string, t *debugreport.Task, recs []*attempt.Record) {
+func (d *debugPrinter) task(t *debugreport.Task, recs []*attempt.Record) {
 	d.title(t.ID)
 	d.section("Attempts")
 	for _, r := range recs {
 		st := &plan.State{Attempt: &plan.Attempt{N: r.N, Dead: r.Dead()}}
 		d.line("%s: %s", r.Prompt, attemptText(st, r, d.now))
-		if r.HasSummary(root) {
+		if r.HasSummary {
 			d.line("  summary: %s", r.Summary)
 		}
 	}

@@ -31,7 +31,7 @@ func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
 	if j.pr.Config.Git.Isolation != project.IsolationWorktree {
 		return nil, j.unconfined("git.isolation is " + project.IsolationShared)
 	}
-	if !j.pr.Tracker.Traits().Lands {
+	if !j.pr.Tracker.Traits().Lands && !j.pr.Stateless() {
 		if err := j.unconfined(j.pr.System().Name + " slices are built in the checkout"); err != nil {
 			return nil, err
 		}
@@ -54,7 +54,7 @@ func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
 		if err := j.unconfined(worktree.ErrNoCommit.Reason); err != nil {
 			return nil, err
 		}
-		j.app.IO.Message("isolation is shared: %s. To have each slice in a worktree of its own, %s", worktree.ErrNoCommit.Reason, worktree.ErrNoCommit.Help)
+		j.app.IO.Message("isolation is shared: %s. To have %s in a worktree of its own, %s", worktree.ErrNoCommit.Reason, j.each(), worktree.ErrNoCommit.Help)
 		return nil, nil
 	}
 	if refused := new(worktree.Refused); errors.As(err, &refused) && !j.pr.Config.Git.Asked {
@@ -72,6 +72,14 @@ func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
 		return repo, nil
 	}
 	return repo, j.noteUnseen(ctx)
+}
+
+// each is what has a worktree of its own.
+func (j *job) each() string {
+	if j.task != nil {
+		return "the task"
+	}
+	return "each slice"
 }
 
 // unconfined refuses to run agents in a checkout where they were to be confined, which they can be in worktrees alone. The agent of a
@@ -103,6 +111,9 @@ func (j *job) noteUnseen(ctx context.Context) error {
 		sanitize.Text(unseen.Documents[0]), words.More(n-1))
 	if j.o.force || j.app.Confirm(what+". Start anyway?") {
 		return nil
+	}
+	if j.task != nil {
+		return errors.New(what + ". Run git add and git commit first, or work in the checkout: --isolation shared")
 	}
 	return errors.New(what + ". Run git add and git commit first")
 }

@@ -32,6 +32,7 @@ type job struct {
 	pr     *project.Project
 	o      sliceOptions
 	ids    []string
+	task   *attempt.Task // instead of slices
 	max    int
 	every  time.Duration
 	agent  agent.Agent
@@ -147,20 +148,24 @@ func (j *job) build(ctx context.Context) error {
 	if err := j.refused(cfg); err != nil {
 		return err
 	}
-	if cfg.Trees, err = j.worktrees(ctx); err != nil {
+	if err := j.inWorktree(ctx, &cfg); err != nil {
 		return err
-	}
-	if cfg.Trees != nil {
-		if j.copy != nil { // its state is nobody's
-			j.pr.Config.Git.CommitState = false
-		}
-		if cfg.Lane, err = openLane(ctx, j.app, j.pr, j.trustRoot()); err != nil {
-			return err
-		}
 	}
 	j.arrive()
 	j.noteSerial(cfg, p)
 	return j.drain(ctx, cfg)
+}
+
+// inWorktree has the work done in worktrees, and landed, unless it is to be done in the checkout.
+func (j *job) inWorktree(ctx context.Context, cfg *drain.Config) (err error) {
+	if cfg.Trees, err = j.worktrees(ctx); err != nil || cfg.Trees == nil {
+		return err
+	}
+	if j.copy != nil { // its state is nobody's
+		j.pr.Config.Git.CommitState = false
+	}
+	cfg.Lane, err = openLane(ctx, j.app, j.pr, j.trustRoot())
+	return err
 }
 
 // refused says why the mode isn't for this project.

@@ -38,7 +38,7 @@ Exit codes: 0 everything has landed and is delivered; 1 something isn't, or it f
 }
 
 func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
-	pr, err := app.Project()
+	pr, err := app.AnyProject()
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func endedText(rec *attempt.Record, flags string) string {
 // the branch where the work is.
 func workText(r *attempt.Record) []string {
 	list := troubleText(r)
-	if r.Branch != "" && r.Phase == plan.Settled && !(r.Landing != nil && r.Outcome.Traits().Success) {
+	if r.Branch != "" && r.Phase == plan.Settled && r.Outcome != attempt.Empty && !(r.Landing != nil && r.Outcome.Traits().Success) {
 		list = append(list, "its work is on the branch "+strings.TrimPrefix(r.Branch, "refs/heads/"))
 	}
 	return list

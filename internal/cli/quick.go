@@ -7,12 +7,15 @@ import (
 )
 
 func newQuick(app *cmdutil.App) *cobra.Command {
-	var o taskOptions
+	o := taskOptions{builds: true}
 	return o.flags(app, &cobra.Command{
 		Use:   "quick TEXT",
 		Short: "Run an agent on a small task, test first, without a slice",
 		Long: `Run an agent on a small task that isn't a slice, test first: /gl:quick TEXT. It works in any git repository, and several
-can run at a time. In a project, gl changelog lists what it did.`,
+can run at a time. In a project, gl changelog lists what it did.
+
+It has a worktree of its own where slices have (git.isolation), and lands like one: gl merges its work, runs the tests, and
+delivers it. If the tests fail or it conflicts, the same agent goes on once.`,
 		Example: `  gl quick "the login page says 500 when the password is empty"
   gl quick --dry-run "rename User.name to User.fullName"
   gl logs -f @quick`,
@@ -24,7 +27,7 @@ can run at a time. In a project, gl changelog lists what it did.`,
 			if t.Text == "" && !app.Inside() {
 				return cmdutil.Usage(`what should the agent do? gl quick "…"`)
 			}
-			t.Summary = true
+			t.Summary, t.Builds = true, true
 			return anywhere(c.Context(), app, t, "text", o)
 		},
 	})

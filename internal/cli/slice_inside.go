@@ -51,10 +51,15 @@ func describe(app *cmdutil.App, pr *project.Project, p *plan.Plan, id string) er
 	}
 	pairs(app.IO, []keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step}, {"milestone", st.Milestone},
 		{"deps", strings.Join(st.Deps, ",")}, {"file", st.File}, {"session", st.Session}, headless(app), {"note", note}})
-	if own := ownAttempt(app, pr, id); own != nil && own.Handoff != "" {
+	tellHandoff(app, ownAttempt(app, pr, id))
+	return nil
+}
+
+// tellHandoff prints what the agent of an attempt is to know about its worktree, if there is anything.
+func tellHandoff(app *cmdutil.App, own *attempt.Record) {
+	if own != nil && own.Handoff != "" {
 		app.IO.Printf("handoff:\n  %s\n", strings.ReplaceAll(sanitize.Text(own.Handoff), "\n", "\n  "))
 	}
-	return nil
 }
 
 // ownAttempt is the record of the attempt that the calling agent was started for, nil where that wasn't at this item or task.

@@ -20,7 +20,7 @@ type statusDoc struct {
 	Progress      *plan.Progress        `json:"progress"` // of the current milestone, as the format itself records it; null where total and done are all there is
 	Slices        []statusSlice         `json:"slices"`   // those in scope, in the order of the graph, then by id
 	Running       []string              `json:"running"`
-	Tasks         []statusTask          `json:"tasks"` // open attempts at tasks, such as gl quick; each takes a slot
+	Tasks         []statusTask          `json:"tasks"` // open attempts at tasks, such as gl quick; each takes a slot until its work awaits the lane
 	Ready         []string              `json:"ready"` // in launch order
 	Blocked       []statusBlocked       `json:"blocked"`
 	Landing       []string              `json:"landing"` // called complete by their agents, and merged and tested now
@@ -72,6 +72,7 @@ type statusTask struct {
 	Text    *string    `json:"text"`
 	Agent   string     `json:"agent"`
 	Started *time.Time `json:"started"` // null until its agent runs
+	Landing *string    `json:"landing"` // how far its work is in the lane; null before it awaits the lane
 }
 
 type statusBlocked struct {
@@ -121,6 +122,7 @@ func newStatusTask(t plan.Task) statusTask {
 	if !t.Attempt.Started.IsZero() {
 		doc.Started = &t.Attempt.Started
 	}
+	doc.Landing = jsondoc.OrNull(t.Attempt.Landing)
 	return doc
 }
 

@@ -24,14 +24,17 @@ import (
 	"greenlight/internal/sanitize"
 	"greenlight/internal/trust"
 	"greenlight/internal/words"
+	"greenlight/internal/worktree"
 )
 
 // taskOptions are the flags of the commands that run an agent on something that is no slice.
 type taskOptions struct {
-	agent  string
-	max    int
-	dryRun bool
-	json   bool
+	agent     string
+	max       int
+	builds    bool // the code: see attempt.Task
+	isolation string
+	dryRun    bool
+	json      bool
 }
 
 const taskHelp = `
@@ -48,6 +51,10 @@ func (o *taskOptions) flags(app *cmdutil.App, c *cobra.Command) *cobra.Command {
 	c.Long += fmt.Sprintf(taskHelp, c.Name())
 	f := c.Flags()
 	f.StringVar(&o.agent, "agent", "", "use the agent `NAME`, as for gl slice")
+	if o.builds {
+		f.StringVar(&o.isolation, "isolation", "", "where the agent works: `WHERE` is worktree (a worktree of its own) or shared (default: git.isolation)")
+		cmdutil.CompleteFlag(c, "isolation", project.Isolations)
+	}
 	f.IntVar(&o.max, "max", 0, "wait while `N` attempts are running in the project (default 4)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen without changing anything")
 	f.BoolVar(&o.json, "json", false, "with --dry-run, print one JSON document")
@@ -116,13 +123,17 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	if pr.ConfigErr != nil {
 		return pr.ConfigErr
 	}
-	if pr.Config.Sandbox == project.SandboxBwrap {
+	if pr.Config.Sandbox == project.SandboxBwrap && !t.Builds {
 		app.IO.Message("sandbox is bwrap, but gl %s works in the checkout, where the agent isn't confined", t.Name)
+	}
+	if err := isolate(pr, o.isolation); err != nil {
+		return err
 	}
 	j, err := newJob(app, pr, sliceOptions{agent: o.agent, max: o.max}, t.Name)
 	if err != nil {
 		return err
 	}
+	j.task = &t
 	if o.dryRun {
 		noteTrust(ctx, app, pr, j.agent)
 		return dryTask(app.IO, j, &t, o.json)
@@ -145,13 +156,22 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	if err != nil {
 		return err
 	}
+	cfg := drain.Config{
+		Project: pr, Agent: j.agent, Job: agent.Job{Dir: pr.Root, PluginDir: j.plugin, Instructions: j.text, Account: j.agent.Account(app.Getenv)},
+		Trust: trust.Open(app.Getenv), TrustRoot: pr.Root, Task: &t, Max: j.max, Serial: true, Foreground: true, Interval: j.every,
+	}
+	if t.Builds {
+		if err := j.inWorktree(ctx, &cfg); err != nil {
+			return err
+		}
+	}
+	if cfg.Trees != nil && pr.Stateless() { // it would be the only file of gl's in somebody's repository
+		t.Summary = false
+	}
 	if p.Taken >= j.max {
 		app.IO.Message("%s; --max %d starts it now", slotsTaken(p, j.max), p.Taken+1)
 	}
-	return j.drain(ctx, drain.Config{
-		Project: pr, Agent: j.agent, Job: agent.Job{Dir: pr.Root, PluginDir: j.plugin, Instructions: j.text},
-		Trust: trust.Open(app.Getenv), TrustRoot: pr.Root, Task: &t, Max: j.max, Serial: true, Foreground: true, Interval: j.every,
-	})
+	return j.drain(ctx, cfg)
 }
 
 // slotsTaken says that all slots are taken, and by what.
@@ -181,15 +201,23 @@ func (j *job) taskSummary(res *drain.Result) {
 	}
 	for _, r := range res.Ended {
 		if words := spent(r); len(words) > 0 {
-			j.app.IO.Printf("  %s\n", strings.Join(words, ", "))
+			which := ""
+			if len(res.Ended) > 1 {
+				which = r.Label() + ": "
+			}
+			j.app.IO.Printf("  %s%s\n", which, strings.Join(words, ", "))
+		}
+		if g := r.Landing; g != nil && r.Outcome.Traits().Success && res.Lane.Has(r.Work()) {
+			j.app.IO.Printf("  landed on %s: %.10s\n", sanitize.Text(worktree.Short(g.Target)), g.Commit)
 		}
 		switch {
-		case r.HasSummary(j.pr.Root):
+		case r.HasSummary:
 			j.app.IO.Printf("  summary: %s\n", r.Summary)
 		case r.Summary != "" && r.Outcome.Traits().Success && !j.pr.Stateless():
 			j.app.IO.Message("note: it wrote no summary to %s, so gl changelog doesn't list it", r.Summary)
 		}
 	}
+	tellUndelivered(j.app.IO, res.Lane)
 }
 
 type dryTaskDoc struct {
@@ -275,14 +303,19 @@ func tellTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t atte
 		t.Text = own.Title
 	}
 	lines := []keyValue{{"task", t.Name}, {key, t.Text}}
-	if t.Summary {
-		path := attempt.SummaryFile(&t, 0, time.Now())
-		if own != nil {
-			path = own.Summary
-		}
-		lines = append(lines, keyValue{"summary", filepath.Join(pr.Root, filepath.FromSlash(path))})
+	root := pr.Root
+	if own != nil {
+		root = own.Dir
 	}
-	pairs(app.IO, append(append(lines, headless(app)), facts(ctx, app.IO, pr.Root, pr)...))
+	if t.Summary {
+		summary := filepath.Join(root, filepath.FromSlash(attempt.SummaryFile(&t, 0, time.Now())))
+		if own != nil {
+			summary = own.SummaryPath(root)
+		}
+		lines = append(lines, keyValue{"summary", summary})
+	}
+	pairs(app.IO, append(append(lines, headless(app)), facts(ctx, app.IO, root, pr)...))
+	tellHandoff(app, own)
 }
 
 // headless tells an agent that gl started that there is nobody to ask.

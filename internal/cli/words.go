@@ -57,6 +57,9 @@ func progressList(p *plan.Plan) string {
 		if t.Text != "" {
 			words = append(words, brief(t.Text))
 		}
+		if t.Attempt.Phase == plan.Queued {
+			words = append(words, t.Attempt.Landing)
+		}
 		if t.Attempt.Dead {
 			words = append(words, "its gl process vanished")
 		}

@@ -99,6 +99,7 @@ type drain struct {
 
 	laneState laneState
 
+	first        int                        // of the task: its first attempt here, whose work the next ones go on with; 0 until then
 	open         map[string]*attempt.Record // what this drain answers for, by name
 	elsewhere    []*attempt.Record          // open attempts of the project's other systems: they take slots
 	tried        map[string]bool            // named slices that had their turn

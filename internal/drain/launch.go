@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +110,7 @@ func (d *drain) request(id string) attempt.Request {
 	job := d.Job
 	if d.Task != nil {
 		job.Prompt = d.Task.Prompt
-		return attempt.Request{ID: id, Task: d.Task, Named: true, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
+		return attempt.Request{ID: id, Task: d.Task, First: d.first, Named: true, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
 	}
 	job.Prompt = d.Project.Tracker.Prompt(id)
 	req := attempt.Request{System: d.Project.Key(), ID: id, Named: d.IDs != nil, Force: d.Force, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
@@ -137,6 +138,9 @@ func (d *drain) launch(ctx context.Context, r *Report) error {
 		d.open[rec.Name()] = rec
 		d.claimedAt[rec.Token] = time.Now()
 		d.tried[rec.Slice] = true
+		if d.Task != nil && rec.Lineage != 0 {
+			d.first = cmp.Or(d.first, rec.N)
+		}
 		delete(d.dueAgain, rec.Slice)
 		d.dirty, d.round = true, true
 		d.lastLaunch = time.Now()
@@ -206,12 +210,12 @@ func (d *drain) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candida
 	return claimed, nil
 }
 
-// claimOne claims a slice, and the worktree for it.
+// claimOne claims a slice, or the task, and the worktree for it.
 func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string) (*attempt.Record, error) {
 	req := d.request(id)
 	req.Test = d.Project.Config.Test.Command
-	if d.Trees != nil && d.Task == nil {
-		l, err := d.lineage(ctx, id)
+	if d.Trees != nil {
+		l, err := d.lineage(ctx, req)
 		if err != nil {
 			return nil, err
 		}
@@ -223,13 +227,17 @@ func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string) (*attemp
 	return d.Project.Runs.Claim(tx, req, time.Now())
 }
 
-// lineage is the one in which the slice goes on, or a new one.
-func (d *drain) lineage(ctx context.Context, id string) (*worktree.Lineage, error) {
+// lineage is the one in which the work goes on, or a new one.
+func (d *drain) lineage(ctx context.Context, req attempt.Request) (*worktree.Lineage, error) {
 	base, err := d.Trees.Base(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return d.Trees.Plan(ctx, d.Project.Key(), id, base, false)
+	work, err := d.Project.Runs.WorkOf(req)
+	if err != nil {
+		return nil, err
+	}
+	return d.Trees.Plan(ctx, req.System, work, base, false)
 }
 
 // failedStart gives a claim back whose agent never ran. A slice that does this again and again is left alone.

@@ -57,9 +57,9 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 	}
 	if d.open[name] != nil {
 		d.open[name] = rec
-	} else if d.Lead && !rec.IsTask() { // whoever started a task waits for it
+	} else if d.Lead && (!rec.IsTask() || rec.Phase == plan.Queued && !rec.LauncherLives()) { // whoever started a task waits for it
 		d.open[name] = rec
-		if d.leads {
+		if d.leads && !rec.IsTask() {
 			r.Adopted = append(r.Adopted, rec)
 		}
 	}

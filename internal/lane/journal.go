@@ -48,6 +48,9 @@ func (l *Lane) tellVerdict(r *attempt.Record, v *testrun.Verdict) {
 func (l *Lane) tellDelivered(list []Undelivered) {
 	for _, u := range list {
 		e := journal.Event{Kind: journal.Delivered, System: l.Project.Key(), Slice: u.Slice, Commit: u.Commit, Target: worktree.Short(l.Repo.Target())}
+		if id, n, isTask := attempt.SplitTask(u.Slice); isTask {
+			e.System, e.Slice, e.Attempt = "", id, n
+		}
 		e.Key = "delivered." + e.Target + "." + u.Commit
 		_ = l.Project.Runs.Journal().AppendOnceSince(u.At, e)
 	}

@@ -68,7 +68,7 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 		return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: "unverified: nothing to land", Verified: plan.Unverified})
 	}
 	if len(changed) == 0 {
-		return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Empty, Detail: "its agent calls it complete and has changed nothing"})
+		return l.empty(ctx, w)
 	}
 	problem, err := l.spoiled(ctx, w, changed)
 	if err != nil {
@@ -96,6 +96,20 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	return l.judgeRed(ctx, w, verdict)
 }
 
+// empty ends work that has changed nothing. Nobody goes on with a task, so its worktree has had its day.
+func (l *Lane) empty(ctx context.Context, w *work) error {
+	detail := "its agent calls it complete and has changed nothing"
+	if w.IsTask() {
+		detail = "its agent ended well and has changed nothing"
+	}
+	err := l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Empty, Detail: detail})
+	if err == nil && w.IsTask() {
+		w.release()
+		l.tidy(ctx, w.Record)
+	}
+	return err
+}
+
 // landed finishes what a worker was about when it was killed: a record that names its commit has passed everything.
 func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 	g := r.Landing
@@ -111,7 +125,7 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 		return false, err
 	}
 	if !in && tip == g.Base {
-		if err := l.moveLane(ctx, tip, g.Commit, "land "+r.Slice); err != nil {
+		if err := l.moveLane(ctx, tip, g.Commit, "land "+r.Work()); err != nil {
 			return false, err
 		}
 		in = true
@@ -132,7 +146,7 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	if r.Unsaved != "" {
 		return nil, l.ask(ctx, r, "not all of its work could be saved: "+r.Unsaved)
 	}
-	lineage, err := l.Repo.Get(r.System, r.Slice)
+	lineage, err := l.Repo.Get(r.System, r.Work())
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, new(*worktree.BadLineage)), err == nil && lineage.N != r.Lineage:
 		return nil, l.ask(ctx, r, fmt.Sprintf("the note of its worktree is gone; its work is on the branch %s", worktree.Short(r.Branch)))
@@ -146,7 +160,7 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	tree := l.Repo.Worktree(lineage)
 	tip, err := "", tree.Adopt(git.Inherit(ctx, hold.File()), lineage.Branch) // agents switch branches
 	if err == nil {
-		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.N)+" of "+r.Slice+" left uncommitted")
+		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.N)+" of "+r.Work()+" left uncommitted")
 	}
 	if err == nil {
 		return &work{Record: r, lineage: lineage, hold: hold, tip: tip}, nil
@@ -187,9 +201,12 @@ func (l *Lane) reviving(ctx context.Context, w *work, other string) error {
 	if other == "" {
 		return nil
 	}
-	effect := tracker.Release
+	effect, anew := tracker.Release, ""
+	if !w.IsTask() {
+		anew = ": gl retry --fresh " + w.Slice + " begins anew"
+	}
 	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
-		"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back: gl retry --fresh %s begins anew", other, w.Slice)})
+		"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back%s", other, anew)})
 }
 
 // pass lands the work.
@@ -209,10 +226,10 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, verified p
 		return err
 	}
 	w.Landing, w.Verdict = now.Landing, now.Verdict
-	if err := l.undeliver(w.Slice, commit); err != nil {
+	if err := l.undeliver(w.Work(), commit); err != nil {
 		return err
 	}
-	if err := l.moveLane(ctx, w.base, commit, "land "+w.Slice); err != nil {
+	if err := l.moveLane(ctx, w.base, commit, "land "+w.Work()); err != nil {
 		return err
 	}
 	return l.complete(ctx, w.Record)
@@ -220,14 +237,14 @@ func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, verified p
 
 // message is the landing commit's. Its trailers are the proof that travels with the repository.
 func (l *Lane) message(w *work, v *testrun.Verdict) string {
-	trailers := []git.Trailer{{Key: "Slice", Value: w.Slice}, {Key: "Attempt", Value: fmt.Sprint(w.N)}}
+	trailers := []git.Trailer{{Key: "Slice", Value: w.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.N)}}
 	if l.Repo.Prefix != "" {
 		trailers = append(trailers, git.Trailer{Key: "Project", Value: l.Repo.Prefix})
 	}
 	if v != nil {
 		trailers = append(trailers, git.Trailer{Key: "Verified", Value: verifiedText(v)})
 	}
-	title := "Land " + w.Slice
+	title := "Land " + w.Work()
 	if w.Title != "" && w.Title != w.Slice {
 		title += ": " + w.Title
 	}
@@ -248,7 +265,7 @@ func verifiedText(v *testrun.Verdict) string {
 
 // complete makes the slice complete whose commit the lane has.
 func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
-	if err := l.undeliver(r.Slice, r.Landing.Commit); err != nil { // the file may have been lost
+	if err := l.undeliver(r.Work(), r.Landing.Commit); err != nil { // the file may have been lost
 		return err
 	}
 	detail := verdictText(r.Verdict)
@@ -263,17 +280,17 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 	return nil
 }
 
-// tidy removes the worktree of a slice that has landed. Where it can't, gl clean says why.
+// tidy removes the worktree of work that has landed. Where it can't, gl clean says why.
 func (l *Lane) tidy(ctx context.Context, r *attempt.Record) {
-	lineage, err := l.Repo.Get(r.System, r.Slice)
+	lineage, err := l.Repo.Get(r.System, r.Work())
 	if err != nil || lineage.N != r.Lineage {
 		return
 	}
 	kept, err := l.discard(ctx, lineage)
 	if err != nil {
-		l.tell("%s: its worktree stays: %v", r.Slice, err)
+		l.tell("%s: its worktree stays: %v", r.Label(), err)
 	} else if kept != "" {
-		l.tell("%s: its worktree stays: %s", r.Slice, kept)
+		l.tell("%s: its worktree stays: %s", r.Label(), kept)
 	}
 }
 
@@ -314,11 +331,11 @@ func some(paths []string) string {
 
 // red sends the work back to its agent or, if that was told before, to a person. v may be nil: then problem says it all.
 func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem string) error {
-	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, commit, and call the slice complete again.", problem)
+	why := fmt.Sprintf("gl merged your work and didn't accept it: %s. Put that right, %s.", problem, w.Again())
 	output := ""
 	if v != nil {
-		why = fmt.Sprintf("gl merged your work with what has landed meanwhile and ran the tests: %s. Put that right, commit, and call the slice complete again. "+
-			"The command was: %s", problem, v.Command)
+		why = fmt.Sprintf("gl merged your work with what has landed meanwhile and ran the tests: %s. Put that right, %s. The command was: %s",
+			problem, w.Again(), v.Command)
 		output = strings.Join(v.Last, "\n")
 	}
 	if !w.Accepted() {
@@ -362,7 +379,7 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 		g := r.Landing
 		g.Tip, g.Base, g.Paths, g.Output = w.tip, w.base, paths, "in conflict:\n"+strings.Join(paths, "\n")
 		g.Why = "Other work has landed that conflicts with yours. gl has begun to merge it into your branch: the marks are in " + some(paths) +
-			". Resolve them so that both sides' intent is kept, run the tests, commit the merge, and call the slice complete again."
+			". Resolve them so that both sides' intent is kept, run the tests, " + w.Again() + "."
 	})
 	if now == nil || err != nil {
 		return err
@@ -393,7 +410,7 @@ func (l *Lane) behind(ctx context.Context, w *work, other string) error {
 	return err
 }
 
-// resolver is another slice whose agent resolves, or is about to resolve, a conflict in one of the paths; "" for none. What has
+// resolver is another slice, or task, whose agent resolves, or is about to resolve, a conflict in one of the paths; "" for none. What has
 // itself resolved one waits for nobody: else two might wait for each other.
 func (l *Lane) resolver(ctx context.Context, w *work, paths []string) (string, error) {
 	if w.Mends() {
@@ -403,18 +420,26 @@ func (l *Lane) resolver(ctx context.Context, w *work, paths []string) (string, e
 	if err != nil {
 		return "", err
 	}
+	others, err := l.Project.Runs.TaskWorks()
+	if err != nil {
+		return "", err
+	}
 	for i := range p.States {
-		id := p.States[i].ID
-		if id == w.Slice || p.States[i].Attempt == nil || !l.isResolving(id) {
+		if p.States[i].Attempt != nil {
+			others = append(others, p.States[i].ID)
+		}
+	}
+	for _, other := range others {
+		if other == w.Work() || !l.isResolving(other) {
 			continue
 		}
-		all, err := l.Project.Runs.Last(id)
+		all, err := l.Project.Runs.AttemptsAt(other)
 		if err != nil {
 			return "", err
 		}
-		for _, r := range all[id] {
+		for _, r := range all {
 			if r.Landing != nil && slices.ContainsFunc(r.Landing.Paths, func(p string) bool { return slices.Contains(paths, p) }) {
-				return id, nil
+				return other, nil
 			}
 		}
 	}

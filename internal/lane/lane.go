@@ -196,17 +196,18 @@ func (l *Lane) next(ctx context.Context) (*attempt.Record, error) {
 	return nil, nil
 }
 
-// isResolving says whether an agent is at work on the slice because of a conflict, or is about to be.
-func (l *Lane) isResolving(slice string) bool {
-	all, err := l.Project.Runs.Last(slice)
-	if err != nil || len(all[slice]) == 0 {
+// isResolving says whether an agent is at work on a slice, or a task, because of a conflict, or is about to be.
+func (l *Lane) isResolving(work string) bool {
+	all, err := l.Project.Runs.AttemptsAt(work)
+	if err != nil || len(all) == 0 {
 		return false
 	}
-	last := all[slice][0]
+	last := all[0]
 	if last.Phase != plan.Settled {
 		return last.Mends()
 	}
-	return last.Outcome == attempt.Conflict && !last.Retried && last.PlanOutcome().Continue
+	// Who started a task has it go on, and nobody else.
+	return last.Outcome == attempt.Conflict && !last.Retried && last.PlanOutcome().Continue && (!last.IsTask() || last.LauncherLives())
 }
 
 // wait leaves the attempt in the queue, with the reason.
@@ -218,7 +219,7 @@ func (l *Lane) wait(ctx context.Context, r *attempt.Record, reason string) error
 
 // step says what is done with the attempt, and about how long that takes, 0 for unknown. gone is for one that isn't in the queue any more.
 func (l *Lane) step(ctx context.Context, r *attempt.Record, what string, takes time.Duration) (gone bool, err error) {
-	l.tell("%s: %s", r.Slice, what)
+	l.tell("%s: %s", r.Label(), what)
 	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
 		g := r.Landing
 		g.Step, g.Takes, g.Reason, g.Behind, g.Tried = what, takes.Seconds(), "", "", ""
@@ -237,7 +238,7 @@ func (l *Lane) finish(ctx context.Context, r *attempt.Record, res attempt.Landin
 	}
 	final, err := l.settler.EndLanding(ctx, r, res)
 	if final != nil {
-		l.tell("%s %s", r.Slice, final.Outcome.Text(final.Detail))
+		l.tell("%s %s", r.Label(), final.Outcome.Text(final.Detail))
 	}
 	return err
 }

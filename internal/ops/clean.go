@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"greenlight/internal/attempt"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -44,7 +45,15 @@ func Cleanables(ctx context.Context, pr *project.Project, ids []string) ([]Clean
 			continue
 		}
 		c := Cleanable{System: k.System, Slice: k.Slice, N: k.N, Path: k.Place()}
-		if c.Why = unfinished(plans[k.System], k.Slice); c.Why == "" {
+		if attempt.IsTask(k.Slice) {
+			c.Why, err = openTask(pr, k.Slice)
+		} else {
+			c.Why = unfinished(plans[k.System], k.Slice)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if c.Why == "" {
 			if err := c.look(ctx, repo, k); err != nil {
 				return nil, err
 			}
@@ -96,6 +105,15 @@ func unfinished(p *plan.Plan, id string) string {
 	return ""
 }
 
+// openTask says why a task's worktree is none of Clean's business; "" once its attempts are over: nobody goes on with one later.
+func openTask(pr *project.Project, work string) (string, error) {
+	all, err := pr.Runs.AttemptsAt(work)
+	if err == nil && slices.ContainsFunc(all, func(r *attempt.Record) bool { return r.Phase != plan.Settled }) {
+		return "an attempt at " + work + " isn't over", nil
+	}
+	return "", err
+}
+
 func (c *Cleanable) look(ctx context.Context, repo *worktree.Repo, k *worktree.Kept) (err error) {
 	if c.lineage, err = repo.LineageOf(ctx, k); err != nil {
 		return err
@@ -123,6 +141,18 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string, e
 		}
 		return repo.Remove(ctx, c.lineage)
 	}
+	if attempt.IsTask(c.Slice) {
+		err = pr.Tracker.Do(ctx, func(tracker.Tx) (err error) {
+			if kept, err = openTask(pr, c.Slice); err != nil || kept != "" {
+				return err
+			}
+			return repo.Retire(c.System, c.Slice, c.N)
+		})
+		if err != nil || kept != "" {
+			return kept, err
+		}
+		return c.remove(ctx, pr, repo, self, environ)
+	}
 	at := slices.IndexFunc(pr.Views(), func(v *project.Project) bool { return v.Key() == c.System })
 	if at < 0 {
 		return "its system isn't there any more", nil
@@ -142,6 +172,11 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string, e
 	if err != nil || kept != "" {
 		return kept, err
 	}
+	return c.remove(ctx, pr, repo, self, environ)
+}
+
+// remove removes the worktree, which nobody can claim any more.
+func (c *Cleanable) remove(ctx context.Context, pr *project.Project, repo *worktree.Repo, self string, environ []string) (kept string, err error) {
 	if err := site.TearDown(ctx, pr.Root, repo, c.lineage, self, environ, pr.Config.Git.Teardown, pr.Config.Git.SetupLimit); err != nil {
 		return err.Error(), nil
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"greenlight/internal/attempt"
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
 	"greenlight/internal/project"
@@ -17,11 +18,16 @@ import (
 )
 
 // KeptWork lists the work that git has of the project's slices; of one slice alone if id isn't "". Systems may have the same
-// ids: what the one that counts has goes first.
+// ids: what the one that counts has goes first. A task may be named by any of its attempts.
 func KeptWork(ctx context.Context, pr *project.Project, id string) (*worktree.Repo, []*worktree.Kept, error) {
 	repo, err := pr.Worktrees(ctx)
 	if err != nil {
 		return nil, nil, err
+	}
+	if task, n, isTask := attempt.SplitTask(id); isTask && n > 0 {
+		if r, err := pr.Runs.Get(task, n); err == nil {
+			id = r.Work()
+		}
 	}
 	all, err := repo.Kept(ctx)
 	if err != nil || id == "" {

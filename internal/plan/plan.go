@@ -236,7 +236,11 @@ func (p *Plan) list() {
 		p.Failing += st.Failing
 		p.add(st)
 	}
-	p.Taken += len(p.Snapshot.Tasks)
+	for i := range p.Snapshot.Tasks {
+		if p.Snapshot.Tasks[i].Attempt.HasSlot() {
+			p.Taken++
+		}
+	}
 	for id, a := range p.Snapshot.Attempts {
 		if a.HasSlot() && p.State(id) == nil {
 			p.Taken++ // its slice was taken out of the project, its agent still runs

@@ -122,7 +122,7 @@ func (a *Attempt) Live() bool { return a.Open() && !a.Dead }
 // HasSlot says whether the attempt takes one of the project's slots: while it awaits the lane no agent runs.
 func (a *Attempt) HasSlot() bool { return a.Open() && a.Phase != Queued }
 
-// A Task is an open attempt at something that is no item: it takes a slot, and nothing depends on it.
+// A Task is an open attempt at something that is no item: while an agent runs it takes a slot, and nothing depends on it.
 type Task struct {
 	ID      string // "@quick"
 	Text    string // what it is about, "" where ID says it all

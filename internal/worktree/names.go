@@ -33,10 +33,14 @@ func part(s string) string {
 }
 
 // idPart is a slice's id as one part of a ref. Most ids have capitals alone (S-1, AUTH-2) and are to be read in lists of branches,
-// so these stand as they are; those with small letters have a _ in front. What holds for part holds for it.
+// so these stand as they are; those with small letters have a _ in front, and tasks (@quick.1) keep their @. What holds for part
+// holds for it.
 func idPart(id string) string {
 	if id == "" {
 		return part(id)
+	}
+	if task, ok := strings.CutPrefix(id, "@"); ok {
+		return "@" + part(task)
 	}
 	if strings.ContainsFunc(id, isSmall) {
 		return "_" + part(id)
@@ -52,6 +56,9 @@ func idPart(id string) string {
 func unIDPart(p string) string {
 	if rest, ok := strings.CutPrefix(p, "_"); ok {
 		return unpart(rest)
+	}
+	if rest, ok := strings.CutPrefix(p, "@"); ok {
+		return "@" + unpart(rest)
 	}
 	return toCapital(unpart(toSmall(p)))
 }
@@ -96,7 +103,7 @@ func name(s string) string {
 		}
 		return '-'
 	}, s)
-	if s[0] == '.' || s[0] == '-' { // a hidden directory, an option
+	if s[0] == '.' || s[0] == '-' { // a hidden directory, an option; and the @ of a task
 		s = "_" + s[1:]
 	}
 	return s[:min(len(s), 100)]
