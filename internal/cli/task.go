@@ -160,7 +160,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 		Project: pr, Agent: j.agent, Job: agent.Job{Dir: pr.Root, PluginDir: j.plugin, Instructions: j.text, Account: j.agent.Account(app.Getenv)},
 		Trust: trust.Open(app.Getenv), TrustRoot: pr.Root, Task: &t, Max: j.max, Serial: true, Foreground: true, Interval: j.every,
 	}
-	if t.Builds {
+	if t.Builds && j.rehearsal == nil { // which changes nothing at a task
 		if err := j.inWorktree(ctx, &cfg); err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ type dryTaskDoc struct {
 	SchemaVersion int        `json:"schema_version"`
 	Task          string     `json:"task"`
 	Text          string     `json:"text"`                         // what was given to the command
-	Root          string     `json:"root"`                         // absolute path in which the agent works
+	Root          string     `json:"root"`                         // absolute path of the project
 	Format        string     `json:"format"`                       // as in gl status --json; "none" without a project
 	Taken         int        `json:"taken" jsonschema:"minimum=0"` // slots
 	Max           int        `json:"max" jsonschema:"minimum=1"`
@@ -307,7 +307,7 @@ func tellTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t atte
 	if own != nil {
 		root = own.Dir
 	}
-	if t.Summary {
+	if t.Summary && (own == nil || own.Summary != "") {
 		summary := filepath.Join(root, filepath.FromSlash(attempt.SummaryFile(&t, 0, time.Now())))
 		if own != nil {
 			summary = own.SummaryPath(root)

@@ -20,6 +20,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/site"
 	"greenlight/internal/statedir"
+	"greenlight/internal/testrun"
 	"greenlight/internal/tracker"
 	"greenlight/internal/trust"
 	"greenlight/internal/worktree"
@@ -40,6 +41,7 @@ type Lane struct {
 	bed     *site.Site // the lane's worktree, once it is needed
 	since   time.Time  // when this process took the lane
 	stuck   map[string]string
+	seen    map[testrun.Key]*testrun.Verdict // how tests went since
 
 	toldSince time.Time      // the reason that the journal has: file.Since
 	median    *time.Duration // how long tests take, once it was asked for
@@ -90,7 +92,7 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	l.settler, l.stuck, l.since = l.Project.Settler(), map[string]string{}, now()
+	l.settler, l.stuck, l.seen, l.since = l.Project.Settler(), map[string]string{}, map[testrun.Key]*testrun.Verdict{}, now()
 	if l.file, err = l.readFile(ctx); err != nil {
 		return err
 	}

@@ -128,9 +128,14 @@ func TestBaseRedIsSentBack(t *testing.T) {
 	s := newSite(t, "")
 	s.write("list", "missing\n")
 	s.git("commit", "-qam", "break it")
-	r := s.queue("S-1", apart(t, "S-1"))
+	runs := s.countTests()
+	r, other := s.queue("S-1", apart(t, "S-1")), s.queue("S-2", apart(t, "S-2"))
 	s.work()
 	s.queued(r, "base red")
+	s.queued(other, "base red")
+	if n := runs(); n != 6 { // two for each of the slices, and two for the target
+		t.Errorf("tests ran %d times", n)
+	}
 	check(t, s.lane().SendBack(t.Context()))
 	s.settled(r, attempt.Red, "they fail without it, too")
 }

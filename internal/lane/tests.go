@@ -73,7 +73,7 @@ func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, t
 		if key.Toolchain, err = testrun.Toolchain(test.Command.Argv, bed.Dir(), bed.Lineage.Path); err != nil {
 			return key, nil
 		}
-		v := cache.Get(key)
+		v := cmp.Or(l.seen[key], cache.Get(key))
 		if v != nil && !trust(v) {
 			v = nil
 		}
@@ -109,6 +109,9 @@ func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, t
 	}
 	if v.Signal != "" && !v.TimedOut {
 		return nil, fmt.Errorf("the tests were ended by the signal %q, maybe for lack of memory: see %s", v.Signal, v.Log)
+	}
+	if !v.TimedOut {
+		l.seen[key] = v
 	}
 	if err := cache.Put(v); err != nil {
 		l.tell("the verdict can't be kept: %v", err)

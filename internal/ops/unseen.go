@@ -46,7 +46,7 @@ func FindUnseen(ctx context.Context, pr *project.Project) (*Unseen, error) {
 	for _, name := range names {
 		rel, inState := strings.CutPrefix(name, state)
 		switch {
-		case !inState:
+		case !inState, strings.HasPrefix(rel, "summaries/"): // nothing is built from those
 			u.Files = append(u.Files, name)
 		case !statedir.IsState(rel):
 			u.Documents = append(u.Documents, name)

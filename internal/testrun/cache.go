@@ -52,10 +52,11 @@ func (c Cache) Get(k Key) *Verdict {
 	return &v
 }
 
-// lasts says whether the same command would end in the same way again: a time limit and a signal come from outside, and by 126 and
-// 127 a shell says that there was nothing to run.
+// lasts says whether the same command would end in the same way again: a time limit and a signal come from outside. So may any other
+// failure of which nobody knows that tests ran: a network that was down, a port that was taken, a program that isn't there.
 func (v *Verdict) lasts() bool {
-	return v.ExitCode != nil && !v.TimedOut && v.Signal == "" && *v.ExitCode != 126 && *v.ExitCode != 127 && v.Tree != ""
+	ran := v.Green() || v.Failed != nil && *v.Failed > 0
+	return ran && v.ExitCode != nil && !v.TimedOut && v.Signal == "" && v.Tree != ""
 }
 
 // Put remembers a verdict, if it is one that lasts.

@@ -191,7 +191,8 @@ func TestCache(t *testing.T) {
 		return &testrun.Verdict{SchemaVersion: 1, Tree: tree, Command: "make test", Toolchain: "c", ExitCode: &code,
 			Failing: []string{}, Last: []string{"\x1b[31m"}, Flaky: []string{}}
 	}
-	red := verdict("t", 1)
+	red, failed := verdict("t", 1), 1
+	red.Failed = &failed
 	if cache.Get(red.Key()) != nil {
 		t.Error("it knows what nobody has told it")
 	}
@@ -207,7 +208,10 @@ func TestCache(t *testing.T) {
 			t.Errorf("%+v is known", k)
 		}
 	}
-	for _, v := range []*testrun.Verdict{verdict("t127", 127), verdict("", 0)} {
+	// Neither what can't be found again, nor a failure of which nobody knows that tests ran.
+	none := verdict("none", 1)
+	none.Failed = new(int)
+	for _, v := range []*testrun.Verdict{verdict("", 0), verdict("network", 1), none} {
 		if err := cache.Put(v); err != nil || cache.Get(v.Key()) != nil {
 			t.Errorf("%+v lasts, %v", v, err)
 		}
