@@ -41,7 +41,7 @@ func (s *Store) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, n
 	if last, err := s.lastIn(r, func(*Record) bool { return true }); err != nil {
 		return nil, err
 	} else if last != nil && last.Accepted() && last.Landing != nil {
-		r.Landing.Despite = last.Landing.Problem
+		r.Landing.Despite, r.Landing.Tip = last.Landing.Problem, last.Landing.Tip
 	}
 	return r, s.putNew(r)
 }

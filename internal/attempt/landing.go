@@ -28,7 +28,7 @@ type Landing struct {
 	Behind   string        `json:"behind,omitempty"`   // or this slice has resolved a conflict in the same paths
 	Paths    []string      `json:"paths,omitempty"`    // in conflict
 	Problem  string        `json:"problem,omitempty"`  // why it isn't green whatever its tests say
-	Despite  string        `json:"despite,omitempty"`  // the problem that a person knows and accepts
+	Despite  string        `json:"despite,omitempty"`  // the problem that a person knows and accepts, of Tip
 	Verified plan.Verified `json:"verified,omitempty"` // of what lands
 	Caveats  []string      `json:"caveats,omitempty"`  // what the verdict doesn't prove, in words
 	Reason   string        `json:"reason,omitempty"`   // what it waits for, in words

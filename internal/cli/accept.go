@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -23,7 +24,7 @@ const decideHelp = `
 
 --force also takes a slice that is being verified or has stalled, but never one whose agent is still running.
 
-Exit codes: 0 done; 1 the slice isn't awaiting approval, can't be written, or doesn't land; 2 wrong usage; 3 somebody is working on it.`
+Exit codes: 0 done; 1 the slice isn't awaiting approval%s; 2 wrong usage; 3 somebody is working on it.`
 
 func newAccept(app *cmdutil.App) *cobra.Command {
 	var force bool
@@ -34,7 +35,7 @@ func newAccept(app *cmdutil.App) *cobra.Command {
 		Long: `Approve a slice that awaits review and mark it complete. The slices that need it can be built then.
 
 A slice that was built in a worktree is complete when it has landed: gl merges and tests it now. If the tests fail, or it
-doesn't merge, it awaits review again, with the reason.` + decideHelp,
+doesn't merge, it awaits review again, with the reason.` + fmt.Sprintf(decideHelp, ", can't be written, doesn't land, or isn't delivered (gl land goes on)"),
 		Example:           "  gl accept S-07",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(waiting)),
@@ -53,7 +54,7 @@ func newReject(app *cmdutil.App) *cobra.Command {
 		SuggestFor: []string{"deny", "no", "refuse"},
 		Short:      "Reject a waiting slice with a reason, and put it back",
 		Long: `Reject a slice that awaits review. TEXT says what is wrong with it: it is added to the slice's decisions, and the slice is
-pending again. The next gl slice, or one that is running, builds it with that in mind.` + decideHelp,
+pending again. The next gl slice, or one that is running, builds it with that in mind.` + fmt.Sprintf(decideHelp, " or can't be written"),
 		Example:           `  gl reject S-07 "the mail must not name the customer"`,
 		Args:              cmdutil.Args(cobra.MinimumNArgs(2)),
 		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(waiting)),
@@ -132,11 +133,15 @@ func landAccepted(ctx context.Context, app *cmdutil.App, l *lane.Lane, built *wo
 		return err
 	}
 	app.IO.Printf("%s\n", term.Wrap(sanitize.Text(endedText(final, pr.Flags())), app.IO.Width(), 2))
-	tellUndelivered(app.IO, lane.ReadStatus(pr.Runs.Dir()))
+	status := lane.ReadStatus(pr.Runs.Dir())
+	tellUndelivered(app.IO, status)
 	if !final.Outcome.Traits().Success {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
-	return tellReady(app, a)
+	if err := tellReady(app, a); err != nil || status.Has(id) {
+		return err
+	}
+	return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 }
 
 // changeText is what was changed, in the words of git: "2 files changed, 10 insertions, 1 deletion".

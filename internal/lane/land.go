@@ -74,7 +74,7 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	if err != nil {
 		return err
 	}
-	if problem != "" && problem != r.Landing.Despite {
+	if problem != "" && (problem != r.Landing.Despite || w.tip != r.Landing.Tip) {
 		return l.red(ctx, w, nil, problem)
 	}
 	if other, err := l.resolver(ctx, w, changed); err != nil || other != "" {
@@ -353,7 +353,11 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 	if now == nil || err != nil {
 		return err
 	}
-	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Red, Detail: problem})
+	detail := problem
+	if v == nil && w.Accepted() { // see Landing.Despite
+		detail += ". Accepted again, it lands unverified"
+	}
+	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Red, Detail: detail})
 }
 
 // integrate merges the base into the slice's branch, so that its agent sees the tree that was tested.
