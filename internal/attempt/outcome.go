@@ -92,6 +92,7 @@ type rule struct {
 var rules = [...]rule{
 	{Red, testsFail},
 	{Done, isComplete},
+	{Interrupted, gitKilled},
 	{Failed, neverRan},
 	{Stalled, outOfTurns},
 	{Stalled, outOfBudget},
@@ -123,6 +124,10 @@ func isComplete(r *Record, it plan.Item) (detail string, ok bool) {
 		detail = strings.TrimPrefix(detail+", unverified: "+cmp.Or(r.Unverified, "nobody has seen its tests end"), ", ")
 	}
 	return detail, plan.Classify(it.Status) == plan.Done
+}
+
+func gitKilled(r *Record, _ plan.Item) (string, bool) {
+	return "making its worktree: " + r.evidence().Worktree, r.evidence().Killed
 }
 
 func neverRan(r *Record, _ plan.Item) (string, bool) {

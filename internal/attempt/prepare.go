@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"greenlight/internal/git"
 	"greenlight/internal/logfile"
@@ -48,15 +49,39 @@ func (w *Wrapper) prepare(ctx context.Context) (*Evidence, error) {
 				return &Evidence{}, nil
 			case err != nil:
 				w.log.note(logfile.Worktree, err.Error())
-				return &Evidence{Worktree: err.Error()}, nil
+				return &Evidence{Worktree: err.Error(), Killed: git.WasKilled(err)}, nil
 			}
 			return nil, nil
 		}
 	}
 }
 
-// makeWorktree makes the worktree ready, or finds it so from the attempt before.
+const (
+	makeTries = 3
+	makePause = 200 * time.Millisecond // between the first two tries; it doubles
+)
+
+// makeWorktree makes the worktree ready, or finds it so from the attempt before. A git that is killed there has said nothing about the
+// slice.
 func (w *Wrapper) makeWorktree(ctx context.Context) error {
+	pause := makePause
+	for try := 1; ; try++ {
+		err := w.tryWorktree(ctx)
+		if !git.WasKilled(err) || try == makeTries || ctx.Err() != nil {
+			return err
+		}
+		w.noteWorktree(err.Error() + ": trying again")
+		if w.site != nil {
+			if err := w.site.Close(); err != nil {
+				return err
+			}
+		}
+		time.Sleep(pause)
+		pause *= 2
+	}
+}
+
+func (w *Wrapper) tryWorktree(ctx context.Context) error {
 	repo, err := w.Worktrees(ctx)
 	if err != nil {
 		return err

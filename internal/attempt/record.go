@@ -124,6 +124,7 @@ type Evidence struct {
 	ExitCode *int          `json:"exit_code"` // nil when a signal ended it or it never ran
 	Signal   string        `json:"signal,omitempty"`
 	Worktree string        `json:"worktree,omitempty"` // why the worktree couldn't be made ready
+	Killed   bool          `json:"killed,omitempty"`   // since git was killed
 	Missing  string        `json:"missing,omitempty"`  // the program that isn't on PATH
 	Exec     string        `json:"exec,omitempty"`     // why the program couldn't be started
 	Result   *agent.Result `json:"result,omitempty"`

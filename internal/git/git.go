@@ -209,6 +209,14 @@ type noAnswer struct{ error }
 
 func (e noAnswer) Unwrap() error { return e.error }
 
+// killed is the error of a git that a signal has ended which wasn't ours.
+type killed struct{ error }
+
+func (e killed) Unwrap() error { return e.error }
+
+// WasKilled says whether somebody else has killed the git: there may have been no memory. The same call may do what it is to.
+func WasKilled(err error) bool { return errors.As(err, new(killed)) }
+
 // unanswered is the error if it is a noAnswer, else nil.
 func unanswered(err error) error {
 	if errors.As(err, new(noAnswer)) {
@@ -223,7 +231,11 @@ func failed(ctx context.Context, verb, words string, err error) error {
 		return noAnswer{fmt.Errorf("git %s: %w", verb, ctx.Err())}
 	}
 	if exitCode(err) < 0 {
-		return noAnswer{fmt.Errorf("git %s: %w", verb, err)}
+		err = fmt.Errorf("git %s: %w", verb, err)
+		if exit := new(exec.ExitError); errors.As(err, &exit) {
+			err = killed{err}
+		}
+		return noAnswer{err}
 	}
 	if first, _, _ := strings.Cut(strings.TrimSpace(words), "\n"); first != "" {
 		err = fmt.Errorf("%s: %w", first, err)
