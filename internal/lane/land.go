@@ -153,7 +153,7 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 	case err != nil:
 		return nil, err
 	}
-	hold, err := l.Repo.Make(ctx, lineage, worktree.Making{})
+	hold, err := l.Repo.Make(ctx, lineage, worktree.Making{FilesOnly: true})
 	if err != nil {
 		return nil, err
 	}

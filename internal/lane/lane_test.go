@@ -1,6 +1,7 @@
 package lane_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
+	"greenlight/internal/worktree"
 )
 
 // Work that passes lands: it is in the target, complete and verified, with the proof in the commit; its worktree is gone, its branch isn't.
@@ -138,6 +140,29 @@ func TestBaseRedIsSentBack(t *testing.T) {
 	}
 	check(t, s.lane().SendBack(t.Context()))
 	s.settled(r, attempt.Red, "they fail without it, too")
+}
+
+// The lane makes a worktree again that somebody has deleted. Nobody has set it up: the next attempt does.
+func TestDeletedWorktreeIsntSetUp(t *testing.T) {
+	s := newSite(t, "")
+	r := s.queue("S-1", func(dir string) {
+		put(t, dir, "list", "missing\n")
+		gitIn(t, dir, "commit", "-qam", "S-1")
+	})
+	check(t, os.RemoveAll(r.Dir))
+	s.work()
+	s.settled(r, attempt.Red, "")
+	repo, err := s.project().Worktrees(t.Context())
+	check(t, err)
+	calls := 0
+	l, err := repo.Get(r.System, r.Slice)
+	check(t, err)
+	hold, err := repo.Make(t.Context(), l, worktree.Making{Command: "x", Setup: func(context.Context, string, []*os.File) error { calls++; return nil }})
+	check(t, err)
+	check(t, hold.Release())
+	if calls != 1 || l.Phase != worktree.Ready {
+		t.Errorf("setup ran %d times, and the worktree is %s", calls, l.Phase)
+	}
 }
 
 // Tests that fail on the target, too, and have names: work that adds no failure lands, and says so.

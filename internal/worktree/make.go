@@ -18,10 +18,11 @@ import (
 
 // Making is what belongs to making a worktree and isn't git's. Every field may be empty.
 type Making struct {
-	Log     func(line string)                                             // is told what is done
-	Include func(ctx context.Context, from, to string) error              // brings ignored files from one top to the other
-	Command string                                                        // the setup command, as it is recorded
-	Setup   func(ctx context.Context, dir string, files []*os.File) error // runs it; its processes inherit the files
+	Log       func(line string)                                             // is told what is done
+	Include   func(ctx context.Context, from, to string) error              // brings ignored files from one top to the other
+	Command   string                                                        // the setup command, as it is recorded
+	Setup     func(ctx context.Context, dir string, files []*os.File) error // runs it; its processes inherit the files
+	FilesOnly bool                                                          // leaves the rest to the next Make: nobody works there yet
 }
 
 // A Hold is the kernel lock of a worktree. Whoever inherits its file, the agent and its children, has it, too.
@@ -91,7 +92,7 @@ func (r *Repo) resume(ctx context.Context, l *Lineage, m Making, h *Hold) error 
 			return err
 		}
 	}
-	if l.Phase == Filled {
+	if l.Phase == Filled && !m.FilesOnly {
 		return r.setUp(ctx, l, m, h)
 	}
 	return nil
