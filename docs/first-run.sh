@@ -2,7 +2,7 @@
 # docs/first-run.md is its output. A test compares them; go test ./cmd/gl -run TestFirstRun -update-docs rewrites the page.
 
 # Make a repository, and start a Greenlight project in it.
-git init -q shop
+git init -q -b main shop
 cd shop
 gl init --no-agent
 # Say what to build, and what depends on what. Each command adds a slice: a Markdown file and an entry in GRAPH.json.
@@ -10,6 +10,11 @@ gl add-slice "Customers can sign up"
 gl add-slice "Customers can log in" --deps S-1
 gl add-slice "Search the catalog" --deps S-1
 gl graph
+# Say how it is tested, and commit. Each slice is built in a worktree of its own, which begins at a commit, and lands once gl has seen the tests pass on the merge.
+echo '! grep -rn Broken rehearsal' >test.sh
+gl settings set test.command "sh test.sh"
+git add .
+git commit -qm "Start the shop"
 # See what would happen. Without --agent, the agent is Claude Code.
 gl slice --dry-run --agent rehearsal
 # Rehearse it. The built-in agent costs nothing and invents its results, so gl has it work in a copy.
@@ -18,6 +23,7 @@ gl status
 # Drain the graph. On this page the built-in agent does it, in place of a real one; here has it work in the project itself. Each agent gets a pane in tmux, and a slice starts as soon as everything it depends on is complete.
 gl slice --watch --agent rehearsal:here,step=150ms
 gl status
+git log --first-parent --reverse --format=%s
 # Something goes wrong. gl why gives the reason and the command that helps.
 gl add-slice "Pay by card" --deps S-2
 gl slice S-4 --agent rehearsal:here,step=20ms,crash=100%

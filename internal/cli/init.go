@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/testrun"
 	"greenlight/internal/trust"
 	"greenlight/internal/words"
+	"greenlight/internal/worktree"
 )
 
 type initOptions struct {
@@ -82,7 +83,30 @@ func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 	if err := proposeTests(ctx, app, root); err != nil {
 		return err
 	}
+	if err := proposeCommit(ctx, app, root); err != nil {
+		return err
+	}
 	app.IO.Printf("Next: %s\n", next)
+	return nil
+}
+
+// proposeCommit says what has to be committed before agents can begin in worktrees, or see it there.
+func proposeCommit(ctx context.Context, app *cmdutil.App, root string) error {
+	pr, err := project.Open(root)
+	if err != nil || pr.ConfigErr != nil || pr.Config.Git.Isolation != project.IsolationWorktree || app.Inside() {
+		return nil
+	}
+	if _, err := pr.OpenWorktrees(ctx); errors.Is(err, worktree.ErrNoCommit) {
+		app.IO.Printf("There is no commit yet, and agents work in worktrees, which begin at one: %s\n", worktree.ErrNoCommit.Help)
+		return nil
+	} else if err != nil { // whoever builds is told
+		return nil
+	}
+	unseen, err := ops.FindUnseen(ctx, pr)
+	if err != nil || len(unseen.Documents) == 0 {
+		return err
+	}
+	app.IO.Printf("%s. Run git add and git commit\n", unseenText(unseen.Documents))
 	return nil
 }
 
@@ -130,7 +154,10 @@ func interview(ctx context.Context, app *cmdutil.App) error {
 	if err := startTalk(ctx, app, talk{command: "gl init", name: "init", prompt: "/gl:init", root: root, pr: pr}); err != nil {
 		return err
 	}
-	return proposeTests(ctx, app, root)
+	if err := proposeTests(ctx, app, root); err != nil {
+		return err
+	}
+	return proposeCommit(ctx, app, root)
 }
 
 type initDoc struct {

@@ -92,6 +92,14 @@ func (j *job) unconfined(why string) error {
 		"Run gl settings set git.isolation worktree, or gl settings set sandbox off", why)
 }
 
+// unseenText says which documents agents won't see.
+func unseenText(documents []string) string {
+	n := len(documents)
+	return fmt.Sprintf("%s not committed, so agents in worktrees won't see %s: %s%s",
+		words.Count(n, "document")+map[bool]string{true: " is", false: " are"}[n == 1], map[bool]string{true: "it", false: "them"}[n == 1],
+		sanitize.Text(documents[0]), words.More(n-1))
+}
+
 // noteUnseen tells what agents won't see in their worktrees, because it isn't committed. Without what slices are built from
 // it doesn't start unasked.
 func (j *job) noteUnseen(ctx context.Context) error {
@@ -102,13 +110,10 @@ func (j *job) noteUnseen(ctx context.Context) error {
 	if n := len(unseen.Files); n > 0 {
 		j.app.IO.Message("agents won't see %s: %s%s", words.Count(n, "uncommitted file"), sanitize.Text(unseen.Files[0]), words.More(n-1))
 	}
-	n := len(unseen.Documents)
-	if n == 0 {
+	if len(unseen.Documents) == 0 {
 		return nil
 	}
-	what := fmt.Sprintf("%s not committed, so agents in worktrees won't see %s: %s%s",
-		words.Count(n, "document")+map[bool]string{true: " is", false: " are"}[n == 1], map[bool]string{true: "it", false: "them"}[n == 1],
-		sanitize.Text(unseen.Documents[0]), words.More(n-1))
+	what := unseenText(unseen.Documents)
 	if j.o.force || j.app.Confirm(what+". Start anyway?") {
 		return nil
 	}
