@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"testing"
 
 	"greenlight/internal/agent"
@@ -20,6 +21,45 @@ func (b *bench) claimTask(t *Task) (r *Record, err error) {
 		return err
 	})
 	return r, err
+}
+
+// An attempt that goes on with a task's work belongs to the same Work, whatever else of its kind runs.
+func TestWorkOfATask(t *testing.T) {
+	b := newBench(t, t.TempDir(), map[string]string{"S-1": "pending/none"})
+	task := &Task{Name: "quick"}
+	var recs []*Record
+	for range 3 {
+		r, err := b.claimTask(task)
+		must(t, err)
+		recs = append(recs, r)
+	}
+	recs[2].First = 1
+	must(t, b.store.putLive(recs[2]))
+	for _, tt := range []struct {
+		req  Request
+		want string
+	}{
+		{Request{ID: "S-1"}, "S-1"},
+		{Request{ID: "@quick", Task: task}, "@quick.4"},
+		{Request{ID: "@quick", Task: task, First: 1}, "@quick.1"},
+	} {
+		if got, err := b.store.WorkOf(tt.req); err != nil || got != tt.want {
+			t.Errorf("%+v: %q, %v", tt.req, got, err)
+		}
+	}
+	for work, want := range map[string][]int{"@quick.1": {3, 1}, "@quick.2": {2}, "@quick.3": nil, "S-1": nil} {
+		all, err := b.store.AttemptsAt(work)
+		var got []int
+		for _, r := range all {
+			got = append(got, r.N)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v", work, got, err)
+		}
+	}
+	if works, err := b.store.TaskWorks(); err != nil || !slices.Equal(works, []string{"@quick.1", "@quick.2"}) {
+		t.Errorf("%q, %v", works, err)
+	}
 }
 
 // A task's outcome comes from its agent's end alone.
@@ -47,6 +87,8 @@ func TestJudgeTask(t *testing.T) {
 		"turn limit, no error": {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(9, "error_max_turns", false)}, Stalled},
 		"error":                {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Result: result(9, "success", true)}, Failed},
 		"limit":                {agent.StreamClaude, "", &Evidence{ExitCode: &zero, Limit: &agent.Limit{Kind: agent.Quota}, Result: result(9, "success", false)}, Held},
+		"no worktree":          {agent.StreamText, "", &Evidence{Worktree: "no space"}, Failed},
+		"no worktree, killed":  {agent.StreamText, "", &Evidence{Worktree: "git read-tree: signal: killed", Killed: true}, Interrupted},
 		"stopped":              {agent.StreamText, EndStop, &Evidence{ExitCode: &zero}, Interrupted},
 		"silent":               {agent.StreamText, EndSilence, &Evidence{ExitCode: &zero}, Hung},
 		"vanished":             {agent.StreamText, "", nil, Crashed},

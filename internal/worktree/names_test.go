@@ -12,7 +12,7 @@ import (
 
 // parts are texts that git, or a file system, makes something of.
 var texts = rapid.OneOf(
-	rapid.SampledFrom([]string{"", "_", "lane", "@", "a.lock", "a.LOCK", ".lock", ".a", "a.", "a..b", "a@{b", "a/b", "a b", "-a", "~", "S-1", "s-1",
+	rapid.SampledFrom([]string{"", "_", "lane", "@", "@lane", "@quick.1", "@Quick.1", "a.lock", "a.LOCK", ".lock", ".a", "a.", "a..b", "a@{b", "a/b", "a b", "-a", "~", "S-1", "s-1",
 		"é", "e\u0301", "S-1", "a%2elock", "\xff", strings.Repeat("A", 200), strings.Repeat("A", 201), strings.Repeat("x/", 99)}),
 	rapid.StringMatching(`[a-zA-Z0-9._%/@{~^: -]{0,12}`),
 	rapid.String(),
