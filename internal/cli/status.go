@@ -216,7 +216,7 @@ func statusLines(p *plan.Plan, landed lane.Status, now time.Time, width int) []s
 	add("Running:", progressList(p))
 	add("Unverified:", unverified(p))
 	add("Undelivered:", undelivered(landed))
-	add("Landing:", briefs(p, p.Landing, now))
+	add("Landing:", landingList(p, now))
 	add("Ready:", strings.Join(p.Ready, ", "))
 	add("Blocked:", briefs(p, p.Blocked, now))
 	for _, g := range p.Troubled() {

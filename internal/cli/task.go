@@ -186,7 +186,9 @@ func slotsTaken(p *plan.Plan, limit int) string {
 func underWay(p *plan.Plan) []string {
 	ids := append([]string(nil), p.Running...)
 	for i := range p.Snapshot.Tasks {
-		ids = append(ids, p.Snapshot.Tasks[i].Name())
+		if t := &p.Snapshot.Tasks[i]; t.Attempt.HasSlot() {
+			ids = append(ids, t.Name())
+		}
 	}
 	return ids
 }
@@ -345,8 +347,13 @@ func stateless(app *cmdutil.App, err error) error {
 		return err
 	}
 	p, planErr := pr.Plan(time.Now(), pr.Options())
-	if planErr == nil && len(p.Snapshot.Tasks) > 0 {
-		app.IO.Printf("%s\n", hang("Running:", progressList(p), app.IO.Width()))
+	if planErr != nil {
+		return err
+	}
+	for _, l := range []statusLine{{"Running:", progressList(p)}, {"Landing:", landingList(p, time.Now())}} {
+		if l.text != "" {
+			app.IO.Printf("%s\n", hang(l.label, l.text, app.IO.Width()))
+		}
 	}
 	return err
 }

@@ -51,14 +51,32 @@ func progressList(p *plan.Plan) string {
 		}
 		list[i] = id + " (" + sanitize.Text(word) + ")"
 	}
+	return strings.Join(append(list, taskList(p, (*plan.Attempt).HasSlot)...), ", ")
+}
+
+// landingList is the slices and the tasks in the lane, and how far they are.
+func landingList(p *plan.Plan, now time.Time) string {
+	var list []string
+	if len(p.Landing) > 0 {
+		list = append(list, briefs(p, p.Landing, now))
+	}
+	return strings.Join(append(list, taskList(p, func(a *plan.Attempt) bool { return !a.HasSlot() })...), ", ")
+}
+
+// taskList is the open tasks for which which is true, and what they are about: "@quick.1 (fix the login)".
+func taskList(p *plan.Plan, which func(*plan.Attempt) bool) []string {
+	var list []string
 	for i := range p.Snapshot.Tasks {
 		t := &p.Snapshot.Tasks[i]
+		if !which(t.Attempt) {
+			continue
+		}
 		var words []string
 		if t.Text != "" {
 			words = append(words, brief(t.Text))
 		}
-		if t.Attempt.Phase == plan.Queued {
-			words = append(words, t.Attempt.Landing)
+		if t.Attempt.Landing != "" {
+			words = append(words, sanitize.Text(t.Attempt.Landing))
 		}
 		if t.Attempt.Dead {
 			words = append(words, "its gl process vanished")
@@ -69,7 +87,7 @@ func progressList(p *plan.Plan) string {
 		}
 		list = append(list, item)
 	}
-	return strings.Join(list, ", ")
+	return list
 }
 
 // brief is the beginning of a text, for a list.

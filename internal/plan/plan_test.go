@@ -329,3 +329,14 @@ func contains(list []string, s string) bool {
 	}
 	return false
 }
+
+// A task has a slot as long as its agent runs, and none in the lane.
+func TestTasksTakeSlots(t *testing.T) {
+	s := &Snapshot{Tasks: []Task{
+		{ID: "@quick", Attempt: &Attempt{N: 1, Phase: Started}},
+		{ID: "@quick", Attempt: &Attempt{N: 2, Phase: Queued}},
+	}}
+	if p := New(s, now, Options{}); p.Taken != 1 {
+		t.Errorf("taken: %d", p.Taken)
+	}
+}
