@@ -164,7 +164,7 @@ func TestIsolation(t *testing.T) {
 			t.Errorf("%s: %s", name, d)
 		}
 		for _, kind := range slices.Concat(rule.MayRead, rule.MayWrite) {
-			if !slices.Contains([]string{"plan", "code", "tests"}, kind) {
+			if !slices.Contains([]string{"plan", "setup", "code", "tests"}, kind) {
 				t.Errorf("%s: %q is no kind of file", name, kind)
 			}
 		}
@@ -218,6 +218,9 @@ func TestAllowedTools(t *testing.T) {
 			call, ok := strings.CutSuffix(m[1], " || true")
 			if !ok || !strings.HasPrefix(call, "gl ") {
 				t.Errorf("commands/%s: %q would end the command where it fails, or isn't gl", name, m[1])
+			}
+			if strings.Contains(call, "$") {
+				t.Errorf("commands/%s: %q puts what a person typed into a shell line", name, m[1])
 			}
 			need("Bash(gl:*)", m[0])
 		}

@@ -18,7 +18,7 @@ import (
 
 // A Call is a tool's call, as the client describes it to a hook before it is made.
 type Call struct {
-	Tool  string // Edit, Write, MultiEdit, NotebookEdit, Read, or a server's: mcp__SERVER__NAME
+	Tool  string // Edit, Write, MultiEdit, NotebookEdit, Read, Glob, Grep, or a server's: mcp__SERVER__NAME
 	Agent string // the sub-agent that calls, without its plugin's name; "" for the session itself
 	Input Input
 }
@@ -37,6 +37,9 @@ func (c Call) Writes() bool {
 
 // reads says whether the tool shows a file's content.
 func (c Call) reads() bool { return c.Tool == "Read" || verb(c.Tool, "read") && !c.Writes() }
+
+// searches says whether the tool looks for names or lines in files.
+func (c Call) searches() bool { return c.Tool == "Glob" || c.Tool == "Grep" }
 
 // verb says whether the last part of a tool's name, mcp__SERVER__NAME, has one of the words.
 func verb(tool string, words ...string) bool {
@@ -157,10 +160,10 @@ func frontmatter(c Call, id string, before []byte) error {
 		"gl state note %s for decisions and files. The text below the frontmatter is yours to edit", id, id, id)
 }
 
-// Isolation says by agent what it may read and write: "plan", "code", "tests".
+// Isolation says by agent which kinds of files it may read and write.
 type Isolation map[string]struct {
-	MayRead  []string `json:"may_read"`
-	MayWrite []string `json:"may_write"`
+	MayRead  []Kind `json:"may_read"`
+	MayWrite []Kind `json:"may_write"`
 }
 
 // ParseIsolation reads the content's isolation.json.
@@ -172,28 +175,48 @@ func ParseIsolation(data []byte) (Isolation, error) {
 	return all, nil
 }
 
-// Tests refuses a sub-agent what its isolation keeps from it of the project's tests. rel is the file's path in the
-// project.
-func (all Isolation) Tests(c Call, rel string) error {
+// Isolated refuses a sub-agent what its row of the table doesn't give it. rel is the file's path in the project; of Glob it is the
+// pattern's.
+func (all Isolation) Isolated(c Call, rel string) error {
 	rules, known := all[c.Agent]
-	if !known || !IsTest(rel) && !(c.Writes() && IsTestData(rel)) {
-		return nil
-	}
+	kind := KindOf(rel)
 	switch {
-	case c.Writes() && !slices.Contains(rules.MayWrite, "tests"):
-		return fmt.Errorf("%s may not change tests, and %s is one: if it is wrong against its contract, report that to whoever "+
-			"started you, with the contract's words, and go on with the rest", c.Agent, rel)
-	case c.reads() && !slices.Contains(rules.MayRead, "tests"):
-		return fmt.Errorf("%s may not read tests, and %s is one: work from the contracts, the names of the tests and what the test "+
-			"command prints", c.Agent, rel)
+	case !known:
+		return nil
+	case c.Writes() && !slices.Contains(rules.MayWrite, kind):
+		return fmt.Errorf("%s may not change %s, and %s is one: %s", c.Agent, kind.noun(), rel, kind.instead())
+	case c.reads() && IsTestData(rel) && !IsTest(rel): // the code may have to read it
+		return nil
+	case (c.reads() || c.searches()) && !slices.Contains(rules.MayRead, kind):
+		if kind == Tests {
+			return fmt.Errorf("%s may not read tests, and %s is one: work from the contracts, the names of the tests and what the test "+
+				"command prints", c.Agent, rel)
+		}
+		return fmt.Errorf("%s may not read %s, and %s is one: work from the contracts, and from what you were given", c.Agent, kind.noun(), rel)
 	}
 	return nil
 }
 
-// Implementing refuses a session that implements a slice by itself to change the tests that it is to pass.
-func Implementing(c Call, rel, id string) error {
-	if c.Agent != "" || !c.Writes() || !IsTest(rel) && !IsTestData(rel) {
+// Search refuses a sub-agent a search that prints lines of files it may not read. Of a search of whole directories nobody can say
+// which files it prints.
+func (all Isolation) Search(c Call) error {
+	rules, known := all[c.Agent]
+	if !known || c.Tool != "Grep" || !c.Input.Lines || slices.Contains(rules.MayRead, Tests) && slices.Contains(rules.MayRead, Code) {
 		return nil
+	}
+	return fmt.Errorf("%s may not read every file, and this prints lines of any: search with output_mode files_with_matches, or name one file "+
+		"as path", c.Agent)
+}
+
+// Implementing refuses a session that implements a slice by itself to change the tests that it is to pass. fixed says that they were
+// handed over for good.
+func Implementing(c Call, rel, id string, fixed bool) error {
+	if c.Agent != "" || !c.Writes() || KindOf(rel) != Tests && !IsContracts(rel) {
+		return nil
+	}
+	if fixed {
+		return fmt.Errorf("%s is being implemented, and %s was handed over with its tests and stays as it is; new test files may be added. "+
+			"If it is wrong: gl state set %s waiting_for=\"WHAT IS WRONG, AND YOUR PROPOSAL\", and stop", id, rel, id)
 	}
 	return fmt.Errorf("%s is being implemented, and %s belongs to the tests, which are to pass unchanged. If it is wrong against its contract: "+
 		"gl state note %s --decision \"why\", then gl state set %s step=tests, mend it, and gl state set %s step=implementing",

@@ -79,8 +79,8 @@ func TestState(t *testing.T) {
 }
 
 func TestIsolation(t *testing.T) {
-	rules, err := ParseIsolation([]byte(`{"gl-implementer": {"tools": ["Read"], "may_read": ["code"], "may_write": ["code"]},
-		"gl-tester": {"may_read": ["tests"], "may_write": ["tests"]}}`))
+	rules, err := ParseIsolation([]byte(`{"gl-implementer": {"tools": ["Read"], "may_read": ["plan", "setup", "code"], "may_write": ["setup", "code"]},
+		"gl-tester": {"may_read": ["plan", "setup", "tests"], "may_write": ["tests"]}, "gl-looker": {"may_read": ["plan", "setup", "code", "tests"], "may_write": []}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,21 +89,56 @@ func TestIsolation(t *testing.T) {
 		refused           bool
 	}{
 		{"Write", "gl-implementer", "a_test.go", true},
+		{"Edit", "gl-implementer", "a_test.go", true},
+		{"NotebookEdit", "gl-implementer", "tests/a.py", true},
 		{"Read", "gl-implementer", "a_test.go", true},
+		{"Grep", "gl-implementer", "a_test.go", true},
+		{"Glob", "gl-implementer", "**/*_test.go", true},
+		{"Glob", "gl-implementer", "src/**/*.go", false},
 		{"Write", "gl-implementer", "a.go", false},
-		{"Write", "gl-tester", "a_test.go", false},
-		{"Write", "gl-tester", "a.go", false}, // it may be a helper of tests
-		{"Write", "other", "a_test.go", false},
-		{"Write", "", "a_test.go", false},
-		{"Grep", "gl-implementer", "a_test.go", false},
+		{"Write", "gl-implementer", "go.mod", false},
+		{"Write", "gl-implementer", ".greenlight/CONTRACTS.md", true},
+		{"Read", "gl-implementer", ".greenlight/CONTRACTS.md", false},
+		{"Read", "gl-implementer", "internal/testutil/db.go", true},
+		{"Write", "gl-implementer", "testdata/a.golden", true},
+		{"Read", "gl-implementer", "testdata/in.txt", false}, // the code may have to read it
 		{"mcp__files__edit_file", "gl-implementer", "a_test.go", true},
 		{"mcp__files__read_text_file", "gl-implementer", "a_test.go", true},
 		{"mcp__files__list_directory", "gl-implementer", "a_test.go", false},
-		{"Write", "gl-implementer", "testdata/a.golden", true},
-		{"Read", "gl-implementer", "testdata/in.txt", false}, // the code may have to read it
+		{"Write", "gl-tester", "a_test.go", false},
 		{"Write", "gl-tester", "testdata/a.golden", false},
+		{"Write", "gl-tester", "internal/testutil/db.go", false},
+		{"Write", "gl-tester", "tests/factories/user.js", false},
+		{"Write", "gl-tester", "a.go", true},
+		{"Read", "gl-tester", "src/a.go", true},
+		{"Glob", "gl-tester", "src/**/*.ts", true},
+		{"Glob", "gl-tester", "**/*.test.ts", false},
+		{"Read", "gl-tester", "go.mod", false},
+		{"Write", "gl-tester", ".greenlight/CONTRACTS.md", true},
+		{"NotebookEdit", "gl-looker", "a.ipynb", true},
+		{"Write", "gl-looker", "notes.md", true},
+		{"Read", "gl-looker", "a_test.go", false},
+		{"Write", "other", "a_test.go", false},
+		{"Write", "", "a_test.go", false},
 	} {
-		if err := rules.Tests(Call{Tool: c.tool, Agent: c.agent}, c.path); (err != nil) != c.refused {
+		if err := rules.Isolated(Call{Tool: c.tool, Agent: c.agent}, c.path); (err != nil) != c.refused {
+			t.Errorf("%v: %v", c, err)
+		}
+	}
+	for _, c := range []struct {
+		agent, input string
+		refused      bool
+	}{
+		{"gl-implementer", `{"pattern": "x", "output_mode": "content"}`, true},
+		{"gl-implementer", `{"pattern": "x"}`, false}, // names alone
+		{"gl-looker", `{"pattern": "x", "output_mode": "content"}`, false},
+		{"", `{"pattern": "x", "output_mode": "content"}`, false},
+	} {
+		call := Call{Tool: "Grep", Agent: c.agent}
+		if err := json.Unmarshal([]byte(c.input), &call.Input); err != nil {
+			t.Fatal(err)
+		}
+		if err := rules.Search(call); (err != nil) != c.refused {
 			t.Errorf("%v: %v", c, err)
 		}
 	}

@@ -16,6 +16,8 @@ type Input struct {
 	Edit
 	Edits      []Edit // of MultiEdit
 	HasContent bool   // there is a field with a text to be written
+	Lines      bool   // a search prints lines of files
+	Pattern    string // of Glob
 	Unsure     bool   // something can't be read: what becomes of the file is unknown
 }
 
@@ -47,6 +49,10 @@ func (in *Input) UnmarshalJSON(data []byte) error {
 	if raw, ok := fields["edits"]; ok {
 		in.edits(raw)
 	}
+	var mode string
+	in.text(fields["output_mode"], &mode)
+	in.Lines = mode == "content"
+	in.text(fields["pattern"], &in.Pattern)
 	for key := range fields {
 		in.HasContent = in.HasContent || isContent(key)
 	}

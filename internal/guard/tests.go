@@ -77,6 +77,76 @@ func inTestDir(parts []string, ext string) bool {
 	return false
 }
 
+// A Kind is what a file of a project is, for the table of isolation.
+type Kind string
+
+// The kinds.
+const (
+	Plan  Kind = "plan"  // documents below .greenlight
+	Tests Kind = "tests" // tests, their helpers, and what they read or compare with
+	Code  Kind = "code"  // source code
+	Setup Kind = "setup" // everything else: build files, configuration, documents of the project
+)
+
+func (k Kind) noun() string {
+	switch k {
+	case Plan:
+		return "plans"
+	case Setup:
+		return "files of the build and the configuration"
+	}
+	return string(k)
+}
+
+// instead is what an agent that may not change such a file does.
+func (k Kind) instead() string {
+	switch k {
+	case Tests:
+		return "if it is wrong against its contract, report that to whoever started you, with the contract's words, and go on with the rest"
+	case Plan:
+		return "if a contract or a document is wrong, report that to whoever started you, with your proposal"
+	}
+	return "report to whoever started you what should change there, and why"
+}
+
+// KindOf is the kind of the file at a path, relative to the project and with forward slashes.
+func KindOf(rel string) Kind {
+	switch {
+	case strings.HasPrefix(rel, ".greenlight/"):
+		return Plan
+	case IsTest(rel), IsTestData(rel), isTestHelper(rel):
+		return Tests
+	case slices.Contains(sources, strings.ToLower(path.Ext(rel))):
+		return Code
+	}
+	return Setup
+}
+
+// IsContracts says whether the path, relative to the project, is that of its contracts.
+func IsContracts(rel string) bool { return rel == ".greenlight/CONTRACTS.md" }
+
+// sources are the endings of source code.
+var sources = strings.Fields(".go .py .pyi .js .jsx .ts .tsx .mjs .cjs .mts .cts .vue .svelte .astro .html .css .scss .sass .less " +
+	".java .kt .kts .scala .groovy .clj .cljs .cljc .cs .fs .vb .swift .m .mm .c .h .cc .cpp .cxx .hpp .hh .rs .zig .nim .d .rb .erb .php .pl .pm " +
+	".lua .dart .ex .exs .heex .erl .hrl .hs .ml .mli .elm .r .jl .sql .graphql .proto .sh .bash .zsh .fish .ps1 .tf .sol .ipynb")
+
+// isTestHelper knows what tests share: testutil/, test_helpers/, factories/ among tests.
+func isTestHelper(rel string) bool {
+	dir, _ := path.Split(rel)
+	parts := strings.Split(strings.ToLower(dir), "/")
+	for i, part := range parts {
+		switch strings.NewReplacer("_", "", "-", "").Replace(part) {
+		case "testutil", "testutils", "testhelper", "testhelpers", "testsupport", "testkit":
+			return true
+		case "support", "helpers", "factories":
+			if slices.ContainsFunc(parts[:i], housesTests) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // IsTestData says whether a path is what tests read or compare with, or how they are run: golden files, snapshots,
 // fixtures, and the configuration of a test runner. Whoever changes it changes what the tests demand.
 func IsTestData(rel string) bool {

@@ -25,7 +25,17 @@ func (s *session) guard() error {
 		name = s.AgentType
 	}
 	c := guard.Call{Tool: s.Tool, Agent: name, Input: s.ToolInput}
-	for _, path := range s.places(c.Input.Paths) {
+	given := c.Input.Paths
+	switch {
+	case c.Tool == "Glob": // what it lists, not where it begins
+		given = []string{filepath.Join(append(given, c.Input.Pattern)...)}
+	case c.Tool == "Grep" && !s.isFile(given):
+		if refusal := isolation().Search(c); refusal != nil {
+			return refusal
+		}
+		return nil
+	}
+	for _, path := range s.places(given) {
 		if len(path) > guard.MaxPath {
 			return fmt.Errorf("the path is %d bytes long, and no file has one of more than %d: use a shorter one", len(path), guard.MaxPath)
 		}
@@ -38,6 +48,16 @@ func (s *session) guard() error {
 		}
 	}
 	return nil
+}
+
+// isFile says whether the paths are those of files alone.
+func (s *session) isFile(given []string) bool {
+	for _, path := range s.places(given) {
+		if info, err := os.Stat(path); err != nil || info.IsDir() {
+			return false
+		}
+	}
+	return len(given) > 0
 }
 
 // places are the absolute paths that the paths of a call may mean: a server may begin at the project instead of the
@@ -208,12 +228,12 @@ func (s *session) guardTests(c guard.Call, path string) error {
 	return nil
 }
 
-// inProject are the names that a file has in the project at root: in it, in the project's place in the checkout that the file
-// is in, from that checkout's top, and from where the session works; none if it isn't the project's.
+// inProject are the names that a file has in the project at root: in the project's place in the checkout that the file is in, in the
+// project's own, from that checkout's top, and from where the session works; none if it isn't the project's.
 func (s *session) inProject(root string, here, there project.Place, path string) []string {
 	dirs := []string{root}
 	if root == there.Root {
-		dirs = append(dirs, there.Here, checkout(path))
+		dirs = []string{there.Here, root, checkout(path)}
 	}
 	if cwd, err := filepath.Abs(s.Cwd); err == nil && root == here.Root {
 		dirs = append(dirs, cwd)
@@ -239,16 +259,11 @@ func checkout(path string) string {
 
 // guardTestsOf is about the tests of one project, by the names that the file has in it.
 func (s *session) guardTestsOf(c guard.Call, root string, names []string) error {
-	names = slices.DeleteFunc(names, func(rel string) bool { return !guard.IsTest(rel) && !guard.IsTestData(rel) })
-	if len(names) == 0 {
-		return nil
-	}
 	if c.Agent != "" {
-		for _, rel := range names {
-			if refusal := isolation().Tests(c, rel); refusal != nil {
-				return refusal
-			}
-		}
+		return s.guardIsolation(c, names)
+	}
+	names = slices.DeleteFunc(names, func(rel string) bool { return guard.KindOf(rel) != guard.Tests && !guard.IsContracts(rel) })
+	if len(names) == 0 {
 		return nil
 	}
 	pr, err := project.Open(root)
@@ -265,10 +280,23 @@ func (s *session) guardTestsOf(c guard.Call, root string, names []string) error 
 	}
 	for _, st := range held {
 		if strings.EqualFold(st.Step, "implementing") {
-			return guard.Implementing(c, names[0], st.ID)
+			_, handed := s.lineage()
+			return guard.Implementing(c, names[0], st.ID, handed != nil)
 		}
 	}
 	return nil
+}
+
+// guardIsolation is about one file by its names in a project, its own one first. Any name that makes it a test counts.
+func (s *session) guardIsolation(c guard.Call, names []string) error {
+	if len(names) == 0 {
+		return nil
+	}
+	rel := names[0]
+	if i := slices.IndexFunc(names, func(rel string) bool { return guard.KindOf(rel) == guard.Tests }); i >= 0 {
+		rel = names[i]
+	}
+	return isolation().Isolated(c, rel)
 }
 
 // active are the items that somebody works on.

@@ -1,5 +1,5 @@
-// Package hook answers Claude Code's hooks: what a session should know when it starts, which writes are refused, and
-// whether a session may stop while it holds a slice. What may be written is decided by package guard, to which this package
+// Package hook answers Claude Code's hooks: what a session and its sub-agents should know when they start, which reads and writes are
+// refused, what was changed that is to stay, and whether a session may stop while it holds a slice. What may be written is decided by package guard, to which this package
 // brings the files. It returns answers and prints nothing. A hook must never keep anybody from working, so whatever goes
 // wrong is an empty answer.
 package hook
@@ -20,22 +20,34 @@ import (
 
 // The hooks.
 const (
-	SessionStart = "session-start"
-	Guard        = "guard"
-	Stop         = "stop"
+	SessionStart  = "session-start"
+	SubagentStart = "subagent-start"
+	Guard         = "guard"
+	AfterTool     = "after-tool"
+	SubagentStop  = "subagent-stop"
+	Stop          = "stop"
 )
 
 // Names lists the hooks.
-func Names() []string { return []string{SessionStart, Guard, Stop} }
+func Names() []string { return []string{SessionStart, SubagentStart, Guard, AfterTool, SubagentStop, Stop} }
 
 // An Answer is what a hook has to say. The zero Answer lets the session go on.
 type Answer struct {
-	Text    string // becomes part of the conversation; safe for a terminal
-	Refusal error  // why the tool may not be called
-	Block   *Block // keeps the session from stopping
+	Text    string   // becomes part of the conversation; safe for a terminal
+	Refusal error    // why the tool may not be called
+	Block   *Block   // keeps the session from stopping, or tells it what is wrong with what it did
+	Context *Context // becomes part of a sub-agent's conversation
 }
 
-// A Block is the document with which a hook makes Claude Code continue.
+// A Context is the document with which a hook tells a sub-agent something before it begins.
+type Context struct {
+	Output struct {
+		Event string `json:"hookEventName"`
+		Text  string `json:"additionalContext"`
+	} `json:"hookSpecificOutput"`
+}
+
+// A Block is the document with which a hook makes Claude Code continue, or tells it about the call that it has just made.
 type Block struct {
 	Decision string `json:"decision"` // always "block"
 	Reason   string `json:"reason"`   // the model reads it
@@ -55,6 +67,14 @@ func Run(name string, in io.Reader, getenv func(string) string, now time.Time) A
 	switch name {
 	case SessionStart:
 		return Answer{Text: s.start()}
+	case SubagentStart:
+		return Answer{Context: s.startOfSubagent()}
+	case AfterTool:
+		return Answer{Block: s.touched(true)}
+	case SubagentStop:
+		if !s.StopActive {
+			return Answer{Block: s.touched(false)}
+		}
 	case Guard:
 		return Answer{Refusal: s.guard()}
 	case Stop:
@@ -67,6 +87,7 @@ func Run(name string, in io.Reader, getenv func(string) string, now time.Time) A
 // the others.
 type call struct {
 	Event      string
+	Source     string // why a session starts: startup, resume, clear, compact
 	Session    string
 	Cwd        string
 	AgentID    string
@@ -90,6 +111,7 @@ func (c *call) UnmarshalJSON(data []byte) error {
 		return len(raw) == 0 || json.Unmarshal(raw, to) == nil
 	}
 	text("hook_event_name", &c.Event)
+	text("source", &c.Source)
 	text("cwd", &c.Cwd)
 	text("tool_name", &c.Tool) // without one it may write
 	session := text("session_id", &c.Session)

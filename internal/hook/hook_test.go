@@ -116,7 +116,7 @@ func TestNamesAreThePlugins(t *testing.T) {
 
 // Without the table every agent could read the tests.
 func TestIsolationShips(t *testing.T) {
-	if isolation().Tests(guard.Call{Tool: "Write", Agent: "gl-implementer"}, "x_test.go") == nil {
+	if isolation().Isolated(guard.Call{Tool: "Write", Agent: "gl-implementer"}, "x_test.go") == nil {
 		t.Error("the implementer may write tests")
 	}
 }

@@ -12,8 +12,28 @@ import (
 	"greenlight/internal/words"
 )
 
-// start is what a session should know before its first turn.
+// start is what a session should know before its first turn. A session that is resumed has read the standards.
 func (s *session) start() string {
+	text := s.state()
+	if standards := s.standards(); standards != "" && s.Source != "resume" {
+		text = strings.TrimPrefix(text+"\n"+standards, "\n")
+	}
+	return text
+}
+
+// startOfSubagent is what a sub-agent should know before its first turn; nil for nothing.
+func (s *session) startOfSubagent() *Context {
+	standards := s.standards()
+	if standards == "" {
+		return nil
+	}
+	c := new(Context)
+	c.Output.Event, c.Output.Text = "SubagentStart", standards
+	return c
+}
+
+// state is where the project stands.
+func (s *session) state() string {
 	pr := s.project()
 	if pr == nil {
 		return ""

@@ -7,10 +7,14 @@ import (
 	"greenlight/internal/sanitize"
 )
 
-// stop asks, once for each claim, about a slice that the session leaves in progress. Nil lets the session stop.
+// stop asks, once for each claim, about a slice that the session leaves in progress, and about tests that it has changed. Nil lets the
+// session stop.
 func (s *session) stop() *Block {
 	if s.StopActive || s.AgentID != "" || s.Event != "Stop" || s.Background {
 		return nil
+	}
+	if b := s.touched(false); b != nil {
+		return b
 	}
 	pr := s.project()
 	if pr == nil || !managed(pr) { // other systems have no claims

@@ -220,6 +220,12 @@ func findBlock(text []byte) (from, to int, ok bool) {
 	return from, to, true
 }
 
+// HoldsMemory says whether a CLAUDE.md has our part.
+func HoldsMemory(text []byte) bool {
+	_, _, ok := findBlock(text)
+	return ok
+}
+
 // lineWith is the first line at or behind the offset that begins with the word; -1 for none.
 func lineWith(text []byte, at int, word string) int {
 	for at < len(text) {

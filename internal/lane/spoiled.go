@@ -13,7 +13,7 @@ import (
 	"greenlight/internal/text/conflict"
 )
 
-// spoiled says why work isn't green whatever its tests say: conflict marks that were committed, or tests and the runner's
+// spoiled says why work isn't green whatever its tests say: conflict marks that were committed, or tests, contracts and the runner's
 // configuration changed after they were handed over. It is "" for nothing. changed are the paths that the merge has otherwise than
 // its base. What it couldn't compare is in the work's caveats.
 func (l *Lane) spoiled(ctx context.Context, w *work, changed []string) (string, error) {
@@ -51,7 +51,7 @@ func (l *Lane) broken(ctx context.Context, p *promise, tree map[string]git.File)
 		case p.free[name] || there && is == was || isState(name):
 		case path.Base(name) == packageFile: // of it the scripts alone
 			packages, packaged = append(packages, [2]git.File{was, is}), append(packaged, name)
-		case configures(name), l.isTest(name) && (p.handed || !there), p.handed && guard.IsTestData(l.inProject(name)):
+		case configures(name), l.isTest(name) && (p.handed || !there), p.handed && (guard.IsTestData(l.inProject(name)) || l.isContracts(name)):
 			touched = append(touched, name)
 		}
 	}
@@ -83,9 +83,12 @@ func (l *Lane) inProject(p string) string {
 
 func (l *Lane) isTest(p string) bool { return guard.IsTest(l.inProject(p)) }
 
+// isContracts: who may change what was promised needs no test to pass.
+func (l *Lane) isContracts(p string) bool { return guard.IsContracts(l.inProject(p)) }
+
 // protects says whether a path is to stay as it was when the tests were handed over.
 func (l *Lane) protects(p string) bool {
-	return (l.isTest(p) || configures(p) || guard.IsTestData(l.inProject(p))) && !isState(p)
+	return (l.isTest(p) || configures(p) || guard.IsTestData(l.inProject(p)) || l.isContracts(p)) && !isState(p)
 }
 
 // files lists what is in each of the trees.
@@ -132,7 +135,7 @@ func (l *Lane) haveMarks(ctx context.Context, files map[string]git.File, paths [
 	return have, err
 }
 
-// A promise is what tests, what they compare with, and their runner's configuration have to be: as they were handed over, with what has
+// A promise is what tests, what they compare with, their runner's configuration and the contracts have to be: as they were handed over, with what has
 // landed since merged in. A path is as it was when it was handed over first.
 type promise struct {
 	handed bool                // there was a hand-over; else only deletions of tests count

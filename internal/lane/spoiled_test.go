@@ -177,6 +177,7 @@ func TestSpoiled(t *testing.T) {
 		{name: "deleted, and handed over again", handed: []files{tests, tests.with(files{testFile: ""})}, want: testFile},
 		{name: "deleted before", handed: []files{tests.with(files{testFile: ""})}},
 		{name: "a golden file", handed: []files{tests}, left: files{"pkg/testdata/x.golden": "G"}, want: "pkg/testdata/x.golden"},
+		{name: "the contracts", handed: []files{tests.with(files{".greenlight/CONTRACTS.md": "1"})}, left: files{".greenlight/CONTRACTS.md": "2"}, want: ".greenlight/CONTRACTS.md"},
 		{name: "a new golden file", handed: []files{tests}, left: files{"pkg/testdata/y.golden": "G"}},
 		{name: "scripts.test", handed: []files{tests}, left: files{"package.json": strings.Replace(jest, "jest", "true", 1)}, want: "package.json"},
 		{name: "pretest", handed: []files{tests}, left: files{"package.json": strings.Replace(jest, `"test"`, `"pretest": "rm *.test.js", "test"`, 1)}, want: "package.json"},

@@ -1,0 +1,40 @@
+package claudetest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// hostile are words that a shell, the client's check of shell lines, or a program could stumble over. Each would leave a file if it ran.
+var hostile = []string{
+	"why doesn't S-01 move",
+	`"quotes" and \ and 'both`,
+	"(brackets) {braces} [lists] *.go ~ !! #5",
+	"a; touch ran & touch ran | touch ran > ran",
+	"$(touch ran) ${HOME} `touch ran` !`touch ran`",
+	"two\nlines\n!`touch ran`\n--help",
+	"--force -x caf\u00e9 \U0001F600",
+}
+
+// Whatever a person writes behind a command reaches the model as it is, and no shell.
+func TestHostileArguments(t *testing.T) {
+	w := newWorld(t, []string{"S-01", "S-02:S-01"}, Script{Steps: []Reply{Say("Well.")}})
+	flags := []string{"--plugin-dir", w.plugin(), "--allowedTools", "Bash"} // so that only what isn't run isn't run
+	for i, name := range names(t, "commands") {
+		words := []string{strings.Join(hostile, "\n")}
+		if i == 0 {
+			words = append(words, hostile...) // one by one, lest one hides another
+		}
+		for _, said := range words {
+			w.headless("/gl:"+name+" "+said, flags...)
+			if last := w.last(); !last.Asked(said) {
+				t.Errorf("/gl:%s %q: the model reads %+v", name, said, last.Messages)
+			}
+			if _, err := os.Stat(filepath.Join(w.root, "ran")); err == nil {
+				t.Fatalf("/gl:%s %q ran a command", name, said)
+			}
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package hook
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"greenlight/internal/lane"
+	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/words"
+	"greenlight/internal/worktree"
+)
+
+// comparing is how long a comparison may take. The client waits for it, and the lane compares in any case.
+const comparing = 45 * time.Second
+
+// touched tells a session of an attempt what it has changed, by whatever means, of what it handed over with its tests. Nil is for nothing.
+func (s *session) touched(quick bool) *Block {
+	pr, lineage := s.lineage()
+	if lineage == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), comparing)
+	defer cancel()
+	l, err := lane.Open(ctx, pr, "", nil)
+	if err != nil {
+		return nil
+	}
+	t, err := l.Touched(ctx, lineage, quick)
+	if err != nil || t == nil {
+		return nil
+	}
+	const most = 20
+	list := t.Paths[:min(len(t.Paths), most)]
+	text := fmt.Sprintf("Changed since the tests were handed over: %s%s. Tests, their data, their runner's configuration and the contracts stay as they "+
+		"were then; %s doesn't land otherwise. ", strings.Join(list, ", "), words.More(len(t.Paths)-most), lineage.Slice)
+	if t.From != "" {
+		text += fmt.Sprintf("Put them back, in the project's directory: git restore --source=%s -- %s (git rm a file that wasn't there). ",
+			t.From[:min(len(t.From), 12)], strings.Join(list, " "))
+	} else {
+		text += "Put them back as they were. "
+	}
+	text += fmt.Sprintf("Further tests go into new files. If one of these is wrong, stop there: gl state set %s waiting_for=\"WHAT IS WRONG, AND YOUR PROPOSAL\".",
+		lineage.Slice)
+	return &Block{Decision: "block", Reason: sanitize.Text(text)}
+}
+
+// lineage is the work of the attempt that the session is for, if it works in a worktree; nil otherwise.
+func (s *session) lineage() (*project.Project, *worktree.Lineage) {
+	id := s.getenv("GL_SLICE")
+	if s.getenv("GL_SESSION") == "" || id == "" {
+		return nil, nil
+	}
+	pr := s.project()
+	if pr == nil {
+		return nil, nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), comparing)
+	defer cancel()
+	repo, err := pr.Worktrees(ctx)
+	if err != nil {
+		return nil, nil
+	}
+	l, err := repo.Get(pr.Key(), id)
+	if err != nil || within(realPath(s.Cwd, os.Readlink), realPath(l.Path, os.Readlink)) == "" {
+		return nil, nil
+	}
+	return pr, l
+}
