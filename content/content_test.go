@@ -302,15 +302,24 @@ func TestHooks(t *testing.T) {
 				}
 			}
 			matcher := regexp.MustCompile("^(" + entry.Matcher + ")$")
-			for _, tool := range []string{"Read", "Edit", "Write", "MultiEdit", "NotebookEdit"} { // Read: some mustn't see the tests
+			for _, tool := range []string{"Read", "Edit", "Write", "MultiEdit", "NotebookEdit", "Glob", "Grep"} {
 				if event == "PreToolUse" && (!matcher.MatchString(tool) || matcher.MatchString("Bash")) {
 					t.Errorf("matcher %q and %s", entry.Matcher, tool)
 				}
 			}
+			if event == "PostToolUse" && (!matcher.MatchString("Bash") || matcher.MatchString("Read")) {
+				t.Errorf("matcher %q", entry.Matcher)
+			}
 		}
 	}
-	// No SubagentStop: a slice is in progress whenever one of its agents ends.
-	want := map[string]string{"SessionStart": "gl hook session-start", "PreToolUse": "gl hook guard", "Stop": "gl hook stop"}
+	want := map[string]string{"SubagentStart": "subagent-start", "PreToolUse": "guard", "PostToolUse": "after-tool", "SubagentStop": "subagent-stop", "Stop": "stop"}
+	for event, name := range want { // without gl they say nothing
+		want[event] = "! command -v gl >/dev/null 2>&1 || gl hook " + name
+	}
+	if start := got["SessionStart"]; !strings.HasPrefix(start, "if command -v gl >/dev/null 2>&1; then gl hook session-start; else echo ") {
+		t.Error(start)
+	}
+	delete(got, "SessionStart")
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}

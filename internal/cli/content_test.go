@@ -92,7 +92,7 @@ func TestContentHooksCallGl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`"command": "(gl [^"]*)"`).FindAllStringSubmatch(string(data), -1) {
+	for _, m := range regexp.MustCompile(`(gl hook [a-z-]+)`).FindAllStringSubmatch(string(data), -1) {
 		if err := checkCall(m[1], false); err != nil {
 			t.Errorf("%s: %v", m[1], err)
 		}

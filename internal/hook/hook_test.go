@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"greenlight/content"
 	"greenlight/internal/attempt"
 	"greenlight/internal/guard"
 	"greenlight/internal/plugin"
@@ -142,10 +143,10 @@ Failed: S-4
 Next: gl why says what to do about each; gl slice builds what is ready.
 `},
 		{"gl's agent on a slice", "", []string{"GL_SESSION", "t2", "GL_SLICE", "S-2"},
-			"gl started this session to work on S-2. The session has claimed it: gl state show S-2. Nobody is there to answer questions.\n"},
+			"gl started this session to work on S-2. The session has claimed it: gl state show S-2. Nobody is there to answer questions.\n\n" + content.Standards},
 		{"gl's agent on a task", "", []string{"GL_SESSION", "t", "GL_TASK", "@quick"},
-			"gl started this session to work on @quick. Nobody is there to answer questions.\n"},
-		{"gl's agent on nothing", "", []string{"GL_SESSION", "t"}, ""},
+			"gl started this session to work on @quick. Nobody is there to answer questions.\n\n" + content.Standards},
+		{"gl's agent on nothing", "", []string{"GL_SESSION", "t"}, content.Standards},
 	} {
 		got := run(t, SessionStart, object{"cwd": root, "session_id": tt.session}, tt.env...)
 		if d := cmp.Diff(Answer{Text: tt.want}, got); d != "" {
@@ -253,5 +254,40 @@ func TestGuard(t *testing.T) {
 		if (refusal == nil) != (tt.refused == "") || refusal != nil && !strings.Contains(refusal.Error(), tt.refused) || got.Text != "" || got.Block != nil {
 			t.Errorf("%s: %+v", tt.name, got)
 		}
+	}
+}
+
+// The standards are for sessions that gl started, once: not for those that read them in a CLAUDE.md, nor when they go on.
+func TestStandards(t *testing.T) {
+	root, home := shop(t), t.TempDir()
+	start := func(source string, env ...string) string {
+		return run(t, SessionStart, object{"cwd": root, "source": source}, append(env, "HOME", home)...).Text
+	}
+	started := []string{"GL_SESSION", "t2", "GL_SLICE", "S-2"}
+	for _, c := range []struct {
+		name, text string
+		want       bool
+	}{
+		{"a person's session", start("startup"), false},
+		{"gl's agent", start("startup", started...), true},
+		{"compacted", start("compact", started...), true},
+		{"resumed", start("resume", started...), false},
+		{"a talk", start("startup", "CLAUDE_PLUGIN_ROOT", "/p/.greenlight/runs/plugin-1/plugin"), true},
+		{"a person's own plugin", start("startup", "CLAUDE_PLUGIN_ROOT", "/home/.claude/plugins/gl"), false},
+	} {
+		if strings.Contains(c.text, "# Engineering standards") != c.want {
+			t.Errorf("%s: %q", c.name, c.text)
+		}
+	}
+	sub := func() *Context { return run(t, SubagentStart, object{"cwd": root, "agent_type": "gl:x"}, append(started, "HOME", home)...).Context }
+	if c := sub(); c == nil || c.Output.Event != "SubagentStart" || c.Output.Text != content.Standards {
+		t.Errorf("a sub-agent: %+v", c)
+	}
+	memory := "<!-- greenlight:begin -->\nx\n<!-- greenlight:end -->\n"
+	if err := os.WriteFile(filepath.Join(root, "CLAUDE.md"), []byte(memory), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if text := start("startup", started...); strings.Contains(text, "# Engineering standards") || sub() != nil {
+		t.Error("standards that are in CLAUDE.md are told twice")
 	}
 }
