@@ -25,7 +25,7 @@ func newCheck(app *cmdutil.App) *cobra.Command {
 		Short: "Show what is installed where, and what differs from this gl",
 		Long: `Show where the commands and agents are installed, by which gl, and which files differ from this gl's: changed by you,
 missing, or from another version. Global commands that hide the project's are listed, because Claude Code prefers them.
-Nothing is written. By default all places of all agents are checked; --global, --local and --agent select.
+A plugin of Claude Code's that has them is named. Nothing is written. By default all places of all agents are checked; --global, --local and --agent select.
 
 --verify is for scripts: it exits with 1 if anything differs or nothing is installed.
 
@@ -50,6 +50,7 @@ type checkDoc struct {
 	SchemaVersion int          `json:"schema_version"`
 	Version       string       `json:"version"`  // of this gl
 	Commands      bool         `json:"commands"` // Claude Code finds /gl:slice from here
+	Plugin        *string      `json:"plugin"`   // the name under which Claude Code has our plugin switched on from here; null for none
 	Places        []checkPlace `json:"places"`
 	Shadowed      []string     `json:"shadowed"` // the project's commands hidden by the user's own of the same name, relative to the root
 	Same          bool         `json:"same"`     // something is installed, and nothing differs from what this gl installs
@@ -87,9 +88,12 @@ func runCheck(ctx context.Context, app *cmdutil.App, o checkOptions) error {
 		return err
 	}
 	doc := newCheckDoc(states, shadowed)
-	if doc.Commands, err = haveCommands(ctx, app); err != nil {
+	t, err := place(ctx, app, install.Claude, install.Local)
+	if err != nil {
 		return err
 	}
+	doc.Plugin = jsondoc.OrNull(install.Plugin(t.Root, app.Getenv))
+	doc.Commands = doc.Plugin != nil || install.Has(t.Root, "slice", app.Getenv)
 	if o.json {
 		err = app.IO.JSON(doc)
 	} else {
@@ -134,12 +138,6 @@ func (o checkOptions) look(ctx context.Context, app *cmdutil.App) ([]*install.St
 	return states, shadowed, nil
 }
 
-// haveCommands says whether Claude Code finds /gl:slice from here.
-func haveCommands(ctx context.Context, app *cmdutil.App) (bool, error) {
-	t, err := place(ctx, app, install.Claude, install.Local)
-	return install.Has(t.Root, "slice", app.Getenv), err
-}
-
 func newCheckDoc(states []*install.State, shadowed []string) *checkDoc {
 	doc := &checkDoc{SchemaVersion: 1, Version: Version, Places: []checkPlace{}, Shadowed: jsondoc.OrEmpty(shadowed)}
 	count, same := 0, true
@@ -176,7 +174,10 @@ func tellCheck(app *cmdutil.App, doc *checkDoc, states []*install.State) {
 	if n := len(doc.Shadowed); n > 0 {
 		app.IO.Printf("%s%s hidden by yours of the same name in %s\n", sanitize.Text(doc.Shadowed[0]), words.MoreAre(n-1), sanitize.Text(short(app, personal(app))))
 	}
-	if !told {
+	if doc.Plugin != nil {
+		app.IO.Printf("claude, plugin %s: switched on\n", sanitize.Line(*doc.Plugin))
+	}
+	if !told && doc.Plugin == nil {
 		app.IO.Printf("Nothing is installed.\n")
 	}
 	if !doc.Commands {

@@ -34,6 +34,7 @@ type installOptions struct {
 	force    bool
 	hooks    bool
 	line     bool
+	rules    bool
 	dryRun   bool
 }
 
@@ -57,6 +58,9 @@ ours at its end between markers, and replace saves yours as CLAUDE.md.backup. Wi
 refused, and a session that leaves its slice in progress is asked why. --statusline sets statusLine to gl statusline; a
 status line of yours is kept unless you use --force, and gl uninstall restores it.
 
+--permissions adds rules to settings.json, so that a session isn't asked about every call of gl, about the /gl: commands that it may start by
+itself and, with --local, about the project's test command. What a command allows itself lapses after its first turn.
+
 --agent codex|gemini|opencode installs the same commands in that agent's format. With --local, Codex reads them only in
 projects it trusts, and Gemini CLI asks about them once.
 
@@ -71,6 +75,7 @@ Exit codes: 0 installed, or nothing to do; 1 it failed; 2 wrong usage.`,
 	f.StringVar(&o.conflict, "on-conflict", "", "if you have a CLAUDE.md, `WAY` is keep, append or replace (default: as installed before, else keep)")
 	f.BoolVar(&o.force, "force", false, "overwrite files that you have changed, keeping a copy")
 	f.BoolVar(&o.hooks, "hooks", false, "add the hooks to settings.json")
+	f.BoolVar(&o.rules, "permissions", false, "allow gl and the test command in settings.json")
 	f.BoolVar(&o.line, "statusline", false, "set the status line in settings.json")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would be done without doing it")
 	_ = c.RegisterFlagCompletionFunc("on-conflict", cobra.FixedCompletions(conflicts(), cobra.ShellCompDirectiveNoFileComp))
@@ -153,11 +158,15 @@ func runInstall(ctx context.Context, app *cmdutil.App, o installOptions) error {
 	if err != nil {
 		return err
 	}
-	if t.Settings == "" && (o.hooks || o.line) {
-		return cmdutil.Usage("--hooks and --statusline are only for %s", install.Claude)
+	if t.Settings == "" && (o.hooks || o.line || o.rules) {
+		return cmdutil.Usage("--hooks, --permissions and --statusline are only for %s", install.Claude)
+	}
+	rules, err := o.permissions(app)
+	if err != nil {
+		return err
 	}
 	r, err := t.Install(ctx, shipped(), install.Options{Version: Version, Conflict: install.Conflict(o.conflict), Force: o.force,
-		Hooks: o.hooks, StatusLine: o.line, DryRun: o.dryRun})
+		Hooks: o.hooks, StatusLine: o.line, Permissions: rules, DryRun: o.dryRun})
 	if err != nil {
 		return err
 	}
@@ -176,7 +185,22 @@ func runInstall(ctx context.Context, app *cmdutil.App, o installOptions) error {
 		app.IO.Printf("Updated %s (%s)\n", where, words.Count(n, "file"))
 	}
 	hintMemory(app.IO, t, r)
+	if !r.Found && t.Settings != "" && !o.rules && !o.dryRun {
+		app.IO.Message("your own sessions ask before they call gl: %s --permissions lets them", t.Command())
+	}
 	return nil
+}
+
+// permissions are the rules to be installed; none where they aren't wanted.
+func (o installOptions) permissions(app *cmdutil.App) ([]string, error) {
+	if !o.rules {
+		return nil, nil
+	}
+	var more []string
+	if pr, err := app.Project(); o.local && err == nil && pr.Config.Test.Command.IsSet() {
+		more = append(more, pr.Config.Test.Command.Line)
+	}
+	return install.Rules(shipped(), more...)
 }
 
 // tellSteps tells what was done beyond writing our own files; all of it for a dry run and --verbose.

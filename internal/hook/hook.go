@@ -29,7 +29,9 @@ const (
 )
 
 // Names lists the hooks.
-func Names() []string { return []string{SessionStart, SubagentStart, Guard, AfterTool, SubagentStop, Stop} }
+func Names() []string {
+	return []string{SessionStart, SubagentStart, Guard, AfterTool, SubagentStop, Stop}
+}
 
 // An Answer is what a hook has to say. The zero Answer lets the session go on.
 type Answer struct {

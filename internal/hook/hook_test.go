@@ -279,7 +279,9 @@ func TestStandards(t *testing.T) {
 			t.Errorf("%s: %q", c.name, c.text)
 		}
 	}
-	sub := func() *Context { return run(t, SubagentStart, object{"cwd": root, "agent_type": "gl:x"}, append(started, "HOME", home)...).Context }
+	sub := func() *Context {
+		return run(t, SubagentStart, object{"cwd": root, "agent_type": "gl:x"}, append(started, "HOME", home)...).Context
+	}
 	if c := sub(); c == nil || c.Output.Event != "SubagentStart" || c.Output.Text != content.Standards {
 		t.Errorf("a sub-agent: %+v", c)
 	}

@@ -2,6 +2,8 @@ package install
 
 import (
 	"bytes"
+	"encoding/json"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -202,4 +204,29 @@ func Shadowed(global, local Target) []string {
 		}
 	}
 	return all
+}
+
+// Plugin is the name under which Claude Code has our plugin switched on in the project at root, as gl@MARKETPLACE; "" for none.
+func Plugin(root string, getenv func(string) string) string {
+	for _, scope := range []Scope{Local, Global} {
+		t, err := Find(Claude, scope, root, getenv)
+		if err != nil || t.Settings == "" {
+			continue
+		}
+		for _, file := range []string{t.Settings, strings.TrimSuffix(t.Settings, ".json") + ".local.json"} {
+			data, err := t.read(file)
+			var doc struct {
+				Enabled map[string]any `json:"enabledPlugins"`
+			}
+			if err != nil || json.Unmarshal(data, &doc) != nil {
+				continue
+			}
+			for _, name := range slices.Sorted(maps.Keys(doc.Enabled)) {
+				if on, _ := doc.Enabled[name].(bool); on && strings.HasPrefix(name, "gl@") {
+					return name
+				}
+			}
+		}
+	}
+	return ""
 }

@@ -22,7 +22,8 @@ type Options struct {
 	Force    bool // overwrite what the user has changed, and keep a copy
 	DryRun   bool
 
-	Hooks, StatusLine bool // also into settings.json; what is there stays there without it
+	Hooks, StatusLine bool     // also into settings.json; what is there stays there without it
+	Permissions       []string // rules for settings.json, see Rules; those that are there stay without it
 }
 
 // A Deed is what is done with a file.

@@ -15,11 +15,12 @@ import (
 
 // A settings is our part of settings.json.
 type settings struct {
-	Ours []hook   `json:"hooks"`
-	Made []string `json:"made,omitempty"` // keys that we made; "" is the file itself
-	Bare *string  `json:"bare,omitempty"` // the file's text, where there was one with nothing in it
-	Line bool     `json:"status_line,omitempty"`
-	Was  string   `json:"was_status_line,omitempty"` // the user's that ours took the place of, as it was written
+	Ours  []hook   `json:"hooks"`
+	Rules []string `json:"permissions,omitempty"` // of permissions.allow
+	Made  []string `json:"made,omitempty"`        // keys that we made; "" is the file itself
+	Bare  *string  `json:"bare,omitempty"`        // the file's text, where there was one with nothing in it
+	Line  bool     `json:"status_line,omitempty"`
+	Was   string   `json:"was_status_line,omitempty"` // the user's that ours took the place of, as it was written
 }
 
 // statusLine is our line at the bottom of Claude Code's screen.
@@ -48,6 +49,11 @@ func (h *settings) with(old *manifest) *settings {
 			}
 		}
 		all.Bare = cmp.Or(all.Bare, h.Bare)
+		for _, rule := range h.Rules {
+			if !slices.Contains(all.Rules, rule) {
+				all.Rules = append(all.Rules, rule)
+			}
+		}
 		for _, m := range h.Made {
 			all.made(m)
 		}
@@ -60,7 +66,7 @@ func (h *settings) clone() *settings {
 		return &settings{Ours: []hook{}}
 	}
 	c := *h
-	c.Ours, c.Made = slices.Clone(h.Ours), slices.Clone(h.Made)
+	c.Ours, c.Rules, c.Made = slices.Clone(h.Ours), slices.Clone(h.Rules), slices.Clone(h.Made)
 	return &c
 }
 
@@ -121,7 +127,8 @@ func (j *job) planSettings(c Content) error {
 	}
 	hooks := j.o.Hooks || was != nil && len(was.Ours) > 0
 	line := j.o.StatusLine || was != nil && was.Line
-	if j.t.Settings == "" || !hooks && !line {
+	rules := len(j.o.Permissions) > 0 || was != nil && len(was.Rules) > 0
+	if j.t.Settings == "" || !hooks && !line && !rules {
 		return nil
 	}
 	cur, doc, err := j.t.settings()
@@ -138,6 +145,11 @@ func (j *job) planSettings(c Content) error {
 			return fmt.Errorf("%s: %w", j.t.Path(j.t.Settings), err)
 		}
 	}
+	if len(j.o.Permissions) > 0 {
+		if err := next.mergeRules(doc, j.o.Permissions); err != nil {
+			return fmt.Errorf("%s: %w", j.t.Path(j.t.Settings), err)
+		}
+	}
 	if line {
 		if err := j.mergeLine(next, doc); err != nil {
 			return fmt.Errorf("%s: %w", j.t.Path(j.t.Settings), err)
@@ -149,7 +161,7 @@ func (j *job) planSettings(c Content) error {
 
 // writeSettings plans the write of settings.json, if there is one to be made. cur is nil where there is no file yet.
 func (j *job) writeSettings(next *settings, cur, after []byte) {
-	if len(next.Ours) > 0 || next.Line {
+	if len(next.Ours) > 0 || len(next.Rules) > 0 || next.Line {
 		j.next.Settings = next
 	}
 	switch {
@@ -255,13 +267,7 @@ func (h *settings) takeOut(doc *jsonedit.Doc, k hook) {
 	if i >= 0 {
 		doc.RemoveElement(i, "hooks", k.Event)
 	}
-	for _, key := range [][]string{{"hooks", k.Event}, {"hooks"}} {
-		raw, ok := doc.Get(key...)
-		if name := key[len(key)-1]; ok && slices.Contains(h.Made, name) && len(compact(raw)) == 2 {
-			doc.Remove(key...)
-			h.Made = slices.DeleteFunc(h.Made, func(m string) bool { return m == name })
-		}
-	}
+	h.removeEmpty(doc, []string{"hooks", k.Event}, []string{"hooks"})
 }
 
 // planSettingsRemoval takes ours out of settings.json.
@@ -277,6 +283,9 @@ func (j *job) planSettingsRemoval() error {
 	left := h.clone()
 	for _, k := range h.Ours {
 		left.takeOut(doc, k)
+	}
+	for _, rule := range h.Rules {
+		left.takeOutRule(doc, rule)
 	}
 	if line, ok := doc.Get(statusKey); ok && h.Line && sameJSON(line, json.RawMessage(statusLine)) {
 		if h.Was == "" {
