@@ -199,7 +199,7 @@ var (
 // A command that needs a tool it isn't allowed stops in the night to ask.
 func TestAllowedTools(t *testing.T) {
 	bash := regexp.MustCompile(`^Bash\((gl:\*|date:\*|git [a-z]+:\*|rm \.greenlight/[a-z./]+)\)$`)
-	known := []string{"Read", "Write", "Edit", "Grep", "Glob", "Agent", "AskUserQuestion", "WebSearch", "WebFetch"}
+	known := []string{"Read", "Write", "Edit", "Grep", "Glob", "Agent", "AskUserQuestion", "WebSearch", "WebFetch", "Skill"}
 	for name, text := range documents(t, "commands") {
 		fields, _ := frontmatter(text)
 		allowed := strings.Split(fields["allowed-tools"], ", ")

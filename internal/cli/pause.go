@@ -38,12 +38,13 @@ Exit codes: 0 set aside; 1 it failed, or the slice is done; 2 wrong usage, or it
 }
 
 func newResume(app *cmdutil.App) *cobra.Command {
-	var asJSON bool
+	var asJSON, done bool
 	c := &cobra.Command{
 		Use:   "resume [ID]",
 		Short: "Continue a paused slice and print its hand-off file",
 		Long: `Print the hand-off file of a slice that was set aside, and end the pause: the slice is ready, blocked or active again,
-depending on its status. The file stays where it is. Without ID it resumes the only paused slice.
+depending on its status. The file stays where it is; --done removes it when what it describes is done. Without ID gl resume takes the only
+paused slice.
 
 Exit codes: 0 printed; 1 it isn't paused and has no hand-off file, or it failed; 2 wrong usage, or it isn't clear which
 slice.`,
@@ -51,10 +52,11 @@ slice.`,
 		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: app.CompleteFirstID,
 		RunE: func(c *cobra.Command, a []string) error {
-			return runResume(c.Context(), app, append(a, "")[0], asJSON)
+			return runResume(c.Context(), app, append(a, "")[0], asJSON, done)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	c.Flags().BoolVar(&done, "done", false, "remove the hand-off file afterwards")
 	return c
 }
 
@@ -114,7 +116,7 @@ func messages(io *iostreams.Streams, notes []string) {
 	}
 }
 
-func runResume(ctx context.Context, app *cmdutil.App, id string, asJSON bool) error {
+func runResume(ctx context.Context, app *cmdutil.App, id string, asJSON, done bool) error {
 	h, err := findHandoff(app, id)
 	if err != nil {
 		return err
@@ -128,7 +130,10 @@ func runResume(ctx context.Context, app *cmdutil.App, id string, asJSON bool) er
 		return err
 	}
 	messages(app.IO, h.Notes)
-	return h.Resume(ctx)
+	if err := h.Resume(ctx); err != nil || !done {
+		return err
+	}
+	return h.Retire()
 }
 
 func findHandoff(app *cmdutil.App, id string) (*ops.Handoff, error) {

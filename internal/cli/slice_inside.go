@@ -50,7 +50,7 @@ func describe(app *cmdutil.App, pr *project.Project, p *plan.Plan, id string) er
 		note = p.Why(id, time.Now()).String()
 	}
 	pairs(app.IO, []keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step}, {"milestone", st.Milestone},
-		{"deps", strings.Join(st.Deps, ",")}, {"file", st.File}, {"session", st.Session}, headless(app), {"note", note}})
+		{"deps", strings.Join(st.Deps, ",")}, {"file", st.File}, {"session", st.Session}, {"checkpoint", checkpoint(id, time.Now())}, headless(app), {"note", note}})
 	tellHandoff(app, ownAttempt(app, pr, id))
 	return nil
 }
@@ -60,6 +60,11 @@ func tellHandoff(app *cmdutil.App, own *attempt.Record) {
 	if own != nil && own.Handoff != "" {
 		app.IO.Printf("handoff:\n  %s\n", strings.ReplaceAll(sanitize.Text(own.Handoff), "\n", "\n  "))
 	}
+}
+
+// checkpoint is the name of a tag for the state before this session's work: the client can't check a shell line that makes one up.
+func checkpoint(id string, now time.Time) string {
+	return "gl/" + id + "/" + now.UTC().Format("20060102T150405Z")
 }
 
 // ownAttempt is the record of the attempt that the calling agent was started for, nil where that wasn't at this item or task.

@@ -243,3 +243,15 @@ func (h *Handoff) Resume(ctx context.Context) error {
 		return err
 	})
 }
+
+// Retire removes the hand-off file: the work that it describes is done. A slice that is still paused keeps it.
+func (h *Handoff) Retire() error {
+	if h.File == "" {
+		return nil
+	}
+	path := filepath.Join(h.pr.Root, filepath.FromSlash(h.File))
+	if err := durable.CheckBelow(h.pr.Root, path); err != nil {
+		return fmt.Errorf("remove the hand-off: %w", err)
+	}
+	return durable.Remove(path)
+}

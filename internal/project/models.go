@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"greenlight/internal/suggest"
 	"greenlight/internal/text/jsonedit"
 )
 
@@ -118,7 +119,7 @@ func (s *Settings) text(path ...string) string {
 // ResetModel is the word that takes an override away.
 const ResetModel = "reset"
 
-// ModelNames are the short names that Claude Code has for models.
+// ModelNames are short names that Claude Code has for models: for completion and suggestions.
 func ModelNames() []string {
 	return []string{"opus", "sonnet", "haiku", "inherit", "default", "opusplan"}
 }
@@ -136,11 +137,14 @@ func (s *Settings) SetModel(role, model string) error {
 		s.doc.Remove("model_overrides", role)
 		return nil
 	}
-	// A short name is a known one; a full id has a digit or a separator somewhere.
-	known := slices.Contains(ModelNames(), model)
-	if !known && (!modelGrammar().MatchString(model) || !strings.ContainsAny(model, "0123456789-:/.")) {
+	// Which models there are is for the client to say, which learns new ones. Only what looks like a typing error is refused.
+	meant := suggest.Match(model, append(ModelNames(), ResetModel))
+	if slices.Contains(ModelNames(), model) || strings.ContainsAny(model, "0123456789-:/.") {
+		meant = ""
+	}
+	if meant != "" || !modelGrammar().MatchString(model) {
 		return &SettingError{
-			Reason: fmt.Sprintf("unknown model %q (%s, or a full model id; %s removes the override)",
+			Reason: fmt.Sprintf("unknown model %q (a name that the agent knows, such as %s, or a full model id; %s removes the override)",
 				model, strings.Join(ModelNames(), ", "), ResetModel),
 			Got: model, Known: append(ModelNames(), ResetModel),
 		}
