@@ -57,7 +57,8 @@ func TestEverythingIsThere(t *testing.T) {
 			"status wrap",
 		"agents": "gl-architect gl-assessor gl-codebase-mapper gl-debugger gl-designer gl-implementer gl-security gl-test-writer " +
 			"gl-verifier gl-wrapper",
-		"references": "checkpoint-protocol circuit-breaker deviation-rules state-format verification-patterns verification-tiers",
+		"references": "checkpoint-protocol circuit-breaker contracts deviation-rules dispatch gsd interview plan-check security-catalogue specwright " +
+			"state-format verification-patterns verification-tiers wrapping",
 		"templates":  "slice-state state",
 	} {
 		if d := cmp.Diff(strings.Fields(want), names(documents(t, dir))); d != "" {
@@ -199,7 +200,7 @@ var (
 // A command that needs a tool it isn't allowed stops in the night to ask.
 func TestAllowedTools(t *testing.T) {
 	bash := regexp.MustCompile(`^Bash\((gl:\*|date:\*|git [a-z]+:\*|rm \.greenlight/[a-z./]+)\)$`)
-	known := []string{"Read", "Write", "Edit", "Grep", "Glob", "Agent", "AskUserQuestion", "WebSearch", "WebFetch", "Skill"}
+	known := []string{"Read", "Write", "Edit", "Grep", "Glob", "Agent", "AskUserQuestion", "WebSearch", "WebFetch", "Skill", "SendMessage"}
 	for name, text := range documents(t, "commands") {
 		fields, _ := frontmatter(text)
 		allowed := strings.Split(fields["allowed-tools"], ", ")
