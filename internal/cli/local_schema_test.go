@@ -20,7 +20,7 @@ var localSchemas = map[string][][]string{
 	"roadmap":      {{"roadmap", "--json"}},
 	"changelog":    {{"changelog", "--json"}, {"changelog", "--json", "--milestone", "m1"}, {"changelog", "--json", "--since", "2w"}},
 	"settings":     {{"settings", "--json"}},
-	"settings-get": {{"settings", "get", "parallel.max", "--json"}, {"settings", "get", "test.filter_flag", "--json"}},
+	"settings-get": {{"settings", "get", "parallel.max", "--json"}, {"settings", "get", "test.security_filter", "--json"}},
 	"graph":        {{"graph", "--json"}, {"graph", "--format", "json", "--milestone", "m1"}},
 	"check":        {{"check", "--json"}, {"check", "--json", "--local", "--agent", "codex"}},
 	"why":          {{"why", "--json"}, {"why", "S-9", "--json"}, {"why", "S-4", "--json"}},

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -26,13 +27,15 @@ func newStateOverview(app *cmdutil.App) *cobra.Command {
 		Use:   "overview [KEY=VALUE...]",
 		Short: "Show or change what the project is, its stack and its blockers",
 		Long: `Show what is known of the project besides its slices, or change it: value_prop (what the project is for), stack, and the
-blockers. It is kept in project-state.json and shown in STATE.md. An empty value clears a field. All changes are one write.
+blockers. It is kept in project-state.json and shown in STATE.md. An empty value clears a field. All changes are one write. --decision adds a
+decision of the whole project to DECISIONS.md; one of a slice goes there by gl state note.
 
 Exit codes: 0 shown or written; 1 it failed, or no such blocker; 2 wrong usage.`,
 		Example: `  gl state overview
   gl state overview value_prop="Bookings for small hotels" stack="Go, PostgreSQL"
   gl state overview --blocker "No access to the payment sandbox"
-  gl state overview --resolve sandbox`,
+  gl state overview --resolve sandbox
+  gl state overview --decision "Prices are integers of cents"`,
 		Args: cobra.ArbitraryArgs,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			var list []string
@@ -46,6 +49,7 @@ Exit codes: 0 shown or written; 1 it failed, or no such blocker; 2 wrong usage.`
 	f := cmd.Flags()
 	f.StringArrayVar(&c.Add, "blocker", nil, "add a blocker that says `TEXT`")
 	f.StringArrayVar(&c.Resolve, "resolve", nil, "remove the blocker that contains `TEXT`")
+	f.StringArrayVar(&c.Decide, "decision", nil, "add a decision of the whole project that says `TEXT` to DECISIONS.md, and print its number")
 	f.BoolVar(&asJSON, "json", false, "print one JSON document")
 	return cmd
 }
@@ -55,9 +59,9 @@ func runOverview(ctx context.Context, app *cmdutil.App, words []string, c ops.Ov
 	if c.Set, err = ops.ParseOverview(words); err != nil {
 		return err
 	}
-	for _, text := range append(c.Add, c.Resolve...) {
+	for _, text := range slices.Concat(c.Add, c.Resolve, c.Decide) {
 		if !isLine(text) {
-			return cmdutil.Usage("a blocker must be one line of text without control characters")
+			return cmdutil.Usage("a blocker and a decision must be one line of text without control characters")
 		}
 	}
 	for _, s := range c.Set {
@@ -69,8 +73,12 @@ func runOverview(ctx context.Context, app *cmdutil.App, words []string, c ops.Ov
 	if err != nil {
 		return err
 	}
-	if len(c.Set)+len(c.Add)+len(c.Resolve) > 0 {
-		return ops.EditOverview(ctx, pr, c)
+	if len(c.Set)+len(c.Add)+len(c.Resolve)+len(c.Decide) > 0 {
+		decided, err := ops.EditOverview(ctx, pr, c)
+		for _, id := range decided {
+			app.IO.Printf("%s\n", id)
+		}
+		return err
 	}
 	o, err := ops.ReadOverview(pr)
 	switch {

@@ -122,6 +122,11 @@ func KindOf(rel string) Kind {
 	return Setup
 }
 
+// IsLock says whether a test locks what wrapped code does today, by its file's name.
+func IsLock(rel string) bool {
+	return IsTest(rel) && strings.Contains(strings.ToLower(path.Base(rel)), "locked")
+}
+
 // IsContracts says whether the path, relative to the project, is that of its contracts.
 func IsContracts(rel string) bool { return rel == ".greenlight/CONTRACTS.md" }
 

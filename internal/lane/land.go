@@ -29,6 +29,7 @@ type work struct {
 	base    string         // what it is merged into
 	tree    string         // the merge
 	caveats []string       // Landing.Caveats
+	unlocks bool           // it replaces wrapped code, and may remove the tests that lock it
 }
 
 // land takes one attempt as far as it goes. An error is about gl and the machine, not about the work: the attempt stays in the
@@ -69,6 +70,9 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	}
 	if len(changed) == 0 {
 		return l.empty(ctx, w)
+	}
+	if w.unlocks, err = l.unlocks(r.Slice); err != nil {
+		return err
 	}
 	problem, err := l.spoiled(ctx, w, changed)
 	if err != nil {

@@ -49,6 +49,7 @@ func (l *Lane) broken(ctx context.Context, p *promise, tree map[string]git.File)
 		is, there := tree[name]
 		switch {
 		case p.free[name] || there && is == was || isState(name):
+		case p.unlocks && !there && guard.IsLock(l.inProject(name)):
 		case path.Base(name) == packageFile: // of it the scripts alone
 			packages, packaged = append(packages, [2]git.File{was, is}), append(packaged, name)
 		case configures(name), l.isTest(name) && (p.handed || !there), p.handed && (guard.IsTestData(l.inProject(name)) || l.isContracts(name)):
@@ -70,6 +71,16 @@ func (l *Lane) broken(ctx context.Context, p *promise, tree map[string]git.File)
 	}
 	slices.Sort(touched)
 	return touched, err
+}
+
+// unlocks says whether a slice replaces wrapped code.
+func (l *Lane) unlocks(id string) (bool, error) {
+	p, err := l.Project.Plan(now(), l.Project.Options())
+	if err != nil {
+		return false, err
+	}
+	st := p.State(id)
+	return st != nil && len(st.Wraps) > 0, nil
 }
 
 // inProject is a path as the project in the repository knows it. Paths relative to the repository's top may look like those of tests
@@ -138,10 +149,11 @@ func (l *Lane) haveMarks(ctx context.Context, files map[string]git.File, paths [
 // A promise is what tests, what they compare with, their runner's configuration and the contracts have to be: as they were handed over, with what has
 // landed since merged in. A path is as it was when it was handed over first.
 type promise struct {
-	handed bool                // there was a hand-over; else only deletions of tests count
-	tests  bool                // and it brought tests
-	want   map[string]git.File // also what needn't stay
-	free   map[string]bool     // about which nothing can be said, because the two don't merge there
+	handed  bool                // there was a hand-over; else only deletions of tests count
+	tests   bool                // and it brought tests
+	want    map[string]git.File // also what needn't stay
+	unlocks bool                // tests that lock wrapped code may be gone
+	free    map[string]bool     // about which nothing can be said, because the two don't merge there
 }
 
 // caveats are what isn't proven, for people.
@@ -157,7 +169,7 @@ func (p *promise) caveats() (list []string) {
 
 // promised is the promise of the work; base are the files of what it is merged into.
 func (l *Lane) promised(ctx context.Context, w *work, base map[string]git.File) (*promise, error) {
-	p := &promise{want: base, free: map[string]bool{}}
+	p := &promise{want: base, free: map[string]bool{}, unlocks: w.unlocks}
 	handed, err := l.Repo.HandedOver(ctx, w.lineage)
 	if err != nil || handed == "" {
 		return p, err

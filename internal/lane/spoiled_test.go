@@ -25,6 +25,8 @@ type bench struct {
 	lane *Lane
 	base string // of the lineage
 	ref  string // of what was handed over
+
+	unlocks bool // the slice replaces wrapped code
 }
 
 // A fataler is *testing.T or *rapid.T.
@@ -137,7 +139,7 @@ func (b *bench) judgeTip(tip, base string) (problem string, w *work, conflicts [
 	if err != nil {
 		b.t.Fatalf("%v", err)
 	}
-	w = &work{Record: &attempt.Record{Slice: "S-1"}, lineage: b.lineage(), base: base, tree: tree}
+	w = &work{Record: &attempt.Record{Slice: "S-1"}, lineage: b.lineage(), base: base, tree: tree, unlocks: b.unlocks}
 	if problem, err = b.lane.spoiled(ctx, w, changed); err != nil {
 		b.t.Fatalf("%v", err)
 	}
@@ -164,6 +166,7 @@ func TestSpoiled(t *testing.T) {
 		landed files
 		want   string
 		caveat string
+		wraps  bool
 	}{
 		{name: "as they were", handed: []files{tests}, left: files{"a.go": "package a // done"}},
 		{name: "a test weakened", handed: []files{tests}, left: files{testFile: edited("1", "")}, want: testFile},
@@ -178,6 +181,10 @@ func TestSpoiled(t *testing.T) {
 		{name: "deleted before", handed: []files{tests.with(files{testFile: ""})}},
 		{name: "a golden file", handed: []files{tests}, left: files{"pkg/testdata/x.golden": "G"}, want: "pkg/testdata/x.golden"},
 		{name: "the contracts", handed: []files{tests.with(files{".greenlight/CONTRACTS.md": "1"})}, left: files{".greenlight/CONTRACTS.md": "2"}, want: ".greenlight/CONTRACTS.md"},
+		{name: "a lock removed", first: first.with(files{"a_locked_test.go": "l"}), handed: []files{tests.with(files{"a_locked_test.go": "l"})}, left: files{"a_locked_test.go": ""}, want: "a_locked_test.go"},
+		{name: "a lock removed with what it locks", first: first.with(files{"a_locked_test.go": "l"}), handed: []files{tests.with(files{"a_locked_test.go": "l"})}, left: files{"a_locked_test.go": ""}, wraps: true},
+		{name: "a lock weakened", first: first.with(files{"a_locked_test.go": "l"}), handed: []files{tests.with(files{"a_locked_test.go": "l"})}, left: files{"a_locked_test.go": "L"}, wraps: true, want: "a_locked_test.go"},
+		{name: "another test removed", handed: []files{tests}, left: files{"other_test.go": ""}, wraps: true, want: "other_test.go"},
 		{name: "a new golden file", handed: []files{tests}, left: files{"pkg/testdata/y.golden": "G"}},
 		{name: "scripts.test", handed: []files{tests}, left: files{"package.json": strings.Replace(jest, "jest", "true", 1)}, want: "package.json"},
 		{name: "pretest", handed: []files{tests}, left: files{"package.json": strings.Replace(jest, `"test"`, `"pretest": "rm *.test.js", "test"`, 1)}, want: "package.json"},
@@ -222,6 +229,7 @@ func TestSpoiled(t *testing.T) {
 				c.first = first
 			}
 			b := newBench(t, t.TempDir(), c.sub, c.first)
+			b.unlocks = c.wraps
 			last := c.first
 			for _, all := range c.handed {
 				last = all

@@ -2,6 +2,7 @@ package legacy
 
 import (
 	"context"
+	"time"
 
 	"greenlight/internal/roadmap"
 	"greenlight/internal/slice"
@@ -16,6 +17,7 @@ type Keeper interface {
 	Add(ctx context.Context, n slice.NewSlice) (*slice.AddedSlice, error)
 	ReadProject() (*slice.ProjectState, error)
 	EditProject(ctx context.Context, f func(*slice.ProjectState) error) error
+	Decide(ctx context.Context, at time.Time, texts ...string) (ids []string, err error)
 	Migrate(ctx context.Context, dryRun bool) (*slice.Migration, error)
 }
 
@@ -66,6 +68,10 @@ func (e *either) Add(ctx context.Context, n slice.NewSlice) (*slice.AddedSlice, 
 
 func (e *either) EditProject(ctx context.Context, f func(*slice.ProjectState) error) error {
 	return e.now().EditProject(ctx, f)
+}
+
+func (e *either) Decide(ctx context.Context, at time.Time, texts ...string) ([]string, error) {
+	return e.now().Decide(ctx, at, texts...)
 }
 
 func (e *either) Migrate(ctx context.Context, dryRun bool) (*slice.Migration, error) {

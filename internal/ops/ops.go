@@ -63,6 +63,7 @@ type keeper interface {
 	Add(ctx context.Context, n slice.NewSlice) (*slice.AddedSlice, error)
 	ReadProject() (*slice.ProjectState, error)
 	EditProject(ctx context.Context, f func(*slice.ProjectState) error) error
+	Decide(ctx context.Context, at time.Time, texts ...string) (ids []string, err error)
 	Migrate(ctx context.Context, dryRun bool) (*slice.Migration, error)
 }
 

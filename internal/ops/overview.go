@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -40,6 +41,7 @@ type OverviewChanges struct {
 	Set     []Change // of OverviewKeys
 	Add     []string // blockers
 	Resolve []string // each a blocker, or a part of one that no other has
+	Decide  []string // decisions of the whole project
 }
 
 // ParseOverview reads key=value words.
@@ -63,12 +65,24 @@ func ParseOverview(words []string) (list []Change, err error) {
 	return list, nil
 }
 
-// EditOverview changes the overview, and STATE.md with it.
-func EditOverview(ctx context.Context, pr *project.Project, c OverviewChanges) error {
+// EditOverview changes the overview, and STATE.md with it. It returns the numbers of new decisions.
+func EditOverview(ctx context.Context, pr *project.Project, c OverviewChanges) (decided []string, err error) {
 	s, err := store(pr)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	if len(c.Set)+len(c.Add)+len(c.Resolve) > 0 {
+		if err := editOverview(ctx, s, c); err != nil {
+			return nil, err
+		}
+	}
+	if len(c.Decide) == 0 {
+		return nil, nil
+	}
+	return s.Decide(ctx, time.Now(), c.Decide...)
+}
+
+func editOverview(ctx context.Context, s keeper, c OverviewChanges) error {
 	return s.EditProject(ctx, func(p *slice.ProjectState) error {
 		for _, ch := range c.Set {
 			if err := p.SetOverview(ch.Key, ch.Value); err != nil {

@@ -23,7 +23,7 @@ import (
 // Keys are the fields of a slice that gl reads.
 func Keys() []string {
 	return []string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "deps", "milestone",
-		"name", "session", "started", "updated", "waiting_for", "wave", "priority", "id"}
+		"name", "session", "started", "updated", "waiting_for", "wave", "priority", "contracts", "wraps", "files", "id"}
 }
 
 // Statuses are those that help and completion name; plan.Classify accepts other spellings, too.

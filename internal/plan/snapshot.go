@@ -22,6 +22,7 @@ type Item struct {
 	Step      string // verbatim; where in the TDD loop the work stands
 	Milestone string
 	Deps      []string // canonical ids; an id that no item has stays as it was written
+	Wraps     []string // contracts of wrapped code that the work replaces: their locking tests may go with it
 
 	Wave     int // lower goes first; None
 	Priority int // lower goes first; None

@@ -203,6 +203,9 @@ func (s *Settings) value(key, text string) (json.RawMessage, error) {
 	if name, ok := strings.CutPrefix(key, "parallel.agents."); ok {
 		return s.agentValue(name, text)
 	}
+	if instead := unread(key); instead != "" {
+		return nil, badSetting("nothing reads %s: %s", key, instead)
+	}
 	old, ok := s.doc.Get(strings.Split(key, ".")...)
 	if !ok {
 		return nil, s.unknown(key)

@@ -75,9 +75,7 @@ func knownSettings() []knownSetting {
 	inGit("deliver", c.Git.Deliver)
 	list = append(list, knownSetting{"git.commit_state", rawJSON(c.Git.CommitState), boolSetting})
 	inGit("snapshot_mb", c.Git.SnapshotMB)
-	for _, key := range []string{"security_scan", "visual_checkpoint", "auto_parallel", "run_full_suite_after_slice"} {
-		list = append(list, knownSetting{"workflow." + key, nil, boolSetting})
-	}
+	list = append(list, knownSetting{"workflow.security_scan", nil, boolSetting})
 	for _, key := range []string{"max_implementation_retries", "max_security_retries"} {
 		list = append(list, knownSetting{"workflow." + key, nil, countSetting})
 	}
@@ -85,8 +83,7 @@ func knownSettings() []knownSetting {
 	for _, s := range c.Test.spans() {
 		list = append(list, knownSetting{"test." + s.key, rawJSON(*s.to / s.unit), parsedSetting})
 	}
-	for _, key := range []string{"test.filter_flag", "test.coverage_command", "test.security_filter",
-		"project.name", "project.stack", "project.src_dir", "project.test_dir"} {
+	for _, key := range []string{"test.coverage_command", "test.security_filter"} {
 		list = append(list, knownSetting{key, nil, textSetting})
 	}
 	return list
@@ -102,6 +99,27 @@ func DefaultFile() []byte {
 		}
 	}
 	return doc.Bytes()
+}
+
+// unread are settings that earlier files have and nothing reads: what decides instead. They stay where they are, and can't be set.
+func unread(key string) string {
+	switch key {
+	case "workflow.visual_checkpoint":
+		return "a contract with Verification: verify asks for a person's look"
+	case "workflow.auto_parallel":
+		return "gl slice --watch builds side by side what is ready, and parallel.max says how many"
+	case "workflow.run_full_suite_after_slice":
+		return "the whole suite runs before every slice is complete"
+	case "test.filter_flag":
+		return "agents run test.command as it is"
+	case "project.name":
+		return "the directory's name is the project's"
+	case "project.stack":
+		return "run gl state overview stack=TEXT"
+	case "project.src_dir", "project.test_dir":
+		return "agents find code and tests by the conventions of the language"
+	}
+	return ""
 }
 
 // rawJSON is for values that have a JSON.

@@ -46,6 +46,11 @@ func (v *view) newFile(id, now string) (*File, error) {
 	if err := f.SetList("deps", it.Deps); err != nil {
 		return nil, err
 	}
+	if e := v.ix.entry[id]; e != nil && len(e.wraps) > 0 {
+		if err := f.SetList("wraps", e.wraps); err != nil {
+			return nil, err
+		}
+	}
 	f.Rest += v.body(it)
 	return f, nil
 }
@@ -59,9 +64,9 @@ func (v *view) body(it plan.Item) string {
 	}
 	b.WriteString("\n")
 	var what, why string
-	var contracts []string
+	var contracts, files []string
 	if e := v.ix.entry[it.ID]; e != nil {
-		what, why, contracts = lines(e.description), lines(e.why), e.contracts
+		what, why, contracts, files = lines(e.description), lines(e.why), e.contracts, e.files
 	}
 	section := func(name, text string, list []string) {
 		b.WriteString("\n## " + name + "\n")
@@ -74,11 +79,31 @@ func (v *view) body(it plan.Item) string {
 	}
 	section("Why", why, nil)
 	section("What", what, nil)
-	section("Dependencies", "", it.Deps)
+	section("Dependencies", "", v.describe(it.Deps))
 	section("Contracts", "", contracts)
 	section("Decisions", "", nil)
-	section("Files", "", nil)
+	section("Files", "", files)
 	return b.String()
+}
+
+// describe says what each of the slices is and how far it is now: "S-26: Accounts (complete)".
+func (v *view) describe(ids []string) []string {
+	told := v.warnings // of them others tell
+	defer func() { v.warnings = told }()
+	list := make([]string, len(ids))
+	for i, id := range ids {
+		list[i] = id
+		if !v.ix.file[id] && v.ix.entry[id] == nil {
+			continue
+		}
+		if d := v.item(id); d.Name != id {
+			list[i] += ": " + d.Name
+			if d.Status != "" {
+				list[i] += " (" + d.Status + ")"
+			}
+		}
+	}
+	return list
 }
 
 // lines makes text of one or more lines that Markdown, and the next reading of the file, takes for nothing else.

@@ -18,8 +18,10 @@ type entry struct {
 	deps      []string
 	hasDeps   bool // the entry has a key for them, even if the list is empty
 	contracts []string
-	wave      int // plan.None
-	priority  int // plan.None
+	wraps     []string
+	files     []string // that it will change
+	wave      int      // plan.None
+	priority  int      // plan.None
 }
 
 // A graph is what GRAPH.json says. Agents write it in many shapes; all of them are read, none is written.
@@ -139,6 +141,10 @@ func (e *entry) read(s *jsonedit.Scanner, key string) {
 		e.readDeps(s)
 	case "contracts":
 		e.contracts = append(e.contracts, idList(s)...)
+	case "wraps":
+		e.wraps = append(e.wraps, idList(s)...)
+	case "files":
+		e.files = append(e.files, idList(s)...)
 	case "wave":
 		e.wave = rank(s.Scalar())
 	case "priority":

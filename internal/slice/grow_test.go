@@ -61,8 +61,8 @@ deps: S-01,S-02
 Finds things
 
 ## Dependencies
-- S-01
-- S-02
+- S-01: Name (pending)
+- S-02: B (pending)
 
 ## Contracts
 - C-1

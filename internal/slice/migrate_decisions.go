@@ -1,8 +1,13 @@
 package slice
 
 import (
+	"context"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"greenlight/internal/durable"
 	"greenlight/internal/text/textline"
@@ -91,4 +96,39 @@ func (s *Store) addDecisions(entries []string) error {
 		}
 		return []byte(next), nil
 	})
+}
+
+var decisionID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bD-([0-9]{1,6})\b`) })
+
+// Decide appends decisions of the whole project to DECISIONS.md, each a line with the next free number and the day, and returns their numbers.
+func (d *Dir) Decide(ctx context.Context, at time.Time, texts ...string) (ids []string, err error) {
+	err = d.Locked(ctx, func() error {
+		return d.Rewrite("DECISIONS.md", func(old []byte) ([]byte, error) {
+			var next []byte
+			next, ids = withNewDecisions(old, at, texts)
+			return next, nil
+		})
+	})
+	return ids, err
+}
+
+func withNewDecisions(old []byte, at time.Time, texts []string) (next []byte, ids []string) {
+	text, last := string(old), 0
+	for _, m := range decisionID().FindAllStringSubmatch(text, -1) {
+		n, _ := strconv.Atoi(m[1]) // six digits
+		last = max(last, n)
+	}
+	eol := textline.End(textline.First(text))
+	if textline.Blank(strings.TrimPrefix(text, textline.BOM)) {
+		text += "# Decisions" + eol + eol
+	} else if !strings.HasSuffix(text, "\n") {
+		text += eol
+	}
+	for _, t := range texts {
+		last++
+		id := "D-" + strconv.Itoa(last)
+		ids = append(ids, id)
+		text += fmt.Sprintf("- %s, %s: %s%s", id, at.UTC().Format(time.DateOnly), prose(t), eol)
+	}
+	return []byte(text), ids
 }

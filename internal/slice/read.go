@@ -31,6 +31,7 @@ type sliceFile struct {
 	verified                 plan.Verified
 
 	deps     []string
+	wraps    []string
 	hasDeps  bool // the key is there, even if it is empty
 	row      bool
 	changed  time.Time
@@ -53,7 +54,7 @@ func readSlice(data []byte, at fileStamp) *sliceFile {
 		started: get("started"), updated: get("updated"), waiting: get("waiting_for"),
 		tests: count(get("tests")), security: count(get("security_tests")),
 		wave: rank(get("wave")), priority: rank(get("priority")), verified: verified(get("verified")),
-		deps: f.List("deps"), hasDeps: f.Has("deps"),
+		deps: f.List("deps"), hasDeps: f.Has("deps"), wraps: f.List("wraps"),
 		changed: at.changed(), warnings: f.Warnings(),
 	}
 	s.failing = f.failing()

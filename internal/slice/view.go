@@ -214,7 +214,7 @@ func (v *view) item(id string) plan.Item {
 		return it
 	}
 	it.Status, it.Step, it.Session = f.status, f.step, f.session
-	it.Started, it.Updated, it.WaitingFor = f.started, f.updated, f.waiting
+	it.Started, it.Updated, it.WaitingFor, it.Wraps = f.started, f.updated, f.waiting, f.wraps
 	it.Tests, it.SecurityTests, it.Failing, it.Verified = f.tests, f.security, f.failing, f.verified
 	if f.milestone != "" {
 		it.Milestone = f.milestone
