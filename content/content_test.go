@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -311,6 +312,14 @@ func TestHooks(t *testing.T) {
 			if event == "PostToolUse" && (!matcher.MatchString("Bash") || matcher.MatchString("Read")) {
 				t.Errorf("matcher %q", entry.Matcher)
 			}
+		}
+	}
+	for event, command := range got { // each plugin's user sees it at every call otherwise
+		cmd := exec.Command("/bin/sh", "-c", command)
+		cmd.Env = []string{"PATH=" + t.TempDir()}
+		out, err := cmd.CombinedOutput()
+		if err != nil || strings.Contains(string(out), "gl on PATH") != (event == "SessionStart") || strings.Contains(string(out), "not found") {
+			t.Errorf("without gl, %s: %v, %q", event, err, out)
 		}
 	}
 	want := map[string]string{"SubagentStart": "subagent-start", "PreToolUse": "guard", "PostToolUse": "after-tool", "SubagentStop": "subagent-stop", "Stop": "stop"}

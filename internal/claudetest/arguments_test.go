@@ -22,19 +22,14 @@ var hostile = []string{
 func TestHostileArguments(t *testing.T) {
 	w := newWorld(t, []string{"S-01", "S-02:S-01"}, Script{Steps: []Reply{Say("Well.")}})
 	flags := []string{"--plugin-dir", w.plugin(), "--allowedTools", "Bash"} // so that only what isn't run isn't run
-	for i, name := range names(t, "commands") {
-		words := []string{strings.Join(hostile, "\n")}
-		if i == 0 {
-			words = append(words, hostile...) // one by one, lest one hides another
+	said := strings.Join(hostile, "\n")
+	for _, name := range names(t, "commands") {
+		w.headless("/gl:"+name+" "+said, flags...)
+		if last := w.last(); !last.Asked(said) {
+			t.Errorf("/gl:%s: the model reads %+v", name, last.Messages)
 		}
-		for _, said := range words {
-			w.headless("/gl:"+name+" "+said, flags...)
-			if last := w.last(); !last.Asked(said) {
-				t.Errorf("/gl:%s %q: the model reads %+v", name, said, last.Messages)
-			}
-			if _, err := os.Stat(filepath.Join(w.root, "ran")); err == nil {
-				t.Fatalf("/gl:%s %q ran a command", name, said)
-			}
+		if _, err := os.Stat(filepath.Join(w.root, "ran")); err == nil {
+			t.Fatalf("/gl:%s ran a command", name)
 		}
 	}
 }

@@ -30,6 +30,23 @@ func TestInteractive(t *testing.T) {
 	}
 }
 
+// In a terminal sub-agents run in the background: a model that starts one and ends its turn is woken, as the texts say.
+func TestInteractiveAgentWakes(t *testing.T) {
+	w := newWorld(t, []string{"S-01"}, Script{func(r *Request) bool { return r.Asked("YOUR TASK:") }, []Reply{Say("DONE. The cause is the cache.")}},
+		Script{nil, append([]Reply{
+			Use("Agent", map[string]any{"description": "ask", "prompt": "YOUR TASK: look", "subagent_type": "gl:gl-debugger"}),
+			Say("I wait for the debugger."),
+		}, slices.Repeat([]Reply{Say("It has answered me.")}, 20)...)})
+	w.knownToClient()
+	p := w.pane("gl design; echo gl ended with $?")
+	p.until("It has answered me.")
+	if !slices.ContainsFunc(w.api.Requests(), func(r *Request) bool { return !r.Asked("YOUR TASK:") && r.Says("The cause is the cache.") }) {
+		t.Error("the session was not told what its sub-agent found")
+	}
+	p.send("/exit", "Enter")
+	p.until("gl ended with 0")
+}
+
 // knownToClient has the client ask neither for a theme, nor for the key, nor whether the directory is to be trusted.
 func (w *world) knownToClient() {
 	w.Helper()
