@@ -58,6 +58,7 @@ func tries() map[string][]try {
 			{read("src/a.go"), ""},
 			{write("security_test.go"), ""},
 		},
+		"gl-verifier":        {{read("a_test.go"), ""}, {Bash("echo x > src/v.go"), ""}}, // told when it ends
 		"gl-wrapper":         {{write("src/e.go"), "may not change code"}, {write(".greenlight/NOTES1.md"), ""}},
 		"gl-architect":       {{write("src/f.go"), "may not change code"}, {write("f_test.go"), "may not change tests"}, {write(".greenlight/NOTES2.md"), ""}},
 		"gl-designer":        {{write("src/g.go"), "may not change code"}, {write(".greenlight/NOTES3.md"), ""}},
@@ -113,7 +114,7 @@ func (w *world) conversation(name string) *Request {
 // Each rule of isolation.json is broken once, by a tool or in a shell, and each attempt is caught; and the session and its sub-agents have read the
 // standards.
 func TestIsolationIsEnforced(t *testing.T) {
-	agents := []string{"gl-test-writer", "gl-implementer", "gl-security", "gl-wrapper", "gl-architect", "gl-designer", "gl-codebase-mapper", "gl-assessor"}
+	agents := []string{"gl-test-writer", "gl-implementer", "gl-security", "gl-verifier", "gl-wrapper", "gl-architect", "gl-designer", "gl-codebase-mapper", "gl-assessor"}
 	w := playing(t, agents, tries())
 	r, _ := w.build("S-01")
 	w.settled(r, attempt.Done, "complete")
@@ -136,6 +137,9 @@ func TestIsolationIsEnforced(t *testing.T) {
 	}
 	if n := len(w.conversation("gl-implementer").Results()); n != len(tries()["gl-implementer"])+1 { // it wanted to end with a test changed
 		t.Errorf("the implementer wasn't sent back: %d calls", n)
+	}
+	if c := w.conversation("gl-verifier"); !c.Says("gl-verifier may not change these, and they were changed while it worked: src/v.go.") {
+		t.Error("the verifier wasn't told that it has changed code")
 	}
 	if first := w.api.Requests()[0]; !first.Says("# Engineering standards") {
 		t.Error("the session hasn't read the standards")

@@ -162,8 +162,9 @@ func frontmatter(c Call, id string, before []byte) error {
 
 // Isolation says by agent which kinds of files it may read and write.
 type Isolation map[string]struct {
-	MayRead  []Kind `json:"may_read"`
-	MayWrite []Kind `json:"may_write"`
+	Tools    []string `json:"tools"`
+	MayRead  []Kind   `json:"may_read"`
+	MayWrite []Kind   `json:"may_write"`
 }
 
 // ParseIsolation reads the content's isolation.json.
@@ -195,6 +196,18 @@ func (all Isolation) Isolated(c Call, rel string) error {
 		return fmt.Errorf("%s may not read %s, and %s is one: work from the contracts, and from what you were given", c.Agent, kind.noun(), rel)
 	}
 	return nil
+}
+
+// Watches says whether what the agent changes must be compared: it has a shell, and may not change everything.
+func (all Isolation) Watches(agent string) bool {
+	rules, known := all[agent]
+	return known && slices.Contains(rules.Tools, "Bash") && !slices.Contains(rules.MayWrite, Code)
+}
+
+// Strayed are those of the changed files, by their paths in the project, that the agent may not change.
+func (all Isolation) Strayed(agent string, changed []string) []string {
+	rules := all[agent]
+	return slices.DeleteFunc(slices.Clone(changed), func(rel string) bool { return slices.Contains(rules.MayWrite, KindOf(rel)) })
 }
 
 // Search refuses a sub-agent a search that prints lines of files it may not read. Of a search of whole directories nobody can say

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,7 +81,7 @@ func TestState(t *testing.T) {
 
 func TestIsolation(t *testing.T) {
 	rules, err := ParseIsolation([]byte(`{"gl-implementer": {"tools": ["Read"], "may_read": ["plan", "setup", "code"], "may_write": ["setup", "code"]},
-		"gl-tester": {"may_read": ["plan", "setup", "tests"], "may_write": ["tests"]}, "gl-looker": {"may_read": ["plan", "setup", "code", "tests"], "may_write": []}}`))
+		"gl-tester": {"may_read": ["plan", "setup", "tests"], "may_write": ["tests"]}, "gl-looker": {"tools": ["Bash"], "may_read": ["plan", "setup", "code", "tests"], "may_write": []}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,6 +125,12 @@ func TestIsolation(t *testing.T) {
 		if err := rules.Isolated(Call{Tool: c.tool, Agent: c.agent}, c.path); (err != nil) != c.refused {
 			t.Errorf("%v: %v", c, err)
 		}
+	}
+	if !rules.Watches("gl-looker") || rules.Watches("gl-implementer") || rules.Watches("gl-tester") || rules.Watches("other") {
+		t.Error("whoever has a shell and may not change code is watched, and nobody else")
+	}
+	if got := rules.Strayed("gl-tester", []string{"a.go", "a_test.go", ".greenlight/x.md", "go.mod"}); !slices.Equal(got, []string{"a.go", ".greenlight/x.md", "go.mod"}) {
+		t.Errorf("strayed: %q", got)
 	}
 	for _, c := range []struct {
 		agent, input string

@@ -20,11 +20,7 @@ import (
 
 // guard is why the tool may not be called; nil if it may.
 func (s *session) guard() error {
-	_, name, ok := strings.Cut(s.AgentType, ":")
-	if !ok {
-		name = s.AgentType
-	}
-	c := guard.Call{Tool: s.Tool, Agent: name, Input: s.ToolInput}
+	c := guard.Call{Tool: s.Tool, Agent: s.agentName(), Input: s.ToolInput}
 	given := c.Input.Paths
 	switch {
 	case c.Tool == "Glob": // what it lists, not where it begins

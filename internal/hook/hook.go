@@ -70,12 +70,16 @@ func Run(name string, in io.Reader, getenv func(string) string, now time.Time) A
 	case SessionStart:
 		return Answer{Text: s.start()}
 	case SubagentStart:
+		s.remember()
 		return Answer{Context: s.startOfSubagent()}
 	case AfterTool:
 		return Answer{Block: s.touched(true)}
 	case SubagentStop:
 		if !s.StopActive {
-			return Answer{Block: s.touched(false)}
+			if b := s.touched(false); b != nil {
+				return Answer{Block: b}
+			}
+			return Answer{Block: s.strayed()}
 		}
 	case Guard:
 		return Answer{Refusal: s.guard()}

@@ -68,6 +68,19 @@ func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick boo
 	return t, err
 }
 
+// ChangedSince are the paths, relative to the project, that a worktree has otherwise than a commit of what was in it; state aside.
+func (l *Lane) ChangedSince(ctx context.Context, lineage *worktree.Lineage, commit string) ([]string, error) {
+	look, err := l.Repo.Look(ctx, lineage)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := git.Changed(ctx, l.Repo.Common, commit, look, isState)
+	for i, name := range changed {
+		changed[i] = l.inProject(name)
+	}
+	return changed, err
+}
+
 // begun is the newest commit of what has landed that the lineage's branch contains.
 func (l *Lane) begun(ctx context.Context, lineage *worktree.Lineage) (string, error) {
 	newest, err := l.newest(ctx)
