@@ -71,7 +71,7 @@ test-claude:
 		dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 		HOME="$$dir" npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$$dir" @anthropic-ai/claude-code@$(CLAUDE_VERSION); \
 	fi; \
-	GREENLIGHT_CLAUDE_DIR="$$dir" $(GO) test -count=1 ./internal/claudetest $(ARGS)
+	GREENLIGHT_CLAUDE_DIR="$$dir" $(GO) test -count=1 -timeout 30m ./internal/claudetest $(ARGS)
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -23,13 +23,13 @@ import (
 // Read reads a file of the embedded plugin.
 func Read(name string) ([]byte, error) { return content.Plugin.ReadFile("plugin/" + name) }
 
-// CommandText is the text of the slash command /gl:NAME, for agents that have no slash commands.
+// CommandText is the text of the slash command /gl:NAME, for agents that have no slash commands, nor hooks that tell them the standards.
 func CommandText(name string) (string, error) {
 	text, err := Read("commands/" + name + ".md")
 	if err != nil {
 		return "", fmt.Errorf("this gl has no text for /gl:%s: install a newer one (gl version)", name)
 	}
-	return string(text), nil
+	return string(text) + "\nThe engineering standards for all work here are what `gl ref CLAUDE` prints: read them before you change anything.\n", nil
 }
 
 // Dir is the directory of the plugin that Claude Code must load so that /gl:NAME exists in the project at root. Where
