@@ -38,6 +38,8 @@ func TestInteractiveAgentWakes(t *testing.T) {
 			Say("I wait for the debugger."),
 		}, slices.Repeat([]Reply{Say("It has answered me.")}, 20)...)})
 	w.knownToClient()
+	// By default the client asks its server about each call, which the stand-in isn't.
+	w.write(filepath.Join(w.home, ".claude/settings.json"), `{"permissions": {"defaultMode": "acceptEdits", "allow": ["Agent"]}}`)
 	p := w.pane("gl design; echo gl ended with $?")
 	p.until("It has answered me.")
 	if !slices.ContainsFunc(w.api.Requests(), func(r *Request) bool { return !r.Asked("YOUR TASK:") && r.Says("The cause is the cache.") }) {

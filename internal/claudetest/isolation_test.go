@@ -89,6 +89,7 @@ func playing(t *testing.T, agents []string, all map[string][]try) *world {
 	w.write(w.root+"/src/a.go", "package src\n")
 	w.write(w.root+"/go.mod", "module shop\n")
 	w.write(w.root+"/.greenlight/CONTRACTS.md", "# Contracts\n")
+	w.must("gl", "settings", "set", "git.isolation", "worktree")
 	w.must("gl", "settings", "set", "test.command", "true")
 	w.must("git", "add", "-A")
 	w.must("git", "commit", "-q", "-m", "code")

@@ -83,6 +83,7 @@ func newWorld(t *testing.T, slices []string, scripts ...Script) *world {
 	w.write(filepath.Join(w.home, ".gitconfig"), "[user]\n\tname = Tester\n\temail = tester@example.com\n")
 	w.must("git", "init", "-q", "-b", "main")
 	w.must("gl", "init", "--no-agent", "--graph", w.graph(slices))
+	w.must("gl", "settings", "set", "git.isolation", "shared") // these scripts write nothing that could land
 	w.must("git", "add", "-A")
 	w.must("git", "commit", "-q", "-m", "start")
 	return w
