@@ -60,7 +60,7 @@ func TestEverythingIsThere(t *testing.T) {
 			"gl-verifier gl-wrapper",
 		"references": "checkpoint-protocol circuit-breaker contracts deviation-rules dispatch gsd interview plan-check security-catalogue specwright " +
 			"state-format verification-patterns verification-tiers wrapping",
-		"templates":  "slice-state state",
+		"templates": "slice-state state",
 	} {
 		if d := cmp.Diff(strings.Fields(want), names(documents(t, dir))); d != "" {
 			t.Errorf("%s: %s", dir, d)
