@@ -9,12 +9,15 @@ import (
 	"greenlight/internal/attempt"
 )
 
+// landable is work: an attempt in a worktree that changes nothing completes nothing.
+const landable = "echo x > x.txt; git add -A; git commit -qm x; "
+
 // The next attempt in a worktree goes on with the client's conversation: its requests have the first attempt's messages, and
 // say how that ended.
 func TestConversationGoesOn(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{
 		Bash("gl state set S-01 status=implementing step=implementing"), Bash("echo one"),
-		Bash("gl slice S-01"), Bash("gl state set S-01 status=complete step=complete tests=3"), Say("S-01 is green.")}})
+		Bash("gl slice S-01"), Bash(landable + "gl state set S-01 status=complete step=complete tests=3"), Say("S-01 is green.")}})
 	first := w.stopped()
 	w.must("gl", "retry", "S-01")
 	before := len(w.api.Requests())
@@ -50,7 +53,7 @@ func TestConversationIsGone(t *testing.T) {
 	w.check(os.RemoveAll(filepath.Join(w.home, ".claude", "projects")))
 	w.must("gl", "retry", "S-01")
 	w.flags(yolo)
-	scripts := built("S-01")
+	scripts := append([]Reply{Bash(landable + "gl state show S-01")}, built("S-01")...)
 	w.serve(Script{Steps: scripts})
 	w.call("gl", "slice", "S-01")
 	r := w.attempt("S-01", 2)

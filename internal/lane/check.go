@@ -141,9 +141,7 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 	}
 	changed, err := git.Changed(ctx, l.Repo.Common, w.base, w.tree, isState)
 	if err == nil {
-		w.unlocks, err = l.unlocks(id)
-	}
-	if err == nil {
+		w.unlocks = l.unlocks(id)
 		c.Problem, err = l.spoiled(ctx, w, changed)
 	}
 	if err != nil {

@@ -71,9 +71,7 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	if len(changed) == 0 {
 		return l.empty(ctx, w)
 	}
-	if w.unlocks, err = l.unlocks(r.Slice); err != nil {
-		return err
-	}
+	w.unlocks = l.unlocks(r.Slice)
 	problem, err := l.spoiled(ctx, w, changed)
 	if err != nil {
 		return err

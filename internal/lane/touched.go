@@ -34,9 +34,7 @@ func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick boo
 	if w.base, err = l.begun(ctx, lineage); err != nil {
 		return nil, err
 	}
-	if w.unlocks, err = l.unlocks(lineage.Slice); err != nil {
-		return nil, err
-	}
+	w.unlocks = l.unlocks(lineage.Slice)
 	base, err := git.Files(ctx, l.Repo.Common, w.base)
 	if err != nil {
 		return nil, err
