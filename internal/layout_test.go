@@ -48,6 +48,7 @@ var layers = []string{
 	"greenlight/internal/gsd",
 	"greenlight/internal/sliceid",
 	"greenlight/internal/agent",
+	"greenlight/internal/forecast",
 	"greenlight/internal/scratch",
 	"greenlight/internal/worktree",
 	"greenlight/internal/include",
@@ -55,6 +56,7 @@ var layers = []string{
 	"greenlight/internal/sandbox",
 	"greenlight/internal/ports",
 	"greenlight/internal/git",
+	"greenlight/internal/gh",
 	"greenlight/internal/tmux",
 	"greenlight/internal/install",
 	"greenlight/internal/tracker/trackertest", // for tests alone

@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -22,8 +23,9 @@ type Info struct {
 	Turns   *int       `json:"turns"`
 	CostUSD *float64   `json:"cost_usd"`
 
-	Landed  *string          `json:"landed"`  // the commit by which its work landed
-	Verdict *testrun.Verdict `json:"verdict"` // of the tests that gl ran on its work; null if it ran none
+	Landed   *string          `json:"landed"`    // the commit by which its work landed
+	LandedAs *string          `json:"landed_as"` // its shape: merge, rebase (the last of several), squash; null if it hasn't landed
+	Verdict  *testrun.Verdict `json:"verdict"`   // of the tests that gl ran on its work; null if it ran none
 }
 
 // Info describes the attempt for a JSON document.
@@ -36,7 +38,10 @@ func (r *Record) Info() Info {
 		info.Verdict = &v
 	}
 	if r.Landing != nil && r.Outcome.Traits().Success {
-		info.Landed = jsondoc.OrNull(r.Landing.Commit)
+		if info.Landed = jsondoc.OrNull(r.Landing.Commit); info.Landed != nil {
+			as := cmp.Or(r.Landing.As, "merge")
+			info.LandedAs = &as
+		}
 	}
 	if r.Phase == plan.Settled {
 		info.Outcome = &r.Outcome
@@ -67,6 +72,27 @@ func (r *Record) Turns() *int {
 
 // shown is how many of a slice's attempts Last returns.
 const shown = 5
+
+// Landed reads the record by which each of the slices landed last, where there is one that can be read.
+func (s *Store) Landed(ids ...string) (map[string]*Record, error) {
+	index, err := s.Index()
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string]*Record)
+	for _, id := range ids {
+		for _, entry := range slices.Backward(index[id]) {
+			if entry.Outcome != Done {
+				continue
+			}
+			if rec, err := s.Get(id, entry.N); err == nil && rec.Landing != nil && rec.Landing.Commit != "" {
+				all[id] = rec
+			}
+			break
+		}
+	}
+	return all, nil
+}
 
 // Last reads the last attempts of the slices, the newest first. It leaves out records that can't be read.
 func (s *Store) Last(ids ...string) (map[string][]*Record, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"greenlight/internal/plan"
@@ -22,6 +23,9 @@ type Landing struct {
 	Tip      string        `json:"tip,omitempty"`      // the slice's work, all of it committed
 	Base     string        `json:"base,omitempty"`     // what it is merged into
 	Commit   string        `json:"commit,omitempty"`   // what lands: once the lane has it, the slice has landed
+	As       string        `json:"as,omitempty"`       // the shape of what lands: "merge", "rebase", "squash"; "" is a merge
+	Commits  []string      `json:"commits,omitempty"`  // all that land, the last of them Commit, where they are more than one
+	Batch    *Batch        `json:"batch,omitempty"`    // with which others it was tested, and lands
 	Step     string        `json:"step,omitempty"`     // what is being done with it, in a word: "merging", "testing"
 	Takes    float64       `json:"takes,omitempty"`    // about how many seconds the step takes, 0 for unknown
 	Tried    string        `json:"tried,omitempty"`    // the base on which it couldn't land: tried again once the lane has moved,
@@ -42,6 +46,27 @@ func (r *Record) Again() string {
 		return "commit, and finish the task again"
 	}
 	return "commit, and call the slice complete again"
+}
+
+// A Batch is several attempts whose work was tested as one, and lands as one.
+type Batch struct {
+	Members []string `json:"members"` // names of the records, in the order in which they land
+	Base    string   `json:"base"`    // where the lane was,
+	Head    string   `json:"head"`    // and where it is to be: the commit that was tested
+}
+
+// Has says whether a queued record is one of the batch, and lands by it.
+func (b *Batch) Has(r *Record) bool {
+	return slices.Contains(b.Members, r.Name()) && r.Landing != nil && r.Landing.Batch != nil && r.Landing.Batch.Head == b.Head && r.Landing.Commit != ""
+}
+
+// Slices are the ids of its members.
+func (b *Batch) Slices() []string {
+	ids := make([]string, len(b.Members))
+	for i, name := range b.Members {
+		ids[i] = name[:max(strings.LastIndexByte(name, '.'), 0)]
+	}
+	return ids
 }
 
 // awaitsLane says whether the lane has to say if the attempt is done.
@@ -150,6 +175,9 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) 
 		final, err = s.apply(disk.of(tx), disk, it)
 		return err
 	})
+	if err == nil {
+		s.unnote(ctx, r)
+	}
 	return final, err
 }
 

@@ -37,6 +37,9 @@ func (s *Settler) Settle(ctx context.Context, mine *Record) (*Record, error) {
 		final, err = s.settle(tx, mine)
 		return err
 	})
+	if err == nil {
+		s.Note(ctx, final)
+	}
 	return final, err
 }
 

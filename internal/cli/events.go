@@ -210,7 +210,7 @@ func eventText(e journal.Event) string {
 		return holdEventText(e)
 	case journal.Queued:
 		text = "awaits the lane"
-	case journal.Merge, journal.Verdict, journal.Landed, journal.Delivered, journal.Undelivered:
+	case journal.Merge, journal.Verdict, journal.Landed, journal.Delivered, journal.Undelivered, journal.PullRequest:
 		text = laneText(e)
 		if e.DurationMS != nil && e.Kind == journal.Verdict {
 			more = append(more, eventAge(e))
@@ -246,6 +246,8 @@ func laneText(e journal.Event) string {
 		return withDetail("landed", e.Detail)
 	case e.Kind == journal.Delivered:
 		return "delivered to " + target
+	case e.Kind == journal.PullRequest:
+		return "in a pull request: " + e.Detail
 	case e.Kind == journal.Undelivered:
 		return "can't be delivered to " + target + ": " + withDetail(e.Reason, e.Detail)
 	}
@@ -253,7 +255,10 @@ func laneText(e journal.Event) string {
 	if e.Outcome != "green" {
 		text = "tests fail"
 	}
-	if e.Slice == "" {
+	switch {
+	case e.Reason != "":
+		text += " on " + e.Reason + " together"
+	case e.Slice == "":
 		text += " on " + target
 	}
 	switch {

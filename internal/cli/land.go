@@ -24,7 +24,8 @@ func newLand(app *cmdutil.App) *cobra.Command {
 		Long: `Merge and test the slices that await the lane, and deliver what has landed to the branch that the work is for.
 
 A drain does this by itself. gl land goes on where that had to wait: something was uncommitted, a rebase was in progress,
-or the branch had moved in a way that needs you.
+or the branch had moved in a way that needs you. With git.deliver pr it pushes the lane, has it in a pull request, and asks
+whether that has been merged.
 
 Exit codes: 0 everything has landed and is delivered; 1 something isn't, or it failed.`,
 		Example: "  gl land\n  gl land --reset",
@@ -46,7 +47,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	if err != nil {
 		return err
 	}
-	l.Told = func(line string) { app.IO.Message("%s", sanitize.Text(line)) }
+	l.Told, l.Asked = func(line string) { app.IO.Message("%s", sanitize.Text(line)) }, true
 	if reset {
 		dropped, err := l.Reset(ctx)
 		if err != nil {
@@ -55,6 +56,9 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 		if len(dropped) > 0 {
 			app.IO.Message("not delivered, and only on the slices' branches now: %s", strings.Join(dropped, ", "))
 		}
+	}
+	if err := l.Restore(ctx); err != nil {
+		return err
 	}
 	if err := l.Work(ctx); err != nil {
 		return err
@@ -74,7 +78,15 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	if len(queue)+len(status.Undelivered) > 0 {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
-	app.IO.Printf("Everything that has landed is in %s.\n", worktree.Short(l.Repo.Target()))
+	switch {
+	case status.PullRequest != nil:
+	case pr.Config.Git.Deliver == project.DeliverMerge:
+		app.IO.Printf("Everything that has landed is in %s.\n", worktree.Short(l.Repo.Target()))
+	case pr.Config.Git.Deliver == project.DeliverPR:
+		app.IO.Printf("No pull request is open: everything that has landed is merged.\n")
+	default:
+		app.IO.Printf("Everything that has landed is in %s.\n", worktree.Short(l.Repo.LaneRef()))
+	}
 	return nil
 }
 
@@ -105,8 +117,19 @@ func openLane(ctx context.Context, app *cmdutil.App, pr *project.Project, trustR
 	return l, nil
 }
 
+// pullRequest names the slices that are in a pull request, "" for none.
+func pullRequest(s lane.Status) string {
+	if s.PullRequest == nil {
+		return ""
+	}
+	return someOf(s.PullRequest.IDs()) + ": " + s.PullRequest.URL
+}
+
 // tellUndelivered says what has landed and isn't where it belongs, and why.
 func tellUndelivered(out *iostreams.Streams, s lane.Status) {
+	if pr := s.PullRequest; pr != nil {
+		out.Printf("%s\n", term.Wrap("  Pull request: "+sanitize.Text(pullRequest(s)), out.Width(), 4))
+	}
 	if len(s.Undelivered) == 0 {
 		return
 	}

@@ -2,12 +2,15 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
+	"greenlight/internal/project"
 	"greenlight/internal/words"
+	"greenlight/internal/worktree"
 )
 
 // endedText is the line of a settled attempt: "S-4 complete (42 tests)", "S-4 failed (exit 7, gl logs S-4)".
@@ -62,10 +65,38 @@ func proofText(r *attempt.Record) []string {
 	if text := verdictText(r); text != "" {
 		list = append(list, text)
 	}
+	if v := r.Verdict; v != nil && len(v.Flaky) > 0 {
+		list = append(list, "flaky: failed, and passed when run again: "+someOf(v.Flaky))
+	}
+	if text := landedText(r); text != "" {
+		list = append(list, text)
+	}
 	if r.Landing != nil {
 		list = append(list, r.Landing.Caveats...)
 	}
 	return list
+}
+
+// landedText says by what the attempt's work landed, "" for what hasn't.
+func landedText(r *attempt.Record) string {
+	g := r.Landing
+	if g == nil || g.Commit == "" || !r.Outcome.Traits().Success {
+		return ""
+	}
+	text := fmt.Sprintf("landed as %.10s", g.Commit)
+	switch {
+	case len(g.Commits) > 1:
+		text = fmt.Sprintf("landed as %d commits, the last %.10s", len(g.Commits), g.Commit)
+	case g.As == project.LandSquash:
+		text += ", squashed"
+	}
+	if g.Target != "" {
+		text += ", for " + worktree.Short(g.Target)
+	}
+	if g.Batch != nil {
+		text += ", tested together with " + strings.Join(slices.DeleteFunc(g.Batch.Slices(), func(id string) bool { return id == r.Slice }), ", ")
+	}
+	return text
 }
 
 // verdictText says how the tests went that gl ran on the attempt's work; "" for none.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/lane"
@@ -17,6 +18,7 @@ import (
 	"greenlight/internal/sanitize"
 	"greenlight/internal/statedir"
 	"greenlight/internal/term"
+	"greenlight/internal/words"
 )
 
 type statusOptions struct {
@@ -85,15 +87,21 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 		app.Warn(plans[i])
 	}
 	if o.json {
-		doc := newStatusDoc(plans[0], landed(plans[0], pr), o.milestone)
-		for _, p := range plans[1:] {
-			doc.Others = append(doc.Others, newStatusDoc(p, landed(p, pr), ""))
+		var docs []statusDoc
+		for i, p := range plans {
+			by, err := landedBy(p, views[i])
+			if err != nil {
+				return err
+			}
+			docs = append(docs, newStatusDoc(p, upstream(ctx, p, views[i]), by, o.milestone))
 		}
+		doc := docs[0]
+		doc.Others = append(doc.Others, docs[1:]...)
 		if err := app.IO.JSON(doc); err != nil {
 			return err
 		}
 	} else {
-		printStatus(app.IO, views, plans, now)
+		printStatus(ctx, app.IO, views, plans, now)
 	}
 	for _, view := range views {
 		refreshState(ctx, app, view)
@@ -102,7 +110,7 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 }
 
 // printStatus prints a block for each of the systems that the project uses.
-func printStatus(out *iostreams.Streams, views []*project.Project, plans []*plan.Plan, now time.Time) {
+func printStatus(ctx context.Context, out *iostreams.Streams, views []*project.Project, plans []*plan.Plan, now time.Time) {
 	width := out.Width()
 	for i, p := range plans {
 		if i > 0 {
@@ -111,7 +119,7 @@ func printStatus(out *iostreams.Streams, views []*project.Project, plans []*plan
 		if len(plans) > 1 {
 			out.Printf("%s\n", out.Paint(term.Bold, views[i].System().Name))
 		}
-		for _, l := range statusLines(p, landed(p, views[i]), now, width) {
+		for _, l := range statusLines(p, upstream(ctx, p, views[i]), now, width) {
 			out.Printf("%s\n", hang(l.label, l.text, width))
 		}
 	}
@@ -130,6 +138,9 @@ func runCompact(app *cmdutil.App, o statusOptions) error {
 	}
 	if n := len(landed(p, pr).Undelivered); n > 0 {
 		text += fmt.Sprintf(" | %d undelivered", n)
+	}
+	if pr := landed(p, pr).PullRequest; pr != nil {
+		text += fmt.Sprintf(" | %d in review", len(pr.Slices))
 	}
 	app.IO.Printf("%s\n", text)
 	return nil
@@ -153,6 +164,28 @@ func landed(p *plan.Plan, pr *project.Project) lane.Status {
 		return lane.Status{}
 	}
 	return lane.ReadStatus(pr.Runs.Dir())
+}
+
+// upstream is what landed says, less what git knows to be merged on the remote.
+func upstream(ctx context.Context, p *plan.Plan, pr *project.Project) lane.Status {
+	if p.Snapshot.Noun != plan.Slice {
+		return lane.Status{}
+	}
+	return lane.Upstream(ctx, pr)
+}
+
+// landedBy are the records by which done slices have landed.
+func landedBy(p *plan.Plan, pr *project.Project) (map[string]*attempt.Record, error) {
+	var ids []string
+	for i := range p.States {
+		if st := &p.States[i]; st.InScope && st.Class == plan.Done && st.Verified != plan.NotKnown {
+			ids = append(ids, st.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return pr.Runs.Landed(ids...)
 }
 
 // shownPlan is the plan of a command that only shows: what is wrong with config.json is a warning among the others.
@@ -214,8 +247,10 @@ func statusLines(p *plan.Plan, landed lane.Status, now time.Time, width int) []s
 		add("Held:", heldText(p.Hold, now))
 	}
 	add("Running:", progressList(p))
+	add("Forecast:", sanitize.Text(forecastText(p)))
 	add("Unverified:", unverified(p))
 	add("Undelivered:", undelivered(landed))
+	add("In review:", sanitize.Text(pullRequest(landed)))
 	add("Landing:", landingList(p, now))
 	add("Ready:", strings.Join(p.Ready, ", "))
 	add("Blocked:", briefs(p, p.Blocked, now))
@@ -230,6 +265,19 @@ func statusLines(p *plan.Plan, landed lane.Status, now time.Time, width int) []s
 	add("Tests:", fmt.Sprintf("%s passing, %s failing, %s security",
 		thousands(p.Tests), thousands(p.Failing), thousands(p.Security)))
 	return lines
+}
+
+// forecastText says whose work is likely to conflict.
+func forecastText(p *plan.Plan) string {
+	var list []string
+	for _, c := range p.Forecast {
+		list = append(list, c.String())
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	const most = 5
+	return strings.Join(list[:min(most, len(list))], "; ") + words.More(len(list)-most) + " will likely conflict"
 }
 
 // unverified names the done slices of which gl has seen no tests pass.

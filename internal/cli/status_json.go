@@ -3,6 +3,7 @@ package cli
 import (
 	"time"
 
+	"greenlight/internal/attempt"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/lane"
 	"greenlight/internal/plan"
@@ -28,9 +29,11 @@ type statusDoc struct {
 	Red           []string              `json:"red"`      // the tests fail on the merged work
 	Conflict      []string              `json:"conflict"` // the work doesn't merge
 	Stalled       []string              `json:"stalled"`
-	Waiting       []string              `json:"waiting"`     // for a person
-	Unknown       []string              `json:"unknown"`     // with an unknown status, or a file that can't be read
-	Undelivered   *statusUndelivered    `json:"undelivered"` // has landed, and isn't in the branch that the work is for; null if all is
+	Waiting       []string              `json:"waiting"`      // for a person
+	Unknown       []string              `json:"unknown"`      // with an unknown status, or a file that can't be read
+	Undelivered   *statusUndelivered    `json:"undelivered"`  // has landed, and isn't in the branch that the work is for; null if all is
+	Forecast      []statusCollision     `json:"forecast"`     // work that is likely to conflict when it lands
+	PullRequest   *statusPullRequest    `json:"pull_request"` // that is open, with what has landed; null for none
 	Tests         statusTests           `json:"tests"`
 	Hold          *plan.Hold            `json:"hold"` // nothing is launched until it ends; null if nothing holds launches
 	Warnings      []project.WarningItem `json:"warnings"`
@@ -55,6 +58,8 @@ type statusSlice struct {
 	Attempts      int        `json:"attempts" jsonschema:"minimum=0"`       // attempts used up; a rate limit uses none
 	Verified      *bool      `json:"verified"`                              // of a done slice: whether gl has seen its tests pass on what landed; null if it saw none
 	Delivered     *bool      `json:"delivered"`                             // of a done slice: whether the branch that the work is for has it; null if gl doesn't know
+	Landed        *string    `json:"landed"`                                // of a done slice: the commit by which it landed; null if gl didn't land it
+	LandedAs      *string    `json:"landed_as"`                             // the shape of that: merge, rebase, squash
 	Landing       *string    `json:"landing"`                               // of one that lands: how far that is, or what it waits for
 }
 
@@ -63,6 +68,21 @@ type statusUndelivered struct {
 	Slices []string   `json:"slices"`
 	Reason *string    `json:"reason"` // null if it hasn't been tried yet
 	Since  *time.Time `json:"since"`
+}
+
+// A statusPullRequest is the pull request in which the lane is.
+type statusPullRequest struct {
+	Number int      `json:"number"`
+	URL    string   `json:"url"`
+	Slices []string `json:"slices"`
+	Head   string   `json:"head"` // the commit that was pushed last
+}
+
+// A statusCollision is work that is likely to conflict.
+type statusCollision struct {
+	Slice string   `json:"slice"`
+	With  *string  `json:"with"` // another slice; null for what has landed
+	Paths []string `json:"paths"`
 }
 
 // A statusTask is an open attempt at a task.
@@ -87,7 +107,7 @@ type statusTests struct {
 	Security int `json:"security" jsonschema:"minimum=0"`
 }
 
-func newStatusDoc(p *plan.Plan, landed lane.Status, milestone string) statusDoc {
+func newStatusDoc(p *plan.Plan, landed lane.Status, by map[string]*attempt.Record, milestone string) statusDoc {
 	s := p.Snapshot
 	doc := statusDoc{
 		SchemaVersion: 1, Format: s.Format, Root: s.Root, Milestone: jsondoc.OrNull(milestone),
@@ -95,11 +115,16 @@ func newStatusDoc(p *plan.Plan, landed lane.Status, milestone string) statusDoc 
 		Running: jsondoc.OrEmpty(p.Running), Tasks: []statusTask{}, Ready: jsondoc.OrEmpty(p.Ready), Blocked: []statusBlocked{},
 		Landing: jsondoc.OrEmpty(p.Landing), Failed: jsondoc.OrEmpty(p.Failed), Red: jsondoc.OrEmpty(p.Red), Conflict: jsondoc.OrEmpty(p.Conflicts), Stalled: jsondoc.OrEmpty(p.Stalled), Waiting: jsondoc.OrEmpty(p.Waiting), Unknown: jsondoc.OrEmpty(p.Unknown),
 		Tests: statusTests{Passing: p.Tests, Failing: p.Failing, Security: p.Security},
-		Hold:  p.Hold, Warnings: project.WarningItems(p.Warnings), Others: []statusDoc{},
+		Hold:  p.Hold, Warnings: project.WarningItems(p.Warnings), Others: []statusDoc{}, Forecast: []statusCollision{},
 	}
 	for i := range p.States {
 		if st := &p.States[i]; st.InScope {
-			doc.Slices = append(doc.Slices, newStatusSlice(st, landed, s.Used[st.ID]))
+			slice := newStatusSlice(st, landed, s.Used[st.ID])
+			if r := by[st.ID]; r != nil && st.Class == plan.Done {
+				info := r.Info()
+				slice.Landed, slice.LandedAs = info.Landed, info.LandedAs
+			}
+			doc.Slices = append(doc.Slices, slice)
 		}
 	}
 	if len(landed.Undelivered) > 0 {
@@ -107,6 +132,12 @@ func newStatusDoc(p *plan.Plan, landed lane.Status, milestone string) statusDoc 
 		if !landed.Since.IsZero() {
 			doc.Undelivered.Since = &landed.Since
 		}
+	}
+	for _, c := range p.Forecast {
+		doc.Forecast = append(doc.Forecast, statusCollision{c.Slice, jsondoc.OrNull(c.With), c.Paths})
+	}
+	if pr := landed.PullRequest; pr != nil {
+		doc.PullRequest = &statusPullRequest{pr.Number, pr.URL, pr.IDs(), pr.Head}
 	}
 	for _, t := range s.Tasks {
 		doc.Tasks = append(doc.Tasks, newStatusTask(t))

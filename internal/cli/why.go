@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -31,15 +32,15 @@ Exit codes: 0 printed; 1 there is no such slice, or no project; 2 wrong usage.`,
   gl why S-07 --json | jq -r '.slices[0].next[]'`,
 		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: app.CompleteFirstID,
-		RunE: func(_ *cobra.Command, a []string) error {
-			return runWhy(app, append(a, "")[0], asJSON)
+		RunE: func(c *cobra.Command, a []string) error {
+			return runWhy(c.Context(), app, append(a, "")[0], asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c
 }
 
-func runWhy(app *cmdutil.App, id string, asJSON bool) error {
+func runWhy(ctx context.Context, app *cmdutil.App, id string, asJSON bool) error {
 	pr, err := app.Project()
 	if err != nil {
 		return err
@@ -53,7 +54,7 @@ func runWhy(app *cmdutil.App, id string, asJSON bool) error {
 		}
 	}
 	if id != "" {
-		return whyID(app, views, plans, id, asJSON, now)
+		return whyID(ctx, app, views, plans, id, asJSON, now)
 	}
 	doc := explain.NewDocument(plans[0].Hold)
 	for i, p := range plans {
@@ -76,7 +77,7 @@ func runWhy(app *cmdutil.App, id string, asJSON bool) error {
 }
 
 // whyID tells about one item: of the system that counts or, where that has none of the name, of another.
-func whyID(app *cmdutil.App, views []*project.Project, plans []*plan.Plan, id string, asJSON bool, now time.Time) error {
+func whyID(ctx context.Context, app *cmdutil.App, views []*project.Project, plans []*plan.Plan, id string, asJSON bool, now time.Time) error {
 	at := 0
 	for i, p := range plans {
 		if p.State(id) != nil {
@@ -89,7 +90,7 @@ func whyID(app *cmdutil.App, views []*project.Project, plans []*plan.Plan, id st
 	case err != nil:
 		return err
 	case !asJSON:
-		return whyOne(app.IO, views[at], plans[at], id, now)
+		return whyOne(ctx, app.IO, views[at], plans[at], id, now)
 	}
 	doc := explain.NewDocument(plans[at].Hold)
 	if err := doc.Add(views[at], plans[at], []string{id}, now); err != nil {
@@ -125,7 +126,7 @@ func whyAll(out *iostreams.Streams, p *plan.Plan, ids []string, now time.Time) {
 }
 
 // whyOne tells all about one slice.
-func whyOne(out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string, now time.Time) error {
+func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string, now time.Time) error {
 	recs, err := pr.Runs.Last(id)
 	if err != nil {
 		return err
@@ -137,6 +138,11 @@ func whyOne(out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string
 	if p.Hold != nil && r.State == "ready" {
 		out.Printf("held %s\n", heldText(p.Hold, now))
 	}
+	for _, c := range p.Foreseen(id) {
+		if r.State != "ready" { // that says it
+			out.Printf("%s\n", term.Wrap("  "+sanitize.Line(c.Text()), out.Width(), 4))
+		}
+	}
 	for i, hop := range p.Hops(id, now) {
 		out.Printf("%s%s\n", strings.Repeat("  ", i+1), sanitize.Line(hop))
 	}
@@ -146,7 +152,11 @@ func whyOne(out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string
 			out.Printf("%s\n", term.Wrap("    "+sanitize.Line(line), out.Width(), 6))
 		}
 	}
-	if landed := landed(p, pr); p.State(id).Class == plan.Done && !landed.Has(id) {
+	switch landed := upstream(ctx, p, pr); {
+	case p.State(id).Class != plan.Done || landed.Has(id):
+	case landed.PullRequest != nil && slices.Contains(landed.PullRequest.IDs(), id):
+		out.Printf("%s\n", term.Wrap("in review: "+sanitize.Line(landed.PullRequest.URL), out.Width(), 2))
+	default:
 		out.Printf("%s\n", term.Wrap("not delivered: "+sanitize.Line(cmp.Or(landed.Reason, "it hasn't been tried yet"))+". Run gl land", out.Width(), 2))
 	}
 	for _, command := range help.Next {

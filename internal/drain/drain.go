@@ -97,7 +97,8 @@ type drain struct {
 	settler attempt.Settler
 	watch   *watcher
 
-	laneState laneState
+	laneState     laneState
+	forecastState forecastState
 
 	first        int                        // of the task: its first attempt here, whose work the next ones go on with; 0 until then
 	open         map[string]*attempt.Record // what this drain answers for, by name
@@ -179,10 +180,16 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if d.leads {
 		d.tellStart()
 	}
-	d.laneState.done = make(chan error, 1)
+	d.laneState.done, d.forecastState.done = make(chan error, 1), make(chan error, 1)
+	if d.Lane != nil && d.leads {
+		if err := d.Lane.Restore(ctx); err != nil {
+			d.report(Report{Warnings: []string{err.Error()}})
+		}
+	}
 	d.testBase()
 	err := d.loop(ctx)
 	d.stopLane()
+	d.stopForecast()
 	d.finish(ctx)
 	d.deliver(ctx)
 	d.tellEnd(err)
@@ -276,6 +283,7 @@ func (d *drain) pass(ctx context.Context) error {
 		}
 	}
 	d.workLane()
+	d.lookAhead()
 	d.noteHold(&r)
 	d.noteJournal(&r)
 	d.noteFull(&r)

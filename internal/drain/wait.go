@@ -36,6 +36,9 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 		case err := <-d.laneState.done:
 			d.laneOver(err)
 			return false, nil
+		case err := <-d.forecastState.done:
+			d.forecastOver(err)
+			return false, nil
 		case l := <-d.succession:
 			return false, d.takeOver(l)
 		case sig := <-d.Signals:

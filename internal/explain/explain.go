@@ -46,7 +46,14 @@ type Slice struct {
 	Next     []string       `json:"next"`     // commands that help
 	NextIf   *string        `json:"next_if"`  // the condition under which they do, such as "nobody works on it"; null for none
 	Chain    []string       `json:"chain"`    // from a blocked slice to its root; of more than 100 the first 99 and the root
+	Forecast []Collision    `json:"forecast"` // whose work its own is likely to conflict with
 	Attempts []attempt.Info `json:"attempts"` // the last ones, the newest first
+}
+
+// A Collision is work that is likely to conflict.
+type Collision struct {
+	With  *string  `json:"with"` // another slice; null for what has landed
+	Paths []string `json:"paths"`
 }
 
 // NewSlice explains an item of the plan; recs are its last attempts, the newest first.
@@ -55,10 +62,13 @@ func NewSlice(pr *project.Project, p *plan.Plan, id string, recs []*attempt.Reco
 	help := Help(p, r, now)
 	s := Slice{
 		System: pr.System().Key, ID: id, State: r.State, Cause: r.Cause, Needs: jsondoc.OrEmpty(r.Needs), Root: jsondoc.OrNull(r.Root),
-		Next: jsondoc.OrEmpty(help.Next), NextIf: jsondoc.OrNull(help.If), Chain: []string{}, Attempts: []attempt.Info{},
+		Next: jsondoc.OrEmpty(help.Next), NextIf: jsondoc.OrNull(help.If), Chain: []string{}, Forecast: []Collision{}, Attempts: []attempt.Info{},
 	}
 	if r.Root != "" {
 		s.Because, s.Chain = jsondoc.OrNull(p.Because(id)), p.WayOut(id)
+	}
+	for _, c := range p.Foreseen(id) {
+		s.Forecast = append(s.Forecast, Collision{jsondoc.OrNull(c.With), c.Paths})
 	}
 	for _, rec := range recs {
 		s.Attempts = append(s.Attempts, rec.Info())

@@ -47,6 +47,7 @@ type Landed struct {
 	Subject                  string
 	Slice, Attempt, Verified string
 	Project                  string // where in the repository, "" for its top
+	Batch                    string // "2 of 3": it was tested with others, as the last of them; "" for by itself
 }
 
 // Landings lists the first-parent commits of to that from doesn't contain and that name a slice, the oldest first. from may be
@@ -54,7 +55,7 @@ type Landed struct {
 func Landings(ctx context.Context, common, from, to string) ([]Landed, error) {
 	const sep = "%x1f"
 	format := "%H" + sep + "%P" + sep + "%T" + sep + "%ct" + sep + "%s"
-	for _, key := range []string{"Slice", "Attempt", "Verified", "Project"} {
+	for _, key := range []string{"Slice", "Attempt", "Verified", "Project", "Batch"} {
 		format += sep + "%(trailers:key=" + key + ",valueonly,unfold,separator=%x1e)"
 	}
 	args := append(settings("trailer.separators=:"), "log", "-z", "--first-parent", "--reverse", "--no-show-signature", "--no-color", "--no-notes", "--encoding=UTF-8",
@@ -69,7 +70,7 @@ func Landings(ctx context.Context, common, from, to string) ([]Landed, error) {
 	var list []Landed
 	for _, line := range split(out) {
 		f := strings.Split(line, "\x1f")
-		if len(f) != 9 {
+		if len(f) != 10 {
 			return nil, fmt.Errorf("git log says %.200q", line)
 		}
 		if f[5] == "" || strings.Contains(f[5], "\x1e") {
@@ -81,7 +82,7 @@ func Landings(ctx context.Context, common, from, to string) ([]Landed, error) {
 		}
 		last := func(s string) string { return s[strings.LastIndexByte(s, '\x1e')+1:] }
 		list = append(list, Landed{Commit: f[0], Parents: strings.Fields(f[1]), Tree: f[2], When: time.Unix(seconds, 0), Subject: f[4],
-			Slice: f[5], Attempt: last(f[6]), Verified: last(f[7]), Project: last(f[8])})
+			Slice: f[5], Attempt: last(f[6]), Verified: last(f[7]), Project: last(f[8]), Batch: last(f[9])})
 	}
 	return list, nil
 }

@@ -30,8 +30,8 @@ func TestLandings(t *testing.T) {
 	last := b.land(subject, LandingMessage("Land ü", Trailer{"Slice", "S-8"}, Trailer{"Verified", ""}))
 	tree := b.in(b.main, "rev-parse", "HEAD^{tree}")
 	want := []Landed{
-		{one, []string{first, side}, tree, time.Unix(1e9, 0), "Land S-1: evil Slice: S-2 Verified: yes", "S-1", "2", "sh -c 'a b', Slice: S-4", ""},
-		{last, []string{subject}, tree, time.Unix(1e9, 0), "Land ü", "S-8", "", "", ""},
+		{one, []string{first, side}, tree, time.Unix(1e9, 0), "Land S-1: evil Slice: S-2 Verified: yes", "S-1", "2", "sh -c 'a b', Slice: S-4", "", ""},
+		{last, []string{subject}, tree, time.Unix(1e9, 0), "Land ü", "S-8", "", "", "", ""},
 	}
 	for _, from := range []string{first, ""} {
 		got, err := Landings(t.Context(), b.Common, from, last)

@@ -130,6 +130,19 @@ func IsAncestor(ctx context.Context, common, old, tip string) (bool, error) {
 	return err == nil, err
 }
 
+// InBranch says whether a ref of the repository around dir contains a commit. What isn't there contains nothing.
+func InBranch(ctx context.Context, dir, commit, ref string) (bool, error) {
+	tip, err := quiet(ctx, dir, "rev-parse", "-q", "--verify", "--end-of-options", ref+"^{commit}")
+	if err != nil || tip == "" {
+		return false, err
+	}
+	_, err = run(ctx, dir, "merge-base", "--is-ancestor", commit, tip)
+	if exitCode(err) == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // TreeWith is the tree of a commit or tree, by its hash, with other files at some paths. The zero File removes a path.
 func TreeWith(ctx context.Context, common, treeish string, files map[string]File) (tree string, err error) {
 	s, err := newScratchTrees(common)

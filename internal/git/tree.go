@@ -214,14 +214,7 @@ func MergeTree(ctx context.Context, common, base, theirs string, keep func(path 
 	if keep == nil {
 		keep = func(string) bool { return false }
 	}
-	other, err := s.without(ctx, base, theirs, keep)
-	if err != nil {
-		return "", nil, err
-	}
-	if err := s.attributes(ctx, base); err != nil {
-		return "", nil, err
-	}
-	m, err := mergeTree(base, other, func(args ...string) (string, error) { return s.git(ctx, "", args...) })
+	m, err := s.merge(ctx, base, theirs, keep)
 	if err != nil {
 		return "", nil, err
 	}
@@ -233,6 +226,32 @@ func MergeTree(ctx context.Context, common, base, theirs string, keep func(path 
 		return "", nil, err
 	}
 	return tree, nil, s.q.release()
+}
+
+// Conflicts are the paths in which MergeTree would find the two in conflict. Nothing is left in the repository.
+func Conflicts(ctx context.Context, common, base, theirs string, keep func(path string) bool) (paths []string, err error) {
+	s, err := newScratchTrees(common)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.q.remove()) }()
+	m, err := s.merge(ctx, base, theirs, keep)
+	if err != nil {
+		return nil, err
+	}
+	return m.conflicts(), nil
+}
+
+// merge merges two commits; paths for which keep is true are base's.
+func (s *scratchTrees) merge(ctx context.Context, base, theirs string, keep func(path string) bool) (*merged, error) {
+	other, err := s.without(ctx, base, theirs, keep)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.attributes(ctx, base); err != nil {
+		return nil, err
+	}
+	return mergeTree(base, other, func(args ...string) (string, error) { return s.git(ctx, "", args...) })
 }
 
 // TreeWithout is the tree of a commit or tree without some of its paths.
@@ -278,6 +297,8 @@ type NewCommit struct {
 	Parents []string
 	Message string
 	When    time.Time // by author and committer; zero for now. With a time, making the commit again gives the same id
+
+	author signature // the zero one for who has made it
 }
 
 // CommitTree makes a commit that no ref has. It is by the person, or by gl where git knows no name; nothing is signed.
@@ -298,10 +319,10 @@ func commitTree(ctx context.Context, c NewCommit, run func(env []string, input s
 	for _, p := range c.Parents {
 		args = append(args, "-p", p)
 	}
-	var env []string
+	env := c.author.env()
 	if !c.When.IsZero() {
 		date := "@" + strconv.FormatInt(c.When.Unix(), 10) + " +0000"
-		env = []string{"GIT_AUTHOR_DATE=" + date, "GIT_COMMITTER_DATE=" + date}
+		env = append(env, "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
 	}
 	out, err := run(env, strings.TrimRight(c.Message, "\n")+"\n", args...)
 	return strings.TrimSpace(out), err

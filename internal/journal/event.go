@@ -68,6 +68,7 @@ const (
 	Landed       Kind = "landed"        // a slice is in the lane
 	Delivered    Kind = "delivered"     // the target has the lane's commits
 	Undelivered  Kind = "undelivered"   // the target can't be moved now
+	PullRequest  Kind = "pull_request"  // the lane was pushed, and is in a pull request
 )
 
 // durable says whether the event must outlast a power cut: nobody tells it again.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"greenlight/internal/git"
+	"greenlight/internal/statedir"
 	"greenlight/internal/testrun"
 	"greenlight/internal/worktree"
 )
@@ -113,7 +114,7 @@ func (l *Lane) checkRewound(ctx context.Context, target string) error {
 // the target itself doesn't.
 func (l *Lane) takeIn(ctx context.Context, lane, target string) (string, error) {
 	name := worktree.Short(l.Repo.Target())
-	tree, conflicts, err := git.MergeTree(ctx, l.Repo.Common, target, lane, isState)
+	tree, conflicts, err := git.MergeTree(ctx, l.Repo.Common, target, lane, statedir.InState)
 	if err != nil {
 		return "", err
 	}
@@ -166,7 +167,11 @@ func (l *Lane) Reset(ctx context.Context) (dropped []string, err error) {
 		if err != nil {
 			return err
 		}
-		for _, u := range l.file.Undelivered {
+		waiting := l.file.Undelivered
+		if pr := l.file.PullRequest; pr != nil {
+			waiting = slices.Concat(pr.Slices, waiting)
+		}
+		for _, u := range waiting {
 			if in, err := git.IsAncestor(ctx, l.Repo.Common, u.Commit, target); err != nil {
 				return err
 			} else if !in {
@@ -177,6 +182,7 @@ func (l *Lane) Reset(ctx context.Context) (dropped []string, err error) {
 			return err
 		}
 		l.file.Undelivered, l.file.Reason, l.file.Since, l.file.Seen = nil, "", nil, target
+		l.file.PullRequest = nil // what was pushed is replaced by the next push
 		if tip == target {
 			l.file.Tip, l.file.Next = tip, ""
 			return l.save()

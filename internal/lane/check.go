@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"greenlight/internal/agent"
@@ -15,6 +16,8 @@ import (
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/statedir"
 	"greenlight/internal/testrun"
 	"greenlight/internal/tracker"
 	"greenlight/internal/worktree"
@@ -136,10 +139,10 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 		w.Record = last[id][0]
 	}
 	c := &Check{What: OfMerge, Slice: id}
-	if w.tree, c.Conflicts, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, isState); err != nil || len(c.Conflicts) > 0 {
+	if w.tree, c.Conflicts, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, statedir.InState); err != nil || len(c.Conflicts) > 0 {
 		return c, err
 	}
-	changed, err := git.Changed(ctx, l.Repo.Common, w.base, w.tree, isState)
+	changed, err := git.Changed(ctx, l.Repo.Common, w.base, w.tree, statedir.InState)
 	if err == nil {
 		w.unlocks = l.unlocks(id)
 		c.Problem, err = l.spoiled(ctx, w, changed)
@@ -164,14 +167,14 @@ func (l *Lane) Changes(ctx context.Context, lineage *worktree.Lineage) (git.Diff
 	if err != nil {
 		return git.DiffStat{}, err
 	}
-	tree, conflicts, err := git.MergeTree(ctx, l.Repo.Common, base, tip, isState)
+	tree, conflicts, err := git.MergeTree(ctx, l.Repo.Common, base, tip, statedir.InState)
 	if err == nil && len(conflicts) > 0 {
 		err = errors.New("it doesn't merge")
 	}
 	if err != nil {
 		return git.DiffStat{}, err
 	}
-	return git.Stat(ctx, l.Repo.Common, base, tree, isState)
+	return git.Stat(ctx, l.Repo.Common, base, tree, statedir.InState)
 }
 
 // newest is the lane's commit or, where the target has got further, the target's. It moves nothing.
@@ -200,6 +203,9 @@ func (l *Lane) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
 	for _, r := range all[st.ID] {
 		if r.Outcome == attempt.Done && r.Landing != nil && r.Landing.Commit != "" {
 			c.What, c.Commit = OfLanded, r.Landing.Commit
+			if b := r.Landing.Batch; b != nil { // it was tested with others, and may need what they bring
+				c.Commit = b.Head
+			}
 			break
 		}
 	}
@@ -224,7 +230,7 @@ func (l *Lane) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
 	return c, err
 }
 
-// Audit runs the tests on every commit by which a slice has landed in the target since a revision, "" for all, in a clone, and
+// Audit runs the tests on every commit by which a slice has landed in the target, or in the lane where that isn't gl's to move, since a revision, "" for all, in a clone, and
 // tells each check as it is made. git.setup runs before each, since nothing is left there from the one before.
 func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error {
 	if !l.Project.Config.Test.Command.IsSet() {
@@ -234,6 +240,9 @@ func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error
 		return err
 	}
 	target, err := l.target(ctx)
+	if err == nil && l.Project.Config.Git.Deliver != project.DeliverMerge {
+		target, err = l.newest(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -265,17 +274,34 @@ func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error
 	if err := git.CloneCommit(ctx, l.Repo.Top, a.top, target); err != nil {
 		return err
 	}
-	for _, landed := range landings {
-		if landed.Project != l.Repo.Prefix {
-			continue
+	landings = slices.DeleteFunc(landings, func(c git.Landed) bool { return c.Project != l.Repo.Prefix })
+	known := map[string]*Check{}
+	for i, landed := range landings {
+		tested := landings[i+tail(landings[i:])]
+		c := known[tested.Commit]
+		if c == nil {
+			if c, err = a.check(ctx, tested); err != nil {
+				return err
+			}
+			known[tested.Commit] = c
 		}
-		c, err := a.check(ctx, landed)
-		if err != nil {
-			return err
-		}
-		tell(c)
+		of := *c
+		of.Slice, of.Claim = landed.Slice, landed.Verified
+		tell(&of)
 	}
 	return nil
+}
+
+// tail is how far from the first of the landings the last of its batch is: the one that was tested.
+func tail(landings []git.Landed) int {
+	var i, n int
+	if _, err := fmt.Sscanf(landings[0].Batch, "%d of %d", &i, &n); err != nil || i < 1 || n < i || n-i >= len(landings) {
+		return 0
+	}
+	if landings[n-i].Batch != fmt.Sprintf("%d of %d", n, n) {
+		return 0
+	}
+	return n - i
 }
 
 // An audit is a clone in which commits are tested.

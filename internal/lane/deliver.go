@@ -10,16 +10,21 @@ import (
 
 	"greenlight/internal/git"
 	"greenlight/internal/project"
+	"greenlight/internal/scratch"
 	"greenlight/internal/statedir"
 	"greenlight/internal/worktree"
 )
 
 // deliver brings the target to the lane's tip. Why it can't is noted, and no error: the lane goes on.
 func (l *Lane) deliver(ctx context.Context) error {
-	if l.Project.Config.Git.Deliver == project.DeliverBranch {
+	deliver := l.forward
+	switch c := l.Project.Config.Git.Deliver; {
+	case c == project.DeliverBranch, c == project.DeliverPR && scratch.Is(l.Project.Root): // a rehearsal has no remote
 		return l.delivered("")
+	case c == project.DeliverPR:
+		deliver = l.propose
 	}
-	reason, err := l.forward(ctx)
+	reason, err := deliver(ctx)
 	if err != nil {
 		if ctx.Err() != nil {
 			return err
@@ -68,10 +73,13 @@ func (l *Lane) forward(ctx context.Context) (reason string, err error) {
 // delivered notes that the target has everything.
 func (l *Lane) delivered(target string) error {
 	old := *l.file
-	if target != "" {
-		l.tellDelivered(old.Undelivered)
+	if pr := old.PullRequest; pr != nil {
+		old.Undelivered = append(slices.Clone(pr.Slices), old.Undelivered...)
 	}
-	l.file.Undelivered, l.file.Reason, l.file.Since = nil, "", nil
+	if target != "" {
+		l.tellDelivered(old.Undelivered, worktree.Short(l.Repo.Target()))
+	}
+	l.file.Undelivered, l.file.Reason, l.file.Since, l.file.PullRequest = nil, "", nil, nil
 	if target != "" {
 		l.file.Seen = target
 	}
@@ -121,7 +129,8 @@ const stateEvery = 5 * time.Minute
 
 // commitState commits the state files that have changed in the checkout of the target, so that they travel with the work.
 func (l *Lane) commitState(ctx context.Context) error {
-	if !l.Project.Config.Git.CommitState || l.file.Reason != "" {
+	// Where pull requests are opened, the target here is the remote's: a commit of its own would keep git pull from moving it forward.
+	if c := l.Project.Config.Git; !c.CommitState || c.Deliver == project.DeliverPR || l.file.Reason != "" {
 		return nil
 	}
 	dirty, err := git.DirtyAt(ctx, l.Project.Root, statedir.Name)
@@ -131,7 +140,7 @@ func (l *Lane) commitState(ctx context.Context) error {
 	var names []string
 	for _, entry := range dirty {
 		name, _, _ := strings.Cut(entry[3:], " <- ")
-		if isState(name) && !strings.HasPrefix(entry, "??") && !strings.Contains(name, "/runs/") {
+		if statedir.InState(name) && !strings.HasPrefix(entry, "??") && !strings.Contains(name, "/runs/") {
 			names = append(names, name)
 		}
 	}

@@ -26,10 +26,13 @@ type file struct {
 	Undelivered   []Undelivered `json:"undelivered,omitempty"` // landed, and not in the target yet
 	Reason        string        `json:"reason,omitempty"`      // why they aren't
 	Since         *time.Time    `json:"since,omitempty"`
-	Dropped       []Undelivered `json:"dropped,omitempty"`   // taken out of the lane: what was built on them would bring them back
-	Tests         *proc.ID      `json:"tests,omitempty"`     // the process of the tests that run
-	Manifests     string        `json:"manifests,omitempty"` // of the tree for which setup has run in the lane's worktree
-	Committed     *time.Time    `json:"committed,omitempty"` // when state was committed last
+	PullRequest   *PullRequest  `json:"pull_request,omitempty"` // that is open, as far as gl knows
+	Pushed        string        `json:"pushed,omitempty"`       // the lane's commit that was pushed last
+	Closed        string        `json:"closed,omitempty"`       // a pull request that a person has closed: there is no other before they say so
+	Dropped       []Undelivered `json:"dropped,omitempty"`      // taken out of the lane: what was built on them would bring them back
+	Tests         *proc.ID      `json:"tests,omitempty"`        // the process of the tests that run
+	Manifests     string        `json:"manifests,omitempty"`    // of the tree for which setup has run in the lane's worktree
+	Committed     *time.Time    `json:"committed,omitempty"`    // when state was committed last
 }
 
 // Undelivered is a slice that has landed.
@@ -45,11 +48,14 @@ type Status struct {
 	Undelivered []string // slices that have landed, and aren't in the target yet
 	Reason      string   // why they aren't
 	Since       time.Time
-	Known       bool // there is a lane
+	PullRequest *PullRequest // that has landed slices, and isn't merged yet; nil for none
+	Known       bool         // there is a lane
 }
 
 // Has says whether the target has a slice that has landed.
-func (s Status) Has(slice string) bool { return !slices.Contains(s.Undelivered, slice) }
+func (s Status) Has(slice string) bool {
+	return !slices.Contains(s.Undelivered, slice) && !(s.PullRequest != nil && slices.Contains(s.PullRequest.IDs(), slice))
+}
 
 // ReadStatus reads the lane's file in a project's runs directory. Where there is none, nothing is undelivered.
 func ReadStatus(runs string) Status {
@@ -62,7 +68,7 @@ func ReadStatus(runs string) Status {
 	for _, u := range f.Undelivered {
 		s.Undelivered = append(s.Undelivered, u.Slice)
 	}
-	s.Reason = f.Reason
+	s.Reason, s.PullRequest = f.Reason, f.PullRequest
 	if f.Since != nil {
 		s.Since = *f.Since
 	}

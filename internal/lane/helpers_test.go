@@ -144,7 +144,7 @@ func (s *site) addProject(root, config string) {
 	}
 	put("test.sh", testScript, 0o755)
 	put("list", "", 0o644)
-	for n := 1; n <= 4; n++ {
+	for n := 1; n <= 5; n++ {
 		put(fmt.Sprintf(".greenlight/slices/S-%d.md", n), fmt.Sprintf(
 			"---\nid: S-%d\nstatus: pending\nstep: none\nwaiting_for:\nsession:\ntests: 0\n---\n\n# Slice %d\n", n, n), 0o644)
 	}

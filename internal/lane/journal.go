@@ -29,12 +29,13 @@ func (l *Lane) tellMerge(w *work, conflicts []string, took time.Duration) {
 }
 
 // tellVerdict writes how the tests went, before the verdict is kept for others: so each that is known was told, and none twice. r is
-// the attempt whose work was tested, nil for the target's own.
+// the attempt whose work was tested, nil for the target's own, and for several.
 func (l *Lane) tellVerdict(r *attempt.Record, v *testrun.Verdict) {
 	e := journal.Event{Kind: journal.Verdict, Target: worktree.Short(l.Repo.Target())}
 	if r != nil {
 		e = r.Event(journal.Verdict)
 	}
+	e.Reason = strings.Join(others(l.batch, nil), ", ")
 	ms := v.Duration().Milliseconds()
 	e.Key = fmt.Sprintf("verdict.%s.%d", short(v.Tree), v.At.UnixMilli())
 	e.Tree, e.Command, e.Exit, e.Passed, e.Failed, e.DurationMS = v.Tree, v.Command, v.ExitCode, v.Passed, v.Failed, &ms
@@ -44,10 +45,10 @@ func (l *Lane) tellVerdict(r *attempt.Record, v *testrun.Verdict) {
 	_ = l.Project.Runs.Journal().Append(e)
 }
 
-// tellDelivered writes which slices the target has got. It is called before the file forgets them.
-func (l *Lane) tellDelivered(list []Undelivered) {
+// tellDelivered writes which slices the target has got, here or on the remote. It is called before the file forgets them.
+func (l *Lane) tellDelivered(list []Undelivered, target string) {
 	for _, u := range list {
-		e := journal.Event{Kind: journal.Delivered, System: l.Project.Key(), Slice: u.Slice, Commit: u.Commit, Target: worktree.Short(l.Repo.Target())}
+		e := journal.Event{Kind: journal.Delivered, System: l.Project.Key(), Slice: u.Slice, Commit: u.Commit, Target: target}
 		if id, n, isTask := attempt.SplitTask(u.Slice); isTask {
 			e.System, e.Slice, e.Attempt = "", id, n
 		}
@@ -68,6 +69,15 @@ func (l *Lane) tellUndelivered() {
 	}
 	_ = l.Project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undelivered, System: l.Project.Key(), Time: l.toldSince, Target: worktree.Short(l.Repo.Target()),
 		Reason: l.file.Reason, Detail: strings.Join(ids, ", "), Key: fmt.Sprintf("undelivered.%d", l.toldSince.UnixMilli())})
+}
+
+// tellProposed writes which slices have come to be in a pull request.
+func (l *Lane) tellProposed(list []Undelivered, url string) {
+	for _, u := range list {
+		e := journal.Event{Kind: journal.PullRequest, System: l.Project.Key(), Slice: u.Slice, Commit: u.Commit, Target: worktree.Short(l.Repo.Target()), Detail: url}
+		e.Key = "pull_request." + url + "." + u.Commit
+		_ = l.Project.Runs.Journal().AppendOnceSince(u.At, e)
+	}
 }
 
 // usual is about how long the tests take, 0 for nobody knows.

@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/site"
+	"greenlight/internal/statedir"
 	"greenlight/internal/testrun"
 	"greenlight/internal/tracker"
 	"greenlight/internal/words"
@@ -54,14 +55,14 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	}
 	var conflicts []string
 	began := time.Now()
-	if w.tree, conflicts, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, isState); err != nil {
+	if w.tree, conflicts, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, statedir.InState); err != nil {
 		return err
 	}
 	l.tellMerge(w, conflicts, time.Since(began))
 	if len(conflicts) > 0 {
 		return l.conflict(ctx, w, conflicts)
 	}
-	changed, err := git.Changed(ctx, l.Repo.Common, w.base, w.tree, isState)
+	changed, err := git.Changed(ctx, l.Repo.Common, w.base, w.tree, statedir.InState)
 	if err != nil {
 		return err
 	}
@@ -126,20 +127,22 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if !in && tip == g.Base {
-		if err := l.moveLane(ctx, tip, g.Commit, "land "+r.Work()); err != nil {
-			return false, err
+	switch {
+	case in:
+	case g.Batch != nil && tip == g.Batch.Base:
+		if in, err = l.whole(g.Batch); err == nil && in {
+			err = l.moveBatch(ctx, g.Batch)
 		}
-		in = true
+	case g.Batch == nil && tip == g.Base:
+		in, err = true, l.moveLane(ctx, tip, g.Commit, "land "+r.Work())
+	}
+	if err != nil {
+		return false, err
 	}
 	if in {
 		return true, l.complete(ctx, r)
 	}
-	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) { r.Landing.Commit, r.Landing.Base = "", "" }) // from the beginning
-	if now != nil {
-		r.Landing = now.Landing
-	}
-	return now == nil, err
+	return l.again(ctx, r) // from the beginning
 }
 
 // take gets hold of the attempt's worktree and commits what its agent has left there. The work is nil where that settles the
@@ -213,32 +216,49 @@ func (l *Lane) reviving(ctx context.Context, w *work, other string) error {
 
 // pass lands the work.
 func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, verified plan.Verified) error {
-	commit, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: l.message(w, v)})
+	lands, err := l.shape(ctx, w, l.trailers(w, v))
 	if err != nil {
 		return err
 	}
 	w.release()
 	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
-		g := r.Landing
-		g.Step, g.Target, g.Tip, g.Base, g.Commit, g.Verified, r.Verdict = "landing", l.Repo.Target(), w.tip, w.base, commit, verified, v
-		g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is none any more
-		g.Caveats = w.caveats
+		w.passed(r, l.Repo.Target(), lands, v, verified)
 	})
 	if now == nil || err != nil {
 		return err
 	}
 	w.Landing, w.Verdict = now.Landing, now.Verdict
-	if err := l.undeliver(w.Work(), commit); err != nil {
+	if err := l.undeliver(w.Work(), lands.commit()); err != nil {
 		return err
 	}
-	if err := l.moveLane(ctx, w.base, commit, "land "+w.Work()); err != nil {
+	if err := l.moveLane(ctx, w.base, lands.commit(), "land "+w.Work()); err != nil {
 		return err
 	}
 	return l.complete(ctx, w.Record)
 }
 
-// message is the landing commit's. Its trailers are the proof that travels with the repository.
-func (l *Lane) message(w *work, v *testrun.Verdict) string {
+// passed notes in the record that the work lands, and how.
+func (w *work) passed(r *attempt.Record, target string, lands landing, v *testrun.Verdict, verified plan.Verified) {
+	g := r.Landing
+	g.Step, g.Target, g.Tip, g.Base, g.Commit, g.Verified, r.Verdict = "landing", target, w.tip, w.base, lands.commit(), verified, v
+	g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is none any more
+	g.As, g.Commits, g.Batch = lands.as, nil, nil
+	if len(lands.commits) > 1 {
+		g.Commits = lands.commits
+	}
+	g.Caveats = append(slices.Clone(w.caveats), lands.caveats...)
+}
+
+// title is the landing commit's.
+func (w *work) title() string {
+	if w.Title != "" && w.Title != w.Slice {
+		return "Land " + w.Work() + ": " + w.Title
+	}
+	return "Land " + w.Work()
+}
+
+// trailers are the proof that travels with the repository.
+func (l *Lane) trailers(w *work, v *testrun.Verdict) []git.Trailer {
 	trailers := []git.Trailer{{Key: "Slice", Value: w.Work()}, {Key: "Attempt", Value: fmt.Sprint(w.N)}}
 	if l.Repo.Prefix != "" {
 		trailers = append(trailers, git.Trailer{Key: "Project", Value: l.Repo.Prefix})
@@ -246,11 +266,7 @@ func (l *Lane) message(w *work, v *testrun.Verdict) string {
 	if v != nil {
 		trailers = append(trailers, git.Trailer{Key: "Verified", Value: verifiedText(v)})
 	}
-	title := "Land " + w.Work()
-	if w.Title != "" && w.Title != w.Slice {
-		title += ": " + w.Title
-	}
-	return git.LandingMessage(title, trailers...)
+	return trailers
 }
 
 // verifiedText is the verdict in one line: "go test ./..., exit 0, 12.4s".
@@ -273,6 +289,9 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 	detail := verdictText(r.Verdict)
 	if r.Landing.Despite != "" && r.Landing.Verified == plan.KnownRed {
 		detail = "unverified: " + r.Landing.Despite
+	}
+	if b := r.Landing.Batch; b != nil {
+		detail += " together with " + strings.Join(slices.DeleteFunc(b.Slices(), func(id string) bool { return id == r.Slice }), ", ")
 	}
 	clear(l.stuck) // it may have been what others wait for
 	if err := l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified}); err != nil {
@@ -390,7 +409,7 @@ func (l *Lane) conflict(ctx context.Context, w *work, paths []string) error {
 	if now == nil || err != nil {
 		return err
 	}
-	_, err = l.Repo.Worktree(w.lineage).MergeConflicted(ctx, w.lineage.Branch, w.base, "Merge what has landed into "+worktree.Short(w.lineage.Branch), isState)
+	_, err = l.Repo.Worktree(w.lineage).MergeConflicted(ctx, w.lineage.Branch, w.base, "Merge what has landed into "+worktree.Short(w.lineage.Branch), statedir.InState)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,6 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/site"
-	"greenlight/internal/statedir"
 	"greenlight/internal/testrun"
 	"greenlight/internal/tracker"
 	"greenlight/internal/trust"
@@ -35,6 +34,7 @@ type Lane struct {
 	Trust     trust.Store       // what the person has allowed: nothing else of the configuration is run
 	TrustRoot string            // the project for which they have: this one, or the one that this is a copy of
 	Told      func(line string) // progress, for people; nil for nobody
+	Asked     bool              // a person has asked: what waits for its time, or for a person, is done now
 
 	settler attempt.Settler
 	file    *file      // while the lock is held
@@ -42,6 +42,8 @@ type Lane struct {
 	since   time.Time  // when this process took the lane
 	stuck   map[string]string
 	seen    map[testrun.Key]*testrun.Verdict // how tests went since
+	alone   map[string]bool                  // not tested with others
+	batch   []*work                          // what is tested together now
 
 	toldSince time.Time      // the reason that the journal has: file.Since
 	median    *time.Duration // how long tests take, once it was asked for
@@ -81,6 +83,16 @@ func (l *Lane) Work(ctx context.Context) error {
 	}
 }
 
+// Restore puts back into the queue what somebody has removed with runs/ while it awaited the lane.
+func (l *Lane) Restore(ctx context.Context) error {
+	settler := l.Project.Settler()
+	ids, err := settler.Restore(ctx)
+	if len(ids) > 0 {
+		l.tell("awaiting the lane again, after its record was removed: %s", strings.Join(ids, ", "))
+	}
+	return err
+}
+
 // locked runs f with the lane's lock. It is in the git directory that all worktrees share, since runs/ may be removed, and isn't
 // inherited by tests.
 func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err error) {
@@ -92,7 +104,8 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	l.settler, l.stuck, l.seen, l.since = l.Project.Settler(), map[string]string{}, map[testrun.Key]*testrun.Verdict{}, now()
+	l.settler, l.stuck, l.since = l.Project.Settler(), map[string]string{}, now()
+	l.seen, l.alone = map[testrun.Key]*testrun.Verdict{}, map[string]bool{}
 	if l.file, err = l.readFile(ctx); err != nil {
 		return err
 	}
@@ -134,13 +147,12 @@ func (l *Lane) workQueue(ctx context.Context) error {
 		if err != nil || rec == nil {
 			return errors.Join(err, l.deliver(ctx), l.commitStateNow(ctx))
 		}
-		if err := l.land(ctx, rec); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err := l.wait(ctx, rec, err.Error()); err != nil {
-				return err
-			}
+		group, err := l.group(ctx, rec)
+		if err == nil {
+			err = l.landGroup(ctx, group)
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
@@ -248,21 +260,6 @@ func (l *Lane) finish(ctx context.Context, r *attempt.Record, res attempt.Landin
 func (l *Lane) tell(format string, a ...any) {
 	if l.Told != nil {
 		l.Told(fmt.Sprintf(format, a...))
-	}
-}
-
-// isState says whether a path, relative to the repository's top, is state: there is one state, and no branch brings another. It
-// is of any project in the repository.
-func isState(path string) bool {
-	for rest := path; ; {
-		i := strings.Index(rest, statedir.Name+"/")
-		if i < 0 {
-			return false
-		}
-		if before := len(path) - len(rest) + i; (before == 0 || path[before-1] == '/') && statedir.IsState(rest[i+len(statedir.Name)+1:]) {
-			return true
-		}
-		rest = rest[i+len(statedir.Name)+1:]
 	}
 }
 

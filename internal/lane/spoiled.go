@@ -10,6 +10,7 @@ import (
 
 	"greenlight/internal/git"
 	"greenlight/internal/guard"
+	"greenlight/internal/statedir"
 	"greenlight/internal/text/conflict"
 )
 
@@ -48,7 +49,7 @@ func (l *Lane) broken(ctx context.Context, p *promise, tree map[string]git.File)
 	for name, was := range p.want {
 		is, there := tree[name]
 		switch {
-		case p.free[name] || there && is == was || isState(name):
+		case p.free[name] || there && is == was || statedir.InState(name):
 		case p.unlocks && !there && guard.IsLock(l.inProject(name)):
 		case path.Base(name) == packageFile: // of it the scripts alone
 			packages, packaged = append(packages, [2]git.File{was, is}), append(packaged, name)
@@ -99,7 +100,7 @@ func (l *Lane) isContracts(p string) bool { return guard.IsContracts(l.inProject
 
 // protects says whether a path is to stay as it was when the tests were handed over.
 func (l *Lane) protects(p string) bool {
-	return (l.isTest(p) || configures(p) || guard.IsTestData(l.inProject(p)) || l.isContracts(p)) && !isState(p)
+	return (l.isTest(p) || configures(p) || guard.IsTestData(l.inProject(p)) || l.isContracts(p)) && !statedir.InState(p)
 }
 
 // files lists what is in each of the trees.
@@ -233,7 +234,7 @@ func (l *Lane) mergeBoth(ctx context.Context, w *work, p *promise, base, first m
 		if err != nil {
 			return err
 		}
-		merged, conflicts, err := git.MergeTree(ctx, l.Repo.Common, w.base, commit, isState)
+		merged, conflicts, err := git.MergeTree(ctx, l.Repo.Common, w.base, commit, statedir.InState)
 		if err != nil {
 			return err
 		}

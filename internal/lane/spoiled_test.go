@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/git"
 	"greenlight/internal/rapidtest"
+	"greenlight/internal/statedir"
 	"greenlight/internal/worktree"
 )
 
@@ -128,14 +129,14 @@ func (b *bench) judge(left, landed files) (problem string, w *work, conflicts []
 func (b *bench) judgeTip(tip, base string) (problem string, w *work, conflicts []string) {
 	b.t.Helper()
 	ctx := context.Background()
-	tree, conflicts, err := git.MergeTree(ctx, b.dir+"/.git", base, tip, isState)
+	tree, conflicts, err := git.MergeTree(ctx, b.dir+"/.git", base, tip, statedir.InState)
 	if err != nil {
 		b.t.Fatalf("%v", err)
 	}
 	if len(conflicts) > 0 {
 		return "", nil, conflicts
 	}
-	changed, err := git.Changed(ctx, b.dir+"/.git", base, tree, isState)
+	changed, err := git.Changed(ctx, b.dir+"/.git", base, tree, statedir.InState)
 	if err != nil {
 		b.t.Fatalf("%v", err)
 	}

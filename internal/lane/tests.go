@@ -23,6 +23,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/site"
+	"greenlight/internal/statedir"
 	"greenlight/internal/testrun"
 	"greenlight/internal/words"
 	"greenlight/internal/worktree"
@@ -59,7 +60,7 @@ func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, t
 	if err := l.allowed(ctx); err != nil {
 		return nil, err
 	}
-	tree, err := git.TreeWithout(ctx, l.Repo.Common, commit, isState)
+	tree, err := git.TreeWithout(ctx, l.Repo.Common, commit, statedir.InState)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +105,7 @@ func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, t
 			if again.Flaky = v.Failing; len(again.Flaky) == 0 {
 				again.Flaky = []string{"(the runner names no test)"}
 			}
+			l.tell("flaky: failed, and passed when run again: %s", some(again.Flaky))
 		}
 		v = again
 	}
@@ -123,8 +125,11 @@ func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, t
 func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, of *attempt.Record) (*testrun.Verdict, error) {
 	test := l.Project.Config.Test
 	log := "lane.tests.log"
-	if of != nil {
+	switch {
+	case of != nil:
 		log = of.Name() + ".tests.log"
+	case len(l.batch) > 0:
+		log = l.batch[0].Name() + ".tests.log"
 	}
 	l.tell("running %s", test.Command.Line)
 	v, err := testrun.Run(ctx, testrun.Spec{
@@ -303,7 +308,7 @@ func (l *Lane) SendBack(ctx context.Context) error {
 				continue
 			}
 			w.base = r.Landing.Base
-			if w.tree, _, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, isState); err == nil && w.tree != "" {
+			if w.tree, _, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, statedir.InState); err == nil && w.tree != "" {
 				err = l.red(ctx, w, v, How(v, l.Project.Config.Test.Limit)+"; they fail without it, too")
 			}
 			w.release()

@@ -22,6 +22,7 @@ type State struct {
 	Goes    bool     // an available item whose last attempt goes on: see Outcome.Continue
 	Needs   []string // dependencies that aren't done, in the item's order
 	Chain   int      // length of the longest chain of unfinished items that ends up waiting for this one
+	Meets   []string // running items, or ones that await the lane, with whose work its own is likely to conflict
 	Root    string   // a blocked item: the one item (or unknown id) most to blame, through all its needs
 	Attempt *Attempt // the last one, where it is known
 
@@ -50,9 +51,10 @@ type Plan struct {
 
 	Tests, Security, Failing int
 
-	Taken    int        // slots in use: live attempts, and fresh claims of others; scope doesn't count here
-	Cycles   [][]string // each a path a → b → … that closes; only among unfinished items
-	Hold     *Hold      // nil when there is none or it is over
+	Taken    int         // slots in use: live attempts, and fresh claims of others; scope doesn't count here
+	Cycles   [][]string  // each a path a → b → … that closes; only among unfinished items
+	Forecast []Collision // those of the snapshot's that still count
+	Hold     *Hold       // nil when there is none or it is over
 	Warnings []Warning
 
 	index map[string]int
@@ -73,6 +75,7 @@ func New(s *Snapshot, now time.Time, o Options) *Plan {
 	p.findCycles()
 	p.chains()
 	p.blame()
+	p.forecast()
 	p.list()
 	if s.Hold != nil && now.Before(s.Hold.Until) {
 		p.Hold = s.Hold
@@ -282,12 +285,14 @@ func (p *Plan) add(st *State) {
 	}
 }
 
-// before is the launch order: what goes on, since others may wait for it in the lane; what people said (wave, priority);
-// then what shortens the run (the longest chain of work behind it), then the order of the graph file.
+// before is the launch order: what goes on, since others may wait for it in the lane; what isn't likely to conflict with what runs; what
+// people said (wave, priority); then what shortens the run (the longest chain of work behind it), then the order of the graph file.
 func (p *Plan) before(a, b *State) bool {
 	switch {
 	case a.Goes != b.Goes:
 		return a.Goes
+	case (len(a.Meets) > 0) != (len(b.Meets) > 0):
+		return len(b.Meets) > 0
 	case a.Wave != b.Wave:
 		return a.Wave < b.Wave
 	case a.Priority != b.Priority:

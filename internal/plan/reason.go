@@ -168,6 +168,8 @@ func (p *Plan) whyAvailable(st *State, r *Reason) {
 			r.Cause = "goes on: " + st.lastDetail()
 		} else if st.Stale {
 			r.Cause = "the claim of " + st.claimant() + " is stale, and is taken over in yolo mode"
+		} else if len(st.Meets) > 0 {
+			r.Cause = "behind others, since it is " + p.Foreseen(st.ID)[0].Text()
 		}
 		r.Next = []string{"gl slice " + st.ID}
 		return

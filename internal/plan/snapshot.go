@@ -163,7 +163,15 @@ type Snapshot struct {
 	Tasks     []Task              // the open ones, in natural order
 	Progress  *Progress           // nil where the counts of the items say it
 	Hold      *Hold
+	Forecast  []Collision // whose work is likely to conflict, as it was found out last
 	Warnings  []Warning
+}
+
+// A Collision is work that is likely to conflict when it lands.
+type Collision struct {
+	Slice string   `json:"slice"`
+	With  string   `json:"with,omitempty"` // "" for what has landed
+	Paths []string `json:"paths"`
 }
 
 // unknown is what a dependency is that no item has: "an unknown phase".

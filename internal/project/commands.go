@@ -48,11 +48,17 @@ func (p *Project) LaneCommands(ctx context.Context) ([]trust.Command, error) {
 	return append(list, filters...), err
 }
 
-// Filters are the commands in the repository's own configuration that git runs when it fills a worktree.
+// Filters are the commands in the repository's own configuration that git runs when it fills a worktree and, where pull requests are
+// opened, when it pushes; with where that goes.
 func (p *Project) Filters(ctx context.Context) ([]trust.Command, error) {
 	filters, err := git.Filters(ctx, p.Root)
 	if errors.Is(err, git.ErrNone) || errors.Is(err, git.ErrMissing) { // neither are there worktrees
 		return nil, nil
+	}
+	if err == nil && p.Config.Git.Deliver == DeliverPR {
+		var push []git.Setting
+		push, err = git.PushSettings(ctx, p.Root)
+		filters = append(filters, push...)
 	}
 	var list []trust.Command
 	for _, f := range filters {
@@ -84,6 +90,9 @@ func (c Config) commands() []trust.Command {
 	}
 	if c.Git.Worktrees != "" {
 		list = append(list, trust.Command{Key: "git.worktrees", Line: c.Git.Worktrees})
+	}
+	if c.Git.Deliver == DeliverPR { // others see what is pushed
+		list = append(list, trust.Command{Key: "git.deliver", Line: c.Git.Deliver})
 	}
 	if len(c.Caches) > 0 {
 		list = append(list, trust.Command{Key: cachesKey, Line: shellwords.Join(c.Caches)})

@@ -49,6 +49,7 @@ type Config struct {
 type Test struct {
 	Command testrun.Command // the zero Command for none
 	Limit   time.Duration
+	Batch   time.Duration  // slices that wait are tested together where tests usually take longer
 	Pattern *regexp.Regexp // finds the counts in the output; nil for the runners that gl knows
 }
 
@@ -63,7 +64,8 @@ type Git struct {
 	Teardown      []string      // a command that runs before a worktree is removed; nil for none
 	SetupLimit    time.Duration // how long Setup may take
 	SnapshotEvery time.Duration // how often work in a worktree is saved
-	Deliver       string        // what becomes of what has landed: DeliverMerge, DeliverBranch
+	Deliver       string        // what becomes of what has landed: DeliverMerge, DeliverBranch, DeliverPR
+	Land          string        // what a slice becomes in the lane: LandMerge, LandRebase, LandSquash
 	CommitState   bool          // gl commits state files on the target
 	SnapshotMB    int           // a larger snapshot isn't taken, and the worktree is kept instead
 }
@@ -72,10 +74,21 @@ type Git struct {
 const (
 	DeliverMerge  = "merge"  // the target is moved to it
 	DeliverBranch = "branch" // the lane's branch is the product
+	DeliverPR     = "pr"     // the lane's branch is pushed, and is in a pull request
 )
 
 // Deliveries are what git.deliver may be.
-func Deliveries() []string { return []string{DeliverMerge, DeliverBranch} }
+func Deliveries() []string { return []string{DeliverMerge, DeliverBranch, DeliverPR} }
+
+// The values of Land.
+const (
+	LandMerge  = "merge"  // a merge commit
+	LandRebase = "rebase" // its commits, one after the other
+	LandSquash = "squash" // one commit
+)
+
+// Landings are what git.land may be.
+func Landings() []string { return []string{LandMerge, LandRebase, LandSquash} }
 
 // The values of Isolation.
 const (
@@ -113,8 +126,8 @@ func DefaultConfig() Config {
 		Interval: 30 * time.Second, StaleAfter: 120 * time.Minute, Silent: 30 * time.Minute, Tool: 120 * time.Minute,
 		Result: 10 * time.Second, Hold: 300 * time.Second, Mode: "interactive", Sandbox: SandboxOff,
 		Git: Git{Isolation: IsolationWorktree, BranchPrefix: "gl", SetupLimit: 10 * time.Minute, SnapshotEvery: 5 * time.Minute, SnapshotMB: 64,
-			Deliver: DeliverMerge, CommitState: true},
-		Test: Test{Limit: 30 * time.Minute},
+			Deliver: DeliverMerge, Land: LandMerge, CommitState: true},
+		Test: Test{Limit: 30 * time.Minute, Batch: 2 * time.Minute},
 	}
 }
 
@@ -255,6 +268,7 @@ func (c *Config) git(s *section) {
 	s.get("setup", func(raw json.RawMessage) error { return program(raw, &g.Setup) })
 	s.get("teardown", func(raw json.RawMessage) error { return program(raw, &g.Teardown) })
 	s.get("deliver", func(raw json.RawMessage) error { return oneOf(raw, Deliveries(), &g.Deliver) })
+	s.get("land", func(raw json.RawMessage) error { return oneOf(raw, Landings(), &g.Land) })
 	s.get("commit_state", func(raw json.RawMessage) error {
 		if json.Unmarshal(raw, &g.CommitState) != nil {
 			return errors.New("must be true or false")
@@ -305,7 +319,10 @@ func (g *Git) spans() []span {
 }
 
 func (t *Test) spans() []span {
-	return []span{{"timeout_minutes", time.Minute, &t.Limit, false}}
+	return []span{
+		{"timeout_minutes", time.Minute, &t.Limit, false},
+		{"batch_minutes", time.Minute, &t.Batch, true},
+	}
 }
 
 // testCommand takes a command line, or a list of arguments. No words are no command.

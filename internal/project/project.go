@@ -8,6 +8,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/durable"
+	"greenlight/internal/forecast"
 	"greenlight/internal/legacy"
 	"greenlight/internal/logfile"
 	"greenlight/internal/paths"
@@ -106,6 +107,9 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	var badHold *attempt.BadRecord
 	if s.Hold, err = p.Runs.ReadHold(); errors.As(err, &badHold) {
 		bad = append(bad, badHold)
+	}
+	if len(live) > 0 { // else there is nothing that could be conflicted with
+		s.Forecast = forecast.Read(p.Runs.Dir())
 	}
 	for _, b := range append(bad, p.addSettled(s, index)...) {
 		s.Warnings = append(s.Warnings, plan.Warning{Path: paths.Relative(p.Root, b.Path), Message: badText(b)})

@@ -39,11 +39,11 @@ func TestConfig(t *testing.T) {
 
 		{`{"git": null}`, d, nil},
 		{`{"git": {"isolation": "worktree", "target": "main", "worktrees": "~/trees", "branch_prefix": "team/gl", "setup": "npm ci --prefix 'a b'",
-			"teardown": ["docker", "compose", "down"], "setup_minutes": 0.5, "snapshot_minutes": 1, "snapshot_mb": 128, "deliver": "branch", "commit_state": false}}`,
+			"teardown": ["docker", "compose", "down"], "setup_minutes": 0.5, "snapshot_minutes": 1, "snapshot_mb": 128, "deliver": "branch", "land": "squash", "commit_state": false}}`,
 			changed(func(c *Config) {
 				c.Git = Git{Isolation: "worktree", Target: "main", Worktrees: "~/trees", BranchPrefix: "team/gl",
 					Setup: []string{"npm", "ci", "--prefix", "a b"}, Teardown: []string{"docker", "compose", "down"},
-					SetupLimit: 30 * time.Second, SnapshotEvery: time.Minute, SnapshotMB: 128, Asked: true, Deliver: "branch"}
+					SetupLimit: 30 * time.Second, SnapshotEvery: time.Minute, SnapshotMB: 128, Asked: true, Deliver: "branch", Land: "squash"}
 			}), nil},
 		{`{"git": {"setup": "", "teardown": []}}`, d, nil},
 		{`{"git": {"isolation": "yes", "target": 1, "worktrees": "a\nb", "branch_prefix": "a..b", "setup": {}, "teardown": [""], "setup_minutes": 0,

@@ -72,6 +72,7 @@ func knownSettings() []knownSetting {
 	for _, s := range c.Git.spans() {
 		inGit(s.key, *s.to/s.unit)
 	}
+	inGit("land", c.Git.Land)
 	inGit("deliver", c.Git.Deliver)
 	list = append(list, knownSetting{"git.commit_state", rawJSON(c.Git.CommitState), boolSetting})
 	inGit("snapshot_mb", c.Git.SnapshotMB)

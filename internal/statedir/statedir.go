@@ -63,3 +63,17 @@ func IsState(rel string) bool {
 	name, inSlices := strings.CutPrefix(rel, "slices/")
 	return strings.HasPrefix(rel, "runs/") || inSlices && strings.HasSuffix(name, ".md") && !strings.Contains(name, "/")
 }
+
+// InState says whether a path, relative to a repository's top, is state of any project in it: there is one state, and no branch brings another.
+func InState(path string) bool {
+	for rest := path; ; {
+		i := strings.Index(rest, Name+"/")
+		if i < 0 {
+			return false
+		}
+		if before := len(path) - len(rest) + i; (before == 0 || path[before-1] == '/') && IsState(rest[i+len(Name)+1:]) {
+			return true
+		}
+		rest = rest[i+len(Name)+1:]
+	}
+}

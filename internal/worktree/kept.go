@@ -206,6 +206,12 @@ func (r *Repo) contain(ctx context.Context, k *Kept, holders []git.Ref) error {
 		k.Why = "has neither a branch nor a snapshot of files"
 		return nil
 	}
+	if k.Slice != "" {
+		var err error
+		if holders, err = r.joined(ctx, k.System, k.Slice, k.N, holders); err != nil {
+			return err
+		}
+	}
 	for i, h := range holders {
 		contained, why, err := r.containedIn(ctx, k, last, h.Commit)
 		if err != nil {

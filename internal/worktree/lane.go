@@ -180,6 +180,43 @@ func (r *Repo) HandOver(ctx context.Context, l *Lineage) (string, error) {
 	}
 }
 
+// NoteLanded keeps that a lineage's work, tip, is in a commit of the lane, where git can't tell by ancestry: a commit that has both as its
+// parents. It counts once the lane has that commit.
+func (r *Repo) NoteLanded(ctx context.Context, l *Lineage, tip, commit string) error {
+	id, err := git.CommitTree(ctx, r.Common, git.NewCommit{Tree: commit + "^{tree}", Parents: []string{commit, tip}, Message: "gl: " + l.Slice + " landed"})
+	if err != nil {
+		return err
+	}
+	name := r.landed(l.System, l.Slice) + "/" + strconv.Itoa(l.N)
+	old, err := git.ResolveCommit(ctx, r.Common, name)
+	if err != nil {
+		return err
+	}
+	return git.ChangeRefs(ctx, r.Common, "gl: landed", git.RefChange{Name: name, New: id, Old: old})
+}
+
+// joined are holders with what they have of a lineage in another shape: see NoteLanded.
+func (r *Repo) joined(ctx context.Context, system, slice string, n int, holders []git.Ref) ([]git.Ref, error) {
+	join, err := git.ResolveCommit(ctx, r.Common, r.landed(system, slice)+"/"+strconv.Itoa(n))
+	if err != nil || join == "" {
+		return holders, err
+	}
+	commit, err := git.ResolveCommit(ctx, r.Common, join+"^1")
+	if err != nil || commit == "" {
+		return holders, err
+	}
+	for _, h := range holders {
+		in, err := git.IsAncestor(ctx, r.Common, commit, h.Commit)
+		if err != nil {
+			return nil, err
+		}
+		if in {
+			return append(holders, git.Ref{Name: h.Name, Commit: join}), nil
+		}
+	}
+	return holders, nil
+}
+
 // Look is a commit of what is in the lineage's worktree now, on top of its branch; where there is no worktree it is the branch's own.
 // Nothing is kept, and nothing moves. It is "" if neither is there.
 func (r *Repo) Look(ctx context.Context, l *Lineage) (string, error) {

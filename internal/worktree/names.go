@@ -127,6 +127,11 @@ func (r *Repo) wips(system, slice string) string {
 // wip is the directory of a lineage's WIP refs.
 func (r *Repo) wip(l *Lineage) string { return r.wips(l.System, l.Slice) + "/" + strconv.Itoa(l.N) }
 
+// landed is the directory of the refs that say how a slice's lineages landed.
+func (r *Repo) landed(system, slice string) string {
+	return "refs/gl/landed/" + r.slicePart(system, slice)
+}
+
 func (r *Repo) targetRef() string { return "refs/gl/target/" + r.project }
 
 // path is a worktree's place.

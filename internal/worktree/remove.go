@@ -138,6 +138,9 @@ func (r *Repo) inTheWay(ctx context.Context, l *Lineage, in []string) (kept, hol
 	if err != nil {
 		return "", "", err
 	}
+	if holders, err = r.joined(ctx, l.System, l.Slice, l.N, holders); err != nil {
+		return "", "", err
+	}
 	for _, commit := range in {
 		holders = append(holders, git.Ref{Name: commit, Commit: commit})
 	}

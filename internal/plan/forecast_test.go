@@ -1,0 +1,63 @@
+package plan
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// What would collide with running work is behind what wouldn't, whatever its priority, and is ready all the same. A collision counts only
+// while one side is at work.
+func TestForecast(t *testing.T) {
+	first, second, running := item("S-1", "pending"), item("S-2", "pending"), item("S-3", "in_progress")
+	first.Priority = 1
+	plans := func(list ...Collision) *Plan {
+		return New(&Snapshot{Items: []Item{first, second, running, item("S-4", "complete")}, Forecast: list}, now, Options{})
+	}
+	p := plans(Collision{Slice: "S-1", With: "S-3", Paths: []string{"a"}})
+	if !slices.Equal(p.Ready, []string{"S-2", "S-1"}) || len(p.Forecast) != 1 {
+		t.Errorf("ready %q, forecast %v", p.Ready, p.Forecast)
+	}
+	if got := p.Why("S-1", now).Cause; got != "behind others, since it is likely to conflict with S-3 in a" {
+		t.Errorf("S-1: %s", got)
+	}
+	if got := p.Foreseen("S-3"); len(got) != 1 || got[0].Text() != "likely to conflict with S-1 in a" {
+		t.Errorf("S-3: %v", got)
+	}
+	p = plans(Collision{Slice: "S-1", With: "S-2"}, Collision{Slice: "S-1", With: "S-4"}, Collision{Slice: "S-1"}, Collision{Slice: "S-1", With: "S-9"})
+	if !slices.Equal(p.Ready, []string{"S-1", "S-2"}) || len(p.Forecast) != 0 {
+		t.Errorf("ready %q, forecast %v", p.Ready, p.Forecast)
+	}
+}
+
+// A forecast changes only the order in which slices are launched.
+func TestForecastHidesNothing(t *testing.T) {
+	statuses := []string{"pending", "in_progress", "complete", "failed"}
+	rapid.Check(t, func(t *rapid.T) {
+		ids := []string{"S-1", "S-2", "S-3", "S-4", "S-5"}
+		var items []Item
+		for _, id := range ids {
+			it := item(id, rapid.SampledFrom(statuses).Draw(t, id))
+			it.Priority = rapid.IntRange(1, 3).Draw(t, "priority")
+			items = append(items, it)
+		}
+		list := rapid.SliceOf(rapid.Custom(func(t *rapid.T) Collision {
+			return Collision{Slice: rapid.SampledFrom(ids).Draw(t, "a"), With: rapid.SampledFrom(append(ids, "")).Draw(t, "b"), Paths: []string{"x"}}
+		})).Draw(t, "forecast")
+		without := New(&Snapshot{Items: items}, now, Options{})
+		with := New(&Snapshot{Items: items, Forecast: list}, now, Options{})
+		a, b := slices.Sorted(slices.Values(without.Ready)), slices.Sorted(slices.Values(with.Ready))
+		if !slices.Equal(a, b) || !slices.Equal(without.Running, with.Running) {
+			t.Fatalf("%q became %q", without.Ready, with.Ready)
+		}
+		behind := false
+		for _, id := range with.Ready {
+			meets := len(with.State(id).Meets) > 0
+			if behind && !meets {
+				t.Fatalf("%s is behind one that collides: %q", id, with.Ready)
+			}
+			behind = meets
+		}
+	})
+}
