@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"greenlight/internal/git"
+	"greenlight/internal/statedir"
 	"greenlight/internal/worktree"
 )
 
@@ -72,7 +73,7 @@ func (l *Lane) ChangedSince(ctx context.Context, lineage *worktree.Lineage, comm
 	if err != nil {
 		return nil, err
 	}
-	changed, err := git.Changed(ctx, l.Repo.Common, commit, look, isState)
+	changed, err := git.Changed(ctx, l.Repo.Common, commit, look, statedir.InState)
 	for i, name := range changed {
 		changed[i] = l.inProject(name)
 	}
