@@ -63,6 +63,7 @@ var layers = []string{
 	"greenlight/internal/tracker",
 	"greenlight/internal/graphview",
 	"greenlight/internal/roadmap",
+	"greenlight/internal/contracts",
 	"greenlight/internal/plan",
 	"greenlight/internal/depgraph",
 	"greenlight/internal/journal",

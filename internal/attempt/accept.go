@@ -1,7 +1,6 @@
 package attempt
 
 import (
-	"fmt"
 	"time"
 
 	"greenlight/internal/plan"
@@ -51,8 +50,3 @@ func (s *Store) TellAccepted(r *Record) { s.tell(r, false) }
 
 // DropAccepted takes the attempt back, whose item couldn't be changed.
 func (s *Store) DropAccepted(r *Record) error { return s.dropLive(r) }
-
-// rejection is what the lineage's next attempt is told of a person who didn't accept its work.
-func (r *Record) rejection() string {
-	return fmt.Sprintf("A person has looked at your work and sent it back: %s. Put that right.", r.Rejected)
-}

@@ -153,6 +153,15 @@ func (r *Record) checkText() error {
 		texts = append(texts, r.Continues.Why, r.Continues.Output)
 	}
 	texts = append(texts, r.Unverified)
+	for _, c := range r.Comments {
+		texts = append(texts, c.File, c.Has, c.Text)
+	}
+	if r.Undone != nil {
+		texts = append(texts, r.Undone.Commit, r.Undone.Why)
+	}
+	if r.Answered != nil {
+		texts = append(texts, r.Answered.Question, r.Answered.Text)
+	}
 	if r.Test != nil {
 		texts = append(append(texts, r.Test.Line), r.Test.Argv...)
 	}

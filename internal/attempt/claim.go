@@ -42,6 +42,8 @@ type Request struct {
 	Setup   []string          // Record.Setup
 	Caches  []string          // Record.Caches
 	Test    testrun.Command   // Record.Test, of a slice that is built in the checkout
+	Review  string            // Record.Review
+	Redone  string            // the commit at which a new lineage begins that has the slice's earlier work, which was taken back; "" for none
 	Over    *string           // the session whose claim a person agreed to take over
 	Within  map[string]bool   // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
 }
@@ -137,6 +139,9 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	r.describe(req.Task, now)
 	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Lineage == nil && req.Test.IsSet() {
 		r.Test = &req.Test
+	}
+	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Lineage == nil {
+		r.Review = req.Review
 	}
 	if req.Task == nil || req.Lineage != nil {
 		if err := s.goOn(r, req, job); err != nil {

@@ -21,10 +21,11 @@ type Continuation struct {
 	Output string    `json:"output,omitempty"` // of tests, of git
 	Mended []Outcome `json:"mended,omitempty"` // what attempts before were there to put right, since the last one that was there for the slice itself
 	Mends  Outcome   `json:"mends,omitempty"`  // red or conflict, where the agent is there to put that right
+	Again  bool      `json:"again,omitempty"`  // in a new worktree
 }
 
 const (
-	whyBytes    = 500
+	whyBytes    = 4 << 10
 	outputBytes = 8 << 10 // of Continuation.Output; the last ones count
 )
 
@@ -66,7 +67,7 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 		return err
 	}
 	if last == nil {
-		return nil
+		return s.beginAgain(r, req)
 	}
 	r.Summary = cmp.Or(last.Summary, r.Summary) // it may have been written
 	c := Continuation{Why: last.ending(), After: last.N, Mends: last.mended()}
@@ -78,17 +79,21 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 			last.Detail, last.Verdict.Command)
 		c.Output = strings.Join(last.Verdict.Last, "\n")
 	}
-	if r.Lineage == 0 { // a new agent in the checkout: it goes on only with what it is to put right
-		if c.Mends != "" {
+	if last.Outcome.Traits().Free && last.Continues != nil { // it hasn't had its turn: what it was told is for this one
+		c.Why, c.Output, c.Again = last.Continues.Why, last.Continues.Output, last.Continues.Again
+	}
+	said := last.Rejected != "" || len(last.Comments) > 0 || last.Answered != nil
+	if said {
+		c.Why, c.Output = last.reply()
+	}
+	if r.Lineage == 0 { // a new agent in the checkout: it goes on only with what it is to put right, or what a person has said
+		if c.Mends != "" || said {
 			r.Continues = c.clean()
 		}
 		return nil
 	}
 	if c.Mends != "" && last.Mends() {
 		c.Mended = append(slices.Clone(last.Continues.Mended), last.Continues.Mends)
-	}
-	if last.Rejected != "" {
-		c.Why = last.rejection()
 	}
 	r.Continues = c.clean()
 	if last.Accepted() { // the conversation is with who built it
@@ -102,6 +107,29 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 	job.Conversation, job.Note = last.Conversation, r.note()
 	if argv := req.Agent.Resume(job); argv != nil {
 		r.Conversation, r.Anew, r.Argv = last.Conversation, r.Argv, argv
+	}
+	return nil
+}
+
+// beginAgain has the first attempt of a lineage know that the slice had landed before and was taken back.
+func (s *Store) beginAgain(r *Record, req Request) error {
+	if r.Lineage == 0 {
+		return nil
+	}
+	of := *r
+	for of.Lineage = r.Lineage - 1; of.Lineage > 0; of.Lineage-- {
+		last, err := s.lastIn(&of, func(r *Record) bool { return r.Landing != nil && r.Landing.Commit != "" && r.Outcome == Done })
+		if err != nil {
+			return err
+		}
+		if last == nil {
+			continue
+		}
+		if last.Undone != nil {
+			c := Continuation{After: last.N, Why: last.undone(req.Redone), Again: true}
+			r.Continues = c.clean()
+		}
+		return nil
 	}
 	return nil
 }

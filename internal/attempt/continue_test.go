@@ -126,6 +126,46 @@ func TestClaimHandsOver(t *testing.T) {
 	}
 }
 
+// What a person says of an attempt is for the next one that has its turn: a limit that is met before doesn't use it up.
+func TestClaimIsToldWhatAPersonSaid(t *testing.T) {
+	claude, _ := agent.Find("claude", agent.Config{})
+	for name, tt := range map[string]struct {
+		said        func(*Record)
+		why, output string
+	}{
+		"answered":  {func(r *Record) { r.Answered = &Answer{"which currency?", "Euro"} }, "You asked: which currency? A person has answered: Euro. Go on with that.", ""},
+		"rejected":  {func(r *Record) { r.Rejected = "too slow." }, "A person has looked at your work and sent it back: too slow. Put that right.", ""},
+		"commented": {func(r *Record) { r.Comments = []Comment{{"a.go", 3, "x := 1", "why?"}} }, "A person has looked at your work and sent it back. Put right what the comments on lines say.", "a.go:3\n> x := 1\nwhy?"},
+		"undone": {func(r *Record) {
+			r.Outcome, r.Undone, r.Landing = Done, &Undo{Commit: "c", Why: "it breaks"}, &Landing{Commit: "l"}
+		}, "This slice was built and had landed, and a person took it back: it breaks. Its changes are on your branch again, in its first commit. Put right what was wrong with them.", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := benchFor(t, map[string]string{"S-1": "pending/none"})
+			last := b.claim("S-1")
+			last.Agent, last.Program, last.Lineage, last.Phase, last.Outcome, last.Retried = "claude", "claude", 1, plan.Settled, Waiting, true
+			tt.said(last)
+			must(t, b.store.finish(last))
+			b.write("S-1", "pending", "none", "")
+			lineage := 1
+			if last.Undone != nil {
+				lineage = 2
+			}
+			req := Request{ID: "S-1", Agent: claude, Lineage: &worktree.Lineage{N: lineage}, Job: agent.Job{Dir: b.root}, Redone: "r"}
+			for range 2 { // the first of them is held
+				r := b.goOn(req)
+				if r.Continues == nil || r.Continues.Why != tt.why || r.Continues.Output != tt.output || r.Continues.Again != (lineage == 2) {
+					t.Fatalf("attempt %d continues %+v", r.N, r.Continues)
+				}
+				must(t, r.check(Entry{Slice: r.Slice, N: r.N}))
+				r.Phase, r.Outcome = plan.Settled, Held
+				must(t, b.store.finish(r))
+				b.write("S-1", "pending", "none", "")
+			}
+		})
+	}
+}
+
 func TestHandoff(t *testing.T) {
 	const own = "refs/heads/gl/s/_/greenlight/S-1/1"
 	on := worktree.Condition{Branch: own}

@@ -40,7 +40,11 @@ func (h handoff) text() string {
 		if h.checkout {
 			place = "checkout"
 		}
-		line("This attempt goes on with earlier work in the same %s. %s", place, h.Why)
+		if h.Again {
+			line("%s", h.Why)
+		} else {
+			line("This attempt goes on with earlier work in the same %s. %s", place, h.Why)
+		}
 		if h.Output != "" && !h.resumes {
 			line("%s", indented(h.Output))
 		}

@@ -53,6 +53,9 @@ func verdict(o Outcome, detail string, r *Record, it plan.Item) (Verdict, error)
 	if t.KeepsWork && r.reachedStep(it) {
 		v.Effect = tracker.Release
 	}
+	if o == Waiting && plan.Classify(it.Status) == plan.Done { // called complete, and to be approved
+		v.Effect = tracker.Ask
+	}
 	if t.Holds {
 		v.Limit = r.evidence().Limit
 	}

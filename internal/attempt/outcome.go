@@ -91,6 +91,7 @@ type rule struct {
 // result event beats the exit status that our own later TERM caused.
 var rules = [...]rule{
 	{Red, testsFail},
+	{Waiting, awaitsReview},
 	{Done, isComplete},
 	{Interrupted, gitKilled},
 	{Failed, neverRan},
@@ -114,6 +115,14 @@ func testsFail(r *Record, it plan.Item) (string, bool) {
 		return "", false
 	}
 	return "tests: " + r.Verdict.How(plan.Age(r.Verdict.Duration())), true
+}
+
+// awaitsReview is for slices that are built in the checkout. In worktrees the lane asks.
+func awaitsReview(r *Record, it plan.Item) (string, bool) {
+	if r.Review == "" || plan.Classify(it.Status) != plan.Done {
+		return "", false
+	}
+	return ReviewText(r.Verdict), true
 }
 
 func isComplete(r *Record, it plan.Item) (detail string, ok bool) {

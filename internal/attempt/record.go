@@ -39,6 +39,7 @@ type Record struct {
 	Setup         []string         `json:"setup,omitempty"`   // prepares its worktree: as the person has allowed it, whatever the configuration says by now
 	Caches        []string         `json:"caches,omitempty"`  // that it may write to in its sandbox, in the same way
 	Test          *testrun.Command `json:"test,omitempty"`    // of an attempt in the checkout: runs its tests once it calls its slice complete; as Setup
+	Review        string           `json:"review,omitempty"`  // of an attempt in the checkout: why a person is to approve what it calls complete; "" for no reason
 	Sandbox       string           `json:"sandbox,omitempty"` // SandboxBwrap: it is confined, whatever the configuration says by now
 
 	Account      string        `json:"account,omitempty"`      // where the client keeps its conversations: agent.Agent.Account
@@ -72,6 +73,9 @@ type Record struct {
 	HasSummary bool           `json:"has_summary,omitempty"` // the task's summary was there then
 	Retried    bool           `json:"retried,omitempty"`
 	Rejected   string         `json:"rejected,omitempty"` // why a person has sent the work back since
+	Comments   []Comment      `json:"comments,omitempty"` // on its lines
+	Answered   *Answer        `json:"answered,omitempty"` // by a person since, where it ended with a question
+	Undone     *Undo          `json:"undone,omitempty"`   // by a person since, where it landed
 
 	Landing  *Landing      `json:"landing,omitempty"`  // from phase landing on
 	Verified plan.Verified `json:"verified,omitempty"` // of an attempt that is done

@@ -284,12 +284,42 @@ func (s *Store) MarkRetried(slice string) error {
 	})
 }
 
-// MarkRejected is MarkRetried for work that a person has sent back, for the reason.
-func (s *Store) MarkRejected(slice, why string) error {
+// MarkRejected is MarkRetried for work that a person has sent back, for the reason and with comments on lines.
+func (s *Store) MarkRejected(slice, why string, comments []Comment) error {
 	return s.markLast(slice, func(r *Record) bool {
-		r.Retried, r.Rejected = true, why
+		r.Retried, r.Rejected, r.Comments = true, why, comments
 		return true
 	})
+}
+
+// MarkAnswered is MarkRetried for an attempt that ended with a question.
+func (s *Store) MarkAnswered(slice string, a Answer) error {
+	return s.markLast(slice, func(r *Record) bool {
+		r.Retried, r.Answered = true, &a
+		return true
+	})
+}
+
+// MarkUndone is MarkRetried for a slice whose landed work was taken back: that of attempt n, 0 for unknown.
+func (s *Store) MarkUndone(slice string, n int, u Undo) error {
+	all, err := s.Index()
+	if err != nil {
+		return err
+	}
+	for _, e := range all[slice] {
+		if e.N != n || e.Outcome == "" {
+			continue
+		}
+		r, err := s.get(e)
+		if err != nil {
+			return err
+		}
+		r.Undone, r.Retried = &u, true
+		if err := s.putDone(r); err != nil {
+			return err
+		}
+	}
+	return s.MarkRetried(slice)
 }
 
 // markLast changes the slice's last settled record, if change says so. One without needs no mark.

@@ -151,6 +151,7 @@ func (t taskTx) Settle(string, tracker.Effect, tracker.Before) (plan.Mark, error
 func (t taskTx) Enqueue(string) (plan.Mark, error)              { return plan.Mark{}, nil }
 func (t taskTx) Land(string, tracker.Landed) (plan.Mark, error) { return plan.Mark{}, nil }
 func (t taskTx) Ask(string, string) (plan.Mark, error)          { return plan.Mark{}, nil }
+func (t taskTx) Undo(string, string) error                      { return nil }
 
 // of is tx as the attempt is to see it.
 func (r *Record) of(tx tracker.Tx) tracker.Tx {

@@ -58,7 +58,25 @@ func Text(dec *agent.Decoder, p lines.Piece) []string {
 const endBytes = 256 << 10
 
 // End returns the last n lines of a log as gl logs shows them; none if it can't be read.
-func End(path, stream string, n int) []string {
+func End(path, stream string, n int) []string { return end(path, stream, n, Text) }
+
+// Said returns the last n lines that the agent itself said, without its tools and without gl's notes.
+func Said(path, stream string, n int) []string { return end(path, stream, n, said) }
+
+func said(dec *agent.Decoder, p lines.Piece) []string {
+	if note, ok := logfile.ParseNote(p.Text); ok && note.From != logfile.Stderr {
+		return nil
+	}
+	var texts []string
+	for _, ev := range Events(dec, p) {
+		if ev.Kind == agent.KindSay || ev.Kind == agent.KindPlain {
+			texts = append(texts, sanitize.Text(ev.Text))
+		}
+	}
+	return texts
+}
+
+func end(path, stream string, n int, show func(*agent.Decoder, lines.Piece) []string) []string {
 	t := NewTail(path)
 	defer t.Close()
 	if t.log.ToEnd(endBytes) != nil {
@@ -66,7 +84,7 @@ func End(path, stream string, n int) []string {
 	}
 	var texts []string
 	dec := agent.NewDecoder(stream)
-	if err := t.Lines(true, func(p lines.Piece) { texts = append(texts, Text(dec, p)...) }); err != nil {
+	if err := t.Lines(true, func(p lines.Piece) { texts = append(texts, show(dec, p)...) }); err != nil {
 		return nil
 	}
 	text := strings.TrimRight(strings.Join(texts, "\n"), "\n")

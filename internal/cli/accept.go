@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +19,7 @@ import (
 	"greenlight/internal/worktree"
 )
 
+// decideHelp is what gl accept and gl reject have in common.
 const decideHelp = `
 
 --force also takes a slice that is being verified or has stalled, but never one whose agent is still running.
@@ -44,25 +44,6 @@ doesn't merge, it awaits review again, with the reason.` + fmt.Sprintf(decideHel
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "also accept a slice that is being verified or has stalled")
-	return c
-}
-
-func newReject(app *cmdutil.App) *cobra.Command {
-	var force bool
-	c := &cobra.Command{
-		Use:        "reject ID TEXT",
-		SuggestFor: []string{"deny", "no", "refuse"},
-		Short:      "Reject a waiting slice with a reason, and put it back",
-		Long: `Reject a slice that awaits review. TEXT says what is wrong with it: it is added to the slice's decisions, and the slice is
-pending again. The next gl slice, or one that is running, builds it with that in mind.` + fmt.Sprintf(decideHelp, " or can't be written"),
-		Example:           `  gl reject S-07 "the mail must not name the customer"`,
-		Args:              cmdutil.Args(cobra.MinimumNArgs(2)),
-		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(waiting)),
-		RunE: func(c *cobra.Command, a []string) error {
-			return runReject(c.Context(), app, a[0], strings.Join(a[1:], " "), force)
-		},
-	}
-	c.Flags().BoolVar(&force, "force", false, "also reject a slice that is being verified or has stalled")
 	return c
 }
 
@@ -154,24 +135,4 @@ func changeText(c git.DiffStat) string {
 		text += ", " + words.Count(c.Deletions, "deletion")
 	}
 	return text
-}
-
-func runReject(ctx context.Context, app *cmdutil.App, id, text string, force bool) error {
-	if !isLine(text) {
-		return cmdutil.Usage("say what is wrong with %s, in one line of text without control characters", id)
-	}
-	pr, id, err := app.Slice(id)
-	if err != nil {
-		return err
-	}
-	if err := ops.Reject(ctx, pr, id, strings.TrimSpace(text), force); err != nil {
-		return err
-	}
-	app.IO.Printf("%s is pending again\n", id)
-	return nil
-}
-
-// isLine says whether text is a line that isn't blank.
-func isLine(text string) bool {
-	return strings.TrimSpace(text) != "" && !strings.ContainsFunc(text, unicode.IsControl)
 }

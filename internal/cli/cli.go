@@ -162,14 +162,13 @@ const groupAdmin = "admin"
 func commandGroups() []commandGroup {
 	return []commandGroup{
 		{"begin", "Project lifecycle:", []maker{{"init", newInit}, {"design", newDesign}, {"roadmap", paged(newRoadmap)}}},
-		{"build", "Building:", []maker{{"slice", newSlice}, {"quick", newQuick}, {"rehearse", newRehearse}, {"accept", newAccept},
-			{"reject", newReject}, {"retry", newRetry}}},
-		{"review", "Review:", []maker{{"verify", newVerify}, {"land", newLand}, {"salvage", paged(newSalvage, "to", "branch")}, {"clean", newClean}}},
+		{"build", "Building:", []maker{{"slice", newSlice}, {"quick", newQuick}, {"rehearse", newRehearse}, {"retry", newRetry}, {"edit", newEdit}, {"remove", newRemove}, {"rename", newRename}}},
+		{"review", "Review:", []maker{{"review", newReview}, {"diff", paged(newDiff, "tool")}, {"accept", newAccept}, {"reject", newReject}, {"answer", newAnswer}, {"verify", newVerify}, {"land", newLand}, {"undo", newUndo}, {"salvage", paged(newSalvage, "to", "branch")}, {"clean", newClean}}},
 		{"state", "State and progress:", []maker{{"status", paged(newStatus)}, {"why", paged(newWhy)}, {"graph", paged(newGraph)},
 			{"events", paged(newEvents, "follow")},
 			{"logs", paged(newLogs, "follow")}, {"debug", paged(newDebug, "run-tests")}, {"changelog", paged(newChangelog)},
 			{"statusline", newStatusline}}},
-		{"run", "Running sessions:", []maker{{"attach", newAttach}, {"trust", newTrust}, {"stop", newStop}, {"hold", newHold}}},
+		{"run", "Running sessions:", []maker{{"attach", newAttach}, {"do", newDo}, {"trust", newTrust}, {"stop", newStop}, {"hold", newHold}}},
 		{"code", "Existing code:", []maker{{"assess", newAssess}, {"map", newMap}, {"wrap", newWrap}}},
 		{"release", "Release:", []maker{{"ship", newShip}}},
 		{"session", "Session:", []maker{{"pause", newPause}, {"resume", newResume}}},

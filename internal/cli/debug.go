@@ -10,6 +10,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/contracts"
 	"greenlight/internal/debugreport"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
@@ -245,16 +246,16 @@ func (d *debugPrinter) log(l *debugreport.Log) {
 	}
 }
 
-func (d *debugPrinter) contracts(list []debugreport.Contract) {
+func (d *debugPrinter) contracts(list []contracts.Contract) {
 	d.section("Contracts")
 	if len(list) == 0 {
 		d.line("none in the slice's file")
 	}
 	for _, c := range list {
 		if c.Heading == nil {
-			d.line("%s: not in %s", c.ID, debugreport.ContractsFile)
+			d.line("%s: not in %s", c.ID, contracts.File)
 		} else {
-			d.line("%s: %s (%s, line %d)", c.ID, *c.Heading, debugreport.ContractsFile, *c.Line)
+			d.line("%s: %s (%s, line %d)", c.ID, *c.Heading, contracts.File, *c.Line)
 		}
 	}
 }

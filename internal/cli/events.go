@@ -215,6 +215,10 @@ func eventText(e journal.Event) string {
 		if e.DurationMS != nil && e.Kind == journal.Verdict {
 			more = append(more, eventAge(e))
 		}
+	case journal.Undone:
+		text = strings.TrimSuffix("taken back: "+e.Reason, ": ")
+	case journal.Answered:
+		text = "answered: " + e.Reason
 	case journal.Proposal:
 		text = "proposes " + e.Setting + " = " + e.Value
 	default:

@@ -69,9 +69,6 @@ func noSuchCommand(root *cobra.Command, a []string) error {
 	c := root
 	for _, word := range a {
 		i := slices.IndexFunc(c.Commands(), func(sub *cobra.Command) bool { return sub.Name() == word })
-		if i < 0 && c == root && slices.Contains([]string{"rm", "remove", "delete"}, word) {
-			return cmdutil.Usage("unknown command %q for gl: to remove a slice, delete its file and its entry in GRAPH.json, then run gl state render", word)
-		}
 		if i < 0 {
 			return cmdutil.UnknownCommand(c, word)
 		}

@@ -19,18 +19,28 @@ import (
 func newLand(app *cmdutil.App) *cobra.Command {
 	var reset bool
 	c := &cobra.Command{
-		Use:   "land",
-		Short: "Land what agents call complete, and deliver what has landed",
+		Use:   "land [BRANCH...]",
+		Short: "Land and deliver what is complete, or a branch of yours",
 		Long: `Merge and test the slices that await the lane, and deliver what has landed to the branch that the work is for.
 
 A drain does this by itself. gl land goes on where that had to wait: something was uncommitted, a rebase was in progress,
 or the branch had moved in a way that needs you. With git.deliver pr it pushes the lane, has it in a pull request, and asks
 whether that has been merged.
 
-Exit codes: 0 everything has landed and is delivered; 1 something isn't, or it failed.`,
-		Example: "  gl land\n  gl land --reset",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+With branches, land these: a person's, or another tool's. Each is merged, tested and delivered like a slice's work; the branch itself
+stays as it is. Where the tests fail, or it doesn't merge, it isn't landed: commit to the branch and run gl land again. That works in any
+git repository; without a project, the state is kept in .greenlight, where git ignores it.
+
+Exit codes: 0 everything has landed and is delivered; 1 something isn't, or it failed; 2 wrong usage.`,
+		Example:           "  gl land\n  gl land --reset\n  gl land feature fix-login",
+		ValidArgsFunction: app.CompleteBranches,
+		RunE: func(cmd *cobra.Command, branches []string) error {
+			if len(branches) > 0 && reset {
+				return cmdutil.Usage("--reset goes without branches")
+			}
+			if len(branches) > 0 {
+				return landBranches(cmd.Context(), app, branches)
+			}
 			return runLand(cmd.Context(), app, reset)
 		},
 	}

@@ -25,6 +25,7 @@ var localSchemas = map[string][][]string{
 	"check":        {{"check", "--json"}, {"check", "--json", "--local", "--agent", "codex"}},
 	"why":          {{"why", "--json"}, {"why", "S-9", "--json"}, {"why", "S-4", "--json"}},
 	"hold":         {{"hold", "--json"}},
+	"review":       {{"review", "--json"}, {"review", "S-4", "--json"}},
 	"clean":        {{"clean", "--json"}, {"clean", "--json", "--dry-run"}},
 	"salvage":      {{"salvage", "--json"}},
 	"version":      {{"version", "--json"}},
@@ -108,6 +109,23 @@ func TestVerifyDocuments(t *testing.T) {
 		if err := conforms(t, "verify", stdout.Bytes()); err != nil {
 			t.Errorf("gl %s: %v\n%s%s", strings.Join(words, " "), err, &stdout, &stderr)
 		}
+	}
+}
+
+// What landed is found by its commit's trailers, where its record is gone.
+func TestDiffDocument(t *testing.T) {
+	t.Setenv("HOME", t.TempDir())
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git here")
+	}
+	root := localProject(t)
+	c := exec.Command("git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "Land S-1\n\nSlice: S-1")
+	c.Dir = root
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if err := conforms(t, "diff", output(t, "diff", "S-1", "--json", "-C", root)); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -25,15 +25,16 @@ func newRetry(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:        "retry ID...",
 		SuggestFor: []string{"rerun", "redo", "again", "restart"},
-		Short:      "Retry failed or stalled slices",
-		Long: `Retry failed or stalled slices: they are pending again, and the next gl slice, or one that is running, launches them.
-What the agent wrote stays. A hold because nobody was logged in ends.
+		Short:      "Continue failed or stalled slices",
+		Long: `Continue failed, red, conflicting, interrupted or stalled slices: they are pending again at the step that they had reached, and the
+next gl slice, or one that is running, launches them. A hold because nobody was logged in ends.
 
-A slice that is built in a worktree goes on in it. With --fresh its next attempt begins a new branch in a new worktree instead;
-the old ones stay, and gl salvage lists them.
+A slice that is built in a worktree goes on in it: on the same branch and, if the client can, in the same conversation. With --fresh it
+starts over: on a new branch, in a new worktree. The old ones stay, and gl salvage lists them.
 
 An attempt on another host or in another container is taken for running as long as nobody can tell. If that host or
-container is gone, --abandon gives the attempt up first. If it isn't gone, two agents may work on the slice.
+container is gone, --abandon gives the attempt up first. If it isn't gone, two agents may work on the slice. Of a slice that nobody
+works on, --abandon gives up the work so far, as --fresh does.
 
 Exit codes: 0 they are pending; 1 one is done, is waiting for a person, or can't be read; 2 wrong usage; 3 one is being
 worked on.`,
@@ -52,7 +53,7 @@ worked on.`,
 	c.Flags().BoolVar(&o.json, "json", false, "print one JSON document")
 	c.Flags().BoolVar(&o.all, "all-failed", false, "all slices that failed or stalled")
 	c.Flags().BoolVar(&o.fresh, "fresh", false, "begin a new branch and worktree; the old ones stay")
-	c.Flags().BoolVar(&o.abandon, "abandon", false, "give up attempts whose host or container is gone")
+	c.Flags().BoolVar(&o.abandon, "abandon", false, "give up attempts whose host or container is gone, or the work of a slice that nobody works on")
 	return c
 }
 
@@ -82,16 +83,20 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOption
 	}
 	doc := retryDoc{1, []retrySlice{}}
 	var errs []error
+	var given []string // up: what is left of them is to begin anew
 	if o.abandon {
-		ids, errs = abandonAll(ctx, app, pr, p, ids)
+		ids, given, errs = abandonAll(ctx, app, pr, p, ids)
 	}
-	if o.fresh { // first: a drain that runs launches a slice as soon as it is pending
-		errs = append(errs, beginAnew(ctx, app, pr, p, ids)...)
+	if o.fresh {
+		given = ids
 	}
+	// First: a drain that runs launches a slice as soon as it is pending.
+	fresh, more := beginAnew(ctx, app, pr, p, given)
+	errs = append(errs, more...)
 	for id := range openSlices(pr) {
 		delete(open, id)
 	}
-	errs = append(errs, doc.retryAll(ctx, app, pr, p, ids, open)...)
+	errs = append(errs, doc.retryAll(ctx, app, pr, p, ids, open, fresh)...)
 	if len(found.Settled)+len(ids) > 0 {
 		errs = append(errs, pr.Tracker.Refresh(ctx))
 	}
@@ -112,7 +117,8 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOption
 
 // beginAnew has the next attempts at the slices begin new branches, and names the old ones. What can't be retried is said when it
 // is tried.
-func beginAnew(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string) (errs []error) {
+func beginAnew(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string) (anew map[string]bool, errs []error) {
+	anew = map[string]bool{}
 	for _, id := range ids {
 		id, err := app.Resolve(p, id)
 		if err != nil {
@@ -123,13 +129,13 @@ func beginAnew(ctx context.Context, app *cmdutil.App, pr *project.Project, p *pl
 			continue
 		}
 		branch, err := ops.Fresh(ctx, pr, id)
-		if err != nil {
+		if anew[id] = err == nil; err != nil {
 			errs = append(errs, err)
 		} else if branch != "" {
 			app.IO.Message("%s begins anew; its work so far stays on %s: gl salvage %s lists it", id, sanitize.Text(branch), id)
 		}
 	}
-	return errs
+	return anew, errs
 }
 
 // openSlices are the slices with an attempt that isn't settled.
@@ -143,8 +149,8 @@ func openSlices(pr *project.Project) map[string]bool {
 }
 
 // abandonAll gives up the attempts at the slices and tasks, and returns the slices that are to be retried: a task isn't
-// put back, and a slice may be complete, by what its agent wrote last.
-func abandonAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string) (retry []string, errs []error) {
+// put back, and a slice may be complete, by what its agent wrote last. A slice without an open attempt is given up itself.
+func abandonAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string) (retry, given []string, errs []error) {
 	for _, id := range ids {
 		var err error
 		if !attempt.IsTask(id) {
@@ -162,9 +168,12 @@ func abandonAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *p
 			errs = append(errs, err)
 		case !attempt.IsTask(id) && !slices.ContainsFunc(settled, func(r *attempt.Record) bool { return r.Outcome.Traits().Success }):
 			retry = append(retry, id)
+			if errors.Is(err, ops.ErrNothingToDo) {
+				given = append(given, id)
+			}
 		}
 	}
-	return retry, errs
+	return retry, given, errs
 }
 
 // whichBroken is the usage error that names what could be put back.
@@ -192,13 +201,13 @@ type retrySlice struct {
 
 // retryAll puts the slices back. If one can't be, the others are put back anyway. It is no failure at one whose attempt this
 // command has just settled: that has helped, and what is left is said.
-func (d *retryDoc) retryAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string, settled map[string]bool) []error {
+func (d *retryDoc) retryAll(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string, settled, fresh map[string]bool) []error {
 	var errs []error
 	for _, id := range ids {
 		id, err := app.Resolve(p, id)
 		if err == nil {
 			var was plan.State
-			was, err = ops.Retry(ctx, pr, id)
+			was, err = ops.Retry(ctx, pr, id, fresh[id])
 			d.add(id, was, err)
 		}
 		switch {

@@ -165,7 +165,7 @@ func TestDidYouMean(t *testing.T) {
 		"run S-1":                     "did you mean gl slice?",
 		"show S-1":                    "did you mean gl state show?",
 		"kill S-1":                    "did you mean gl stop?",
-		"rm S-1":                      "delete its file and its entry in GRAPH.json",
+		"rm S-1":                      "did you mean gl remove?",
 		"state shwo S-1":              "did you mean show?",
 		"settings modle x y":          "did you mean model?",
 		"status --jsno":               "did you mean --json?",

@@ -8,6 +8,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/attemptlog"
+	"greenlight/internal/contracts"
 	"greenlight/internal/git"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/paths"
@@ -118,7 +119,7 @@ func (g *Git) ask(ctx context.Context, root, id string) error {
 		return err
 	}
 	for _, t := range tags {
-		if id != "" && hasWord(t.Name, id) {
+		if id != "" && contracts.HasWord(t.Name, id) {
 			g.Tags = append(g.Tags, t)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"greenlight/internal/command"
+	"greenlight/internal/contracts"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/project/projecttest"
@@ -183,7 +184,7 @@ func TestHasWord(t *testing.T) {
 		"greenlight/checkpoint/S-1": true, "checkpoint-s-1-red": true, "S-1": true, "S-1.": true, "S-10": false, "S-1.2": false,
 		"XS-1": false, "S-10, S-1": true, "": false, "C: S-1: x": true, "öS-1": false,
 	} {
-		if got := hasWord(s, "S-1"); got != want {
+		if got := contracts.HasWord(s, "S-1"); got != want {
 			t.Errorf("%q: %v", s, got)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
-	"greenlight/internal/shellwords"
 	"greenlight/internal/testrun"
 )
 
@@ -27,7 +26,7 @@ func checkTests(x *exam) []Finding {
 	for _, p := range proposals {
 		key, value := sanitize.Line(p.Key), sanitize.Line(p.Value)
 		all = append(all, found(Note, project.ConfigFile, fmt.Sprintf("attempt %s wanted to set %s to %s", sanitize.Line(p.Attempt), key, value),
-			"gl settings set "+shellwords.Quote(key)+" "+shellwords.Quote(value)+", if you agree"))
+			p.Command()+", if you agree"))
 	}
 	return all
 }

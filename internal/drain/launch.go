@@ -214,11 +214,19 @@ func (d *drain) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candida
 func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string) (*attempt.Record, error) {
 	req := d.request(id)
 	req.Test = d.Project.Config.Test.Command
-	if d.Trees != nil {
-		l, err := d.lineage(ctx, req)
+	if d.Trees == nil && d.Task == nil {
+		why, err := d.Project.NeedsReview(id, d.Project.Root)
 		if err != nil {
 			return nil, err
 		}
+		req.Review = why
+	}
+	if d.Trees != nil {
+		l, redone, err := d.lineage(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		req.Redone = redone
 		req.Lineage, req.Job.Dir, req.Setup = l, d.Trees.Dir(l), d.Project.Config.Git.Setup
 		if d.Project.Config.Sandbox != project.SandboxOff {
 			req.Sandbox, req.Caches = d.Project.Config.Sandbox, d.Project.Config.Caches
@@ -227,17 +235,25 @@ func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string) (*attemp
 	return d.Project.Runs.Claim(tx, req, time.Now())
 }
 
-// lineage is the one in which the work goes on, or a new one.
-func (d *drain) lineage(ctx context.Context, req attempt.Request) (*worktree.Lineage, error) {
+// lineage is the one in which the work goes on, or a new one. Of a slice that was taken back, redone is the commit that has its earlier
+// work.
+func (d *drain) lineage(ctx context.Context, req attempt.Request) (l *worktree.Lineage, redone string, err error) {
 	base, err := d.Trees.Base(ctx)
+	if err == nil && d.Lane != nil && req.Task == nil {
+		redone, err = d.Lane.Redo(ctx, req.ID)
+	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	if redone != "" {
+		base = redone
 	}
 	work, err := d.Project.Runs.WorkOf(req)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return d.Trees.Plan(ctx, req.System, work, base, false)
+	l, err = d.Trees.Plan(ctx, req.System, work, base, false)
+	return l, redone, err
 }
 
 // failedStart gives a claim back whose agent never ran. A slice that does this again and again is left alone.

@@ -254,7 +254,7 @@ func (x *tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Ma
 }
 
 // PutBack implements tracker.Tx: that a phase failed is in the attempt's record alone.
-func (x *tx) PutBack(id string, was plan.Mark) error {
+func (x *tx) PutBack(id string, was plan.Mark, _ bool) error {
 	it, err := x.Item(id)
 	if err == nil && mark(it) != was {
 		err = fmt.Errorf("phase %s: %w", id, tracker.ErrChanged)

@@ -132,6 +132,13 @@ func (s *Streams) ColorsOn(capable bool) bool {
 	return !s.NoColor && term.ColorWanted(s.environ.Get, capable)
 }
 
+// Ask asks for a line of text; false at the end of the input.
+func (s *Streams) Ask(question string) (line string, ok bool) {
+	fmt.Fprint(s.Err, question)
+	line, err := bufio.NewReader(s.In).ReadString('\n')
+	return strings.TrimSpace(line), err == nil || line != ""
+}
+
 // Confirm asks a yes-or-no question; the answer is no when stdin or stderr is not a terminal.
 func (s *Streams) Confirm(question string) bool {
 	if !IsTerminal(s.In) || !IsTerminal(s.Err) {

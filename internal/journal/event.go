@@ -61,10 +61,12 @@ const (
 	Retried      Kind = "retried"       // a person put a slice back
 	Accepted     Kind = "accepted"      // a person approved a slice
 	Rejected     Kind = "rejected"      // a person sent a slice back
+	Answered     Kind = "answered"      // a person answered a slice's question
 	Proposal     Kind = "proposal"      // an agent proposed a setting that it may not change
 	Queued       Kind = "queued"        // a slice waits for the lane
 	Merge        Kind = "merge"         // the lane merged a slice, or met a conflict
 	Verdict      Kind = "verdict"       // the tests were run on a tree
+	Undone       Kind = "undone"        // a person took back what had landed
 	Landed       Kind = "landed"        // a slice is in the lane
 	Delivered    Kind = "delivered"     // the target has the lane's commits
 	Undelivered  Kind = "undelivered"   // the target can't be moved now

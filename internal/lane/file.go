@@ -33,6 +33,7 @@ type file struct {
 	Tests         *proc.ID      `json:"tests,omitempty"`        // the process of the tests that run
 	Manifests     string        `json:"manifests,omitempty"`    // of the tree for which setup has run in the lane's worktree
 	Committed     *time.Time    `json:"committed,omitempty"`    // when state was committed last
+	Undoing       *undoing      `json:"undoing,omitempty"`      // a slice that is being taken back
 }
 
 // Undelivered is a slice that has landed.

@@ -36,7 +36,11 @@ func TestMain(m *testing.M) {
 	}
 	if root := os.Getenv("GREENLIGHT_TEST_ROOT"); root != "" {
 		crashtest.Begin()
-		if err := worker(context.Background(), root, os.Environ(), nil); err != nil {
+		run := func() error { return worker(context.Background(), root, os.Environ(), nil) }
+		if id := os.Getenv("GREENLIGHT_TEST_UNDO"); id != "" {
+			run = func() error { return undoer(context.Background(), root, id) }
+		}
+		if err := run(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

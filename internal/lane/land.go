@@ -90,11 +90,11 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	case err != nil:
 		return err
 	case verdict == nil:
-		return l.pass(ctx, w, nil, plan.Unverified)
+		return l.approve(ctx, w, nil, plan.Unverified)
 	case verdict.Green() && problem != "":
-		return l.pass(ctx, w, verdict, plan.KnownRed)
+		return l.approve(ctx, w, verdict, plan.KnownRed)
 	case verdict.Green():
-		return l.pass(ctx, w, verdict, plan.Green)
+		return l.approve(ctx, w, verdict, plan.Green)
 	}
 	return l.judgeRed(ctx, w, verdict)
 }
@@ -212,6 +212,30 @@ func (l *Lane) reviving(ctx context.Context, w *work, other string) error {
 	}
 	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
 		"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back%s", other, anew)})
+}
+
+// approve lands the work, or has a person look at it first where that is asked for. It is tested by then, so what is accepted lands as it is.
+func (l *Lane) approve(ctx context.Context, w *work, v *testrun.Verdict, verified plan.Verified) error {
+	if w.Accepted() || w.IsTask() {
+		return l.pass(ctx, w, v, verified)
+	}
+	why, err := l.Project.NeedsReview(w.Slice, l.Project.Root, l.Repo.Dir(w.lineage))
+	if err != nil {
+		return err
+	}
+	if why == "" {
+		return l.pass(ctx, w, v, verified)
+	}
+	w.release()
+	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
+		g := r.Landing
+		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Verdict = w.tip, w.base, w.caveats, nil, "", "", v
+	})
+	if now == nil || err != nil {
+		return err
+	}
+	l.tell("%s awaits review: %s", w.Slice, why)
+	return l.ask(ctx, w.Record, attempt.ReviewText(v))
 }
 
 // pass lands the work.

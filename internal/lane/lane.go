@@ -115,6 +115,9 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 	if err := l.settleEnded(ctx); err != nil {
 		return err
 	}
+	if err := l.finishUndo(ctx); err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, l.leave()) }()
 	return f(ctx)
 }

@@ -275,7 +275,7 @@ func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error 
 			return l.red(ctx, w, v, problem+", and without it they don't fail: "+some(added))
 		}
 		if v.Passed == nil || base.Passed == nil || *v.Passed >= *base.Passed {
-			return l.pass(ctx, w, v, plan.KnownRed)
+			return l.approve(ctx, w, v, plan.KnownRed)
 		}
 	}
 	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(l.Repo.Target()), How(base, l.Project.Config.Test.Limit))

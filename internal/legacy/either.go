@@ -2,6 +2,7 @@ package legacy
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"greenlight/internal/roadmap"
@@ -19,6 +20,8 @@ type Keeper interface {
 	EditProject(ctx context.Context, f func(*slice.ProjectState) error) error
 	Decide(ctx context.Context, at time.Time, texts ...string) (ids []string, err error)
 	Migrate(ctx context.Context, dryRun bool) (*slice.Migration, error)
+	Rename(ctx context.Context, old, id string, do func() error) (*slice.Moved, error)
+	Remove(ctx context.Context, id string, do func() error) (*slice.Moved, error)
 }
 
 var (
@@ -76,4 +79,26 @@ func (e *either) Decide(ctx context.Context, at time.Time, texts ...string) ([]s
 
 func (e *either) Migrate(ctx context.Context, dryRun bool) (*slice.Migration, error) {
 	return e.now().Migrate(ctx, dryRun)
+}
+
+func (e *either) Rename(ctx context.Context, old, id string, do func() error) (*slice.Moved, error) {
+	return e.now().Rename(ctx, old, id, do)
+}
+
+func (e *either) Remove(ctx context.Context, id string, do func() error) (*slice.Moved, error) {
+	return e.now().Remove(ctx, id, do)
+}
+
+// Rename refuses: people keep the rows of a legacy STATE.md.
+func (s *Store) Rename(_ context.Context, old, _ string, _ func() error) (*slice.Moved, error) {
+	return nil, rowOf(old)
+}
+
+// Remove refuses in the same way.
+func (s *Store) Remove(_ context.Context, id string, _ func() error) (*slice.Moved, error) {
+	return nil, rowOf(id)
+}
+
+func rowOf(id string) error {
+	return fmt.Errorf("%s is a row of .greenlight/STATE.md: edit that, or run gl migrate", id)
 }

@@ -235,12 +235,12 @@ func (t *tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Ma
 }
 
 // PutBack implements tracker.Tx.
-func (t *tx) PutBack(id string, was plan.Mark) error {
+func (t *tx) PutBack(id string, was plan.Mark, over bool) error {
 	it, err := t.s.item(id)
 	if err != nil {
 		return err
 	}
-	return t.s.edit(it, func(f *slice.File) error { return f.PutBack(was) })
+	return t.s.edit(it, func(f *slice.File) error { return f.PutBack(was, over) })
 }
 
 // Read makes a slice file of what is known of one slice. The error is tracker.ErrNotFound where it has no row.

@@ -74,12 +74,22 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 		switch {
 		case m.st.Class == plan.Done:
 			return ErrNothingToDo
-		case m.st.Class == plan.Waiting && !m.st.AtReview() && !force:
+		case m.st.Class == plan.Waiting && !m.st.AtReview(): // nothing may have been built: --force is no answer
 			return fmt.Errorf("%s isn't at its review: %s", m.st.ID, m.plan.Why(m.st.ID, m.now))
+		case m.st.Class == plan.Waiting && m.st.Asks() && !force:
+			why := m.plan.Why(m.st.ID, m.now)
+			why.Next = append(why.Next, "gl accept "+m.st.ID+" --force to approve it as it is")
+			return fmt.Errorf("%s asks something: %s", m.st.ID, why)
 		case l == nil:
 			set := [][2]string{{"status", "complete"}, {"step", "complete"}, {"waiting_for", ""}, {"session", ""}}
 			if pr.Tracker.Traits().Lands {
-				set = append(set, [2]string{"verified", string(plan.Unverified)})
+				verified := plan.Unverified
+				if recs, err := pr.Runs.Last(id); err != nil {
+					return err
+				} else if len(recs[id]) > 0 && recs[id][0].Verdict.Green() && recs[id][0].Review != "" { // tested, and as it was since
+					verified = plan.Green
+				}
+				set = append(set, [2]string{"verified", string(verified)})
 			}
 			return f.SetAll(set)
 		}
@@ -104,31 +114,6 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 		settler.Note(ctx, a.Queued)
 	}
 	return a, nil
-}
-
-// Reject puts a slice that awaits approval back, with what is wrong with it, one line of text, among its decisions. With
-// force it also takes one that is being verified or has stalled.
-func Reject(ctx context.Context, pr *project.Project, id, text string, force bool) error {
-	var st *plan.State
-	err := edit(ctx, pr, id, func(m moment, f *slice.File) error {
-		st = m.st
-		if err := mayDecide(m, force); err != nil {
-			return err
-		}
-		if m.st.Class == plan.Done {
-			return fmt.Errorf("%s is complete: to build it again, run gl state set %s status=pending", id, id)
-		}
-		if err := f.AppendToSection("Decisions", dated(m.now, "Rejected: "+text)); err != nil {
-			return err
-		}
-		return f.SetAll([][2]string{{"status", "pending"}, {"step", "none"}, {"waiting_for", ""}, {"session", ""}})
-	})
-	if err != nil {
-		return err
-	}
-	tell(pr, st, journal.Event{Kind: journal.Rejected, Reason: text})
-	// As in Retry: after the slice's file, so that a kill between the two can't make it look as if somebody worked on it.
-	return pr.Runs.MarkRejected(id, text)
 }
 
 // mayDecide refuses a slice that isn't a person's to decide about.

@@ -43,14 +43,14 @@ func TestAccept(t *testing.T) {
 
 func TestReject(t *testing.T) {
 	y := newYard(t, decisions)
-	must(t, Reject(t.Context(), y.Project, "waiting", "too slow", false))
+	must(t, Reject(t.Context(), y.Project, "waiting", "too slow", nil, false))
 	if got := y.mark("waiting"); got != "pending none" || y.state("waiting").WaitingFor != "" {
 		t.Error(got)
 	}
 	if text := y.read("slices/waiting.md"); !strings.Contains(text, "## Decisions\n- ") || !strings.Contains(text, ": Rejected: too slow\n") {
 		t.Error(text)
 	}
-	if err := Reject(t.Context(), y.Project, "done", "x", false); err == nil || errors.Is(err, ErrNothingToDo) {
+	if err := Reject(t.Context(), y.Project, "done", "x", nil, false); err == nil || errors.Is(err, ErrNothingToDo) {
 		t.Errorf("a complete slice: %v", err)
 	}
 }
@@ -71,7 +71,7 @@ func TestOnlyWhatAwaitsApprovalIsDecided(t *testing.T) {
 		{"gone", tracker.ErrNotFound.Error(), false, false},
 	} {
 		_, accept := Accept(t.Context(), y.Project, tt.id, nil, tt.force)
-		reject := Reject(t.Context(), y.Project, tt.id, "x", tt.force)
+		reject := Reject(t.Context(), y.Project, tt.id, "x", nil, tt.force)
 		for _, err := range []error{accept, reject} {
 			var taken *TakenError
 			if err == nil || !strings.Contains(err.Error(), tt.says) || errors.As(err, &taken) != tt.taken {

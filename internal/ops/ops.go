@@ -65,6 +65,8 @@ type keeper interface {
 	EditProject(ctx context.Context, f func(*slice.ProjectState) error) error
 	Decide(ctx context.Context, at time.Time, texts ...string) (ids []string, err error)
 	Migrate(ctx context.Context, dryRun bool) (*slice.Migration, error)
+	Rename(ctx context.Context, old, id string, do func() error) (*slice.Moved, error)
+	Remove(ctx context.Context, id string, do func() error) (*slice.Moved, error)
 }
 
 // store is the only way to the project's slices.

@@ -16,13 +16,13 @@ import (
 	"greenlight/internal/worktree"
 )
 
-// Retry puts a failed or stalled item back and returns what it was. The error is ErrNothingToDo for one that is available.
-// The views of the state are left for the caller to refresh, once for all items.
-func Retry(ctx context.Context, pr *project.Project, id string) (was plan.State, err error) {
+// Retry puts a failed or stalled item back and returns what it was: it goes on at its step, unless it is to start over. The error is
+// ErrNothingToDo for one that is available. The views of the state are left for the caller to refresh, once for all items.
+func Retry(ctx context.Context, pr *project.Project, id string, over bool) (was plan.State, err error) {
 	const tries = 3 // against somebody who writes without the lock
 	err = pr.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		for range tries {
-			if was, err = putBack(pr, tx, id); !errors.Is(err, tracker.ErrChanged) {
+			if was, err = putBack(pr, tx, id, over); !errors.Is(err, tracker.ErrChanged) {
 				break
 			}
 		}
@@ -67,8 +67,8 @@ func Abandon(ctx context.Context, pr *project.Project, id string) (settled []*at
 	return settled, err
 }
 
-// putBack has an item start over, if it is one that may.
-func putBack(pr *project.Project, tx tracker.Tx, id string) (was plan.State, err error) {
+// putBack makes an item available, if it is one that may be.
+func putBack(pr *project.Project, tx tracker.Tx, id string, over bool) (was plan.State, err error) {
 	now := time.Now()
 	s, err := pr.Snapshot(tx.Load)
 	if err != nil {
@@ -82,7 +82,7 @@ func putBack(pr *project.Project, tx tracker.Tx, id string) (was plan.State, err
 	if err := mayRetry(p, st, now); err != nil {
 		return *st, err
 	}
-	return *st, tx.PutBack(id, plan.Mark{Status: st.Status, Step: st.Step, Session: st.Session})
+	return *st, tx.PutBack(id, plan.Mark{Status: st.Status, Step: st.Step, Session: st.Session}, over)
 }
 
 // mayRetry refuses an item whose last attempt hasn't come to nothing.
@@ -108,6 +108,12 @@ func Fresh(ctx context.Context, pr *project.Project, id string) (branch string, 
 	}
 	if err != nil {
 		return "", err
+	}
+	// Before the lock is taken: an exact snapshot may take seconds. What isn't there, or can't be read, has nothing to keep.
+	if l, err := repo.Get(pr.Key(), id); err == nil && l.Phase != worktree.Gone {
+		if _, err := repo.Snapshot(ctx, l, worktree.SnapshotOptions{Last: true, Why: "gl: snapshot of " + id + " before it begins anew"}); err != nil {
+			return "", fmt.Errorf("the work so far can't be kept: %w", err)
+		}
 	}
 	err = pr.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		s, err := pr.Snapshot(tx.Load)

@@ -19,23 +19,23 @@ func TestRetry(t *testing.T) {
 	})
 	y.failed("tried")
 	y.attempt("running")
-	for _, id := range []string{"byhand", "tried"} {
-		was, err := Retry(t.Context(), y.Project, id)
+	for id, want := range map[string]string{"byhand": "pending tests", "tried": "pending none"} {
+		was, err := Retry(t.Context(), y.Project, id, false)
 		if err != nil || was.Class != plan.Failed {
 			t.Errorf("%s was %s, %v", id, was.Class, err)
 		}
-		if st := y.state(id); st.Class != plan.Available || y.mark(id) != "pending none" {
+		if st := y.state(id); st.Class != plan.Available || y.mark(id) != want {
 			t.Errorf("%s is %s: %s", id, st.Class, y.mark(id))
 		}
 	}
-	if _, err := Retry(t.Context(), y.Project, "ready"); !errors.Is(err, ErrNothingToDo) {
+	if _, err := Retry(t.Context(), y.Project, "ready", false); !errors.Is(err, ErrNothingToDo) {
 		t.Error(err)
 	}
 	var taken *TakenError
-	if _, err := Retry(t.Context(), y.Project, "running"); !errors.As(err, &taken) || taken.Claim != nil {
+	if _, err := Retry(t.Context(), y.Project, "running", false); !errors.As(err, &taken) || taken.Claim != nil {
 		t.Error(err)
 	}
-	if _, err := Retry(t.Context(), y.Project, "done"); err == nil || errors.Is(err, ErrNothingToDo) {
+	if _, err := Retry(t.Context(), y.Project, "done", false); err == nil || errors.Is(err, ErrNothingToDo) {
 		t.Error(err)
 	}
 }
@@ -64,7 +64,7 @@ func TestRetryOfAnotherSystem(t *testing.T) {
 	}
 	before, err := os.ReadFile(filepath.Join(root, ".planning", "STATE.md"))
 	must(t, err)
-	_, err = Retry(t.Context(), pr, id)
+	_, err = Retry(t.Context(), pr, id, false)
 	must(t, err)
 	if st := y.state(id); st.Class == plan.Failed {
 		t.Error("has still failed")

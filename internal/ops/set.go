@@ -23,7 +23,7 @@ import (
 // Keys are the fields of a slice that gl reads.
 func Keys() []string {
 	return []string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "deps", "milestone",
-		"name", "session", "started", "updated", "waiting_for", "wave", "priority", "contracts", "wraps", "files", "id"}
+		"name", "session", "started", "updated", "waiting_for", "review", "wave", "priority", "contracts", "wraps", "files", "id"}
 }
 
 // Statuses are those that help and completion name; plan.Classify accepts other spellings, too.
@@ -97,6 +97,10 @@ func parseChange(key, value string) (Change, error) {
 	case "status":
 		if plan.Classify(value) == plan.Unknown {
 			return c, unknownStatus(value)
+		}
+	case "review":
+		if value != "" && !slices.Contains(project.Reviews(), value) {
+			return c, badArgument("review must be one of %s, or empty, not %q", strings.Join(project.Reviews(), ", "), value)
 		}
 	case "tests", "security_tests", "failing", "tests_failing":
 		n, err := strconv.ParseUint(value, 10, 31)

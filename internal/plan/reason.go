@@ -37,7 +37,10 @@ func (r Reason) String() string {
 		if r.State == "running" {
 			sep = ", or "
 		}
-		s += ". " + r.Run(strings.Join(r.Next, sep))
+		if !strings.HasSuffix(s, "?") {
+			s += "."
+		}
+		s += " " + r.Run(strings.Join(r.Next, sep))
 	}
 	return s
 }
@@ -116,9 +119,9 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 		r.Next = st.repair()
 	case Waiting:
 		r.State, r.Cause = "waiting", "for "+st.WaitingFor
-		r.Next = []string{"gl state show " + id, "gl accept " + id}
-		if !st.AtReview() {
-			r.Next = st.answer()
+		r.Next = []string{"gl review " + id, "gl accept " + id}
+		if st.Asks() {
+			r.Next = []string{"gl review " + id, "gl answer " + id + " ANSWER"}
 		}
 		if st.WaitingFor == "" {
 			r.Cause, r.Next = "paused", nil
@@ -378,12 +381,12 @@ func (st *State) AtReview() bool {
 	return st.WaitingFor != "" && (reviewed(st.Status) || reviewed(st.Step))
 }
 
-func reviewed(step string) bool { return normal(step) == "verifying" || Classify(step) == Done }
-
-// answer is how a question is answered: among the decisions, where the next agent reads it.
-func (st *State) answer() []string {
-	return []string{"gl state show " + st.ID, "gl state note " + st.ID + " --decision ANSWER", "gl state set " + st.ID + " waiting_for="}
+// Asks says whether the item has a question: it waits before its review, or its text at the review is one.
+func (st *State) Asks() bool {
+	return st.WaitingFor != "" && (!st.AtReview() || strings.HasSuffix(strings.TrimSpace(st.WaitingFor), "?"))
 }
+
+func reviewed(step string) bool { return normal(step) == "verifying" || Classify(step) == Done }
 
 // repair is what helps a failed or stalled item.
 func (st *State) repair() []string {

@@ -40,6 +40,7 @@ type Config struct {
 	Stagger    time.Duration           // between two launches
 	Mode       string                  // "interactive", or "yolo": what may be asked isn't
 	Git        Git                     // about worktrees
+	Review     string                  // which slices wait for a person before they land: ReviewAlways, ReviewVerify, ReviewNever
 	Sandbox    string                  // SandboxBwrap: what runs in worktrees is confined; SandboxOff
 	Caches     []string                // directories of the person's that are writable in the sandbox, as they are written: ~ is HOME
 	Test       Test                    // how gl runs the project's tests
@@ -96,6 +97,16 @@ const (
 	IsolationShared   = "shared"
 )
 
+// The values of Review, and of the key review in a slice's front matter.
+const (
+	ReviewAlways = "always" // every slice
+	ReviewVerify = "verify" // those with a contract that says so
+	ReviewNever  = "never"  // those with a contract that says so, and no other
+)
+
+// Reviews are what review may be.
+func Reviews() []string { return []string{ReviewAlways, ReviewVerify, ReviewNever} }
+
 // The values of Sandbox.
 const (
 	SandboxOff   = "off"
@@ -124,7 +135,7 @@ func DefaultConfig() Config {
 	return Config{
 		Max: 4, Agent: "claude", Flags: []string{"--dangerously-skip-permissions", "--max-turns", "200"}, Prefix: "gl",
 		Interval: 30 * time.Second, StaleAfter: 120 * time.Minute, Silent: 30 * time.Minute, Tool: 120 * time.Minute,
-		Result: 10 * time.Second, Hold: 300 * time.Second, Mode: "interactive", Sandbox: SandboxOff,
+		Result: 10 * time.Second, Hold: 300 * time.Second, Mode: "interactive", Review: ReviewVerify, Sandbox: SandboxOff,
 		Git: Git{Isolation: IsolationWorktree, BranchPrefix: "gl", SetupLimit: 10 * time.Minute, SnapshotEvery: 5 * time.Minute, SnapshotMB: 64,
 			Deliver: DeliverMerge, Land: LandMerge, CommitState: true},
 		Test: Test{Limit: 30 * time.Minute, Batch: 2 * time.Minute},
@@ -162,14 +173,22 @@ func parseConfig(data []byte) (Config, error) {
 
 // configFile is what gl reads of the file.
 type configFile struct {
-	Parallel, Git, Test, Mode, Sandbox json.RawMessage
-	SandboxCaches                      json.RawMessage `json:"sandbox_caches"`
+	Parallel, Git, Test, Mode, Sandbox, Review json.RawMessage
+	SandboxCaches                              json.RawMessage `json:"sandbox_caches"`
 }
 
 // sandbox takes over what the file says about confining agents. A value that can't be read confines: nobody is to take a mistyped "bwrap"
 // for one that counts.
 func (c *Config) sandbox(file configFile) error {
 	var errs []error
+	if raw := file.Review; len(raw) > 0 && string(raw) != "null" {
+		var text string
+		if json.Unmarshal(raw, &text) != nil || !slices.Contains(Reviews(), text) {
+			errs = append(errs, fmt.Errorf("review must be one of %s, not %s", strings.Join(Reviews(), ", "), short(raw)))
+		} else {
+			c.Review = text
+		}
+	}
 	if raw := file.Sandbox; len(raw) > 0 && string(raw) != "null" {
 		var text string
 		if json.Unmarshal(raw, &text) != nil || !slices.Contains(Sandboxes(), text) {

@@ -14,6 +14,8 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/durable"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/shellwords"
 	"greenlight/internal/sliceid"
 	"greenlight/internal/tracker"
 	"greenlight/internal/trust"
@@ -52,6 +54,11 @@ func (s *Session) name() string {
 		return ""
 	}
 	return fmt.Sprintf("%s.%d", s.ID, s.N)
+}
+
+// Command is what makes it so, for a person who agrees.
+func (p Proposal) Command() string {
+	return "gl settings set " + shellwords.Quote(sanitize.Line(p.Key)) + " " + shellwords.Quote(sanitize.Line(p.Value))
 }
 
 const (

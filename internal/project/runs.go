@@ -46,7 +46,7 @@ func (s stateless) Watch() []string                    { return nil }
 func (s stateless) Roadmap() (*roadmap.Roadmap, error) { return roadmap.Own(s.root) }
 func (s stateless) Item(id string) (plan.Item, error)  { return plan.Item{}, noItem(id) }
 func (s stateless) Claim(id, _ string) error           { return noItem(id) }
-func (s stateless) PutBack(id string, _ plan.Mark) error {
+func (s stateless) PutBack(id string, _ plan.Mark, _ bool) error {
 	return noItem(id)
 }
 func (s stateless) Settle(id string, _ tracker.Effect, _ tracker.Before) (plan.Mark, error) {

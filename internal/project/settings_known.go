@@ -42,6 +42,7 @@ func knownSettings() []knownSetting {
 	list := []knownSetting{
 		{"mode", rawJSON(c.Mode), modeSetting},
 		{"model_profile", rawJSON(defaultProfile), profileSetting},
+		{"review", rawJSON(c.Review), fileSetting},
 		{"sandbox", rawJSON(c.Sandbox), fileSetting},
 		{"sandbox_caches", rawJSON([]string{}), fileSetting},
 	}

@@ -39,6 +39,10 @@ var crashOps = map[string]func(ctx context.Context, s *Store) error{
 			return err
 		})
 	},
+	"rename": func(ctx context.Context, s *Store) error {
+		_, err := s.Rename(ctx, "S-1", "A-1", func() error { return nil })
+		return err
+	},
 	"project": func(ctx context.Context, s *Store) error {
 		return s.EditProject(ctx, func(p *ProjectState) error { return p.AddBlocker("stuck") })
 	},

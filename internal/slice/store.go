@@ -73,7 +73,12 @@ func (s *Store) locked(ctx context.Context, f func() error) error {
 	if err := s.here(); err != nil {
 		return err
 	}
-	return s.Dir.locked(ctx, s.completeMigration, f)
+	return s.Dir.locked(ctx, s.completeMigration, func() error {
+		if err := s.completeChange(); err != nil {
+			return err
+		}
+		return f()
+	})
 }
 
 // here checks that the project has slice files.
@@ -221,6 +226,20 @@ func (t *tx) Land(id string, l tracker.Landed) (plan.Mark, error) {
 	return t.underClaim(id, func(f *File) error { return f.Land(l) })
 }
 
+// Undo implements tracker.Lander.
+func (t *tx) Undo(id, why string) error {
+	note := t.s.Now().UTC().Format(time.DateOnly) + ": Taken back"
+	if why != "" {
+		note += ": " + textline.Join(why)
+	}
+	return t.edit(id, false, func(f *File) error {
+		if err := f.AppendToSection("Decisions", note); err != nil {
+			return err
+		}
+		return f.SetAll([][2]string{{"status", "pending"}, {"step", "none"}, {"session", ""}, {"waiting_for", ""}, {"verified", ""}})
+	})
+}
+
 // Ask implements tracker.Lander.
 func (t *tx) Ask(id, reason string) (plan.Mark, error) {
 	return t.underClaim(id, func(f *File) error {
@@ -245,8 +264,8 @@ func (t *tx) underClaim(id string, change func(*File) error) (mark plan.Mark, er
 }
 
 // PutBack implements tracker.Tx.
-func (t *tx) PutBack(id string, was plan.Mark) error {
-	return t.edit(id, false, func(f *File) error { return f.PutBack(was) })
+func (t *tx) PutBack(id string, was plan.Mark, over bool) error {
+	return t.edit(id, false, func(f *File) error { return f.PutBack(was, over) })
 }
 
 // Claim marks the slice as being worked on under the token. The day on which the work began stays that of the first claim.
@@ -289,12 +308,21 @@ func (f *File) Land(l tracker.Landed) error {
 	return f.SetAll(set)
 }
 
-// PutBack makes a slice pending that is as it was; else the error is tracker.ErrChanged.
-func (f *File) PutBack(was plan.Mark) error {
+// PutBack makes a slice pending that is as it was; else the error is tracker.ErrChanged. It keeps its step, unless it starts over.
+func (f *File) PutBack(was plan.Mark, over bool) error {
 	if f.mark() != was {
 		return tracker.ErrChanged
 	}
-	return f.SetAll([][2]string{{"status", "pending"}, {"step", "none"}, {"session", ""}})
+	set := [][2]string{{"status", "pending"}, {"session", ""}}
+	switch step := f.get("step"); {
+	case over:
+		set = append(set, [2]string{"step", "none"})
+	case plan.Classify(step) == plan.Done: // so said its agent
+		set = append(set, [2]string{"step", tracker.Verifying})
+	case !plan.StepReached(step) && plan.IsStep(f.get("status")):
+		set = append(set, [2]string{"step", f.get("status")})
+	}
+	return f.SetAll(set)
 }
 
 // mark is what the file says of status, step and session.

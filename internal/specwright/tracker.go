@@ -231,7 +231,7 @@ func (t *tx) Settle(id string, _ tracker.Effect, _ tracker.Before) (plan.Mark, e
 }
 
 // PutBack implements tracker.Tx: that a unit failed is in the attempt's record alone.
-func (t *tx) PutBack(id string, was plan.Mark) error {
+func (t *tx) PutBack(id string, was plan.Mark, _ bool) error {
 	it, err := t.Item(id)
 	if err == nil && was != (plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}) {
 		err = fmt.Errorf("%s: %w", StateFile, tracker.ErrChanged)

@@ -11,6 +11,7 @@ const (
 	Yellow Color = "33"
 	Blue   Color = "34"
 	Violet Color = "35"
+	Cyan   Color = "36"
 	Gray   Color = "90"
 	Orange Color = "38;5;208"
 )

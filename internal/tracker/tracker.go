@@ -154,9 +154,9 @@ type Tx interface {
 	// Settle ends the claim that the caller has seen by Item or Load, and returns the item's mark as it is then. Where
 	// the claim has changed since (somebody without the lock took it over or gave it back), nothing is written.
 	Settle(id string, e Effect, before Before) (plan.Mark, error)
-	// PutBack has an item that failed start over, if it is as the caller saw it; else the error is ErrChanged. A format
-	// that has no word for a failure writes nothing.
-	PutBack(id string, was plan.Mark) error
+	// PutBack makes an item that failed available again, if it is as the caller saw it; else the error is ErrChanged. Its step stays,
+	// unless it is to start over. A format that has no word for a failure writes nothing.
+	PutBack(id string, was plan.Mark, over bool) error
 }
 
 // Verifying is the status and the step of an item that awaits the lane, or a person's eyes.
@@ -169,6 +169,8 @@ type Lander interface {
 	Enqueue(id string) (plan.Mark, error)
 	// Land is Settle with the effect Complete.
 	Land(id string, l Landed) (plan.Mark, error)
+	// Undo makes a done item available again, from the beginning, with a note why.
+	Undo(id, why string) error
 	// Ask is Settle with the effect Ask: the item waits for a person to look at it, for the reason.
 	Ask(id, reason string) (plan.Mark, error)
 }

@@ -28,6 +28,26 @@ func (r *Repo) LaneRef() string {
 	return r.lanes() + "/" + part(short(r.target))
 }
 
+// Branches are the repository's branches that may go through the lane, by their short names; none if git can't tell.
+func (r *Repo) Branches(ctx context.Context) []string {
+	refs, err := git.Refs(ctx, r.Common, "refs/heads/")
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, ref := range refs {
+		if !r.IsOurs(ref.Name) && ref.Name != r.target {
+			names = append(names, short(ref.Name))
+		}
+	}
+	return names
+}
+
+// IsOurs says whether a branch is one that gl makes: a slice's, or a lane.
+func (r *Repo) IsOurs(ref string) bool {
+	return strings.HasPrefix(ref, "refs/heads/"+r.prefix+"/s/") || strings.HasPrefix(ref, "refs/heads/"+r.prefix+"/lane/")
+}
+
 // lanes is the directory of the project's lanes.
 func (r *Repo) lanes() string { return "refs/heads/" + r.prefix + "/lane/" + r.project }
 

@@ -88,6 +88,25 @@ func (app *App) Complete(f func(*App, *cobra.Command, []string, string) ([]strin
 	}
 }
 
+// CompleteBranches completes the repository's branches, but those of gl.
+func (app *App) CompleteBranches(c *cobra.Command, have []string, _ string) ([]string, cobra.ShellCompDirective) {
+	pr, err := app.Project()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	repo, err := pr.Worktrees(c.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []string
+	for _, name := range repo.Branches(c.Context()) {
+		if !slices.Contains(have, name) {
+			names = append(names, sanitize.Line(name))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
 // Agents completes --agent.
 func (app *App) Agents() []string {
 	if pr, err := app.Project(); err == nil {

@@ -230,7 +230,7 @@ func putBack(s *subject) {
 	s.do(func(tx tracker.Tx, _ plan.Item) {
 		m, err := tx.Settle(s.id, tracker.Fail, beforeOf(was))
 		s.check(err)
-		s.check(tx.PutBack(s.id, m))
+		s.check(tx.PutBack(s.id, m, true))
 	})
 	if p := s.plan(); !slices.Equal(p.Ready, s.ids[:1]) {
 		s.Errorf("put back: %+v, ready %q", p.State(s.id), p.Ready)
@@ -242,7 +242,7 @@ func putBackChanged(s *subject) {
 		before := s.tree()
 		m := mark(it)
 		m.Session = "gone"
-		if err := tx.PutBack(s.id, m); !errors.Is(err, tracker.ErrChanged) {
+		if err := tx.PutBack(s.id, m, true); !errors.Is(err, tracker.ErrChanged) {
 			s.Errorf("put back what isn't as it was seen: %v", err)
 		}
 		s.sameTree("a refused PutBack", before)
@@ -256,7 +256,7 @@ func unknownID(s *subject) {
 			_, item := tx.Item(id)
 			_, settle := tx.Settle(id, tracker.Restore, tracker.Before{Mark: plan.Mark{Session: "x"}})
 			for what, err := range map[string]error{
-				"Item": item, "Claim": tx.Claim(id, token), "Settle": settle, "PutBack": tx.PutBack(id, plan.Mark{}),
+				"Item": item, "Claim": tx.Claim(id, token), "Settle": settle, "PutBack": tx.PutBack(id, plan.Mark{}, true),
 			} {
 				if !errors.Is(err, tracker.ErrNotFound) {
 					s.Errorf("%s of %q: %v", what, id, err)

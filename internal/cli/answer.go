@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/ops"
+	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
+)
+
+func newAnswer(app *cmdutil.App) *cobra.Command {
+	return &cobra.Command{
+		Use:        "answer ID TEXT",
+		SuggestFor: []string{"reply", "respond", "tell"},
+		Short:      "Answer a waiting slice's question, and have it go on",
+		Long: `Answer the question of a slice that waits. The answer is added to the slice's decisions, and the slice keeps its step: the next
+gl slice, or one that is running, has the same agent go on in the same worktree and conversation, with the answer in its prompt.
+
+Exit codes: 0 answered; 1 the slice has no question, or can't be written; 2 wrong usage; 3 somebody is working on it.`,
+		Example:           `  gl answer S-07 "Euro, and round to cents"`,
+		Args:              cmdutil.Args(cobra.MinimumNArgs(2)),
+		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(asking)),
+		RunE: func(c *cobra.Command, a []string) error {
+			return runAnswer(c.Context(), app, a[0], strings.Join(a[1:], " "))
+		},
+	}
+}
+
+// asking are the slices that wait for an answer.
+func asking(p *plan.Plan) []string {
+	var ids []string
+	for _, id := range p.Waiting {
+		if p.State(id).Asks() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func runAnswer(ctx context.Context, app *cmdutil.App, id, text string) error {
+	if !isLine(text) {
+		return cmdutil.Usage("answer %s in one line of text without control characters", id)
+	}
+	pr, id, err := app.Slice(id)
+	if err != nil {
+		return err
+	}
+	a, err := ops.Answer(ctx, pr, id, strings.TrimSpace(text))
+	if err != nil {
+		return err
+	}
+	if a.Session != "" {
+		app.IO.Printf("%s is answered; session %s has it\n", id, sanitize.Line(a.Session))
+		return nil
+	}
+	app.IO.Printf("%s is answered, and goes on with the next gl slice\n", id)
+	return nil
+}

@@ -1,0 +1,221 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/git"
+	"greenlight/internal/iostreams"
+	"greenlight/internal/jsondoc"
+	"greenlight/internal/lane"
+	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
+	"greenlight/internal/worktree"
+)
+
+type diffOptions struct {
+	stat, json bool
+	tool       string
+	useTool    bool
+}
+
+// configuredTool stands for the program in git's configuration.
+const configuredTool = "configured"
+
+func newDiff(app *cmdutil.App) *cobra.Command {
+	var o diffOptions
+	c := &cobra.Command{
+		Use:        "diff [ID]",
+		SuggestFor: []string{"changes"},
+		Short:      "Show what a slice changed",
+		Long: `Show what a slice changed. Of a slice that isn't done that is its worktree as it is now, uncommitted work included, against what has
+landed; of a done one, the merge by which it landed. Without an ID, it is the slice of this session, or the only one with work that
+hasn't landed.
+
+On a terminal, gl diff uses colors and a pager. Otherwise its output is a patch that git apply takes.
+
+Exit codes: 0 shown; 1 git doesn't know what the slice changed; 2 wrong usage.`,
+		Example:           "  gl diff S-07\n  gl diff S-07 --stat\n  gl diff S-07 --tool=meld",
+		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
+		ValidArgsFunction: app.CompleteFirstID,
+		RunE: func(c *cobra.Command, a []string) error {
+			o.useTool = c.Flags().Changed("tool")
+			if o.useTool && (o.json || o.stat) || o.json && o.stat {
+				return cmdutil.Usage("give one of --stat, --tool and --json")
+			}
+			return runDiff(c.Context(), app, append(a, "")[0], o)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.stat, "stat", false, "show how much has changed in each file")
+	f.StringVar(&o.tool, "tool", "", "open it in git difftool, with the program `NAME` or the configured one")
+	f.Lookup("tool").NoOptDefVal = configuredTool
+	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	return c
+}
+
+// A diffDoc is what gl diff --json prints.
+type diffDoc struct {
+	SchemaVersion int         `json:"schema_version"`
+	Slice         string      `json:"slice"`
+	Of            lane.DiffOf `json:"of" jsonschema:"enum=worktree,enum=branch,enum=landed"` // where the work is
+	Branch        *string     `json:"branch"`                                                // null for work that has landed
+	From          string      `json:"from"`                                                  // commit
+	To            string      `json:"to"`                                                    // tree; it differs from that of the commit in what the slice changed
+	Uncommitted   bool        `json:"uncommitted"`                                           // some of it isn't committed
+	Files         int         `json:"files"`
+	Insertions    int         `json:"insertions"`
+	Deletions     int         `json:"deletions"`
+}
+
+func runDiff(ctx context.Context, app *cmdutil.App, id string, o diffOptions) error {
+	pr, err := app.Greenlight()
+	if err != nil {
+		return err
+	}
+	l, err := openLane(ctx, app, pr, pr.Root)
+	if none := new(worktree.Unavailable); errors.As(err, &none) {
+		return errors.New("slices are built in the checkout here (" + none.Reason + "): git diff shows what isn't committed")
+	}
+	if err != nil {
+		return err
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return err
+	}
+	if id == "" {
+		id, err = toDiff(app, l, p)
+	} else {
+		id, err = app.Resolve(p, id)
+	}
+	if err != nil {
+		return err
+	}
+	d, err := l.Diff(ctx, id)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.json:
+		return app.IO.JSON(diffDoc{1, d.Slice, d.Of, jsondoc.OrNull(d.Branch), d.From, d.To, d.Uncommitted, d.Stat.Files, d.Stat.Insertions, d.Stat.Deletions})
+	case d.Stat.Files == 0:
+		app.IO.Message("%s has changed nothing", id)
+		return nil
+	case o.useTool:
+		return openTool(ctx, app, l, d, o.tool)
+	}
+	return printDiff(ctx, app.IO, l, d, o.stat)
+}
+
+// toDiff is the slice of this session, or the only one that has work which hasn't landed.
+func toDiff(app *cmdutil.App, l *lane.Lane, p *plan.Plan) (string, error) {
+	if own := app.Getenv("GL_SLICE"); own != "" && p.State(own) != nil {
+		return own, nil
+	}
+	var ids []string
+	for i := range p.States {
+		st := &p.States[i]
+		if lineage, err := l.Repo.Get(l.Project.Key(), st.ID); err == nil && lineage.Phase != worktree.Gone && st.Class != plan.Done {
+			ids = append(ids, st.ID)
+		} else if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*worktree.BadLineage)) {
+			return "", err
+		}
+	}
+	switch len(ids) {
+	case 0:
+		return "", cmdutil.Usage("which slice? none has work that hasn't landed")
+	case 1:
+		return ids[0], nil
+	}
+	return "", cmdutil.Usage("which slice? these have work that hasn't landed: %s", someOf(ids))
+}
+
+func openTool(ctx context.Context, app *cmdutil.App, l *lane.Lane, d *lane.Diff, tool string) error {
+	in, hasIn := app.IO.In.(*os.File)
+	out, hasOut := app.IO.Out.(*os.File)
+	errs, hasErr := app.IO.Err.(*os.File)
+	if !hasIn || !hasOut || !hasErr {
+		return errors.New("--tool needs a terminal")
+	}
+	if tool == configuredTool {
+		tool = ""
+	}
+	return git.DiffTool(ctx, l.Repo.Top, tool, d.From, d.To, in, out, errs)
+}
+
+const defaultWidth = 80
+
+// printDiff prints a diff. What a terminal would obey is made visible there; elsewhere it is a patch, byte for byte.
+func printDiff(ctx context.Context, out *iostreams.Streams, l *lane.Lane, d *lane.Diff, stat bool) error {
+	var o git.DiffOptions
+	if stat {
+		if o.Stat = out.Width(); o.Stat == 0 {
+			o.Stat = defaultWidth
+		}
+	}
+	if out.Terminal() == nil && !out.Colors() {
+		return git.Diff(ctx, l.Repo.Common, d.From, d.To, o, out)
+	}
+	var text bytes.Buffer
+	if err := git.Diff(ctx, l.Repo.Common, d.From, d.To, o, &text); err != nil {
+		return err
+	}
+	return paintDiff(out, &text, stat)
+}
+
+// paintDiff prints the lines of a diff in the colors that git has for them.
+func paintDiff(out *iostreams.Streams, text io.Reader, stat bool) error {
+	in := bufio.NewReader(text)
+	for {
+		line, err := in.ReadString('\n')
+		if line != "" {
+			out.Printf("%s\n", paintDiffLine(out, sanitize.Text(strings.TrimSuffix(line, "\n")), stat))
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func paintDiffLine(out *iostreams.Streams, line string, stat bool) string {
+	switch {
+	case stat:
+		name, bar, ok := strings.Cut(line, " | ")
+		if !ok {
+			return line
+		}
+		plus, minus := strings.IndexByte(bar, '+'), strings.IndexByte(bar, '-')
+		if plus >= 0 && minus > plus {
+			return name + " | " + bar[:plus] + out.Paint(term.Green, bar[plus:minus]) + out.Paint(term.Red, bar[minus:])
+		} else if plus >= 0 {
+			return name + " | " + bar[:plus] + out.Paint(term.Green, bar[plus:])
+		} else if minus >= 0 {
+			return name + " | " + bar[:minus] + out.Paint(term.Red, bar[minus:])
+		}
+		return line
+	case strings.HasPrefix(line, "@@"):
+		return out.Paint(term.Cyan, line)
+	case strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "---"), strings.HasPrefix(line, "diff "), strings.HasPrefix(line, "index "):
+		return out.Paint(term.Bold, line)
+	case strings.HasPrefix(line, "+"):
+		return out.Paint(term.Green, line)
+	case strings.HasPrefix(line, "-"):
+		return out.Paint(term.Red, line)
+	}
+	return line
+}

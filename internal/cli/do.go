@@ -1,0 +1,258 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/git"
+	"greenlight/internal/ops"
+	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/testrun"
+	"greenlight/internal/words"
+	"greenlight/internal/worktree"
+)
+
+func newDo(app *cmdutil.App) *cobra.Command {
+	o := sliceOptions{watch: true}
+	var file string
+	c := &cobra.Command{
+		Use:        "do TEXT...",
+		SuggestFor: []string{"task", "tasks", "parallel"},
+		Short:      "Have agents work on tasks side by side, in any git repository",
+		Long: `Have an agent work on each TEXT, side by side, each in a worktree and on a branch of its own. What an agent calls complete is merged,
+tested (test.command) and delivered to the branch that is checked out, one after the other. gl status, gl review, gl diff and the other
+commands work on these tasks as on slices.
+
+It needs no project. Without one, the state is kept in .greenlight at the top of the repository, where git ignores it; in a project, the
+tasks become slices of it.
+
+With -f, each line of FILE that isn't blank is a task; marks of a list in front are left out.
+
+Exit codes: 0 all are done; 1 one isn't, or it failed; 2 wrong usage; 127 the agent's program is not on PATH; 130, 143 interrupted.`,
+		Example:           `  gl do 'fix the typo in the README' 'add --json to the list command'` + "\n  gl do -f tasks.md --max 6",
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(c *cobra.Command, texts []string) error {
+			if c.Flags().Changed("max") && o.max < 1 {
+				return cmdutil.Usage("--max must be 1 or more, not %d", o.max)
+			}
+			return runDo(c.Context(), app, texts, file, o)
+		},
+	}
+	f := c.Flags()
+	f.StringVarP(&file, "file", "f", "", "take the tasks from the lines of `FILE`, - for stdin")
+	f.IntVar(&o.max, "max", 0, "run at most `N` attempts at a time (default 4)")
+	f.StringVar(&o.agent, "agent", "", "use the agent `NAME`, as for gl slice")
+	f.StringVar(&o.runner, "runner", "", "run agents in parallel `HOW`: tmux or process (default tmux if installed)")
+	cmdutil.CompleteFlag(c, "agent", app.Agents)
+	cmdutil.CompleteFlag(c, "runner", runners)
+	return c
+}
+
+// readTasks are the tasks of a text, one a line.
+func readTasks(text string) []string {
+	var tasks []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		line = strings.TrimSpace(strings.TrimLeft(line, "-*+"))
+		for _, box := range []string{"[ ]", "[x]", "[X]"} {
+			if rest, ok := strings.CutPrefix(line, box); ok {
+				if line = strings.TrimSpace(rest); box != "[ ]" {
+					line = ""
+				}
+			}
+		}
+		if line != "" {
+			tasks = append(tasks, line)
+		}
+	}
+	return tasks
+}
+
+func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string, o sliceOptions) error {
+	if file != "" {
+		text, err := readText(app, file)
+		if err != nil {
+			return err
+		}
+		tasks = append(tasks, readTasks(text)...)
+	}
+	for i, text := range tasks {
+		if tasks[i] = strings.TrimSpace(text); tasks[i] == "" || len(text) > maxText || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
+			return cmdutil.Usage("task %d must be text, of at most %d KB and without control characters", i+1, maxText>>10)
+		}
+	}
+	if len(tasks) == 0 {
+		return cmdutil.Usage("say what is to be done, each task in quotes: gl do 'fix the typo' 'add a test'")
+	}
+	if app.Inside() {
+		return errors.New("gl do starts agents, which is for a person in a terminal: use gl add-slice here")
+	}
+	pr, err := adHocProject(ctx, app)
+	if err != nil {
+		return err
+	}
+	// Before anything is added: what can't be started leaves no slices behind.
+	if pr.ConfigErr != nil {
+		return pr.ConfigErr
+	}
+	if _, err := pr.OpenWorktrees(ctx); err != nil {
+		return err
+	}
+	j, err := newJob(app, pr, o, "slice")
+	if err == nil {
+		err = j.present(ctx)
+	}
+	if err == nil {
+		err = permitAgent(ctx, app, pr, j)
+	}
+	if err != nil {
+		return err
+	}
+	noteUntested(app, pr)
+	var ids []string
+	for _, text := range tasks {
+		id, err := ops.AddTask(ctx, pr, text)
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+		name, _, _ := strings.Cut(text, "\n")
+		app.IO.Printf("%s: %s\n", id, sanitize.Line(name))
+	}
+	return runSlice(ctx, app, o, ids)
+}
+
+// permitAgent asks for what the project's configuration names, as gl slice does.
+func permitAgent(ctx context.Context, app *cmdutil.App, pr *project.Project, j *job) error {
+	commands, err := pr.Commands(ctx, j.agent)
+	if err != nil {
+		return err
+	}
+	return permit(ctx, app, pr.Root, commands)
+}
+
+// noteUntested says that what lands isn't tested, and how it would be.
+func noteUntested(app *cmdutil.App, pr *project.Project) {
+	if pr.Config.Test.Command.IsSet() {
+		return
+	}
+	help := "gl settings set test.command '…'"
+	if p, ok := testrun.Detect(pr.Root); ok {
+		help = p.Set()
+	}
+	app.IO.Message("there is no test command, so what lands is unverified: %s", help)
+}
+
+// maxTasks is how much of a file of tasks is read.
+const maxTasks = 1 << 20
+
+// readText reads a file that a person names, - for stdin.
+func readText(app *cmdutil.App, name string) (string, error) {
+	if name == "-" {
+		data, err := io.ReadAll(io.LimitReader(app.IO.In, maxTasks))
+		return string(data), err
+	}
+	if !filepath.IsAbs(name) {
+		dir, err := app.Dir()
+		if err != nil {
+			return "", err
+		}
+		name = filepath.Join(dir, name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxTasks))
+	return string(data), err
+}
+
+// adHocProject is the project here or, in a git repository without one, a project of this person's alone, which begins now.
+func adHocProject(ctx context.Context, app *cmdutil.App) (*project.Project, error) {
+	pr, err := taskProject(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	if !pr.Stateless() {
+		if err := pr.RequireGreenlight(); err != nil {
+			return nil, err
+		}
+		return pr, ops.LandsWith(pr)
+	}
+	if err := worktree.CheckGit(ctx); err != nil {
+		return nil, err
+	}
+	top, err := git.Root(ctx, pr.Root)
+	if err != nil {
+		return nil, err
+	}
+	if top == "" {
+		return nil, fmt.Errorf("%s isn't in a git repository: run git init", pr.Root)
+	}
+	if err := ops.BeginAdHoc(ctx, pr.Root); err != nil {
+		return nil, err
+	}
+	app.IO.Message("the state is in %s, where git ignores it", filepath.Join(pr.Root, ".greenlight"))
+	return project.Open(pr.Root)
+}
+
+// landBranches puts branches through the lane, one after the other.
+func landBranches(ctx context.Context, app *cmdutil.App, branches []string) error {
+	pr, err := adHocProject(ctx, app)
+	if err != nil {
+		return err
+	}
+	l, err := permittedLane(ctx, app, pr)
+	if err != nil {
+		return err
+	}
+	repo, err := pr.OpenWorktrees(ctx)
+	if err != nil {
+		return err
+	}
+	noteUntested(app, pr)
+	failed := false
+	for _, name := range branches {
+		b, err := ops.TakeBranch(ctx, pr, repo, name)
+		if errors.Is(err, ops.ErrNothingToDo) {
+			app.IO.Printf("%s has landed already\n", sanitize.Line(b.Name))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if b.LeftOver > 0 {
+			app.IO.Message("%s in %s isn't committed and doesn't land", words.Count(b.LeftOver, "path"), b.Where)
+		}
+		app.IO.Printf("%s lands as %s\n", sanitize.Line(b.Name), b.Slice)
+		a, err := ops.Accept(ctx, pr, b.Slice, b.Lineage, false)
+		if err == nil {
+			err = landAccepted(ctx, app, l, b.Lineage, a)
+		}
+		if exit := new(cmdutil.ExitError); errors.As(err, &exit) && exit.Err == nil {
+			failed = true
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if failed {
+		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
+	}
+	return nil
+}

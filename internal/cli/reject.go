@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/ops"
+	"greenlight/internal/words"
+)
+
+func newReject(app *cmdutil.App) *cobra.Command {
+	var force bool
+	var at places
+	c := &cobra.Command{
+		Use:        "reject ID [TEXT]",
+		SuggestFor: []string{"deny", "no", "refuse", "comment"},
+		Short:      "Reject a waiting slice with a reason, and put it back",
+		Long: `Reject a slice that awaits review. TEXT says what is wrong with it: it is added to the slice's decisions, and the slice is
+pending again. The next gl slice, or one that is running, has the same agent go on in the same worktree with that in mind.
+
+--at comments on one line of the slice's work: the words behind it, up to the next --at, are about that line. The agent gets each
+comment with the line's text. FILE is relative to the repository's top, as gl diff shows it.` + fmt.Sprintf(decideHelp, ", or can't be written"),
+		Example: `  gl reject S-07 "the mail must not name the customer"
+  gl reject S-07 "almost" --at mail.go:12 "use the template" --at mail_test.go:40 "test an empty name, too"`,
+		Args:              cmdutil.Args(cobra.MinimumNArgs(1)),
+		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(waiting)),
+		RunE: func(c *cobra.Command, a []string) error {
+			text, comments, err := at.split(a[1:])
+			if err != nil {
+				return err
+			}
+			return runReject(c.Context(), app, a[0], text, comments, force)
+		},
+	}
+	at.flags = c.Flags()
+	c.Flags().Var(&at, "at", "comment on a line, `FILE:LINE`, with the words behind it; may be repeated")
+	c.Flags().BoolVar(&force, "force", false, "also reject a slice that is being verified or has stalled")
+	return c
+}
+
+// places are the values of --at, each with the number of arguments before it: what comes behind belongs to it.
+type places struct {
+	flags *pflag.FlagSet
+	list  []linePlace
+}
+
+type linePlace struct {
+	file   string
+	line   int
+	before int
+}
+
+// A lineComment is what a person says of a line.
+type lineComment struct {
+	file string
+	line int
+	text string
+}
+
+func (p *places) String() string { return "" }
+func (p *places) Type() string   { return "FILE:LINE" }
+
+// Set implements pflag.Value.
+func (p *places) Set(value string) error {
+	i := strings.LastIndexByte(value, ':')
+	if i < 1 {
+		return cmdutil.Usage("--at must be FILE:LINE, not %q", value)
+	}
+	line, err := strconv.Atoi(value[i+1:])
+	if err != nil || line < 1 {
+		return cmdutil.Usage("--at must be FILE:LINE with a line from 1 on, not %q", value)
+	}
+	p.list = append(p.list, linePlace{value[:i], line, p.flags.NArg()})
+	return nil
+}
+
+// split gives each place the arguments behind it. The id, the first argument, isn't among them.
+func (p *places) split(a []string) (text string, comments []lineComment, err error) {
+	end := len(a)
+	for i := len(p.list) - 1; i >= 0; i-- {
+		at := p.list[i]
+		from := max(at.before-1, 0)
+		c := lineComment{at.file, at.line, strings.TrimSpace(strings.Join(a[from:end], " "))}
+		if at.before < 1 || !isLine(c.text) {
+			return "", nil, cmdutil.Usage("say behind --at %s:%d, in one line of text, what is wrong there", at.file, at.line)
+		}
+		comments, end = append([]lineComment{c}, comments...), from
+	}
+	return strings.TrimSpace(strings.Join(a[:end], " ")), comments, nil
+}
+
+func runReject(ctx context.Context, app *cmdutil.App, id, text string, at []lineComment, force bool) error {
+	if !isLine(text) && (text != "" || len(at) == 0) {
+		return cmdutil.Usage("say what is wrong with %s, in one line of text without control characters", id)
+	}
+	pr, id, err := app.Slice(id)
+	if err != nil {
+		return err
+	}
+	var comments []attempt.Comment
+	for _, c := range at {
+		comment, err := ops.Comment(ctx, pr, id, c.file, c.line, c.text)
+		if err != nil {
+			return err
+		}
+		comments = append(comments, comment)
+	}
+	if err := ops.Reject(ctx, pr, id, text, comments, force); err != nil {
+		return err
+	}
+	if len(comments) > 0 {
+		app.IO.Printf("%s is pending again, with %s\n", id, words.Count(len(comments), "comment"))
+		return nil
+	}
+	app.IO.Printf("%s is pending again\n", id)
+	return nil
+}
+
+// isLine says whether text is a line that isn't blank.
+func isLine(text string) bool {
+	return strings.TrimSpace(text) != "" && !strings.ContainsFunc(text, unicode.IsControl)
+}

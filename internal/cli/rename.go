@@ -1,0 +1,92 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/ops"
+	"greenlight/internal/sanitize"
+)
+
+func newRemove(app *cmdutil.App) *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use:        "remove ID",
+		SuggestFor: []string{"rm", "delete", "drop"},
+		Short:      "Remove a slice from the project",
+		Long: `Remove a slice: its file and its entry in GRAPH.json, in one change. A copy of the file is kept in .greenlight/runs/removed, and
+work that was built in a worktree stays on its branch: gl salvage lists it.
+
+Exit codes: 0 removed; 1 others need it, or it can't be removed; 2 wrong usage; 3 somebody is working on it.`,
+		Example:           "  gl remove S-07\n  gl remove S-07 --force",
+		Args:              cmdutil.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: app.CompleteFirstID,
+		RunE: func(c *cobra.Command, a []string) error {
+			return runRemove(c.Context(), app, a[0], force)
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "take it out of others' dependencies, and ignore a claim")
+	return c
+}
+
+func runRemove(ctx context.Context, app *cmdutil.App, id string, force bool) error {
+	pr, id, err := app.Slice(id)
+	if err != nil {
+		return err
+	}
+	m, err := ops.Remove(ctx, pr, id, force)
+	if err != nil {
+		return err
+	}
+	app.IO.Printf("%s is removed\n", id)
+	if m.Copy != "" {
+		app.IO.Printf("  its file is kept in %s\n", sanitize.Text(m.Copy))
+	}
+	tellMoved(app, id, m)
+	return nil
+}
+
+// tellMoved says what else was changed.
+func tellMoved(app *cmdutil.App, id string, m *ops.Moved) {
+	if len(m.Deps) > 0 {
+		app.IO.Printf("  changed the dependencies of %s\n", strings.Join(m.Deps, ", "))
+	}
+	if m.Branch != "" {
+		app.IO.Printf("  its work so far stays on %s: gl salvage %s\n", sanitize.Text(m.Branch), id)
+	}
+}
+
+func newRename(app *cmdutil.App) *cobra.Command {
+	return &cobra.Command{
+		Use:        "rename OLD NEW",
+		SuggestFor: []string{"mv", "move"},
+		Short:      "Give a slice another id",
+		Long: `Give a slice another id: its file, its entry in GRAPH.json, and the dependencies of others, in one change. Work that hasn't landed
+goes on from a new branch under the new id. A slice that has landed keeps its id, which is in git's history.
+
+Exit codes: 0 renamed; 1 NEW is taken, or the slice has landed; 2 wrong usage; 3 somebody is working on it.`,
+		Example:           "  gl rename S-07 S-7.1",
+		Args:              cmdutil.Args(cobra.ExactArgs(2)),
+		ValidArgsFunction: app.CompleteFirstID,
+		RunE: func(c *cobra.Command, a []string) error {
+			return runRename(c.Context(), app, a[0], a[1])
+		},
+	}
+}
+
+func runRename(ctx context.Context, app *cmdutil.App, old, id string) error {
+	pr, old, err := app.Slice(old)
+	if err != nil {
+		return err
+	}
+	m, err := ops.Rename(ctx, pr, old, id)
+	if err != nil {
+		return err
+	}
+	app.IO.Printf("%s is %s now\n", old, id)
+	tellMoved(app, old, m)
+	return nil
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/lane"
+	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/worktree"
+)
+
+func newUndo(app *cmdutil.App) *cobra.Command {
+	var force bool
+	c := &cobra.Command{
+		Use:        "undo ID [TEXT]",
+		SuggestFor: []string{"revert", "rollback", "unland", "reopen"},
+		Short:      "Take back a slice that has landed, and reopen it",
+		Long: `Take back a slice that has landed: gl reverts its merge, tests what is left, delivers that, and makes the slice pending again. TEXT
+says why; it is added to the slice's decisions, and its next agent is told. That one begins on a new branch that has the earlier work.
+
+A slice that other finished slices need is taken back after them. Where the tests fail without it, it stays.
+
+Exit codes: 0 taken back; 1 it hasn't landed, is needed, conflicts with later work, or the tests fail without it; 2 wrong usage.`,
+		Example:           `  gl undo S-07 "it must not send mail to test accounts"`,
+		Args:              cmdutil.Args(cobra.MinimumNArgs(1)),
+		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(done)),
+		RunE: func(c *cobra.Command, a []string) error {
+			return runUndo(c.Context(), app, a[0], strings.TrimSpace(strings.Join(a[1:], " ")), force)
+		},
+	}
+	c.Flags().BoolVar(&force, "force", false, "take it back although finished slices need it, or the tests fail without it")
+	return c
+}
+
+// done are the finished slices.
+func done(p *plan.Plan) []string {
+	var ids []string
+	for i := range p.States {
+		if p.States[i].Class == plan.Done {
+			ids = append(ids, p.States[i].ID)
+		}
+	}
+	return ids
+}
+
+func runUndo(ctx context.Context, app *cmdutil.App, id, text string, force bool) error {
+	if text != "" && !isLine(text) {
+		return cmdutil.Usage("say why in one line of text without control characters")
+	}
+	pr, id, err := app.Slice(id)
+	if err != nil {
+		return err
+	}
+	l, err := permittedLane(ctx, app, pr)
+	if err != nil {
+		return err
+	}
+	busy := app.IO.Progress("taking back " + id)
+	l.Told = func(line string) { busy.Step(sanitize.Text(line)); app.IO.Detail("%s", sanitize.Text(line)) }
+	u, err := l.Undo(ctx, id, text, force)
+	busy.Done()
+	if err != nil {
+		return err
+	}
+	if err := pr.Tracker.Refresh(ctx); err != nil {
+		return err
+	}
+	tests := "no tests were run"
+	if v := u.Verdict; v != nil {
+		if tests = "the tests pass"; !v.Green() {
+			tests = "the tests fail (" + strings.TrimPrefix(lane.How(v, pr.Config.Test.Limit), "tests: ") + ")"
+		}
+	}
+	app.IO.Printf("%s is taken back and pending again; without it, %s\n", id, tests)
+	status := lane.ReadStatus(pr.Runs.Dir())
+	if len(status.Undelivered) == 0 {
+		app.IO.Printf("Delivered to %s\n", worktree.Short(l.Repo.Target()))
+	}
+	tellUndelivered(app.IO, status)
+	return nil
+}

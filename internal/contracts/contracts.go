@@ -1,0 +1,130 @@
+// Package contracts reads .greenlight/CONTRACTS.md as far as gl needs it: which contracts a slice has, where they are, and whether
+// a person is to look at what keeps them.
+package contracts
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/text/markdown"
+)
+
+// File has the project's contracts. It is relative to the root.
+const File = ".greenlight/CONTRACTS.md"
+
+// A Contract is one as a slice names it.
+type Contract struct {
+	ID      string  `json:"id"`
+	Heading *string `json:"heading"` // in CONTRACTS.md; null if it isn't there
+	Line    *int    `json:"line"`
+}
+
+var contractID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*(-[A-Za-z0-9]+)*`) })
+
+// In returns the ids of contracts that the section Contracts of a slice's file lists, then those in its field.
+func In(text, field string) []string {
+	section, _ := markdown.Section(text, "Contracts")
+	var ids []string
+	for _, name := range append(ListItems(section), strings.Split(strings.Trim(field, "[]"), ",")...) {
+		id := contractID().FindString(strings.TrimLeft(name, "*`\"' \t["))
+		if id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// Find looks contracts up in the file that has them.
+func Find(root string, ids []string) []Contract {
+	data, _ := durable.ReadFile(filepath.Join(root, File)) // without it there are no headings
+	var list []Contract
+	for _, id := range ids {
+		list = append(list, find(string(data), id))
+	}
+	return list
+}
+
+// find finds the first heading that names the contract.
+func find(text, id string) Contract {
+	c := Contract{ID: id}
+	for l := range markdown.Lines(text) {
+		if l.Level > 0 && HasWord(l.Title, id) {
+			c.Heading, c.Line = &l.Title, &l.N
+			break
+		}
+	}
+	return c
+}
+
+// ToVerify is the first of the contracts for which the file in a directory says "Verification: verify": a person has to look at what
+// keeps it. It is "" for none.
+func ToVerify(root string, ids []string) string {
+	data, err := durable.ReadFile(filepath.Join(root, File))
+	if err != nil {
+		return ""
+	}
+	level, in := 0, ""
+	for l := range markdown.Lines(string(data)) {
+		switch {
+		case l.Level > 0 && (in == "" || l.Level <= level):
+			in = ""
+			if i := slices.IndexFunc(ids, func(id string) bool { return HasWord(l.Title, id) }); i >= 0 {
+				level, in = l.Level, ids[i]
+			}
+		case in != "" && !l.Code:
+			key, value, ok := strings.Cut(strings.TrimLeft(l.Text, "-*+ \t"), ":")
+			if ok && strings.EqualFold(strings.Trim(key, "* "), "verification") && strings.EqualFold(firstWord(value), "verify") {
+				return in
+			}
+		}
+	}
+	return ""
+}
+
+// firstWord is the first word of a value, without marks around it.
+func firstWord(s string) string {
+	word, _, _ := strings.Cut(strings.Trim(s, "*` \t"), " ")
+	return strings.Trim(word, "*`.,;")
+}
+
+// ListItems returns the texts of a list's items.
+func ListItems(text string) []string {
+	var items []string
+	for l := range markdown.Lines(text) {
+		body := strings.TrimLeft(l.Text, " \t")
+		for _, mark := range []string{"- ", "* ", "+ "} {
+			if item, ok := strings.CutPrefix(body, mark); ok && !l.Code {
+				items = append(items, strings.TrimSpace(item))
+			}
+		}
+	}
+	return items
+}
+
+// HasWord reports whether s contains the word, and not only as a part of a longer one: S-1 is neither in S-10 nor in S-1.2.
+// It ignores case.
+func HasWord(s, word string) bool {
+	s, word = strings.ToLower(s), strings.ToLower(word)
+	alnum := func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+	for at := 0; word != ""; {
+		i := strings.Index(s[at:], word)
+		if i < 0 {
+			return false
+		}
+		from, to := at+i, at+i+len(word)
+		before, _ := utf8.DecodeLastRuneInString(s[:from])
+		after, size := utf8.DecodeRuneInString(s[to:])
+		behind, _ := utf8.DecodeRuneInString(s[to+size:])
+		if !alnum(before) && !alnum(after) && !(after == '.' && unicode.IsDigit(behind)) {
+			return true
+		}
+		at = from + 1
+	}
+	return false
+}

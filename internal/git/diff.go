@@ -1,0 +1,57 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+)
+
+// DiffOptions say how differences are shown.
+type DiffOptions struct {
+	Stat int // a summary for that many columns, instead of the text
+}
+
+// Diff writes how two commits or trees differ, as git shows it, without color. Neither an external program nor a text conversion of the
+// repository's configuration runs.
+func Diff(ctx context.Context, common, a, b string, o DiffOptions, w io.Writer) error {
+	args := []string{"diff-tree", "-r", "-M", "--no-ext-diff", "--no-textconv", "--no-color"}
+	if o.Stat > 0 {
+		args = append(args, fmt.Sprintf("--stat=%d", o.Stat))
+	} else {
+		args = append(args, "-p")
+	}
+	_, _, err := call{dir: common, limit: long, stdout: w}.run(ctx, slices.Concat(steady, []string{"--git-dir=" + common}, args, []string{a + "^{tree}", b + "^{tree}"})...)
+	return err
+}
+
+// TreeLike is the tree of a commit or tree with those paths as from has them for which which is true.
+func TreeLike(ctx context.Context, common, tree, from string, which func(path string) bool) (id string, err error) {
+	s, err := newScratchTrees(common)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, s.q.remove()) }()
+	if id, err = s.replace(ctx, tree, from, which); err != nil {
+		return "", err
+	}
+	return id, s.q.release()
+}
+
+// DiffTool shows how two trees differ in the program that the person has configured for that, or in the one that is named. It has the
+// terminal, and the repository's configuration counts: the person asks for it.
+func DiffTool(ctx context.Context, top, tool, a, b string, in, out, errs *os.File) error {
+	args := []string{"difftool", "--dir-diff", "--no-prompt"}
+	if tool != "" {
+		args = append(args, "--tool="+tool)
+	}
+	cmd := exec.CommandContext(ctx, "git", append(args, a, b)...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = top, in, out, errs
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("git difftool: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,259 @@
+package lane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/git"
+	"greenlight/internal/journal"
+	"greenlight/internal/plan"
+	"greenlight/internal/statedir"
+	"greenlight/internal/testrun"
+	"greenlight/internal/tracker"
+	"greenlight/internal/worktree"
+)
+
+// An undoing is the lane's note of a slice that is being taken back.
+type undoing struct {
+	Slice   string `json:"slice"`
+	Attempt int    `json:"attempt,omitempty"` // whose work landed; 0 where its record is gone
+	Commit  string `json:"commit"`            // by which it landed
+	Revert  string `json:"revert"`            // the lane's next commit
+	Why     string `json:"why,omitempty"`
+}
+
+// An Undone is a slice that was taken back.
+type Undone struct {
+	Commit, Revert string
+	Verdict        *testrun.Verdict // of what is left; nil without a test command
+}
+
+// A RedError says that the tests fail without a slice's work.
+type RedError struct {
+	Slice   string
+	Verdict *testrun.Verdict
+	How     string
+}
+
+func (e *RedError) Error() string {
+	return fmt.Sprintf("the tests fail without %s (%s), so it stays: gl undo %s --force takes it back anyway", e.Slice, e.How, e.Slice)
+}
+
+// Undo takes a slice back that has landed: its merge is reverted in the lane, what is left is tested, and the slice is pending again.
+// With force it also does that where other finished slices need it, or the tests fail without it.
+func (l *Lane) Undo(ctx context.Context, id, why string, force bool) (u *Undone, err error) {
+	err = l.locked(ctx, func(ctx context.Context) error {
+		if err := l.mayUndo(id, force); err != nil {
+			return err
+		}
+		if u, err = l.undo(ctx, id, why, force); err != nil {
+			return err
+		}
+		return errors.Join(l.deliver(ctx), l.commitState(ctx))
+	})
+	if errors.Is(err, errBusy) {
+		err = fmt.Errorf("another gl works the lane: %s. Try again when it is through", l.busy())
+	}
+	return u, err
+}
+
+// mayUndo refuses a slice that isn't done, or on which others build.
+func (l *Lane) mayUndo(id string, force bool) error {
+	p, err := l.Project.Plan(now(), l.Project.Options())
+	if err != nil {
+		return err
+	}
+	st := p.State(id)
+	switch {
+	case st == nil:
+		return fmt.Errorf("%s: %w", id, tracker.ErrNotFound)
+	case st.Class != plan.Done:
+		return fmt.Errorf("%s isn't done, so nothing of it has landed: %s", id, p.Why(id, now()))
+	case force:
+		return nil
+	}
+	var done, open []string
+	for i := range p.States {
+		switch other := &p.States[i]; {
+		case !slices.Contains(other.Deps, id):
+		case other.Class == plan.Done:
+			done = append(done, other.ID)
+		case other.Attempt.Open():
+			open = append(open, other.ID)
+		}
+	}
+	switch {
+	case len(open) > 0:
+		return fmt.Errorf("%s is needed by %s, which is being built: run gl stop %s first, or gl undo %s --force", id, some(open), open[0], id)
+	case len(done) > 0:
+		return fmt.Errorf("%s is needed by %s: run gl undo %s first, or gl undo %s --force", id, some(done), done[0], id)
+	}
+	return nil
+}
+
+func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, error) {
+	base, err := l.base(ctx)
+	if err != nil {
+		return nil, err
+	}
+	note := &undoing{Slice: id, Why: why}
+	if note.Commit, err = l.landing(ctx, id); err != nil {
+		return nil, err
+	}
+	if note.Commit == "" {
+		return nil, fmt.Errorf("%s hasn't landed through the lane, so there is no merge to take back: revert its commits with git revert", id)
+	}
+	if in, err := git.IsAncestor(ctx, l.Repo.Common, note.Commit, base); err != nil || !in {
+		return nil, errors.Join(err, fmt.Errorf("%s landed in %s, which isn't in %s any more", id, short(note.Commit), worktree.Short(l.Repo.Target())))
+	}
+	title := id
+	rec, err := l.landingRecord(id)
+	if err != nil {
+		return nil, err
+	}
+	if rec != nil {
+		if note.Attempt = rec.N; rec.Title != "" && rec.Title != id {
+			title += ": " + rec.Title
+		}
+	}
+	tree, conflicts, err := l.revert(ctx, base, note.Commit)
+	if err != nil {
+		return nil, err
+	}
+	if len(conflicts) > 0 {
+		return nil, fmt.Errorf("what has landed since changes the same lines, so %s can't be taken back by itself: %s. Run gl undo for the later slices first", id, some(conflicts))
+	}
+	if changed, err := git.Changed(ctx, l.Repo.Common, base, tree, statedir.InState); err != nil || len(changed) == 0 {
+		return nil, errors.Join(err, fmt.Errorf("nothing is left of what %s has changed", id))
+	}
+	u := &Undone{Commit: note.Commit}
+	u.Revert, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{base},
+		Message: git.LandingMessage("Take back "+title, git.Trailer{Key: "Undone", Value: id}, git.Trailer{Key: "Reverts", Value: note.Commit})})
+	if err != nil {
+		return nil, err
+	}
+	note.Revert = u.Revert
+	l.tell("%s: testing without it", id)
+	if u.Verdict, err = l.test(ctx, u.Revert, nil); err != nil {
+		return nil, err
+	}
+	if u.Verdict != nil && !u.Verdict.Green() && !force {
+		was, err := l.baseVerdict(ctx, base)
+		if err != nil {
+			return nil, err
+		}
+		if was.Green() {
+			return nil, &RedError{id, u.Verdict, How(u.Verdict, l.Project.Config.Test.Limit)}
+		}
+	}
+	l.file.Undoing = note
+	if err := l.undeliver(id, u.Revert); err != nil { // saves both
+		return nil, err
+	}
+	if err := l.moveLane(ctx, base, u.Revert, "take back "+id); err != nil {
+		return nil, err
+	}
+	return u, l.finishUndo(ctx)
+}
+
+// revert is the tree of a commit without what another one, a merge or not, has changed against its first parent.
+func (l *Lane) revert(ctx context.Context, tip, commit string) (tree string, conflicts []string, err error) {
+	before, err := git.ResolveCommit(ctx, l.Repo.Common, commit+"^1")
+	if err == nil && before == "" {
+		err = fmt.Errorf("%s has no parent", short(commit))
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	// Merged with this, whose merge base is the commit, a branch loses what the commit has changed and nothing else.
+	if before, err = git.TreeLike(ctx, l.Repo.Common, before, commit, statedir.InState); err != nil {
+		return "", nil, err
+	}
+	back, err := git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: before, Parents: []string{commit}, Message: "gl: without " + commit})
+	if err != nil {
+		return "", nil, err
+	}
+	return git.MergeTree(ctx, l.Repo.Common, tip, back, statedir.InState)
+}
+
+// finishUndo does what is left to do for a slice whose revert the lane has. One that was killed before that is forgotten: nothing has
+// changed.
+func (l *Lane) finishUndo(ctx context.Context) error {
+	note := l.file.Undoing
+	if note == nil {
+		return nil
+	}
+	tip, err := l.Repo.LaneTip(ctx)
+	if err != nil {
+		return err
+	}
+	in, err := git.IsAncestor(ctx, l.Repo.Common, note.Revert, tip)
+	if err != nil {
+		return err
+	}
+	if !in {
+		l.file.Undelivered = slices.DeleteFunc(l.file.Undelivered, func(u Undelivered) bool { return u.Commit == note.Revert })
+		l.file.Undoing = nil
+		return l.save()
+	}
+	err = l.Project.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		lander, lands := tx.(tracker.Lander)
+		it, err := tx.Item(note.Slice)
+		switch {
+		case errors.Is(err, tracker.ErrNotFound) || !lands: // somebody has removed it
+			return nil
+		case err != nil:
+			return err
+		case plan.Classify(it.Status) == plan.Done:
+			if err := lander.Undo(note.Slice, note.Why); err != nil {
+				return err
+			}
+		}
+		// Its branch has landed: merging that again would bring nothing back.
+		if lineage, err := l.Repo.Get(l.Project.Key(), note.Slice); err == nil {
+			if err := l.Repo.Retire(lineage.System, lineage.Slice, lineage.N); err != nil {
+				return err
+			}
+		} else if !errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*worktree.BadLineage)) {
+			return err
+		}
+		return l.Project.Runs.MarkUndone(note.Slice, note.Attempt, attempt.Undo{Commit: note.Revert, Why: note.Why})
+	})
+	if err != nil {
+		return err
+	}
+	_ = l.Project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undone, System: l.Project.Key(), Slice: note.Slice, Attempt: note.Attempt,
+		Commit: note.Revert, Reason: note.Why, Target: worktree.Short(l.Repo.Target()), Key: "undone." + note.Revert})
+	l.file.Undoing = nil
+	return l.save()
+}
+
+// Redo is the commit at which the next attempt at a slice begins that was taken back: what new work begins at, with the slice's
+// earlier work on top, since a merge of its old branch wouldn't bring that back. It is "" for any other slice, for one whose work goes
+// on, and where the earlier work doesn't fit any more.
+func (l *Lane) Redo(ctx context.Context, id string) (string, error) {
+	rec, err := l.landingRecord(id)
+	if err != nil || rec == nil || rec.Undone == nil {
+		return "", err
+	}
+	if lineage, err := l.Repo.Get(l.Project.Key(), id); err == nil && lineage.Phase != worktree.Gone {
+		return "", nil
+	}
+	base, err := l.Repo.Base(ctx)
+	if err != nil {
+		return "", err
+	}
+	if in, err := git.IsAncestor(ctx, l.Repo.Common, rec.Undone.Commit, base); err != nil || !in {
+		return "", err
+	}
+	tree, conflicts, err := l.revert(ctx, base, rec.Undone.Commit)
+	if err != nil || len(conflicts) > 0 {
+		return "", err
+	}
+	return git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{base},
+		Message: git.LandingMessage("Bring back "+id, git.Trailer{Key: "Reverts", Value: rec.Undone.Commit})})
+}

@@ -1,0 +1,94 @@
+package lane_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"greenlight/internal/crashtest"
+	"greenlight/internal/plan"
+)
+
+// undoer takes a slice back, as gl undo does.
+func undoer(ctx context.Context, root, id string) error {
+	l, err := open(ctx, root, os.Environ(), nil)
+	if err != nil {
+		return err
+	}
+	_, err = l.Undo(ctx, id, "no", false)
+	return err
+}
+
+// Killed before any of its calls that change a file, gl undo has taken the slice back or not. The next worker brings one of the two to its
+// end, once; what else has landed stays.
+func TestUndoKilledAnywhere(t *testing.T) {
+	if testing.Short() {
+		t.Skip("many processes, which the race detector sees nothing of")
+	}
+	t.Parallel()
+	width := *stride
+	if width == 0 {
+		width = 400
+	}
+	begin := int(time.Now().UnixNano()/1000) % width
+	for step := 1 + begin; ; step += *stride {
+		dir := t.TempDir()
+		s := newSiteAt(t, filepath.Join(dir, "p"), "", "")
+		first := s.queue("S-1", list(t, "S-1"))
+		s.work()
+		s.queue("S-2", apart(t, "S-2"))
+		s.work()
+		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_ROOT="+s.root, "GREENLIGHT_TEST_UNDO=S-1")
+		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) {
+			s.t = t
+			for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // a git of the killed one may hold a lock yet
+				err := worker(t.Context(), s.root, s.env, s.told)
+				if err == nil && s.field("S-1", "status") == "complete" {
+					if lane := s.git("log", "--format=%s", "gl/lane/_/main"); strings.Contains(lane, "Take back") {
+						t.Errorf("taken back in the lane, and complete:\n%s", lane)
+					}
+					_, err = s.lane().Undo(t.Context(), "S-1", "no", false)
+				}
+				if err == nil && !s.busy() {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatal(err)
+				}
+			}
+			if got := s.field("S-1", "status"); got != "pending" {
+				t.Errorf("status %s", got)
+			}
+			if got := s.get(first); got.Undone == nil || !got.Retried {
+				t.Errorf("the record says %+v", got.Undone)
+			}
+			if got := s.git("log", "--format=%s", "main"); strings.Count(got, "Take back S-1") != 1 {
+				t.Errorf("the target has\n%s", got)
+			}
+			if got := s.read("list") + s.read("doc/S-2"); got != "S-2\n" {
+				t.Errorf("the checkout has %q", got)
+			}
+			if got := s.git("status", "--porcelain", "--", "list", "src", "doc"); got != "" {
+				t.Errorf("git status:\n%s", got)
+			}
+			p, err := s.project().Plan(time.Now(), s.project().Options())
+			check(t, err)
+			if st := p.State("S-1"); st.Class != plan.Available {
+				t.Errorf("class %s", st.Class)
+			}
+			s.git("fsck", "--connectivity-only")
+			redo, err := s.lane().Redo(t.Context(), "S-1")
+			check(t, err)
+			if got := s.git("show", redo+":list"); got != "S-1" {
+				t.Errorf("the next attempt begins with %q", got)
+			}
+		})
+		if !killed || *stride == 0 {
+			return
+		}
+	}
+}

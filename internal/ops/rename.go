@@ -1,0 +1,244 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/git"
+	"greenlight/internal/paths"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/sliceid"
+	"greenlight/internal/worktree"
+)
+
+// A Moved is a slice that was renamed or removed.
+type Moved struct {
+	Graph  bool     // GRAPH.json named it
+	Deps   []string // slices whose files named it
+	Branch string   // with the work so far, which stays; "" for none
+	Copy   string   // of a removed slice's file, relative to the root; "" for none
+}
+
+// Remove takes a slice out of the project: its file, of which a copy is kept, and its entry in GRAPH.json. Its work stays on its branch.
+// With force it also removes one that others need, which then don't any more, or that a session has claimed.
+func Remove(ctx context.Context, pr *project.Project, id string, force bool) (*Moved, error) {
+	s, err := store(pr)
+	if err != nil {
+		return nil, err
+	}
+	st, p, err := movable(pr, id)
+	if err != nil {
+		return nil, err
+	}
+	if need := needing(p, id); len(need) > 0 && !force {
+		return nil, fmt.Errorf("%s is needed by %s: gl remove %s --force takes it out of their dependencies", id, strings.Join(need, ", "), id)
+	}
+	if st.Class == plan.Active && !force {
+		return nil, taken("%s: gl remove %s --force removes it anyway", st.ClaimText(time.Now()), id)
+	}
+	m := &Moved{}
+	done, err := s.Remove(ctx, id, func() error {
+		if err := stillFree(pr, id); err != nil {
+			return err
+		}
+		if st.File != "" {
+			var err error
+			if m.Copy, err = keepCopy(pr, id); err != nil {
+				return err
+			}
+		}
+		return retire(ctx, pr, id, &m.Branch)
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.Graph, m.Deps = done.Graph, done.Deps
+	return m, nil
+}
+
+// Rename gives a slice another id, everywhere in one change. Work that hasn't landed goes on from a new branch under the new id.
+func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, error) {
+	s, err := store(pr)
+	if err != nil {
+		return nil, err
+	}
+	if err := sliceid.Valid(id); err != nil {
+		return nil, &ArgumentError{err}
+	}
+	st, p, err := movable(pr, old)
+	if err != nil {
+		return nil, err
+	}
+	switch st.Class {
+	case plan.Active:
+		return nil, taken("%s: a slice is renamed when nobody works on it", st.ClaimText(time.Now()))
+	case plan.Red, plan.Conflict:
+		return nil, fmt.Errorf("%s goes on by its last attempt: %s, and rename it when it has landed or is pending", old, p.Why(old, time.Now()))
+	case plan.Done, plan.Available, plan.Landing, plan.Failed, plan.Stalled, plan.Waiting, plan.Unknown, plan.Corrupt:
+	}
+	recs, err := pr.Runs.History(old)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range recs {
+		if r.Landing != nil && r.Landing.Commit != "" && r.Undone == nil {
+			return nil, fmt.Errorf("%s has landed by that name, which git's history keeps: it can't be renamed", old)
+		}
+	}
+	used, err := pr.Runs.Index()
+	if err != nil {
+		return nil, err
+	}
+	if len(used[id]) > 0 {
+		return nil, fmt.Errorf("a slice %s was attempted before, and its records would be taken for this one's: choose another id", id)
+	}
+	m := &Moved{}
+	base, err := workSoFar(ctx, pr, old)
+	if err != nil {
+		return nil, err
+	}
+	done, err := s.Rename(ctx, old, id, func() error {
+		if err := stillFree(pr, old); err != nil {
+			return err
+		}
+		if base != "" { // first: a kill before the rest leaves a lineage of a slice that isn't there
+			repo, err := pr.Worktrees(ctx)
+			if err != nil {
+				return err
+			}
+			if _, err := repo.Plan(ctx, pr.Key(), id, base, true); err != nil {
+				return err
+			}
+		}
+		return retire(ctx, pr, old, &m.Branch)
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.Graph, m.Deps = done.Graph, done.Deps
+	if st.Class == plan.Stalled { // by its attempts, which have the old name
+		return m, pr.Runs.PutReleased(id, plan.Mark{Status: st.Status, Step: st.Step})
+	}
+	return m, nil
+}
+
+// movable is a slice that no attempt is at work on.
+func movable(pr *project.Project, id string) (*plan.State, *plan.Plan, error) {
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return nil, nil, err
+	}
+	st := p.State(id)
+	switch {
+	case st == nil:
+		return nil, nil, notFound(id)
+	case st.Attempt.Open():
+		return nil, nil, atWork(st)
+	}
+	return st, p, nil
+}
+
+// stillFree is movable's word under the lock.
+func stillFree(pr *project.Project, id string) error {
+	live, err := Running(pr)
+	if err != nil {
+		return err
+	}
+	for _, r := range live {
+		if r.Slice == id && pr.Has(r) {
+			return taken("%s is being worked on by attempt %d (%s): run gl stop %s", id, r.N, r.Agent, id)
+		}
+	}
+	return nil
+}
+
+// needing are the slices that depend on one.
+func needing(p *plan.Plan, id string) []string {
+	var ids []string
+	for i := range p.States {
+		if slices.Contains(p.States[i].Deps, id) {
+			ids = append(ids, p.States[i].ID)
+		}
+	}
+	return ids
+}
+
+// keepCopy keeps a slice's file that is about to be removed.
+func keepCopy(pr *project.Project, id string) (string, error) {
+	data, err := durable.ReadFile(filepath.Join(pr.Root, ".greenlight", "slices", id+".md"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(pr.Runs.Dir(), "removed")
+	if err := durable.MkdirPrivate(dir); err != nil {
+		return "", err
+	}
+	to := filepath.Join(dir, id+".md")
+	for n := 2; paths.Exists(to); n++ {
+		to = filepath.Join(dir, id+"."+strconv.Itoa(n)+".md")
+	}
+	return paths.Relative(pr.Root, to), durable.WriteFile(to, data, 0o600)
+}
+
+// retire ends a slice's lineage; its work stays.
+func retire(ctx context.Context, pr *project.Project, id string, branch *string) error {
+	repo, err := pr.Worktrees(ctx)
+	if errors.As(err, new(*worktree.Unavailable)) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	l, err := repo.Get(pr.Key(), id)
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) || err == nil && l.Phase == worktree.Gone {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	*branch = worktree.Short(l.Branch)
+	return repo.Retire(l.System, l.Slice, l.N)
+}
+
+// workSoFar is a commit that has all of a slice's work that hasn't landed, what isn't committed included; "" for none.
+func workSoFar(ctx context.Context, pr *project.Project, id string) (string, error) {
+	repo, err := pr.Worktrees(ctx)
+	if errors.As(err, new(*worktree.Unavailable)) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	l, err := repo.Get(pr.Key(), id)
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) || err == nil && l.Phase == worktree.Gone {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	tip, err := git.ResolveCommit(ctx, repo.Common, l.Branch)
+	if err != nil {
+		return "", err
+	}
+	snap, err := repo.Snapshot(ctx, l, worktree.SnapshotOptions{Last: true, Why: "gl: work on " + id + " before it was renamed"})
+	if err != nil || snap == nil || snap.Tree == "" {
+		return tip, err
+	}
+	changed, err := git.Changed(ctx, repo.Common, tip, snap.Tree, nil)
+	if err != nil || len(changed) == 0 {
+		return tip, err
+	}
+	return snap.Tree, nil
+}

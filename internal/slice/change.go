@@ -1,0 +1,274 @@
+package slice
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/sliceid"
+	"greenlight/internal/tracker"
+)
+
+// A change of several files at once is written down before the first of them changes. Whoever takes the lock next completes one that
+// was interrupted.
+
+// changeFile stands among the slice files while a change is under way.
+const changeFile = ".change.json"
+
+// A fileChange is what becomes of a file. Names are relative to .greenlight.
+type fileChange struct {
+	Name string  `json:"name"`
+	Old  *string `json:"old"` // null: it isn't there
+	New  *string `json:"new"` // null: it is removed
+}
+
+type change struct {
+	SchemaVersion int          `json:"schema_version"` // 1
+	Files         []fileChange `json:"files"`
+}
+
+func (s *Store) changePath() string { return filepath.Join(s.path("slices"), changeFile) }
+
+// completeChange does what is left of an interrupted change. A file that somebody has written since stays as it is.
+func (s *Store) completeChange() error {
+	if _, err := os.Lstat(s.changePath()); err != nil {
+		return nil
+	}
+	data, err := durable.ReadFile(s.changePath())
+	if missing(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", sliceRel(changeFile), bareError(err))
+	}
+	var c change
+	if err := json.Unmarshal(data, &c); err != nil || c.SchemaVersion != 1 || slices.ContainsFunc(c.Files, func(f fileChange) bool { return !f.mayBe() }) {
+		return fmt.Errorf("%s isn't a change that gl has begun: look at it, and remove it", sliceRel(changeFile))
+	}
+	if err := s.applyChange(&c); err != nil {
+		return err
+	}
+	return durable.Remove(s.changePath())
+}
+
+// mayBe says whether gl changes such a file with others: a clone may bring a changeFile.
+func (f fileChange) mayBe() bool {
+	name, inSlices := strings.CutPrefix(f.Name, "slices/")
+	id, isFile := strings.CutSuffix(name, ".md")
+	return f.Name == "GRAPH.json" || inSlices && isFile && sliceid.Valid(id) == nil
+}
+
+// current is a file's text, nil for none.
+func (s *Store) current(name string) (*string, error) {
+	data, err := durable.ReadFile(s.path(name))
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", stateRel(name), bareError(err))
+	}
+	text := string(data)
+	return &text, nil
+}
+
+func sameText(a, b *string) bool { return a == nil && b == nil || a != nil && b != nil && *a == *b }
+
+func (s *Store) applyChange(c *change) error {
+	for _, f := range c.Files {
+		now, err := s.current(f.Name)
+		if err != nil {
+			return err
+		}
+		if sameText(now, f.New) || !sameText(now, f.Old) {
+			continue
+		}
+		switch {
+		case f.New == nil:
+			err = durable.Remove(s.path(f.Name))
+		case f.Old == nil:
+			err = durable.Replace(s.path(f.Name), nil, []byte(*f.New))
+		default:
+			err = durable.Replace(s.path(f.Name), []byte(*f.Old), []byte(*f.New))
+		}
+		if err != nil && !errors.Is(err, durable.ErrChanged) {
+			return fmt.Errorf("write %s: %w", stateRel(f.Name), bareError(err))
+		}
+	}
+	return nil
+}
+
+// commitChange makes a change, whole or not at all. The caller holds the lock.
+func (s *Store) commitChange(c *change) error {
+	for _, f := range c.Files {
+		now, err := s.current(f.Name)
+		if err != nil {
+			return err
+		}
+		if !sameText(now, f.Old) {
+			return fmt.Errorf("%s: %w", stateRel(f.Name), tracker.ErrChanged)
+		}
+	}
+	data, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := durable.WriteFile(s.changePath(), append(data, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write %s: %w", sliceRel(changeFile), bareError(err))
+	}
+	return s.completeChange()
+}
+
+// A Moved says what became of the files when a slice was renamed or removed.
+type Moved struct {
+	Graph bool     // GRAPH.json named it
+	Deps  []string // slices whose files named it
+	Text  []byte   // of its file, nil for none
+}
+
+// Rename gives a slice another id: its file, its entry in GRAPH.json, and the dependencies of others, in one change. do runs under the
+// lock before anything is changed.
+func (s *Store) Rename(ctx context.Context, old, id string, do func() error) (*Moved, error) {
+	return s.move(ctx, old, id, do)
+}
+
+// Remove takes a slice out of the project in the same way. Others no longer depend on it.
+func (s *Store) Remove(ctx context.Context, id string, do func() error) (*Moved, error) {
+	return s.move(ctx, id, "", do)
+}
+
+func (s *Store) move(ctx context.Context, old, id string, do func() error) (m *Moved, err error) {
+	err = s.locked(ctx, func() error {
+		s.mu.Lock()
+		v, err := s.lookAtAll()
+		if err == nil && v.graph.err != nil {
+			err = fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"), bareError(v.graph.err))
+		}
+		if err == nil && id != "" {
+			if v.rowOf == nil {
+				v.readRows()
+			}
+			err = v.free(id)
+		}
+		var ids []string
+		if err == nil {
+			ids = slices.Clone(v.ix.ids)
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return err
+		}
+		c := &change{SchemaVersion: 1}
+		m = &Moved{}
+		if err := s.moveFiles(c, m, ids, old, id); err != nil {
+			return err
+		}
+		if err := s.moveInGraph(c, m, old, id); err != nil {
+			return err
+		}
+		if err := do(); err != nil {
+			return err
+		}
+		if err := s.commitChange(c); err != nil {
+			return err
+		}
+		return s.refreshView()
+	})
+	return m, err
+}
+
+// moveFiles adds the slice's own file and those of others that depend on it.
+func (s *Store) moveFiles(c *change, m *Moved, ids []string, old, id string) error {
+	for _, other := range ids {
+		data, f, err := s.readForEdit(other)
+		if corrupt := new(CorruptError); errors.As(err, &corrupt) && other != old {
+			continue // it depends on nothing that can be read
+		}
+		if err != nil {
+			return err
+		}
+		if f == nil {
+			continue
+		}
+		before := string(data)
+		if other == old {
+			m.Text = data
+			c.Files = append(c.Files, fileChange{"slices/" + old + ".md", &before, nil})
+			if id != "" {
+				after, err := f.renamed(old, id)
+				if err != nil {
+					return err
+				}
+				c.Files = append(c.Files, fileChange{"slices/" + id + ".md", nil, &after})
+			}
+			continue
+		}
+		deps := f.List("deps")
+		if !slices.Contains(deps, old) {
+			continue
+		}
+		var next []string
+		for _, d := range deps {
+			switch {
+			case d != old:
+				next = append(next, d)
+			case id != "":
+				next = append(next, id)
+			}
+		}
+		if err := f.SetList("deps", next); err != nil {
+			return err
+		}
+		after := string(f.Bytes())
+		m.Deps = append(m.Deps, other)
+		c.Files = append(c.Files, fileChange{"slices/" + other + ".md", &before, &after})
+	}
+	return nil
+}
+
+// renamed is the file's text under another id: in its front matter, and at the beginning of its title.
+func (f *File) renamed(old, id string) (string, error) {
+	if f.Has("id") {
+		if err := f.Set("id", id); err != nil {
+			return "", err
+		}
+	}
+	lines := strings.SplitAfter(f.Rest, "\n")
+	for i, line := range lines {
+		rest, isTitle := strings.CutPrefix(line, "# "+old)
+		if isTitle && (rest == "" || strings.IndexByte(":\r\n \t", rest[0]) >= 0) {
+			lines[i] = "# " + id + rest
+		}
+		if strings.HasPrefix(line, "# ") {
+			break
+		}
+	}
+	f.Rest = strings.Join(lines, "")
+	return string(f.Bytes()), nil
+}
+
+func (s *Store) moveInGraph(c *change, m *Moved, old, id string) error {
+	text, err := s.current("GRAPH.json")
+	if err != nil || text == nil {
+		return err
+	}
+	var next []byte
+	if id == "" {
+		next, err = removeFromGraph([]byte(*text), old)
+	} else {
+		next, err = renameInGraph([]byte(*text), old, id)
+	}
+	if err != nil {
+		return err
+	}
+	if after := string(next); after != *text {
+		m.Graph = true
+		c.Files = append(c.Files, fileChange{"GRAPH.json", text, &after})
+	}
+	return nil
+}
