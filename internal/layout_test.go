@@ -31,7 +31,10 @@ var layers = []string{
 	"greenlight/internal/changelog",
 	"greenlight/internal/plugin",
 	"greenlight/content",
+	"greenlight/internal/facts",
 	"greenlight/internal/drain",
+	"greenlight/internal/watch",
+	"greenlight/internal/view",
 	"greenlight/internal/lane",
 	"greenlight/internal/runner",
 	"greenlight/internal/project/projecttest",
@@ -115,7 +118,7 @@ var face = map[string]bool{
 	"greenlight/internal/cli/gsd":     true,
 	"greenlight/internal/cli/sw":      true,
 	"greenlight/internal/iostreams":   true, // x/term
-	"greenlight/internal/drain":       true, // fsnotify, in the watch loop
+	"greenlight/internal/watch":       true, // fsnotify
 	"greenlight/internal/term":        true, // displaywidth
 	"greenlight/internal/include":     true, // x/sys: FICLONE, clonefile
 }

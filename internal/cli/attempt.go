@@ -43,7 +43,7 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 		if app.Environ, err = pr.Runs.TakeEnv(rec); err != nil {
 			return errors.Join(attempt.ErrLate, err)
 		}
-		v := newView(app.IO.Out)
+		v := newPaneView(app.IO.Out)
 		defer v.close()
 		show = v.show
 	}
@@ -134,9 +134,9 @@ func newWrapper(app *cmdutil.App, pr *project.Project, stop <-chan os.Signal, sh
 	}, nil
 }
 
-// A view shows lines in a pane without ever waiting for it: C-s, or a tmux server that is stopped, keeps a terminal from
+// A paneView shows lines in a pane without ever waiting for it: C-s, or a tmux server that is stopped, keeps a terminal from
 // taking more, and that must not keep an agent from its work. Lines that find no room are left out; the log has all.
-type view struct {
+type paneView struct {
 	lines   chan string
 	done    chan struct{}
 	skipped int
@@ -147,8 +147,8 @@ const (
 	viewWait = 2 * time.Second // for the last words
 )
 
-func newView(out io.Writer) *view {
-	v := &view{lines: make(chan string, viewRoom), done: make(chan struct{})}
+func newPaneView(out io.Writer) *paneView {
+	v := &paneView{lines: make(chan string, viewRoom), done: make(chan struct{})}
 	go func() {
 		defer close(v.done)
 		for l := range v.lines {
@@ -158,7 +158,7 @@ func newView(out io.Writer) *view {
 	return v
 }
 
-func (v *view) show(line string) {
+func (v *paneView) show(line string) {
 	if v.skipped > 0 && len(v.lines) < viewRoom/2 {
 		v.lines <- fmt.Sprintf("(%s left out here)", words.Count(v.skipped, "line"))
 		v.skipped = 0
@@ -171,7 +171,7 @@ func (v *view) show(line string) {
 }
 
 // close waits for what is still to be shown, but not for ever.
-func (v *view) close() {
+func (v *paneView) close() {
 	close(v.lines)
 	select {
 	case <-v.done:

@@ -226,12 +226,12 @@ func shape(c *cobra.Command) string { return strings.TrimSuffix(c.UseLine(), " [
 
 // projectLine is the state of the project that gl was called in; "" where there is none.
 func projectLine(app *cmdutil.App) string {
-	_, p, err := compactPlan(app, "")
+	pr, p, err := compactPlan(app, "")
 	switch {
 	case errors.Is(err, project.ErrNoProject), errors.Is(err, project.ErrNoState), errors.Is(err, cmdutil.ErrGone):
 		return ""
 	case err != nil:
 		return "This project: ? slices | ? running"
 	}
-	return fmt.Sprintf("This project: %d/%d done | %d running", p.Done, p.Total, len(p.Running))
+	return "This project: " + barText(p, pr)
 }

@@ -35,7 +35,7 @@ type talk struct {
 // talk starts the conversation in the place of gl: terminal, signals and exit code are the agent's own from here on.
 // Inside an agent it starts nothing and prints what the slash command needs.
 func startTalk(ctx context.Context, app *cmdutil.App, t talk) error {
-	facts := facts(ctx, app.IO, t.root, t.pr)
+	facts := projectFacts(ctx, app.IO, t.root, t.pr)
 	if app.Inside() {
 		pairs(app.IO, append([]keyValue{headless(app)}, facts...))
 		return nil
@@ -95,8 +95,8 @@ func factText(t talk, facts []keyValue) string {
 	return b.String()
 }
 
-// facts is what gl knows of a place: the state, the documents, the code and git. pr is nil where there is no project.
-func facts(ctx context.Context, out *iostreams.Streams, root string, pr *project.Project) []keyValue {
+// projectFacts are what gl knows of a place: the state, the documents, the code and git. pr is nil where there is no project.
+func projectFacts(ctx context.Context, out *iostreams.Streams, root string, pr *project.Project) []keyValue {
 	lines := []keyValue{{"root", root}, {"project", "none: gl init begins one"}}
 	if pr != nil && !pr.Stateless() {
 		lines[1].value = pr.Tracker.Traits().Format

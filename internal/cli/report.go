@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/shellwords"
 	"greenlight/internal/term"
 	"greenlight/internal/tmux"
+	"greenlight/internal/view"
 	"greenlight/internal/words"
 )
 
@@ -49,17 +50,61 @@ func (t *reporter) report(r drain.Report) {
 	if len(lines) > 0 {
 		t.clear()
 		for _, l := range lines {
-			width := t.app.IO.Width()
-			if strings.HasPrefix(l, "   ") { // a command line, for copying
-				width = 0
-			}
-			t.app.IO.Printf("%s\n", term.Wrap(sanitize.Text(l), width, 3))
+			t.print(l)
 		}
 	}
 	if r.Plan.Total > 0 {
 		t.plan = r.Plan
 	}
 	t.draw()
+}
+
+// print prints a line: on a terminal with the time in front of it and in its color, and no wider than the screen. Elsewhere
+// the line is as scripts know it, and gl events has the time.
+func (t *reporter) print(l string) {
+	out := t.app.IO
+	l = sanitize.Text(l)
+	switch {
+	case out.Width() == 0:
+		out.Printf("%s\n", l)
+	case strings.HasPrefix(l, "   "): // a command line, for copying
+		out.Printf("%s\n", l)
+	default:
+		const stamp = "15:04:05 "
+		lines := strings.Split(term.Wrap(strings.Repeat(" ", len(stamp))+l, out.Width(), len(stamp)+2), "\n")
+		for i, line := range lines {
+			head := ""
+			if i == 0 {
+				head, line = out.Paint(term.Dim, time.Now().Format(stamp)), strings.TrimLeft(line, " ")
+			}
+			out.Printf("%s%s\n", head, out.Paint(lineColor(l), line))
+		}
+	}
+}
+
+// lineColor is the color of one of the drain's lines: of an attempt that ended, its outcome's.
+func lineColor(l string) term.Color {
+	if strings.HasPrefix(l, "warning: ") || strings.HasPrefix(l, "held ") {
+		return term.Yellow
+	}
+	_, rest, _ := strings.Cut(l, " ")
+	for _, o := range attempt.Outcomes() {
+		tr := o.Traits()
+		said := tr.Line
+		if said == "" {
+			said = tr.Words
+		}
+		switch {
+		case !strings.HasPrefix(rest, said):
+		case tr.Success:
+			return term.Green
+		case o == attempt.Waiting || o == attempt.Empty:
+			return term.Yellow
+		case tr.Active.Troubled() || tr.Available.Troubled():
+			return term.Red
+		}
+	}
+	return ""
 }
 
 // warn tells something at once, in the middle of a pass.
@@ -222,21 +267,9 @@ func (t *reporter) summary(res *drain.Result) {
 		return
 	}
 	app := t.app
-	switch {
-	case res.Signal != nil:
-		app.IO.Printf("Interrupted.\n")
-	case res.Stopped:
-		app.IO.Printf("Stopped by gl stop --all.\n")
-	case len(t.cfg.IDs) > 0: // of those that were named, not of all: each has had its line
-	case p.Total == 0:
+	if p.Total == 0 && res.Signal == nil && !res.Stopped {
 		app.IO.Printf("%s\n", nothingYet(p))
 		return
-	case p.Done == p.Total:
-		app.IO.Printf("All %ss complete.\n", p.Snapshot.Noun)
-	case len(p.Ready) == 0 && len(p.Running) == 0:
-		app.IO.Printf("All %ss complete or blocked.\n", p.Snapshot.Noun)
-	default:
-		app.IO.Printf("Nothing left to do in this run.\n")
 	}
 	leftOver(app.IO, p)
 	if t.cfg.Lane != nil {
@@ -255,6 +288,29 @@ func (t *reporter) summary(res *drain.Result) {
 			strings.Join(ids, ", "), show, p.Snapshot.Flags, t.agentFlag()+p.Snapshot.Flags), app.IO.Width(), 4))
 	}
 	app.IO.Printf("  %s\n", totals(p))
+	t.sentence(res)
+}
+
+// sentence is the last line of a run: how it ended, and where each slice is. Of named slices each has had its line.
+func (t *reporter) sentence(res *drain.Result) {
+	how, color := "Stopped", term.Yellow
+	switch {
+	case res.Signal != nil:
+		how = "Interrupted"
+	case res.Stopped:
+		how = "Stopped by gl stop --all"
+	case len(t.cfg.IDs) > 0:
+		return
+	}
+	c := view.Count(res.Plan, res.Lane)
+	switch {
+	case c.Failed > 0:
+		color = term.Red
+	case c.Done == c.Total && c.Undelivered == 0:
+		color = term.Green
+	}
+	out := t.app.IO
+	out.Printf("%s\n", out.Paint(color, term.Wrap(c.Sentence(how, res.Plan.Snapshot.Noun), out.Width(), 2)))
 }
 
 // agentFlag names the agent in hints about a scratch copy: without it, the configured agent would start there, at a cost.
@@ -357,21 +413,11 @@ func withMore(list []string, n int) string {
 	return " | " + strings.Join(shown, ", ")
 }
 
-// eta estimates the rest from the mean of what is complete: the work over the slots, but not less than the longest
-// chain. 0 for no idea.
+// eta estimates the rest from the mean of what has completed in this run. 0 for no idea.
 func (t *reporter) eta() time.Duration {
-	if t.complete == 0 || t.cfg.Max == 0 {
+	if t.complete == 0 {
 		return 0
 	}
-	mean := t.spent / time.Duration(t.complete)
-	left, chain := 0, 0
-	for i := range t.plan.States {
-		st := &t.plan.States[i]
-		if st.InScope && (st.Class == plan.Available || st.Class == plan.Active) {
-			left++
-			chain = max(chain, st.Chain+1)
-		}
-	}
-	rounds := max((left+t.cfg.Max-1)/t.cfg.Max, chain)
-	return mean * time.Duration(rounds)
+	left, _ := view.Pace{Typical: t.spent / time.Duration(t.complete)}.Remaining(t.plan, t.cfg.Max, time.Now())
+	return left
 }

@@ -11,6 +11,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/facts"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/lane"
 	"greenlight/internal/plan"
@@ -18,6 +19,7 @@ import (
 	"greenlight/internal/sanitize"
 	"greenlight/internal/statedir"
 	"greenlight/internal/term"
+	"greenlight/internal/view"
 	"greenlight/internal/words"
 )
 
@@ -25,6 +27,8 @@ type statusOptions struct {
 	compact   bool
 	json      bool
 	milestone string
+	all       bool
+	watch     bool
 }
 
 func newStatus(app *cmdutil.App) *cobra.Command {
@@ -33,14 +37,17 @@ func newStatus(app *cmdutil.App) *cobra.Command {
 		Use:        "status",
 		SuggestFor: []string{"ls", "list", "ps", "st", "progress"},
 		Short:      "Show progress: what is running, ready, blocked or failed",
-		Long: `Show the project's progress: what is running, what is ready (in launch order), what is blocked and by what, what failed,
-stalled or needs a person, and the recorded tests. Problems in single files are warnings on stderr. STATE.md is updated
-if it can be written.
+		Long: `Show the project's progress: what needs a person, what failed or stalled, what is running, what is ready (in launch order), what
+is blocked and by what, and the recorded tests. Problems in single files are warnings on stderr. STATE.md is updated if it
+can be written.
+
+On a terminal each slice has a row, and long lists are folded. Elsewhere, each state has one line with the slices' ids.
 
 --compact prints one line for a status bar. It never fails and never writes; what is unknown shows as ?.
 
 Exit codes: 0 shown; 1 there is no project, or no such milestone; 2 wrong usage.`,
 		Example: `  gl status
+  gl status --watch
   gl status --milestone mvp
   gl status --json | jq -r '.ready[]'
   gl status --compact`,
@@ -55,6 +62,8 @@ Exit codes: 0 shown; 1 there is no project, or no such milestone; 2 wrong usage.
 			switch {
 			case o.compact && o.json:
 				return cmdutil.Usage("use --compact or --json, not both")
+			case o.watch && (o.compact || o.json):
+				return cmdutil.Usage("use --watch alone; for a status bar, run gl status --compact again and again, for a program gl events -f --json")
 			case o.compact:
 				return runCompact(app, o)
 			}
@@ -64,6 +73,8 @@ Exit codes: 0 shown; 1 there is no project, or no such milestone; 2 wrong usage.
 	f := c.Flags()
 	f.BoolVar(&o.compact, "compact", false, "print one line for a status bar")
 	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	f.BoolVar(&o.all, "all", false, "show every slice: long lists in full, and what is done")
+	f.BoolVar(&o.watch, "watch", false, "keep showing the progress as it changes")
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
 	cmdutil.CompleteFlag(c, "milestone", app.Milestones)
 	return c
@@ -73,6 +84,9 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 	pr, err := app.Project()
 	if err != nil {
 		return stateless(app, err)
+	}
+	if o.watch {
+		return watchStatus(ctx, app, pr, o)
 	}
 	now := time.Now()
 	views := pr.Views()
@@ -93,7 +107,7 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 			if err != nil {
 				return err
 			}
-			docs = append(docs, newStatusDoc(p, upstream(ctx, p, views[i]), by, o.milestone))
+			docs = append(docs, newStatusDoc(p, facts.Upstream(ctx, views[i], p), by, o.milestone))
 		}
 		doc := docs[0]
 		doc.Others = append(doc.Others, docs[1:]...)
@@ -101,7 +115,7 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 			return err
 		}
 	} else {
-		printStatus(ctx, app.IO, views, plans, now)
+		printStatus(ctx, app.IO, o, views, plans, now)
 	}
 	for _, view := range views {
 		refreshState(ctx, app, view)
@@ -110,8 +124,7 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 }
 
 // printStatus prints a block for each of the systems that the project uses.
-func printStatus(ctx context.Context, out *iostreams.Streams, views []*project.Project, plans []*plan.Plan, now time.Time) {
-	width := out.Width()
+func printStatus(ctx context.Context, out *iostreams.Streams, o statusOptions, views []*project.Project, plans []*plan.Plan, now time.Time) {
 	for i, p := range plans {
 		if i > 0 {
 			out.Printf("\n")
@@ -119,11 +132,30 @@ func printStatus(ctx context.Context, out *iostreams.Streams, views []*project.P
 		if len(plans) > 1 {
 			out.Printf("%s\n", out.Paint(term.Bold, views[i].System().Name))
 		}
-		for _, l := range statusLines(p, upstream(ctx, p, views[i]), now, width) {
-			out.Printf("%s\n", hang(l.label, l.text, width))
+		for _, l := range statusText(ctx, out, o, views[i], p, now) {
+			out.Printf("%s\n", l)
 		}
 	}
 }
+
+// statusText is a system's block: rows for a person on a terminal, a line for each state elsewhere.
+func statusText(ctx context.Context, out *iostreams.Streams, o statusOptions, pr *project.Project, p *plan.Plan, now time.Time) []string {
+	width := out.Width()
+	if width > 0 || o.all {
+		if width == 0 {
+			width = wideEnough
+		}
+		return screen{width: max(width, 10), all: o.all, paint: out.Paint}.lines(facts.Model(pr, p, now))
+	}
+	var list []string
+	for _, l := range statusLines(p, facts.Upstream(ctx, pr, p), now) {
+		list = append(list, hang(l.label, l.text, 0))
+	}
+	return list
+}
+
+// wideEnough is how many columns rows have where there is no screen.
+const wideEnough = 200
 
 // runCompact prints the line for a status bar, whatever is the matter.
 func runCompact(app *cmdutil.App, o statusOptions) error {
@@ -132,18 +164,13 @@ func runCompact(app *cmdutil.App, o statusOptions) error {
 		app.IO.Printf("? slices | ? running\n")
 		return nil
 	}
-	text := fmt.Sprintf("%d/%d done | %d running", p.Done, p.Total, len(p.Running))
-	if n := len(p.Landing); n > 0 {
-		text += fmt.Sprintf(" | %d landing", n)
-	}
-	if n := len(landed(p, pr).Undelivered); n > 0 {
-		text += fmt.Sprintf(" | %d undelivered", n)
-	}
-	if pr := landed(p, pr).PullRequest; pr != nil {
-		text += fmt.Sprintf(" | %d in review", len(pr.Slices))
-	}
-	app.IO.Printf("%s\n", text)
+	app.IO.Printf("%s\n", barText(p, pr))
 	return nil
+}
+
+// barText is the line for a status bar.
+func barText(p *plan.Plan, pr *project.Project) string {
+	return view.Count(p, facts.Lane(pr, p)).Bar(p.Hold, time.Now())
 }
 
 func compactPlan(app *cmdutil.App, milestone string) (*project.Project, *plan.Plan, error) {
@@ -156,22 +183,6 @@ func compactPlan(app *cmdutil.App, milestone string) (*project.Project, *plan.Pl
 	}
 	p, err := shownPlan(pr, time.Now(), milestone)
 	return pr, p, err
-}
-
-// landed is what the target hasn't got yet of the plan's items.
-func landed(p *plan.Plan, pr *project.Project) lane.Status {
-	if p.Snapshot.Noun != plan.Slice { // nothing else lands
-		return lane.Status{}
-	}
-	return lane.ReadStatus(pr.Runs.Dir())
-}
-
-// upstream is what landed says, less what git knows to be merged on the remote.
-func upstream(ctx context.Context, p *plan.Plan, pr *project.Project) lane.Status {
-	if p.Snapshot.Noun != plan.Slice {
-		return lane.Status{}
-	}
-	return lane.Upstream(ctx, pr)
 }
 
 // landedBy are the records by which done slices have landed.
@@ -230,13 +241,9 @@ func refreshState(ctx context.Context, app *cmdutil.App, pr *project.Project) {
 
 type statusLine struct{ label, text string }
 
-// statusLines are the lines for a screen of that many columns, 0 for any number.
-func statusLines(p *plan.Plan, landed lane.Status, now time.Time, width int) []statusLine {
-	cells := barCells
-	if room := width - labelWidth - 2; width > 0 && room < cells {
-		cells = max(room, 4)
-	}
-	lines := []statusLine{{"Progress:", fmt.Sprintf("%s %d/%d %ss", bar(p.Done, p.Total, cells), p.Done, p.Total, p.Snapshot.Noun)}}
+// statusLines are a line for each state, as scripts and agents read them.
+func statusLines(p *plan.Plan, landed lane.Status, now time.Time) []statusLine {
+	lines := []statusLine{{"Progress:", fmt.Sprintf("%s %d/%d %ss", bar(p.Done, p.Total, barCells), p.Done, p.Total, p.Snapshot.Noun)}}
 	add := func(label, text string) {
 		if text != "" {
 			lines = append(lines, statusLine{label, text})
@@ -251,7 +258,7 @@ func statusLines(p *plan.Plan, landed lane.Status, now time.Time, width int) []s
 	add("Unverified:", unverified(p))
 	add("Undelivered:", undelivered(landed))
 	add("In review:", sanitize.Text(pullRequest(landed)))
-	add("Landing:", landingList(p, now))
+	add("Merging:", landingList(p, now))
 	add("Ready:", strings.Join(p.Ready, ", "))
 	add("Blocked:", briefs(p, p.Blocked, now))
 	for _, g := range p.Troubled() {

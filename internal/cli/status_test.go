@@ -1,9 +1,15 @@
 package cli
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/term"
+	"greenlight/internal/view"
 
 	"pgregory.net/rapid"
 )
@@ -47,4 +53,59 @@ func TestHangOfAnyText(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A screen shows every group that has items, is never wider than the terminal, and keeps ids, causes and commands as far as there
+// is room.
+func TestScreen(t *testing.T) {
+	now := time.Now()
+	s := &plan.Snapshot{Noun: plan.Slice, Attempts: map[string]*plan.Attempt{
+		"S-3": {N: 1, Phase: plan.Started, Agent: "claude", Started: now.Add(-4 * time.Minute), Heard: now.Add(-5 * time.Second)},
+	}}
+	for i, name := range []string{"Project skeleton", "注文履歴の表示と検索と並べ替え", "Search the catalog 🙂 and all that is in it", "S-4"} {
+		s.Items = append(s.Items, plan.Item{ID: fmt.Sprint("S-", i+1), Name: name, Status: [...]string{"failed", "verifying", "tests", "complete"}[i], Changed: now})
+	}
+	s.Items[1].WaitingFor = "a look at the colors of the checkout page, on a phone too"
+	for i := range 30 {
+		s.Items = append(s.Items, plan.Item{ID: fmt.Sprint("S-", i+10), Name: "後で", Deps: []string{"S-1"}})
+	}
+	m := view.New(plan.New(s, now, plan.Options{}), view.Facts{}, now)
+	for _, paint := range []func(term.Color, string) string{func(_ term.Color, s string) string { return s }, term.Color.Paint} {
+		for width := 10; width <= 210; width++ {
+			for _, l := range (screen{width: width, paint: paint}).lines(m) {
+				if term.Width(l) > width {
+					t.Fatalf("%d columns in %d: %q", term.Width(l), width, l)
+				}
+				if width >= 40 && strings.HasSuffix(l, " ") {
+					t.Errorf("%q ends in a space", l)
+				}
+			}
+		}
+	}
+	plain := screen{width: 120, paint: func(_ term.Color, s string) string { return s }}
+	got := strings.Join(plain.lines(m), "\n")
+	want := `[....................] 1/34 slices
+
+Needs you (1)
+  S-2   注文履歴の表示と検索と並べ替え  waiting for a look at the colors of the checkout page, on a phon…  gl accept S-2
+
+Failed (1)
+  S-1   Project skeleton  failed  gl retry S-1
+
+Running (1)
+  S-3   Search the catalog 🙂 and all that is in it  tests  5s ago  claude
+
+Blocked (30)
+  S-10  後で  needs S-1
+`
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("in 120 columns:\n%s\nwant:\n%s", got, want)
+	}
+	if !strings.Contains(got, "\n  and 24 more: gl status --all\n") {
+		t.Errorf("not folded:\n%s", got)
+	}
+	plain.all = true
+	if all := strings.Join(plain.lines(m), "\n"); !strings.Contains(all, "S-39") || !strings.Contains(all, "Done (1)\n  S-4") {
+		t.Errorf("--all:\n%s", all)
+	}
 }

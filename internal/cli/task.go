@@ -316,7 +316,7 @@ func tellTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t atte
 		}
 		lines = append(lines, keyValue{"summary", summary})
 	}
-	pairs(app.IO, append(append(lines, headless(app)), facts(ctx, app.IO, root, pr)...))
+	pairs(app.IO, append(append(lines, headless(app)), projectFacts(ctx, app.IO, root, pr)...))
 	tellHandoff(app, own)
 }
 
@@ -350,7 +350,7 @@ func stateless(app *cmdutil.App, err error) error {
 	if planErr != nil {
 		return err
 	}
-	for _, l := range []statusLine{{"Running:", progressList(p)}, {"Landing:", landingList(p, time.Now())}} {
+	for _, l := range []statusLine{{"Running:", progressList(p)}, {"Merging:", landingList(p, time.Now())}} {
 		if l.text != "" {
 			app.IO.Printf("%s\n", hang(l.label, l.text, app.IO.Width()))
 		}

@@ -11,6 +11,7 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/explain"
+	"greenlight/internal/facts"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -152,7 +153,7 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 			out.Printf("%s\n", term.Wrap("    "+sanitize.Line(line), out.Width(), 6))
 		}
 	}
-	switch landed := upstream(ctx, p, pr); {
+	switch landed := facts.Upstream(ctx, pr, p); {
 	case p.State(id).Class != plan.Done || landed.Has(id):
 	case landed.PullRequest != nil && slices.Contains(landed.PullRequest.IDs(), id):
 		out.Printf("%s\n", term.Wrap("in review: "+sanitize.Line(landed.PullRequest.URL), out.Width(), 2))

@@ -67,25 +67,9 @@ func landingList(p *plan.Plan, now time.Time) string {
 func taskList(p *plan.Plan, which func(*plan.Attempt) bool) []string {
 	var list []string
 	for i := range p.Snapshot.Tasks {
-		t := &p.Snapshot.Tasks[i]
-		if !which(t.Attempt) {
-			continue
+		if t := &p.Snapshot.Tasks[i]; which(t.Attempt) {
+			list = append(list, taskText(t))
 		}
-		var words []string
-		if t.Text != "" {
-			words = append(words, brief(t.Text))
-		}
-		if t.Attempt.Landing != "" {
-			words = append(words, sanitize.Text(t.Attempt.Landing))
-		}
-		if t.Attempt.Dead {
-			words = append(words, "its gl process vanished")
-		}
-		item := t.Name()
-		if len(words) > 0 {
-			item += " (" + strings.Join(words, ", ") + ")"
-		}
-		list = append(list, item)
 	}
 	return list
 }

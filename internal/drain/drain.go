@@ -21,6 +21,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
 	"greenlight/internal/trust"
+	"greenlight/internal/watch"
 	"greenlight/internal/worktree"
 )
 
@@ -95,7 +96,7 @@ const (
 type drain struct {
 	Config
 	settler attempt.Settler
-	watch   *watcher
+	watch   *watch.Watcher
 
 	laneState     laneState
 	forecastState forecastState
@@ -167,8 +168,8 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if err := cfg.Project.Runs.Prepare(); err != nil {
 		return nil, err
 	}
-	d.watch = newWatcher(cfg.Project.Runs, cfg.Project.Tracker.Watch(), cfg.Trace)
-	defer d.watch.close()
+	d.watch = watch.New(cfg.Project.Runs, cfg.Project.Tracker.Watch(), cfg.Trace)
+	defer d.watch.Close()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d.life = ctx

@@ -21,7 +21,7 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-d.watch.news:
+		case <-d.watch.News:
 			return false, nil
 		case e := <-d.Runner.Exits():
 			delete(d.wrappers, e.Token)
@@ -44,7 +44,7 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 		case sig := <-d.Signals:
 			return d.signaled(ctx, sig), nil
 		case <-ticker.C:
-			if d.someoneDied() || d.watch.blind || d.watch.renew(d.Project.Runs) {
+			if d.someoneDied() || d.watch.Blind || d.watch.Renew(d.Project.Runs) {
 				return false, nil
 			}
 			var r Report

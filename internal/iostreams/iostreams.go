@@ -105,15 +105,21 @@ func (s *Streams) Interactive() bool { return IsTerminal(s.In) && IsTerminal(s.O
 
 // Width is the number of columns of stdout; 0 when it is not a terminal, where lines may have any length.
 func (s *Streams) Width() int {
+	width, _ := s.Size()
+	return width
+}
+
+// Size is the number of columns and rows of stdout; 0 when it is not a terminal.
+func (s *Streams) Size() (width, height int) {
 	f, ok := s.Out.(*os.File)
 	if !ok {
-		return 0
+		return 0, 0
 	}
-	width, _, err := xterm.GetSize(int(f.Fd()))
+	width, height, err := xterm.GetSize(int(f.Fd()))
 	if err != nil {
-		return 0
+		return 0, 0
 	}
-	return width
+	return width, height
 }
 
 // Paint puts sanitized text into a color if colors are on.

@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/tracker"
+	"greenlight/internal/view"
 )
 
 // projectState is where the project that dir belongs to stands, in the words of each system that it uses; "" if there is no
@@ -71,27 +72,11 @@ func runningAttempts(view *project.Project) (n int, ok bool) {
 	return n, true
 }
 
-// concerns are what runs and lands, what needs a person, and a hold.
+// concerns are what runs and merges, what is wrong, and a hold.
 func concerns(p *plan.Plan, landed lane.Status) []string {
-	var parts []string
-	if n := len(p.Running); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d running", n))
-	}
-	if n := len(p.Landing); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d landing", n))
-	}
-	if n := len(landed.Undelivered); n > 0 && p.Snapshot.Noun == plan.Slice {
-		parts = append(parts, fmt.Sprintf("%d undelivered", n))
-	}
-	switch n := len(p.TroubledIDs()) + len(p.Waiting) + len(p.Unknown); n {
-	case 0:
-	case 1:
-		parts = append(parts, "1 needs you")
-	default:
-		parts = append(parts, fmt.Sprintf("%d need you", n))
-	}
+	parts := view.Count(p, landed).Trouble()
 	if p.Hold != nil {
-		parts = append(parts, "held until "+plan.At(p.Hold.Until, time.Now(), "15:04"))
+		parts = append(parts, view.Held(p.Hold, time.Now()))
 	}
 	return parts
 }

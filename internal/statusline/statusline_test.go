@@ -235,10 +235,10 @@ func TestProjectState(t *testing.T) {
 	}{
 		{"no project", nil, "", false, ""},
 		{"slices", map[string]string{".greenlight/slices/S-1.md": slice("complete"), ".greenlight/slices/S-2.md": slice("implementing"),
-			".greenlight/slices/S-3.md": slice("failed"), ".greenlight/slices/S-4.md": slice("odd")}, "", false, "1/4 done | 1 running | 2 need you"},
+			".greenlight/slices/S-3.md": slice("failed"), ".greenlight/slices/S-4.md": slice("odd")}, "", false, "1/4 done | 1 running | 1 failed | 1 needs you"},
 		{"a directory below", map[string]string{".greenlight/slices/S-1.md": slice("complete"), "a/b/c": ""}, "a/b", false, "1/1 done"},
-		{"two systems", both, "", false, "1/2 done | 1 needs you" + held + " │ v2 Second · executing"},
-		{"two systems, compact", both, "", true, "1/2 done | 1 needs you" + held + " │ v2 · executing"},
+		{"two systems", both, "", false, "1/2 done | 1 failed" + held + " │ v2 Second · executing"},
+		{"two systems, compact", both, "", true, "1/2 done | 1 failed" + held + " │ v2 · executing"},
 		{"Specwright", map[string]string{".specwright/state/workflow.json": work}, "", false, "shop/cart building 1/?"},
 		{"Specwright, compact", map[string]string{".specwright/state/workflow.json": work}, "", true, "cart building 1/?"},
 		{"Specwright, broken", map[string]string{".specwright/state/workflow.json": work[1:]}, "", true, "workflow.json can't be understood"},

@@ -1,4 +1,5 @@
-package drain
+// Package watch tells when files of a project have changed, so that whoever runs or shows it looks again. It doesn't look itself.
+package watch
 
 import (
 	"path/filepath"
@@ -16,28 +17,29 @@ import (
 // end of an attempt isn't kept waiting.
 const quiet = 100 * time.Millisecond
 
-// A watcher turns file events into "there is news".
-type watcher struct {
-	news  chan struct{} // holds at most one
+// A Watcher turns file events into "there is news".
+type Watcher struct {
+	News  chan struct{} // holds at most one
+	Blind bool          // there are no events here: too many watches, or a file system without them
 	dirs  []string
-	blind bool // there are no events here: too many watches, or a file system without them
 
 	fs   *fsnotify.Watcher
 	done sync.WaitGroup
 }
 
-func newWatcher(runs *attempt.Store, state []string, trace func(string, ...any)) *watcher {
-	w := &watcher{news: make(chan struct{}, 1)}
+// New watches a project's runs, and the directories of its state. Trace is told each event that counts.
+func New(runs *attempt.Store, state []string, trace func(string, ...any)) *Watcher {
+	w := &Watcher{News: make(chan struct{}, 1)}
 	fs, err := fsnotify.NewWatcher()
 	if err != nil {
-		w.blind = true
+		w.Blind = true
 		return w
 	}
 	w.fs = fs
 	w.dirs = append([]string{runs.LiveDir(), runs.Dir()}, state...)
 	for _, dir := range w.dirs {
 		if fs.Add(dir) != nil {
-			w.blind = true
+			w.Blind = true
 		}
 	}
 	w.done.Add(1)
@@ -45,7 +47,7 @@ func newWatcher(runs *attempt.Store, state []string, trace func(string, ...any))
 	return w
 }
 
-func (w *watcher) run(runs *attempt.Store, trace func(string, ...any)) {
+func (w *Watcher) run(runs *attempt.Store, trace func(string, ...any)) {
 	defer w.done.Done()
 	soon := time.NewTimer(time.Hour)
 	soon.Stop()
@@ -81,8 +83,8 @@ func (w *watcher) run(runs *attempt.Store, trace func(string, ...any)) {
 	}
 }
 
-// renew watches the directories again that were removed and made anew (git clean -x), and says whether there were any.
-func (w *watcher) renew(runs *attempt.Store) bool {
+// Renew watches the directories again that were removed and made anew (git clean -x), and says whether there were any.
+func (w *Watcher) Renew(runs *attempt.Store) bool {
 	if w.fs == nil {
 		return false
 	}
@@ -129,14 +131,15 @@ func urgency(runs *attempt.Store, e fsnotify.Event) when {
 	return later
 }
 
-func (w *watcher) tell() {
+func (w *Watcher) tell() {
 	select {
-	case w.news <- struct{}{}:
+	case w.News <- struct{}{}:
 	default:
 	}
 }
 
-func (w *watcher) close() {
+// Close ends the watching.
+func (w *Watcher) Close() {
 	if w.fs != nil {
 		w.fs.Close()
 		w.done.Wait()

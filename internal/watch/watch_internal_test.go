@@ -1,4 +1,4 @@
-package drain
+package watch
 
 import (
 	"path/filepath"

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/facts"
+	"greenlight/internal/project"
+	"greenlight/internal/term"
+	"greenlight/internal/view"
+	"greenlight/internal/watch"
+)
+
+// agesEvery is how often what is shown is renewed though no file has changed: ages grow.
+const agesEvery = 5 * time.Second
+
+// watchStatus shows the progress until Ctrl-C: on a terminal in place, elsewhere as a line for each change.
+func watchStatus(ctx context.Context, app *cmdutil.App, pr *project.Project, o statusOptions) error {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	w := watch.New(pr.Runs, pr.Tracker.Watch(), app.IO.Detail)
+	defer w.Close()
+	tick := time.NewTicker(agesEvery)
+	defer tick.Stop()
+	reader := facts.NewReader(pr)
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, syscall.SIGWINCH)
+	defer signal.Stop(resized)
+	last := ""
+	if tty := app.IO.Terminal(); tty != nil {
+		fmt.Fprint(tty, "\x1b[2J")
+	}
+	for {
+		text, err := watchedText(app, pr, o, reader)
+		if err != nil {
+			return err
+		}
+		if tty := app.IO.Terminal(); tty != nil {
+			fmt.Fprint(tty, text)
+		} else if text != last {
+			app.IO.Printf("%s\n", text)
+		}
+		last = text
+		select {
+		case <-w.News:
+		case <-tick.C:
+			w.Renew(pr.Runs)
+		case <-resized:
+		case sig := <-signals:
+			return &cmdutil.ExitError{Code: cmdutil.ExitSignal + int(sig.(syscall.Signal))}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// watchedText is what is shown now: on a terminal the screen with the sequences that put it in the place of the last one.
+func watchedText(app *cmdutil.App, pr *project.Project, o statusOptions, reader *facts.Reader) (string, error) {
+	now := time.Now()
+	p, err := shownPlan(pr, now, o.milestone)
+	if err != nil {
+		return "", err
+	}
+	tty := app.IO.Terminal()
+	if tty == nil {
+		return view.Count(p, facts.Lane(pr, p)).Bar(p.Hold, now), nil
+	}
+	f, err := reader.All(p)
+	if err != nil {
+		return "", err
+	}
+	width, height := app.IO.Size()
+	lines := screen{width: max(width, 10), all: o.all, paint: app.IO.Paint}.lines(view.New(p, f, now))
+	if n := len(lines) - height + 1; height > 1 && n > 0 {
+		lines = append(lines[:height-2], app.IO.Paint(term.Dim, term.Truncate(fmt.Sprintf("… %d more lines", n+1), max(width, 10))))
+	}
+	// Home, each line with the rest of its old one cleared, and what is below.
+	return "\x1b[H" + strings.Join(lines, "\x1b[K\n") + "\x1b[K\n\x1b[J", nil
+}

@@ -1,0 +1,107 @@
+package view
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"greenlight/internal/lane"
+	"greenlight/internal/plan"
+)
+
+// Counts say how many items are in each group.
+type Counts struct {
+	Total       int `json:"total" jsonschema:"minimum=0"`
+	Done        int `json:"done" jsonschema:"minimum=0"`
+	Running     int `json:"running" jsonschema:"minimum=0"`
+	Merging     int `json:"merging" jsonschema:"minimum=0"`
+	Failed      int `json:"failed" jsonschema:"minimum=0"` // failed, red, in conflict or stalled
+	NeedsYou    int `json:"needs_you" jsonschema:"minimum=0"`
+	Ready       int `json:"ready" jsonschema:"minimum=0"`
+	Blocked     int `json:"blocked" jsonschema:"minimum=0"`
+	Unverified  int `json:"unverified" jsonschema:"minimum=0"`  // of those that are done
+	Undelivered int `json:"undelivered" jsonschema:"minimum=0"` // of those that are done
+	InReview    int `json:"in_review" jsonschema:"minimum=0"`   // of those that are done: in a pull request that is open
+}
+
+// Count counts the items in scope.
+func Count(p *plan.Plan, landed lane.Status) Counts {
+	c := Counts{
+		Total: p.Total, Done: p.Done, Running: len(p.Running), Merging: len(p.Landing), Failed: len(p.TroubledIDs()),
+		NeedsYou: len(p.Waiting) + len(p.Unknown), Ready: len(p.Ready), Blocked: len(p.Blocked), Unverified: len(p.Unverified),
+	}
+	if p.Snapshot.Noun == "" || p.Snapshot.Noun == plan.Slice { // nothing else lands
+		c.Undelivered = len(landed.Undelivered)
+		if landed.PullRequest != nil {
+			c.InReview = len(landed.PullRequest.Slices)
+		}
+	}
+	return c
+}
+
+// Of is the count of a group.
+func (c Counts) Of(g Group) int {
+	return [...]int{c.NeedsYou, c.Failed, c.Running, c.Merging, c.Ready, c.Blocked, c.Done}[g]
+}
+
+// Tally is a count with its words: "3 need you", "5 failed".
+func Tally(n int, g Group) string {
+	if g == NeedsYou && n == 1 {
+		return "1 needs you"
+	}
+	return fmt.Sprintf("%d %s", n, [...]string{"need you", "failed", "running", "merging", "ready", "blocked", "done"}[g])
+}
+
+// Trouble is what runs and what is wrong, for a line: "3 running", "5 failed", "3 need you". It leaves out what is zero.
+func (c Counts) Trouble() []string {
+	var parts []string
+	for _, g := range []Group{Running, Merging, Failed, NeedsYou} {
+		if n := c.Of(g); n > 0 {
+			parts = append(parts, Tally(n, g))
+		}
+	}
+	if c.Undelivered > 0 {
+		parts = append(parts, fmt.Sprintf("%d undelivered", c.Undelivered))
+	}
+	if c.InReview > 0 {
+		parts = append(parts, fmt.Sprintf("%d in review", c.InReview))
+	}
+	return parts
+}
+
+// Bar is the line for a status bar: "22/40 done | 3 running | 5 failed | 3 need you | held until 20:23". How many are done and
+// running is always in it.
+func (c Counts) Bar(hold *plan.Hold, now time.Time) string {
+	parts := append([]string{fmt.Sprintf("%d/%d done", c.Done, c.Total)}, c.Trouble()...)
+	if c.Running == 0 {
+		parts = append(parts[:1], append([]string{Tally(0, Running)}, parts[1:]...)...)
+	}
+	if hold != nil {
+		parts = append(parts, Held(hold, now))
+	}
+	return strings.Join(parts, " | ")
+}
+
+// Held is "held until 20:23".
+func Held(h *plan.Hold, now time.Time) string { return "held until " + plan.At(h.Until, now, "15:04") }
+
+// Sentence says where the items of a run are when it ends: "Stopped: 22 done, 5 failed, 3 need you, 10 blocked." The counts
+// add up to all items. noun is what an item is called.
+func (c Counts) Sentence(how, noun string) string {
+	parts := []string{Tally(c.Done, Done)}
+	for _, g := range []Group{Failed, NeedsYou, Running, Merging, Ready, Blocked} {
+		if n := c.Of(g); n > 0 {
+			parts = append(parts, Tally(n, g))
+		}
+	}
+	if c.Unverified > 0 {
+		parts[0] += fmt.Sprintf(" (%d unverified)", c.Unverified)
+	}
+	if c.Undelivered > 0 {
+		parts = append(parts, fmt.Sprintf("%d not delivered", c.Undelivered))
+	}
+	if c.Total > 0 && c.Done == c.Total {
+		how = "All " + noun + "s complete"
+	}
+	return how + ": " + strings.Join(parts, ", ") + "."
+}

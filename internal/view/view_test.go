@@ -1,0 +1,187 @@
+package view_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/lane"
+	"greenlight/internal/plan"
+	"greenlight/internal/view"
+)
+
+var now = time.Date(2026, 3, 1, 7, 0, 0, 0, time.UTC)
+
+// night is a plan with an item in each group.
+func night() *plan.Plan {
+	s := &plan.Snapshot{Noun: plan.Slice, Attempts: map[string]*plan.Attempt{
+		"S-3": {N: 1, Phase: plan.Started, Agent: "claude", Started: now.Add(-4 * time.Minute), Heard: now.Add(-5 * time.Second)},
+		"S-4": {N: 1, Phase: plan.Queued, Agent: "claude", Landing: "testing"},
+		"S-7": {N: 2, Phase: plan.Settled, After: plan.Mark{Status: "pending"}, Outcome: plan.Outcome{Available: plan.Red}, Detail: "tests: exit 1: 2 failed", Agent: "codex"},
+	}, Used: map[string]int{"S-7": 2}}
+	for _, it := range []plan.Item{
+		{ID: "S-1", Status: "complete", Verified: plan.Green, Tests: 12},
+		{ID: "S-2", Status: "complete", Verified: plan.Unverified},
+		{ID: "S-3", Name: "Basket", Status: "implementing"},
+		{ID: "S-4", Status: "in_progress"},
+		{ID: "S-5", Status: "pending"},
+		{ID: "S-6", Status: "pending", Deps: []string{"S-5"}},
+		{ID: "S-7", Status: "pending"},
+		{ID: "S-8", Status: "failed"},
+		{ID: "S-9", Status: "verifying", WaitingFor: "a look at the colors"},
+		{ID: "S-10", Status: "pending", Corrupt: "line 1: no front matter", File: "S-10.md"},
+	} {
+		it.Changed = now
+		s.Items = append(s.Items, it)
+	}
+	return plan.New(s, now, plan.Options{})
+}
+
+func TestModel(t *testing.T) {
+	p := night()
+	m := view.New(p, view.Facts{Lane: lane.Status{Known: true, Undelivered: []string{"S-1"}}}, now)
+	var got []string
+	for _, r := range m.Rows {
+		got = append(got, fmt.Sprintf("%s %s (%s)", r.Group, r.ID, r.Text))
+	}
+	want := []string{
+		"Needs you S-9 (waiting for a look at the colors)", "Needs you S-10 (corrupt: S-10.md: line 1: no front matter)",
+		"Failed S-8 (failed)", "Failed S-7 (red: tests: exit 1: 2 failed)",
+		"Running S-3 (implementing)", "Merging S-4 (testing)", "Ready S-5 ()", "Blocked S-6 (needs S-5)",
+		"Done S-1 (12 tests, verified)", "Done S-2 (0 tests, unverified)",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("rows:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for g, id := range map[view.Group]string{view.NeedsYou: "gl accept S-9", view.Failed: "gl retry S-8"} {
+		if got := m.In(g)[0].Command(); got != id {
+			t.Errorf("%s: %q, want %q", g, got, id)
+		}
+	}
+	if row := m.In(view.Running)[0]; row.Agent != "claude" || row.Step != "implementing" {
+		t.Errorf("running: %+v", row)
+	} else if age, ok := row.Age(now); !ok || age != 5*time.Second {
+		t.Errorf("last heard %s ago", age)
+	}
+	if !m.In(view.Done)[0].Undelivered || m.In(view.Done)[1].Undelivered {
+		t.Error("S-1 alone isn't delivered")
+	}
+	hold := &plan.Hold{Until: now.Add(time.Hour).Local()}
+	if got, want := m.Counts.Bar(hold, now), "2/10 done | 1 running | 1 merging | 2 failed | 2 need you | 1 undelivered | held until "+
+		hold.Until.Format("15:04"); got != want {
+		t.Errorf("bar: %q, want %q", got, want)
+	}
+	if got, want := m.Counts.Sentence("Stopped", "slice"), "Stopped: 2 done (1 unverified), 2 failed, 2 need you, 1 running, 1 merging, 1 ready, 1 blocked, 1 not delivered."; got != want {
+		t.Errorf("sentence: %q, want %q", got, want)
+	}
+	if got := (view.Counts{Total: 2, Done: 2}).Sentence("Stopped", "unit"); got != "All units complete: 2 done." {
+		t.Error(got)
+	}
+	if got := (view.Counts{Total: 1, NeedsYou: 1}).Bar(nil, now); got != "0/1 done | 0 running | 1 needs you" {
+		t.Error(got)
+	}
+}
+
+// Every item in scope is in one group, and the counts say so.
+func TestGroupsCoverAll(t *testing.T) {
+	statuses := []string{"", "pending", "tests", "in_progress", "complete", "failed", "paused", "nonsense"}
+	rapid.Check(t, func(t *rapid.T) {
+		s := &plan.Snapshot{Attempts: map[string]*plan.Attempt{}}
+		for i := range rapid.IntRange(0, 12).Draw(t, "items") {
+			it := plan.Item{ID: fmt.Sprint("S-", i), Status: rapid.SampledFrom(statuses).Draw(t, "status"), Changed: now}
+			if i > 0 && rapid.Bool().Draw(t, "dep") {
+				it.Deps = []string{fmt.Sprint("S-", rapid.IntRange(0, 13).Draw(t, "on"))}
+			}
+			it.WaitingFor = rapid.SampledFrom([]string{"", "", "you"}).Draw(t, "waiting")
+			switch rapid.IntRange(0, 3).Draw(t, "attempt") {
+			case 0:
+				s.Attempts[it.ID] = &plan.Attempt{N: 1, Phase: plan.Started, Started: now}
+			case 1:
+				s.Attempts[it.ID] = &plan.Attempt{N: 1, Phase: plan.Queued}
+			}
+			s.Items = append(s.Items, it)
+		}
+		p := plan.New(s, now, plan.Options{})
+		m := view.New(p, view.Facts{Pace: view.Pace{Typical: time.Minute}, Slots: 2}, now)
+		seen, sum := map[string]bool{}, 0
+		for _, g := range view.Groups() {
+			if n := len(m.In(g)); n != m.Counts.Of(g) {
+				t.Fatalf("%d rows in %s, counted %d", n, g, m.Counts.Of(g))
+			}
+			sum += m.Counts.Of(g)
+			for _, r := range m.In(g) {
+				if seen[r.ID] || view.GroupOf(p.State(r.ID)) != g {
+					t.Fatalf("%s is in %s", r.ID, g)
+				}
+				seen[r.ID] = true
+			}
+		}
+		if sum != p.Total || len(m.Rows) != p.Total {
+			t.Fatalf("%d in groups, %d rows, %d in all", sum, len(m.Rows), p.Total)
+		}
+	})
+}
+
+func record(slice string, n int, started time.Time, took time.Duration, o attempt.Outcome, usd float64) *attempt.Record {
+	ended := started.Add(took)
+	r := &attempt.Record{Slice: slice, N: n, StartedAt: &started, EndedAt: &ended, Outcome: o, Phase: plan.Settled}
+	if usd >= 0 {
+		r.Evidence = &attempt.Evidence{Result: &agent.Result{CostUSD: &usd}}
+	}
+	return r
+}
+
+func TestCost(t *testing.T) {
+	var c view.Cost
+	if c.String() != "" {
+		t.Error(c)
+	}
+	c.Add(record("S-1", 1, now, time.Minute, attempt.Failed, -1))
+	if c.String() != "unknown" {
+		t.Error(c)
+	}
+	c.Add(record("S-1", 2, now, time.Minute, attempt.Done, 0.42))
+	if c.String() != "$0.42 + 1 unknown" {
+		t.Error(c)
+	}
+	c.Add(&attempt.Record{Slice: "S-1", N: 3, StartedAt: &now}) // runs
+	if c.Unknown != 1 {
+		t.Error(c)
+	}
+}
+
+func TestPace(t *testing.T) {
+	recs := []*attempt.Record{
+		record("S-1", 1, now, 10*time.Minute, attempt.Done, 1), record("S-2", 1, now, 20*time.Minute, attempt.Done, 1),
+		record("S-3", 1, now, time.Second, attempt.Failed, 1), record("@quick", 1, now, time.Second, attempt.Done, 1),
+	}
+	if p := view.Learn(recs); p.Typical != 0 {
+		t.Errorf("two samples are no history: %v", p)
+	}
+	pace := view.Learn(append(recs, record("S-4", 1, now, 12*time.Minute, attempt.Done, 1)))
+	if pace.Typical != 12*time.Minute || pace.Samples != 3 {
+		t.Errorf("pace %v", pace)
+	}
+	items := []plan.Item{{ID: "S-1", Status: "tests"}, {ID: "S-2"}, {ID: "S-3"}, {ID: "S-4", Deps: []string{"S-1"}}, {ID: "S-5", Deps: []string{"S-4"}}, {ID: "S-6", Deps: []string{"S-7"}}, {ID: "S-7", Status: "failed"}}
+	p := plan.New(&plan.Snapshot{Items: items, Attempts: map[string]*plan.Attempt{"S-1": {N: 1, Phase: plan.Started, Started: now.Add(-2 * time.Minute)}}}, now, plan.Options{})
+	for slots, want := range map[int]time.Duration{1: 58 * time.Minute, 2: 36 * time.Minute, 4: 34 * time.Minute} {
+		if got, ok := pace.Remaining(p, slots, now); !ok || got != want {
+			t.Errorf("%d slots: %s, want %s", slots, got, want)
+		}
+	}
+	if left, ok := pace.Left(p.State("S-1"), now); !ok || left != 10*time.Minute {
+		t.Errorf("S-1 in %s", left)
+	}
+	if _, ok := pace.Left(p.State("S-1"), now.Add(time.Hour)); ok {
+		t.Error("one that takes longer than usual has no known end")
+	}
+	if _, ok := (view.Pace{}).Remaining(p, 4, now); ok {
+		t.Error("no history, no forecast")
+	}
+}
