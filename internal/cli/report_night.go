@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/changelog"
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/report"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/shellwords"
+)
+
+type reportOptions struct {
+	open   bool
+	since  string
+	format string
+	json   bool
+}
+
+func reportFormats() []string { return []string{"html", "md", "json"} }
+
+func newReport(app *cmdutil.App) *cobra.Command {
+	var o reportOptions
+	c := &cobra.Command{
+		Use:        "report",
+		SuggestFor: []string{"morning", "summary", "night"},
+		Short:      "Report on the last night: what landed, what failed, what it cost",
+		Long: `Report on the last night: what needs you, what failed and why, what was completed, what it cost, when what ran, and what is next.
+A night is a run of gl slice, with those that began less than an hour after it.
+
+Without --format, the report is one HTML file, .greenlight/runs/report.html, that needs no network; its verdict and its path are
+printed. With --format html, md or json it is printed.
+
+--since takes how long ago (2h, 7d), a time of day (22:30), a day (2026-03-01) or a time (2026-03-01T22:30:00Z). What looks
+like a password or a key is taken out of the lines it quotes.
+
+Exit codes: 0 reported; 1 it failed, or there is no project; 2 wrong usage.`,
+		Example: `  gl report --open
+  gl report --since 22:30 --format md
+  gl report --format json | jq -r '.failed[].id'`,
+		Args: cmdutil.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if o.json {
+				if o.format != "" && o.format != "json" {
+					return cmdutil.Usage("use --json or --format %s, not both", o.format)
+				}
+				o.format = "json"
+			}
+			return runReport(c.Context(), app, o)
+		},
+	}
+	f := c.Flags()
+	f.BoolVar(&o.open, "open", false, "open the HTML file in the browser")
+	f.StringVar(&o.since, "since", "", "report on all since `WHEN`: how long ago, a time of day, a day, or a time")
+	f.StringVar(&o.format, "format", "", "print `FORMAT`: html, md or json")
+	f.BoolVar(&o.json, "json", false, "the same as --format json")
+	cmdutil.CompleteFlag(c, "format", reportFormats)
+	return c
+}
+
+func runReport(ctx context.Context, app *cmdutil.App, o reportOptions) error {
+	now := time.Now()
+	var since time.Time
+	switch {
+	case o.format != "" && !slices.Contains(reportFormats(), o.format):
+		return cmdutil.Usage("--format must be %s", cmdutil.MustBe(o.format, reportFormats()))
+	case o.open && o.format != "":
+		return cmdutil.Usage("use --open without --format: it opens the HTML file")
+	case o.since != "":
+		var err error
+		if since, err = changelog.ParseSince(o.since, now); err != nil {
+			return cmdutil.Usage("--since %w", err)
+		}
+	}
+	pr, err := app.Project()
+	if err != nil {
+		return err
+	}
+	p, err := shownPlan(pr, now, "")
+	if err != nil {
+		return err
+	}
+	d, err := report.Gather(ctx, pr, p, since, now)
+	if err != nil {
+		return err
+	}
+	switch o.format {
+	case "json":
+		return app.IO.JSON(d)
+	case "md":
+		return d.Markdown(app.IO)
+	case "html":
+		return d.HTML(app.IO, pr.Runs.Dir())
+	}
+	path, err := d.Save(pr.Runs)
+	if err != nil {
+		return err
+	}
+	app.IO.Printf("%s\n%s\n", sanitize.Text(d.Verdict), sanitize.Text(path))
+	if o.open {
+		return openInBrowser(ctx, app, path)
+	}
+	return nil
+}
+
+// openInBrowser starts what opens files for this person: $BROWSER, or the desktop's own opener.
+func openInBrowser(ctx context.Context, app *cmdutil.App, path string) error {
+	openers := []string{"xdg-open", "wslview"}
+	if runtime.GOOS == "darwin" {
+		openers = []string{"open"}
+	}
+	if browser := app.Getenv("BROWSER"); browser != "" {
+		openers = []string{browser}
+	}
+	for _, name := range openers {
+		argv, err := shellwords.Split(name)
+		if err != nil || len(argv) == 0 {
+			return fmt.Errorf("BROWSER is %q, which is no command", name)
+		}
+		program, err := exec.LookPath(argv[0])
+		if err != nil {
+			continue
+		}
+		cmd := exec.CommandContext(ctx, program, append(argv[1:], path)...)
+		cmd.Env, cmd.Stdout, cmd.Stderr = app.Environ, app.IO.Err, app.IO.Err
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("%s %s: %w", name, path, err)
+		}
+		return nil
+	}
+	return fmt.Errorf("no browser: %s is not on PATH; open %s yourself, or set BROWSER", strings.Join(openers, " or "), path)
+}

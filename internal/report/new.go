@@ -1,0 +1,416 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/git"
+	"greenlight/internal/journal"
+	"greenlight/internal/plan"
+	"greenlight/internal/scrub"
+	"greenlight/internal/view"
+)
+
+// An Input is all that a document is made from.
+type Input struct {
+	Plan    *plan.Plan
+	Facts   view.Facts
+	Events  []journal.Event         // the oldest first
+	Skipped int                     // lines of the journal that nobody can read
+	Changes map[string]git.DiffStat // by commit
+	Since   time.Time               // zero for the last night
+	Running bool                    // something runs
+	Now     time.Time
+}
+
+// New makes the document.
+func New(in Input) *Document {
+	p, m := in.Plan, view.New(in.Plan, in.Facts, in.Now)
+	noun := cmp.Or(p.Snapshot.Noun, plan.Slice)
+	d := &Document{SchemaVersion: 1, Project: filepath.Base(p.Snapshot.Root), Root: p.Snapshot.Root, Noun: noun, At: in.Now.UTC(), Counts: m.Counts,
+		Warnings: []string{}, NeedsYou: []Item{}, Landed: []Landed{}, Failed: []Failed{}, Graph: []Node{}, Blocked: []Blocked{}}
+	var before *Night
+	d.Night, before = choose(nights(in.Events), in.Since, in.Now, in.Running)
+	recs := records(in.Facts)
+	tally(&d.Night, recs)
+	if before != nil {
+		tally(before, recs)
+		d.Previous = before
+	}
+	how := "Stopped"
+	if d.Night.Running {
+		how = "Running"
+	}
+	d.Sentence = m.Counts.Sentence(how, noun)
+	d.Verdict = verdict(&d.Night, d.Sentence)
+	if p.Hold != nil {
+		text := scrub.Text(p.Hold.Describe(in.Now))
+		d.Hold = &text
+	}
+	for _, w := range p.Warnings {
+		d.Warnings = append(d.Warnings, scrub.Text(strings.TrimPrefix(w.Path+": "+w.Message, ": ")))
+	}
+	if in.Skipped > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%d lines of the journal can't be read, and are left out", in.Skipped))
+	}
+	ours := inNight(recs, d.Night)
+	for _, r := range m.In(view.NeedsYou) {
+		d.NeedsYou = append(d.NeedsYou, item(&r, in.Facts))
+	}
+	for _, r := range m.In(view.Failed) {
+		d.Failed = append(d.Failed, failed(&r, in.Facts))
+	}
+	for _, r := range m.In(view.Blocked) {
+		d.Blocked = append(d.Blocked, Blocked{r.ID, r.Name, p.Because(r.ID)})
+	}
+	d.Landed = landed(in, recs, d.Night)
+	d.Cost = costs(ours)
+	d.Timeline = timeline(in, ours, d.Night)
+	for layer, ids := range p.Layers() {
+		for _, id := range ids {
+			st := p.State(id)
+			d.Graph = append(d.Graph, Node{id, st.Name, view.GroupOf(st).String(), layer, append([]string{}, st.Deps...)})
+		}
+	}
+	d.Next = forecast(in)
+	return d
+}
+
+// records are all, the oldest first.
+func records(f view.Facts) []*attempt.Record {
+	var all []*attempt.Record
+	for _, list := range f.Records {
+		all = append(all, list...)
+	}
+	slices.SortFunc(all, func(a, b *attempt.Record) int {
+		return cmp.Or(began(a).Compare(began(b)), strings.Compare(a.Slice, b.Slice), a.N-b.N)
+	})
+	return all
+}
+
+func began(r *attempt.Record) time.Time {
+	if r.StartedAt != nil {
+		return *r.StartedAt
+	}
+	return r.ClaimedAt
+}
+
+// over is when the attempt was over, the lane's part included; now for one that isn't.
+func over(r *attempt.Record, now time.Time) time.Time {
+	switch {
+	case r.SettledAt != nil:
+		return *r.SettledAt
+	case r.EndedAt != nil:
+		return *r.EndedAt
+	}
+	return now
+}
+
+// inNight are the records of attempts that ran in the night.
+func inNight(recs []*attempt.Record, n Night) []*attempt.Record {
+	var list []*attempt.Record
+	for _, r := range recs {
+		if !began(r).After(n.To) && !over(r, n.To).Before(n.From) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// cameToNothing says whether the attempt is over, and a failure. A limit and gl stop are nobody's failure.
+func cameToNothing(r *attempt.Record) bool {
+	t := r.Outcome.Traits()
+	return r.Phase == plan.Settled && !t.Success && !t.Free && r.Outcome != attempt.Interrupted && r.Outcome != attempt.Waiting
+}
+
+// tally counts a night.
+func tally(n *Night, recs []*attempt.Record) {
+	done := map[string]bool{}
+	for _, r := range inNight(recs, *n) {
+		n.Attempts++
+		n.Cost.Add(r)
+		switch {
+		case r.Phase != plan.Settled:
+		case r.Outcome.Traits().Success && !r.IsTask():
+			done[r.Slice] = true
+			if v := r.Verdict; v.Green() && v.Passed != nil {
+				n.Passed = v.Passed
+			}
+		case cameToNothing(r):
+			n.Failed++
+		}
+	}
+	n.Done = len(done)
+	n.Seconds = n.To.Sub(n.From).Seconds()
+}
+
+// verdict is the night in a line.
+func verdict(n *Night, sentence string) string {
+	text := fmt.Sprintf("%s In %s: %d completed", sentence, plan.Age(n.To.Sub(n.From)), n.Done)
+	if n.Failed > 0 {
+		text += fmt.Sprintf(", %d attempts came to nothing", n.Failed)
+	}
+	switch cost := n.Cost.String(); cost {
+	case "":
+	case "unknown":
+		text += ", cost unknown"
+	default:
+		text += ", cost " + cost
+	}
+	switch {
+	case n.Attempts == 0:
+		text = sentence + " Nothing ran."
+		return text
+	case n.Running:
+		text += "; still running"
+	case n.Ended == nil:
+		text += "; it was killed, or its end isn't in the journal"
+	case n.Why != "":
+		text += "; it ended: " + n.Why
+	}
+	return scrub.Text(text + ".")
+}
+
+func item(r *view.Row, f view.Facts) Item {
+	it := Item{ID: r.ID, Name: r.Name, Text: scrub.Text(r.Text), Command: r.Command()}
+	if recs := f.Records[r.ID]; len(recs) > 0 {
+		it.Record, it.Log = paths(recs[len(recs)-1])
+	}
+	return it
+}
+
+// paths are where the record and the log of an attempt are, relative to .greenlight/runs.
+func paths(r *attempt.Record) (record, log string) {
+	record = "live/" + r.Name() + ".json"
+	if r.Phase == plan.Settled {
+		record = "done/" + r.Name() + "." + string(r.Outcome) + ".json"
+	}
+	return record, "log/" + r.Name() + ".log"
+}
+
+// shownEvidence is how many lines say why something failed.
+const shownEvidence = 12
+
+func failed(row *view.Row, f view.Facts) Failed {
+	out := Failed{Item: item(row, f), Outcome: row.State, Evidence: []string{}, Attempts: row.Attempts, Cost: row.Cost}
+	recs := f.Records[row.ID]
+	if len(recs) == 0 {
+		return out
+	}
+	r := recs[len(recs)-1]
+	out.Evidence = scrub.Lines(evidence(r))
+	switch {
+	case r.Branch != "":
+		out.Kept = "branch " + strings.TrimPrefix(r.Branch, "refs/heads/")
+	case r.Saved != "":
+		out.Kept = r.Saved
+	}
+	return out
+}
+
+// evidence are the lines that say most about why an attempt came to nothing: of the tests, of git, or of the agent.
+func evidence(r *attempt.Record) []string {
+	var text []string
+	switch v := r.Verdict; {
+	case v != nil && !v.Green():
+		text = append(append(text, v.Failing[:min(len(v.Failing), shownEvidence/2)]...), v.Last...)
+	case r.Landing != nil && r.Landing.Output != "":
+		text = strings.Split(strings.TrimSpace(r.Landing.Output), "\n")
+	case r.Evidence == nil:
+	case r.Evidence.Stderr != "":
+		text = strings.Split(strings.TrimSpace(r.Evidence.Stderr), "\n")
+	case r.Evidence.Result != nil:
+		text = strings.Split(strings.TrimSpace(r.Evidence.Result.Text), "\n")
+	}
+	text = slices.DeleteFunc(slices.Clone(text), func(l string) bool { return strings.TrimSpace(l) == "" })
+	return text[max(0, len(text)-shownEvidence):]
+}
+
+// landed are the slices that were completed in the night, in that order.
+func landed(in Input, recs []*attempt.Record, n Night) []Landed {
+	var done []*attempt.Record
+	for _, r := range recs {
+		if r.Phase == plan.Settled && r.Outcome.Traits().Success && !r.IsTask() {
+			done = append(done, r)
+		}
+	}
+	slices.SortStableFunc(done, func(a, b *attempt.Record) int { return over(a, n.To).Compare(over(b, n.To)) })
+	list := []Landed{}
+	var before *int
+	for _, r := range done {
+		after := tests(r)
+		at := over(r, n.To)
+		if !at.Before(n.From) && !at.After(n.To) {
+			list = append(list, newLanded(in, r, before, after, at))
+		}
+		if after != nil {
+			before = after
+		}
+	}
+	return list
+}
+
+func tests(r *attempt.Record) *int {
+	if v := r.Verdict; v.Green() {
+		return v.Passed
+	}
+	return nil
+}
+
+func newLanded(in Input, r *attempt.Record, before, after *int, at time.Time) Landed {
+	l := Landed{Item: Item{ID: r.Slice, Name: r.Title, Text: scrub.Text(r.Detail)}, Before: before, After: after, At: at.UTC(), Verified: r.Verified == plan.Green || r.Verdict.Green(),
+		Unverified: scrub.Text(r.Unverified), Delivered: in.Facts.Lane.Has(r.Slice)}
+	if st := in.Plan.State(r.Slice); st != nil {
+		l.Name = st.Name
+	}
+	l.Record, l.Log = paths(r)
+	if g := r.Landing; g != nil && g.Commit != "" {
+		l.Commit = g.Commit
+		if c, ok := in.Changes[g.Commit]; ok {
+			l.Diff = &view.Diff{Files: c.Files, Added: c.Insertions, Removed: c.Deletions}
+		}
+		l.Command = "git show " + g.Commit[:min(len(g.Commit), 10)]
+	}
+	for _, a := range in.Facts.Records[r.Slice] {
+		l.Cost.Add(a)
+		l.Attempts++
+	}
+	return l
+}
+
+func costs(recs []*attempt.Record) Cost {
+	c := Cost{Account: []Share{}}
+	by := func(key func(*attempt.Record) string) []Share {
+		shares := map[string]*Share{}
+		for _, r := range recs {
+			s := shares[key(r)]
+			if s == nil {
+				s = &Share{Name: key(r)}
+				shares[key(r)] = s
+			}
+			s.Attempts++
+			s.Cost.Add(r)
+			if cameToNothing(r) {
+				s.Failed.Add(r)
+			}
+		}
+		list := []Share{}
+		for _, s := range shares {
+			list = append(list, *s)
+		}
+		slices.SortFunc(list, func(a, b Share) int {
+			if o := cmp.Compare(b.Cost.USD, a.Cost.USD); o != 0 {
+				return o
+			}
+			return strings.Compare(a.Name, b.Name)
+		})
+		return list
+	}
+	for _, r := range recs {
+		c.Total.Add(r)
+		if cameToNothing(r) {
+			c.Failed.Add(r)
+		}
+	}
+	c.Slices = by(func(r *attempt.Record) string { return r.Slice })
+	c.Agents = by(func(r *attempt.Record) string { return r.Agent })
+	if accounts := by(func(r *attempt.Record) string { return r.Account }); len(accounts) > 1 {
+		c.Account = accounts
+	}
+	return c
+}
+
+func timeline(in Input, recs []*attempt.Record, n Night) Timeline {
+	t := Timeline{Attempts: []Span{}, Holds: append([]Span{}, holds(in.Events, n)...), Lane: append([]Span{}, laneSpans(in.Events, n)...), Critical: critical(in.Plan, recs, n)}
+	for _, r := range recs {
+		if r.StartedAt == nil {
+			continue
+		}
+		end := n.To
+		if r.EndedAt != nil {
+			end = *r.EndedAt
+		}
+		s := Span{ID: r.Slice, N: r.N, From: *r.StartedAt, To: end, State: state(r), Text: scrub.Text(r.Outcome.Text(r.Detail)),
+			Critical: slices.Contains(t.Critical, r.Slice) && r.Outcome.Traits().Success}
+		if r.Phase != plan.Settled {
+			s.Text = "running"
+			if r.Phase == plan.Queued {
+				s.Text = "in the lane: " + r.LandingText()
+			}
+		}
+		s.Record, _ = paths(r)
+		t.Attempts = append(t.Attempts, s)
+	}
+	return t
+}
+
+func state(r *attempt.Record) string {
+	switch {
+	case r.Phase != plan.Settled:
+		return "running"
+	case r.Outcome.Traits().Success:
+		return "done"
+	case cameToNothing(r):
+		return "failed"
+	case r.Outcome == attempt.Held:
+		return "held"
+	}
+	return "other"
+}
+
+// critical is the chain of slices that the end of the night waited for: the one that was completed last, of what it depends on what was
+// completed last, and so on.
+func critical(p *plan.Plan, recs []*attempt.Record, n Night) []string {
+	ends := map[string]time.Time{}
+	last := ""
+	for _, r := range recs {
+		if r.IsTask() || !r.Outcome.Traits().Success || r.Phase != plan.Settled {
+			continue
+		}
+		ends[r.Slice] = over(r, n.To)
+		if last == "" || !ends[r.Slice].Before(ends[last]) {
+			last = r.Slice
+		}
+	}
+	chain := []string{}
+	for seen := map[string]bool{}; last != "" && !seen[last]; {
+		seen[last] = true
+		chain = append(chain, last)
+		next := ""
+		if st := p.State(last); st != nil {
+			for _, dep := range st.Deps {
+				if end, ok := ends[dep]; ok && (next == "" || end.After(ends[next])) {
+					next = dep
+				}
+			}
+		}
+		last = next
+	}
+	slices.Reverse(chain)
+	return chain
+}
+
+func forecast(in Input) Forecast {
+	slots := max(in.Facts.Slots, 1)
+	f := Forecast{Ready: append([]string{}, in.Plan.Ready...), Slots: slots, More: 2 * slots, Samples: in.Facts.Pace.Samples}
+	if in.Facts.Pace.Typical > 0 {
+		f.Typical = seconds(in.Facts.Pace.Typical)
+	}
+	if left, ok := in.Facts.Pace.Remaining(in.Plan, slots, in.Now); ok {
+		f.Seconds = seconds(left)
+	}
+	if left, ok := in.Facts.Pace.Remaining(in.Plan, f.More, in.Now); ok {
+		f.Faster = seconds(left)
+	}
+	return f
+}
+
+func seconds(d time.Duration) *float64 {
+	s := d.Seconds()
+	return &s
+}
