@@ -33,13 +33,17 @@ golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
 # All that is too heavy for CI; about an hour. .ci/run does a few seconds of each.
-check-heavy: race torture chaos fuzz package bench test-claude
+check-heavy: race torture chaos pages fuzz package bench test-claude
 
 # The long forms of the tests that hammer the state with many processes, kills and editors, and of the one that follows every
 # advice; some minutes.
 torture:
 	GREENLIGHT_LONG=1 $(GO) test -race -count=1 -timeout 30m -v -run 'TestTorture|TestOneClaimWins|TestCrashAtEveryStep' ./internal/slice ./internal/legacy ./internal/specwright
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run TestAdviceIsAccepted ./internal/cli
+
+# The report in a real Chromium, and the board in a real tmux with every key.
+pages:
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -v ./internal/report ./internal/board
 
 STORM = 30m
 # The long forms of the tests that kill drains, wrappers, agents and tmux at random instants.
@@ -80,4 +84,4 @@ bench:
 docs:
 	$(GO) test ./internal/cli -run '^(TestReference|TestSchemas)$$' -count=1 -update
 
-.PHONY: build demo test race lint golangci-lint check-heavy torture chaos fuzz package test-claude bench docs
+.PHONY: build demo test race lint golangci-lint check-heavy torture chaos pages fuzz package test-claude bench docs

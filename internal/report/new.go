@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/scrub"
 	"greenlight/internal/view"
+	"greenlight/internal/words"
 )
 
 // An Input is all that a document is made from.
@@ -153,7 +154,7 @@ func tally(n *Night, recs []*attempt.Record) {
 func verdict(n *Night, sentence string) string {
 	text := fmt.Sprintf("%s In %s: %d completed", sentence, plan.Age(n.To.Sub(n.From)), n.Done)
 	if n.Failed > 0 {
-		text += fmt.Sprintf(", %d attempts came to nothing", n.Failed)
+		text += ", " + words.Count(n.Failed, "attempt") + " came to nothing"
 	}
 	switch cost := n.Cost.String(); cost {
 	case "":
