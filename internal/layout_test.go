@@ -21,6 +21,7 @@ var layers = []string{
 	"greenlight/internal/cli/sw",
 	"greenlight/internal/cli/gsd",
 	"greenlight/internal/cli/cmdutil",
+	"greenlight/internal/board",
 	"greenlight/internal/iostreams",
 	"greenlight/internal/report",
 	"greenlight/internal/debugreport",
@@ -33,6 +34,7 @@ var layers = []string{
 	"greenlight/internal/plugin",
 	"greenlight/content",
 	"greenlight/internal/facts",
+	"greenlight/internal/rowlayout",
 	"greenlight/internal/drain",
 	"greenlight/internal/watch",
 	"greenlight/internal/view",
@@ -120,6 +122,7 @@ var face = map[string]bool{
 	"greenlight/internal/cli/gsd":     true,
 	"greenlight/internal/cli/sw":      true,
 	"greenlight/internal/iostreams":   true, // x/term
+	"greenlight/internal/board":       true, // bubbletea and lipgloss
 	"greenlight/internal/watch":       true, // fsnotify
 	"greenlight/internal/term":        true, // displaywidth
 	"greenlight/internal/include":     true, // x/sys: FICLONE, clonefile
