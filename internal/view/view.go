@@ -94,6 +94,7 @@ type Row struct {
 	Cost     Cost // of all its attempts
 	Verified plan.Verified
 
+	Question    bool // it waits for an answer, not for a review
 	Undelivered bool // done, and the target hasn't got it yet
 	Needs       []string
 }
@@ -209,6 +210,7 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 	case Merging:
 		r.Step = r.Text
 	case NeedsYou:
+		r.Question = st.Class == plan.Waiting && !st.AtReview()
 		r.Text = joined(why.State, why.Cause)
 	case Failed:
 		r.Text = joined(why.State, strings.TrimPrefix(why.Cause, why.State+": "))

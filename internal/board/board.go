@@ -1,0 +1,506 @@
+// Package board is gl board: a view of a project that is drawn again when its files change. It decides nothing and changes nothing:
+// what a key does is a gl command, and closing the board stops nothing. It never looks into panes.
+package board
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/attemptlog"
+	"greenlight/internal/facts"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/shellwords"
+	"greenlight/internal/term"
+	"greenlight/internal/view"
+	"greenlight/internal/watch"
+)
+
+// A Config is what a board needs.
+type Config struct {
+	Project  *project.Project
+	Plan     func(time.Time) (*plan.Plan, error)
+	Commands []string // that gl has
+	Self     string   // path of gl
+	Flags    []string // that its commands get: -C DIR
+	Environ  []string
+	Paint    func(term.Color, string) string
+	In, Out  *os.File
+}
+
+// A snapshot is what the board shows.
+type snapshot struct {
+	model  *view.Model
+	facts  view.Facts
+	leader string // who drains the project, "" for nobody
+	err    error
+}
+
+const (
+	ages    = time.Second            // how often the screen is drawn again while something runs: ages grow
+	looks   = 5 * time.Second        // how often it is looked whether a drain lives: one that is killed leaves no event
+	calm    = 150 * time.Millisecond // between two looks at the files
+	peeked  = 200                    // lines of a log
+	timeout = 2 * time.Minute        // of a command beside the board
+)
+
+// Run shows the board until the person quits it.
+func Run(ctx context.Context, cfg Config) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	b := newBoard(cfg)
+	p := tea.NewProgram(b, tea.WithContext(ctx), tea.WithInput(cfg.In), tea.WithOutput(cfg.Out), tea.WithEnvironment(cfg.Environ), tea.WithFPS(30))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		feed(ctx, cfg, p.Send)
+	}()
+	_, err := p.Run()
+	cancel()
+	<-done
+	return err
+}
+
+// feed sends what there is to show: at once, and whenever files have changed.
+func feed(ctx context.Context, cfg Config, send func(tea.Msg)) {
+	w := watch.New(cfg.Project.Runs, cfg.Project.Tracker.Watch(), func(string, ...any) {})
+	defer w.Close()
+	tick := time.NewTicker(looks)
+	defer tick.Stop()
+	reader := facts.NewReader(cfg.Project)
+	send(look(cfg, nil))
+	for {
+		send(look(cfg, reader))
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(calm):
+		}
+		select {
+		case <-w.News:
+		case <-tick.C:
+			w.Renew(cfg.Project.Runs)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look reads the project; without a reader only what is quick to read.
+func look(cfg Config, reader *facts.Reader) snapshot {
+	now := time.Now()
+	p, err := cfg.Plan(now)
+	if err != nil {
+		return snapshot{err: err}
+	}
+	f := facts.Brief(cfg.Project, p)
+	if reader != nil {
+		if all, err := reader.All(p); err == nil {
+			f = all
+		}
+	}
+	s := snapshot{model: view.New(p, f, now), facts: f}
+	s.leader, _ = cfg.Project.Runs.Leader()
+	return s
+}
+
+// The views.
+var views = []string{"board", "graph", "timeline", "lane", "cost"}
+
+// A board is the state of the screen.
+type board struct {
+	cfg  Config
+	keys []key
+	snapshot
+	now time.Time
+
+	width, height int
+	view          int
+	selected      string // id of a row
+	top           int    // first line that is shown
+	filter        string
+	peek          bool
+	peekText      []string
+	help          bool
+	input         *input
+	confirm       *key
+	says          string // the last line of what a command said
+	bad           bool   // and it failed
+	running       string // the command that runs beside the board
+	kept          map[view.Group]laidOut
+	lineOf        []string // ids by line of the last frame, for the mouse
+}
+
+// An input is a line that a person types.
+type input struct {
+	prompt string
+	text   string
+	then   func(text string) tea.Cmd // nil for the filter
+}
+
+// A ran is the end of a command.
+type ran struct {
+	what string
+	out  string
+	err  error
+}
+
+type tock time.Time
+
+func newBoard(cfg Config) *board {
+	return &board{cfg: cfg, keys: has(cfg.Commands), now: time.Now(), width: 80, height: 24}
+}
+
+func (b *board) Init() tea.Cmd { return tea.Tick(ages, func(t time.Time) tea.Msg { return tock(t) }) }
+
+func (b *board) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		b.width, b.height = msg.Width, msg.Height
+	case snapshot:
+		if msg.err != nil && b.model != nil { // the last one stays on the screen
+			b.err = msg.err
+			break
+		}
+		b.snapshot = msg
+		b.settle()
+		b.readPeek()
+	case tock:
+		if b.moves() {
+			b.now = time.Time(msg)
+			b.readPeek()
+		}
+		return b, b.Init()
+	case ran:
+		b.running = ""
+		b.bad, b.says = msg.err != nil, lastLine(msg.out)
+		if b.says == "" {
+			b.says = msg.what + ": done"
+			if msg.err != nil {
+				b.says = msg.what + ": " + msg.err.Error()
+			}
+		}
+	case tea.MouseClickMsg:
+		if i := msg.Mouse().Y; i >= 0 && i < len(b.lineOf) && b.lineOf[i] != "" {
+			b.selected = b.lineOf[i]
+			b.readPeek()
+		}
+	case tea.MouseWheelMsg:
+		switch msg.Mouse().Button {
+		case tea.MouseWheelUp:
+			b.move(-1)
+		case tea.MouseWheelDown:
+			b.move(1)
+		}
+	case tea.PasteMsg:
+		if b.input != nil {
+			b.input.text += sanitize.Line(msg.Content)
+		}
+	case tea.KeyPressMsg:
+		return b, b.press(msg)
+	}
+	return b, nil
+}
+
+// moves says whether something on the screen changes by itself.
+func (b *board) moves() bool {
+	return b.model != nil && (b.model.Counts.Running > 0 || b.model.Counts.Merging > 0 || b.peek)
+}
+
+func (b *board) press(msg tea.KeyPressMsg) tea.Cmd {
+	name := msg.String()
+	if name == "ctrl+c" {
+		return tea.Quit
+	}
+	switch {
+	case b.input != nil:
+		return b.typed(msg)
+	case b.confirm != nil:
+		k := *b.confirm
+		b.confirm = nil
+		if name == "y" {
+			return b.run(k, "")
+		}
+		b.says, b.bad = "", false
+		return nil
+	case b.help:
+		b.help = false
+		return nil
+	}
+	b.says, b.bad = "", false
+	switch name {
+	case "q":
+		return tea.Quit
+	case "esc":
+		b.peek, b.filter = false, ""
+		b.settle()
+	case "?":
+		b.help = true
+	case "tab":
+		b.view = (b.view + 1) % len(views)
+		b.top = 0
+	case "shift+tab":
+		b.view = (b.view + len(views) - 1) % len(views)
+		b.top = 0
+	case "1", "2", "3", "4", "5":
+		b.view, b.top = int(name[0]-'1'), 0
+	case "up", "k":
+		b.move(-1)
+	case "down", "j":
+		b.move(1)
+	case "pgup":
+		b.move(-max(b.height-4, 1))
+	case "pgdown":
+		b.move(max(b.height-4, 1))
+	case "home", "g":
+		b.move(-len(b.rows()))
+	case "end", "G":
+		b.move(len(b.rows()))
+	case "left", "right":
+		b.hop(map[string]int{"left": -1, "right": 1}[name])
+	case "space":
+		b.peek = !b.peek
+		b.readPeek()
+	case "/":
+		b.input = &input{prompt: "filter", text: b.filter}
+	case ":":
+		b.input = &input{prompt: "gl", then: b.palette}
+	default:
+		return b.act(name)
+	}
+	return nil
+}
+
+// typed takes a key into the line that is typed.
+func (b *board) typed(msg tea.KeyPressMsg) tea.Cmd {
+	in := b.input
+	switch name := msg.String(); name {
+	case "esc":
+		b.input = nil
+		if in.then == nil {
+			b.filter = ""
+		}
+	case "enter":
+		b.input = nil
+		if in.then != nil && strings.TrimSpace(in.text) != "" {
+			return in.then(in.text)
+		}
+	case "backspace":
+		if r := []rune(in.text); len(r) > 0 {
+			in.text = string(r[:len(r)-1])
+		}
+	case "ctrl+u":
+		in.text = ""
+	default:
+		in.text += msg.Key().Text
+	}
+	if in.then == nil {
+		b.filter = in.text
+		if b.input == nil && msg.String() == "esc" {
+			b.filter = ""
+		}
+		b.settle()
+	}
+	return nil
+}
+
+// act does what a key stands for.
+func (b *board) act(name string) tea.Cmd {
+	row := b.row()
+	known := ""
+	for _, k := range b.keys {
+		if k.Key != name {
+			continue
+		}
+		if known = k.Means; k.Argv(row, "x") == nil {
+			continue
+		}
+		switch {
+		case k.Asks != "":
+			b.input = &input{prompt: k.Asks, then: func(text string) tea.Cmd { return b.run(k, text) }}
+		case k.Sure:
+			b.confirm = &k
+		default:
+			return b.run(k, "")
+		}
+		return nil
+	}
+	if known != "" {
+		b.bad, b.says = true, "nothing is selected"
+		if row != nil {
+			b.says = fmt.Sprintf("%s: not for %s, which is %s", known, row.ID, row.State)
+		}
+	}
+	return nil
+}
+
+func (b *board) run(k key, text string) tea.Cmd {
+	argv := k.Argv(b.row(), text)
+	if argv == nil {
+		return nil
+	}
+	return b.gl(argv, k.How)
+}
+
+// palette runs a line that was typed as gl's arguments.
+func (b *board) palette(text string) tea.Cmd {
+	argv, err := shellwords.Split(text)
+	if err != nil || len(argv) == 0 {
+		b.bad, b.says = true, fmt.Sprintf("can't read %q", text)
+		return nil
+	}
+	if argv[0] == "gl" {
+		argv = argv[1:]
+	}
+	how := terminal
+	for _, k := range keys {
+		if len(argv) > 0 && k.Command == argv[0] && k.How == behind {
+			how = behind
+		}
+	}
+	return b.gl(argv, how)
+}
+
+// gl runs a command of gl.
+func (b *board) gl(argv []string, how how) tea.Cmd {
+	what := "gl " + strings.Join(argv, " ")
+	argv = slices.Concat(b.cfg.Flags, argv)
+	if how == terminal {
+		cmd := exec.Command(b.cfg.Self, argv...)
+		cmd.Env = b.cfg.Environ
+		return tea.Exec(&shown{cmd, !slices.Contains(argv, "attach")}, func(err error) tea.Msg { return ran{what: what, err: err} })
+	}
+	b.running = what
+	return func() tea.Msg {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, b.cfg.Self, argv...)
+		cmd.Env = b.cfg.Environ
+		out, err := cmd.CombinedOutput()
+		return ran{what, string(out), err}
+	}
+}
+
+// A shown command has the terminal, and keeps what it printed on it until Enter: the board would cover it at once.
+type shown struct {
+	*exec.Cmd
+	wait bool // also where it didn't fail
+}
+
+func (s *shown) SetStdin(r io.Reader)  { s.Stdin = r }
+func (s *shown) SetStdout(w io.Writer) { s.Stdout = w }
+func (s *shown) SetStderr(w io.Writer) { s.Stderr = w }
+
+func (s *shown) Run() error {
+	err := s.Cmd.Run()
+	if s.wait || err != nil {
+		fmt.Fprint(s.Stdout, "\nPress Enter to go back to the board.")
+		_, _ = bufio.NewReader(s.Stdin).ReadString('\n')
+	}
+	return err
+}
+
+func lastLine(out string) string {
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	return sanitize.Line(lines[len(lines)-1])
+}
+
+// rows are those that the filter lets through, in the board's order.
+func (b *board) rows() []view.Row {
+	if b.model == nil {
+		return nil
+	}
+	var list []view.Row
+	for _, g := range view.BoardGroups() {
+		list = append(list, b.in(g)...)
+	}
+	return list
+}
+
+// in are the rows of a group that the filter lets through.
+func (b *board) in(g view.Group) []view.Row {
+	rows := b.model.In(g)
+	if b.filter == "" {
+		return rows
+	}
+	var list []view.Row
+	for _, r := range rows {
+		if strings.Contains(strings.ToLower(strings.Join([]string{r.ID, r.Name, r.Agent, r.Step, r.Text, g.String()}, "\x00")), strings.ToLower(b.filter)) {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// row is the selected one, nil for none.
+func (b *board) row() *view.Row {
+	rows := b.rows()
+	if i := b.index(rows); i >= 0 {
+		return &rows[i]
+	}
+	return nil
+}
+
+func (b *board) index(rows []view.Row) int {
+	return slices.IndexFunc(rows, func(r view.Row) bool { return r.ID == b.selected })
+}
+
+// settle keeps something selected.
+func (b *board) settle() {
+	if rows := b.rows(); b.index(rows) < 0 && len(rows) > 0 {
+		b.selected = rows[0].ID
+	}
+}
+
+func (b *board) move(by int) {
+	rows := b.rows()
+	if len(rows) == 0 {
+		return
+	}
+	b.selected = rows[min(max(b.index(rows)+by, 0), len(rows)-1)].ID
+	b.readPeek()
+}
+
+// hop goes to the first row of the next group that has any.
+func (b *board) hop(by int) {
+	row := b.row()
+	if row == nil {
+		return
+	}
+	groups := view.BoardGroups()
+	for i := slices.Index(groups, row.Group) + by; i >= 0 && i < len(groups); i += by {
+		if rows := b.in(groups[i]); len(rows) > 0 {
+			b.selected = rows[0].ID
+			b.readPeek()
+			return
+		}
+	}
+}
+
+// readPeek reads the end of the selected slice's log, while that is shown.
+func (b *board) readPeek() {
+	if !b.peek {
+		return
+	}
+	b.peekText = nil
+	recs := b.facts.Records[b.selected]
+	if len(recs) == 0 {
+		return
+	}
+	b.peekText = b.tail(recs[len(recs)-1])
+}
+
+func (b *board) tail(r *attempt.Record) []string {
+	return attemptlog.End(b.cfg.Project.Runs.LogPath(r.Slice, r.N), r.Stream, peeked)
+}

@@ -1,0 +1,229 @@
+package board
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"pgregory.net/rapid"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/project/projecttest"
+	"greenlight/internal/term"
+	"greenlight/internal/view"
+)
+
+var now = time.Date(2026, 3, 1, 7, 0, 0, 0, time.UTC)
+
+// everything is all commands that keys are for.
+func everything() []string {
+	var list []string
+	for _, k := range keys {
+		list = append(list, k.Command)
+	}
+	return list
+}
+
+func plain(_ term.Color, s string) string { return s }
+
+// fixture is a board of a project with a slice in each group, and so many blocked ones more.
+func fixture(more int) *board {
+	s := &plan.Snapshot{Noun: plan.Slice, Attempts: map[string]*plan.Attempt{
+		"S-3": {N: 1, Phase: plan.Started, Agent: "claude", Started: now.Add(-4 * time.Minute), Heard: now.Add(-5 * time.Second)},
+		"S-4": {N: 1, Phase: plan.Queued, Agent: "claude", Landing: "testing"},
+	}}
+	for _, it := range []plan.Item{
+		{ID: "S-1", Name: "Project skeleton", Status: "complete"}, {ID: "S-2", Name: "注文履歴の表示と検索", Status: "failed"}, {ID: "S-3", Name: "Basket", Status: "tests", Deps: []string{"S-1"}},
+		{ID: "S-4", Status: "complete"}, {ID: "S-5", Name: "Checkout"}, {ID: "S-6", Deps: []string{"S-5"}}, {ID: "S-7", Status: "verifying", WaitingFor: "a look"},
+		{ID: "S-8", Status: "tests", WaitingFor: "which color?"},
+	} {
+		it.Changed = now
+		s.Items = append(s.Items, it)
+	}
+	for i := range more {
+		s.Items = append(s.Items, plan.Item{ID: fmt.Sprint("S-", 100+i), Name: "後で", Deps: []string{"S-5"}})
+	}
+	b := newBoard(Config{Commands: everything(), Paint: plain, Self: "gl"})
+	b.now = now
+	b.Update(snapshot{model: view.New(plan.New(s, now, plan.Options{}), view.Facts{}, now)})
+	return b
+}
+
+func (b *board) screen() string { return strings.Join(b.frame(), "\n") }
+
+func press(b *board, names ...string) tea.Cmd {
+	var cmd tea.Cmd
+	for _, n := range names {
+		k := tea.Key{Text: n}
+		switch {
+		case n == "enter":
+			k = tea.Key{Code: tea.KeyEnter}
+		case n == "esc":
+			k = tea.Key{Code: tea.KeyEscape}
+		case n == "tab":
+			k = tea.Key{Code: tea.KeyTab}
+		case n == "down":
+			k = tea.Key{Code: tea.KeyDown}
+		case n == "right":
+			k = tea.Key{Code: tea.KeyRight}
+		case n == "backspace":
+			k = tea.Key{Code: tea.KeyBackspace}
+		default:
+			k.Code = []rune(n)[0]
+		}
+		_, cmd = b.Update(tea.KeyPressMsg(k))
+	}
+	return cmd
+}
+
+// Each key of the board is a gl command on the slices that it is for, and on no others.
+func TestKeys(t *testing.T) {
+	b := fixture(0)
+	type on = map[string]string // argv by selected slice
+	for name, want := range map[string]on{
+		"enter": {"S-3": "attach S-3"},
+		"d":     {"S-1": "diff S-1", "S-2": "diff S-2", "S-3": "diff S-3", "S-4": "diff S-4", "S-5": "diff S-5", "S-6": "diff S-6", "S-7": "diff S-7", "S-8": "diff S-8"},
+		"a":     {"S-7": "accept S-7", "S-8": "answer S-8 x"},
+		"x":     {"S-7": "reject S-7 x", "S-8": "reject S-8 x"},
+		"r":     {"S-2": "retry S-2", "S-7": "retry S-7", "S-8": "retry S-8"},
+		"s":     {"S-3": "stop S-3", "S-4": "stop S-4"},
+		"u":     {"S-1": "undo S-1"},
+		"m":     {"S-3": "say S-3 x"},
+	} {
+		for _, row := range b.rows() {
+			got := ""
+			for _, k := range b.keys {
+				if k.Key != name {
+					continue
+				}
+				text := ""
+				if k.Asks != "" {
+					text = "x"
+				}
+				if argv := k.Argv(&row, text); argv != nil {
+					got += strings.Join(argv, " ")
+				}
+			}
+			if got != want[row.ID] {
+				t.Errorf("%s on %s (%s): %q, want %q", name, row.ID, row.Group, got, want[row.ID])
+			}
+		}
+	}
+	if left := has([]string{"why", "logs"}); len(left) != 2 {
+		t.Errorf("keys of commands that gl lacks: %v", left)
+	}
+}
+
+// A key asks for what it needs, and runs nothing before.
+func TestAsking(t *testing.T) {
+	b := fixture(0)
+	b.selected = "S-3"
+	if cmd := press(b, "s"); cmd != nil || !strings.Contains(b.screen(), "gl stop S-3? [y/n]") {
+		t.Errorf("stop isn't asked about:\n%s", b.screen())
+	}
+	if cmd := press(b, "n"); cmd != nil || b.running != "" {
+		t.Error("n stops it")
+	}
+	if cmd := press(b, "s", "y"); cmd == nil || b.running != "gl stop S-3" {
+		t.Errorf("y runs %q", b.running)
+	}
+	b.Update(ran{what: "gl stop S-3", out: "S-3 stopped\n"})
+	if !strings.HasSuffix(b.screen(), "S-3 stopped") {
+		t.Errorf("what it said isn't there:\n%s", b.screen())
+	}
+	b.selected = "S-7"
+	press(b, "x", "n", "o", "z", "backspace")
+	if !strings.Contains(b.screen(), "why> no█") {
+		t.Errorf("no line to type:\n%s", b.screen())
+	}
+	if cmd := press(b, "enter"); cmd == nil || b.running != "gl reject S-7 no" {
+		t.Errorf("runs %q", b.running)
+	}
+	b.running = ""
+	press(b, "s")
+	if !strings.Contains(b.screen(), "not for S-7, which is waiting") {
+		t.Errorf("nothing is said:\n%s", b.screen())
+	}
+	if cmd := press(b, ":", "r", "e", "t", "r", "y", "space", "esc"); cmd != nil || b.input != nil {
+		t.Error("esc doesn't close the palette")
+	}
+	if cmd := press(b, "/", "b", "a", "s", "k", "enter"); cmd != nil || len(b.rows()) != 1 || b.row().ID != "S-3" {
+		t.Errorf("filter: %d rows", len(b.rows()))
+	}
+	if press(b, "esc"); len(b.rows()) != 8 {
+		t.Error("esc keeps the filter")
+	}
+	if cmd := press(b, "q"); cmd == nil {
+		t.Error("q does nothing")
+	} else if _, quit := cmd().(tea.QuitMsg); !quit {
+		t.Error("q doesn't quit")
+	}
+}
+
+// Whatever the size, the view and what is open, the frame fits the screen, and the selected slice is in sight.
+func TestFrameFits(t *testing.T) {
+	b := fixture(500)
+	rapid.Check(t, func(t *rapid.T) {
+		w, h := rapid.IntRange(1, 200).Draw(t, "width"), rapid.IntRange(1, 60).Draw(t, "height")
+		b.Update(tea.WindowSizeMsg{Width: w, Height: h})
+		b.view, b.peek, b.help = rapid.IntRange(0, len(views)-1).Draw(t, "view"), rapid.Bool().Draw(t, "peek"), rapid.IntRange(0, 9).Draw(t, "help") == 0
+		press(b, rapid.SampledFrom([]string{"down", "g", "G", "right", "j", "k"}).Draw(t, "key"))
+		lines := b.frame()
+		if len(lines) > h {
+			t.Fatalf("%d lines in %d rows", len(lines), h)
+		}
+		for _, l := range lines {
+			if term.Width(l) > w || strings.Contains(l, "\n") {
+				t.Fatalf("%d columns in %d: %q", term.Width(l), w, l)
+			}
+		}
+		if h >= 10 && b.view < 2 && !b.help && !slices.Contains(b.lineOf, b.selected) {
+			t.Fatalf("%s isn't on the screen of %dx%d:\n%s", b.selected, w, h, strings.Join(lines, "\n"))
+		}
+	})
+}
+
+// The board, the counts of gl status, and the groups are one truth.
+func TestBoardShowsAllGroups(t *testing.T) {
+	b := fixture(0)
+	b.Update(tea.WindowSizeMsg{Width: 100, Height: 40})
+	screen := b.screen()
+	for _, g := range view.BoardGroups() {
+		if want := fmt.Sprintf("%s (%d)", g, b.model.Counts.Of(g)); !strings.Contains(screen, want) {
+			t.Errorf("no %q on\n%s", want, screen)
+		}
+	}
+	if !strings.HasPrefix(screen, b.model.Counts.Bar(nil, now)) {
+		t.Errorf("the first line isn't the status bar's:\n%s", screen)
+	}
+	b.selected, b.view = "S-5", 1
+	if screen := b.screen(); !strings.Contains(screen, "S-6 ← S-5  (needs S-5)") {
+		t.Errorf("what needs S-5 isn't lit:\n%s", screen)
+	}
+}
+
+// From nothing to the first frame of a project of a thousand slices.
+func BenchmarkFirstFrame(b *testing.B) {
+	files := map[string]string{}
+	for i := range 1000 {
+		files[fmt.Sprintf("slices/S-%d.md", i+1)] = fmt.Sprintf("---\nid: S-%d\nname: Slice %d\nstatus: pending\ndeps: S-%d\n---\n", i+1, i+1, max(i, 1))
+	}
+	root := projecttest.Write(b, files)
+	for b.Loop() {
+		pr, err := project.Open(root)
+		if err != nil {
+			b.Fatal(err)
+		}
+		cfg := Config{Project: pr, Paint: plain, Plan: func(now time.Time) (*plan.Plan, error) { return pr.Plan(now, pr.Options()) }}
+		fresh := newBoard(cfg)
+		fresh.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
+		fresh.Update(look(cfg, nil))
+		if frame := fresh.screen(); !strings.Contains(frame, "Blocked (99") {
+			b.Fatal(frame)
+		}
+	}
+}

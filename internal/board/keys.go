@@ -1,0 +1,75 @@
+package board
+
+import (
+	"slices"
+
+	"greenlight/internal/view"
+)
+
+// How a key's command runs.
+type how int
+
+const (
+	behind   how = iota // beside the board; its last line is shown
+	terminal            // it has the terminal until it ends
+)
+
+// A key is a gl command on the selected slice. Everything that the board does to a project is one of these.
+type key struct {
+	Key     string
+	Command string // the command of gl: the key is there only where gl has it
+	Means   string // for the help
+	How     how
+	Asks    string                                  // a text is asked for first: its prompt
+	Sure    bool                                    // it asks for y or n first
+	Argv    func(r *view.Row, text string) []string // without gl itself; nil where it doesn't apply to the row
+}
+
+// of is a command on a slice of any of the groups; of none given, of each.
+func of(command string, groups ...view.Group) func(*view.Row, string) []string {
+	return func(r *view.Row, text string) []string {
+		if r == nil || len(groups) > 0 && !slices.Contains(groups, r.Group) {
+			return nil
+		}
+		argv := []string{command, r.ID}
+		if text != "" {
+			argv = append(argv, text)
+		}
+		return argv
+	}
+}
+
+// keys are all that the board can do. A command that gl doesn't have takes its key with it.
+var keys = []key{
+	{Key: "enter", Command: "attach", Means: "attach to its pane", How: terminal, Argv: of("attach", view.Running)},
+	{Key: "d", Command: "diff", Means: "what it changed", How: terminal, Argv: of("diff")},
+	{Key: "w", Command: "why", Means: "why it is where it is", How: terminal, Argv: of("why")},
+	{Key: "l", Command: "logs", Means: "its log", How: terminal, Argv: of("logs")},
+	{Key: "a", Command: "accept", Means: "accept it", Argv: func(r *view.Row, _ string) []string {
+		if r == nil || r.Question {
+			return nil
+		}
+		return of("accept", view.NeedsYou)(r, "")
+	}},
+	{Key: "a", Command: "answer", Means: "answer its question", Asks: "answer", Argv: func(r *view.Row, text string) []string {
+		if r == nil || !r.Question {
+			return nil
+		}
+		return of("answer", view.NeedsYou)(r, text)
+	}},
+	{Key: "x", Command: "reject", Means: "send it back", Asks: "why", Argv: of("reject", view.NeedsYou)},
+	{Key: "r", Command: "retry", Means: "retry it", Argv: of("retry", view.Failed, view.NeedsYou)},
+	{Key: "s", Command: "stop", Means: "stop it, keep its work", Sure: true, Argv: of("stop", view.Running, view.Merging)},
+	{Key: "m", Command: "say", Means: "say something to its agent", Asks: "say", Argv: of("say", view.Running)},
+	{Key: "h", Command: "hold", Means: "hold: launch nothing", Asks: "hold until (07:00, 2h)", Argv: func(_ *view.Row, text string) []string {
+		return []string{"hold", "--until", text}
+	}},
+	{Key: "H", Command: "hold", Means: "lift the hold", Argv: func(*view.Row, string) []string { return []string{"hold", "--lift"} }},
+	{Key: "u", Command: "undo", Means: "undo: revert it and open it again", Sure: true, Argv: of("undo", view.Done)},
+	{Key: "v", Command: "review", Means: "review what waits for you", How: terminal, Argv: func(*view.Row, string) []string { return []string{"review"} }},
+}
+
+// has says which of the keys there are where gl has these commands.
+func has(commands []string) []key {
+	return slices.DeleteFunc(slices.Clone(keys), func(k key) bool { return !slices.Contains(commands, k.Command) })
+}

@@ -1,0 +1,496 @@
+package board
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/report"
+	"greenlight/internal/rowlayout"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
+	"greenlight/internal/view"
+	"greenlight/internal/words"
+)
+
+const (
+	listOnly   = 50 // columns below which only the list is shown,
+	sideBySide = 80 // and from which what is about the selected slice is beside it
+)
+
+func (b *board) View() tea.View {
+	v := tea.NewView(strings.Join(b.frame(), "\n"))
+	v.AltScreen, v.MouseMode = true, tea.MouseModeCellMotion
+	v.WindowTitle = "gl board"
+	return v
+}
+
+// frame is the screen's lines: as many as it has rows at most, and none wider than it.
+func (b *board) frame() []string {
+	b.lineOf = nil
+	head, foot := b.head(), b.foot()
+	room := max(b.height-len(head)-len(foot), 1)
+	var body []string
+	switch {
+	case b.help:
+		body = b.helpText()
+	case b.model == nil && b.err != nil:
+		body = strings.Split(term.Wrap(sanitize.Text(b.err.Error()), b.width, 2), "\n")
+	case b.model == nil:
+		body = []string{"reading the project …"}
+	default:
+		body = b.body(room)
+	}
+	if len(body) > room {
+		body = body[:room]
+	}
+	for len(body) < room {
+		body = append(body, "")
+	}
+	b.lineOf = slices.Concat(make([]string, len(head)), b.lineOf)
+	lines := slices.Concat(head, body, foot)
+	if len(lines) > b.height {
+		lines = lines[:max(b.height, 1)]
+	}
+	for i := range lines {
+		if term.Width(lines[i]) > b.width {
+			lines[i] = lipgloss.NewStyle().MaxWidth(b.width).Render(lines[i])
+		}
+	}
+	return lines
+}
+
+func (b *board) paint(c term.Color, text string) string { return b.cfg.Paint(c, text) }
+
+// head is the counts, and the views to choose from.
+func (b *board) head() []string {
+	bar := "? slices"
+	drained := "no drain"
+	if b.model != nil {
+		bar = b.model.Counts.Bar(b.model.Plan.Hold, b.now)
+	}
+	if b.leader != "" {
+		drained = "draining"
+	}
+	if b.model != nil {
+		if cost := b.model.Cost.String(); cost != "" {
+			drained += " | cost " + cost
+		}
+		if b.model.ETA != nil && *b.model.ETA > 0 {
+			drained += " | about " + plan.Age(*b.model.ETA) + " left"
+		}
+	}
+	var tabs []string
+	for i, v := range views {
+		if i == b.view {
+			tabs = append(tabs, b.paint(term.Bold, "["+v+"]"))
+		} else {
+			tabs = append(tabs, b.paint(term.Dim, v))
+		}
+	}
+	first := term.Truncate(bar+" | "+drained, b.width)
+	return []string{b.paint(term.Bold, first), strings.Join(tabs, " ")}
+}
+
+// foot is a line that is typed, what a command said, or the keys.
+func (b *board) foot() []string {
+	switch {
+	case b.input != nil:
+		return []string{b.paint(term.Bold, term.Truncate(b.input.prompt+"> "+sanitize.Line(b.input.text)+"█", b.width))}
+	case b.confirm != nil:
+		return []string{b.paint(term.Yellow, term.Truncate(fmt.Sprintf("gl %s? [y/n]", strings.Join(b.confirm.Argv(b.row(), ""), " ")), b.width))}
+	case b.running != "":
+		return []string{b.paint(term.Dim, term.Truncate(b.running+" …", b.width))}
+	case b.says != "":
+		c := term.Green
+		if b.bad {
+			c = term.Red
+		}
+		return []string{b.paint(c, term.Truncate(sanitize.Line(b.says), b.width))}
+	case b.err != nil && b.model != nil:
+		return []string{b.paint(term.Red, term.Truncate(sanitize.Line(b.err.Error()), b.width))}
+	case b.filter != "":
+		return []string{b.paint(term.Yellow, term.Truncate(fmt.Sprintf("filter %q: %s (esc)", b.filter, words.Count(len(b.rows()), "row")), b.width))}
+	}
+	text := "? help  tab view  space peek  / filter  : gl  q quit"
+	row := b.row()
+	for _, k := range b.keys {
+		if row != nil && k.Key != "h" && k.Key != "H" && k.Argv(row, "x") != nil {
+			text += "  " + k.Key + " " + k.Command
+		}
+	}
+	return []string{b.paint(term.Dim, term.Truncate(text, b.width))}
+}
+
+func (b *board) helpText() []string {
+	fixed := [][2]string{{"↑ ↓ j k", "select"}, {"← →", "the group before, after"}, {"tab 1-5", "another view"}, {"space", "peek into its log"}, {"/", "filter"},
+		{":", "any gl command"}, {"esc", "close; no filter"}, {"q", "quit: nothing stops"}}
+	var lines []string
+	for _, f := range fixed {
+		lines = append(lines, fmt.Sprintf("  %-8s %s", f[0], f[1]))
+	}
+	for _, k := range b.keys {
+		lines = append(lines, fmt.Sprintf("  %-8s gl %-8s %s", k.Key, k.Command, k.Means))
+	}
+	for i := range lines {
+		lines[i] = term.Truncate(lines[i], b.width)
+	}
+	return lines
+}
+
+// body is the chosen view, in so many rows.
+func (b *board) body(room int) []string {
+	width := b.width
+	side := 0
+	if b.width >= sideBySide && b.view == 0 || b.width >= sideBySide && b.peek {
+		side = min(max(b.width*2/5, 30), 70)
+		width -= side + 1
+	}
+	below := 0
+	if side == 0 && b.width >= listOnly && (b.view == 0 || b.peek) {
+		below = min(max(room/3, 3), 12)
+	} else if side == 0 && b.peek {
+		below = max(room/2, 2)
+	}
+	if room < 8 {
+		below = 0
+		if b.peek {
+			below = room / 2
+		}
+	}
+	lines, ids := b.main(width)
+	lines, ids = b.scroll(lines, ids, room-below)
+	b.lineOf = ids
+	if below > 0 {
+		for len(lines) < room-below {
+			lines = append(lines, "")
+		}
+		about := b.about(b.width, below-1)
+		return append(append(lines, b.paint(term.Dim, strings.Repeat("─", b.width))), about...)
+	}
+	if side == 0 {
+		return lines
+	}
+	left := lipgloss.NewStyle().Width(width).MaxWidth(width).Height(room).Render(strings.Join(lines, "\n"))
+	rule := strings.TrimSuffix(strings.Repeat(b.paint(term.Dim, "│")+"\n", room), "\n")
+	right := strings.Join(b.about(side-1, room), "\n")
+	return strings.Split(lipgloss.JoinHorizontal(lipgloss.Top, left, rule, right), "\n")
+}
+
+// scroll keeps the selected line in sight.
+func (b *board) scroll(lines, ids []string, room int) ([]string, []string) {
+	room = max(room, 1)
+	if i := slices.Index(ids, b.selected); i >= 0 {
+		if i < b.top+1 {
+			b.top = max(i-1, 0)
+		}
+		if i >= b.top+room {
+			b.top = i - room + 1
+		}
+	}
+	b.top = max(min(b.top, len(lines)-room), 0)
+	end := min(b.top+room, len(lines))
+	return lines[b.top:end], ids[b.top:min(end, len(ids))]
+}
+
+// main is the view's lines, and for each the slice that it is about.
+func (b *board) main(width int) (lines, ids []string) {
+	switch views[b.view] {
+	case "graph":
+		return b.graphView(width)
+	case "timeline":
+		return b.timelineView(width)
+	case "lane":
+		return b.laneView(width)
+	case "cost":
+		return b.costView(width)
+	}
+	return b.boardView(width)
+}
+
+func (b *board) boardView(width int) (lines, ids []string) {
+	layout := rowlayout.New(width, b.model.Rows, b.paint)
+	for _, g := range view.BoardGroups() {
+		rows := b.in(g)
+		if len(rows) == 0 {
+			continue
+		}
+		lines, ids = append(lines, b.paint(rowlayout.Colors[g], term.Truncate(fmt.Sprintf("%s (%d)", g, len(rows)), width))), append(ids, "")
+		for i, l := range b.laid(g, rows, layout, width) {
+			lines, ids = append(lines, b.mark(rows[i].ID, l)), append(ids, rows[i].ID)
+		}
+	}
+	if len(lines) == 0 {
+		return []string{"nothing to show"}, []string{""}
+	}
+	return lines, ids
+}
+
+// A laidOut is the lines of a group, and what they were made from.
+type laidOut struct {
+	model  *view.Model
+	width  int
+	filter string
+	lines  []string
+}
+
+// laid lays the rows of a group out. Only those that show ages change from one frame to the next: of a thousand others the lines are
+// kept.
+func (b *board) laid(g view.Group, rows []view.Row, layout rowlayout.Layout, width int) []string {
+	if g == view.Running || g == view.Merging {
+		return layout.Lines(rows, b.now)
+	}
+	if c := b.kept[g]; c.model == b.model && c.width == width && c.filter == b.filter {
+		return c.lines
+	}
+	lines := layout.Lines(rows, b.now)
+	if b.kept == nil {
+		b.kept = map[view.Group]laidOut{}
+	}
+	b.kept[g] = laidOut{b.model, width, b.filter, lines}
+	return lines
+}
+
+// mark shows which line is selected, also where there are no colors. The line begins with an unpainted space.
+func (b *board) mark(id, line string) string {
+	if id != b.selected {
+		return line
+	}
+	return ">" + strings.TrimPrefix(line, " ")
+}
+
+func (b *board) graphView(width int) (lines, ids []string) {
+	p := b.model.Plan
+	up, down := lit(p, b.selected)
+	for layer, list := range p.Layers() {
+		lines, ids = append(lines, b.paint(term.Dim, fmt.Sprintf("Layer %d", layer+1))), append(ids, "")
+		for _, id := range list {
+			st := p.State(id)
+			g := view.GroupOf(st)
+			text := "  " + sanitize.Line(id)
+			if st.Name != id && st.Name != "" {
+				text += " " + sanitize.Line(st.Name)
+			}
+			if len(st.Deps) > 0 {
+				text += " ← " + sanitize.Line(strings.Join(st.Deps, ", "))
+			}
+			role := ""
+			switch {
+			case id == b.selected:
+			case up[id]:
+				role = "needed by " + b.selected
+			case down[id]:
+				role = "needs " + b.selected
+			}
+			if role != "" {
+				text += "  (" + sanitize.Line(role) + ")"
+			}
+			c := rowlayout.Colors[g]
+			if id != b.selected && role == "" {
+				c = term.Dim
+			}
+			lines, ids = append(lines, b.paint(c, b.mark(id, term.Truncate(text, width)))), append(ids, id)
+		}
+	}
+	return lines, ids
+}
+
+// lit are all that a slice needs, and all that need it, at any distance.
+func lit(p *plan.Plan, id string) (up, down map[string]bool) {
+	up, down = map[string]bool{}, map[string]bool{}
+	var climb func(string)
+	climb = func(id string) {
+		st := p.State(id)
+		if st == nil {
+			return
+		}
+		for _, dep := range st.Deps {
+			if !up[dep] {
+				up[dep] = true
+				climb(dep)
+			}
+		}
+	}
+	climb(id)
+	needs := map[string][]string{}
+	for i := range p.States {
+		for _, dep := range p.States[i].Deps {
+			needs[dep] = append(needs[dep], p.States[i].ID)
+		}
+	}
+	queue := []string{id}
+	for len(queue) > 0 {
+		for _, next := range needs[queue[0]] {
+			if !down[next] {
+				down[next] = true
+				queue = append(queue, next)
+			}
+		}
+		queue = queue[1:]
+	}
+	return up, down
+}
+
+// document is the report of the last day, for the views that are about attempts.
+func (b *board) document() *report.Document {
+	return report.New(report.Input{Plan: b.model.Plan, Facts: b.facts, Since: b.now.Add(-24 * time.Hour), Running: b.model.Counts.Running > 0, Now: b.now})
+}
+
+func (b *board) timelineView(width int) (lines, ids []string) {
+	spans := b.document().Timeline.Attempts
+	if len(spans) == 0 {
+		return []string{"nothing ran in the last 24 hours"}, []string{""}
+	}
+	from, to := spans[0].From, spans[0].To
+	for _, s := range spans {
+		if s.From.Before(from) {
+			from = s.From
+		}
+		if s.To.After(to) {
+			to = s.To
+		}
+	}
+	label := min(22, width/3)
+	chart := max(width-label-1, 4)
+	at := func(t time.Time) int {
+		return min(int(float64(chart)*float64(t.Sub(from))/float64(max(to.Sub(from), time.Second))), chart-1)
+	}
+	left, right := plan.At(from, b.now, "15:04:05"), plan.At(to, b.now, "15:04:05")
+	lines = append(lines, b.paint(term.Dim, term.Truncate(strings.Repeat(" ", label+1)+left+strings.Repeat(" ", max(chart-len(left)-len(right), 1))+right, width)))
+	ids = append(ids, "")
+	colors := map[string]term.Color{"done": term.Green, "failed": term.Red, "running": term.Blue, "held": term.Yellow}
+	for _, s := range spans {
+		x, n := at(s.From), max(at(s.To)-at(s.From), 1)
+		mark := "█"
+		if s.State == "failed" {
+			mark = "▒"
+		}
+		lines = append(lines, b.mark(s.ID, term.Pad(term.Truncate(fmt.Sprintf("  %s.%d", sanitize.Line(s.ID), s.N), label), label)+" "+strings.Repeat(" ", x)+b.paint(colors[s.State], strings.Repeat(mark, n))))
+		ids = append(ids, s.ID)
+	}
+	return lines, ids
+}
+
+func (b *board) laneView(width int) (lines, ids []string) {
+	add := func(id, text string) { lines, ids = append(lines, text), append(ids, id) }
+	rows := b.in(view.Merging)
+	add("", b.paint(term.Bold, fmt.Sprintf("In the lane (%d)", len(rows))))
+	for i, l := range rowlayout.New(width, rows, b.paint).Lines(rows, b.now) {
+		add(rows[i].ID, b.mark(rows[i].ID, l))
+	}
+	if n := len(b.model.Lane.Undelivered); n > 0 {
+		add("", "")
+		add("", b.paint(term.Yellow, term.Truncate(fmt.Sprintf("Not delivered (%d): %s", n, sanitize.Line(b.model.Lane.Reason)), width)))
+		for _, id := range b.model.Lane.Undelivered {
+			add(id, b.mark(id, "  "+sanitize.Line(id)))
+		}
+	}
+	landed := b.document().Landed
+	slices.Reverse(landed)
+	add("", "")
+	add("", b.paint(term.Bold, fmt.Sprintf("Completed in the last 24 hours (%d)", len(landed))))
+	for _, l := range landed {
+		how := "verified"
+		if !l.Verified {
+			how = "unverified"
+		}
+		text := fmt.Sprintf("  %s  %s  %s  %s", plan.At(l.At, b.now, "15:04"), sanitize.Line(l.ID), how, sanitize.Line(l.Name))
+		add(l.ID, b.mark(l.ID, term.Truncate(text, width)))
+	}
+	return lines, ids
+}
+
+func (b *board) costView(width int) (lines, ids []string) {
+	c := b.document().Cost
+	add := func(id, text string) { lines, ids = append(lines, text), append(ids, id) }
+	add("", b.paint(term.Bold, term.Truncate(fmt.Sprintf("Last 24 hours: %s; all: %s", cmp.Or(c.Total.String(), "nothing"), cmp.Or(b.model.Cost.String(), "nothing")), width)))
+	if failed := c.Failed.String(); failed != "" {
+		add("", b.paint(term.Red, term.Truncate("of which on attempts that came to nothing: "+failed, width)))
+	}
+	for _, list := range []struct {
+		what   string
+		shares []report.Share
+	}{{"Agent", c.Agents}, {"Account", c.Account}, {"Slice", c.Slices}} {
+		if len(list.shares) == 0 {
+			continue
+		}
+		add("", "")
+		add("", b.paint(term.Dim, list.what))
+		for _, s := range list.shares {
+			text := fmt.Sprintf("  %-20s %14s  %s", term.Truncate(sanitize.Line(s.Name), 20), cmp.Or(s.Cost.String(), "–"), words.Count(s.Attempts, "attempt"))
+			add(s.Name, b.mark(s.Name, term.Truncate(text, width)))
+		}
+	}
+	return lines, ids
+}
+
+// about is what there is to know of the selected slice, or the end of its log.
+func (b *board) about(width, room int) []string {
+	r := b.row()
+	if r == nil || room < 1 {
+		return []string{""}
+	}
+	var lines []string
+	add := func(c term.Color, text string) {
+		for _, l := range strings.Split(term.Wrap(sanitize.Line(text), width-1, 2), "\n") {
+			lines = append(lines, " "+b.paint(c, term.Truncate(l, width-1)))
+		}
+	}
+	head := r.ID
+	if r.Name != r.ID {
+		head += " " + r.Name
+	}
+	add(term.Bold, head)
+	if b.peek {
+		text := b.peekText
+		if len(text) == 0 {
+			text = []string{"no log yet"}
+		}
+		rest := text[max(0, len(text)-max(room-len(lines), 0)):]
+		for _, l := range rest {
+			lines = append(lines, " "+term.Truncate(sanitize.Line(l), width-1))
+		}
+		return lines[:min(len(lines), room)]
+	}
+	add(rowlayout.Colors[r.Group], cmp.Or(r.Text, strings.ToLower(r.Group.String())))
+	fact := func(name, text string) {
+		if text != "" {
+			add("", name+": "+text)
+		}
+	}
+	fact("agent", r.Agent)
+	if age, ok := r.Age(b.now); ok {
+		fact("last heard", plan.Age(age)+" ago")
+	}
+	if r.Group == view.Running {
+		eta := "unknown"
+		if r.ETA != nil {
+			eta = "about " + plan.Age(*r.ETA)
+		}
+		fact("left", eta)
+	}
+	if r.Attempts > 0 {
+		fact("attempts", fmt.Sprint(r.Attempts))
+	}
+	fact("cost", r.Cost.String())
+	if r.Counted {
+		fact("tests", fmt.Sprint(r.Tests))
+	}
+	if r.Diff != nil {
+		fact("diff", r.Diff.String())
+	}
+	if r.Undelivered {
+		add(term.Yellow, "not delivered")
+	}
+	fact("needs", strings.Join(r.Needs, ", "))
+	for _, c := range r.Next {
+		add(term.Dim, c)
+	}
+	return lines[:min(len(lines), room)]
+}

@@ -1,0 +1,212 @@
+package board_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"greenlight/internal/cli"
+	"greenlight/internal/project/projecttest"
+)
+
+// The test binary is gl when it is called so.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "gl" || os.Getenv("GREENLIGHT_TEST_GL") == "1" {
+		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
+	}
+	os.Exit(m.Run())
+}
+
+// A screen is gl board in a tmux of its own.
+type screen struct {
+	t      testing.TB
+	socket string
+	dir    string // of the project
+	gl     string
+}
+
+func slice(id, status, more string) string {
+	return fmt.Sprintf("---\nid: %s\nname: Name of %s\nstatus: %s\nstep: none\n%s---\n\n# %s\n", id, id, status, more, id)
+}
+
+func open(t testing.TB, files map[string]string, env ...string) *screen {
+	if _, err := exec.LookPath("tmux"); err != nil {
+		t.Skip("tmux is not installed")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	s := &screen{t, filepath.Join(dir, "tmux"), projecttest.Write(t, files), filepath.Join(dir, "gl")}
+	if err := os.Symlink(self, s.gl); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = exec.Command("tmux", "-S", s.socket, "kill-server").Run() })
+	// The shell stays when the board is closed, and says so.
+	argv := []string{"-f", os.DevNull, "new-session", "-d", "-x", "100", "-y", "30", "-c", s.dir}
+	for _, e := range append([]string{"HOME=" + dir, "GREENLIGHT_ROOT=", "GREENLIGHT_TEST_GL=1", "GL_PAGER=cat", "CLAUDECODE=", "CLAUDE_CODE=", "LC_ALL=C.UTF-8"}, env...) {
+		argv = append(argv, "-e", e)
+	}
+	s.tmux(append(argv, s.gl+" board; echo closed with $?; exec sleep 1000")...)
+	return s
+}
+
+func (s *screen) tmux(args ...string) string {
+	s.t.Helper()
+	cmd := exec.Command("tmux", append([]string{"-S", s.socket}, args...)...)
+	cmd.Env = append(os.Environ(), "TMUX=", "LC_ALL=C.UTF-8")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		s.t.Fatalf("tmux %v: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+func (s *screen) press(keys ...string) {
+	s.t.Helper()
+	s.tmux(append([]string{"send-keys"}, keys...)...)
+}
+
+func (s *screen) text() string { s.t.Helper(); return s.tmux("capture-pane", "-p") }
+
+// shows waits until the screen has a text.
+func (s *screen) shows(pattern string) {
+	s.t.Helper()
+	re := regexp.MustCompile(pattern)
+	text := ""
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+		if text = s.text(); re.MatchString(text) {
+			return
+		}
+	}
+	s.t.Fatalf("never %q on the screen:\n%s", pattern, text)
+}
+
+func (s *screen) run(args ...string) string {
+	cmd := exec.Command(s.gl, args...)
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "GREENLIGHT_TEST_GL=1", "HOME="+filepath.Dir(s.gl), "CLAUDECODE=", "CLAUDE_CODE=")
+	out, _ := cmd.CombinedOutput()
+	return string(out)
+}
+
+// A board in a real terminal: it follows the files, runs gl for keys, follows the terminal's size, and leaves the terminal as it was.
+func TestInTerminal(t *testing.T) {
+	s := open(t, map[string]string{
+		"slices/S-1.md": slice("S-1", "complete", "tests: 3\n"), "slices/S-2.md": slice("S-2", "failed", ""),
+		"slices/S-3.md": slice("S-3", "pending", "deps: S-2\n"), "slices/S-4.md": slice("S-4", "verifying", "waiting_for: a look\n"),
+	})
+	s.shows(`(?s)^1/4 done \| 0 running \| 1 failed \| 1 needs you \| no drain.*Needs you \(1\).*> S-4 .*waiting for a look.*Blocked \(1\).*Failed \(1\).*Done \(1\)`)
+	s.run("add-slice", "Another one") // somebody else changes the project
+	s.shows(`^1/5 done`)
+	s.press("Right")
+	s.shows(`> S-0?5 `)
+	s.press("/", "f", "a", "i", "l", "e", "d", "Enter")
+	s.shows(`filter "failed": 1 row`)
+	s.press("w")
+	s.shows(`(?s)S-2 failed.*Press Enter to go back`)
+	s.press("Enter")
+	s.shows(`> S-2 `)
+	s.press("r")
+	s.shows(`0 running \| 1 needs you`)
+	s.press("Escape")
+	s.shows(`Ready \(2\)`)
+	s.press("g", "a")
+	s.shows(`^2/5 done`)
+	s.press("Tab")
+	s.shows(`(?m)^Layer 1`)
+	s.tmux("resize-window", "-x", "40", "-y", "10")
+	s.shows(`(?m)^\? help .*…$`)
+	s.press("?")
+	s.shows(`esc +close`)
+	s.press("q", "q")
+	s.shows(`closed with 0`)
+	if strings.Contains(s.text(), "Layer 1") {
+		t.Errorf("the board is still on the screen:\n%s", s.text())
+	}
+}
+
+// Without colors and on the smallest terminal the board says what it says elsewhere.
+func TestSmallAndPlain(t *testing.T) {
+	s := open(t, map[string]string{"slices/S-1.md": slice("S-1", "failed", "")}, "NO_COLOR=1")
+	s.tmux("resize-window", "-x", "40", "-y", "10")
+	s.shows(`(?s)^0/1 done \| 0 running \| 1 failed.*> S-1  Name of S-1  failed`)
+	if text := s.tmux("capture-pane", "-p", "-e"); regexp.MustCompile(`\x1b\[(3\d|1|2)m`).MatchString(text) {
+		t.Errorf("there are colors: %q", text)
+	}
+	s.press("C-c")
+	s.shows(`closed with`)
+}
+
+// A drain is killed while the board is open, and another one takes over. 500 slices.
+func TestDrainComesBack(t *testing.T) {
+	if os.Getenv("GREENLIGHT_LONG") == "" {
+		t.Skip("in make pages")
+	}
+	files := map[string]string{}
+	for i := range 500 {
+		files[fmt.Sprintf("slices/S-%d.md", i+1)] = slice(fmt.Sprint("S-", i+1), "pending", "")
+	}
+	s := open(t, files)
+	s.shows(`0/500 done \| 0 running \| no drain`)
+	drain := func() *exec.Cmd {
+		cmd := exec.Command(s.gl, "slice", "--watch", "--runner", "process", "--max", "2", "--agent", "rehearsal:here,step=600s")
+		cmd.Dir = s.dir
+		cmd.Env = append(os.Environ(), "GREENLIGHT_TEST_GL=1", "HOME="+filepath.Dir(s.gl), "CLAUDECODE=", "CLAUDE_CODE=")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	t.Cleanup(func() { s.run("stop", "--all") })
+	first := drain()
+	s.shows(`0/500 done \| 2 running \| draining`)
+	_ = first.Process.Kill()
+	_ = first.Wait()
+	s.shows(`0/500 done \| 2 running \| no drain`)
+	second := drain()
+	s.shows(`0/500 done \| 2 running \| draining`)
+	s.press("G")
+	s.shows(`> S-500 `)
+	s.press("g", "Space")
+	s.shows(`S-\d+: tests`)
+
+	// What the board costs while nothing but time passes.
+	pid, err := strconv.Atoi(strings.TrimSpace(s.tmux("display-message", "-p", "#{pane_pid}")))
+	if err == nil {
+		before := ticks(t, pid)
+		time.Sleep(20 * time.Second)
+		t.Logf("%.2f %% of a processor in 20 s", float64(ticks(t, pid)-before)/20)
+	}
+	s.run("stop", "--all")
+	s.shows(`0 running`)
+	_ = second.Wait()
+	s.press("q")
+	s.shows(`closed with 0`)
+}
+
+// ticks are the hundredths of a second of processor that the children of a shell have used.
+func ticks(t *testing.T, shell int) (sum int) {
+	list, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", shell, shell))
+	for _, child := range strings.Fields(string(list)) {
+		stat, err := os.ReadFile("/proc/" + child + "/stat")
+		if err != nil {
+			continue
+		}
+		f := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')'):]))
+		user, _ := strconv.Atoi(f[12])
+		system, _ := strconv.Atoi(f[13])
+		sum += user + system
+	}
+	return sum
+}

@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/board"
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/plan"
+)
+
+func newBoard(app *cmdutil.App) *cobra.Command {
+	return &cobra.Command{
+		Use:        "board",
+		SuggestFor: []string{"ui", "tui", "top", "dashboard"},
+		Short:      "Show a live board of the slices",
+		Long: `Show the slices by where they stand, while that changes: the board, the graph, the timeline, the lane and the costs (Tab). On the
+selected slice a key runs the gl command for it; ? lists the keys. The board is only a view: closing it stops nothing.
+
+Exit codes: 0 closed; 1 there is no project, or no terminal; 2 wrong usage.`,
+		Example: `  gl board`,
+		Args:    cmdutil.Args(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			pr, err := app.Project()
+			if err != nil {
+				return err
+			}
+			in, ok := app.IO.In.(*os.File)
+			out := app.IO.Terminal()
+			if !ok || out == nil || !app.IO.Interactive() {
+				return errors.New("gl board needs a terminal; gl status shows the same elsewhere")
+			}
+			self, err := cmdutil.Self()
+			if err != nil {
+				return err
+			}
+			flags := []string{"-C", pr.Root}
+			if app.SystemFlag != "" {
+				flags = append(flags, "--system", app.SystemFlag)
+			}
+			return board.Run(c.Context(), board.Config{
+				Project: pr, Plan: func(now time.Time) (*plan.Plan, error) { return shownPlan(pr, now, "") }, Commands: commandNames(), Self: self, Flags: flags,
+				Environ: app.Environ, Paint: app.IO.Paint, In: in, Out: out,
+			})
+		},
+	}
+}
+
+// commandNames are the commands that gl has.
+func commandNames() []string {
+	var names []string
+	for _, g := range commandGroups() {
+		for _, m := range g.commands {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}
