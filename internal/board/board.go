@@ -48,8 +48,9 @@ type snapshot struct {
 }
 
 const (
-	ages    = time.Second            // how often the screen is drawn again while something runs: ages grow
+	ages    = 2 * time.Second        // how often the screen is drawn again while something runs: ages grow
 	looks   = 5 * time.Second        // how often it is looked whether a drain lives: one that is killed leaves no event
+	safety  = 30 * time.Second       // how long the files may go without a look
 	calm    = 150 * time.Millisecond // between two looks at the files
 	peeked  = 200                    // lines of a log
 	timeout = 2 * time.Minute        // of a command beside the board
@@ -60,7 +61,7 @@ func Run(ctx context.Context, cfg Config) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	b := newBoard(cfg)
-	p := tea.NewProgram(b, tea.WithContext(ctx), tea.WithInput(cfg.In), tea.WithOutput(cfg.Out), tea.WithEnvironment(cfg.Environ), tea.WithFPS(30))
+	p := tea.NewProgram(b, tea.WithContext(ctx), tea.WithInput(cfg.In), tea.WithOutput(cfg.Out), tea.WithEnvironment(cfg.Environ), tea.WithFPS(15))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -81,18 +82,24 @@ func feed(ctx context.Context, cfg Config, send func(tea.Msg)) {
 	reader := facts.NewReader(cfg.Project)
 	send(look(cfg, nil))
 	for {
-		send(look(cfg, reader))
+		last := look(cfg, reader)
+		send(last)
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(calm):
 		}
-		select {
-		case <-w.News:
-		case <-tick.C:
-			w.Renew(cfg.Project.Runs)
-		case <-ctx.Done():
-			return
+		for looked, same := time.Now(), true; same; {
+			select {
+			case <-w.News:
+				same = false
+			case <-tick.C:
+				// A drain that is killed leaves no event. All else is read again rarely, in case an event was lost.
+				leader, _ := cfg.Project.Runs.Leader()
+				same = !w.Renew(cfg.Project.Runs) && !w.Blind && leader == last.leader && time.Since(looked) < safety
+			case <-ctx.Done():
+				return
+			}
 		}
 	}
 }
@@ -125,6 +132,7 @@ type board struct {
 	snapshot
 	now time.Time
 
+	ticking       bool
 	width, height int
 	view          int
 	selected      string // id of a row
@@ -162,7 +170,16 @@ func newBoard(cfg Config) *board {
 	return &board{cfg: cfg, keys: has(cfg.Commands), now: time.Now(), width: 80, height: 24}
 }
 
-func (b *board) Init() tea.Cmd { return tea.Tick(ages, func(t time.Time) tea.Msg { return tock(t) }) }
+func (b *board) Init() tea.Cmd { return nil }
+
+// tick draws the screen again after a while, as long as something on it changes by itself.
+func (b *board) tick() tea.Cmd {
+	if b.ticking || !b.moves() {
+		return nil
+	}
+	b.ticking = true
+	return tea.Tick(ages, func(t time.Time) tea.Msg { return tock(t) })
+}
 
 func (b *board) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
@@ -174,14 +191,14 @@ func (b *board) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			break
 		}
 		b.snapshot = msg
+		if msg.model != nil {
+			b.now = msg.model.Now
+		}
 		b.settle()
 		b.readPeek()
 	case tock:
-		if b.moves() {
-			b.now = time.Time(msg)
-			b.readPeek()
-		}
-		return b, b.Init()
+		b.ticking, b.now = false, time.Time(msg)
+		b.readPeek()
 	case ran:
 		b.running = ""
 		b.bad, b.says = msg.err != nil, lastLine(msg.out)
@@ -208,9 +225,9 @@ func (b *board) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			b.input.text += sanitize.Line(msg.Content)
 		}
 	case tea.KeyPressMsg:
-		return b, b.press(msg)
+		return b, tea.Batch(b.press(msg), b.tick())
 	}
-	return b, nil
+	return b, b.tick()
 }
 
 // moves says whether something on the screen changes by itself.

@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/doctor"
 	"greenlight/internal/explain"
 	"greenlight/internal/journal"
+	"greenlight/internal/report"
 	"greenlight/internal/roadmap"
 )
 
@@ -44,6 +45,7 @@ var documents = []document{
 	{"gl logs ID --json", logsDoc{}, false, "logs"},
 	{"gl migrate --json", migrateDoc{}, false, "migrate"},
 	{"gl pause --json", pauseDoc{}, false, "pause"},
+	{"gl report --format json", report.Document{}, false, "report"},
 	{"gl resume --json", pauseDoc{}, false, "resume"},
 	{"gl retry --json", retryDoc{}, false, "retry"},
 	{"gl roadmap --json", roadmap.Document{}, false, "roadmap"},

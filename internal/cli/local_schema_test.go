@@ -27,6 +27,7 @@ var localSchemas = map[string][][]string{
 	"hold":         {{"hold", "--json"}},
 	"review":       {{"review", "--json"}, {"review", "S-4", "--json"}},
 	"clean":        {{"clean", "--json"}, {"clean", "--json", "--dry-run"}},
+	"report":       {{"report", "--format", "json"}, {"report", "--json", "--since", "2026-01-01"}},
 	"salvage":      {{"salvage", "--json"}},
 	"version":      {{"version", "--json"}},
 	"debug":        {{"debug", "--json"}, {"debug", "--json", "--run-tests"}},

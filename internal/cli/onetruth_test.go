@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"greenlight/internal/project"
+	"greenlight/internal/project/projecttest"
+	"greenlight/internal/report"
+	"greenlight/internal/term"
+	"greenlight/internal/view"
+)
+
+// One night, shown by every command that shows it: the numbers are the same. Package board compares its own with the status bar's.
+func TestOneTruth(t *testing.T) {
+	files := maps.Clone(everyClass)
+	for i, usd := range []string{"1.25", "0.50"} {
+		files[fmt.Sprintf("runs/done/S-%d.1.failed.json", 4+3*i)] = fmt.Sprintf(`{"schema_version": 1, "slice": "S-%d", "n": 1, "agent": "claude", "phase": "settled", "outcome": "failed", "detail": "exit 7",
+			"claimed_at": "2026-01-01T01:00:00Z", "started_at": "2026-01-01T01:00:00Z", "ended_at": "2026-01-01T02:00:00Z", "settled_at": "2026-01-01T02:00:00Z",
+			"evidence": {"exit_code": 7, "result": {"turns": 3, "cost_usd": %s}}}`, 4+3*i, usd)
+	}
+	files["runs/journal.jsonl"] = strings.Join([]string{
+		`{"schema_version":1,"time":"2026-01-01T00:59:00.000Z","kind":"drain_started","max":4}`,
+		`{"schema_version":1,"time":"2026-01-01T02:00:00.000Z","kind":"ended","slice":"S-4","attempt":1,"outcome":"failed","cost_usd":1.25}`,
+		`{"schema_version":1,"time":"2026-01-01T02:00:00.000Z","kind":"ended","slice":"S-7","attempt":1,"outcome":"failed","cost_usd":0.5}`,
+		`{"schema_version":1,"time":"2026-01-01T02:01:00.000Z","kind":"drain_ended","reason":"nothing left to do"}`,
+	}, "\n") + "\n"
+	root := projecttest.Write(t, files)
+	var status struct {
+		Total, Done                                                               int
+		Running, Ready, Landing, Failed, Red, Conflict, Stalled, Waiting, Unknown []string
+		Blocked                                                                   []any
+	}
+	var night report.Document
+	decode := func(into any, args ...string) {
+		t.Helper()
+		if err := json.Unmarshal(output(t, append(args, "-C", root)...), into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	decode(&status, "status", "--json")
+	decode(&night, "report", "--json")
+	want := view.Counts{
+		Total: status.Total, Done: status.Done, Running: len(status.Running), Merging: len(status.Landing), Ready: len(status.Ready), Blocked: len(status.Blocked),
+		Failed: len(status.Failed) + len(status.Red) + len(status.Conflict) + len(status.Stalled), NeedsYou: len(status.Waiting) + len(status.Unknown),
+	}
+	if want.Failed < 3 || want.NeedsYou < 2 || want.Merging != 1 {
+		t.Fatalf("a dull night: %+v", want)
+	}
+	if night.Counts != want {
+		t.Errorf("report: %+v, status --json: %+v", night.Counts, want)
+	}
+	pr, err := project.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	p, err := pr.Plan(now, pr.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.TrimSpace(string(output(t, "status", "--compact", "-C", root))); got != want.Bar(p.Hold, now) {
+		t.Errorf("status --compact: %q, want %q", got, want.Bar(p.Hold, now))
+	}
+	screen := strings.Join(screen{width: 100, all: true, paint: func(_ term.Color, s string) string { return s }}.lines(view.New(p, view.Facts{}, now)), "\n")
+	sum := 0
+	for _, g := range view.Groups() {
+		sum += want.Of(g)
+		if n := want.Of(g); n > 0 && !strings.Contains(screen, fmt.Sprintf("%s (%d)\n", g, n)) {
+			t.Errorf("status on a terminal doesn't have %s (%d):\n%s", g, n, screen)
+		}
+	}
+	if sum != want.Total {
+		t.Errorf("the groups have %d of %d slices", sum, want.Total)
+	}
+	if night.Sentence != want.Sentence("Stopped", "slice") && night.Sentence != want.Sentence("Running", "slice") {
+		t.Errorf("report: %q", night.Sentence)
+	}
+	// The journal's costs are the records' costs.
+	spent := 0.0
+	for _, line := range strings.Split(strings.TrimSpace(string(output(t, "events", "--json", "-C", root))), "\n") {
+		var e struct {
+			Cost float64 `json:"cost_usd"`
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		spent += e.Cost
+	}
+	if night.Cost.Total.USD != spent || spent != 1.75 {
+		t.Errorf("report: $%.2f, events: $%.2f", night.Cost.Total.USD, spent)
+	}
+	if !strings.Contains(string(output(t, "report", "--format", "md", "-C", root)), "$1.75") {
+		t.Error("the Markdown has another sum")
+	}
+}
