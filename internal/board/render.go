@@ -464,7 +464,7 @@ func (b *board) about(width, room int) []string {
 			add("", name+": "+text)
 		}
 	}
-	fact("agent", r.Agent)
+	fact("agent", rowlayout.AgentName(r.Agent))
 	if age, ok := r.Age(b.now); ok {
 		fact("last heard", plan.Age(age)+" ago")
 	}

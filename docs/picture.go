@@ -1,0 +1,174 @@
+//go:build ignore
+
+// Picture makes docs/board.svg, the moving picture in the README, from a real run: it drains the sample project of gl demo, looks at gl
+// board in a tmux of its own while that happens, and puts the screens after each other.
+//
+//	go run docs/picture.go [-gl bin/gl] [-o docs/board.svg]
+package main
+
+import (
+	"flag"
+	"fmt"
+	"html"
+	"log"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	columns, rows = 92, 22
+	cellWidth     = 8.5
+	cellHeight    = 18
+	most          = 28  // frames
+	pause         = 0.9 // seconds for a frame
+)
+
+func main() {
+	gl := flag.String("gl", "bin/gl", "the program")
+	out := flag.String("o", "docs/board.svg", "the picture")
+	flag.Parse()
+	log.SetFlags(0)
+	path, err := filepath.Abs(*gl)
+	check(err)
+	frames := record(path)
+	check(os.WriteFile(*out, []byte(draw(frames)), 0o644))
+	log.Printf("%s: %d frames", *out, len(frames))
+}
+
+func check(err error) {
+	if err != nil {
+		log.Fatal(err)
+	}
+}
+
+// record returns the screens of the board while the sample is drained.
+func record(gl string) []string {
+	dir, err := os.MkdirTemp("", "picture")
+	check(err)
+	defer os.RemoveAll(dir)
+	shop, socket := filepath.Join(dir, "shop"), filepath.Join(dir, "tmux")
+	demo := exec.Command(gl, "demo", "--dir", shop)
+	demo.Env = append(os.Environ(), "HOME="+dir)
+	check(demo.Start())
+	done := make(chan error, 1)
+	go func() { done <- demo.Wait() }()
+	for {
+		if _, err := os.Stat(filepath.Join(shop, ".greenlight", "runs", "live")); err == nil {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	tmux := func(args ...string) string {
+		cmd := exec.Command("tmux", append([]string{"-S", socket}, args...)...)
+		cmd.Env = append(os.Environ(), "TMUX=", "LC_ALL=C.UTF-8")
+		text, err := cmd.Output()
+		check(err)
+		return string(text)
+	}
+	tmux("-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), "-e", "TERM=xterm-256color", gl+" -C "+shop+" board")
+	defer tmux("kill-server")
+	var frames []string
+	look := func() {
+		text := tmux("capture-pane", "-p", "-e")
+		if strings.Contains(text, " done |") && (len(frames) == 0 || frames[len(frames)-1] != text) {
+			frames = append(frames, text)
+		}
+	}
+	for over := false; !over; {
+		select {
+		case <-done:
+			over = true
+			time.Sleep(2 * time.Second)
+		case <-time.After(300 * time.Millisecond):
+		}
+		look()
+	}
+	for len(frames) > most { // every second one goes, never the last
+		var half []string
+		for i, f := range frames {
+			if i%2 == 0 || i == len(frames)-1 {
+				half = append(half, f)
+			}
+		}
+		frames = half
+	}
+	return frames
+}
+
+var colors = map[string]string{"31": "#ff7b72", "32": "#56d364", "33": "#e3b341", "34": "#79c0ff", "2": "#8b949e"}
+
+var escape = regexp.MustCompile(`\x1b\[([0-9;]*)m`)
+
+// draw puts the frames after each other. A picture that isn't animated shows the last one.
+func draw(frames []string) string {
+	var b strings.Builder
+	width, height := columns*cellWidth+24, rows*cellHeight+24
+	whole := pause*float64(len(frames)) + 3
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %d" width="%g" height="%d" role="img" aria-label="gl board while a sample project of twelve slices is drained">`, width, height, width, height)
+	fmt.Fprintf(&b, `<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#e6edf3;white-space:pre}.b{font-weight:bold}.f{visibility:hidden}.f:last-child{visibility:visible}`)
+	for i := range frames {
+		from, to := 100*pause*float64(i)/whole, 100*pause*float64(i+1)/whole
+		if i == len(frames)-1 {
+			to = 100
+		}
+		fmt.Fprintf(&b, `@keyframes k%d{0%%{visibility:%s}%.2f%%{visibility:visible}%.2f%%{visibility:%s}}`, i, map[bool]string{true: "visible", false: "hidden"}[i == 0], from, to, map[bool]string{true: "visible", false: "hidden"}[i == len(frames)-1])
+		fmt.Fprintf(&b, `#f%d{animation:k%d %.1fs step-end infinite}`, i, i, whole)
+	}
+	fmt.Fprintf(&b, `@media(prefers-reduced-motion:reduce){.f{animation:none!important}}</style><rect width="%g" height="%d" rx="8" fill="#0d1117"/>`, width, height)
+	for i, f := range frames {
+		fmt.Fprintf(&b, `<g class="f" id="f%d">`, i)
+		for y, line := range strings.Split(strings.TrimRight(f, "\n"), "\n") {
+			drawLine(&b, line, y)
+		}
+		b.WriteString("</g>\n")
+	}
+	b.WriteString("</svg>\n")
+	return b.String()
+}
+
+func drawLine(b *strings.Builder, line string, y int) {
+	fill, class, x := "", "", 0
+	for line != "" {
+		text := line
+		if m := escape.FindStringSubmatchIndex(line); m != nil {
+			text, line = line[:m[0]], line[m[0]:]
+			codes := line[2 : m[1]-m[0]-1]
+			line = line[m[1]-m[0]:]
+			x = span(b, text, x, y, fill, class)
+			for _, c := range strings.Split(codes, ";") {
+				switch {
+				case c == "" || c == "0":
+					fill, class = "", ""
+				case c == "1":
+					class = "b"
+				case colors[c] != "":
+					fill = colors[c]
+				case c == "39":
+					fill = ""
+				}
+			}
+			continue
+		}
+		line = ""
+		x = span(b, text, x, y, fill, class)
+	}
+}
+
+func span(b *strings.Builder, text string, x, y int, fill, class string) int {
+	if strings.TrimSpace(text) != "" {
+		fmt.Fprintf(b, `<text x="%.1f" y="%d"`, 12+float64(x)*cellWidth, 26+y*cellHeight)
+		if fill != "" {
+			fmt.Fprintf(b, ` style="fill:%s"`, fill)
+		}
+		if class != "" {
+			fmt.Fprintf(b, ` class="%s"`, class)
+		}
+		fmt.Fprintf(b, ">%s</text>", html.EscapeString(strings.TrimRight(text, " ")))
+	}
+	return x + len([]rune(text))
+}
