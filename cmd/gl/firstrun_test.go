@@ -107,6 +107,7 @@ func parseScreen(screen string, n int, work, temp string) []string {
 	socket := regexp.MustCompile(`-L gl-[0-9a-f]{12}`)
 	copied := regexp.MustCompile(`greenlight-rehearsal-\d+`)
 	clock := regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d`)
+	stamp := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `)
 	age := regexp.MustCompile(`(after |, )[\d.]+m?s\b`)
 	for part := range strings.SplitSeq(screen, "@@") {
 		number, text, _ := strings.Cut(part, "\n")
@@ -118,6 +119,7 @@ func parseScreen(screen string, n int, work, temp string) []string {
 		text = copied.ReplaceAllString(strings.ReplaceAll(text, temp, "/tmp"), "greenlight-rehearsal-1")
 		text = socket.ReplaceAllString(text, "-L gl-1c9b3a7d20ef")
 		text = clock.ReplaceAllString(text, "2026-11-21 09:30")
+		text = stamp.ReplaceAllString(text, "09:30:00 ")
 		text = age.ReplaceAllString(text, "${1}2s")
 		outputs[i] = sortEnds(text)
 	}
@@ -127,7 +129,7 @@ func parseScreen(screen string, n int, work, temp string) []string {
 // sortEnds sorts neighboring lines of slices that were complete at about the same time.
 func sortEnds(text string) string {
 	lines := strings.Split(strings.TrimRight(text, " \n"), "\n")
-	plain := regexp.MustCompile(`^S-\d+ complete \(verified\)$|^Land S-\d+`)
+	plain := regexp.MustCompile(`^(\d\d:\d\d:\d\d )?S-\d+ complete \(verified\)$|^Land S-\d+`)
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}

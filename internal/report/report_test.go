@@ -58,7 +58,7 @@ func night(slices int) report.Input {
 			SettledAt: &end, Phase: plan.Settled, Outcome: attempt.Done, Verified: plan.Green, Branch: "refs/heads/gl/s/_/greenlight/" + id + "/1",
 			Evidence: &attempt.Evidence{Result: &agent.Result{CostUSD: &usd}}}
 		passed, zero := 100+3*i, 0
-		r.Landing = &attempt.Landing{Commit: fmt.Sprintf("%040d", i), Verdict: &testrun.Verdict{Passed: &passed, ExitCode: &zero}}
+		r.Landing, r.Verdict = &attempt.Landing{Commit: fmt.Sprintf("%040d", i)}, &testrun.Verdict{Passed: &passed, ExitCode: &zero}
 		in.Changes[r.Landing.Commit] = git.DiffStat{Files: 2, Insertions: 10 * i, Deletions: i}
 		switch {
 		case i == 4: // no cost known
@@ -71,7 +71,7 @@ func night(slices int) report.Input {
 			s.Attempts[id] = &plan.Attempt{N: 1, Phase: plan.Settled, Detail: r.Detail, Outcome: plan.Outcome{Active: plan.Red, Available: plan.Red}, Agent: r.Agent}
 		case i == 9:
 			it.Status, it.WaitingFor = "verifying", "a look at the colors"
-			r.Outcome, r.Landing = attempt.Waiting, nil
+			r.Outcome, r.Landing, r.Verdict = attempt.Waiting, nil, nil
 		case i > slices-3:
 			it.Status, it.Tests, it.Deps = "pending", 0, []string{"S-8"}
 			r = nil
