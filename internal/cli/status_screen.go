@@ -6,6 +6,7 @@ import (
 
 	"greenlight/internal/plan"
 	"greenlight/internal/rowlayout"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 	"greenlight/internal/view"
 	"greenlight/internal/words"
