@@ -76,7 +76,7 @@ func TestTheShippedCommandsFit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if text := Instructions(string(slice), "S-42"); !strings.Contains(text, "Run `gl slice S-42` and read what it prints.") {
+	if text := Instructions(string(slice), "S-42"); !strings.Contains(text, "<asked>\nS-42\n</asked>") || !strings.Contains(text, "Run `gl slice` and read what it prints.") {
 		t.Errorf("nobody says how to read the slice:\n%s", text)
 	}
 }
