@@ -94,7 +94,7 @@ func (c complaint) limit() *Limit {
 	if wait == 0 {
 		wait = waitOfWords(c.text)
 	}
-	if kind == RateLimit && wait > 0 && !c.at.IsZero() {
+	if (kind == RateLimit || kind == Outage) && wait > 0 && !c.at.IsZero() {
 		at := c.at.UTC().Add(wait)
 		l.Reset = &at
 	}
@@ -118,7 +118,7 @@ func kindOfComplaint(status int, text string) string {
 	switch {
 	case has(text, "too many requests", "rate limit", "rate_limit", "ratelimit", "usage limit", "usage_limit",
 		"request limit", "resource_exhausted", "resource has been exhausted", "exhausted your", "current quota",
-		"quota will reset", "overloaded", "at capacity"):
+		"quota will reset", "at capacity"):
 		return RateLimit
 	case has(text, "quota", "billing"):
 		return Quota
@@ -128,6 +128,8 @@ func kindOfComplaint(status int, text string) string {
 		"auth login", "login required", "set an auth method", "invalid api key", "invalid_api_key",
 		"incorrect api key", "api key not valid", "api key is missing", "no api key", "missing api key"):
 		return Login
+	case noConnection(text), has(text, "overloaded", "internal server error", "bad gateway", "service unavailable", "gateway timeout"):
+		return Outage
 	}
 	return ""
 }

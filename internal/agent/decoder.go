@@ -18,7 +18,7 @@ const (
 	KindTool      Kind = "tool"       // a tool call: name and main argument
 	KindToolError Kind = "tool error" // a tool call that went wrong
 	KindRetry     Kind = "retry"      // a request is tried again
-	KindLimit     Kind = "limit"      // rate limit, quota or login
+	KindLimit     Kind = "limit"      // rate limit, quota, login or outage
 	KindResult    Kind = "result"     // the result event
 	KindPlain     Kind = "plain"      // a line that is no event, or a warning
 )

@@ -14,17 +14,18 @@ const (
 	RateLimit = "rate limit" // too many requests, or a usage limit that resets by itself
 	Quota     = "quota"      // the money is used up
 	Login     = "login"      // nobody is logged in, or not for this
+	Outage    = "outage"     // the service doesn't answer, or answers with 5xx, also after the client's own retries
 )
 
 // A Limit is what keeps any agent of this kind from working, through no fault of the slice.
 //
 // A Summary has one in two cases. The last result event is an error, and a limit is what it ended with: the last
-// assistant message carries such an error, or the result's api_error_status is 401, 403 (login), 402 (quota), 429 or
-// 529 (rate limit), or it has no status and a limit was met that no answer of the model followed, or its text has one
+// assistant message carries such an error, or the result's api_error_status is 401, 403 (login), 402 (quota), 429
+// (rate limit) or 5xx (outage), or it has no status and a limit was met that no answer of the model followed, or its text has one
 // of the known wordings. Or there is no result event, and a limit was met that neither an answer of the model nor a
 // retry for another reason followed. A limit that was met and survived is none; nor is a run's own turn or budget limit.
 type Limit struct {
-	Kind   string     `json:"kind"`            // RateLimit, Quota or Login
+	Kind   string     `json:"kind"`            // RateLimit, Quota, Login or Outage
 	Reason string     `json:"reason"`          // the agent's own words, one line, passed through Clean
 	Reset  *time.Time `json:"reset,omitempty"` // when it is over (UTC), as the agent said last; nil for unknown
 	Text   bool       `json:"text,omitempty"`  // a line of stderr is all that tells of it: see ExitLimit
@@ -53,6 +54,9 @@ func (l *limits) retried(w *wire) {
 	kind := kindOfError(w.Error)
 	if kind == "" {
 		kind = kindOfStatus(w.ErrorStatus)
+	}
+	if kind == "" && w.ErrorStatus == 0 && (w.Error == "" || w.Error == "unknown") {
+		kind = Outage // no status: there was no answer at all
 	}
 	if kind == "" {
 		l.last, l.inAnswer = nil, false
@@ -124,12 +128,15 @@ func (l *limits) worded(kind, text string) *Limit {
 
 func kindOfStatus(status int) string {
 	switch status {
-	case 429, 529:
+	case 429:
 		return RateLimit
 	case 401, 403:
 		return Login
 	case 402:
 		return Quota
+	}
+	if status >= 500 && status < 600 {
+		return Outage
 	}
 	return ""
 }
@@ -137,8 +144,10 @@ func kindOfStatus(status int) string {
 // kindOfError reads the error field of assistant messages and retries.
 func kindOfError(name string) string {
 	switch {
-	case strings.HasPrefix(name, "rate_limit"), strings.HasPrefix(name, "overloaded"):
+	case strings.HasPrefix(name, "rate_limit"):
 		return RateLimit
+	case strings.HasPrefix(name, "overloaded"), name == "server_error", name == "api_error":
+		return Outage
 	case name == "billing_error":
 		return Quota
 	case strings.HasPrefix(name, "authentication"), strings.HasPrefix(name, "oauth"):
@@ -157,6 +166,9 @@ func kindOfWords(text string) string {
 		if kind := kindOfStatus(status); kind != "" {
 			return kind
 		}
+		if noConnection(code) {
+			return Outage
+		}
 	}
 	for _, w := range []struct{ kind, words string }{
 		{Quota, "credit balance is too low"},
@@ -167,7 +179,7 @@ func kindOfWords(text string) string {
 		{RateLimit, "usage limit"},
 		{RateLimit, "out of extra usage"},
 		{RateLimit, "rate_limit_error"},
-		{RateLimit, "overloaded_error"},
+		{Outage, "overloaded_error"},
 	} {
 		if strings.Contains(text, w.words) {
 			return w.kind
@@ -177,6 +189,14 @@ func kindOfWords(text string) string {
 		return RateLimit
 	}
 	return ""
+}
+
+// noConnection says whether a client's words, in lower case, are those of one that reaches no service.
+func noConnection(text string) bool {
+	return has(text, "connection error", "connection refused", "connection reset", "connection timed out", "connection closed",
+		"connection lost", "unable to connect", "failed to connect", "could not connect", "connectionrefused", "econnrefused", "econnreset",
+		"etimedout", "enotfound", "ehostunreach", "enetunreach", "eai_again", "fetch failed", "socket hang up", "network error",
+		"request timed out", "error sending request", "stream disconnected", "no such host", "name resolution")
 }
 
 // resetOfWords reads the time after the bar in "usage limit reached|1712345678".

@@ -232,7 +232,7 @@ func TestOtherLimits(t *testing.T) {
 		{"codex, killed after the error", StreamCodex, []string{codexLimit}, &Limit{Kind: RateLimit, Reason: usage, Reset: nil}},
 		{"codex survived it", StreamCodex, []string{codexLimit, codexSay}, nil},
 		{"codex survived it, then failed", StreamCodex, []string{codexLimit, codexSay, codexBad}, nil},
-		{"codex, and then another retry", StreamCodex, []string{codexLimit, codexRetry}, nil},
+		{"codex, and then another retry", StreamCodex, []string{codexLimit, codexRetry}, &Limit{Kind: Outage, Reason: "Reconnecting... 1/5 (stream disconnected before completion)"}},
 		{"codex failed", StreamCodex, []string{codexBad}, nil},
 		{"codex done", StreamCodex, []string{codexLimit, codexDone}, nil},
 		{"codex, words of a tool", StreamCodex, []string{strings.Replace(codexBroke, "FAIL", "429 usage limit", 1)}, nil},

@@ -215,7 +215,7 @@ func (r *Record) checkCounts() error {
 			return fmt.Errorf("counts %d", n)
 		}
 	}
-	if l := r.evidence().Limit; l != nil && !slices.Contains([]string{agent.RateLimit, agent.Quota, agent.Login}, l.Kind) {
+	if l := r.evidence().Limit; l != nil && !slices.Contains([]string{agent.RateLimit, agent.Quota, agent.Login, agent.Outage}, l.Kind) {
 		return foreign("unknown limit %.40q: another version of gl wrote it", l.Kind)
 	}
 	return nil

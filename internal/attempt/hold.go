@@ -67,7 +67,7 @@ func (s *Store) LiftHold(now time.Time) error {
 func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Duration) error {
 	old := s.Hold()
 	h := plan.Hold{Since: now, Kind: l.Kind, Reason: l.Reason, By: r.Slice, Count: 1}
-	if old != nil && old.Kind == plan.HeldByPerson && now.Before(old.Until) {
+	if old != nil && (old.Kind == plan.HeldByPerson || old.Open()) && now.Before(old.Until) {
 		return nil // and the person says when it ends
 	}
 	if old != nil {

@@ -22,7 +22,7 @@ const (
 	Advanced    Outcome = "advanced"    // a staged item: its step is done, the next one can begin
 	Stalled     Outcome = "stalled"     // the agent ended without completing the slice
 	Waiting     Outcome = "waiting"     // the slice needs a person now
-	Held        Outcome = "held"        // rate limit, quota or login: not the slice's fault
+	Held        Outcome = "held"        // rate limit, quota, login or outage: not the slice's fault
 	Failed      Outcome = "failed"      // ended with an error
 	Interrupted Outcome = "interrupted" // ended by gl stop or Ctrl-C
 	Crashed     Outcome = "crashed"     // the wrapper vanished, and nobody saw the agent's end
@@ -69,7 +69,7 @@ var table = [...]Traits{
 	{Outcome: Advanced, Words: "advanced", Free: true, Relaunch: Again},
 	{Outcome: Stalled, Words: "stalled", Logs: true, Available: plan.Stalled, Active: plan.Stalled, Holds: true},
 	{Outcome: Waiting, Words: "waiting", Line: "is waiting", Active: plan.Stalled},
-	{Outcome: Held, Words: "held", Effect: tracker.Restore, Free: true, Holds: true, Relaunch: Again},
+	{Outcome: Held, Words: "held", Effect: tracker.Restore, KeepsWork: true, Active: plan.Available, Free: true, Holds: true, Relaunch: Again},
 	{Outcome: Failed, Words: "failed", Logs: true, Effect: tracker.Fail, Available: plan.Failed, Active: plan.Failed},
 	{Outcome: Interrupted, Words: "interrupted", Stop: "stopped", Effect: tracker.Restore, KeepsWork: true, Active: plan.Stalled, Relaunch: Never},
 	{Outcome: Crashed, Words: "crashed", Logs: true, Available: plan.Stalled, Active: plan.Stalled},
@@ -165,7 +165,7 @@ func outOfBudget(r *Record, _ plan.Item) (string, bool) {
 	return "budget limit", res != nil && res.Subtype == "error_max_budget_usd"
 }
 
-// metLimit takes every kind of agent.Limit: rate limit, quota, login.
+// metLimit takes every kind of agent.Limit: rate limit, quota, login, outage.
 func metLimit(r *Record, _ plan.Item) (string, bool) {
 	if e := r.evidence(); e.Limit != nil && e.Refuted == "" {
 		return e.Limit.Kind, true

@@ -28,7 +28,7 @@ func TestRecover(t *testing.T) {
 		{"result in the log", resultLine, nil, "", Stalled, plan.Mark{Status: "in_progress", Step: "none"}},
 		{"result, then a cut line", resultLine + `{"type":"assi`, nil, "", Stalled, plan.Mark{Status: "in_progress", Step: "none"}},
 		{"result quoted on stderr", `{"gl":"stderr","text":"{\"type\":\"result\",\"subtype\":\"success\"}"}` + "\n", nil, "", Crashed, plan.Mark{Status: "in_progress", Step: "none"}},
-		{"limit in the log", limitLine, []string{"status", "tests", "step", "tests"}, "", Held, plan.Mark{Status: "pending", Step: "none"}},
+		{"limit in the log", limitLine, []string{"status", "tests", "step", "tests"}, "", Held, plan.Mark{Status: "tests", Step: "tests"}},
 		{"waiting", resultLine, []string{"waiting_for", "a word"}, "", Waiting, plan.Mark{Status: "in_progress", Step: "none"}},
 		{"stopped", "", nil, EndStop, Interrupted, plan.Mark{Status: "pending", Step: "none"}},
 		{"silent", "", nil, EndSilence, Hung, plan.Mark{Status: "failed", Step: "none"}},

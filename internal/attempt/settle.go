@@ -115,6 +115,9 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 	case r.evidence().Limit == nil: // with one, the outcome holds nobody, but it doesn't prove that the limit is over
 		err = s.Store.endHold(r, now)
 	}
+	if r.Phase == plan.Ended && !again {
+		err = errors.Join(err, s.Store.noteStreak(r, now))
+	}
 	if err := errors.Join(err, s.Store.putLive(r)); err != nil {
 		return err
 	}

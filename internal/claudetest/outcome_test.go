@@ -57,7 +57,7 @@ func TestOutcomes(t *testing.T) {
 			attempt.Held, "pending", "quota met by S-01"},
 		{"meets an overloaded API (529)", "", "", []Reply{Fail(529, "overloaded_error", "Overloaded")},
 			attempt.Held, "pending", "held until"},
-		{"meets an error of the API (500)", "", "", []Reply{Fail(500, "api_error", "boom")}, attempt.Failed, "failed", "boom"},
+		{"meets an error of the API (500)", "", "", []Reply{Fail(500, "api_error", "boom")}, attempt.Held, "pending", "outage met by S-01"},
 		{"meets a limit after its work is done", "", "", append(built("S-01")[:2:2], Fail(429, "rate_limit_error", "slow down")),
 			attempt.Done, "complete", "held until"},
 	} {

@@ -18,8 +18,9 @@ func newHold(app *cmdutil.App) *cobra.Command {
 		SuggestFor: []string{"wait", "suspend", "cooldown"},
 		Short:      "Pause launching, or lift a hold",
 		Long: `Show whether launching is paused, pause it until a time, or lift the hold. While the project is held, nothing is launched;
-agents that run go on. gl itself holds the project when an agent meets a rate limit, an empty account or a failed login. After such a
-hold one agent is launched first; the others follow when it has met no limit for a minute.
+agents that run go on. gl itself holds the project when an agent meets a rate limit, an empty account, a failed login or a service
+that doesn't answer. After such a hold one agent is launched first; the others follow when it has met no limit for a minute. When
+five slices in a row fail within two minutes of their start and in the same way, the project is held until you lift the hold.
 
 Exit codes: 0 done; 1 it failed; 2 wrong usage.`,
 		Example: "  gl hold\n  gl hold --until 18:30\n  gl hold --until 2h\n  gl hold --lift",

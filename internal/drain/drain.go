@@ -404,6 +404,9 @@ func (d *drain) finished() bool {
 	if d.inDoubt() && time.Since(d.unsureSince()) < settleTime {
 		return false
 	}
+	if d.hold().Open() { // it may take all night until somebody answers; what is left is named
+		return true
+	}
 	return (len(d.candidates(d.plan)) == 0 || d.inDoubt() && d.distrust()) && !d.sendBack()
 }
 

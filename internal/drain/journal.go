@@ -30,6 +30,8 @@ func (d *drain) tellEnd(err error) {
 		e.Reason, e.Detail = "error", err.Error()
 	case d.res.Stopped:
 		e.Reason = "gl stop --all"
+	case d.plan != nil && d.hold().Open():
+		e.Reason, e.Detail = "held", d.hold().Reason
 	}
 	if p := d.plan; p != nil {
 		e.Totals = &journal.Sums{Total: p.Total, Done: p.Done, Failed: len(p.Failed), Stalled: len(p.Stalled), Waiting: len(p.Waiting), Blocked: len(p.Blocked)}

@@ -10,6 +10,23 @@ import (
 // HeldByPerson is the kind of a hold that gl hold --until put.
 const HeldByPerson = "person"
 
+// HeldByFailures is the kind of a hold that several attempts put that failed in the same way. It lasts until somebody lifts it.
+const HeldByFailures = "failures"
+
+// UntilLifted is the end of a hold that lasts until a person lifts it. No clock comes to it.
+var UntilLifted = time.Date(8000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// Open says whether the hold asks a person, who ends it.
+func (h *Hold) Open() bool { return h != nil && !h.Until.Before(UntilLifted) }
+
+// End says when the hold is over: "until 14:05", "until you lift it".
+func (h *Hold) End(now time.Time) string {
+	if h.Open() {
+		return "until you lift it"
+	}
+	return "until " + At(h.Until, now, "15:04")
+}
+
 // probeTime is how long the first attempt after a hold must last to prove that the limit is over.
 const probeTime = time.Minute
 
@@ -57,7 +74,7 @@ func (h *Hold) Describe(now time.Time) string {
 	if h.Kind == HeldByPerson {
 		why = "gl hold"
 	}
-	if h.By != "" {
+	if h.By != "" && !h.Open() {
 		why += " met by " + h.By
 	}
 	if h.Reason != "" {
@@ -66,7 +83,11 @@ func (h *Hold) Describe(now time.Time) string {
 	if h.Reset != nil {
 		why += fmt.Sprintf("; said to be over at %s, tried once before", At(*h.Reset, now, "15:04"))
 	}
-	return fmt.Sprintf("until %s (%s)", At(h.Until, now, "15:04"), textline.Collapse(why))
+	why = fmt.Sprintf("%s (%s)", h.End(now), textline.Collapse(why))
+	if h.Open() {
+		why += ": gl hold --lift"
+	}
+	return why
 }
 
 // At is a time as people read it, local, in the layout, after its date unless that is today's.

@@ -137,7 +137,7 @@ func (t *Task) Name() string { return fmt.Sprintf("%s.%d", t.ID, t.Attempt.N) }
 type Hold struct {
 	Until  time.Time `json:"until"`
 	Since  time.Time `json:"since"`
-	Kind   string    `json:"kind"`                         // "rate limit", "quota", "login", or "person": gl hold --until
+	Kind   string    `json:"kind"`                         // "rate limit", "quota", "login", "outage"; "person": gl hold --until; "failures": several in the same way
 	Reason string    `json:"reason"`                       // the agent's own words
 	By     string    `json:"by"`                           // the item whose attempt met it
 	Count  int       `json:"count" jsonschema:"minimum=0"` // holds in a row; the next one is longer

@@ -20,6 +20,7 @@ const (
 	Park      Kind = "park"      // asks for a person; exit 0
 	Quit      Kind = "quit"      // gives up half way with a success; exit 0
 	Refuse    Kind = "refuse"    // its tool calls are denied, so it gives up with a success; exit 0
+	Outage    Kind = "outage"    // the service answers with 500, also after retries; exit 1
 	NoCommand Kind = "nocommand" // the client doesn't know /gl:slice, and ends with a success; exit 0
 
 	// Where the rehearsal commits what it builds, in a worktree or a scratch copy. Elsewhere they are Complete.
@@ -29,7 +30,7 @@ const (
 
 // Faults lists the kinds that a spec can ask for. A new one comes last, so that specs without it have the same fates as before.
 func Faults() []Kind {
-	return []Kind{Crash, Hang, Fail, Turns, Limit, Park, Quit, Refuse, NoCommand, Red, Clash}
+	return []Kind{Crash, Hang, Fail, Turns, Limit, Park, Quit, Refuse, NoCommand, Red, Clash, Outage}
 }
 
 // completes says whether the agent gets to the end of its work.

@@ -215,6 +215,9 @@ func (p *player) end(ctx context.Context) (code int, err error) {
 		reset := p.job.spec.Reset
 		p.out.rateLimit(time.Now().Add(reset), reset%time.Second == 0)
 		code = exitFailed
+	case Outage:
+		p.out.outage()
+		code = exitFailed
 	case Park:
 		err = p.park(ctx)
 	case Refuse:

@@ -82,6 +82,9 @@ func TestProcess(t *testing.T) {
 		{Limit, 1, nil, func(s agent.Summary) bool {
 			return s.Result.APIStatus == 429 && s.Limit != nil && s.Limit.Kind == agent.RateLimit && s.Limit.Reset != nil
 		}},
+		{Outage, 1, nil, func(s agent.Summary) bool {
+			return s.Result.APIStatus == 500 && s.Limit != nil && s.Limit.Kind == agent.Outage
+		}},
 		{Park, 0, []string{"waiting_for: "}, func(s agent.Summary) bool { return !s.Result.IsError }},
 		{Quit, 0, nil, func(s agent.Summary) bool { return !s.Result.IsError && s.Denials == 0 }},
 		{Refuse, 0, nil, func(s agent.Summary) bool { return !s.Result.IsError && s.Denials == 1 }},

@@ -98,6 +98,15 @@ func (s *stream) rateLimit(reset time.Time, seconds bool) {
 	s.result(object{"is_error": true, "terminal_reason": "api_error", "api_error_status": 429, "result": text})
 }
 
+// outage writes the events of requests that the service failed to answer, the last retry included.
+func (s *stream) outage() {
+	const text = "API Error: 500 Internal server error (rehearsal)"
+	s.emit(object{"type": "system", "subtype": "api_retry", "attempt": 10, "max_retries": 10, "retry_delay_ms": 1,
+		"error_status": 500, "error": "server_error"})
+	s.message(object{"type": "text", "text": text}, object{"error": "server_error", "is_api_error_message": true, "api_error_status": 500})
+	s.result(object{"is_error": true, "terminal_reason": "api_error", "api_error_status": 500, "result": text})
+}
+
 // turnLimit writes the result of a run that has no turns left.
 func (s *stream) turnLimit() {
 	s.result(object{

@@ -82,8 +82,8 @@ func (c Counts) Bar(hold *plan.Hold, now time.Time) string {
 	return strings.Join(parts, " | ")
 }
 
-// Held is "held until 20:23".
-func Held(h *plan.Hold, now time.Time) string { return "held until " + plan.At(h.Until, now, "15:04") }
+// Held is "held until 20:23", or "held until you lift it".
+func Held(h *plan.Hold, now time.Time) string { return "held " + h.End(now) }
 
 // Sentence says where the items of a run are when it ends: "Stopped: 22 done, 5 failed, 3 need you, 10 blocked." The counts
 // add up to all items. noun is what an item is called.
