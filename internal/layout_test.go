@@ -72,6 +72,7 @@ var layers = []string{
 	"greenlight/internal/contracts",
 	"greenlight/internal/plan",
 	"greenlight/internal/depgraph",
+	"greenlight/internal/spending",
 	"greenlight/internal/journal",
 	"greenlight/internal/words",
 	"greenlight/internal/command",

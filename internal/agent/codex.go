@@ -17,6 +17,7 @@ type codexLine struct {
 	Item     codexItem `json:"item"`
 	Usage    struct {
 		Input  float64 `json:"input_tokens"` // with the cached ones
+		Cached float64 `json:"cached_input_tokens"`
 		Output float64 `json:"output_tokens"`
 	} `json:"usage"`
 	Error   complaint `json:"error"`   // turn.failed
@@ -67,6 +68,7 @@ func (d *Decoder) codex(line []byte) (events []Event, ok bool) {
 		return d.troubled(c), true
 	case "turn.completed":
 		tokens := whole(l.Usage.Input + l.Usage.Output)
+		d.work.usage = newUsage(l.Usage.Input-l.Usage.Cached, l.Usage.Output, l.Usage.Cached, 0)
 		return d.ended(Result{Subtype: subtype(false), Tokens: tokens}, complaint{}), true
 	case "turn.failed":
 		return d.ended(Result{Subtype: subtype(true), IsError: true}, l.Error), true

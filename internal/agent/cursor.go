@@ -56,6 +56,7 @@ func (d *Decoder) cursorResult(l *cursorLine) []Event {
 	u := &l.Usage
 	r := Result{Subtype: firstText(l.Subtype, subtype(failed)), IsError: failed, DurationMS: l.DurationMS,
 		SessionID: l.SessionID, Tokens: whole(u.Input + u.Output + u.CacheRead + u.CacheWrite)}
+	d.work.usage = newUsage(u.Input, u.Output, u.CacheRead, u.CacheWrite)
 	if failed {
 		return d.ended(r, complaint{text: firstText(l.Result, l.Error)})
 	}

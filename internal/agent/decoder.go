@@ -40,6 +40,7 @@ type Summary struct {
 	Background  int      // commands and agents that claude runs in the background; it wakes the model when one ends
 	Limit       *Limit   // what stands in the way, see Limit
 	Denials     int      // tool calls that were denied, as the agent counts them
+	Tokens      *Tokens  // tokens so far; nil for unknown
 	Trouble     string   // the last error that no answer of the model followed, one clean line; "" for claude
 
 	// Conversation is the client's id of the conversation that it has begun or resumed; "" as long as it has told of none, and
@@ -71,7 +72,10 @@ type Decoder struct {
 	sum     Summary
 	open    map[string]struct{} // ids of tool calls that haven't returned
 	limits  limits              // of claude
-	work    work                // of the others
+
+	messages    map[string]Tokens // of claude, by the message's id
+	resultUsage *Tokens           // of its last result
+	work        work              // of the others
 }
 
 // NewDecoder returns a Decoder for one of the streams; what is none of them counts as StreamAuto.
@@ -150,6 +154,7 @@ func (d *Decoder) assistant(w *wire) []Event {
 	if d.limits.answered(w) {
 		d.sum.Result = nil
 	}
+	d.used(w.Message)
 	kind := KindSay
 	if kindOfError(w.Error) != "" {
 		kind = KindLimit
@@ -197,6 +202,9 @@ func (d *Decoder) rateLimit(info *rateLimitInfo) []Event {
 func (d *Decoder) result(w *wire) []Event {
 	clear(d.open)
 	d.sum.Result = newResult(w)
+	if u := w.Usage.usage(); u != nil {
+		d.resultUsage = u
+	}
 	d.sum.Denials = max(d.sum.Denials, len(w.Denials))
 	d.sum.Limit = d.limits.of(d.sum.Result, w.text())
 	return []Event{{KindResult, resultText(d.sum.Result, len(w.Denials))}}
@@ -219,6 +227,10 @@ func (d *Decoder) Summary() Summary {
 	s := d.sum
 	s.ToolRunning = len(d.open) > 0 || s.Background > 0
 	s.Commands = slices.Clone(s.Commands)
+	if u := d.usage(); u != nil {
+		copied := *u
+		s.Tokens = &copied
+	}
 	// opencode puts the id that it was asked for into an error about it, too.
 	if d.work.session != "" && (d.stream != StreamOpencode || d.work.turns > 0) {
 		s.Conversation = ConversationID(d.work.session)

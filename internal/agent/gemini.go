@@ -31,6 +31,9 @@ type geminiLine struct {
 
 	Stats struct {
 		Tokens   float64 `json:"total_tokens"`
+		Input    float64 `json:"input_tokens"` // with the cached ones
+		Output   float64 `json:"output_tokens"`
+		Cached   float64 `json:"cached"`
 		Duration float64 `json:"duration_ms"` // 0 after an error
 	} `json:"stats"`
 }
@@ -77,6 +80,7 @@ func (d *Decoder) geminiResult(l *geminiLine) []Event {
 	c.kind, c.at = kindOfGemini(c.name), l.when()
 	r := Result{Subtype: subtype(l.Status == "error"), IsError: l.Status == "error",
 		Tokens: whole(l.Stats.Tokens), DurationMS: whole(l.Stats.Duration)}
+	d.work.usage = newUsage(l.Stats.Input-l.Stats.Cached, l.Stats.Output, l.Stats.Cached, 0)
 	last := d.work.trouble.text
 	switch {
 	case c.name == "FatalCancellationError":

@@ -59,6 +59,11 @@ func (d *Decoder) opencodeEvent(l *opencodeLine) []Event {
 		d.returned(opencodeStep)
 		d.work.spend(l.Part.Cost)
 		d.work.tokens += l.Part.tokens()
+		t := &l.Part.Tokens
+		if u := newUsage(t.Input, t.Output+t.Reasoning, t.Cache.Read, t.Cache.Write); u != nil {
+			u.add(d.work.usage)
+			d.work.usage = u
+		}
 	case "reasoning":
 		d.answered()
 	case "text":

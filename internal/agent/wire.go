@@ -42,11 +42,14 @@ type wire struct {
 	Result         string            `json:"result"`
 	Errors         []string          `json:"errors"`
 	Denials        []json.RawMessage `json:"permission_denials"`
+	Usage          *wireUsage        `json:"usage"`
 }
 
 type message struct {
-	Model   string `json:"model"`
-	Content blocks `json:"content"`
+	ID      string     `json:"id"`
+	Model   string     `json:"model"`
+	Content blocks     `json:"content"`
+	Usage   *wireUsage `json:"usage"`
 }
 
 type block struct {

@@ -18,6 +18,7 @@ type work struct {
 	limit   *Limit    // what trouble is about
 	session string
 	tokens  int64
+	usage   *Tokens // nil for unknown
 	cost    float64
 	priced  bool // a cost was told
 	denials int

@@ -185,6 +185,9 @@ func (r *Record) checkProcesses() error {
 // checkTimes doesn't compare times with each other or with now: a clock that was set makes any order.
 func (r *Record) checkTimes() error {
 	times := []*time.Time{&r.ClaimedAt, r.StartedAt, r.EndedAt, r.SettledAt}
+	if u := r.evidence().Tokens; u != nil && !u.Sane() {
+		return fmt.Errorf("tokens are %+v", *u)
+	}
 	if l := r.evidence().Limit; l != nil {
 		times = append(times, l.Reset)
 	}

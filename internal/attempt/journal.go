@@ -108,6 +108,9 @@ func (r *Record) endEvents(e journal.Event) []journal.Event {
 	if res := r.evidence().Result; res != nil {
 		e.Turns = res.Turns
 	}
+	if u := r.evidence().Tokens; u != nil {
+		e.Tokens = &journal.Tokens{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
+	}
 	if why := r.evidence().Worktree; why != "" {
 		failed := r.Event(journal.SetupFailed)
 		failed.Time, failed.Reason = e.Time, why

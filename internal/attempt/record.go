@@ -133,6 +133,7 @@ type Evidence struct {
 	Exec     string        `json:"exec,omitempty"`     // why the program couldn't be started
 	Result   *agent.Result `json:"result,omitempty"`
 	Limit    *agent.Limit  `json:"limit,omitempty"`
+	Tokens   *agent.Tokens `json:"tokens,omitempty"`  // tokens; none for unknown
 	Refuted  string        `json:"refuted,omitempty"` // the attempt by which Limit, which is from text, is none: see refute
 	Denials  int           `json:"denials,omitempty"`
 	Version  string        `json:"version,omitempty"` // the client's

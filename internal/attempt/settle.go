@@ -293,6 +293,6 @@ func (s *Settler) replay(r *Record) {
 	sum := d.Summary()
 	r.Conversation = cmp.Or(sum.Conversation, r.Conversation)
 	if sum.Result != nil || sum.Limit != nil {
-		r.Evidence = &Evidence{Result: sum.Result, Limit: sum.Limit, Denials: sum.Denials, Version: sum.Version}
+		r.Evidence = &Evidence{Result: sum.Result, Limit: sum.Limit, Denials: sum.Denials, Version: sum.Version, Tokens: sum.Tokens}
 	}
 }

@@ -148,6 +148,7 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 	ev := w.watch(ctx, exited, failed)
 	sum := w.dec.Summary()
 	ev.Result, ev.Limit, ev.Denials, ev.Version, ev.Stderr = sum.Result, sum.Limit, sum.Denials, sum.Version, w.last.Text
+	ev.Tokens = sum.Tokens
 	w.rec.Conversation = cmp.Or(sum.Conversation, w.rec.Conversation)
 	code := -1
 	if ev.ExitCode != nil {

@@ -35,6 +35,7 @@ var documents = []document{
 	{"gl changelog --json", changelog.Document{}, false, "changelog"},
 	{"gl check --json", checkDoc{}, false, "check"},
 	{"gl clean --json", cleanDoc{}, false, "clean"},
+	{"gl cost --json", costDoc{}, false, "cost"},
 	{"gl debug --json", debugreport.Report{}, false, "debug"},
 	{"gl doctor --json", doctor.Report{}, false, "doctor"},
 	{"gl events --json", journal.Event{}, true, "events"},

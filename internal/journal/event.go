@@ -104,6 +104,7 @@ type Event struct {
 	Outcome    string   `json:"outcome,omitempty"`     // of the attempt; of a verdict: green or red
 	Detail     string   `json:"detail,omitempty"`      // in a few words
 	CostUSD    *float64 `json:"cost_usd,omitempty"`    // as the agent says; missing for unknown
+	Tokens     *Tokens  `json:"tokens,omitempty"`      // as the agent counts; missing for unknown
 	Turns      int      `json:"turns,omitempty"`       //
 	DurationMS *int64   `json:"duration_ms,omitempty"` // of the agent's run, the merge or the tests
 
@@ -122,6 +123,14 @@ type Event struct {
 
 	Setting string `json:"setting,omitempty"` // a proposal's key
 	Value   string `json:"value,omitempty"`   // and value
+}
+
+// Tokens are those of a run. No two of the counts have a token in common.
+type Tokens struct {
+	Input      int64 `json:"input" jsonschema:"minimum=0"`       // not from a cache
+	Output     int64 `json:"output" jsonschema:"minimum=0"`      //
+	CacheRead  int64 `json:"cache_read" jsonschema:"minimum=0"`  // input that the service had
+	CacheWrite int64 `json:"cache_write" jsonschema:"minimum=0"` // input that it keeps
 }
 
 // Sums count the slices of a project or of the part that is drained.

@@ -50,7 +50,7 @@ func Main(ctx context.Context, self string, args []string, env func(string) stri
 		fate:   j.spec.Fate(j.slice, j.attempt),
 		start:  start,
 		work:   newWorker(ctx, &j),
-		out:    &stream{w: stdout, session: j.session, start: start},
+		out:    &stream{w: stdout, session: j.session, start: start, cost: j.spec.Cost},
 		stderr: stderr,
 	}
 	return p.play(ctx)

@@ -25,6 +25,7 @@ type Spec struct {
 	Jitter   float64       // a slice is up to this part shorter or longer; 0 to 1
 	Min, Max time.Duration // bounds of a whole slice's length, in place of Step; both zero for unused
 	Reset    time.Duration // how long a rate limit lasts; 2 s
+	Cost     float64       // dollars that each attempt says it cost
 	Here     bool          // it changes the project itself, not a copy
 
 	chances map[Kind]float64
@@ -53,6 +54,7 @@ const (
 //	step=200ms    length of each of the four steps of a slice      jitter=50%   how much shorter or longer at most
 //	min=50ms,max=500ms   in place of step and jitter: bounds of a whole slice's length
 //	reset=2s      how long a rate limit lasts
+//	cost=0.5      dollars that each attempt says it cost, with tokens to match; 0
 //	KIND=5%       chance of a fault in each attempt (0.05 is the same); KIND is one of Faults
 //	KIND=S-3      the slice that meets it in every attempt; S-3#1 in its first one alone; S-3+S-7 several
 //	KIND@3        the same for an id that could be a number
@@ -137,6 +139,11 @@ func (s *Spec) set(key, value string) (err error) {
 		s.Max, err = duration(value)
 	case "reset":
 		s.Reset, err = duration(value)
+	case "cost":
+		s.Cost, err = strconv.ParseFloat(value, 64)
+		if err == nil && !(s.Cost >= 0 && s.Cost <= 1e6) {
+			err = errRange
+		}
 	}
 	return err
 }
@@ -211,7 +218,7 @@ func duration(value string) (time.Duration, error) {
 	return d, err
 }
 
-func settings() []string { return []string{"seed", "step", "jitter", "min", "max", "reset"} }
+func settings() []string { return []string{"seed", "step", "jitter", "min", "max", "reset", "cost"} }
 
 func example(key string) string {
 	switch key {
@@ -219,6 +226,8 @@ func example(key string) string {
 		return "seed=1"
 	case "jitter":
 		return "jitter=50%"
+	case "cost":
+		return "cost=0.5"
 	case "min", "max":
 		return "min=50ms,max=500ms"
 	case "step", "reset":

@@ -12,6 +12,7 @@ type stream struct {
 	w       io.Writer
 	session string
 	start   time.Time
+	cost    float64
 	calls   int   // tool calls so far
 	turns   int   // answers so far
 	err     error // the first error of w; nothing is written after it
@@ -74,6 +75,10 @@ func (s *stream) result(extra object) {
 		"type": "result", "subtype": "success", "is_error": false, "terminal_reason": "completed",
 		"num_turns": s.turns, "total_cost_usd": 0.0, "duration_ms": time.Since(s.start).Milliseconds(),
 		"api_error_status": nil, "permission_denials": []object{},
+	}
+	if s.cost > 0 {
+		event["total_cost_usd"] = s.cost
+		event["usage"] = object{"input_tokens": 100 * s.turns, "output_tokens": 10 * s.turns, "cache_read_input_tokens": 1000 * s.turns}
 	}
 	for key, value := range extra {
 		event[key] = value

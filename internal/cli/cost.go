@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/changelog"
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/spending"
+	"greenlight/internal/term"
+	"greenlight/internal/words"
+)
+
+type costOptions struct {
+	by, since string
+	json      bool
+}
+
+// A costDoc is what the project's agents cost.
+type costDoc struct {
+	SchemaVersion int            `json:"schema_version"`
+	By            string         `json:"by"`    // what rows are of: slice, agent, day
+	Since         *time.Time     `json:"since"` // null: since the journal begins
+	Total         spending.Total `json:"total"`
+	Rows          []spending.Row `json:"rows"`
+}
+
+func newCost(app *cmdutil.App) *cobra.Command {
+	o := costOptions{}
+	c := &cobra.Command{
+		Use:        "cost",
+		SuggestFor: []string{"money", "tokens", "spend", "usage"},
+		Short:      "Show what agents cost, by slice, agent or day",
+		Long: `Show what agents cost in dollars and tokens, failed attempts included, as they report it themselves. What an agent doesn't
+report is unknown, and counted apart. The journal is the source: what it has rotated away isn't counted.
+
+--since takes how long ago (2h, 7d), a time of day (22:30), a day (2026-03-01) or a time (2026-03-01T22:30:00Z).
+
+Exit codes: 0 shown; 1 it failed; 2 wrong usage.`,
+		Example: "  gl cost\n  gl cost --by day --since 7d\n  gl cost --by agent --json | jq .total.cost_usd",
+		Args:    cobra.NoArgs,
+		RunE:    func(*cobra.Command, []string) error { return runCost(app, o) },
+	}
+	f := c.Flags()
+	f.StringVar(&o.by, "by", "slice", "what to add up by: slice, agent, day")
+	f.StringVar(&o.since, "since", "", "only what ended since `WHEN`: how long ago, a time of day, a day, or a time")
+	f.BoolVar(&o.json, "json", false, "print one JSON document")
+	cmdutil.CompleteFlag(c, "by", spending.Ways)
+	return c
+}
+
+func runCost(app *cmdutil.App, o costOptions) error {
+	if !slices.Contains(spending.Ways(), o.by) {
+		return cmdutil.Usage("--by %s: expected %s", sanitize.Text(o.by), strings.Join(spending.Ways(), ", "))
+	}
+	var since time.Time
+	if o.since != "" {
+		var err error
+		if since, err = changelog.ParseSince(o.since, time.Now()); err != nil {
+			return cmdutil.Usage("--since %w", err)
+		}
+	}
+	pr, err := app.AnyProject()
+	if err != nil {
+		return err
+	}
+	book, err := spending.Read(pr.Runs.Journal().Events(since), time.Local)
+	if err != nil {
+		return fmt.Errorf("read the journal: %w", err)
+	}
+	doc := costDoc{SchemaVersion: 1, By: o.by, Total: book.Total(), Rows: book.By(o.by)}
+	if !since.IsZero() {
+		utc := since.UTC()
+		doc.Since = &utc
+	}
+	if o.json {
+		return app.IO.JSON(doc)
+	}
+	printCost(app.IO, doc)
+	return nil
+}
+
+func printCost(out *iostreams.Streams, doc costDoc) {
+	if doc.Total.Attempts == 0 {
+		out.Printf("no agent has run\n")
+		return
+	}
+	rows := append(slices.Clone(doc.Rows), spending.Row{Key: "total", Total: doc.Total})
+	width := 0
+	for i := range rows {
+		rows[i].Key = cmp.Or(sanitize.Line(rows[i].Key), "unknown")
+		width = max(width, term.Width(rows[i].Key))
+	}
+	for _, r := range rows {
+		out.Printf("%s  %s\n", r.Key+strings.Repeat(" ", width-term.Width(r.Key)), costText(r.Total))
+	}
+}
+
+// costText is one line: "$1.20   2 attempts, $0.40 of it failed, 1 of unknown cost   12,000 in, 900 out".
+func costText(t spending.Total) string {
+	cost := "unknown"
+	if t.CostUSD != nil {
+		cost = fmt.Sprintf("$%.2f", *t.CostUSD)
+	}
+	notes := words.Count(t.Attempts, "attempt")
+	if t.FailedUSD > 0 {
+		notes += fmt.Sprintf(", $%.2f on attempts that failed", t.FailedUSD)
+	}
+	if t.UnknownCost > 0 && t.CostUSD != nil {
+		notes += fmt.Sprintf(", %d of unknown cost", t.UnknownCost)
+	}
+	s := fmt.Sprintf("%9s  %s", cost, notes)
+	if k := t.Tokens; k != nil {
+		s += fmt.Sprintf("  %s in, %s out, %s from cache", thousands(int(k.Input+k.CacheWrite)), thousands(int(k.Output)), thousands(int(k.CacheRead)))
+	}
+	return s
+}

@@ -1,0 +1,59 @@
+package spending
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"greenlight/internal/journal"
+)
+
+func TestBook(t *testing.T) {
+	usd := func(f float64) *float64 { return &f }
+	ran := int64(1000)
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	end := func(slice, agent, outcome string, day int, cost *float64, tokens *journal.Tokens) journal.Event {
+		return journal.Event{Kind: journal.Ended, Slice: slice, Agent: agent, Outcome: outcome, Time: noon.AddDate(0, 0, day), CostUSD: cost, Tokens: tokens, DurationMS: &ran}
+	}
+	events := []journal.Event{
+		end("S-1", "claude", "failed", 0, usd(1.5), &journal.Tokens{Input: 10, Output: 2, CacheRead: 100, CacheWrite: 1}),
+		{Kind: journal.Settled, Slice: "S-1", CostUSD: usd(1.5), DurationMS: &ran}, // told once
+		end("S-1", "claude", "done", 1, usd(2), nil),
+		end("S-2", "codex", "done", 1, nil, &journal.Tokens{Input: 5, Output: 5}),
+		end("S-3", "rehearsal", "done", 1, usd(0), nil),
+		{Kind: journal.Ended, Slice: "S-4", Outcome: "failed"}, // nothing ran
+	}
+	b, err := Read(func(yield func(journal.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}, time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Total{Attempts: 4, CostUSD: usd(3.5), UnknownCost: 1, FailedUSD: 1.5, Tokens: &journal.Tokens{Input: 15, Output: 7, CacheRead: 100, CacheWrite: 1}, UnknownTokens: 2}
+	if diff := cmp.Diff(want, b.Total()); diff != "" {
+		t.Error(diff)
+	}
+	if got := b.Total().Text(); got != "$3.50 and 1 attempt of unknown cost" {
+		t.Error(got)
+	}
+	for way, keys := range map[string][]string{"slice": {"S-1", "S-2", "S-3"}, "agent": {"claude", "codex", "rehearsal"}, "day": {"2026-03-01", "2026-03-02"}} {
+		var got []string
+		for _, r := range b.By(way) {
+			got = append(got, r.Key)
+		}
+		if diff := cmp.Diff(keys, got); diff != "" {
+			t.Error(way, diff)
+		}
+	}
+	if s := b.Slice("S-2"); s.CostUSD != nil || s.Text() != "unknown cost" {
+		t.Errorf("%+v: unknown isn't 0", s)
+	}
+	if s := b.Slice("S-3"); s.Text() != "$0.00" {
+		t.Errorf("%+v", s)
+	}
+}
