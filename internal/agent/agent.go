@@ -7,6 +7,7 @@ package agent
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"greenlight/internal/suggest"
@@ -41,15 +42,16 @@ type Agent struct {
 
 // A Job is what one attempt asks of an agent.
 type Job struct {
-	Prompt       string // the slash command
-	Instructions string // the command's Markdown, or what Instructions made of it; "" has Prompt stand in for it
-	Dir          string // absolute directory it works in
-	SessionID    string // a fresh uuid; "" lets the agent choose
-	PluginDir    string // directory of the plugin to load; "" for none
-	Slice        string // id of the slice, or of the task
-	Account      string // Agent.Account
-	Conversation string // the conversation that Resume goes on with
-	Note         string // what it is told then, in plain words: it knows the rest
+	Prompt       string  // the slash command
+	Instructions string  // the command's Markdown, or what Instructions made of it; "" has Prompt stand in for it
+	Dir          string  // absolute directory it works in
+	SessionID    string  // a fresh uuid; "" lets the agent choose
+	PluginDir    string  // directory of the plugin to load; "" for none
+	Slice        string  // id of the slice, or of the task
+	Account      string  // Agent.Account
+	Conversation string  // the conversation that Resume goes on with
+	BudgetUSD    float64 // what the run may cost, for clients that know a limit; 0 for none
+	Note         string  // what it is told then, in plain words: it knows the rest
 }
 
 // A Config is what the project's configuration says about agents.
@@ -77,6 +79,7 @@ func CustomSetting(name string) string { return "parallel.agents." + name + ".co
 func ResumeSetting(name string) string { return "parallel.agents." + name + ".resume" }
 
 const (
+	claudeBudget  = "--max-budget-usd"
 	claudeName    = "claude"
 	rehearsalName = "rehearsal"
 )
@@ -169,13 +172,16 @@ func Find(name string, cfg Config) (Agent, error) {
 func claude(cfg Config) Agent {
 	flags := slices.Clone(cfg.ClaudeFlags)
 	// A slash command counts only at the very start of the prompt, and stream-json asks for --verbose.
-	headless := func(prompt, option, session, pluginDir string) []string {
+	headless := func(prompt, option, session, pluginDir string, usd float64) []string {
 		argv := []string{claudeName, "-p", prompt, "--output-format", "stream-json", "--verbose"}
 		if session != "" {
 			argv = append(argv, option, session)
 		}
 		if pluginDir != "" {
 			argv = append(argv, "--plugin-dir", pluginDir)
+		}
+		if usd > 0 && !slices.Contains(flags, claudeBudget) {
+			argv = append(argv, claudeBudget, strconv.FormatFloat(usd, 'f', 2, 64))
 		}
 		return append(argv, flags...)
 	}
@@ -188,8 +194,8 @@ func claude(cfg Config) Agent {
 		Login:   "claude /login",
 		Keys:    []string{FlagsSetting},
 		Homes:   claudeHomes,
-		argv:    func(j Job) []string { return headless(j.Prompt, "--session-id", j.SessionID, j.PluginDir) },
-		resumed: func(j Job) []string { return headless(j.Note, "--resume", j.Conversation, j.PluginDir) },
+		argv:    func(j Job) []string { return headless(j.Prompt, "--session-id", j.SessionID, j.PluginDir, j.BudgetUSD) },
+		resumed: func(j Job) []string { return headless(j.Note, "--resume", j.Conversation, j.PluginDir, j.BudgetUSD) },
 	}
 }
 

@@ -136,3 +136,21 @@ func TestScrubEnv(t *testing.T) {
 		t.Error("the caller's environment was changed")
 	}
 }
+
+// What is left of a slice's budget reaches the client that knows a limit; a person's own flag counts instead.
+func TestClaudeBudget(t *testing.T) {
+	for flags, want := range map[string]string{"": "--max-budget-usd 1.75", "--max-budget-usd 9": "--max-budget-usd 9"} {
+		a, err := Find("claude", Config{ClaudeFlags: strings.Fields(flags)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, argv := range [][]string{a.Command(Job{Prompt: "/gl:slice S-1", BudgetUSD: 1.75}), a.Resume(Job{Conversation: "c", Note: "go on", BudgetUSD: 1.75})} {
+			if line := strings.Join(argv, " "); !strings.HasSuffix(line, want) || strings.Count(line, "budget") != 1 {
+				t.Errorf("%q: %q", flags, line)
+			}
+		}
+	}
+	if a, _ := Find("claude", Config{}); strings.Contains(strings.Join(a.Command(Job{Prompt: "x"}), " "), "budget") {
+		t.Error("a limit that nobody set")
+	}
+}

@@ -67,7 +67,7 @@ func (s *Store) LiftHold(now time.Time) error {
 func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Duration) error {
 	old := s.Hold()
 	h := plan.Hold{Since: now, Kind: l.Kind, Reason: l.Reason, By: r.Slice, Count: 1}
-	if old != nil && (old.Kind == plan.HeldByPerson || old.Open()) && now.Before(old.Until) {
+	if old != nil && (old.Kind == plan.HeldByPerson || old.Kind == plan.HeldByBudget || old.Open()) && now.Before(old.Until) {
 		return nil // and the person says when it ends
 	}
 	if old != nil {
@@ -99,6 +99,14 @@ func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Dur
 // PutPersonsHold makes everybody wait because a person says so. The lock must be held.
 func (s *Store) PutPersonsHold(until, now time.Time) error {
 	return s.writeHold(&plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByPerson})
+}
+
+// PutBudgetHold makes everybody wait because a budget is spent. A hold that lasts at least as long stays. The lock must be held.
+func (s *Store) PutBudgetHold(until time.Time, reason string, now time.Time) error {
+	if old := s.Hold(); old != nil && !old.Until.Before(until) {
+		return nil
+	}
+	return s.writeHold(&plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByBudget, Reason: reason, Count: 1})
 }
 
 func (s *Store) writeHold(h *plan.Hold) error {

@@ -165,7 +165,7 @@ func commandGroups() []commandGroup {
 		{"build", "Building:", []maker{{"slice", newSlice}, {"quick", newQuick}, {"rehearse", newRehearse}, {"retry", newRetry}, {"edit", newEdit}, {"remove", newRemove}, {"rename", newRename}}},
 		{"review", "Review:", []maker{{"review", newReview}, {"diff", paged(newDiff, "tool")}, {"accept", newAccept}, {"reject", newReject}, {"answer", newAnswer}, {"verify", newVerify}, {"land", newLand}, {"undo", newUndo}, {"salvage", paged(newSalvage, "to", "branch")}, {"clean", newClean}}},
 		{"state", "State and progress:", []maker{{"status", paged(newStatus, "watch")}, {"why", paged(newWhy)}, {"board", newBoard}, {"report", newReport}, {"graph", paged(newGraph)},
-			{"events", paged(newEvents, "follow")}, {"cost", paged(newCost)},
+			{"events", paged(newEvents, "follow")}, {"cost", paged(newCost)}, {"budget", newBudget},
 			{"logs", paged(newLogs, "follow")}, {"debug", paged(newDebug, "run-tests")}, {"changelog", paged(newChangelog)},
 			{"statusline", newStatusline}}},
 		{"run", "Running sessions:", []maker{{"attach", newAttach}, {"do", newDo}, {"trust", newTrust}, {"stop", newStop}, {"hold", newHold}}},

@@ -32,6 +32,7 @@ type document struct {
 // documents lists every command with --json. After a change here or to one of the types, run make docs.
 var documents = []document{
 	{"gl add-slice NAME --json", addDoc{}, false, "add-slice"},
+	{"gl budget --json", budgetDoc{}, false, "budget"},
 	{"gl changelog --json", changelog.Document{}, false, "changelog"},
 	{"gl check --json", checkDoc{}, false, "check"},
 	{"gl clean --json", cleanDoc{}, false, "clean"},

@@ -219,6 +219,8 @@ func eventText(e journal.Event) string {
 		text = strings.TrimSuffix("taken back: "+e.Reason, ": ")
 	case journal.Answered:
 		text = "answered: " + e.Reason
+	case journal.Budget:
+		text = e.Setting + " is now " + e.Value
 	case journal.Proposal:
 		text = "proposes " + e.Setting + " = " + e.Value
 	default:

@@ -156,6 +156,9 @@ func (t *reporter) holdText(h *plan.Hold) string {
 	if h.Kind == plan.HeldByPerson {
 		return fmt.Sprintf("held until %s by gl hold; gl hold --lift%s ends it", clock(h.Until), t.cfg.Project.Flags())
 	}
+	if h.Kind == plan.HeldByBudget {
+		return fmt.Sprintf("held %s: %s", h.End(time.Now()), h.Reason)
+	}
 	if h.Open() {
 		return fmt.Sprintf("held until you lift it: %s; find out why, then gl hold --lift%s", h.Reason, t.cfg.Project.Flags())
 	}

@@ -125,6 +125,7 @@ type drain struct {
 	recoveries map[string]*recovery // by name, of the dead attempts
 	recovered  chan recovered
 
+	began      time.Time  // of this drain
 	told       bool       // the journal has the drain's start
 	held       *plan.Hold // whose end the journal lacks
 	journalErr string     // was told
@@ -155,7 +156,7 @@ type succession struct {
 // Run drains until nothing of its own runs and nothing can be launched, or a signal comes.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d := &drain{
-		Config: cfg, settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
+		Config: cfg, began: time.Now(), settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
 		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, claimedAt: map[string]time.Time{}, dueAgain: map[string]bool{},
 		locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
 	}

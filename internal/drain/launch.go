@@ -113,6 +113,9 @@ func (d *drain) request(id string) attempt.Request {
 		return attempt.Request{ID: id, Task: d.Task, First: d.first, Named: true, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
 	}
 	job.Prompt = d.Project.Tracker.Prompt(id)
+	if s := d.plan.Snapshot; s.SliceUSD > 0 {
+		job.BudgetUSD = max(s.SliceUSD-s.Spent[id], 0.01)
+	}
 	req := attempt.Request{System: d.Project.Key(), ID: id, Named: d.IDs != nil, Force: d.Force, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
 	if session, agreed := d.Over[id]; agreed {
 		req.Over = &session
@@ -168,6 +171,9 @@ func (d *drain) claim(ctx context.Context, tx tracker.Tx, r *Report) ([]*attempt
 	d.plan = plan.New(s, time.Now(), d.options())
 	if !d.planAllows() {
 		return nil, nil
+	}
+	if err := d.heedBudget(time.Now()); err != nil || !d.planAllows() {
+		return nil, err
 	}
 	candidates := d.candidates(d.plan)
 	if r.Ready == 0 {

@@ -58,6 +58,7 @@ const (
 	NeedsYou     Kind = "needs_you"     // a slice began to wait for a person
 	Held         Kind = "hold"          // launching is paused until a time
 	HoldEnded    Kind = "hold_ended"    // and goes on
+	Budget       Kind = "budget"        // a person set what agents may cost
 	Retried      Kind = "retried"       // a person put a slice back
 	Accepted     Kind = "accepted"      // a person approved a slice
 	Rejected     Kind = "rejected"      // a person sent a slice back

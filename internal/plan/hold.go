@@ -13,6 +13,9 @@ const HeldByPerson = "person"
 // HeldByFailures is the kind of a hold that several attempts put that failed in the same way. It lasts until somebody lifts it.
 const HeldByFailures = "failures"
 
+// HeldByBudget is the kind of a hold that lasts until the budget is raised, or the day is over for which it is.
+const HeldByBudget = "budget"
+
 // UntilLifted is the end of a hold that lasts until a person lifts it. No clock comes to it.
 var UntilLifted = time.Date(8000, 1, 1, 0, 0, 0, 0, time.UTC)
 
@@ -22,6 +25,9 @@ func (h *Hold) Open() bool { return h != nil && !h.Until.Before(UntilLifted) }
 // End says when the hold is over: "until 14:05", "until you lift it".
 func (h *Hold) End(now time.Time) string {
 	if h.Open() {
+		if h.Kind == HeldByBudget {
+			return "until you raise the budget"
+		}
 		return "until you lift it"
 	}
 	return "until " + At(h.Until, now, "15:04")
@@ -38,7 +44,7 @@ func (p *Plan) Room(now time.Time) int {
 	switch {
 	case p.Hold != nil:
 		return 0
-	case h == nil || h.Kind == HeldByPerson:
+	case h == nil || h.Kind == HeldByPerson || h.Kind == HeldByBudget:
 		return -1
 	}
 	room := 1
@@ -84,7 +90,7 @@ func (h *Hold) Describe(now time.Time) string {
 		why += fmt.Sprintf("; said to be over at %s, tried once before", At(*h.Reset, now, "15:04"))
 	}
 	why = fmt.Sprintf("%s (%s)", h.End(now), textline.Collapse(why))
-	if h.Open() {
+	if h.Open() && h.Kind != HeldByBudget { // whose reason says it
 		why += ": gl hold --lift"
 	}
 	return why

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+	"math"
 	"sort"
 	"time"
 )
@@ -69,6 +71,7 @@ func New(s *Snapshot, now time.Time, o Options) *Plan {
 		p.index[it.ID] = i
 		p.States[i] = State{Item: it, InScope: scope.has(it), Attempt: s.Attempts[it.ID]}
 		p.States[i].classify(now, o)
+		p.States[i].heedBudget(s)
 	}
 	p.unseen()
 	p.needs()
@@ -81,6 +84,17 @@ func New(s *Snapshot, now time.Time, o Options) *Plan {
 		p.Hold = s.Hold
 	}
 	return p
+}
+
+// heedBudget has an item wait for a person that has cost what it may.
+func (st *State) heedBudget(s *Snapshot) {
+	spent := s.Spent[st.ID]
+	if s.SliceUSD <= 0 || spent < s.SliceUSD || st.Class != Available {
+		return
+	}
+	st.Class = Waiting
+	st.WaitingFor = fmt.Sprintf("its budget: $%.2f of $%.2f spent", spent, s.SliceUSD)
+	st.Next = []string{fmt.Sprintf("gl budget slice %g", math.Ceil(2*spent))}
 }
 
 // unseen warns of the attempts that nobody here can tell the life of, also at what is no item: they all take slots.

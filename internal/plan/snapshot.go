@@ -137,7 +137,7 @@ func (t *Task) Name() string { return fmt.Sprintf("%s.%d", t.ID, t.Attempt.N) }
 type Hold struct {
 	Until  time.Time `json:"until"`
 	Since  time.Time `json:"since"`
-	Kind   string    `json:"kind"`                         // "rate limit", "quota", "login", "outage"; "person": gl hold --until; "failures": several in the same way
+	Kind   string    `json:"kind"`                         // "rate limit", "quota", "login", "outage"; "person": gl hold --until; "failures": several in the same way; "budget"
 	Reason string    `json:"reason"`                       // the agent's own words
 	By     string    `json:"by"`                           // the item whose attempt met it
 	Count  int       `json:"count" jsonschema:"minimum=0"` // holds in a row; the next one is longer
@@ -163,7 +163,9 @@ type Snapshot struct {
 	Tasks     []Task              // the open ones, in natural order
 	Progress  *Progress           // nil where the counts of the items say it
 	Hold      *Hold
-	Forecast  []Collision // whose work is likely to conflict, as it was found out last
+	Forecast  []Collision        // whose work is likely to conflict, as it was found out last
+	SliceUSD  float64            // what a slice may cost; 0: no limit
+	Spent     map[string]float64 // what the items that aren't done have cost as far as is known; nil without that limit
 	Warnings  []Warning
 }
 

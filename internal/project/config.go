@@ -44,6 +44,28 @@ type Config struct {
 	Sandbox    string                  // SandboxBwrap: what runs in worktrees is confined; SandboxOff
 	Caches     []string                // directories of the person's that are writable in the sandbox, as they are written: ~ is HOME
 	Test       Test                    // how gl runs the project's tests
+	Budget     Budget                  // what agents may cost
+}
+
+// A Budget limits what agents cost, in dollars as they report it. 0 is no limit.
+type Budget struct{ Slice, Drain, Day float64 }
+
+// limits lists the keys of the section in the order in which they are shown.
+func (b *Budget) limits() []budgetLimit {
+	return []budgetLimit{{"slice_usd", &b.Slice}, {"drain_usd", &b.Drain}, {"day_usd", &b.Day}}
+}
+
+type budgetLimit struct {
+	key string
+	to  *float64
+}
+
+// Budget is what the configuration says now: a person may raise it while a drain runs. What can't be read is as it was.
+func (p *Project) Budget() Budget {
+	if c, err := readConfig(filepath.Join(p.Root, ConfigFile)); err == nil {
+		return c.Budget
+	}
+	return p.Config.Budget
 }
 
 // Test is what the configuration says about the project's tests.
@@ -168,13 +190,27 @@ func parseConfig(data []byte) (Config, error) {
 		return c, err
 	}
 	return c, errors.Join(c.mode(file.Mode), c.sandbox(file), readSection("git", file.Git, c.git), readSection("parallel", file.Parallel, c.parallel),
-		readSection("test", file.Test, c.test))
+		readSection("test", file.Test, c.test), readSection("budget", file.Budget, c.budget))
+}
+
+// budget takes over the keys of the section of that name.
+func (c *Config) budget(s *section) {
+	for _, l := range c.Budget.limits() {
+		s.get(l.key, func(raw json.RawMessage) error {
+			var n float64
+			if json.Unmarshal(raw, &n) != nil || !(n >= 0 && n <= 1e9) {
+				return errors.New("must be a number of dollars, 0 for no limit")
+			}
+			*l.to = n
+			return nil
+		})
+	}
 }
 
 // configFile is what gl reads of the file.
 type configFile struct {
-	Parallel, Git, Test, Mode, Sandbox, Review json.RawMessage
-	SandboxCaches                              json.RawMessage `json:"sandbox_caches"`
+	Parallel, Git, Test, Budget, Mode, Sandbox, Review json.RawMessage
+	SandboxCaches                                      json.RawMessage `json:"sandbox_caches"`
 }
 
 // sandbox takes over what the file says about confining agents. A value that can't be read confines: nobody is to take a mistyped "bwrap"

@@ -104,6 +104,9 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	if s.Noun == "" {
 		s.Noun = plan.Slice
 	}
+	if s.SliceUSD = p.Budget().Slice; s.SliceUSD > 0 {
+		s.Spent = make(map[string]float64)
+	}
 	var badHold *attempt.BadRecord
 	if s.Hold, err = p.Runs.ReadHold(); errors.As(err, &badHold) {
 		bad = append(bad, badHold)
@@ -174,6 +177,9 @@ func (p *Project) addSettled(s *plan.Snapshot, index map[string][]attempt.Entry)
 		if plan.Classify(it.Status) == plan.Done && it.Corrupt == "" {
 			continue
 		}
+		if s.Spent != nil {
+			s.Spent[it.ID] = p.spent(entries)
+		}
 		last := entries[len(entries)-1]
 		r, err := p.Runs.Get(last.Slice, last.N)
 		var unusable *attempt.BadRecord
@@ -185,6 +191,16 @@ func (p *Project) addSettled(s *plan.Snapshot, index map[string][]attempt.Entry)
 		}
 	}
 	return bad
+}
+
+// spent is what the attempts are known to have cost.
+func (p *Project) spent(entries []attempt.Entry) (sum float64) {
+	for _, e := range entries {
+		if r, err := p.Runs.Get(e.Slice, e.N); err == nil && p.Has(r) && r.Cost() != nil {
+			sum += *r.Cost()
+		}
+	}
+	return sum
 }
 
 func settled(r *attempt.Record) *plan.Attempt {

@@ -85,6 +85,9 @@ func knownSettings() []knownSetting {
 	for _, s := range c.Test.spans() {
 		list = append(list, knownSetting{"test." + s.key, rawJSON(*s.to / s.unit), parsedSetting})
 	}
+	for _, l := range c.Budget.limits() {
+		list = append(list, knownSetting{"budget." + l.key, rawJSON(*l.to), parsedSetting})
+	}
 	for _, key := range []string{"test.coverage_command", "test.security_filter"} {
 		list = append(list, knownSetting{key, nil, textSetting})
 	}

@@ -1,0 +1,59 @@
+package drain
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"greenlight/internal/plan"
+	"greenlight/internal/spending"
+)
+
+// heedBudget holds everybody if the drain's or the day's budget is spent. What runs goes on. The lock must be held, and the
+// plan be made under it.
+func (d *drain) heedBudget(now time.Time) error {
+	b := d.Project.Budget()
+	if d.ignoresHold() {
+		return nil
+	}
+	local := now.Local()
+	midnight := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.Local)
+	for _, l := range []struct {
+		name        string
+		usd         float64
+		from, until time.Time
+	}{{"drain", b.Drain, d.began, plan.UntilLifted}, {"day", b.Day, midnight, midnight.AddDate(0, 0, 1)}} {
+		if l.usd <= 0 {
+			continue
+		}
+		spent, err := d.spentSince(l.from)
+		if err != nil {
+			return fmt.Errorf("the budget can't be checked, so nothing is launched: %w", err)
+		}
+		if spent < l.usd {
+			continue
+		}
+		reason := fmt.Sprintf("$%.2f spent of the %s's $%.2f; raise it with gl budget %s %g%s", spent, l.name, l.usd, l.name, math.Ceil(2*spent), d.Project.Flags())
+		if err := d.Project.Runs.PutBudgetHold(l.until, reason, now); err != nil {
+			return err
+		}
+		d.plan.Hold = d.Project.Runs.Hold()
+	}
+	return nil
+}
+
+// spentSince is what is known to have been spent: by attempts that have ended, and by those that await the lane, which the
+// journal doesn't call ended yet.
+func (d *drain) spentSince(from time.Time) (float64, error) {
+	book, err := spending.Read(d.Project.Runs.Journal().Events(from), time.Local)
+	if err != nil {
+		return 0, err
+	}
+	sum := book.Total().USD()
+	for _, a := range d.plan.Snapshot.Attempts {
+		if a.Phase == plan.Queued && a.Cost != nil && !a.Started.Before(from) {
+			sum += *a.Cost
+		}
+	}
+	return sum, nil
+}
