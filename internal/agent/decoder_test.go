@@ -144,7 +144,7 @@ func TestSummaryOfASuccess(t *testing.T) {
 		Version: "2.1.9", Commands: []string{"gl:slice", "clear"}, SawInit: true,
 		Result: &Result{Subtype: "success", TerminalReason: "completed", Turns: 12, CostUSD: &cost, DurationMS: 190400,
 			SessionID: "5e55", Text: "all green"},
-		Conversation: "5e55",
+		Conversation: "5e55", Tokens: &Tokens{Input: 1},
 	}
 	if diff := cmp.Diff(want, d.Summary()); diff != "" {
 		t.Error(diff)
