@@ -20,6 +20,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
+	"greenlight/internal/spending"
 	"greenlight/internal/trust"
 	"greenlight/internal/watch"
 	"greenlight/internal/worktree"
@@ -80,6 +81,7 @@ type Result struct {
 	Signal  os.Signal         // what ended it
 	Stopped bool              // gl stop --all did
 	Lane    lane.Status       // what has landed and isn't delivered
+	Spent   spending.Total    // by what ended during the run
 }
 
 const (

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"greenlight/internal/journal"
+	"greenlight/internal/spending"
 )
 
 // tellStart writes that this drain decides from now on. A task isn't a drain, though one runs it.
@@ -19,6 +20,9 @@ func (d *drain) tellStart() {
 
 // tellEnd writes why the drain is over, and how it leaves the slices.
 func (d *drain) tellEnd(err error) {
+	if book, err := spending.Read(d.Project.Runs.Journal().Events(d.began), time.Local); err == nil {
+		d.res.Spent = book.Total()
+	}
 	if !d.told {
 		return
 	}
@@ -33,6 +37,7 @@ func (d *drain) tellEnd(err error) {
 	case d.plan != nil && d.hold().Open():
 		e.Reason, e.Detail = "held", d.hold().Reason
 	}
+	e.CostUSD = d.res.Spent.CostUSD
 	if p := d.plan; p != nil {
 		e.Totals = &journal.Sums{Total: p.Total, Done: p.Done, Failed: len(p.Failed), Stalled: len(p.Stalled), Waiting: len(p.Waiting), Blocked: len(p.Blocked)}
 	}

@@ -104,7 +104,7 @@ type Event struct {
 
 	Outcome    string   `json:"outcome,omitempty"`     // of the attempt; of a verdict: green or red
 	Detail     string   `json:"detail,omitempty"`      // in a few words
-	CostUSD    *float64 `json:"cost_usd,omitempty"`    // as the agent says; missing for unknown
+	CostUSD    *float64 `json:"cost_usd,omitempty"`    // as agents say: of the attempt; of all that ended during the drain; missing for unknown
 	Tokens     *Tokens  `json:"tokens,omitempty"`      // as the agent counts; missing for unknown
 	Turns      int      `json:"turns,omitempty"`       //
 	DurationMS *int64   `json:"duration_ms,omitempty"` // of the agent's run, the merge or the tests
