@@ -74,7 +74,9 @@ type Wrapper struct {
 	before  worktree.Condition
 	handoff handoff
 	over    bool // somebody has settled the attempt
-	anew    bool // the agent has been started a second time: its conversation was gone
+
+	follower follower
+	anew     bool // the agent has been started a second time: its conversation was gone
 
 	kill     chan struct{} // closed to end the agent without grace
 	killOnce sync.Once
@@ -247,6 +249,9 @@ func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.
 		<-done
 		return nil, nil, err
 	}
+	if w.sandboxed() {
+		w.follow(ctx, w.Now()) // what it changes is told from here on
+	}
 	failed = p.Release()
 	w.lines = make(chan chunk, 64)
 	go w.readBoth(p)
@@ -341,6 +346,9 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 			failed = nil
 		case now := <-ticker.C:
 			w.keepRecord(ctx)
+			if w.sandboxed() {
+				w.follow(ctx, now)
+			}
 			if len(lines) > 0 { // it has said something, and we haven't come to it yet
 				silence.begin()
 			}
@@ -358,6 +366,10 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 			w.end(ctx, EndStop, "")
 		case err := <-exited:
 			w.leftovers(ctx, lines)
+			if w.sandboxed() {
+				w.follower.next = time.Time{}
+				w.follow(ctx, time.Now())
+			}
 			if ev.Exec == "" && failed != nil {
 				ev.Exec = <-failed
 			}
