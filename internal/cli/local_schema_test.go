@@ -25,6 +25,8 @@ var localSchemas = map[string][][]string{
 	"check":        {{"check", "--json"}, {"check", "--json", "--local", "--agent", "codex"}},
 	"why":          {{"why", "--json"}, {"why", "S-9", "--json"}, {"why", "S-4", "--json"}},
 	"hold":         {{"hold", "--json"}},
+	"budget":       {{"budget", "--json"}},
+	"cost":         {{"cost", "--json"}, {"cost", "--by", "agent", "--json"}, {"cost", "--by", "day", "--json"}},
 	"review":       {{"review", "--json"}, {"review", "S-4", "--json"}},
 	"clean":        {{"clean", "--json"}, {"clean", "--json", "--dry-run"}},
 	"report":       {{"report", "--format", "json"}, {"report", "--json", "--since", "2026-01-01"}},

@@ -58,6 +58,8 @@ var inSituations = map[string][4]int{
 	"gsd state-snapshot":              {1, 1, 1, 0},
 	"help":                            {0, 0, 0, 0},
 	"hold":                            {0, 1, 0, 0},
+	"budget":                          {0, 1, 0, 0},
+	"cost":                            {0, 1, 0, 0},
 	"init":                            {0, 1, 1, 1},
 	"init --no-agent":                 {1, 0, 1, 0},
 	"install --local --agent codex":   {0, 0, 0, 0},
