@@ -83,10 +83,11 @@ func rootHelp(app *cmdutil.App, root *cobra.Command, order []*cobra.Command) str
 	screen := app.IO.Width()
 	b.WriteString(term.Wrap(root.Short+".", screen, 0) + "\n\nUsage: gl COMMAND [flags]\n")
 	all := inOrder(root, order)
+	all = slices.DeleteFunc(all, func(c *cobra.Command) bool { return !c.IsAvailableCommand() && c.Name() != "help" })
 	for _, g := range root.Groups() {
 		var in []*cobra.Command
 		for _, c := range all {
-			if c.GroupID == g.ID && (c.IsAvailableCommand() || c.Name() == "help") {
+			if c.GroupID == g.ID {
 				in = append(in, c)
 			}
 		}
