@@ -94,8 +94,8 @@ func TestRed(t *testing.T) {
 	if c := s.class("S-1"); c != plan.Red {
 		t.Errorf("class %s", c)
 	}
-	if runs() > 0 {
-		t.Error("what was tested was tested again")
+	if n := runs(); n != 1 { // no test is known to have failed: it may have been the machine
+		t.Errorf("tested %d times, want once more", n)
 	}
 	third := s.queue("S-1", func(dir string) { put(t, dir, "src/S-1", "1\n") })
 	s.work()
