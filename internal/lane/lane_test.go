@@ -94,8 +94,8 @@ func TestRed(t *testing.T) {
 	if c := s.class("S-1"); c != plan.Red {
 		t.Errorf("class %s", c)
 	}
-	if n := runs(); n != 1 { // no test is known to have failed: it may have been the machine
-		t.Errorf("tested %d times, want once more", n)
+	if n := runs(); n != 2 { // no test is known to have failed: it may have been the machine; and what is red may be flaky
+		t.Errorf("tested %d times, want 2", n)
 	}
 	third := s.queue("S-1", func(dir string) { put(t, dir, "src/S-1", "1\n") })
 	s.work()
