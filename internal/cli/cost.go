@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/changelog"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/sanitize"
@@ -60,12 +59,9 @@ func runCost(app *cmdutil.App, o costOptions) error {
 	if !slices.Contains(spending.Ways(), o.by) {
 		return cmdutil.Usage("--by %s: expected %s", sanitize.Text(o.by), strings.Join(spending.Ways(), ", "))
 	}
-	var since time.Time
-	if o.since != "" {
-		var err error
-		if since, err = changelog.ParseSince(o.since, time.Now()); err != nil {
-			return cmdutil.Usage("--since %w", err)
-		}
+	since, err := sinceFlag(o.since, time.Now())
+	if err != nil {
+		return err
 	}
 	pr, err := app.AnyProject()
 	if err != nil {

@@ -59,13 +59,22 @@ Exit codes: 0 shown; 1 it failed; 2 wrong usage; 130, 143 interrupted.`,
 	return c
 }
 
+// sinceFlag is the time that a flag --since names, the zero time for none.
+func sinceFlag(value string, now time.Time) (time.Time, error) {
+	if value == "" {
+		return time.Time{}, nil
+	}
+	since, err := changelog.ParseSince(value, now)
+	if err != nil {
+		return time.Time{}, cmdutil.Usage("--since %w", err)
+	}
+	return since, nil
+}
+
 func runEvents(ctx context.Context, app *cmdutil.App, o eventsOptions) error {
-	var since time.Time
-	if o.since != "" {
-		var err error
-		if since, err = changelog.ParseSince(o.since, time.Now()); err != nil {
-			return cmdutil.Usage("--since %w", err)
-		}
+	since, err := sinceFlag(o.since, time.Now())
+	if err != nil {
+		return err
 	}
 	pr, err := app.AnyProject()
 	if err != nil {
@@ -201,7 +210,10 @@ func eventText(e journal.Event) string {
 		text = attempt.Outcome(e.Outcome).Text(e.Detail)
 		more = append(more, endText(e)...)
 	case journal.Settled:
-		text, more = "settled as "+attempt.Outcome(e.Outcome).Traits().Words, []string{"status " + orUnknown(e.Status)}
+		text, more = "settled as "+attempt.Outcome(e.Outcome).Traits().Words, nil
+		if e.Status != "" { // a task has none
+			more = []string{"status " + e.Status}
+		}
 	case journal.Stopped:
 		text = "being ended: " + withDetail(e.Reason, e.Detail)
 	case journal.NeedsYou:

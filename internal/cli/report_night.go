@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/changelog"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/report"
 	"greenlight/internal/sanitize"
@@ -68,17 +67,15 @@ Exit codes: 0 reported; 1 it failed, or there is no project; 2 wrong usage.`,
 
 func runReport(ctx context.Context, app *cmdutil.App, o reportOptions) error {
 	now := time.Now()
-	var since time.Time
 	switch {
 	case o.format != "" && !slices.Contains(reportFormats(), o.format):
 		return cmdutil.Usage("--format must be %s", cmdutil.MustBe(o.format, reportFormats()))
 	case o.open && o.format != "":
 		return cmdutil.Usage("use --open without --format: it opens the HTML file")
-	case o.since != "":
-		var err error
-		if since, err = changelog.ParseSince(o.since, now); err != nil {
-			return cmdutil.Usage("--since %w", err)
-		}
+	}
+	since, err := sinceFlag(o.since, now)
+	if err != nil {
+		return err
 	}
 	pr, err := app.Project()
 	if err != nil {

@@ -23,6 +23,17 @@ func (d *Document) Markdown(w io.Writer) error {
 		p("- %s: %s%s", title(it), md(it.Text), command(it.Command))
 	}
 	nothing(p, len(d.NeedsYou))
+	for _, section := range []func(line){d.markFailed, d.markCompleted, d.markPrevious, d.markCost, d.markTimeline, d.markNext} {
+		section(p)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// A line writes a line.
+type line func(format string, a ...any)
+
+func (d *Document) markFailed(p line) {
 	p("## Failed (%d)\n", len(d.Failed))
 	for _, f := range d.Failed {
 		more := words.Count(f.Attempts, "attempt")
@@ -38,6 +49,9 @@ func (d *Document) Markdown(w io.Writer) error {
 		}
 	}
 	nothing(p, len(d.Failed))
+}
+
+func (d *Document) markCompleted(p line) {
 	p("## Completed (%d)\n", len(d.Landed))
 	if len(d.Landed) > 0 {
 		p("| slice | name | diff | tests | verified | cost | commit |\n|---|---|---|---|---|---|---|")
@@ -59,6 +73,9 @@ func (d *Document) Markdown(w io.Writer) error {
 		p("| %s | %s | %s | %s | %s | %s | %s |", md(l.ID), md(l.Name), diff, change(l.Before, l.After), verified, l.Cost, commit)
 	}
 	nothing(p, len(d.Landed))
+}
+
+func (d *Document) markPrevious(p line) {
 	if n := d.Previous; n != nil {
 		p("## Compared with the night before\n\n| | %s | %s |\n|---|---:|---:|", day(d.Night.From), day(n.From))
 		p("| completed | %d | %d |", d.Night.Done, n.Done)
@@ -68,6 +85,9 @@ func (d *Document) Markdown(w io.Writer) error {
 		p("| tests passing | %s | %s |", number(d.Night.Passed), number(n.Passed))
 		p("| time | %s | %s |\n", duration(d.Night.Seconds), duration(n.Seconds))
 	}
+}
+
+func (d *Document) markCost(p line) {
 	p("## Cost\n\n%s in all", orDash(d.Cost.Total.String()))
 	if failed := d.Cost.Failed.String(); failed != "" {
 		p("%s on attempts that came to nothing", failed)
@@ -80,6 +100,9 @@ func (d *Document) Markdown(w io.Writer) error {
 			p("- %s: %s, %s", md(orDash(s.Name)), orDash(s.Cost.String()), words.Count(s.Attempts, "attempt"))
 		}
 	}
+}
+
+func (d *Document) markTimeline(p line) {
 	p("\n## Timeline\n")
 	for _, s := range d.Timeline.Attempts {
 		mark := ""
@@ -91,6 +114,9 @@ func (d *Document) Markdown(w io.Writer) error {
 	for _, s := range d.Timeline.Holds {
 		p("- %s–%s held: %s", s.From.Local().Format("15:04:05"), s.To.Local().Format("15:04:05"), md(s.Text))
 	}
+}
+
+func (d *Document) markNext(p line) {
 	p("\n## What is next\n")
 	if len(d.Next.Ready) > 0 {
 		p("Ready: %s.", md(strings.Join(d.Next.Ready, ", ")))
@@ -99,11 +125,9 @@ func (d *Document) Markdown(w io.Writer) error {
 	for _, w := range d.Warnings {
 		p("\nWarning: %s", md(w))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
-func nothing(p func(string, ...any), n int) {
+func nothing(p line, n int) {
 	if n == 0 {
 		p("Nothing.")
 	}
