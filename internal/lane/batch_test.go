@@ -119,13 +119,7 @@ func TestBatchKilledAnywhere(t *testing.T) {
 		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_ROOT="+s.root)
 		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) {
 			s.t = t
-			deadline := time.Now().Add(time.Minute)
-			err := worker(t.Context(), s.root, s.env, s.told)
-			for (err != nil || s.busy()) && time.Now().Before(deadline) { // a git of the killed one may hold a lock yet
-				time.Sleep(20 * time.Millisecond)
-				err = worker(t.Context(), s.root, s.env, s.told)
-			}
-			check(t, err)
+			s.workAfterKill()
 			s.landed(recs[0])
 			s.landed(recs[1])
 			s.settled(recs[2], attempt.Red, "exit status 1")

@@ -314,6 +314,18 @@ func (s *site) work() {
 	check(s.t, worker(s.t.Context(), s.root, s.env, s.told))
 }
 
+// workAfterKill is a worker that follows one that was killed, whose git may hold a lock yet.
+func (s *site) workAfterKill() {
+	s.t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	err := worker(s.t.Context(), s.root, s.env, s.told)
+	for (err != nil || s.busy()) && time.Now().Before(deadline) {
+		time.Sleep(20 * time.Millisecond)
+		err = worker(s.t.Context(), s.root, s.env, s.told)
+	}
+	check(s.t, err)
+}
+
 func (s *site) told(line string) { s.said = append(s.said, line) }
 
 func (s *site) lane() *lane.Lane {

@@ -42,13 +42,7 @@ func TestKilledAnywhere(t *testing.T) {
 		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_ROOT="+s.root)
 		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) {
 			s.t = t
-			deadline := time.Now().Add(time.Minute)
-			err := worker(t.Context(), s.root, s.env, s.told)
-			for (err != nil || s.busy()) && time.Now().Before(deadline) { // a git of the killed one may hold a lock yet
-				time.Sleep(20 * time.Millisecond)
-				err = worker(t.Context(), s.root, s.env, s.told)
-			}
-			check(t, err)
+			s.workAfterKill()
 			if final := s.landed(lands); final.Verified != plan.Green {
 				t.Errorf("verified %q", final.Verified)
 			}

@@ -90,24 +90,8 @@ func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, t
 	if v != nil {
 		return v, nil
 	}
-	if v, err = l.run(ctx, bed, key, of); err != nil {
+	if v, err = l.runTwice(ctx, bed, commit, key, of); err != nil {
 		return nil, err
-	}
-	if !v.Green() && !v.TimedOut { // what was red once may be flaky
-		if err := l.checkOut(ctx, bed, commit); err != nil {
-			return nil, err
-		}
-		again, err := l.run(ctx, bed, key, of)
-		if err != nil {
-			return nil, err
-		}
-		if again.Green() {
-			if again.Flaky = v.Failing; len(again.Flaky) == 0 {
-				again.Flaky = []string{"(the runner names no test)"}
-			}
-			l.tell("flaky: failed, and passed when run again: %s", some(again.Flaky))
-		}
-		v = again
 	}
 	if v.Signal != "" && !v.TimedOut {
 		return nil, fmt.Errorf("the tests were ended by the signal %q, maybe for lack of memory: see %s", v.Signal, v.Log)
@@ -119,6 +103,25 @@ func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, t
 		l.tell("the verdict can't be kept: %v", err)
 	}
 	return v, nil
+}
+
+// runTwice runs the tests on the commit, which is checked out, and once more if they fail: they may be flaky.
+func (l *Lane) runTwice(ctx context.Context, bed *site.Site, commit string, key testrun.Key, of *attempt.Record) (*testrun.Verdict, error) {
+	first, err := l.run(ctx, bed, key, of)
+	if err != nil || first.Green() || first.TimedOut {
+		return first, err
+	}
+	if err := l.checkOut(ctx, bed, commit); err != nil {
+		return nil, err
+	}
+	again, err := l.run(ctx, bed, key, of)
+	if err == nil && again.Green() {
+		if again.Flaky = first.Failing; len(again.Flaky) == 0 {
+			again.Flaky = []string{"(the runner names no test)"}
+		}
+		l.tell("flaky: failed, and passed when run again: %s", some(again.Flaky))
+	}
+	return again, err
 }
 
 // run runs the tests on what is checked out.

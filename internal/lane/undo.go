@@ -104,11 +104,9 @@ func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, e
 	if note.Commit, err = l.landing(ctx, id); err != nil {
 		return nil, err
 	}
-	if note.Commit == "" {
-		return nil, fmt.Errorf("%s hasn't landed through the lane, so there is no merge to take back: revert its commits with git revert", id)
-	}
-	if in, err := git.IsAncestor(ctx, l.Repo.Common, note.Commit, base); err != nil || !in {
-		return nil, errors.Join(err, fmt.Errorf("%s landed in %s, which isn't in %s any more", id, short(note.Commit), worktree.Short(l.Repo.Target())))
+	tree, err := l.without(ctx, base, id, note.Commit)
+	if err != nil {
+		return nil, err
 	}
 	title := id
 	rec, err := l.landingRecord(id)
@@ -119,16 +117,6 @@ func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, e
 		if note.Attempt = rec.N; rec.Title != "" && rec.Title != id {
 			title += ": " + rec.Title
 		}
-	}
-	tree, conflicts, err := l.revert(ctx, base, note.Commit)
-	if err != nil {
-		return nil, err
-	}
-	if len(conflicts) > 0 {
-		return nil, fmt.Errorf("what has landed since changes the same lines, so %s can't be taken back by itself: %s. Run gl undo for the later slices first", id, some(conflicts))
-	}
-	if changed, err := git.Changed(ctx, l.Repo.Common, base, tree, statedir.InState); err != nil || len(changed) == 0 {
-		return nil, errors.Join(err, fmt.Errorf("nothing is left of what %s has changed", id))
 	}
 	u := &Undone{Commit: note.Commit}
 	u.Revert, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: tree, Parents: []string{base},
@@ -158,6 +146,35 @@ func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, e
 		return nil, err
 	}
 	return u, l.finishUndo(ctx)
+}
+
+// without is the base's tree without the commit by which a slice has landed, "" for none.
+func (l *Lane) without(ctx context.Context, base, id, commit string) (tree string, err error) {
+	if commit == "" {
+		return "", fmt.Errorf("%s hasn't landed through the lane, so there is no merge to take back: revert its commits with git revert", id)
+	}
+	in, err := git.IsAncestor(ctx, l.Repo.Common, commit, base)
+	if err != nil {
+		return "", err
+	}
+	if !in {
+		return "", fmt.Errorf("%s landed in %s, which isn't in %s any more", id, short(commit), worktree.Short(l.Repo.Target()))
+	}
+	tree, conflicts, err := l.revert(ctx, base, commit)
+	if err != nil {
+		return "", err
+	}
+	if len(conflicts) > 0 {
+		return "", fmt.Errorf("what has landed since changes the same lines, so %s can't be taken back by itself: %s. Run gl undo for the later slices first", id, some(conflicts))
+	}
+	changed, err := git.Changed(ctx, l.Repo.Common, base, tree, statedir.InState)
+	if err != nil {
+		return "", err
+	}
+	if len(changed) == 0 {
+		return "", fmt.Errorf("nothing is left of what %s has changed", id)
+	}
+	return tree, nil
 }
 
 // revert is the tree of a commit without what another one, a merge or not, has changed against its first parent.

@@ -78,28 +78,8 @@ func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, e
 	if err != nil {
 		return nil, err
 	}
-	switch st.Class {
-	case plan.Active:
-		return nil, taken("%s: a slice is renamed when nobody works on it", st.ClaimText(time.Now()))
-	case plan.Red, plan.Conflict:
-		return nil, fmt.Errorf("%s goes on by its last attempt: %s, and rename it when it has landed or is pending", old, p.Why(old, time.Now()))
-	case plan.Done, plan.Available, plan.Landing, plan.Failed, plan.Stalled, plan.Waiting, plan.Unknown, plan.Corrupt:
-	}
-	recs, err := pr.Runs.History(old)
-	if err != nil {
+	if err := mayRename(pr, p, st, id); err != nil {
 		return nil, err
-	}
-	for _, r := range recs {
-		if r.Landing != nil && r.Landing.Commit != "" && r.Undone == nil {
-			return nil, fmt.Errorf("%s has landed by that name, which git's history keeps: it can't be renamed", old)
-		}
-	}
-	used, err := pr.Runs.Index()
-	if err != nil {
-		return nil, err
-	}
-	if len(used[id]) > 0 {
-		return nil, fmt.Errorf("a slice %s was attempted before, and its records would be taken for this one's: choose another id", id)
 	}
 	m := &Moved{}
 	base, err := workSoFar(ctx, pr, old)
@@ -129,6 +109,34 @@ func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, e
 		return m, pr.Runs.PutReleased(id, plan.Mark{Status: st.Status, Step: st.Step})
 	}
 	return m, nil
+}
+
+// mayRename refuses an id for a slice whose records or whose history would be taken for another one's.
+func mayRename(pr *project.Project, p *plan.Plan, st *plan.State, id string) error {
+	switch st.Class {
+	case plan.Active:
+		return taken("%s: a slice is renamed when nobody works on it", st.ClaimText(time.Now()))
+	case plan.Red, plan.Conflict:
+		return fmt.Errorf("%s goes on by its last attempt: %s, and rename it when it has landed or is pending", st.ID, p.Why(st.ID, time.Now()))
+	case plan.Done, plan.Available, plan.Landing, plan.Failed, plan.Stalled, plan.Waiting, plan.Unknown, plan.Corrupt:
+	}
+	recs, err := pr.Runs.History(st.ID)
+	if err != nil {
+		return err
+	}
+	for _, r := range recs {
+		if r.Landing != nil && r.Landing.Commit != "" && r.Undone == nil {
+			return fmt.Errorf("%s has landed by that name, which git's history keeps: it can't be renamed", st.ID)
+		}
+	}
+	used, err := pr.Runs.Index()
+	if err != nil {
+		return err
+	}
+	if len(used[id]) > 0 {
+		return fmt.Errorf("a slice %s was attempted before, and its records would be taken for this one's: choose another id", id)
+	}
+	return nil
 }
 
 // movable is a slice that no attempt is at work on.
