@@ -33,7 +33,12 @@ golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
 # All that is too heavy for CI; about an hour. .ci/run does a few seconds of each.
-check-heavy: race torture chaos pages fuzz package bench test-claude
+check-heavy: race index torture chaos pages fuzz package bench test-claude
+
+# The scripts with an index in the smallest project, and without one in any.
+index:
+	GL_INDEX=always $(GO) test -count=1 ./cmd/gl
+	GL_INDEX=off $(GO) test -count=1 ./cmd/gl
 
 # The long forms of the tests that hammer the state with many processes, kills and editors, and of the one that follows every
 # advice; some minutes.
@@ -84,4 +89,4 @@ bench:
 docs:
 	$(GO) test ./internal/cli -run '^(TestReference|TestSchemas)$$' -count=1 -update
 
-.PHONY: build demo test race lint golangci-lint check-heavy torture chaos pages fuzz package test-claude bench docs
+.PHONY: build demo test race lint golangci-lint check-heavy index torture chaos pages fuzz package test-claude bench docs

@@ -73,6 +73,7 @@ func setup(env *testscript.Env) error {
 	calls := filepath.Join(env.WorkDir, "calls")
 	env.Setenv("GORACE", raceOptions)
 	env.Setenv("GLBIN", gl)
+	env.Setenv("GL_INDEX", os.Getenv("GL_INDEX")) // make index
 	env.Setenv("HOST", host)
 	env.Setenv("FAKE_DIR", calls)
 	env.Setenv("HOME", filepath.Join(env.WorkDir, ".home")) // made by what is kept there

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -47,7 +48,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 			}
 		}
 	}
-	debug.SetGCPercent(400) // most commands are over before collecting pays; a drain takes it back
+	collectLate()
 	if compact, ok := statuslineArgs(args); ok {
 		printStatusline(app, compact)
 		return cmdutil.ExitOK
@@ -178,4 +179,14 @@ func commandGroups() []commandGroup {
 		{groupAdmin, "Admin:", []maker{{"install", newInstall}, {"uninstall", newUninstall}, {"check", newCheck}, {"hook", newHook},
 			{"ref", newRef}, {"demo", newDemo}, {"completion", newCompletion}, {"version", newVersion}}},
 	}
+}
+
+// heapBefore is how large the heap may grow before it is collected for the first time: most commands are over by then, also in a
+// large project. From then on Go collects as ever, all night if need be.
+const heapBefore = 64 << 20
+
+func collectLate() {
+	const first = 4 << 20 // the heap at which Go collects for the first time by itself
+	debug.SetGCPercent(100 * heapBefore / first)
+	runtime.AddCleanup(new([16]*byte), func(percent int) { debug.SetGCPercent(percent) }, 100)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -276,7 +275,6 @@ func drainSignals(lead bool) (signals chan os.Signal, stop func()) {
 }
 
 func (j *job) drain(ctx context.Context, cfg drain.Config) error {
-	debug.SetGCPercent(100) // this may run all night
 	signals, stop := drainSignals(cfg.Lead)
 	defer stop()
 	var stdout *os.File

@@ -43,6 +43,26 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	return named("write", path, err)
 }
 
+// WriteCache replaces the file's content atomically, but not durably: a power cut may leave the old content, the new one, or
+// neither. It is for what can be made again, and has a checksum.
+func WriteCache(path string, data []byte, perm fs.FileMode) error {
+	if err := CheckPath(path); err != nil {
+		return named("write", path, err)
+	}
+	f, err := createTemp(path, perm)
+	if err != nil {
+		return named("write", path, err)
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name())
+	}
+	return named("write", path, err)
+}
+
 // Replace is WriteFile for a caller that has read the file without a lock: it writes data only where the file's content
 // is still old, and is ErrChanged otherwise. An old of nil says that there must be no file, an empty slice that there
 // must be an empty one. A new file has mode 0644 less the umask. Where old and data are equal nothing is written.

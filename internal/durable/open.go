@@ -308,15 +308,21 @@ func missing(err error) bool {
 
 // ReadDir is os.ReadDir as OpenDir opens it.
 func ReadDir(path string) ([]fs.DirEntry, error) {
+	list, err := readDir(path)
+	slices.SortFunc(list, byName)
+	return list, err
+}
+
+func readDir(path string) ([]fs.DirEntry, error) {
 	f, err := OpenDir(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	list, err := f.ReadDir(-1)
-	slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
-	return list, err
+	return f.ReadDir(-1)
 }
+
+func byName(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) }
 
 // Stat is os.Stat, which in a project's state follows no symbolic link.
 func Stat(path string) (fs.FileInfo, error) {

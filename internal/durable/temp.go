@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,10 +40,12 @@ func Sweep(dir string, now time.Time) error {
 
 // Abandoned lists the temps that Sweep would remove.
 func Abandoned(dir string, now time.Time) (paths []string, err error) {
-	entries, err := ReadDir(dir)
+	entries, err := readDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !strings.HasSuffix(e.Name(), tempSuffix) })
+	slices.SortFunc(entries, byName)
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if e.Type().IsRegular() && abandoned(e, now) && !beingWritten(path) {
@@ -53,9 +56,6 @@ func Abandoned(dir string, now time.Time) (paths []string, err error) {
 }
 
 func abandoned(e fs.DirEntry, now time.Time) bool {
-	if !strings.HasSuffix(e.Name(), tempSuffix) {
-		return false
-	}
 	if host, pid, ok := parseTemp(e.Name()); ok && host == thisHost() && !exists(pid) {
 		return true
 	}

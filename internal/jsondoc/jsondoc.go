@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Marshal is json.Marshal for output that a person may look at: <, > and & are not escaped, and characters that a
@@ -25,13 +26,23 @@ func Marshal(v any, indent string) (string, error) {
 // change the direction of text. They occur only inside strings, where \u means the same.
 func escapeInvisible(text string) string {
 	var b strings.Builder
-	for _, r := range text {
-		if 0x7f <= r && r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
+	done := 0
+	for i := 0; i < len(text); {
+		if text[i] < 0x7f { // nearly all
+			i++
 			continue
 		}
-		b.WriteRune(r)
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
+			fmt.Fprintf(&b, `%s\u%04x`, text[done:i], r)
+			done = i + size
+		}
+		i += size
 	}
+	if done == 0 {
+		return text
+	}
+	b.WriteString(text[done:])
 	return b.String()
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/slice"
 	"greenlight/internal/tracker"
 )
 
@@ -22,6 +23,9 @@ type Shown struct {
 
 // Show returns the fields of an item.
 func Show(pr *project.Project, id string) (*Shown, error) {
+	if f := pr.Exactly(id); f != nil { // however many others there are
+		return &Shown{ID: id, File: f.Path, Fields: fieldsOf(f)}, nil
+	}
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		return nil, err
@@ -52,6 +56,10 @@ func Contents(pr *project.Project, st *plan.State) (fields []Field, text string,
 	if err != nil {
 		return nil, "", err
 	}
+	return fieldsOf(f), string(f.Bytes()), nil
+}
+
+func fieldsOf(f *slice.File) (fields []Field) {
 	for _, key := range f.Keys() {
 		value, _ := f.Get(key)
 		if key == "deps" {
@@ -59,5 +67,5 @@ func Contents(pr *project.Project, st *plan.State) (fields []Field, text string,
 		}
 		fields = append(fields, Field{key, value})
 	}
-	return fields, string(f.Bytes()), nil
+	return fields
 }

@@ -72,10 +72,22 @@ func afterTests(s string) bool {
 func isDone(s string) bool { return Classify(s) == Done }
 
 func normal(s string) string {
+	if isNormal(s) { // as gl writes it, and ten thousand files have it
+		return s
+	}
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r == ' ' {
 			return '_'
 		}
 		return r
 	}, strings.ToLower(strings.TrimSpace(s)))
+}
+
+func isNormal(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || c > 'z') && c != '_' {
+			return false
+		}
+	}
+	return true
 }

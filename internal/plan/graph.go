@@ -10,7 +10,13 @@ import (
 
 // findCycles finds the cycles among unfinished items and warns of each once, by a path that closes.
 func (p *Plan) findCycles() {
-	for _, c := range depgraph.Cycles(p.IDs(), func(id string) []string { return p.State(id).Needs }) {
+	var open []string // nobody else can be in one
+	for i := range p.States {
+		if len(p.States[i].Needs) > 0 {
+			open = append(open, p.States[i].ID)
+		}
+	}
+	for _, c := range depgraph.Cycles(open, func(id string) []string { return p.State(id).Needs }) {
 		for _, id := range c.Members {
 			p.State(id).inCycle = true
 		}

@@ -8,6 +8,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
+	"greenlight/internal/slice"
 	"greenlight/internal/sliceid"
 )
 
@@ -32,6 +33,22 @@ func Resolve(p *plan.Plan, id string) (match, note string, err error) {
 		return "", "", cmp.Or[error](inOtherSystem(p, id), nounError{err, p.Snapshot.Noun})
 	}
 	return match, note, nil
+}
+
+// Exactly is the file of the Greenlight slice of that very id, nil where only the whole plan tells whether there is one: it costs the
+// same in a project of any size.
+func (p *Project) Exactly(id string) *slice.File {
+	if p.RequireGreenlight() != nil {
+		return nil
+	}
+	f, err := p.Slices.Read(id)
+	if err != nil {
+		return nil
+	}
+	if said, _ := f.Get("id"); said != id { // the file system may fold case
+		return nil
+	}
+	return f
 }
 
 // A nounError is an error about slices in the words of a system that calls them something else.

@@ -6,14 +6,11 @@ import (
 	"greenlight/internal/durable"
 )
 
-// settled is how old a file's last change must be, when it is read, for its size and mtime to vouch for its content:
-// a second write within one tick of the file system's clock would leave both as they are.
-const settled = 100 * time.Millisecond
-
 // A cached is a file as it was last read.
 type cached[T any] struct {
 	stamp   fileStamp // the zero stamp: there was none
 	trusted bool      // a file that has the stamp has this value
+	kept    bool      // the index file has it
 	value   T
 	err     error // reading failed; nil where there was no file
 }
@@ -43,5 +40,5 @@ func refreshIn[T any](old *cached[T], path string, parse func([]byte, fileStamp)
 		}
 		return &cached[T]{err: err}
 	}
-	return &cached[T]{stamp: s, trusted: now.Sub(s.changed()) >= settled, value: parse(data, s)}
+	return &cached[T]{stamp: s, trusted: s.settled(now), value: parse(data, s)}
 }

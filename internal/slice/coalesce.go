@@ -11,8 +11,8 @@ import (
 )
 
 // viewFile counts the changes of the project, and says up to which of them STATE.md follows: "17 12". Many writers at
-// once then share one rendering, for a rendering that begins after a change shows it, whoever does it. It is read and
-// written under the project's lock, in place and without fsync: what a crash takes away costs a rendering.
+// once then share one rendering, for a rendering that begins after a change shows it, whoever does it. It is written under the project's
+// lock, in place and without fsync: what a crash takes away costs a rendering.
 const viewFile = "runs/view"
 
 func (s *Store) readView() (changes, shown uint64) {
@@ -87,6 +87,8 @@ func (s *Store) refreshAndCount() error {
 	if err := s.refreshView(); err != nil {
 		return err
 	}
+	s.keepIndex()
+	s.noteShown()
 	if shown < changes {
 		_ = s.writeView(changes, changes) // else the others render for themselves
 	}
@@ -109,8 +111,8 @@ func (r *rendering) holds() bool {
 		return false
 	}
 	files := s.readFiles(stems)
-	for stem, f := range files {
-		if was := r.v.files[stem]; f != was && !reflect.DeepEqual(f, was) {
+	for i, f := range files {
+		if was := r.v.files[i]; f != was && !reflect.DeepEqual(f, was) {
 			return false
 		}
 	}
@@ -118,5 +120,5 @@ func (r *rendering) holds() bool {
 		return false
 	}
 	data, err := durable.ReadFile(s.path("STATE.md"))
-	return err == nil && string(data) == r.text && len(files) == len(r.v.files) && reflect.DeepEqual(s.readProject(), r.project)
+	return err == nil && string(data) == r.text && reflect.DeepEqual(s.readProject(), r.project)
 }

@@ -46,7 +46,7 @@ func (v *view) newFile(id, now string) (*File, error) {
 	if err := f.SetList("deps", it.Deps); err != nil {
 		return nil, err
 	}
-	if e := v.ix.entry[id]; e != nil && len(e.wraps) > 0 {
+	if e := v.ix.entry(id); e != nil && len(e.wraps) > 0 {
 		if err := f.SetList("wraps", e.wraps); err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func (v *view) body(it plan.Item) string {
 	b.WriteString("\n")
 	var what, why string
 	var contracts, files []string
-	if e := v.ix.entry[it.ID]; e != nil {
+	if e := v.ix.entry(it.ID); e != nil {
 		what, why, contracts, files = lines(e.description), lines(e.why), e.contracts, e.files
 	}
 	section := func(name, text string, list []string) {
@@ -93,7 +93,7 @@ func (v *view) describe(ids []string) []string {
 	list := make([]string, len(ids))
 	for i, id := range ids {
 		list[i] = id
-		if !v.ix.file[id] && v.ix.entry[id] == nil {
+		if !v.ix.known(id) {
 			continue
 		}
 		if d := v.item(id); d.Name != id {

@@ -23,11 +23,14 @@ type Dir struct {
 	// Now is the clock of the timestamps that are written.
 	Now func() time.Time
 
-	root string
+	root    string
+	program string // for which the index file is; "": nobody reads or writes one
+	worth   int    // how many files must have been read for it to be written anew
 
 	mu      sync.Mutex // guards what follows; never held while waiting for the project's lock
 	swept   bool
 	graph   *cached[graphFile]
+	index   func() keptIndex // what the index file had when it was first needed
 	state   *cached[stateFile]
 	backup  *cached[stateFile]
 	project *cached[projectState]
@@ -35,7 +38,11 @@ type Dir struct {
 }
 
 // NewDir is the directory of the project at root, an absolute path. It reads nothing yet.
-func NewDir(root string) *Dir { return &Dir{Now: time.Now, root: root} }
+func NewDir(root string) *Dir {
+	d := &Dir{Now: time.Now, root: root, program: program(), worth: worth()}
+	d.index = sync.OnceValue(d.readIndex)
+	return d
+}
 
 func (d *Dir) path(name string) string { return statedir.Path(d.root, name) }
 

@@ -21,7 +21,11 @@ func (e *CorruptError) Error() string {
 }
 
 // A File is one slice file: flat front matter, then Markdown.
-type File struct{ *frontmatter.File }
+type File struct {
+	*frontmatter.File
+
+	Path string // relative to the project's root, where Read found it; "" for a slice without a file of its own
+}
 
 // ParseFile reads a slice file. The error is a *CorruptError.
 func ParseFile(data []byte) (*File, error) {
@@ -32,7 +36,7 @@ func ParseFile(data []byte) (*File, error) {
 	if err != nil {
 		return nil, &CorruptError{Reason: err.Error()}
 	}
-	return &File{f}, nil
+	return &File{File: f}, nil
 }
 
 // token says whether a key's values are single words, numbers, times or ids.

@@ -278,7 +278,7 @@ func (s *Store) makeFiles() error {
 	}
 	now := s.Now().UTC().Format(time.RFC3339)
 	for _, id := range v.ix.ids {
-		if v.ix.file[id] {
+		if v.ix.hasFile(id) {
 			continue
 		}
 		f, err := v.newFile(id, now)

@@ -1,6 +1,7 @@
 package slice
 
 import (
+	"slices"
 	"sort"
 	"strings"
 
@@ -12,58 +13,97 @@ import (
 // An index knows the ids of a project: those of its slice files and those of GRAPH.json, which together are the slices.
 type index struct {
 	ids    []string          // the slices: by place in the graph, then in natural order
-	entry  map[string]*entry // by slice; nil where the graph has none
-	file   map[string]bool   // the slices that have a file
-	place  map[string]int    // by slice, place in the graph
+	at     map[string]int    // by slice, place in ids
+	stem   []int             // by place in ids, place of the slice's file in the list of all; none, made
+	graph  []entry           // the entries: of the slice at the same place in ids
 	alias  map[string]string // ids in the graph that a file has in another spelling
 	normal map[string][]string
 	edges  map[string][]string
 }
 
+const (
+	none = -1 // the slice has no file
+	made = -2 // it has been given one since the files were listed
+)
+
 // newIndex joins files and graph. An entry and a file whose ids read the same, and no others, are one slice, known by
 // the file's name.
 func newIndex(stems []string, g *graph) *index {
-	n := len(stems) + len(g.entries)
-	ix := &index{
-		ids:   make([]string, 0, n),
-		entry: make(map[string]*entry, n),
-		file:  make(map[string]bool, len(stems)),
-		place: make(map[string]int, len(g.entries)),
-		alias: map[string]string{},
-	}
-	for _, stem := range stems {
-		ix.file[stem] = true
+	n := max(len(stems), len(g.entries))
+	ix := &index{ids: make([]string, 0, n), stem: make([]int, 0, n), at: make(map[string]int, n), graph: g.entries, alias: map[string]string{}}
+	for i, stem := range stems {
+		ix.at[stem] = i // for now
 	}
 	spelt := ix.spellings(stems, g)
+	joined := make([]bool, len(stems))
 	for i := range g.entries {
-		e := &g.entries[i]
-		id := e.id
+		id := g.entries[i].id
 		if stem, ok := spelt[id]; ok {
 			ix.alias[id] = stem
 			id = stem
 		}
-		ix.entry[id] = e
-		ix.place[id] = i
-		ix.ids = append(ix.ids, id)
-	}
-	var rest []string
-	for _, stem := range stems {
-		if _, ok := ix.entry[stem]; !ok {
-			ix.entry[stem] = nil
-			rest = append(rest, stem)
+		if k, ok := ix.at[id]; ok {
+			joined[k] = true
+			ix.add(id, k)
+		} else {
+			ix.add(id, none)
 		}
 	}
-	sort.Slice(rest, func(i, j int) bool { return plan.NaturalLess(rest[i], rest[j]) })
-	ix.ids = append(ix.ids, rest...)
+	rest := make([]int, 0, len(stems))
+	for k := range stems {
+		if !joined[k] {
+			rest = append(rest, k)
+		}
+	}
+	sort.Slice(rest, func(i, j int) bool { return plan.NaturalLess(stems[rest[i]], stems[rest[j]]) })
+	for _, k := range rest {
+		ix.add(stems[k], k)
+	}
+	for i, id := range ix.ids {
+		ix.at[id] = i
+	}
 	ix.joinEdges(g)
 	return ix
 }
 
-// spellings finds, for graph ids without a file of that name, the one file whose name reads the same.
+func (ix *index) add(id string, stem int) {
+	ix.ids, ix.stem = append(ix.ids, id), append(ix.stem, stem)
+}
+
+// entry is what the graph says of the slice; nil for one of which it says nothing, and for what is no slice.
+func (ix *index) entry(id string) *entry {
+	i, ok := ix.at[id]
+	if !ok {
+		return nil
+	}
+	return ix.entryAt(i)
+}
+
+func (ix *index) entryAt(i int) *entry {
+	if i < 0 || i >= len(ix.graph) {
+		return nil
+	}
+	return &ix.graph[i]
+}
+
+// hasFile says whether the slice has a file.
+func (ix *index) hasFile(id string) bool {
+	i, ok := ix.at[id]
+	return ok && ix.stem[i] != none
+}
+
+// hasNow notes that a slice was given a file.
+func (ix *index) hasNow(id string) {
+	if i, ok := ix.at[id]; ok && ix.stem[i] == none {
+		ix.stem[i] = made
+	}
+}
+
+// spellings finds, for graph ids without a file of that name, the one file whose name reads the same. ix.at has the files.
 func (ix *index) spellings(stems []string, g *graph) map[string]string {
 	loose := false
 	for i := range g.entries {
-		if !ix.file[g.entries[i].id] {
+		if _, ok := ix.at[g.entries[i].id]; !ok {
 			loose = true
 			break
 		}
@@ -79,7 +119,8 @@ func (ix *index) spellings(stems []string, g *graph) map[string]string {
 	for i := range g.entries {
 		id := g.entries[i].id
 		key := sliceid.Key(id)
-		if same := files[key]; !ix.file[id] && len(same) == 1 && entries[key] == 1 {
+		_, named := ix.at[id]
+		if same := files[key]; !named && len(same) == 1 && entries[key] == 1 {
 			spelt[id] = same[0]
 		}
 	}
@@ -108,7 +149,7 @@ func (ix *index) joinEdges(g *graph) {
 
 // known says whether id is a slice, spelt exactly so.
 func (ix *index) known(id string) bool {
-	_, ok := ix.entry[id]
+	_, ok := ix.at[id]
 	return ok
 }
 
@@ -148,8 +189,15 @@ func (ix *index) resolve(id string) (string, error) {
 	return match, err
 }
 
-// deps returns the slices that the list means, each once; self says that the slice itself was among them.
+// deps returns the slices that the list means, each once; self says that the slice itself was among them. Where each is one, spelt so, it
+// is the list itself.
 func (ix *index) deps(id string, list []string) (deps []string, self bool) {
+	if len(list) == 0 {
+		return nil, false
+	}
+	if len(list) <= few && ix.plain(id, list) {
+		return list[:len(list):len(list)], false
+	}
 	var all uniq.List
 	for _, d := range list {
 		if d = ix.canonical(d); d == id {
@@ -159,4 +207,17 @@ func (ix *index) deps(id string, list []string) (deps []string, self bool) {
 		}
 	}
 	return all.Items(), self
+}
+
+// few is how many dependencies most slices have at most.
+const few = 8
+
+// plain says whether the list has other slices alone, each once.
+func (ix *index) plain(id string, list []string) bool {
+	for i, d := range list {
+		if d == id || !ix.known(d) || slices.Contains(list[:i], d) {
+			return false
+		}
+	}
+	return true
 }

@@ -169,7 +169,7 @@ func (m *migration) addFiles(s *Store, text string, rows []Row, slices []RowSlic
 	}
 	for _, r := range rows {
 		m.warnRow(text, r, ids, v)
-		f, err := v.migrated(r, v.files[r.ID], mile, now)
+		f, err := v.migrated(r, v.fileOf(r.ID), mile, now)
 		if err != nil {
 			return fmt.Errorf("%s line %d: %w", stateRel("STATE.md"), 1+strings.Count(text[:r.at], "\n"), err)
 		}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -108,10 +109,48 @@ func fromRowSlice(r RowSlice) *sliceFile {
 	return f
 }
 
-// readFiles reads the slice files of the stems, those that changed since the last time. A file that is gone by now is
-// missing from the answer. The caller holds s.mu.
-func (s *Store) readFiles(stems []string) map[string]*sliceFile {
-	read := make([]*cached[*sliceFile], len(stems))
+// A fileCache is what has been read of the slice files.
+type fileCache struct {
+	stems []string // sorted
+	files []*cached[*sliceFile]
+}
+
+func (c *fileCache) get(stem string) *cached[*sliceFile] {
+	if i, ok := slices.BinarySearch(c.stems, stem); ok {
+		return c.files[i]
+	}
+	return nil
+}
+
+func (c *fileCache) put(stem string, f *cached[*sliceFile]) {
+	i, ok := slices.BinarySearch(c.stems, stem)
+	if ok {
+		c.files[i] = f
+		return
+	}
+	c.stems, c.files = slices.Insert(slices.Clip(c.stems), i, stem), slices.Insert(slices.Clip(c.files), i, f) // views have them, too
+}
+
+// of is what is known of each of the stems, nil where that is nothing.
+func (c *fileCache) of(stems []string) []*cached[*sliceFile] {
+	known := make([]*cached[*sliceFile], len(stems))
+	k := 0
+	for i, stem := range stems {
+		for k < len(c.stems) && c.stems[k] < stem {
+			k++
+		}
+		if k < len(c.stems) && c.stems[k] == stem {
+			known[i] = c.files[k]
+		}
+	}
+	return known
+}
+
+// readFiles reads the slice files of the sorted stems, those that changed since the last time. A file that is gone by now is
+// nil. The caller holds s.mu.
+func (s *Store) readFiles(stems []string) []*sliceFile {
+	s.recall()
+	read := s.files.of(stems)
 	var next atomic.Int64
 	const chunk = 32
 	dir := s.path("slices") + string(os.PathSeparator)
@@ -126,30 +165,24 @@ func (s *Store) readFiles(stems []string) map[string]*sliceFile {
 					return
 				}
 				for i := from; i < min(from+chunk, len(stems)); i++ {
-					read[i] = refreshIn(s.files[stems[i]], dir+stems[i]+".md", readSlice)
+					read[i] = refreshIn(read[i], dir+stems[i]+".md", readSlice)
 				}
 			}
 		}()
 	}
 	workers.Wait()
-	files := make(map[string]*sliceFile, len(stems))
-	s.files = make(map[string]*cached[*sliceFile], len(stems))
+	s.files = fileCache{stems, read}
+	files := make([]*sliceFile, len(stems))
 	for i, c := range read {
-		s.files[stems[i]] = c
-		if f := sliceOf(c); f != nil {
-			files[stems[i]] = f
-		}
+		files[i] = sliceOf(c)
 	}
 	return files
 }
 
 // readFile reads one slice file, unless it is as it was. The caller holds s.mu.
 func (s *Store) readFile(stem string) *sliceFile {
-	c := refresh(s.files[stem], s.slicePath(stem), readSlice)
-	if s.files == nil {
-		s.files = map[string]*cached[*sliceFile]{}
-	}
-	s.files[stem] = c
+	c := refresh(s.files.get(stem), s.slicePath(stem), readSlice)
+	s.files.put(stem, c)
 	return sliceOf(c)
 }
 
@@ -209,6 +242,9 @@ type graphFile struct {
 
 // readGraph returns the graph, an empty one where there is none. The caller holds d.mu.
 func (d *Dir) readGraph() graphFile {
+	if d.graph == nil {
+		d.graph = d.index().graph()
+	}
 	d.graph = refresh(d.graph, d.path("GRAPH.json"), func(data []byte, _ fileStamp) graphFile {
 		g, err := parseGraph(data)
 		return graphFile{g, err}

@@ -17,6 +17,9 @@ func (s *Store) Refresh(ctx context.Context) error {
 	if change := s.takeUnshown(); change > 0 {
 		return s.show(ctx, change)
 	}
+	if s.isShown() {
+		return nil
+	}
 	return s.locked(ctx, s.refreshAndCount)
 }
 

@@ -161,7 +161,7 @@ func TestRefreshKeepsForeignSections(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		old := strings.Join(rapid.SliceOfN(block, 0, 12).Draw(rt, "blocks"), "")
 		s := Open(base)
-		v := &view{d: s.Dir, graph: graphFile{&graph{}, nil}, files: map[string]*sliceFile{}}
+		v := &view{d: s.Dir, graph: graphFile{&graph{}, nil}, files: []*sliceFile{}}
 		v.ix = newIndex(nil, v.graph.graph)
 		rowsOf := func(text string) stateFile {
 			r, _ := parseRows(text)

@@ -3,6 +3,7 @@ package slice
 import (
 	"fmt"
 	"sort"
+	"strconv"
 	"strings"
 
 	"greenlight/internal/plan"
@@ -100,9 +101,15 @@ func (v *view) table(old []Row) (rows []line, items []plan.Item) {
 			text: tableLine(stem, it.Name, status, it.Tests, it.SecurityTests, it.Deps),
 		})
 	}
-	files := byNormal(v.stems)
+	var files map[string][]string
 	for _, r := range old {
-		if v.ix.file[v.ix.canonical(r.ID)] || len(files[sliceid.Key(r.ID)]) > 0 {
+		if v.ix.hasFile(v.ix.canonical(r.ID)) {
+			continue
+		}
+		if files == nil {
+			files = byNormal(v.stems)
+		}
+		if len(files[sliceid.Key(r.ID)]) > 0 {
 			continue
 		}
 		text := r.line
@@ -123,7 +130,7 @@ func tableLine(id, name, status string, tests, security int, deps []string) stri
 	if len(deps) > 0 {
 		list = strings.Join(deps, ", ")
 	}
-	return fmt.Sprintf("| %s | %s | %s | %d | %d | %s |", id, cell(name), cell(status), tests, security, cell(list))
+	return "| " + id + " | " + cell(name) + " | " + cell(status) + " | " + strconv.Itoa(tests) + " | " + strconv.Itoa(security) + " | " + cell(list) + " |"
 }
 
 // cell makes a text fit for a table: one line, no bar that would end the cell.

@@ -14,11 +14,27 @@ import (
 type fileStamp struct {
 	size  int64
 	mtime int64 // nanoseconds since 1970
+	ctime int64 // the same, of the inode's last change: no program can set it
 	ino   uint64
 	dev   uint64
 }
 
 func (s fileStamp) changed() time.Time { return time.Unix(0, s.mtime) }
+
+// fineTick is longer than one tick of the clocks of file systems that count in parts of a second: Linux has ticks of 1 to 10 ms.
+var fineTick = 100 * time.Millisecond
+
+// coarseTick is longer than those of the others: ext3 and HFS+ count whole seconds, FAT two of them.
+const coarseTick = 3 * time.Second
+
+// settled says whether the stamp vouches for what was read at now: a second write within one tick would leave it as it is.
+func (s fileStamp) settled(now time.Time) bool {
+	tick := fineTick
+	if s.mtime%int64(time.Second) == 0 && s.ctime%int64(time.Second) == 0 {
+		tick = coarseTick
+	}
+	return now.Sub(time.Unix(0, max(s.mtime, s.ctime))) >= tick
+}
 
 // stat is os.Lstat as far as a stamp needs it.
 func stat(path string) (fileStamp, error) {

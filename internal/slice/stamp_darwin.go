@@ -3,5 +3,5 @@ package slice
 import "syscall"
 
 func stampOf(st *syscall.Stat_t) fileStamp {
-	return fileStamp{size: st.Size, mtime: st.Mtimespec.Nano(), ino: st.Ino, dev: uint64(st.Dev)}
+	return fileStamp{size: st.Size, mtime: st.Mtimespec.Nano(), ctime: st.Ctimespec.Nano(), ino: st.Ino, dev: uint64(st.Dev)}
 }

@@ -21,9 +21,10 @@ import (
 type Store struct {
 	*Dir
 
-	files    map[string]*cached[*sliceFile] // guarded by mu, as what follows
-	rendered *rendering                     // the last one
-	unshown  shownSoon                      // the last change in Do
+	files    fileCache  // guarded by mu, as what follows
+	recalled bool       // what the index file has is in files
+	rendered *rendering // the last one
+	unshown  shownSoon  // the last change in Do
 }
 
 var _ tracker.Tracker = (*Store)(nil)
@@ -97,6 +98,9 @@ func (s *Store) Read(id string) (*File, error) {
 		return nil, err
 	}
 	_, f, err := s.readForEdit(id)
+	if f != nil {
+		f.Path = sliceRel(id + ".md")
+	}
 	if err == nil && f == nil {
 		return nil, fmt.Errorf("%w: %q has no file %s", tracker.ErrNotFound, id, sliceRel(id+".md"))
 	}
@@ -407,6 +411,6 @@ func (t *tx) try(v *view, id string, create bool, f func(*File) error) error {
 		return fmt.Errorf("write %s: %w", sliceRel(id+".md"), bareError(err))
 	}
 	t.wrote = true
-	v.ix.file[id] = true
+	v.ix.hasNow(id)
 	return nil
 }

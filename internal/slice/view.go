@@ -1,11 +1,12 @@
 package slice
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
-	"sort"
 	"strings"
 
 	"greenlight/internal/plan"
@@ -19,7 +20,7 @@ import (
 type view struct {
 	d        *Dir
 	stems    []string
-	files    map[string]*sliceFile // nil: read has each when it is needed
+	files    []*sliceFile // of the stems; nil: read has each when it is needed
 	read     func(stem string) *sliceFile
 	graph    graphFile
 	ix       *index
@@ -50,8 +51,8 @@ func (v *view) contents() *tracker.Contents {
 		c.Unsure = fmt.Sprintf("%s can't be read: %v", stateRel("GRAPH.json"), bareError(v.graph.err))
 	}
 	unknown := false
-	for _, id := range v.ix.ids {
-		it := v.item(id)
+	for i, id := range v.ix.ids {
+		it := v.itemAt(i, id)
 		for _, d := range it.Deps {
 			unknown = unknown || !v.ix.known(d)
 		}
@@ -93,12 +94,16 @@ func (s *Store) lookWith(read func(*view)) (*view, error) {
 // lookAtRows is the view of a project whose slices are rows of STATE.md.
 func (d *Dir) lookAtRows(rows []RowSlice, warnings []plan.Warning) (*view, error) {
 	return d.look(func(v *view) error {
-		v.files, v.warnings = make(map[string]*sliceFile, len(rows)), slices.Clone(warnings)
+		v.warnings = slices.Clone(warnings)
+		last := make(map[string]*sliceFile, len(rows))
 		for _, r := range rows {
-			v.files[r.ID] = fromRowSlice(r)
-			v.stems = append(v.stems, r.ID)
+			last[r.ID] = fromRowSlice(r)
 		}
-		sort.Strings(v.stems)
+		v.stems = slices.Sorted(maps.Keys(last))
+		v.files = make([]*sliceFile, len(v.stems))
+		for i, stem := range v.stems {
+			v.files[i] = last[stem]
+		}
 		return nil
 	})
 }
@@ -126,17 +131,18 @@ func (d *Dir) look(list func(*view) error) (*view, error) {
 
 // dropVanished forgets the files that were listed but gone when they were to be read.
 func (v *view) dropVanished() {
-	if len(v.files) == len(v.stems) {
+	if !slices.Contains(v.files, nil) {
 		return
 	}
-	kept := make([]string, 0, len(v.files))
-	for _, stem := range v.stems {
-		if v.files[stem] != nil {
-			kept = append(kept, stem)
+	var stems []string
+	var files []*sliceFile
+	for i, f := range v.files {
+		if f != nil {
+			stems, files = append(stems, v.stems[i]), append(files, f)
 		}
 	}
-	v.stems = kept
-	v.ix = newIndex(kept, v.graph.graph)
+	v.stems, v.files = stems, files
+	v.ix = newIndex(stems, v.graph.graph)
 }
 
 func (v *view) warn(path, format string, args ...any) {
@@ -163,26 +169,39 @@ func (v *view) warnGraph() {
 
 // warnTwins names slice files whose names read the same.
 func (v *view) warnTwins() {
-	same := byNormal(v.stems)
+	first := make(map[string]string, len(v.stems))
+	twins := map[string][]string{} // by the first of them
 	for _, stem := range v.stems {
-		if twins := same[sliceid.Key(stem)]; len(twins) > 1 && twins[0] == stem {
-			v.warn(sliceRel(stem+".md"), "reads the same as %s: they are different slices", strings.Join(twins[1:], ", "))
+		key := sliceid.Key(stem)
+		if other, ok := first[key]; ok {
+			twins[other] = append(twins[other], stem)
+		} else {
+			first[key] = stem
+		}
+	}
+	for _, stem := range v.stems {
+		if len(twins[stem]) > 0 {
+			v.warn(sliceRel(stem+".md"), "reads the same as %s: they are different slices", strings.Join(twins[stem], ", "))
 		}
 	}
 }
 
-// file returns what is kept of the slice's file or, for one without, of its row; nil for neither.
-func (v *view) file(id string) *sliceFile {
-	if f, ok := v.files[id]; ok {
-		return f
+// file returns what is kept of the file of the slice at place i in the index or, for one without, of its row; nil for neither.
+func (v *view) file(i int, id string) *sliceFile {
+	stem := none
+	if i >= 0 {
+		stem = v.ix.stem[i]
 	}
-	if v.files == nil && v.ix.file[id] {
+	switch {
+	case v.files == nil && stem != none:
 		if f := v.read(id); f != nil {
 			return f
 		}
+	case v.files != nil && stem >= 0:
+		return v.files[stem]
 	}
 	ids := []string{id}
-	if e := v.ix.entry[id]; e != nil {
+	if e := v.ix.entryAt(i); e != nil {
 		ids = append(ids, e.id)
 	}
 	for _, id := range ids {
@@ -193,12 +212,28 @@ func (v *view) file(id string) *sliceFile {
 	return nil
 }
 
+// fileOf is what is kept of the file of that name.
+func (v *view) fileOf(stem string) *sliceFile {
+	if i, ok := slices.BinarySearch(v.stems, stem); ok && v.files != nil {
+		return v.files[i]
+	}
+	return nil
+}
+
 // item puts one slice together from all its sources.
 func (v *view) item(id string) plan.Item {
+	if i, ok := v.ix.at[id]; ok {
+		return v.itemAt(i, id)
+	}
+	return v.itemAt(none, id)
+}
+
+// itemAt is item of the slice at place i in the index; none for an id that is no slice.
+func (v *view) itemAt(i int, id string) plan.Item {
 	it := plan.Item{ID: id, Wave: plan.None, Priority: plan.None, Position: plan.None, Paused: v.paused[id]}
-	e, f := v.ix.entry[id], v.file(id)
+	e, f := v.ix.entryAt(i), v.file(i, id)
 	if e != nil {
-		it.Position, it.Wave, it.Priority, it.Milestone = v.ix.place[id], e.wave, e.priority, e.milestone
+		it.Position, it.Wave, it.Priority, it.Milestone = i, e.wave, e.priority, e.milestone
 	}
 	if f == nil {
 		f = &sliceFile{status: "pending", step: "none", wave: plan.None, priority: plan.None, row: true}
@@ -248,31 +283,32 @@ func (v *view) warnFile(it *plan.Item, f *sliceFile) {
 	}
 }
 
-// deps returns the slice's dependencies: the graph's where its entry has a list, else the file's own, else the edges.
+// deps returns the slice's dependencies: the graph's where its entry has a list, else the file's own, else the edges. The caller
+// doesn't change them.
 func (v *view) deps(id string, e *entry, f *sliceFile) []string {
 	path := stateRel("GRAPH.json")
-	own, ownSelf := v.ix.deps(id, f.deps)
-	list := own
 	switch {
 	case e != nil && e.hasDeps:
-		var self bool
-		list, self = v.ix.deps(id, e.deps)
+		list, self := v.ix.deps(id, e.deps)
 		if self {
 			v.warn(path, "%s depends on itself; ignored", id)
 		}
-		if !f.row && f.corrupt == "" && f.hasDeps && !sameSet(list, own) {
-			v.warn(sliceRel(id+".md"), "deps (%s) differ from GRAPH.json (%s); the graph counts", orNone(own), orNone(list))
+		if !f.row && f.corrupt == "" && f.hasDeps && !slices.Equal(f.deps, e.deps) {
+			if own, _ := v.ix.deps(id, f.deps); !sameSet(list, own) {
+				v.warn(sliceRel(id+".md"), "deps (%s) differ from GRAPH.json (%s); the graph counts", orNone(own), orNone(list))
+			}
 		}
+		return list
 	case len(f.deps) > 0:
-		if ownSelf && !f.row {
+		list, self := v.ix.deps(id, f.deps)
+		if self && !f.row {
 			v.warn(sliceRel(id+".md"), "%s depends on itself; ignored", id)
 		}
-	default:
-		var self bool
-		list, self = v.ix.deps(id, v.ix.edges[id])
-		if self {
-			v.warn(path, "%s depends on itself; ignored", id)
-		}
+		return list
+	}
+	list, self := v.ix.deps(id, v.ix.edges[id])
+	if self {
+		v.warn(path, "%s depends on itself; ignored", id)
 	}
 	return list
 }
@@ -299,22 +335,22 @@ func sameSet(a, b []string) bool {
 
 // nameOf gives what people call the slice.
 func nameOf(id string, e *entry, f *sliceFile) string {
-	names := []string{f.name}
+	if name := textline.Join(f.name); name != "" {
+		return name
+	}
+	heading := textline.Join(f.heading)
 	if !f.row {
-		names = append(names, withoutID(f.heading, id))
+		if name := textline.Join(withoutID(f.heading, id)); name != "" {
+			return name
+		}
+		heading = ""
 	}
 	if e != nil {
-		names = append(names, e.name)
-	}
-	if f.row {
-		names = append(names, f.heading)
-	}
-	for _, n := range names {
-		if n = textline.Join(n); n != "" {
-			return n
+		if name := textline.Join(e.name); name != "" {
+			return name
 		}
 	}
-	return id
+	return cmp.Or(heading, id)
 }
 
 // withoutID cuts the id and what divides it from the name off a heading.
@@ -324,11 +360,11 @@ func withoutID(title, id string) string {
 		end = len(title)
 	}
 	word := strings.TrimRight(title[:end], "._-")
-	if word == "" || sliceid.Key(word) != sliceid.Key(id) {
+	if word == "" || word != id && sliceid.Key(word) != sliceid.Key(id) {
 		return title
 	}
 	rest := strings.TrimLeft(title[len(word):], " \t")
-	for _, mark := range []string{":", "—", "–", "-"} {
+	for _, mark := range [...]string{":", "—", "–", "-"} {
 		if name, ok := strings.CutPrefix(rest, mark); ok {
 			return strings.TrimLeft(name, " \t")
 		}
@@ -384,12 +420,17 @@ func (v *view) evidence(c *tracker.Contents) {
 		}
 	}
 	for i := range c.Items {
-		for k, d := range c.Items[i].Deps {
+		it := &c.Items[i]
+		own := false // until then the list is the file's, which others have, too
+		for k, d := range it.Deps {
 			if v.ix.known(d) {
 				continue
 			}
-			if r, ok := v.row(d); ok && !v.ix.known(v.ix.canonical(r.ID)) {
-				c.Items[i].Deps[k] = r.ID
+			if r, ok := v.row(d); ok && r.ID != d && !v.ix.known(v.ix.canonical(r.ID)) {
+				if !own {
+					it.Deps, own = slices.Clone(it.Deps), true
+				}
+				it.Deps[k] = r.ID
 			}
 		}
 	}

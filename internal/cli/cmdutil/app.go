@@ -142,6 +142,9 @@ func (app *App) Slice(id string) (*project.Project, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
+	if pr.Exactly(id) != nil {
+		return pr, id, nil
+	}
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		return nil, "", err

@@ -1,0 +1,326 @@
+package slice
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"greenlight/internal/rapidtest"
+	"greenlight/internal/tracker"
+)
+
+// indexed opens a store that keeps an index however little it reads; plain opens one that has none.
+func indexed(root string) *Store {
+	s := Open(root)
+	s.program, s.worth = "this test", 1
+	return s
+}
+
+func plain(root string) *Store {
+	s := Open(root)
+	s.program = ""
+	return s
+}
+
+// sleepTick waits until stamps that are made before are settled, and lowers what that takes for the test.
+func sleepTick(t testing.TB) func() {
+	t.Helper()
+	was := fineTick
+	fineTick = 15 * time.Millisecond
+	t.Cleanup(func() { fineTick = was })
+	return func() { time.Sleep(fineTick + time.Millisecond) }
+}
+
+// What anybody does to the files, gl with an index and gl without one see the same, and STATE.md is the same.
+func TestIndexIsNeverBelievedAgainstTheFiles(t *testing.T) {
+	sleep := sleepTick(t)
+	base := t.TempDir()
+	dirs := 0
+	rapidtest.Limit(t, 60)
+	rapid.Check(t, func(rt *rapid.T) {
+		dirs++
+		root := filepath.Join(base, fmt.Sprint(dirs))
+		w := &world{t: t, root: root, dir: filepath.Join(root, ".greenlight")}
+		for _, id := range []string{"S-1", "S-2", "S-3"} {
+			w.write("slices/"+id+".md", sliceText(id, "pending", ""))
+		}
+		w.write("runs/x", "")
+		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
+			if rapid.Bool().Draw(rt, "settle") {
+				sleep()
+			}
+			w.edit(rt)
+			if rapid.Bool().Draw(rt, "look") {
+				w.compare(rt)
+			}
+		}
+		w.compare(rt)
+	})
+}
+
+// A world is a project that is edited from all sides.
+type world struct {
+	t    *testing.T
+	root string
+	dir  string
+}
+
+func (w *world) write(name, text string) {
+	put(w.t, w.root, name, text)
+}
+
+func (w *world) edit(rt *rapid.T) {
+	id := rapid.SampledFrom([]string{"S-1", "S-2", "S-3", "s-02", "S-4"}).Draw(rt, "id")
+	path := filepath.Join(w.dir, "slices", id+".md")
+	text := sliceText(id, rapid.SampledFrom([]string{"pending", "stalled", "blocked", "complete"}).Draw(rt, "status"),
+		rapid.SampledFrom([]string{"", "deps: S-1\n", "deps: S-2\n", "tests: 12\n"}).Draw(rt, "extra"))
+	old, statErr := os.Stat(path)
+	switch rapid.SampledFrom([]string{"in place", "same times", "renamed over", "remove", "graph", "state", "project", "gl", "lose index", "break index"}).Draw(rt, "edit") {
+	case "in place":
+		w.write("slices/"+id+".md", text)
+	case "same times":
+		w.write("slices/"+id+".md", text)
+		if statErr == nil {
+			_ = os.Chtimes(path, old.ModTime(), old.ModTime())
+		}
+	case "renamed over":
+		w.write("other", text)
+		if statErr == nil {
+			_ = os.Chtimes(filepath.Join(w.dir, "other"), old.ModTime(), old.ModTime())
+		}
+		_ = os.Rename(filepath.Join(w.dir, "other"), path)
+	case "remove":
+		_ = os.Remove(path)
+	case "graph":
+		w.write("GRAPH.json", rapid.SampledFrom([]string{
+			`{"slices":[{"id":"S-2","deps":["S-1"]},"S-5"]}`, `{"slices":[{"id":"S-2","deps":["S-3"]},"S-5"]}`,
+			`{"slices":["S-1","S-2"],"edges":[{"from":"S-2","to":"S-1"}]}`, `{`, `{"slices":{"s-2":{"deps":[],"wave":2}}}`,
+		}).Draw(rt, "text"))
+	case "state":
+		w.write("STATE.md", rapid.SampledFrom([]string{rows, "# Project State\n", "<!-- GENERATED -->\n## Mine\nkept\n"}).Draw(rt, "text"))
+	case "project":
+		w.write("project-state.json", rapid.SampledFrom([]string{`{"blockers":["a"]}`, `{"blockers":["b"]}`, `{"paused":{"S-1":{}}}`}).Draw(rt, "text"))
+	case "gl":
+		_ = indexed(w.root).Edit(context.Background(), id, func(f *File) error { return f.Set("status", "in_progress") })
+	case "lose index":
+		_ = os.RemoveAll(filepath.Join(w.dir, "runs"))
+	case "break index":
+		if data, err := os.ReadFile(filepath.Join(w.dir, indexFile)); err == nil && len(data) > 0 {
+			data[rapid.IntRange(0, len(data)-1).Draw(rt, "at")] ^= 1 << rapid.IntRange(0, 7).Draw(rt, "bit")
+			_ = os.WriteFile(filepath.Join(w.dir, indexFile), data, 0o600)
+		}
+	}
+}
+
+// compare looks with the index, and writes it, and without one.
+func (w *world) compare(rt *rapid.T) {
+	got, gotErr := indexed(w.root).Load()
+	want, wantErr := plain(w.root).Load()
+	if fmt.Sprint(gotErr) != fmt.Sprint(wantErr) {
+		rt.Fatalf("with the index %v, without %v", gotErr, wantErr)
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(tracker.Contents{})); diff != "" {
+		rt.Fatalf("without the index and with it:\n%s", diff)
+	}
+	if gotErr != nil {
+		return
+	}
+	if err := indexed(w.root).Refresh(context.Background()); err != nil {
+		rt.Fatal(err)
+	}
+	s := plain(w.root)
+	s.mu.Lock()
+	old, text, err := s.render()
+	s.mu.Unlock()
+	if err != nil || old.text != text {
+		rt.Fatalf("STATE.md isn't what it should be: %v\n%s", err, cmp.Diff(text, old.text))
+	}
+}
+
+// The second gl reads no slice file and no graph, and has nothing to render.
+func TestIndexIsUsed(t *testing.T) {
+	sleep := sleepTick(t)
+	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", ""), "slices/b.md": sliceText("b", "pending", ""),
+		"GRAPH.json": `{"slices":["a","b"]}`, "runs/x": ""})
+	for range 3 { // STATE.md is written, then found to be right
+		sleep()
+		if err := indexed(root).Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := indexed(root)
+	if _, err := s.Load(); err != nil {
+		t.Fatal(err)
+	}
+	if !s.isShown() {
+		t.Error("STATE.md isn't known to be right")
+	}
+	for i, c := range s.files.files {
+		if !c.kept {
+			t.Errorf("%s was read", s.files.stems[i])
+		}
+	}
+	if !s.graph.kept {
+		t.Error("GRAPH.json was read")
+	}
+	other := indexed(root)
+	other.program = "another build"
+	if _, err := other.Load(); err != nil || other.graph.kept {
+		t.Error("another program's index was used")
+	}
+	put(t, root, "slices/b.md", sliceText("b", "stalled", ""))
+	if s := indexed(root); s.isShown() {
+		t.Error("a change since isn't noticed")
+	}
+}
+
+// Where the clock of the file system counts in seconds, a stamp vouches for nothing until some have passed.
+func TestCoarseTimes(t *testing.T) {
+	if _, err := exec.LookPath("mkfs.ext4"); err != nil || os.Getuid() != 0 {
+		t.Skip("making a file system needs root and mkfs.ext4")
+	}
+	image, root := filepath.Join(t.TempDir(), "image"), t.TempDir()
+	if err := os.WriteFile(image, make([]byte, 4<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, argv := range [][]string{{"mkfs.ext4", "-q", "-I", "128", image}, {"mount", "-o", "loop", image, root}} {
+		if out, err := exec.Command(argv[0], argv[1:]...).CombinedOutput(); err != nil {
+			t.Skipf("%q: %v: %s", argv, err, out)
+		}
+	}
+	t.Cleanup(func() { _ = exec.Command("umount", root).Run() })
+	put(t, root, "runs/x", "")
+	for begin := 0; ; begin++ {
+		for time.Now().Nanosecond() > 3e8 {
+			time.Sleep(10 * time.Millisecond)
+		}
+		put(t, root, "slices/a.md", sliceText("a", "pending", ""))
+		before, err := stat(filepath.Join(root, ".greenlight/slices/a.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(fineTick + 10*time.Millisecond)
+		if err := indexed(root).Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		put(t, root, "slices/a.md", sliceText("a", "stalled", ""))
+		after, err := stat(filepath.Join(root, ".greenlight/slices/a.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"a stalled []"}, brief(mustLoad(t, indexed(root)))); diff != "" {
+			t.Error(diff)
+		}
+		if after == before || begin == 5 { // within one second, as was to be shown
+			return
+		}
+	}
+}
+
+func mustLoad(t *testing.T, s *Store) *tracker.Contents {
+	t.Helper()
+	c, err := s.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Each field is kept, also those that will be added.
+func TestIndexKeepsEveryField(t *testing.T) {
+	for i := range reflect.TypeFor[sliceFile]().NumField() {
+		checkField(t, i, (*coder).file)
+	}
+	for i := range reflect.TypeFor[entry]().NumField() {
+		checkField(t, i, (*coder).entry)
+	}
+}
+
+func checkField[T any](t *testing.T, field int, code func(*coder, *T)) {
+	t.Helper()
+	var in, out T
+	name := reflect.TypeFor[T]().Field(field).Name
+	if name == "changed" { // comes with the stamp
+		return
+	}
+	v := reflect.ValueOf(&in).Elem().Field(field)
+	v = reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("text\n")
+	case reflect.Int:
+		v.SetInt(-1 << 40)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Slice:
+		v.Set(reflect.ValueOf([]string{"", "b"}))
+	default:
+		t.Fatalf("%s: teach this test %s", name, v.Kind())
+	}
+	c := coder{}
+	code(&c, &in)
+	c = coder{reading: true, in: string(c.out)}
+	code(&c, &out)
+	if !reflect.DeepEqual(in, out) || c.bad || c.in != "" {
+		t.Errorf("%s: %+v became %+v", name, in, out)
+	}
+}
+
+// Whatever is in the file, reading it ends, and what it gives is in order.
+func FuzzIndex(f *testing.F) {
+	var c coder
+	s := stampedFile{"a", fileStamp{size: 1}, *readSlice([]byte(sliceText("a", "pending", "deps: b\n")), fileStamp{})}
+	c.size(1, false)
+	c.text(&s.stem)
+	c.stamp(&s.stamp)
+	c.file(&s.file)
+	f.Add(c.out)
+	g := coder{}
+	g.stamp(&fileStamp{size: 2})
+	graph, _ := parseGraph([]byte(`{"slices":[{"id":"a","deps":["b"]}],"edges":[{"from":"a","to":"c"}]}`))
+	g.graph(graph)
+	f.Add(g.out)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		files := keptIndex{filesText: string(data)}.files()
+		if !slices.IsSorted(files.stems) || len(files.stems) != len(files.files) {
+			t.Error(files.stems)
+		}
+		if g := (keptIndex{graphText: string(data)}).graph(); g != nil {
+			newIndex(files.stems, g.value.graph)
+		}
+	})
+}
+
+type stampedFile struct {
+	stem  string
+	stamp fileStamp
+	file  sliceFile
+}
+
+func BenchmarkIndex(b *testing.B) {
+	for _, n := range []int{1000, 10000} {
+		root := many(b, n)
+		put(b, root, "runs/x", "")
+		time.Sleep(fineTick)
+		if err := indexed(root).Refresh(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := indexed(root).Load(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
