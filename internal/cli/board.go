@@ -41,6 +41,7 @@ Exit codes: 0 closed; 1 there is no project, or no terminal; 2 wrong usage.`,
 			if app.SystemFlag != "" {
 				flags = append(flags, "--system", app.SystemFlag)
 			}
+			runsLong()
 			return board.Run(c.Context(), board.Config{
 				Project: pr, Plan: func(now time.Time) (*plan.Plan, error) { return shownPlan(pr, now, "") }, Commands: commandNames(), Self: self, Flags: flags,
 				Environ: app.Environ, Paint: app.IO.Paint, In: in, Out: out,

@@ -182,11 +182,16 @@ func commandGroups() []commandGroup {
 }
 
 // heapBefore is how large the heap may grow before it is collected for the first time: most commands are over by then, also in a
-// large project. From then on Go collects as ever, all night if need be.
+// large project. From then on Go collects as ever.
 const heapBefore = 64 << 20
+
+const usualGC = 100
 
 func collectLate() {
 	const first = 4 << 20 // the heap at which Go collects for the first time by itself
-	debug.SetGCPercent(100 * heapBefore / first)
-	runtime.AddCleanup(new([16]*byte), func(percent int) { debug.SetGCPercent(percent) }, 100)
+	debug.SetGCPercent(usualGC * heapBefore / first)
+	runtime.AddCleanup(new([16]*byte), func(percent int) { debug.SetGCPercent(percent) }, usualGC)
 }
+
+// runsLong is for commands that may run all night: they need no more memory than they must.
+func runsLong() { debug.SetGCPercent(usualGC) }

@@ -275,6 +275,7 @@ func drainSignals(lead bool) (signals chan os.Signal, stop func()) {
 }
 
 func (j *job) drain(ctx context.Context, cfg drain.Config) error {
+	runsLong()
 	signals, stop := drainSignals(cfg.Lead)
 	defer stop()
 	var stdout *os.File

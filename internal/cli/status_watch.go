@@ -22,6 +22,7 @@ const agesEvery = 5 * time.Second
 
 // watchStatus shows the progress until Ctrl-C: on a terminal in place, elsewhere as a line for each change.
 func watchStatus(ctx context.Context, app *cmdutil.App, pr *project.Project, o statusOptions) error {
+	runsLong()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	defer signal.Stop(signals)
