@@ -88,6 +88,7 @@ var layers = []string{
 	"greenlight/internal/logfile",
 	"greenlight/internal/paths",
 	"greenlight/internal/proc",
+	"greenlight/internal/statcache",
 	"greenlight/internal/durable",
 	"greenlight/internal/text/frontmatter",
 	"greenlight/internal/text/markdown",

@@ -4,20 +4,21 @@ import (
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/statcache"
 )
 
 // A cached is a file as it was last read.
 type cached[T any] struct {
-	stamp   fileStamp // the zero stamp: there was none
-	trusted bool      // a file that has the stamp has this value
-	kept    bool      // the index file has it
+	stamp   statcache.Stamp // the zero stamp: there was none
+	trusted bool            // a file that has the stamp has this value
+	kept    bool            // the index file has it
 	value   T
 	err     error // reading failed; nil where there was no file
 }
 
 // refresh returns old where path still is what was read, else it reads path and parses its content. A missing file
 // gives the zero value.
-func refresh[T any](old *cached[T], path string, parse func([]byte, fileStamp) T) *cached[T] {
+func refresh[T any](old *cached[T], path string, parse func([]byte, statcache.Stamp) T) *cached[T] {
 	if err := durable.CheckDirs(path); err != nil {
 		return &cached[T]{err: err}
 	}
@@ -25,9 +26,9 @@ func refresh[T any](old *cached[T], path string, parse func([]byte, fileStamp) T
 }
 
 // refreshIn is refresh of a file in a directory that package durable has just read.
-func refreshIn[T any](old *cached[T], path string, parse func([]byte, fileStamp) T) *cached[T] {
+func refreshIn[T any](old *cached[T], path string, parse func([]byte, statcache.Stamp) T) *cached[T] {
 	if old != nil && old.trusted {
-		if s, err := stat(path); err == nil && s == old.stamp {
+		if s, err := statcache.Stat(path); err == nil && s == old.stamp {
 			return old
 		}
 	}
@@ -40,5 +41,5 @@ func refreshIn[T any](old *cached[T], path string, parse func([]byte, fileStamp)
 		}
 		return &cached[T]{err: err}
 	}
-	return &cached[T]{stamp: s, trusted: s.settled(now), value: parse(data, s)}
+	return &cached[T]{stamp: s, trusted: s.Settled(now), value: parse(data, s)}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"greenlight/internal/statcache"
 )
 
 // A list has each id once, and what its ranges make has a limit: a range beyond it stays as it is written.
@@ -31,7 +33,7 @@ func BenchmarkManyDeps(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
-				if s := readSlice(data, fileStamp{}); len(s.deps) != n {
+				if s := readSlice(data, statcache.Stamp{}); len(s.deps) != n {
 					b.Fatal(len(s.deps))
 				}
 			}

@@ -9,6 +9,7 @@ import (
 
 	"greenlight/internal/durable"
 	"greenlight/internal/plan"
+	"greenlight/internal/statcache"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
 )
@@ -39,7 +40,7 @@ type Dir struct {
 
 // NewDir is the directory of the project at root, an absolute path. It reads nothing yet.
 func NewDir(root string) *Dir {
-	d := &Dir{Now: time.Now, root: root, program: program(), worth: worth()}
+	d := &Dir{Now: time.Now, root: root, program: statcache.Program(), worth: statcache.Worth(worthKeeping)}
 	d.index = sync.OnceValue(d.readIndex)
 	return d
 }
@@ -173,5 +174,5 @@ func (d *Dir) State() StateText {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.readState(&d.state, "STATE.md")
-	return StateText{There: f.there, Text: f.body, Rows: f.rows, Table: f.table, Changed: d.state.stamp.changed(), Err: bareError(f.err)}
+	return StateText{There: f.there, Text: f.body, Rows: f.rows, Table: f.table, Changed: d.state.stamp.Changed(), Err: bareError(f.err)}
 }

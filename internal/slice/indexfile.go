@@ -1,29 +1,10 @@
 package slice
 
-import (
-	"encoding/binary"
-	"fmt"
-	"hash/crc32"
-	"os"
-	"sync"
+import "greenlight/internal/statcache"
 
-	"greenlight/internal/durable"
-)
-
-// indexFile keeps what was read of GRAPH.json and of the slice files, with the files' stamps, so that the next gl reads only
-// what has changed since. It is never the truth: what it has of a file counts while the file has the very stamp, and the
-// stamp is settled. Whoever can't use it does without: it has a checksum, and it is of the program that wrote it. It is
-// replaced without fsync and without the lock.
-//
-//	"gl index 1\n"       indexMagic
-//	uint32               CRC-32 (Castagnoli) of what follows, little-endian
-//	text                 the program: see program
-//	text                 the graph: its stamp, then the graph; "" for none
-//	list of texts        the files: stem, stamp, fields
-const (
-	indexFile  = "runs/index"
-	indexMagic = "gl index 1\n"
-)
+// indexFile keeps what was read of GRAPH.json and of the slice files: the graph's stamp and the graph as one text, "" for none; then a list of
+// the files, each with its stem, its stamp and its fields.
+const indexFile = "runs/index"
 
 // worthKeeping is how many files must have been read for the index to be written anew: fewer are read in less time than that
 // takes. Of a graph so many entries count as a file.
@@ -32,66 +13,24 @@ const (
 	entriesPerFile = 4
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// indexVar is the variable that turns the index off, or has it written however little was read: for finding out whether it is to blame.
-const indexVar = "GL_INDEX"
-
-func worth() int {
-	if os.Getenv(indexVar) == "always" {
-		return 1
-	}
-	return worthKeeping
-}
-
-// program tells one build of gl from another, which may read files differently. "": unknown, and then there is no index.
-var program = sync.OnceValue(func() string {
-	if os.Getenv(indexVar) == "off" {
-		return ""
-	}
-	path, err := os.Executable()
-	if err != nil {
-		return ""
-	}
-	s, err := stat(path)
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprint(s)
-})
-
 // A keptIndex is the index file's two parts, still coded.
 type keptIndex struct{ graphText, filesText string }
 
 // readIndex reads the index file; what can't be used is as good as none.
 func (d *Dir) readIndex() (ix keptIndex) {
-	if d.program == "" {
-		return ix
-	}
-	data, err := durable.ReadFile(d.path(indexFile))
-	head := len(indexMagic) + 4
-	if err != nil || len(data) < head || string(data[:len(indexMagic)]) != indexMagic ||
-		crc32.Checksum(data[head:], castagnoli) != binary.LittleEndian.Uint32(data[len(indexMagic):]) {
-		return ix
-	}
-	c := coder{reading: true, in: string(data[head:])}
-	var of string
-	c.text(&of)
-	c.text(&ix.graphText)
-	ix.filesText = c.in
-	if c.bad || of != d.program {
-		return keptIndex{}
-	}
+	c := statcache.Reading(statcache.Read(d.path(indexFile), d.program))
+	c.Text(&ix.graphText)
+	ix.filesText = c.Rest()
 	return ix
 }
 
 // graph is what the index has of GRAPH.json, nil where that is nothing.
 func (ix keptIndex) graph() *cached[graphFile] {
-	c := coder{reading: true, in: ix.graphText}
+	c := statcache.Reading(ix.graphText)
 	g := &cached[graphFile]{trusted: true, kept: true, value: graphFile{graph: &graph{}}}
-	c.stamp(&g.stamp)
-	c.graph(g.value.graph)
-	if c.bad {
+	c.Stamp(&g.stamp)
+	codeGraph(c, g.value.graph)
+	if c.Bad() {
 		return nil
 	}
 	return g
@@ -99,8 +38,8 @@ func (ix keptIndex) graph() *cached[graphFile] {
 
 // files is what the index has of the slice files.
 func (ix keptIndex) files() fileCache {
-	c := coder{reading: true, in: ix.filesText}
-	n, _ := c.size(0, true)
+	c := statcache.Reading(ix.filesText)
+	n, _ := c.Size(0, true)
 	if n <= 0 {
 		return fileCache{}
 	}
@@ -109,11 +48,11 @@ func (ix keptIndex) files() fileCache {
 	for i := range n {
 		all[i] = cached[*sliceFile]{trusted: true, kept: true, value: &values[i]}
 		files[i] = &all[i]
-		c.text(&stems[i])
-		c.stamp(&all[i].stamp)
-		c.file(&values[i])
-		values[i].changed = all[i].stamp.changed()
-		if c.bad || i > 0 && stems[i] <= stems[i-1] {
+		c.Text(&stems[i])
+		c.Stamp(&all[i].stamp)
+		codeFile(c, &values[i])
+		values[i].changed = all[i].stamp.Changed()
+		if c.Bad() || i > 0 && stems[i] <= stems[i-1] {
 			return fileCache{}
 		}
 	}
@@ -133,41 +72,37 @@ func (s *Store) recall() {
 	s.files = kept
 }
 
-// keepIndex writes the index file where enough has been read since. That it can't be written is nobody's trouble.
+// keepIndex writes the index file where enough has been read since.
 func (s *Store) keepIndex() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.program == "" || !s.recalled || s.unkept() < s.worth {
 		return
 	}
-	var graph, files coder
+	var graph, all statcache.Coder
 	if g := s.graph; g != nil && g.trusted && g.value.err == nil && g.value.graph != nil {
 		g.kept = true
-		graph.stamp(&g.stamp)
-		graph.graph(g.value.graph)
+		graph.Stamp(&g.stamp)
+		codeGraph(&graph, g.value.graph)
 	}
+	graphText := string(graph.Bytes())
+	all.Text(&graphText)
 	kept := 0
 	for _, c := range s.files.files {
 		if c != nil && c.trusted {
 			kept++
 		}
 	}
-	files.size(kept, false)
+	all.Size(kept, false)
 	for i, c := range s.files.files {
 		if c != nil && c.trusted {
 			c.kept = true
-			files.text(&s.files.stems[i])
-			files.stamp(&c.stamp)
-			files.file(c.value)
+			all.Text(&s.files.stems[i])
+			all.Stamp(&c.stamp)
+			codeFile(&all, c.value)
 		}
 	}
-	var body coder
-	of, graphText := s.program, string(graph.out)
-	body.text(&of)
-	body.text(&graphText)
-	body.out = append(body.out, files.out...)
-	data := binary.LittleEndian.AppendUint32([]byte(indexMagic), crc32.Checksum(body.out, castagnoli))
-	_ = durable.WriteCache(s.path(indexFile), append(data, body.out...), 0o600)
+	statcache.Write(s.path(indexFile), s.program, all.Bytes())
 }
 
 // unkept counts what was read and would be kept. The caller holds s.mu.
@@ -181,4 +116,73 @@ func (s *Store) unkept() (n int) {
 		n += len(g.value.graph.entries) / entriesPerFile
 	}
 	return n
+}
+
+func codeFile(c *statcache.Coder, f *sliceFile) {
+	c.Text(&f.id)
+	c.Text(&f.name)
+	c.Text(&f.heading)
+	c.Text(&f.status)
+	c.Text(&f.step)
+	c.Text(&f.milestone)
+	c.Text(&f.session)
+	c.Text(&f.started)
+	c.Text(&f.updated)
+	c.Text(&f.waiting)
+	c.Int(&f.tests)
+	c.Int(&f.security)
+	c.Int(&f.failing)
+	c.Int(&f.wave)
+	c.Int(&f.priority)
+	c.Text((*string)(&f.verified))
+	c.Texts(&f.deps)
+	c.Texts(&f.wraps)
+	c.Bool(&f.hasDeps)
+	c.Bool(&f.row)
+	c.Text(&f.corrupt)
+	c.Texts(&f.warnings)
+}
+
+func codeEntry(c *statcache.Coder, e *entry) {
+	c.Text(&e.id)
+	c.Text(&e.name)
+	c.Text(&e.description)
+	c.Text(&e.why)
+	c.Text(&e.milestone)
+	c.Texts(&e.deps)
+	c.Bool(&e.hasDeps)
+	c.Texts(&e.contracts)
+	c.Texts(&e.wraps)
+	c.Texts(&e.files)
+	c.Int(&e.wave)
+	c.Int(&e.priority)
+}
+
+func codeGraph(c *statcache.Coder, g *graph) {
+	n, _ := c.Size(len(g.entries), false)
+	if c.IsReading() {
+		g.entries, g.edges = make([]entry, max(n, 0)), map[string][]string{}
+	}
+	for i := range g.entries {
+		codeEntry(c, &g.entries[i])
+	}
+	n, _ = c.Size(len(g.edges), false)
+	if c.IsReading() {
+		for range n {
+			codeEdge(c, "", nil, g)
+		}
+	} else {
+		for from, to := range g.edges {
+			codeEdge(c, from, to, g)
+		}
+	}
+	c.Texts(&g.warnings)
+}
+
+func codeEdge(c *statcache.Coder, from string, to []string, g *graph) {
+	c.Text(&from)
+	c.Texts(&to)
+	if c.IsReading() && !c.Bad() {
+		g.edges[from] = to
+	}
 }

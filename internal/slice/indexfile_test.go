@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"greenlight/internal/rapidtest"
+	"greenlight/internal/statcache"
 	"greenlight/internal/tracker"
 )
 
@@ -35,10 +36,8 @@ func plain(root string) *Store {
 // sleepTick waits until stamps that are made before are settled, and lowers what that takes for the test.
 func sleepTick(t testing.TB) func() {
 	t.Helper()
-	was := fineTick
-	fineTick = 15 * time.Millisecond
-	t.Cleanup(func() { fineTick = was })
-	return func() { time.Sleep(fineTick + time.Millisecond) }
+	t.Cleanup(statcache.LowerTick(15 * time.Millisecond))
+	return func() { time.Sleep(statcache.Tick() + time.Millisecond) }
 }
 
 // What anybody does to the files, gl with an index and gl without one see the same, and STATE.md is the same.
@@ -205,16 +204,16 @@ func TestCoarseTimes(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		put(t, root, "slices/a.md", sliceText("a", "pending", ""))
-		before, err := stat(filepath.Join(root, ".greenlight/slices/a.md"))
+		before, err := statcache.Stat(filepath.Join(root, ".greenlight/slices/a.md"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(fineTick + 10*time.Millisecond)
+		time.Sleep(statcache.Tick() + 10*time.Millisecond)
 		if err := indexed(root).Refresh(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		put(t, root, "slices/a.md", sliceText("a", "stalled", ""))
-		after, err := stat(filepath.Join(root, ".greenlight/slices/a.md"))
+		after, err := statcache.Stat(filepath.Join(root, ".greenlight/slices/a.md"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,14 +238,14 @@ func mustLoad(t *testing.T, s *Store) *tracker.Contents {
 // Each field is kept, also those that will be added.
 func TestIndexKeepsEveryField(t *testing.T) {
 	for i := range reflect.TypeFor[sliceFile]().NumField() {
-		checkField(t, i, (*coder).file)
+		checkField(t, i, codeFile)
 	}
 	for i := range reflect.TypeFor[entry]().NumField() {
-		checkField(t, i, (*coder).entry)
+		checkField(t, i, codeEntry)
 	}
 }
 
-func checkField[T any](t *testing.T, field int, code func(*coder, *T)) {
+func checkField[T any](t *testing.T, field int, code func(*statcache.Coder, *T)) {
 	t.Helper()
 	var in, out T
 	name := reflect.TypeFor[T]().Field(field).Name
@@ -267,29 +266,29 @@ func checkField[T any](t *testing.T, field int, code func(*coder, *T)) {
 	default:
 		t.Fatalf("%s: teach this test %s", name, v.Kind())
 	}
-	c := coder{}
-	code(&c, &in)
-	c = coder{reading: true, in: string(c.out)}
-	code(&c, &out)
-	if !reflect.DeepEqual(in, out) || c.bad || c.in != "" {
+	var w statcache.Coder
+	code(&w, &in)
+	r := statcache.Reading(string(w.Bytes()))
+	code(r, &out)
+	if !reflect.DeepEqual(in, out) || r.Bad() || r.Rest() != "" {
 		t.Errorf("%s: %+v became %+v", name, in, out)
 	}
 }
 
 // Whatever is in the file, reading it ends, and what it gives is in order.
 func FuzzIndex(f *testing.F) {
-	var c coder
-	s := stampedFile{"a", fileStamp{size: 1}, *readSlice([]byte(sliceText("a", "pending", "deps: b\n")), fileStamp{})}
-	c.size(1, false)
-	c.text(&s.stem)
-	c.stamp(&s.stamp)
-	c.file(&s.file)
-	f.Add(c.out)
-	g := coder{}
-	g.stamp(&fileStamp{size: 2})
+	var c statcache.Coder
+	s := stampedFile{"a", statcache.Stamp{Size: 1}, *readSlice([]byte(sliceText("a", "pending", "deps: b\n")), statcache.Stamp{})}
+	c.Size(1, false)
+	c.Text(&s.stem)
+	c.Stamp(&s.stamp)
+	codeFile(&c, &s.file)
+	f.Add(c.Bytes())
+	var g statcache.Coder
+	g.Stamp(&statcache.Stamp{Size: 2})
 	graph, _ := parseGraph([]byte(`{"slices":[{"id":"a","deps":["b"]}],"edges":[{"from":"a","to":"c"}]}`))
-	g.graph(graph)
-	f.Add(g.out)
+	codeGraph(&g, graph)
+	f.Add(g.Bytes())
 	f.Fuzz(func(t *testing.T, data []byte) {
 		files := keptIndex{filesText: string(data)}.files()
 		if !slices.IsSorted(files.stems) || len(files.stems) != len(files.files) {
@@ -303,7 +302,7 @@ func FuzzIndex(f *testing.F) {
 
 type stampedFile struct {
 	stem  string
-	stamp fileStamp
+	stamp statcache.Stamp
 	file  sliceFile
 }
 
@@ -311,7 +310,7 @@ func BenchmarkIndex(b *testing.B) {
 	for _, n := range []int{1000, 10000} {
 		root := many(b, n)
 		put(b, root, "runs/x", "")
-		time.Sleep(fineTick)
+		time.Sleep(statcache.Tick())
 		if err := indexed(root).Refresh(b.Context()); err != nil {
 			b.Fatal(err)
 		}

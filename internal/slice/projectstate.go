@@ -11,6 +11,7 @@ import (
 
 	"greenlight/internal/durable"
 	"greenlight/internal/sliceid"
+	"greenlight/internal/statcache"
 	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/text/textline"
@@ -68,7 +69,7 @@ func (p *ProjectState) Overview() (valueProp, stack, mode string) {
 	return s.value, s.stack, s.mode
 }
 
-func (p *ProjectState) parsed() projectState { return parseProject(p.doc.Bytes(), fileStamp{}) }
+func (p *ProjectState) parsed() projectState { return parseProject(p.doc.Bytes(), statcache.Stamp{}) }
 
 // A PausedSlice is where somebody stopped working on a slice.
 type PausedSlice struct {

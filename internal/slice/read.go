@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/durable"
 	"greenlight/internal/plan"
 	"greenlight/internal/sliceid"
+	"greenlight/internal/statcache"
 	"greenlight/internal/text/conflict"
 	"greenlight/internal/text/jsonedit"
 	"greenlight/internal/text/textline"
@@ -40,10 +41,10 @@ type sliceFile struct {
 	warnings []string
 }
 
-func readSlice(data []byte, at fileStamp) *sliceFile {
+func readSlice(data []byte, at statcache.Stamp) *sliceFile {
 	f, err := ParseFile(data)
 	if err != nil {
-		return &sliceFile{corrupt: reason(err), changed: at.changed()}
+		return &sliceFile{corrupt: reason(err), changed: at.Changed()}
 	}
 	get := func(key string) string {
 		v, _ := f.Get(key)
@@ -56,7 +57,7 @@ func readSlice(data []byte, at fileStamp) *sliceFile {
 		tests: count(get("tests")), security: count(get("security_tests")),
 		wave: rank(get("wave")), priority: rank(get("priority")), verified: verified(get("verified")),
 		deps: f.List("deps"), hasDeps: f.Has("deps"), wraps: f.List("wraps"),
-		changed: at.changed(), warnings: f.Warnings(),
+		changed: at.Changed(), warnings: f.Warnings(),
 	}
 	s.failing = f.failing()
 	s.waiting = noneAsEmpty(s.waiting)
@@ -245,7 +246,7 @@ func (d *Dir) readGraph() graphFile {
 	if d.graph == nil {
 		d.graph = d.index().graph()
 	}
-	d.graph = refresh(d.graph, d.path("GRAPH.json"), func(data []byte, _ fileStamp) graphFile {
+	d.graph = refresh(d.graph, d.path("GRAPH.json"), func(data []byte, _ statcache.Stamp) graphFile {
 		g, err := parseGraph(data)
 		return graphFile{g, err}
 	})
@@ -270,7 +271,7 @@ type stateFile struct {
 
 // readState reads STATE.md or its backup. The caller holds d.mu.
 func (d *Dir) readState(old **cached[stateFile], name string) stateFile {
-	*old = refresh(*old, d.path(name), func(data []byte, _ fileStamp) stateFile {
+	*old = refresh(*old, d.path(name), func(data []byte, _ statcache.Stamp) stateFile {
 		f := stateFile{there: true, text: string(data)}
 		f.body = strings.TrimPrefix(f.text, textline.BOM)
 		f.rows, f.table = parseRows(f.body)
@@ -298,7 +299,7 @@ func (d *Dir) readProject() projectState {
 	if d.project.err != nil {
 		p.err = d.project.err
 	}
-	d.config = refresh(d.config, d.path("config.json"), func(data []byte, _ fileStamp) string {
+	d.config = refresh(d.config, d.path("config.json"), func(data []byte, _ statcache.Stamp) string {
 		var c struct{ Mode json.RawMessage }
 		_ = json.Unmarshal(data, &c) // a bad config is for those who need it to complain about
 		return text(c.Mode)
@@ -309,7 +310,7 @@ func (d *Dir) readProject() projectState {
 	return p
 }
 
-func parseProject(data []byte, _ fileStamp) projectState {
+func parseProject(data []byte, _ statcache.Stamp) projectState {
 	var p projectState
 	data = []byte(strings.TrimPrefix(string(data), textline.BOM))
 	var top struct {

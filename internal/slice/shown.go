@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/statcache"
 )
 
 // shownFile has the digest of what STATE.md was found to follow from, with STATE.md itself: of the stamps alone. While that is the same there
@@ -45,33 +46,35 @@ func (s *Store) digest() string {
 		return ""
 	}
 	s.readFiles(stems)
-	sum := coder{out: []byte(s.program)}
+	var sum statcache.Coder
+	program := s.program
+	sum.Text(&program)
 	for i, c := range s.files.files {
 		if !c.trusted {
 			return ""
 		}
-		sum.text(&stems[i])
-		sum.stamp(&c.stamp)
+		sum.Text(&stems[i])
+		sum.Stamp(&c.stamp)
 	}
 	if !vouched(&sum, s.graph, s.path("GRAPH.json")) || !vouched(&sum, s.project, s.path("project-state.json")) ||
 		!vouched(&sum, s.config, s.path("config.json")) || !vouched(&sum, s.state, s.path("STATE.md")) || !vouched(&sum, s.backup, s.path("STATE.md.backup")) {
 		return ""
 	}
-	return fmt.Sprintf("%x", sha256.Sum256(sum.out))
+	return fmt.Sprintf("%x", sha256.Sum256(sum.Bytes()))
 }
 
 // vouched adds the stamp that the file has now, if it is the one of what was read. Of a file that wasn't needed any will do.
-func vouched[T any](sum *coder, read *cached[T], path string) bool {
-	now, err := stat(path)
+func vouched[T any](sum *statcache.Coder, read *cached[T], path string) bool {
+	now, err := statcache.Stat(path)
 	if err != nil && !missing(err) {
 		return false
 	}
-	sum.stamp(&now)
+	sum.Stamp(&now)
 	switch {
 	case read == nil:
 		return true
 	case err != nil:
-		return read.stamp == fileStamp{} && read.err == nil
+		return read.stamp == statcache.Stamp{} && read.err == nil
 	}
 	return read.trusted && read.stamp == now
 }

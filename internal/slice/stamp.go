@@ -5,45 +5,10 @@ import (
 	"io/fs"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/statcache"
 )
-
-// A fileStamp is what tells one content of a file from another without reading it.
-type fileStamp struct {
-	size  int64
-	mtime int64 // nanoseconds since 1970
-	ctime int64 // the same, of the inode's last change: no program can set it
-	ino   uint64
-	dev   uint64
-}
-
-func (s fileStamp) changed() time.Time { return time.Unix(0, s.mtime) }
-
-// fineTick is longer than one tick of the clocks of file systems that count in parts of a second: Linux has ticks of 1 to 10 ms.
-var fineTick = 100 * time.Millisecond
-
-// coarseTick is longer than those of the others: ext3 and HFS+ count whole seconds, FAT two of them.
-const coarseTick = 3 * time.Second
-
-// settled says whether the stamp vouches for what was read at now: a second write within one tick would leave it as it is.
-func (s fileStamp) settled(now time.Time) bool {
-	tick := fineTick
-	if s.mtime%int64(time.Second) == 0 && s.ctime%int64(time.Second) == 0 {
-		tick = coarseTick
-	}
-	return now.Sub(time.Unix(0, max(s.mtime, s.ctime))) >= tick
-}
-
-// stat is os.Lstat as far as a stamp needs it.
-func stat(path string) (fileStamp, error) {
-	var st syscall.Stat_t
-	if err := again(func() error { return syscall.Lstat(path, &st) }); err != nil {
-		return fileStamp{}, &fs.PathError{Op: "stat", Path: path, Err: err}
-	}
-	return stampOf(&st), nil
-}
 
 // readInState reads a whole file that may have come with a clone.
 func readInState(path string) ([]byte, error) {
@@ -57,9 +22,9 @@ func readInState(path string) ([]byte, error) {
 // readStamped reads a whole file and says which content it was. It goes to the system directly: os.File costs six more
 // calls for each file, to be ready for files that make one wait, and a big project has ten thousand that don't. The caller
 // has package durable look at the directories above.
-func readStamped(path string) (data []byte, s fileStamp, err error) {
-	fail := func(op string, err error) ([]byte, fileStamp, error) {
-		return nil, fileStamp{}, &fs.PathError{Op: op, Path: path, Err: err}
+func readStamped(path string) (data []byte, s statcache.Stamp, err error) {
+	fail := func(op string, err error) ([]byte, statcache.Stamp, error) {
+		return nil, statcache.Stamp{}, &fs.PathError{Op: op, Path: path, Err: err}
 	}
 	fd := -1
 	// Without O_NONBLOCK a named pipe would make us wait for its writer.
@@ -69,7 +34,7 @@ func readStamped(path string) (data []byte, s fileStamp, err error) {
 	})
 	if errors.Is(err, syscall.ELOOP) {
 		if link := durable.CheckPath(path); link != nil {
-			return nil, fileStamp{}, link
+			return nil, statcache.Stamp{}, link
 		}
 	}
 	if err != nil {
@@ -90,7 +55,7 @@ func readStamped(path string) (data []byte, s fileStamp, err error) {
 	if err != nil {
 		return fail("read", err)
 	}
-	return data, stampOf(&st), nil
+	return data, statcache.Of(&st), nil
 }
 
 // maxSlice is how large a slice file may be: people and agents read it, too.

@@ -1,0 +1,66 @@
+// Package statcache keeps what was read of files from one run of gl to the next, with the stamps of the files, as git's index does. What is kept
+// is never the truth: it counts for a file that has the very stamp, and for no other, and whoever can't use it reads the files. The
+// package knows stamps, the coding and the kept file itself; not what is in it.
+package statcache
+
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+	"time"
+)
+
+// A Stamp is what tells one content of a file from another without reading it.
+type Stamp struct {
+	Size  int64
+	Mtime int64 // nanoseconds since 1970
+	Ctime int64 // the same, of the inode's last change: no program can set it
+	Ino   uint64
+	Dev   uint64
+}
+
+// Changed is the file's mtime.
+func (s Stamp) Changed() time.Time { return time.Unix(0, s.Mtime) }
+
+// fineTick is longer than one tick of the clocks of file systems that count in parts of a second: Linux has ticks of 1 to 10 ms.
+var fineTick = 100 * time.Millisecond
+
+// coarseTick is longer than those of the others: ext3 and HFS+ count whole seconds, FAT two of them.
+const coarseTick = 3 * time.Second
+
+// Tick is how old a change must be for a stamp to vouch for what was read, where the file system counts in parts of a second.
+func Tick() time.Duration { return fineTick }
+
+// LowerTick changes that for a test, until it calls restore.
+func LowerTick(to time.Duration) (restore func()) {
+	was := fineTick
+	fineTick = to
+	return func() { fineTick = was }
+}
+
+// Settled says whether the stamp vouches for what was read at now: a second write within one tick would leave it as it is.
+func (s Stamp) Settled(now time.Time) bool {
+	tick := fineTick
+	if s.Mtime%int64(time.Second) == 0 && s.Ctime%int64(time.Second) == 0 {
+		tick = coarseTick
+	}
+	return now.Sub(time.Unix(0, max(s.Mtime, s.Ctime))) >= tick
+}
+
+// Stat is os.Lstat as far as a stamp needs it.
+func Stat(path string) (Stamp, error) {
+	var st syscall.Stat_t
+	if err := again(func() error { return syscall.Lstat(path, &st) }); err != nil {
+		return Stamp{}, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return Of(&st), nil
+}
+
+// again repeats a call that a signal interrupted.
+func again(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
