@@ -220,7 +220,7 @@ func testRoundTrip(t *testing.T, o Outcome, used int) {
 	if len(entries) != 1 || entries[0] != (Entry{"S-1.2", 1, o}) {
 		t.Fatalf("the index has %+v", index)
 	}
-	if n := Used(entries); n != used {
+	if n := tally(entries).Used; n != used {
 		t.Errorf("%d attempts used up, want %d", n, used)
 	}
 	if next := b.claim("S-1.2"); next.N != 2 {

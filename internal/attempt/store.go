@@ -23,17 +23,18 @@ type Store struct {
 	dir     string
 	mine    func(*Record) bool // nil for all
 	journal *journal.Journal
+	settled *tallies
 }
 
 const schemaVersion = 1
 
 // OpenStore returns the store in dir, which needn't exist yet.
-func OpenStore(dir string) *Store { return &Store{dir: dir, journal: journal.Open(dir)} }
+func OpenStore(dir string) *Store { return &Store{dir: dir, journal: journal.Open(dir), settled: &tallies{}} }
 
 // Of is the store as one of several systems of state sees it, which share numbers and slots: two may have an item of the
 // same id, and then Index, History and MarkRetried tell of the records that are its own.
 func (s *Store) Of(mine func(*Record) bool) *Store {
-	return &Store{dir: s.dir, mine: mine, journal: s.journal}
+	return &Store{dir: s.dir, mine: mine, journal: s.journal, settled: s.settled}
 }
 
 // Dir is the store's directory; hold.json, stop.json and the drain's lock are in it.
@@ -197,17 +198,6 @@ func (s *Store) names() (map[string][]Entry, error) {
 		sort.Slice(l, func(i, j int) bool { return l[i].N < l[j].N })
 	}
 	return all, nil
-}
-
-// Used counts the attempts that were used up: a rate limit uses none.
-func Used(entries []Entry) int {
-	n := 0
-	for _, e := range entries {
-		if !e.Outcome.Traits().Free {
-			n++
-		}
-	}
-	return n
 }
 
 // History returns all readable records of one slice, oldest first.

@@ -157,7 +157,7 @@ func TestRecordRoundTrip(t *testing.T) {
 	}
 	index, err := b.store.Index()
 	must(t, err)
-	if e := index["S-1.2"]; len(e) != 3 || len(index) != 1 || Used(e) != 3 {
+	if e := index["S-1.2"]; len(e) != 3 || len(index) != 1 || tally(e).Used != 3 {
 		t.Fatalf("index %v", index)
 	}
 }

@@ -234,6 +234,7 @@ const refreshLimit = 2 * time.Second
 func refreshState(ctx context.Context, app *cmdutil.App, pr *project.Project) {
 	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
 	defer cancel()
+	pr.Runs.KeepTallies()
 	if err := pr.Tracker.Refresh(ctx); statedir.IsLink(err) {
 		app.IO.Message("warning: %v", err)
 	}

@@ -453,6 +453,7 @@ func (d *drain) finish(ctx context.Context) {
 	}
 	d.res.Plan = d.plan
 	d.Project.Runs.Sweep(time.Now())
+	d.Project.Runs.KeepTallies()
 	if d.res.Signal != nil { // nobody waits for a lock after Ctrl-C; what is behind the next gl status puts right
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, behind)

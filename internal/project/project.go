@@ -87,9 +87,15 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	if err != nil {
 		return nil, err
 	}
-	index, err := p.Runs.Index()
+	attempts, err := p.Runs.Tallies()
 	if err != nil {
 		return nil, err
+	}
+	var index map[string][]attempt.Entry // of the single attempts: what they cost is in their records
+	if p.Budget().Slice > 0 {
+		if index, err = p.Runs.Index(); err != nil {
+			return nil, err
+		}
 	}
 	c, err := load()
 	if err != nil {
@@ -98,7 +104,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	traits := p.Tracker.Traits()
 	s := &plan.Snapshot{
 		Format: traits.Format, Noun: traits.Noun, Root: p.Root, Flags: p.Flags(), Items: c.Items, Unsure: c.Unsure, Evidence: c.Evidence, Progress: c.Progress,
-		Warnings: c.Warnings, Used: make(map[string]int, len(index)),
+		Warnings: c.Warnings, Used: make(map[string]int, len(attempts)),
 		Attempts: make(map[string]*plan.Attempt, len(live)),
 	}
 	if s.Noun == "" {
@@ -114,7 +120,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	if len(live) > 0 { // else there is nothing that could be conflicted with
 		s.Forecast = forecast.Read(p.Runs.Dir())
 	}
-	for _, b := range append(bad, p.addSettled(s, index)...) {
+	for _, b := range append(bad, p.addSettled(s, attempts, index)...) {
 		s.Warnings = append(s.Warnings, plan.Warning{Path: paths.Relative(p.Root, b.Path), Message: badText(b)})
 	}
 	if traits.Managed {
@@ -122,7 +128,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	}
 	for _, r := range live {
 		switch {
-		case settledIn(index, r):
+		case p.Runs.IsLeftover(r, attempts):
 		case r.IsTask():
 			s.Tasks = append(s.Tasks, plan.Task{ID: r.Slice, Text: r.Title, Attempt: p.open(r)})
 		case p.Has(r):
@@ -151,36 +157,26 @@ func (p *Project) addReleased(s *plan.Snapshot) {
 	}
 }
 
-// settledIn says whether a live record is only the leftover of a settled one.
-func settledIn(index map[string][]attempt.Entry, r *attempt.Record) bool {
-	for _, e := range index[r.Slice] {
-		if e.N == r.N && e.Outcome != "" {
-			return true
-		}
-	}
-	return false
-}
-
 // addSettled adds the last settled attempt of each item that isn't done; a record is read only for those. It returns the
 // records that can't be used.
-func (p *Project) addSettled(s *plan.Snapshot, index map[string][]attempt.Entry) (bad []*attempt.BadRecord) {
-	if len(index) == 0 {
+func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally, index map[string][]attempt.Entry) (bad []*attempt.BadRecord) {
+	if len(attempts) == 0 {
 		return nil
 	}
 	for i := range s.Items {
 		it := &s.Items[i]
-		entries := index[it.ID]
-		if len(entries) == 0 {
+		tally, ok := attempts[it.ID]
+		if !ok {
 			continue
 		}
-		s.Used[it.ID] = attempt.Used(entries)
+		s.Used[it.ID] = tally.Used
 		if plan.Classify(it.Status) == plan.Done && it.Corrupt == "" {
 			continue
 		}
+		last := tally.Last
 		if s.Spent != nil {
-			s.Spent[it.ID] = p.spent(entries)
+			s.Spent[it.ID] = p.spent(index[it.ID])
 		}
-		last := entries[len(entries)-1]
 		r, err := p.Runs.Get(last.Slice, last.N)
 		var unusable *attempt.BadRecord
 		switch {
