@@ -37,8 +37,8 @@ check-heavy: race index torture chaos pages fuzz package bench test-claude
 
 # The scripts with an index in the smallest project, and without one in any.
 index:
-	GL_INDEX=always $(GO) test -count=1 ./cmd/gl
-	GL_INDEX=off $(GO) test -count=1 ./cmd/gl
+	GL_INDEX=always $(GO) test -count=1 -timeout 30m ./cmd/gl
+	GL_INDEX=off $(GO) test -count=1 -timeout 30m ./cmd/gl
 
 # The long forms of the tests that hammer the state with many processes, kills and editors, and of the one that follows every
 # advice; some minutes.
