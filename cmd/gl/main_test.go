@@ -73,7 +73,9 @@ func setup(env *testscript.Env) error {
 	calls := filepath.Join(env.WorkDir, "calls")
 	env.Setenv("GORACE", raceOptions)
 	env.Setenv("GLBIN", gl)
-	env.Setenv("GL_INDEX", os.Getenv("GL_INDEX")) // make index
+	if v, ok := os.LookupEnv("GL_INDEX"); ok { // make index
+		env.Setenv("GL_INDEX", v)
+	}
 	env.Setenv("HOST", host)
 	env.Setenv("FAKE_DIR", calls)
 	env.Setenv("HOME", filepath.Join(env.WorkDir, ".home")) // made by what is kept there
