@@ -58,8 +58,10 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 	if o.pane {
 		show("\n" + sanitize.Text(endedText(final, pr.Flags())))
 	}
-	time.Sleep(yield)
-	err = pr.Tracker.Refresh(ctx)
+	if !rec.LauncherLives() { // else it brings STATE.md up to date, once for all that ends together
+		time.Sleep(yield)
+		err = pr.Tracker.Refresh(ctx)
+	}
 	if final.Phase == plan.Queued {
 		return errors.Join(err, workLane(ctx, app, pr, final, show))
 	}

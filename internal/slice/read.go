@@ -271,7 +271,11 @@ type stateFile struct {
 
 // readState reads STATE.md or its backup. The caller holds d.mu.
 func (d *Dir) readState(old **cached[stateFile], name string) stateFile {
-	*old = refresh(*old, d.path(name), func(data []byte, _ statcache.Stamp) stateFile {
+	was := *old
+	*old = refresh(was, d.path(name), func(data []byte, _ statcache.Stamp) stateFile {
+		if was != nil && was.value.there && was.value.text == string(data) { // written anew, maybe by us
+			return was.value
+		}
 		f := stateFile{there: true, text: string(data)}
 		f.body = strings.TrimPrefix(f.text, textline.BOM)
 		f.rows, f.table = parseRows(f.body)
