@@ -22,6 +22,29 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+// Numbers change when branches meet: a link that shows one decision's number leads to that decision, which is there.
+func TestDecisionLinks(t *testing.T) {
+	docs := filepath.Join("..", "docs")
+	pages, err := filepath.Glob(filepath.Join(docs, "*.md"))
+	if err != nil || len(pages) == 0 {
+		t.Fatal(pages, err)
+	}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range decisionLink.FindAllStringSubmatch(string(text), -1) {
+			if !strings.HasPrefix(link[2], "decisions/"+link[1]+"-") {
+				t.Errorf("%s: the label and the link differ: %s", filepath.Base(page), link[0])
+			}
+			if _, err := os.Stat(filepath.Join(docs, link[2])); err != nil {
+				t.Errorf("%s: %v", filepath.Base(page), err)
+			}
+		}
+	}
+}
+
 // checkDecisions lists what is wrong with a directory of decisions.
 func checkDecisions(dir fs.FS) ([]string, error) {
 	index, err := fs.ReadFile(dir, "README.md")

@@ -3,6 +3,7 @@
 package contracts
 
 import (
+	"cmp"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -62,35 +63,70 @@ func find(text, id string) Contract {
 	return c
 }
 
-// ToVerify is the first of the contracts for which the file in a directory says "Verification: verify": a person has to look at what
-// keeps it. It is "" for none.
-func ToVerify(root string, ids []string) string {
-	data, err := durable.ReadFile(filepath.Join(root, File))
+// Tiers says of contracts how they are accepted, by the CONTRACTS.md of a directory. Found are those that are in it, and ToVerify is the first
+// of these that a person has to look at, "" for none: all but those whose tier is auto. A contract that doesn't say is one of them, so that
+// nobody's approval is left out because a line is missing or misspelled.
+func Tiers(dir string, ids []string) (t Tier) {
+	data, err := durable.ReadFile(filepath.Join(dir, File))
 	if err != nil {
-		return ""
+		return Tier{}
 	}
-	level, in := 0, ""
-	for l := range markdown.Lines(string(data)) {
+	t.File = true
+	for _, id := range ids {
+		tier, found := tierOf(string(data), id)
+		if !found {
+			continue
+		}
+		t.Found = append(t.Found, id)
+		if t.ToVerify == "" && !strings.EqualFold(tier, "auto") {
+			t.ToVerify, t.Tier = id, tier
+		}
+	}
+	return t
+}
+
+// A Tier is what Tiers says.
+type Tier struct {
+	File     bool // there is a CONTRACTS.md
+	Found    []string
+	ToVerify string
+	Tier     string // of that one, as it is written; "" if it has none
+}
+
+// begins matches the title of a contract, at any level.
+var begins = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(contract\b|[A-Z]{1,4}-\d)`) })
+
+// tierOf is what the contract with the id has as its tier. A contract begins at the first heading that names it, and has its tier in a line
+// "Verification: …", whatever marks are around it, or below a heading of that name.
+func tierOf(text, id string) (tier string, found bool) {
+	level, below := 0, false
+	for l := range markdown.Lines(text) {
 		switch {
-		case l.Level > 0 && (in == "" || l.Level <= level):
-			in = ""
-			if i := slices.IndexFunc(ids, func(id string) bool { return HasWord(l.Title, id) }); i >= 0 {
-				level, in = l.Level, ids[i]
-			}
-		case in != "" && !l.Code:
-			key, value, ok := strings.Cut(strings.TrimLeft(l.Text, "-*+ \t"), ":")
-			if ok && strings.EqualFold(strings.Trim(key, "* "), "verification") && strings.EqualFold(firstWord(value), "verify") {
-				return in
+		case l.Level > 0 && !found && HasWord(l.Title, id):
+			level, found = l.Level, true
+		case !found || l.Code:
+		case l.Level > 0 && (l.Level <= level || below || begins().MatchString(l.Title)):
+			return "", true
+		default:
+			key, value, ok := strings.Cut(cmp.Or(l.Title, strings.TrimLeft(l.Text, "-*+ \t")), ":")
+			named := strings.EqualFold(strings.Trim(key, "*_ \t"), "verification")
+			switch {
+			case named && ok && firstWord(value) != "":
+				return firstWord(value), true
+			case named && (ok || l.Level > 0):
+				below = true
+			case below && firstWord(strings.TrimLeft(l.Text, "-*+ \t")) != "":
+				return firstWord(strings.TrimLeft(l.Text, "-*+ \t")), true
 			}
 		}
 	}
-	return ""
+	return "", found
 }
 
 // firstWord is the first word of a value, without marks around it.
 func firstWord(s string) string {
-	word, _, _ := strings.Cut(strings.Trim(s, "*` \t"), " ")
-	return strings.Trim(word, "*`.,;")
+	word, _, _ := strings.Cut(strings.Trim(s, "*_` \t"), " ")
+	return strings.Trim(word, "*_`.,;")
 }
 
 // ListItems returns the texts of a list's items.
