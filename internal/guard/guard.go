@@ -201,13 +201,18 @@ func (all Isolation) Isolated(c Call, rel string) error {
 // Watches says whether what the agent changes must be compared: it has a shell, and may not change everything.
 func (all Isolation) Watches(agent string) bool {
 	rules, known := all[agent]
-	return known && slices.Contains(rules.Tools, "Bash") && !slices.Contains(rules.MayWrite, Code)
+	return known && slices.Contains(rules.Tools, "Bash") &&
+		slices.ContainsFunc([]Kind{Plan, Setup, Code, Tests}, func(k Kind) bool { return !slices.Contains(rules.MayWrite, k) })
 }
 
-// Strayed are those of the changed files, by their paths in the project, that the agent may not change.
+// Strayed are those of the changed files, by their paths in the project, that the agent may not change. An agent that isn't in the table may change
+// any. Who writes code runs the tests, and these may write data of their own.
 func (all Isolation) Strayed(agent string, changed []string) []string {
-	rules := all[agent]
-	return slices.DeleteFunc(slices.Clone(changed), func(rel string) bool { return slices.Contains(rules.MayWrite, KindOf(rel)) })
+	rules, known := all[agent]
+	return slices.DeleteFunc(slices.Clone(changed), func(rel string) bool {
+		return !known || slices.Contains(rules.MayWrite, KindOf(rel)) ||
+			IsTestData(rel) && !IsTest(rel) && slices.Contains(rules.MayWrite, Code)
+	})
 }
 
 // Search refuses a sub-agent a search that prints lines of files it may not read. Of a search of whole directories nobody can say

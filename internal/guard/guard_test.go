@@ -80,7 +80,7 @@ func TestState(t *testing.T) {
 }
 
 func TestIsolation(t *testing.T) {
-	rules, err := ParseIsolation([]byte(`{"gl-implementer": {"tools": ["Read"], "may_read": ["plan", "setup", "code"], "may_write": ["setup", "code"]},
+	rules, err := ParseIsolation([]byte(`{"gl-implementer": {"tools": ["Read", "Bash"], "may_read": ["plan", "setup", "code"], "may_write": ["setup", "code"]},
 		"gl-tester": {"may_read": ["plan", "setup", "tests"], "may_write": ["tests"]}, "gl-looker": {"tools": ["Bash"], "may_read": ["plan", "setup", "code", "tests"], "may_write": []}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -126,8 +126,14 @@ func TestIsolation(t *testing.T) {
 			t.Errorf("%v: %v", c, err)
 		}
 	}
-	if !rules.Watches("gl-looker") || rules.Watches("gl-implementer") || rules.Watches("gl-tester") || rules.Watches("other") {
-		t.Error("whoever has a shell and may not change code is watched, and nobody else")
+	if !rules.Watches("gl-looker") || !rules.Watches("gl-implementer") || rules.Watches("gl-tester") || rules.Watches("other") {
+		t.Error("whoever has a shell and may not change everything is watched, and nobody else")
+	}
+	if got := rules.Strayed("gl-implementer", []string{"a.go", "a_test.go", "testdata/a.golden", ".greenlight/x.md"}); !slices.Equal(got, []string{"a_test.go", ".greenlight/x.md"}) {
+		t.Errorf("strayed: %q", got)
+	}
+	if got := rules.Strayed("other", []string{"a.go"}); len(got) > 0 {
+		t.Errorf("strayed: %q", got)
 	}
 	if got := rules.Strayed("gl-tester", []string{"a.go", "a_test.go", ".greenlight/x.md", "go.mod"}); !slices.Equal(got, []string{"a.go", ".greenlight/x.md", "go.mod"}) {
 		t.Errorf("strayed: %q", got)

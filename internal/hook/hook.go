@@ -75,12 +75,7 @@ func Run(name string, in io.Reader, getenv func(string) string, now time.Time) A
 	case AfterTool:
 		return Answer{Block: s.touched(true)}
 	case SubagentStop:
-		if !s.StopActive {
-			if b := s.touched(false); b != nil {
-				return Answer{Block: b}
-			}
-			return Answer{Block: s.strayed()}
-		}
+		return Answer{Block: s.subagentStop()}
 	case Guard:
 		return Answer{Refusal: s.guard()}
 	case Stop:

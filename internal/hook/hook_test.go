@@ -62,6 +62,11 @@ type object = map[string]any
 // run calls a hook with a document; env has KEY, VALUE, ….
 func run(t *testing.T, name string, doc object, env ...string) Answer {
 	t.Helper()
+	return runAt(t, noon, name, doc, env...)
+}
+
+func runAt(t *testing.T, now time.Time, name string, doc object, env ...string) Answer {
+	t.Helper()
 	data, err := json.Marshal(doc)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +79,7 @@ func run(t *testing.T, name string, doc object, env ...string) Answer {
 		}
 		return ""
 	}
-	return Run(name, strings.NewReader(string(data)), getenv, noon)
+	return Run(name, strings.NewReader(string(data)), getenv, now)
 }
 
 func TestNothingToSay(t *testing.T) {

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"fmt"
+	"strings"
 
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
@@ -38,6 +39,24 @@ func (s *session) stop() *Block {
 		return &Block{Decision: "block", Reason: sanitize.Text(question(st))}
 	}
 	return nil
+}
+
+// subagentStop tells a sub-agent, once, what it has changed and may not change. Nil lets it end.
+func (s *session) subagentStop() *Block {
+	if s.StopActive {
+		return nil
+	}
+	var parts []string
+	if b := s.touched(false); b != nil {
+		parts = append(parts, b.Reason)
+	}
+	if text := s.strayed(); text != "" {
+		parts = append(parts, sanitize.Text(text))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return &Block{Decision: "block", Reason: strings.Join(parts, "\n\n")}
 }
 
 // leftInProgress says whether nobody has recorded yet how the work on a claimed slice ended.

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
+	"slices"
 	"strings"
-	"sync"
 
-	"greenlight/internal/durable"
+	"greenlight/internal/git"
 	"greenlight/internal/lane"
-	"greenlight/internal/sanitize"
+	"greenlight/internal/project"
+	"greenlight/internal/statedir"
 	"greenlight/internal/words"
 )
 
@@ -23,69 +23,121 @@ func (s *session) agentName() string {
 	return s.AgentType
 }
 
-var agentID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]{1,80}$`) })
+// remember keeps that a sub-agent begins and, if it has a shell and may not change everything, what it finds.
+func (s *session) remember() {
+	pr := s.project()
+	if pr == nil || s.AgentType == "" {
+		return
+	}
+	path := s.foundIn(pr.Runs.Dir())
+	if path == "" {
+		return
+	}
+	f := found{Agent: s.agentName(), Session: s.Session, Dir: s.place(), Started: s.now}
+	ctx, cancel := context.WithTimeout(context.Background(), comparing)
+	defer cancel()
+	if isolation().Watches(f.Agent) {
+		_, lineage := s.lineage()
+		if lineage == nil {
+			f.Contents, _ = git.ReadContents(ctx, f.Dir) // in no repository there is nothing to compare with
+		} else if repo, err := pr.Worktrees(ctx); err == nil {
+			f.Commit, _ = repo.Look(ctx, lineage)
+		}
+	}
+	f.write(path)
+}
 
-// rememberedIn is the file with the commit of what a watched sub-agent found; "" for none.
-func (s *session) rememberedIn(runs string) string {
-	if !agentID().MatchString(s.AgentID) || !isolation().Watches(s.agentName()) {
+// place is the project's place in the checkout in which the session works.
+func (s *session) place() string {
+	place, err := project.Locate(s.Cwd, s.getenv)
+	if err != nil {
 		return ""
 	}
-	return filepath.Join(runs, "agents", s.AgentID)
+	return realPath(place.Here, os.Readlink)
 }
 
-// remember keeps what a sub-agent finds that has a shell and may not change everything.
-func (s *session) remember() {
-	if !isolation().Watches(s.agentName()) {
-		return
+// strayed is what a sub-agent has changed, by whatever means, and may not change: told once. "" is for nothing.
+func (s *session) strayed() string {
+	pr := s.project()
+	if pr == nil {
+		return ""
 	}
-	pr, lineage := s.lineage()
-	if lineage == nil {
-		return
+	path := s.foundIn(pr.Runs.Dir())
+	f := readFound(path)
+	if f == nil {
+		return ""
 	}
-	file := s.rememberedIn(pr.Runs.Dir())
+	beside := f.beside(path, s.now)
+	defer func() {
+		if slices.ContainsFunc(beside, func(o *found) bool { return o.Ended.IsZero() }) {
+			f.Ended, f.Commit, f.Contents = s.now, "", nil
+			f.write(path)
+			return
+		}
+		_ = os.Remove(path)
+	}()
 	ctx, cancel := context.WithTimeout(context.Background(), comparing)
 	defer cancel()
-	repo, err := pr.Worktrees(ctx)
-	if err != nil || file == "" {
-		return
-	}
-	if commit, err := repo.Look(ctx, lineage); err == nil && durable.MkdirPrivate(filepath.Dir(file)) == nil {
-		_ = durable.WriteFile(file, []byte(commit), 0o600) // without it nothing is compared
-	}
-}
-
-// strayed tells a sub-agent, once, what it has changed by whatever means and may not change.
-func (s *session) strayed() *Block {
-	if !isolation().Watches(s.agentName()) {
-		return nil
-	}
-	pr, lineage := s.lineage()
-	if lineage == nil {
-		return nil
-	}
-	file := s.rememberedIn(pr.Runs.Dir())
-	if file == "" {
-		return nil
-	}
-	before, err := durable.ReadFile(file)
-	if err != nil {
-		return nil
-	}
-	_ = os.Remove(file)
-	ctx, cancel := context.WithTimeout(context.Background(), comparing)
-	defer cancel()
-	l, err := lane.Open(ctx, pr, "", nil)
-	if err != nil {
-		return nil
-	}
-	changed, err := l.ChangedSince(ctx, lineage, string(before))
-	list := isolation().Strayed(s.agentName(), changed)
-	if err != nil || len(list) == 0 {
-		return nil
+	changed, alone := s.changedSince(ctx, pr, f)
+	list := excused(isolation().Strayed(f.Agent, changed), beside)
+	if len(list) == 0 {
+		return ""
 	}
 	const most = 20
 	shown := list[:min(len(list), most)]
-	return &Block{Decision: "block", Reason: sanitize.Text(fmt.Sprintf("%s may not change these, and they were changed while it worked: %s%s. Put them back, in the "+
-		"project's directory: git restore --source=%s -- %s (remove a file that wasn't there). Then return what you found; what should change there is "+
-		"for whoever started you.", s.agentName(), strings.Join(shown, ", "), words.More(len(list)-most), string(before)[:min(len(before), 12)], strings.Join(shown, " ")))}
+	text := fmt.Sprintf("%s may not change these, and they were changed while it worked: %s%s. ", f.Agent, strings.Join(shown, ", "), words.More(len(list)-most))
+	switch {
+	case len(beside) > 0:
+		text += fmt.Sprintf("%s worked here at the same time. What you changed yourself, put back as it was; leave the rest, and say so. ",
+			strings.Join(namesOf(beside), " and "))
+	case alone:
+		text += fmt.Sprintf("Put them back, in the project's directory: git restore --source=%s -- %s (remove a file that wasn't there). ",
+			f.Commit[:min(len(f.Commit), 12)], strings.Join(shown, " "))
+	default:
+		text += "What you changed yourself, put back as it was; what a person or another session changed, leave, and say so. "
+	}
+	return text + "Then return what you found; what should change there is for whoever started you."
+}
+
+// changedSince are the files that are otherwise than the sub-agent found them, by their paths in the project. alone says that nobody else works
+// there. In a checkout in which another session holds an item nobody can tell whose a change is, and nothing is compared.
+func (s *session) changedSince(ctx context.Context, pr *project.Project, f *found) (changed []string, alone bool) {
+	if f.Commit != "" {
+		_, lineage := s.lineage()
+		if lineage == nil {
+			return nil, false
+		}
+		l, err := lane.Open(ctx, pr, "", nil)
+		if err != nil {
+			return nil, false
+		}
+		changed, _ = l.ChangedSince(ctx, lineage, f.Commit)
+		return changed, true
+	}
+	if f.Contents == nil || s.crowded(pr) {
+		return nil, false
+	}
+	now, err := git.ReadContents(ctx, f.Dir)
+	if err != nil || now.Top != f.Contents.Top {
+		return nil, false
+	}
+	list, err := now.Since(ctx, f.Contents)
+	if err != nil {
+		return nil, false
+	}
+	for _, path := range list {
+		if rel := within(filepath.Join(now.Top, filepath.FromSlash(path)), f.Dir); rel != "" && !statedir.InState(rel) {
+			changed = append(changed, rel)
+		}
+	}
+	return changed, false
+}
+
+// crowded says whether another session holds an item of the project.
+func (s *session) crowded(pr *project.Project) bool {
+	p, err := pr.Plan(s.now, pr.Options())
+	if err != nil {
+		return true
+	}
+	return len(active(p)) > len(s.held(pr, p))
 }
