@@ -71,8 +71,9 @@ package:
 	done
 	.ci/package
 
-# The real Claude Code client against a stand-in of its API: no network but npm's, no cost; two minutes. The client is
-# installed for the run, unless GREENLIGHT_CLAUDE_DIR names a directory in which npm has put this version.
+# The real Claude Code client against a stand-in of its API: no network but npm's, no cost; ten minutes on an idle machine. The
+# client is installed for the run, unless GREENLIGHT_CLAUDE_DIR names a directory in which npm has put this version. Another version
+# is named once, and only what it does can fail.
 CLAUDE_VERSION = 2.1.328
 test-claude:
 	@set -e; dir="$$GREENLIGHT_CLAUDE_DIR"; \
@@ -80,13 +81,17 @@ test-claude:
 		dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 		HOME="$$dir" npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$$dir" @anthropic-ai/claude-code@$(CLAUDE_VERSION); \
 	fi; \
-	GREENLIGHT_CLAUDE_DIR="$$dir" $(GO) test -count=1 -timeout 30m ./internal/claudetest $(ARGS)
+	GREENLIGHT_CLAUDE_DIR="$$dir" $(GO) test -count=1 -timeout 60m ./internal/claudetest $(ARGS)
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# How many bytes of the method a model reads, and what they cost about.
+sizes:
+	@$(GO) test ./internal/cli -run '^TestContentSizes$$' -count=1 -v | sed -n 's/^ *content_sizes_test.go:[0-9]*: //p; /^FAIL/p'
 
 # docs/reference and docs/man, from the commands' own definitions; docs/schema, from the types of what --json prints.
 docs:
 	$(GO) test ./internal/cli -run '^(TestReference|TestSchemas)$$' -count=1 -update
 
-.PHONY: build demo test race lint golangci-lint check-heavy index torture chaos pages fuzz package test-claude bench docs
+.PHONY: build demo test race lint golangci-lint check-heavy index torture chaos pages fuzz package test-claude bench sizes docs

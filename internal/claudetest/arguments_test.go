@@ -1,7 +1,6 @@
 package claudetest
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,17 +17,17 @@ var hostile = []string{
 	"--force -x caf\u00e9 \U0001F600",
 }
 
-// Whatever a person writes behind a command reaches the model as it is, and no shell.
+// Whatever a person writes behind a command reaches the model as it is, and no shell; and each command of the plugin expands.
 func TestHostileArguments(t *testing.T) {
 	w := newWorld(t, []string{"S-01", "S-02:S-01"}, Script{Steps: []Reply{Say("Well.")}})
 	flags := []string{"--plugin-dir", w.plugin(), "--allowedTools", "Bash"} // so that only what isn't run isn't run
 	said := strings.Join(hostile, "\n")
 	for _, name := range names(t, "commands") {
 		w.headless("/gl:"+name+" "+said, flags...)
-		if last := w.last(); !last.Asked(said) {
+		if last := w.last(); !last.Asked(said) || !last.Asked("<command-name>/gl:"+name+"</command-name>") || last.Asked("!`gl ") {
 			t.Errorf("/gl:%s: the model reads %+v", name, last.Messages)
 		}
-		if _, err := os.Stat(filepath.Join(w.root, "ran")); err == nil {
+		if ran, _ := filepath.Glob(filepath.Join(filepath.Dir(w.root), "*", "ran")); len(ran) > 0 {
 			t.Fatalf("/gl:%s ran a command", name)
 		}
 	}

@@ -96,6 +96,9 @@ func TestContentLoads(t *testing.T) {
 					t.Errorf("command gl:%s isn't among %q", name, up.SlashCommands)
 					continue
 				}
+				if how == "plugin" { // TestHostileArguments expands them; what their allowed-tools cover is the same
+					continue
+				}
 				w.headless("/gl:"+name+" S-01", flags...)
 				if last := w.last(); !last.Asked("<command-name>/gl:"+name+"</command-name>") || last.Asked("!`") {
 					t.Errorf("/gl:%s was not expanded: %+v", name, last.Messages)
