@@ -74,13 +74,16 @@ package:
 # The real Claude Code client against a stand-in of its API: no network but npm's, no cost; ten minutes on an idle machine. The
 # client is installed for the run, unless GREENLIGHT_CLAUDE_DIR names a directory in which npm has put this version. Another version
 # is named once, and only what it does can fail.
-CLAUDE_VERSION = 2.1.328
+CLAUDE_PINNED = 2.1.328
+CLAUDE_VERSION = $(CLAUDE_PINNED)
 test-claude:
 	@set -e; dir="$$GREENLIGHT_CLAUDE_DIR"; \
 	if [ -z "$$dir" ]; then \
 		dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 		HOME="$$dir" npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$$dir" @anthropic-ai/claude-code@$(CLAUDE_VERSION); \
 	fi; \
+	have=$$(sed -n 's/^ *"version": "\(.*\)".*/\1/p' "$$dir/node_modules/@anthropic-ai/claude-code/package.json"); \
+	test "$$have" = $(CLAUDE_PINNED) || echo "warning: the client is $$have, and gl is tested with $(CLAUDE_PINNED): only what it does can fail" >&2; \
 	GREENLIGHT_CLAUDE_DIR="$$dir" $(GO) test -count=1 -timeout 60m ./internal/claudetest $(ARGS)
 
 bench:

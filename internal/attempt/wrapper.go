@@ -330,8 +330,12 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 				lines = nil
 				continue
 			}
+			left := w.dec.Summary().Background
 			w.take(ctx, c)
 			silence.begin()
+			if left > 0 && w.dec.Summary().Background == 0 { // what ended now wakes it
+				afterResult.begin()
+			}
 			if had := resulted; w.dec.Summary().Result == nil {
 				resulted = false
 			} else if !had {

@@ -45,7 +45,7 @@ func TestWrapper(t *testing.T) {
 		{"silent", silent, "set_ step tests; echo hello; exec sleep 600", attempt.Hung, "silent for 3s", plan.Mark{Status: "failed", Step: "tests"}, ""},
 		{"silent, with a child", silent, "sleep 600 & wait", attempt.Hung, "silent for 3s", plan.Mark{Status: "failed", Step: "none"}, ""},
 		{"goes on after its result", long, "result; init; sleep 3; set_ status complete; result", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
-		{"waits for a command in the background", long, "tasks {}; result; sleep 3; tasks; init; set_ status complete; result", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
+		{"waits for a command in the background", long, "tasks {}; result; sleep 3; tasks; sleep 1.4; init; set_ status complete; result", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
 		{"has a command in the background, and is through", grace, "tasks {}; set_ status complete; result; exec sleep 600", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
 		{"leaves a server behind", "", "sleep 600 & set_ status complete; result", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},
 		{"a child outside its group holds its output", "", "setsid sleep 5 & set_ status complete; result", attempt.Done, "", plan.Mark{Status: "complete", Step: "none"}, ""},

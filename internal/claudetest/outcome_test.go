@@ -189,10 +189,10 @@ func TestCommandNotLoaded(t *testing.T) {
 
 // A command in the background outlives the client's result, and its end wakes the model: the attempt isn't over before.
 func TestBackgroundCommand(t *testing.T) {
-	steps := []Reply{Use("Bash", map[string]any{"command": "sleep 3", "description": "wait", "run_in_background": true}),
+	steps := []Reply{Use("Bash", map[string]any{"command": "sleep 6", "description": "wait", "run_in_background": true}),
 		Say("I wait."), Say("I still wait.")} // the second to the Stop hook
 	w := newWorld(t, []string{"S-01"}, Script{Steps: append(steps, built("S-01")...)})
-	w.must("gl", "settings", "set", "parallel.result_grace_seconds", "1")
+	w.must("gl", "settings", "set", "parallel.result_grace_seconds", "4") // less than the command takes, and enough to wake up on a busy machine
 	r, _ := w.build("S-01")
 	w.settled(r, attempt.Done, "complete")
 	if n := strings.Count(w.log(r), `"type":"result"`); n < 2 {

@@ -22,6 +22,71 @@ func (p *Plan) forecast() {
 			b.meet(a)
 		}
 	}
+	p.expect()
+}
+
+// expect adds what the items' own lists of files say: of one that is ready and hasn't begun, and one at work. Of two at work their worktrees say it
+// better.
+func (p *Plan) expect() {
+	var busy []*State
+	for i := range p.States {
+		if st := &p.States[i]; len(st.Files) > 0 && (st.Class == Active || st.Class == Landing) {
+			busy = append(busy, st)
+		}
+	}
+	for i := range p.States {
+		st := &p.States[i]
+		if st.Class != Available || len(st.Files) == 0 {
+			continue
+		}
+		for _, other := range busy {
+			if paths := shared(st.Files, other.Files); len(paths) > 0 && !slices.Contains(st.Meets, other.ID) {
+				p.Forecast = append(p.Forecast, Collision{Slice: st.ID, With: other.ID, Paths: paths})
+				st.meet(other)
+			}
+		}
+	}
+}
+
+// spread puts those that are ready and expect to change the same files as one before them behind the others: they would be launched at the same time.
+// What goes on and what meets running work stay where they are.
+func (p *Plan) spread() {
+	from := 0
+	for from < len(p.Ready) && p.State(p.Ready[from]).Goes {
+		from++
+	}
+	to := from
+	for to < len(p.Ready) && len(p.State(p.Ready[to]).Meets) == 0 {
+		to++
+	}
+	var first, later []string
+	var taken []string
+	for _, id := range p.Ready[from:to] {
+		files := p.State(id).Files
+		if len(shared(files, taken)) > 0 {
+			later = append(later, id)
+			continue
+		}
+		first, taken = append(first, id), append(taken, files...)
+	}
+	copy(p.Ready[from:to], append(first, later...))
+}
+
+// shared are those of the paths that are also among the others, or lie in a directory that is, or contain one of them.
+func shared(paths, others []string) []string {
+	var list []string
+	for _, a := range paths {
+		if slices.ContainsFunc(others, func(b string) bool { return covers(a, b) || covers(b, a) }) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// covers says whether a path is another one, or a directory in which it lies.
+func covers(dir, path string) bool {
+	dir, path = strings.Trim(strings.TrimPrefix(dir, "./"), "/"), strings.Trim(strings.TrimPrefix(path, "./"), "/")
+	return dir != "" && (dir == path || strings.HasPrefix(path, dir+"/"))
 }
 
 // pending says whether the item has work that is still to land, or may have.

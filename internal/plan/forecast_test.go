@@ -31,6 +31,29 @@ func TestForecast(t *testing.T) {
 	}
 }
 
+// Lists of files in the slices' own files count where no worktree tells: against running work, and among those that are ready.
+func TestForecastByHints(t *testing.T) {
+	hinted := func(id, status string, files ...string) Item {
+		it := item(id, status)
+		it.Files = files
+		return it
+	}
+	p := New(&Snapshot{Items: []Item{
+		hinted("S-1", "pending", "cmd/", "docs/a.md"), hinted("S-2", "pending", "./cmd/main.go"), hinted("S-3", "pending", "cmdline.go"),
+		hinted("S-4", "pending", "internal/plan"), item("S-5", "pending"),
+		hinted("S-6", "in_progress", "internal/plan/order.go", "x"), hinted("S-7", "in_progress", "x"), hinted("S-8", "complete", "cmdline.go"),
+	}}, now, Options{})
+	if !slices.Equal(p.Ready, []string{"S-1", "S-3", "S-5", "S-2", "S-4"}) {
+		t.Errorf("ready %q", p.Ready)
+	}
+	if len(p.Forecast) != 1 || p.Forecast[0].String() != "S-4 and S-6 in internal/plan" {
+		t.Errorf("forecast %v", p.Forecast)
+	}
+	if got := p.Why("S-4", now).Cause; got != "behind others, since it is likely to conflict with S-6 in internal/plan" {
+		t.Errorf("S-4: %s", got)
+	}
+}
+
 // A forecast changes only the order in which slices are launched.
 func TestForecastHidesNothing(t *testing.T) {
 	statuses := []string{"pending", "in_progress", "complete", "failed"}
@@ -40,6 +63,7 @@ func TestForecastHidesNothing(t *testing.T) {
 		for _, id := range ids {
 			it := item(id, rapid.SampledFrom(statuses).Draw(t, id))
 			it.Priority = rapid.IntRange(1, 3).Draw(t, "priority")
+			it.Files = rapid.SliceOfN(rapid.SampledFrom([]string{"a", "a/b", "c", "/", ""}), 0, 2).Draw(t, "files")
 			items = append(items, it)
 		}
 		list := rapid.SliceOf(rapid.Custom(func(t *rapid.T) Collision {

@@ -265,6 +265,7 @@ func (p *Plan) list() {
 	}
 	p.Taken += p.Snapshot.Elsewhere
 	sort.SliceStable(p.Ready, func(i, j int) bool { return p.before(p.State(p.Ready[i]), p.State(p.Ready[j])) })
+	p.spread()
 }
 
 func (p *Plan) add(st *State) {

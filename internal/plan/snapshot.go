@@ -23,6 +23,7 @@ type Item struct {
 	Milestone string
 	Deps      []string // canonical ids; an id that no item has stays as it was written
 	Wraps     []string // contracts of wrapped code that the work replaces: their locking tests may go with it
+	Files     []string // files and directories that the work is expected to change, as people wrote them; hints for the forecast
 
 	Wave     int // lower goes first; None
 	Priority int // lower goes first; None

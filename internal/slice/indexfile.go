@@ -137,6 +137,7 @@ func codeFile(c *statcache.Coder, f *sliceFile) {
 	c.Text((*string)(&f.verified))
 	c.Texts(&f.deps)
 	c.Texts(&f.wraps)
+	c.Texts(&f.files)
 	c.Bool(&f.hasDeps)
 	c.Bool(&f.row)
 	c.Text(&f.corrupt)

@@ -34,6 +34,7 @@ type sliceFile struct {
 
 	deps     []string
 	wraps    []string
+	files    []string
 	hasDeps  bool // the key is there, even if it is empty
 	row      bool
 	changed  time.Time
@@ -56,7 +57,7 @@ func readSlice(data []byte, at statcache.Stamp) *sliceFile {
 		started: get("started"), updated: get("updated"), waiting: get("waiting_for"),
 		tests: count(get("tests")), security: count(get("security_tests")),
 		wave: rank(get("wave")), priority: rank(get("priority")), verified: verified(get("verified")),
-		deps: f.List("deps"), hasDeps: f.Has("deps"), wraps: f.List("wraps"),
+		deps: f.List("deps"), hasDeps: f.Has("deps"), wraps: f.List("wraps"), files: f.File.List("files"),
 		changed: at.Changed(), warnings: f.Warnings(),
 	}
 	s.failing = f.failing()

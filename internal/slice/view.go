@@ -251,6 +251,9 @@ func (v *view) itemAt(i int, id string) plan.Item {
 	it.Status, it.Step, it.Session = f.status, f.step, f.session
 	it.Started, it.Updated, it.WaitingFor, it.Wraps = f.started, f.updated, f.waiting, f.wraps
 	it.Tests, it.SecurityTests, it.Failing, it.Verified = f.tests, f.security, f.failing, f.verified
+	if it.Files = f.files; len(it.Files) == 0 && e != nil {
+		it.Files = e.files
+	}
 	if f.milestone != "" {
 		it.Milestone = f.milestone
 	}
