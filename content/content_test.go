@@ -134,6 +134,17 @@ func TestFrontmatter(t *testing.T) {
 	}
 }
 
+// A model may start any command by itself, but for those that begin a project, convert its state, or release it.
+func TestWhatModelsMayStart(t *testing.T) {
+	for name, text := range documents(t, "commands") {
+		fields, _ := frontmatter(text)
+		alone := fields["disable-model-invocation"] != "true"
+		if alone == slices.Contains([]string{"init", "migrate-state", "ship"}, name) {
+			t.Errorf("commands/%s may be started by a model: %v", name, alone)
+		}
+	}
+}
+
 // An isolation is one agent's entry of isolation.json.
 type isolation struct {
 	Tools    []string `json:"tools"`

@@ -86,6 +86,12 @@ func TestContentLoads(t *testing.T) {
 				w.must("gl", "install", "--local")
 			}
 			up, _ := w.headless("hello", flags...)
+			for _, name := range names(t, "commands") {
+				hidden := slices.Contains([]string{"init", "migrate-state", "ship"}, name)
+				if w.last().Says("- gl:"+name+":") == hidden {
+					t.Errorf("the model is offered gl:%s: %v", name, !hidden)
+				}
+			}
 			for _, name := range names(t, "agents") {
 				if !slices.Contains(up.Agents, prefix+name) {
 					t.Errorf("agent %s%s isn't among %q", prefix, name, up.Agents)
