@@ -68,6 +68,7 @@ type reviewItem struct {
 	Insertions *int             `json:"insertions"` // null if git doesn't tell
 	Deletions  *int             `json:"deletions"`  // null if git doesn't tell
 	Said       []string         `json:"said"`       // the end of what its agent wrote
+	LookAt     []string         `json:"look_at"`    // what its contracts ask a person to look at, of one that awaits review
 	Proposals  []reviewProposal `json:"proposals"`  // commands that its sessions wanted to set
 }
 
@@ -196,10 +197,18 @@ func (r *reviewer) facts(ctx context.Context, w *ops.Pending) (summary string, d
 	return summary, d, said
 }
 
+// toLookAt is what the contracts of a slice that awaits review ask for.
+func (r *reviewer) toLookAt(ctx context.Context, w *ops.Pending) []string {
+	if w.Kind != ops.PendingReview {
+		return nil
+	}
+	return ops.ToLookAt(ctx, r.pr, w.ID)
+}
+
 func (r *reviewer) item(ctx context.Context, w *ops.Pending) reviewItem {
 	summary, d, said := r.facts(ctx, w)
 	it := reviewItem{Kind: w.Kind, ID: jsondoc.OrNull(w.ID), Name: jsondoc.OrNull(w.Name), Why: w.Why, Commands: w.Commands,
-		Summary: jsondoc.OrNull(summary), Said: jsondoc.OrEmpty(said), Proposals: []reviewProposal{}}
+		Summary: jsondoc.OrNull(summary), Said: jsondoc.OrEmpty(said), LookAt: jsondoc.OrEmpty(r.toLookAt(ctx, w)), Proposals: []reviewProposal{}}
 	if w.Last != nil {
 		info := w.Last.Info()
 		it.Attempt = &info
@@ -229,6 +238,12 @@ func (r *reviewer) show(ctx context.Context, w *ops.Pending, place string) {
 	}
 	if summary != "" {
 		line(2, sanitize.Line(summary))
+	}
+	if list := r.toLookAt(ctx, w); len(list) > 0 {
+		line(2, "Its contracts ask you to look at:")
+		for _, text := range list {
+			line(4, sanitize.Line(text))
+		}
 	}
 	if d != nil {
 		where := ""

@@ -99,29 +99,78 @@ var begins = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(
 // tierOf is what the contract with the id has as its tier. A contract begins at the first heading that names it, and has its tier in a line
 // "Verification: …", whatever marks are around it, or below a heading of that name.
 func tierOf(text, id string) (tier string, found bool) {
-	level, below := 0, false
-	for l := range markdown.Lines(text) {
-		switch {
-		case l.Level > 0 && !found && HasWord(l.Title, id):
-			level, found = l.Level, true
-		case !found || l.Code:
-		case l.Level > 0 && (l.Level <= level || below || begins().MatchString(l.Title)):
-			return "", true
-		default:
-			key, value, ok := strings.Cut(cmp.Or(l.Title, strings.TrimLeft(l.Text, "-*+ \t")), ":")
-			named := strings.EqualFold(strings.Trim(key, "*_ \t"), "verification")
-			switch {
-			case named && ok && firstWord(value) != "":
-				return firstWord(value), true
-			case named && (ok || l.Level > 0):
-				below = true
-			case below && firstWord(strings.TrimLeft(l.Text, "-*+ \t")) != "":
-				return firstWord(strings.TrimLeft(l.Text, "-*+ \t")), true
+	values, found := fieldsOf(text, id, "verification")
+	if len(values) > 0 {
+		tier = firstWord(values[0])
+	}
+	return tier, found
+}
+
+// ToLookAt is what a person is to look at to approve work on the contracts, by the CONTRACTS.md of a directory: acceptance criteria, then steps.
+// A line of several has them apart by semicolons.
+func ToLookAt(dir string, ids []string) (list []string) {
+	data, err := durable.ReadFile(filepath.Join(dir, File))
+	if err != nil {
+		return nil
+	}
+	for _, names := range [][]string{{"acceptance criteria", "look at"}, {"steps", "steps to verify"}} {
+		for _, id := range ids {
+			values, _ := fieldsOf(string(data), id, names...)
+			for _, v := range values {
+				for part := range strings.SplitSeq(v, "; ") {
+					if part = strings.Trim(part, " \t;"); part != "" && !slices.Contains(list, part) {
+						list = append(list, part)
+					}
+				}
 			}
 		}
 	}
-	return "", found
+	return list
 }
+
+// fieldsOf are the values of a contract's field, by any of its names: of the line that has it and, where that has none, of the lines below it as far as the
+// next field or heading.
+func fieldsOf(text, id string, names ...string) (values []string, found bool) {
+	level, below := 0, false
+	for l := range markdown.Lines(text) {
+		if l.Level > 0 && !found && HasWord(l.Title, id) {
+			level, found = l.Level, true
+			continue
+		}
+		if !found || l.Code {
+			continue
+		}
+		if l.Level > 0 && (l.Level <= level || begins().MatchString(l.Title)) {
+			break
+		}
+		body := listMark().ReplaceAllString(l.Text, "")
+		key, value, ok := strings.Cut(cmp.Or(l.Title, body), ":")
+		key, value = strings.Trim(key, "*_ \t"), strings.TrimSpace(strings.TrimLeft(value, "*_ \t"))
+		isField := l.Level > 0 || ok && fieldName().MatchString(key) && (strings.HasPrefix(body, "**") || isKnown(key))
+		switch {
+		case slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, key) }) && (ok || l.Level > 0):
+			if below = value == ""; !below {
+				values = append(values, value)
+			}
+		case isField:
+			below = false
+		case below && strings.TrimSpace(body) != "":
+			values = append(values, strings.TrimSpace(body))
+		}
+	}
+	return values, found
+}
+
+// isKnown says whether a word before a colon is one of a contract's fields. Others may begin a sentence of a list.
+func isKnown(key string) bool {
+	return slices.Contains(strings.Fields("boundary slice source signature input output errors invariants security known verification steps dependencies"),
+		strings.ToLower(key)) || strings.EqualFold(key, "acceptance criteria") || strings.EqualFold(key, "look at")
+}
+
+var (
+	listMark  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[ \t]*(?:[-+*] +(?:\[[ xX]\] +)?|\d+[.)] +)?`) })
+	fieldName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Za-z ]{2,24}$`) })
+)
 
 // firstWord is the first word of a value, without marks around it.
 func firstWord(s string) string {

@@ -81,3 +81,49 @@ Verification: AUTO
 		t.Errorf("%+v", got)
 	}
 }
+
+// Criteria come before steps, whether they stand in one line, in a list or below a heading, and end at the next field.
+func TestToLookAt(t *testing.T) {
+	const text = `## C-1: lines
+- Acceptance Criteria: the mail reads well; the link opens the form
+- Steps: ` + "`make run`" + `; open /outbox
+- Slice: S-1
+
+## C-2: bold lists
+**Acceptance Criteria:**
+- User sees a list
+- Note: it is empty at first
+**Steps:**
+1. Run it
+2. Open it
+
+**Dependencies:** C-1
+
+## C-3: headings
+### Steps
+- [ ] look
+### Security
+- none
+
+## C-4: look at
+- Verification: verify
+- Look at: the colors
+`
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".greenlight"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, File), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ ids, want []string }{
+		{[]string{"C-1"}, []string{"the mail reads well", "the link opens the form", "`make run`", "open /outbox"}},
+		{[]string{"C-2"}, []string{"User sees a list", "Note: it is empty at first", "Run it", "Open it"}},
+		{[]string{"C-3", "C-4"}, []string{"the colors", "look"}},
+		{[]string{"C-5"}, nil},
+	} {
+		if got := ToLookAt(dir, c.ids); !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q", c.ids, got)
+		}
+	}
+}

@@ -59,7 +59,7 @@ func (f *found) write(path string) {
 // beside are the other sub-agents in the same directory that worked at a time when this one did. Files of those that nobody's comparison needs
 // any more are removed.
 func (f *found) beside(path string, now time.Time) []*found {
-	entries, _ := os.ReadDir(filepath.Dir(path)) // without it there are none
+	entries, _ := durable.ReadDir(filepath.Dir(path)) // without it there are none
 	var list []*found
 	all := map[string]*found{}
 	oldest := now // when the first of those began that are still at work

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/contracts"
 	"greenlight/internal/lane"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -158,15 +159,32 @@ func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
 // longestSummary is how much of a summary's file is read.
 const longestSummary = 64 << 10
 
-// Summary is what a slice's session has written about it for people: the first paragraph of its summary, "" for none.
-func Summary(ctx context.Context, pr *project.Project, id string) (string, error) {
-	dir := pr.Root
+// placeOf is the project's directory in the worktree of a slice, or the root.
+func placeOf(ctx context.Context, pr *project.Project, id string) string {
 	if repo, err := pr.Worktrees(ctx); err == nil {
 		if l, err := repo.Get(pr.Key(), id); err == nil && l.Phase != worktree.Gone {
-			dir = repo.Dir(l)
+			return repo.Dir(l)
 		}
 	}
-	f, err := os.OpenInRoot(dir, filepath.FromSlash(".greenlight/summaries/"+id+"-SUMMARY.md"))
+	return pr.Root
+}
+
+// ToLookAt is what the slice's contracts ask a person to look at: criteria, then steps.
+func ToLookAt(ctx context.Context, pr *project.Project, id string) []string {
+	if pr.Slices == nil {
+		return nil
+	}
+	f, err := pr.Slices.Read(id)
+	if err != nil {
+		return nil
+	}
+	field, _ := f.Get("contracts")
+	return contracts.ToLookAt(placeOf(ctx, pr, id), contracts.In(string(f.Bytes()), field))
+}
+
+// Summary is what a slice's session has written about it for people: the first paragraph of its summary, "" for none.
+func Summary(ctx context.Context, pr *project.Project, id string) (string, error) {
+	f, err := os.OpenInRoot(placeOf(ctx, pr, id), filepath.FromSlash(".greenlight/summaries/"+id+"-SUMMARY.md"))
 	if errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}
