@@ -4,6 +4,7 @@ package contracts
 
 import (
 	"cmp"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -63,48 +64,114 @@ func find(text, id string) Contract {
 	return c
 }
 
-// Tiers says of contracts how they are accepted, by the CONTRACTS.md of a directory. Found are those that are in it, and ToVerify is the first
-// of these that a person has to look at, "" for none: all but those whose tier is auto. A contract that doesn't say is one of them, so that
-// nobody's approval is left out because a line is missing or misspelled.
-func Tiers(dir string, ids []string) (t Tier) {
-	data, err := durable.ReadFile(filepath.Join(dir, File))
-	if err != nil {
-		return Tier{}
+// ToVerify says why a person is to look at what keeps these contracts, by CONTRACTS.md of the directories: "its contract C-1 says
+// verify". It is "" where nobody has to. A contract has to say auto for that: one without a tier is from before there were any, or nobody
+// has thought about it.
+func ToVerify(ids []string, roots ...string) string {
+	var texts []string
+	for _, root := range roots {
+		if data, err := durable.ReadFile(filepath.Join(root, File)); err == nil {
+			texts = append(texts, string(data))
+		}
 	}
-	t.File = true
+	silent, missing := "", 0
 	for _, id := range ids {
-		tier, found := tierOf(string(data), id)
-		if !found {
-			continue
+		tier, found := "", false
+		for _, text := range texts {
+			t, ok := tierOf(text, id)
+			found = found || ok
+			if tier == "" || t != "" && t != auto {
+				tier = t
+			}
 		}
-		t.Found = append(t.Found, id)
-		if t.ToVerify == "" && !strings.EqualFold(tier, "auto") {
-			t.ToVerify, t.Tier = id, tier
+		switch {
+		case !found:
+			missing++
+		case tier == "" && silent == "":
+			silent = fmt.Sprintf("its contract %s doesn't say auto", id)
+		case tier != "" && tier != auto:
+			return fmt.Sprintf("its contract %s says %s", id, tier)
 		}
 	}
-	return t
+	if silent == "" && missing > 0 && missing == len(ids) {
+		silent = "its contracts aren't in " + File
+	}
+	return silent
 }
 
-// A Tier is what Tiers says.
-type Tier struct {
-	File     bool // there is a CONTRACTS.md
-	Found    []string
-	ToVerify string
-	Tier     string // of that one, as it is written; "" if it has none
+// auto is the tier of a contract that nobody has to look at.
+const auto = "auto"
+
+// tierOf is what the field Verification of a contract says, in small letters: of several the first that isn't auto. It is "" for a
+// contract without the field. The field may be in bold, or a heading with the tier below it.
+func tierOf(text, id string) (tier string, found bool) {
+	best := 0
+	for l := range markdown.Lines(text) {
+		if l.Level > 0 {
+			best = max(best, owns(l.Title, id))
+		}
+	}
+	if best == 0 {
+		return "", false
+	}
+	level, below := 0, false // of the contract's heading; below the field's
+	for l := range markdown.Lines(text) {
+		if l.Level > 0 && (level == 0 || l.Level <= level) {
+			level, below = 0, false
+			if owns(l.Title, id) == best {
+				level = l.Level
+			}
+			continue
+		}
+		line := l.Text
+		if l.Level > 0 {
+			line, below = l.Title, false
+		}
+		if level == 0 || l.Code || strings.TrimSpace(line) == "" {
+			continue
+		}
+		value := line
+		if !below {
+			key, rest, isField := strings.Cut(strings.TrimLeft(line, "-+"+marks), ":")
+			if !strings.EqualFold(strings.Trim(key, marks), "verification") || !isField && l.Level == 0 {
+				continue
+			}
+			value = rest
+		}
+		word := firstWord(value)
+		below = l.Level > 0 && word == ""
+		if word != "" && (tier == "" || tier == auto) {
+			tier = word
+		}
+	}
+	return tier, true
+}
+
+// owns is how sure it is that a heading is the contract's: 2 where it begins with the id, 1 where it names it, 0 for another one's.
+func owns(title, id string) int {
+	switch {
+	case !HasWord(title, id):
+		return 0
+	case strings.HasPrefix(strings.ToLower(strings.TrimLeft(title, "["+marks)), strings.ToLower(id)):
+		return 2
+	}
+	return 1
+}
+
+// marks are those around words, and the space between them.
+const marks = "*_` \t"
+
+// firstWord is the first word of a value, in small letters and without marks around it; "" for the list of all values that a template has.
+func firstWord(s string) string {
+	if strings.Contains(s, "|") {
+		return ""
+	}
+	word, _, _ := strings.Cut(strings.TrimLeft(s, "-+"+marks), " ")
+	return strings.ToLower(strings.Trim(word, marks+".,;"))
 }
 
 // begins matches the title of a contract, at any level.
 var begins = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(contract\b|[A-Z]{1,4}-\d)`) })
-
-// tierOf is what the contract with the id has as its tier. A contract begins at the first heading that names it, and has its tier in a line
-// "Verification: …", whatever marks are around it, or below a heading of that name.
-func tierOf(text, id string) (tier string, found bool) {
-	values, found := fieldsOf(text, id, "verification")
-	if len(values) > 0 {
-		tier = firstWord(values[0])
-	}
-	return tier, found
-}
 
 // ToLookAt is what a person is to look at to approve work on the contracts, by the CONTRACTS.md of a directory: acceptance criteria, then steps.
 // A line of several has them apart by semicolons.
@@ -171,12 +238,6 @@ var (
 	listMark  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[ \t]*(?:[-+*] +(?:\[[ xX]\] +)?|\d+[.)] +)?`) })
 	fieldName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Z][A-Za-z ]{2,24}$`) })
 )
-
-// firstWord is the first word of a value, without marks around it.
-func firstWord(s string) string {
-	word, _, _ := strings.Cut(strings.Trim(s, "*_` \t"), " ")
-	return strings.Trim(word, "*_`.,;")
-}
 
 // ListItems returns the texts of a list's items.
 func ListItems(text string) []string {

@@ -4,81 +4,63 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 )
 
-// A person's look is left out only where the contract says auto, in any of the forms in which contracts are written.
-func TestTiers(t *testing.T) {
-	const text = `# Contracts
-
-## C-1: a field in a list
-- Boundary: HTTP
-- Verification: auto
-
-## C-2: no tier
-- Boundary: HTTP
-
-### Contract: CreateUser
-
-**Boundary:** client to API
-
-**Verification:** auto
-**Acceptance Criteria:**
-- The user sees a list
-
-### Contract: ListUsers [WRAPPED]
-
-**Verification:** verify (the default)
-
-## C-3: fields as headings
-### Verification
-auto
-
-### Steps
-- open it
-
-## C-4: fields as headings
-### Verification
-
-verify
-
-## C-5: misspelled
-- Verification: automatic
-
-## C-6: marks
-* **Verification**: ` + "`auto`" + `
-
-## C-7: on the next line
-- Verification:
-  auto
-
-## C-8: only an example says it
-~~~
-- Verification: auto
-~~~
-
-## C-10: the last
-Verification: AUTO
-`
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, ".greenlight"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if got := Tiers(dir, []string{"C-1"}); got.File || got.ToVerify != "" {
-		t.Errorf("without a file: %+v", got)
-	}
-	if err := os.WriteFile(filepath.Join(dir, File), []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for id, verify := range map[string]bool{"C-1": false, "C-2": true, "CreateUser": false, "ListUsers": true, "C-3": false, "C-4": true,
-		"C-5": true, "C-6": false, "C-7": false, "C-8": true, "C-10": false} {
-		got := Tiers(dir, []string{id})
-		if !slices.Equal(got.Found, []string{id}) || (got.ToVerify == id) != verify {
-			t.Errorf("%s: %+v", id, got)
-		}
-	}
-	if got := Tiers(dir, []string{"C-9", "C-1", "C-5"}); !slices.Equal(got.Found, []string{"C-1", "C-5"}) || got.ToVerify != "C-5" || got.Tier != "automatic" {
-		t.Errorf("%+v", got)
+// A contract has to say auto for nobody to be asked; it may say so in the ways in which people and other tools write.
+func TestToVerify(t *testing.T) {
+	const file = ".greenlight/CONTRACTS.md"
+	for _, tt := range []struct {
+		name, here, there string // CONTRACTS.md of two directories, "" for none
+		ids, want         string
+	}{
+		{"no contracts", "## C-1\n", "", "", ""},
+		{"verify", "## C-1: mail\n- Verification: verify\n", "", "C-1", "its contract C-1 says verify"},
+		{"auto", "## C-1: mail\n- Verification: auto\n", "", "C-1", ""},
+		{"no tier", "## C-1: mail\n- Boundary: mailer\n", "", "C-1", "its contract C-1 doesn't say auto"},
+		{"an empty tier", "## C-1: mail\n- Verification:\n- Steps: look\n", "", "C-1", "its contract C-1 doesn't say auto"},
+		{"a template's values", "## C-1\n**Verification:** auto | verify (default: verify)\n", "", "C-1", "its contract C-1 doesn't say auto"},
+		{"another word", "## C-1\n- Verification: by hand\n", "", "C-1", "its contract C-1 says by"},
+		{"bold", "### C-1\n**Verification:** auto\n", "", "C-1", ""},
+		{"bold, verify", "### C-1\n**Verification:** `Verify`.\n", "", "C-1", "its contract C-1 says verify"},
+		{"bold around the colon", "### C-1\n__Verification__: auto\n", "", "C-1", ""},
+		{"a heading", "### C-1\n#### Verification\n\nauto, it is plumbing\n\n#### Steps\nverify\n", "", "C-1", ""},
+		{"a heading with its value", "### C-1\n#### Verification: auto\n", "", "C-1", ""},
+		{"code", "## C-1\n```\nVerification: auto\n```\n", "", "C-1", "its contract C-1 doesn't say auto"},
+		{"a word in a sentence", "## C-1\nVerification is auto: no\n", "", "C-1", "its contract C-1 doesn't say auto"},
+		{"the strictest", "## C-1\n- Verification: auto\n## C-2\n- Verification: verify\n", "", "C-1 C-2", "its contract C-2 says verify"},
+		{"the first without one", "## C-1\n- Verification: auto\n## C-2\n## C-3\n", "", "C-1 C-2 C-3", "its contract C-2 doesn't say auto"},
+		{"another's tier", "## C-1\n## C-10\n- Verification: auto\n", "", "C-1", "its contract C-1 doesn't say auto"},
+		{"a heading for several", "## S-1: C-1, C-2\n### C-1\n- Verification: auto\n### C-2\n- Verification: auto\n", "", "C-1 C-2", ""},
+		{"named in the middle", "### Contract C-1\n- Verification: auto\n", "", "C-1", ""},
+		{"twice, once without", "### C-1\n- Verification: auto\n## Later\n### C-1 again\n", "", "C-1", ""},
+		{"all missing", "## C-9\n- Verification: auto\n", "", "C-1 C-2", "its contracts aren't in " + file},
+		{"no file", "", "", "C-1", "its contracts aren't in " + file},
+		{"one missing", "## C-1\n- Verification: auto\n", "", "C-1 C-2", ""},
+		{"found in the other", "", "## C-1\n- Verification: auto\n", "C-1", ""},
+		{"a tier was added here", "## C-1\n- Verification: auto\n", "## C-1\n", "C-1", ""},
+		{"verify there", "## C-1\n- Verification: auto\n", "## C-1\n- Verification: verify\n", "C-1", "its contract C-1 says verify"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var roots []string
+			for _, text := range []string{tt.here, tt.there} {
+				root := t.TempDir()
+				roots = append(roots, root)
+				if text == "" {
+					continue
+				}
+				if err := os.MkdirAll(filepath.Join(root, ".greenlight"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(root, file), []byte(text), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := ToVerify(strings.Fields(tt.ids), roots...); got != tt.want {
+				t.Errorf("%q, not %q", got, tt.want)
+			}
+		})
 	}
 }
 

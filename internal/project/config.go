@@ -122,8 +122,8 @@ const (
 // The values of Review, and of the key review in a slice's front matter.
 const (
 	ReviewAlways = "always" // every slice
-	ReviewVerify = "verify" // those with a contract that says so
-	ReviewNever  = "never"  // those with a contract that says so, and no other
+	ReviewVerify = "verify" // those with a contract that doesn't say auto
+	ReviewNever  = "never"  // none
 )
 
 // Reviews are what review may be.

@@ -1,0 +1,140 @@
+package claudetest
+
+import (
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"greenlight/internal/attempt"
+)
+
+// known is what only the first attempt has seen: the output of a command that it ran.
+const known = "the-vault-opens-at-4711"
+
+// begin is how every first attempt here begins. What it says is in its conversation and nowhere else.
+func begin() []Reply {
+	return []Reply{
+		Bash("gl state set S-01 status=implementing step=implementing"),
+		Bash("printf '%s-%s\\n' the-vault-opens-at $((4700 + 11)); pwd"),
+	}
+}
+
+// finish is how it ends, in the attempt that goes on.
+func finish(command string) []Reply {
+	return []Reply{
+		Bash("gl slice S-01; pwd"),
+		Bash(command + "echo x > x.txt; git add -A; git commit -qm x; gl state set S-01 status=complete step=complete tests=3"),
+		Say("S-01 is green."),
+	}
+}
+
+// A slice goes on after each ending that leaves it unfinished: the first request of its next attempt has the messages of the
+// one before, says in its last message what has happened since, and its tools run in the same worktree.
+func TestContinuation(t *testing.T) {
+	var limited atomic.Bool
+	once := func(r *Request) bool {
+		return len(r.Tools) > 0 && r.Answers() == len(begin()) && limited.CompareAndSwap(false, true)
+	}
+	limit := Fail(429, "rate_limit_error", "slow down")
+	for _, tt := range []struct {
+		name   string
+		limit  bool     // the API refuses once, after the first steps
+		flags  string   // of the first attempt
+		tests  string   // test.command
+		first  []Reply  // after begin
+		second []Reply  // the same conversation
+		then   []string // what a person runs; nil where the drain goes on by itself
+		ended  attempt.Outcome
+		told   []string // parts of the message with which the conversation goes on
+	}{
+		{name: "turn limit", flags: yolo + " --max-turns 2", second: finish(""), then: []string{"retry", "S-01"},
+			ended: attempt.Stalled, told: []string{"Go on with slice S-01", "turn limit after 2 turns"}},
+		{name: "hold", limit: true, second: finish(""),
+			ended: attempt.Held, told: []string{"Go on with slice S-01", "rate limit"}},
+		{name: "red", tests: "if test -f mended; then echo ok 1; else echo 'not ok 1 - the door'; fi; echo 1..1; test -f mended",
+			first: finish(""), second: finish("touch mended; "),
+			ended: attempt.Red, told: []string{"Go on with slice S-01", "the door"}},
+		{name: "question", first: []Reply{Bash(`gl state set S-01 waiting_for="which currency?"`), Say("I ask.")}, second: finish(""),
+			then: []string{"answer", "S-01", "Euro, and round"}, ended: attempt.Waiting, told: []string{"which currency?", "Euro, and round"}},
+	} {
+		t.Run(strings.ReplaceAll(tt.name, " ", "_"), func(t *testing.T) {
+			steps := append(append(begin(), tt.first...), tt.second...)
+			scripts := []Script{{Steps: steps}}
+			if tt.limit {
+				refused := make([]Reply, len(steps))
+				for i := range refused {
+					refused[i] = limit
+				}
+				scripts = append([]Script{{When: once, Steps: refused}}, scripts...)
+			}
+			w := newWorld(t, []string{"S-01"}, scripts...)
+			w.must("gl", "settings", "set", "git.isolation", "worktree")
+			w.must("gl", "settings", "set", "parallel.hold_seconds", "1")
+			if tt.tests != "" {
+				w.must("gl", "settings", "set", "test.command", tt.tests)
+			}
+			w.flags(tt.flags)
+			w.call("gl", "slice", "--watch", "--runner", "process")
+			if tt.then != nil {
+				w.flags(yolo)
+				w.must("gl", tt.then...)
+				w.call("gl", "slice", "--watch", "--runner", "process")
+			}
+			w.continued(tt.ended, tt.told)
+		})
+	}
+}
+
+// continued checks that the second attempt at S-01 went on with the first one's conversation, in its worktree, and completed it.
+func (w *world) continued(ended attempt.Outcome, told []string) {
+	w.Helper()
+	first, second := w.attempt("S-01", 1), w.attempt("S-01", 2)
+	if first == nil || second == nil {
+		w.Fatalf("attempts %+v and %+v", first, second)
+	}
+	if first.Outcome != ended {
+		w.Errorf("the first attempt is %s (%s), not %s\n%s", first.Outcome, first.Detail, ended, w.log(first))
+	}
+	w.settled(second, attempt.Done, "complete")
+	if first.Conversation == "" || second.Conversation != first.Conversation || second.Dir != first.Dir || second.Lineage != first.Lineage || first.Lineage == 0 {
+		w.Errorf("conversation %q in %s after %q in %s", second.Conversation, second.Dir, first.Conversation, first.Dir)
+	}
+	q := w.firstOf(second, told[0])
+	if q == nil {
+		return
+	}
+	if !q.Asked("<command-name>/gl:slice</command-name>") {
+		w.Error("the conversation doesn't begin with the command of the first attempt")
+	}
+	var saw string
+	for _, b := range q.Results() {
+		saw += b.Text + "\n"
+	}
+	dir := filepath.Join(filepath.Base(filepath.Dir(first.Dir)), filepath.Base(first.Dir)) // its whole path may go through links
+	if !strings.Contains(saw, known) || !strings.Contains(saw, dir) {
+		w.Errorf("what the first attempt saw, in %s, isn't in the request:\n%s", dir, saw)
+	}
+	last := q.Messages[len(q.Messages)-1]
+	for _, part := range told {
+		if last.Role != "user" || !last.says(part) {
+			w.Errorf("the last message doesn't say %q: %+v", part, last)
+		}
+	}
+	results := w.last().Results()
+	if len(results) < 2 || !strings.Contains(results[len(results)-2].Text, dir) {
+		w.Errorf("the second attempt's tools don't run in %s: %+v", dir, results)
+	}
+}
+
+// firstOf is the first request in which the conversation goes on: the first whose last message has the words.
+func (w *world) firstOf(r *attempt.Record, words string) *Request {
+	w.Helper()
+	for _, q := range w.api.Requests() {
+		if n := len(q.Messages); n > 0 && len(q.Tools) > 0 && q.Messages[n-1].says(words) {
+			return q
+		}
+	}
+	w.Errorf("no request of attempt %d says %q\n%s", r.N, words, w.log(r))
+	return nil
+}
