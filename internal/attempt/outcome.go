@@ -122,7 +122,7 @@ func awaitsReview(r *Record, it plan.Item) (string, bool) {
 	if r.Review == "" || plan.Classify(it.Status) != plan.Done {
 		return "", false
 	}
-	return ReviewText(r.Verdict), true
+	return ReviewText(r.Verdict, r.Review), true
 }
 
 func isComplete(r *Record, it plan.Item) (detail string, ok bool) {

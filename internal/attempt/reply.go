@@ -34,17 +34,23 @@ func (c Comment) Quoted() string {
 	return fmt.Sprintf("%s:%d\n> %s\n%s", c.File, c.Line, c.Has, c.Text)
 }
 
-// ReviewText is what a slice waits for that is to be approved.
-func ReviewText(v *testrun.Verdict) string {
+// reviewing begins what gl says that a slice waits for: it is at its review, whatever is to be decided there.
+const reviewing = "review: "
+
+// ReviewText is what a slice waits for that is to be approved, and why.
+func ReviewText(v *testrun.Verdict, why string) string {
+	how := "its tests pass"
 	switch {
 	case v == nil:
-		return "review: not tested"
+		how = "not tested"
 	case !v.Green():
-		return "review: its tests fail, as they do without it"
-	case v.Passed == nil:
-		return "review: its tests pass"
+		how = "its tests fail, as they do without it"
+	case v.Passed != nil && *v.Passed == 1:
+		how = v.Count() + " passes"
+	case v.Passed != nil:
+		how = v.Count() + " pass"
 	}
-	return "review: " + v.Count() + " pass"
+	return reviewing + how + "; " + why
 }
 
 // reply is what the next attempt is told: a sentence, and the comments on lines.

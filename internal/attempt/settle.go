@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"greenlight/internal/agent"
@@ -153,10 +154,8 @@ func (r *Record) write(tx tracker.Tx) (plan.Mark, error) {
 			landed.Tests = r.Verdict.Passed
 		}
 		return lander.Land(r.Slice, landed)
-	case r.Effect == tracker.Ask && lands && r.Accepted():
-		return lander.Ask(r.Slice, "review: "+r.Detail)
 	case r.Effect == tracker.Ask && lands:
-		return lander.Ask(r.Slice, r.Detail)
+		return lander.Ask(r.Slice, reviewing+strings.TrimPrefix(r.Detail, reviewing))
 	case r.Effect == tracker.Complete, r.Effect == tracker.Ask:
 		return tx.Settle(r.Slice, tracker.Release, r.Before)
 	}

@@ -2,6 +2,7 @@ package claudetest
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -52,7 +53,7 @@ func TestContinuation(t *testing.T) {
 			ended: attempt.Stalled, told: []string{"Go on with slice S-01", "turn limit after 2 turns"}},
 		{name: "hold", limit: true, second: finish(""),
 			ended: attempt.Held, told: []string{"Go on with slice S-01", "rate limit"}},
-		{name: "red", tests: "if test -f mended; then echo ok 1; else echo 'not ok 1 - the door'; fi; echo 1..1; test -f mended",
+		{name: "red", tests: "if test -f x.txt -a ! -f mended; then echo 'not ok 1 - the door'; echo 1..1; exit 1; fi; echo ok 1; echo 1..1",
 			first: finish(""), second: finish("touch mended; "),
 			ended: attempt.Red, told: []string{"Go on with slice S-01", "the door"}},
 		{name: "question", first: []Reply{Bash(`gl state set S-01 waiting_for="which currency?"`), Say("I ask.")}, second: finish(""),
@@ -115,10 +116,9 @@ func (w *world) continued(ended attempt.Outcome, told []string) {
 	if !strings.Contains(saw, known) || !strings.Contains(saw, dir) {
 		w.Errorf("what the first attempt saw, in %s, isn't in the request:\n%s", dir, saw)
 	}
-	last := q.Messages[len(q.Messages)-1]
 	for _, part := range told {
-		if last.Role != "user" || !last.says(part) {
-			w.Errorf("the last message doesn't say %q: %+v", part, last)
+		if !q.saidSince(part) {
+			w.Errorf("nothing after the first attempt's messages says %q: %+v", part, q.Messages[len(q.Messages)-1])
 		}
 	}
 	results := w.last().Results()
@@ -127,14 +127,27 @@ func (w *world) continued(ended attempt.Outcome, told []string) {
 	}
 }
 
-// firstOf is the first request in which the conversation goes on: the first whose last message has the words.
+// firstOf is the first request in which the conversation goes on: the first that says this after the model's last answer.
 func (w *world) firstOf(r *attempt.Record, words string) *Request {
 	w.Helper()
 	for _, q := range w.api.Requests() {
-		if n := len(q.Messages); n > 0 && len(q.Tools) > 0 && q.Messages[n-1].says(words) {
+		if len(q.Tools) > 0 && q.Answers() > 0 && q.saidSince(words) {
 			return q
 		}
 	}
 	w.Errorf("no request of attempt %d says %q\n%s", r.N, words, w.log(r))
 	return nil
+}
+
+// saidSince reports whether somebody has said the words since the model has answered last.
+func (r *Request) saidSince(words string) bool {
+	for _, m := range slices.Backward(r.Messages) {
+		if m.Role == "assistant" {
+			break
+		}
+		if m.Role == "user" && slices.ContainsFunc(m.Content, func(b Block) bool { return b.Type == "text" && strings.Contains(b.Text, words) }) {
+			return true
+		}
+	}
+	return false
 }

@@ -15,14 +15,17 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/drain"
 	"greenlight/internal/iostreams"
+	"greenlight/internal/ops"
 	"greenlight/internal/plan"
 	"greenlight/internal/plugin"
 	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/runner"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/scratch"
 	"greenlight/internal/tmux"
 	"greenlight/internal/trust"
+	"greenlight/internal/words"
 )
 
 // A job is one gl slice, or the task of gl quick and its like: its flags and the config brought together.
@@ -152,6 +155,9 @@ func (j *job) build(ctx context.Context) error {
 	}
 	j.arrive()
 	j.noteSerial(cfg, p)
+	if err := j.noteReview(p); err != nil {
+		return err
+	}
 	return j.drain(ctx, cfg)
 }
 
@@ -186,6 +192,19 @@ func (j *job) noteSerial(cfg drain.Config, p *plan.Plan) {
 	} else if j.o.runner == "" {
 		j.app.IO.Message("tmux is not on PATH, so slices are built one after the other: %s, or use --runner process", tmux.InstallHint)
 	}
+}
+
+// noteReview says how many slices nobody will land while the person is away, before they leave.
+func (j *job) noteReview(p *plan.Plan) error {
+	if !j.o.watch {
+		return nil
+	}
+	ids, why, err := ops.ToApprove(j.pr, p)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	j.app.IO.Message("%s%s will wait for you when built: %s (gl settings set review never lands without you)", ids[0], words.More(len(ids)-1), sanitize.Line(why))
+	return nil
 }
 
 // trustRoot is the project whose commands this person has allowed: of a scratch copy the one that it is of.

@@ -166,6 +166,9 @@ func title(w *ops.Pending) string {
 	case ops.PendingFailed:
 		return subject + " failed: " + w.Why
 	case ops.PendingInterrupted:
+		if strings.HasPrefix(w.Why, "interrupted") {
+			return subject + " was " + w.Why
+		}
 		return subject + " was interrupted: " + w.Why
 	case ops.PendingEmpty, ops.PendingRed, ops.PendingStalled, ops.PendingPaused, ops.PendingUnknown:
 	}

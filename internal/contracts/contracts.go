@@ -64,23 +64,97 @@ func find(text, id string) Contract {
 	return c
 }
 
-// ToVerify says why a person is to look at what keeps these contracts, by CONTRACTS.md of the directories: "its contract C-1 says
-// verify". It is "" where nobody has to. A contract has to say auto for that: one without a tier is from before there were any, or nobody
-// has thought about it.
-func ToVerify(ids []string, roots ...string) string {
-	var texts []string
-	for _, root := range roots {
-		if data, err := durable.ReadFile(filepath.Join(root, File)); err == nil {
-			texts = append(texts, string(data))
+// A Book has the headings of one CONTRACTS.md, with the tier that is said below each.
+type Book struct{ sections []section }
+
+type section struct {
+	title string
+	level int
+	tier  string // in small letters: of several the first that isn't auto; "" for none
+}
+
+// ReadBook reads a directory's CONTRACTS.md. One that can't be read is empty.
+func ReadBook(root string) *Book {
+	data, _ := durable.ReadFile(filepath.Join(root, File))
+	return newBook(string(data))
+}
+
+// newBook finds the field Verification: in bold or not, in a list or not, or a heading with the tier below it.
+func newBook(text string) *Book {
+	b := &Book{}
+	var open []int // the sections in which a line is
+	below := false // the heading Verification
+	for l := range markdown.Lines(text) {
+		line := l.Text
+		if l.Level > 0 {
+			for len(open) > 0 && b.sections[open[len(open)-1]].level >= l.Level {
+				open = open[:len(open)-1]
+			}
+			line, below = l.Title, false
+		}
+		value, is := line, below && strings.TrimSpace(line) != ""
+		if !is {
+			key, rest, isField := strings.Cut(strings.TrimLeft(line, "-+"+marks), ":")
+			value, is = rest, (isField || l.Level > 0) && strings.EqualFold(strings.Trim(key, marks), "verification")
+		}
+		if is && !l.Code {
+			word := firstWord(value)
+			below = l.Level > 0 && word == ""
+			for _, i := range open {
+				if s := &b.sections[i]; word != "" && (s.tier == "" || s.tier == auto) {
+					s.tier = word
+				}
+			}
+		}
+		if l.Level > 0 {
+			open = append(open, len(b.sections))
+			b.sections = append(b.sections, section{title: l.Title, level: l.Level})
 		}
 	}
+	return b
+}
+
+// tier is what a contract's sections say: those whose heading begins with its id or, where there is none, those that name it.
+func (b *Book) tier(id string) (tier string, found bool) {
+	best := 1
+	for _, s := range b.sections {
+		n := owns(s.title, id)
+		if n > best {
+			best, tier, found = n, "", false
+		}
+		if n < best {
+			continue
+		}
+		if found = true; tier == "" || tier == auto && s.tier != "" {
+			tier = s.tier
+		}
+	}
+	return tier, found
+}
+
+// owns is how sure it is that a heading is the contract's: 2 where it begins with the id, 1 where it names it, 0 for another one's.
+func owns(title, id string) int {
+	switch {
+	case !HasWord(title, id):
+		return 0
+	case strings.HasPrefix(strings.ToLower(strings.TrimLeft(title, "["+marks)), strings.ToLower(id)):
+		return 2
+	}
+	return 1
+}
+
+// auto is the tier of a contract that nobody has to look at.
+const auto = "auto"
+
+// ToVerify says why a person is to look at what keeps these contracts: "its contract C-1 says verify". It is "" where nobody has to. A
+// contract has to say auto for that: one without a tier is from before there were any, or nobody has thought about it.
+func ToVerify(ids []string, books ...*Book) string {
 	silent, missing := "", 0
 	for _, id := range ids {
 		tier, found := "", false
-		for _, text := range texts {
-			t, ok := tierOf(text, id)
-			found = found || ok
-			if tier == "" || t != "" && t != auto {
+		for _, b := range books {
+			t, ok := b.tier(id)
+			if found = found || ok; tier == "" || tier == auto && t != "" {
 				tier = t
 			}
 		}
@@ -97,65 +171,6 @@ func ToVerify(ids []string, roots ...string) string {
 		silent = "its contracts aren't in " + File
 	}
 	return silent
-}
-
-// auto is the tier of a contract that nobody has to look at.
-const auto = "auto"
-
-// tierOf is what the field Verification of a contract says, in small letters: of several the first that isn't auto. It is "" for a
-// contract without the field. The field may be in bold, or a heading with the tier below it.
-func tierOf(text, id string) (tier string, found bool) {
-	best := 0
-	for l := range markdown.Lines(text) {
-		if l.Level > 0 {
-			best = max(best, owns(l.Title, id))
-		}
-	}
-	if best == 0 {
-		return "", false
-	}
-	level, below := 0, false // of the contract's heading; below the field's
-	for l := range markdown.Lines(text) {
-		if l.Level > 0 && (level == 0 || l.Level <= level) {
-			level, below = 0, false
-			if owns(l.Title, id) == best {
-				level = l.Level
-			}
-			continue
-		}
-		line := l.Text
-		if l.Level > 0 {
-			line, below = l.Title, false
-		}
-		if level == 0 || l.Code || strings.TrimSpace(line) == "" {
-			continue
-		}
-		value := line
-		if !below {
-			key, rest, isField := strings.Cut(strings.TrimLeft(line, "-+"+marks), ":")
-			if !strings.EqualFold(strings.Trim(key, marks), "verification") || !isField && l.Level == 0 {
-				continue
-			}
-			value = rest
-		}
-		word := firstWord(value)
-		below = l.Level > 0 && word == ""
-		if word != "" && (tier == "" || tier == auto) {
-			tier = word
-		}
-	}
-	return tier, true
-}
-
-// owns is how sure it is that a heading is the contract's: 2 where it begins with the id, 1 where it names it, 0 for another one's.
-func owns(title, id string) int {
-	switch {
-	case !HasWord(title, id):
-		return 0
-	case strings.HasPrefix(strings.ToLower(strings.TrimLeft(title, "["+marks)), strings.ToLower(id)):
-		return 2
-	}
-	return 1
 }
 
 // marks are those around words, and the space between them.

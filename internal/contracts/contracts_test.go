@@ -43,21 +43,20 @@ func TestToVerify(t *testing.T) {
 		{"verify there", "## C-1\n- Verification: auto\n", "## C-1\n- Verification: verify\n", "C-1", "its contract C-1 says verify"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var roots []string
+			var books []*Book
 			for _, text := range []string{tt.here, tt.there} {
 				root := t.TempDir()
-				roots = append(roots, root)
-				if text == "" {
-					continue
+				if text != "" {
+					if err := os.MkdirAll(filepath.Join(root, ".greenlight"), 0o755); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(filepath.Join(root, file), []byte(text), 0o644); err != nil {
+						t.Fatal(err)
+					}
 				}
-				if err := os.MkdirAll(filepath.Join(root, ".greenlight"), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(root, file), []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				books = append(books, ReadBook(root))
 			}
-			if got := ToVerify(strings.Fields(tt.ids), roots...); got != tt.want {
+			if got := ToVerify(strings.Fields(tt.ids), books...); got != tt.want {
 				t.Errorf("%q, not %q", got, tt.want)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/contracts"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/tracker"
@@ -221,7 +222,7 @@ func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string) (*attemp
 	req := d.request(id)
 	req.Test = d.Project.Config.Test.Command
 	if d.Trees == nil && d.Task == nil {
-		why, err := d.Project.NeedsReview(id, d.Project.Root)
+		why, err := d.Project.NeedsReview(id, contracts.ReadBook(d.Project.Root))
 		if err != nil {
 			return nil, err
 		}

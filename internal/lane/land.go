@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/contracts"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/site"
@@ -219,7 +220,7 @@ func (l *Lane) approve(ctx context.Context, w *work, v *testrun.Verdict, verifie
 	if w.Accepted() || w.IsTask() {
 		return l.pass(ctx, w, v, verified)
 	}
-	why, err := l.Project.NeedsReview(w.Slice, l.Project.Root, l.Repo.Dir(w.lineage))
+	why, err := l.Project.NeedsReview(w.Slice, contracts.ReadBook(l.Project.Root), contracts.ReadBook(l.Repo.Dir(w.lineage)))
 	if err != nil {
 		return err
 	}
@@ -235,7 +236,7 @@ func (l *Lane) approve(ctx context.Context, w *work, v *testrun.Verdict, verifie
 		return err
 	}
 	l.tell("%s awaits review: %s", w.Slice, why)
-	return l.ask(ctx, w.Record, attempt.ReviewText(v))
+	return l.ask(ctx, w.Record, attempt.ReviewText(v, why))
 }
 
 // pass lands the work.

@@ -114,6 +114,28 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 	return list
 }
 
+// ToApprove lists the slices that will wait for a person's word when they are built, of those that a plan is about, and why the first one
+// will. Who has asked for that in a slice's own front matter knows.
+func ToApprove(pr *project.Project, p *plan.Plan) (ids []string, why string, err error) {
+	book := contracts.ReadBook(pr.Root)
+	for i := range p.States {
+		st := &p.States[i]
+		if !st.InScope || st.Class == plan.Done || st.Class == plan.Waiting || st.Class == plan.Corrupt {
+			continue
+		}
+		because, err := pr.NeedsReview(st.ID, book)
+		if err != nil {
+			return nil, "", err
+		}
+		if because != "" && because != project.OwnReview {
+			if ids = append(ids, st.ID); why == "" {
+				why = because
+			}
+		}
+	}
+	return ids, why, nil
+}
+
 // order is how soon the kind is asked about: what others may wait for, and what takes a word, first.
 func (k PendingKind) order() int {
 	return slices.Index([]PendingKind{PendingQuestion, PendingReview, PendingEmpty, PendingConflict, PendingRed, PendingFailed, PendingStalled, PendingInterrupted,
@@ -137,7 +159,7 @@ func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
 		case st.Asks():
 			w.Kind, w.Why, w.Commands = PendingQuestion, st.WaitingFor, []string{"gl answer " + st.ID + " TEXT"}
 		case ended == attempt.Empty:
-			w.Kind, w.Why, w.Commands = PendingEmpty, st.WaitingFor, []string{"gl reject " + st.ID + " TEXT", "gl accept " + st.ID}
+			w.Kind, w.Why, w.Commands = PendingEmpty, strings.TrimPrefix(st.WaitingFor, "review: "), []string{"gl reject " + st.ID + " TEXT", "gl accept " + st.ID}
 		default:
 			w.Kind, w.Why, w.Commands = PendingReview, st.WaitingFor, []string{"gl accept " + st.ID, "gl reject " + st.ID + " TEXT"}
 		}

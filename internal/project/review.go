@@ -8,9 +8,12 @@ import (
 	"greenlight/internal/tracker"
 )
 
+// OwnReview is why a slice is to be approved whose own front matter asks for it.
+const OwnReview = "review is always for it"
+
 // NeedsReview says why a person is to approve a slice that its agent calls complete; "" where nobody has to. The slice's front matter
-// says whose word counts, else the configuration: where that is the contracts', they are read from CONTRACTS.md of the directories.
-func (p *Project) NeedsReview(id string, dirs ...string) (string, error) {
+// says whose word counts, else the configuration; where that is the contracts', they are looked up in the books.
+func (p *Project) NeedsReview(id string, books ...*contracts.Book) (string, error) {
 	if p.Slices == nil || !p.Tracker.Traits().Lands {
 		return "", nil
 	}
@@ -24,7 +27,7 @@ func (p *Project) NeedsReview(id string, dirs ...string) (string, error) {
 	own, _ := f.Get("review")
 	switch own = strings.ToLower(strings.TrimSpace(own)); own {
 	case ReviewAlways:
-		return "review is always for it", nil
+		return OwnReview, nil
 	case ReviewNever:
 		return "", nil
 	case ReviewVerify:
@@ -37,5 +40,5 @@ func (p *Project) NeedsReview(id string, dirs ...string) (string, error) {
 		}
 	}
 	field, _ := f.Get("contracts")
-	return contracts.ToVerify(contracts.In(string(f.Bytes()), field), dirs...), nil
+	return contracts.ToVerify(contracts.In(string(f.Bytes()), field), books...), nil
 }
