@@ -54,6 +54,7 @@ STORM = 30m
 # The long forms of the tests that kill drains, wrappers, agents and tmux at random instants.
 chaos:
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 60m ./internal/attempt ./internal/drain ./internal/runner
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run '^TestScript$$/^night$$' ./cmd/gl
 	GREENLIGHT_STORM=$(STORM) $(GO) test -count=1 -timeout 120m -v -run '^TestStorm' ./internal/runner
 	$(GO) test -count=1 -timeout 240m -run '^TestKilledAnywhere$$' ./internal/lane -stride 7
 	GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 60m -v -run '^(TestNothingIsLost|TestLandedOnce)$$' ./internal/runner

@@ -40,15 +40,18 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// condition knows the conditions beyond testscript's own: "unshare" is true where PID namespaces may be made, "bwrap" where sandboxes.
+// condition knows the conditions beyond testscript's own: "unshare" is true where PID namespaces may be made, "bwrap" where sandboxes,
+// "long" where somebody has asked for the scripts that take their time.
 func condition(name string) (bool, error) {
-	if name == "bwrap" {
+	switch name {
+	case "bwrap":
 		return sandbox.Check(context.Background()) == nil, nil
+	case "long":
+		return os.Getenv("GREENLIGHT_LONG") != "", nil
+	case "unshare":
+		return exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run() == nil, nil
 	}
-	if name != "unshare" {
-		return false, fmt.Errorf("unknown condition %q", name)
-	}
-	return exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run() == nil, nil
+	return false, fmt.Errorf("unknown condition %q", name)
 }
 
 // allCommands are the script commands beyond testscript's own. testdata/script/README.md explains them.

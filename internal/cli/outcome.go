@@ -65,9 +65,7 @@ func proofText(r *attempt.Record) []string {
 	if text := verdictText(r); text != "" {
 		list = append(list, text)
 	}
-	if v := r.Verdict; v != nil && len(v.Flaky) > 0 {
-		list = append(list, "flaky: failed, and passed when run again: "+someOf(v.Flaky))
-	}
+	list = append(list, flakyText(r)...)
 	if text := landedText(r); text != "" {
 		list = append(list, text)
 	}
@@ -75,6 +73,14 @@ func proofText(r *attempt.Record) []string {
 		list = append(list, r.Landing.Caveats...)
 	}
 	return list
+}
+
+// flakyText names the tests that failed once and passed when they were run again, in a line; nil for none.
+func flakyText(r *attempt.Record) []string {
+	if r.Verdict == nil || len(r.Verdict.Flaky) == 0 {
+		return nil
+	}
+	return []string{"flaky: failed, and passed when run again: " + someOf(r.Verdict.Flaky)}
 }
 
 // landedText says by what the attempt's work landed, "" for what hasn't.

@@ -179,7 +179,7 @@ func (t *reporter) turnover(r drain.Report) []string {
 		t.greeted = true
 		lines := t.greeting(r)
 		for _, rec := range r.Ended {
-			lines = append(append(lines, t.ended(rec, r.Plan.Snapshot.Flags)), indented(workText(rec))...)
+			lines = append(append(lines, t.ended(rec, r.Plan.Snapshot.Flags)), indented(slices.Concat(flakyText(rec), workText(rec)))...)
 		}
 		return lines
 	}
@@ -188,14 +188,14 @@ func (t *reporter) turnover(r drain.Report) []string {
 		line := t.ended(rec, r.Plan.Snapshot.Flags)
 		if i := slices.IndexFunc(launched, func(next *attempt.Record) bool { return next.Slice == rec.Slice && next.Mends() }); i >= 0 {
 			launched = slices.Delete(slices.Clone(launched), i, i+1)
-			lines = append(append(lines, line+" -> its agent goes on"), indented(troubleText(rec))...)
+			lines = append(append(lines, line+" -> its agent goes on"), indented(slices.Concat(flakyText(rec), troubleText(rec)))...)
 			continue
 		}
 		if len(launched) > 0 && !launched[0].Mends() {
 			line += " -> launched " + launched[0].Label()
 			launched = launched[1:]
 		}
-		lines = append(append(lines, line), indented(workText(rec))...)
+		lines = append(append(lines, line), indented(slices.Concat(flakyText(rec), workText(rec)))...)
 	}
 	for _, rec := range launched {
 		if rec.Mends() {
