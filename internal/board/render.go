@@ -384,11 +384,14 @@ func (b *board) laneView(width int) (lines, ids []string) {
 	for i, l := range rowlayout.New(width, rows, b.paint).Lines(rows, b.now) {
 		add(rows[i].ID, b.mark(rows[i].ID, l))
 	}
-	if n := len(b.model.Lane.Undelivered); n > 0 {
+	if n := len(b.model.Lane.Waiting()); n > 0 {
 		add("", "")
 		add("", b.paint(term.Yellow, term.Truncate(fmt.Sprintf("Not delivered (%d): %s", n, sanitize.Line(b.model.Lane.Reason)), width)))
 		for _, id := range b.model.Lane.Undelivered {
 			add(id, b.mark(id, "  "+sanitize.Line(id)))
+		}
+		for _, id := range b.model.Lane.Undone {
+			add(id, b.mark(id, "  "+sanitize.Line(id)+" (taken back)"))
 		}
 	}
 	landed := b.document().Landed

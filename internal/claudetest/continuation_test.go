@@ -121,6 +121,9 @@ func (w *world) continued(ended attempt.Outcome, told []string) {
 			w.Errorf("nothing after the first attempt's messages says %q: %+v", part, q.Messages[len(q.Messages)-1])
 		}
 	}
+	if !w.last().Says("This attempt goes on with earlier work in the same worktree") {
+		w.Error("gl slice doesn't tell what there is")
+	}
 	results := w.last().Results()
 	if len(results) < 2 || !strings.Contains(results[len(results)-2].Text, dir) {
 		w.Errorf("the second attempt's tools don't run in %s: %+v", dir, results)

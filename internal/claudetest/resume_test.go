@@ -12,39 +12,6 @@ import (
 // landable is work: an attempt in a worktree that changes nothing completes nothing.
 const landable = "echo x > x.txt; git add -A; git commit -qm x; "
 
-// The next attempt in a worktree goes on with the client's conversation: its requests have the first attempt's messages, and
-// say how that ended.
-func TestConversationGoesOn(t *testing.T) {
-	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{
-		Bash("gl state set S-01 status=implementing step=implementing"), Bash("echo one"),
-		Bash("gl slice S-01"), Bash(landable + "gl state set S-01 status=complete step=complete tests=3"), Say("S-01 is green.")}})
-	first := w.stopped()
-	w.must("gl", "retry", "S-01")
-	before := len(w.api.Requests())
-	w.flags(yolo)
-	w.call("gl", "slice", "S-01")
-	r := w.attempt("S-01", 2)
-	if r == nil {
-		t.Fatal("no second attempt was made")
-	}
-	w.settled(r, attempt.Done, "complete")
-	if r.Conversation != first.Conversation || r.Conversation == "" {
-		t.Errorf("conversation %q after %q\n%s", r.Conversation, first.Conversation, w.log(r))
-	}
-	q := w.api.Requests()[before]
-	if n := q.Answers(); n != 2 || !q.Asked("<command-name>/gl:slice</command-name>") {
-		t.Errorf("the first request of the second attempt has %d answers of the first", n)
-	}
-	for _, part := range []string{"Go on with slice S-01", "turn limit after 2 turns"} {
-		if !q.Says(part) {
-			t.Errorf("the first request of the second attempt lacks %q", part)
-		}
-	}
-	if !w.last().Says("This attempt goes on with earlier work in the same worktree") {
-		t.Error("gl slice doesn't tell what there is")
-	}
-}
-
 // Where the conversation's files are gone, the same attempt begins a new one, which is told what the old one knew.
 func TestConversationIsGone(t *testing.T) {
 	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{

@@ -262,6 +262,8 @@ func laneText(e journal.Event) string {
 		return "merges with what has landed"
 	case e.Kind == journal.Landed:
 		return withDetail("landed", e.Detail)
+	case e.Kind == journal.Delivered && e.Outcome == "undone":
+		return "taken back on " + target
 	case e.Kind == journal.Delivered:
 		return "delivered to " + target
 	case e.Kind == journal.PullRequest:

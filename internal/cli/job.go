@@ -368,7 +368,7 @@ func (j *job) conclude(cfg drain.Config, t *reporter, res *drain.Result) error {
 			done = done && o.Traits().Success
 		}
 	}
-	if !done || len(res.Lane.Undelivered) > 0 && cfg.Lane != nil {
+	if !done || len(res.Lane.Waiting()) > 0 && cfg.Lane != nil {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
 	return nil

@@ -85,7 +85,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	}
 	status := lane.ReadStatus(pr.Runs.Dir())
 	tellUndelivered(app.IO, status)
-	if len(queue)+len(status.Undelivered) > 0 {
+	if len(queue)+len(status.Waiting()) > 0 {
 		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 	}
 	switch {
@@ -140,12 +140,12 @@ func tellUndelivered(out *iostreams.Streams, s lane.Status) {
 	if pr := s.PullRequest; pr != nil {
 		out.Printf("%s\n", term.Wrap("  Pull request: "+sanitize.Text(pullRequest(s)), out.Width(), 4))
 	}
-	if len(s.Undelivered) == 0 {
+	if len(s.Waiting()) == 0 {
 		return
 	}
 	reason := s.Reason
 	if reason == "" {
 		reason = "it hasn't been tried yet"
 	}
-	out.Printf("%s\n", term.Wrap("  Not delivered: "+sanitize.Text(someOf(s.Undelivered)+": "+reason)+". Run gl land", out.Width(), 4))
+	out.Printf("%s\n", term.Wrap("  Not delivered: "+sanitize.Text(someOf(s.Waiting())+": "+reason)+". Run gl land", out.Width(), 4))
 }

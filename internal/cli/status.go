@@ -296,15 +296,15 @@ func unverified(p *plan.Plan) string {
 	return someOf(p.Unverified)
 }
 
-// undelivered names the slices that have landed and that the target hasn't got yet, with the reason.
+// undelivered names the slices that have landed, or were taken back, of which the target hasn't heard yet, with the reason.
 func undelivered(s lane.Status) string {
 	switch {
-	case len(s.Undelivered) == 0:
+	case len(s.Waiting()) == 0:
 		return ""
 	case s.Reason == "":
-		return someOf(s.Undelivered)
+		return someOf(s.Waiting())
 	}
-	return sanitize.Text(someOf(s.Undelivered) + " (" + s.Reason + ", gl land)")
+	return sanitize.Text(someOf(s.Waiting()) + " (" + s.Reason + ", gl land)")
 }
 
 // recorded is the progress that the format itself records, "" for none.

@@ -65,9 +65,10 @@ type statusSlice struct {
 
 // A statusUndelivered says why the branch that the work is for hasn't got all that has landed.
 type statusUndelivered struct {
-	Slices []string   `json:"slices"`
-	Reason *string    `json:"reason"` // null if it hasn't been tried yet
-	Since  *time.Time `json:"since"`
+	Slices    []string   `json:"slices"`     // that have landed
+	TakenBack []string   `json:"taken_back"` // slices whose revert has
+	Reason    *string    `json:"reason"`     // null if it hasn't been tried yet
+	Since     *time.Time `json:"since"`
 }
 
 // A statusPullRequest is the pull request in which the lane is.
@@ -127,8 +128,8 @@ func newStatusDoc(p *plan.Plan, landed lane.Status, by map[string]*attempt.Recor
 			doc.Slices = append(doc.Slices, slice)
 		}
 	}
-	if len(landed.Undelivered) > 0 {
-		doc.Undelivered = &statusUndelivered{Slices: landed.Undelivered, Reason: jsondoc.OrNull(landed.Reason)}
+	if len(landed.Waiting()) > 0 {
+		doc.Undelivered = &statusUndelivered{Slices: jsondoc.OrEmpty(landed.Undelivered), TakenBack: jsondoc.OrEmpty(landed.Undone), Reason: jsondoc.OrNull(landed.Reason)}
 		if !landed.Since.IsZero() {
 			doc.Undelivered.Since = &landed.Since
 		}

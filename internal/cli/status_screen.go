@@ -90,7 +90,7 @@ func (s screen) foot(m *view.Model) []string {
 	if len(p.Unverified) > 0 {
 		add(term.Yellow, "Unverified: "+unverified(p))
 	}
-	if len(m.Lane.Undelivered) > 0 {
+	if len(m.Lane.Waiting()) > 0 {
 		add(term.Yellow, "Undelivered: "+undelivered(m.Lane))
 	}
 	if p.Snapshot.Noun == plan.Slice || p.Tests+p.Failing+p.Security > 0 {

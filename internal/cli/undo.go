@@ -77,7 +77,7 @@ func runUndo(ctx context.Context, app *cmdutil.App, id, text string, force bool)
 	}
 	app.IO.Printf("%s is taken back and pending again; without it, %s\n", id, tests)
 	status := lane.ReadStatus(pr.Runs.Dir())
-	if len(status.Undelivered) == 0 {
+	if len(status.Waiting()) == 0 {
 		app.IO.Printf("Delivered to %s\n", worktree.Short(l.Repo.Target()))
 	}
 	tellUndelivered(app.IO, status)

@@ -53,9 +53,9 @@ func (s *session) state() string {
 		lines = append(lines, "Held: "+p.Hold.Describe(s.now))
 	}
 	lines = append(lines, s.lists(p)...)
-	if landed := lane.ReadStatus(pr.Runs.Dir()); len(landed.Undelivered) > 0 && p.Snapshot.Noun == plan.Slice {
+	if landed := lane.ReadStatus(pr.Runs.Dir()); len(landed.Waiting()) > 0 && p.Snapshot.Noun == plan.Slice {
 		lines = append(lines, fmt.Sprintf("Not delivered yet: %s%s (%s; gl land tries again).",
-			strings.Join(landed.Undelivered[:min(len(landed.Undelivered), mostItems)], ", "), words.More(len(landed.Undelivered)-mostItems), landed.Reason))
+			strings.Join(landed.Waiting()[:min(len(landed.Waiting()), mostItems)], ", "), words.More(len(landed.Waiting())-mostItems), landed.Reason))
 	}
 	if command := next(pr, p); command != "" {
 		lines = append(lines, "Next: "+command+".")

@@ -205,7 +205,7 @@ func (l *Lane) drop(ctx context.Context, lane, target string) error {
 	landed, err := git.Landings(ctx, l.Repo.Common, target, lane)
 	for _, c := range landed {
 		if !slices.ContainsFunc(again, func(a git.Landed) bool { return a.Slice == c.Slice && a.Attempt == c.Attempt }) {
-			l.file.Dropped = append(l.file.Dropped, Undelivered{c.Slice, c.Commit, c.When})
+			l.file.Dropped = append(l.file.Dropped, Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When})
 		}
 	}
 	return err

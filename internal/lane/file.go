@@ -36,10 +36,11 @@ type file struct {
 	Undoing       *undoing      `json:"undoing,omitempty"`      // a slice that is being taken back
 }
 
-// Undelivered is a slice that has landed.
+// Undelivered is a slice that has landed, or one that was taken back.
 type Undelivered struct {
 	Slice  string `json:"slice"`
 	Commit string `json:"commit"`
+	Undone bool   `json:"undone,omitempty"` // the commit reverts it
 
 	At time.Time `json:"at"` // when it was about to
 }
@@ -47,7 +48,8 @@ type Undelivered struct {
 // A Status is what others may know of the lane.
 type Status struct {
 	Undelivered []string // slices that have landed, and aren't in the target yet
-	Reason      string   // why they aren't
+	Undone      []string // slices that were taken back, and may still be in the target
+	Reason      string   // why the target hasn't got that
 	Since       time.Time
 	PullRequest *PullRequest // that has landed slices, and isn't merged yet; nil for none
 	Known       bool         // there is a lane
@@ -56,6 +58,15 @@ type Status struct {
 // Has says whether the target has a slice that has landed.
 func (s Status) Has(slice string) bool {
 	return !slices.Contains(s.Undelivered, slice) && !(s.PullRequest != nil && slices.Contains(s.PullRequest.IDs(), slice))
+}
+
+// Waiting names what the target hasn't got, for people: "S-1", "S-2 (taken back)".
+func (s Status) Waiting() []string {
+	list := slices.Clone(s.Undelivered)
+	for _, id := range s.Undone {
+		list = append(list, id+" (taken back)")
+	}
+	return list
 }
 
 // ReadStatus reads the lane's file in a project's runs directory. Where there is none, nothing is undelivered.
@@ -67,7 +78,11 @@ func ReadStatus(runs string) Status {
 	}
 	s.Known = true
 	for _, u := range f.Undelivered {
-		s.Undelivered = append(s.Undelivered, u.Slice)
+		if s.Undelivered = slices.DeleteFunc(s.Undelivered, func(id string) bool { return id == u.Slice }); u.Undone {
+			s.Undone = append(s.Undone, u.Slice)
+		} else {
+			s.Undelivered = append(s.Undelivered, u.Slice)
+		}
 	}
 	s.Reason, s.PullRequest = f.Reason, f.PullRequest
 	if f.Since != nil {
@@ -113,7 +128,7 @@ func (l *Lane) readFile(ctx context.Context) (*file, error) {
 	}
 	landed, err := git.Landings(ctx, l.Repo.Common, target, f.Tip)
 	for _, c := range landed {
-		f.Undelivered = append(f.Undelivered, Undelivered{c.Slice, c.Commit, c.When})
+		f.Undelivered = append(f.Undelivered, Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When})
 	}
 	return f, err
 }
@@ -156,10 +171,15 @@ const endGrace = 5 * time.Second
 
 // undeliver notes that slices are about to be in the lane.
 func (l *Lane) undeliver(slice, commit string) error {
-	if slices.ContainsFunc(l.file.Undelivered, func(u Undelivered) bool { return u.Slice == slice && u.Commit == commit }) {
+	return l.deliverLater(Undelivered{Slice: slice, Commit: commit})
+}
+
+func (l *Lane) deliverLater(u Undelivered) error {
+	if slices.ContainsFunc(l.file.Undelivered, func(o Undelivered) bool { return o.Slice == u.Slice && o.Commit == u.Commit }) {
 		return nil
 	}
-	l.file.Undelivered = append(l.file.Undelivered, Undelivered{slice, commit, now()})
+	u.At = now()
+	l.file.Undelivered = append(l.file.Undelivered, u)
 	return l.save()
 }
 

@@ -49,6 +49,9 @@ func (l *Lane) tellVerdict(r *attempt.Record, v *testrun.Verdict) {
 func (l *Lane) tellDelivered(list []Undelivered, target string) {
 	for _, u := range list {
 		e := journal.Event{Kind: journal.Delivered, System: l.Project.Key(), Slice: u.Slice, Commit: u.Commit, Target: target}
+		if u.Undone {
+			e.Outcome = "undone"
+		}
 		if id, n, isTask := attempt.SplitTask(u.Slice); isTask {
 			e.System, e.Slice, e.Attempt = "", id, n
 		}
@@ -65,7 +68,11 @@ func (l *Lane) tellUndelivered() {
 	l.toldSince = *l.file.Since
 	var ids []string
 	for _, u := range l.file.Undelivered {
-		ids = append(ids, u.Slice)
+		id := u.Slice
+		if u.Undone {
+			id += " (taken back)"
+		}
+		ids = append(ids, id)
 	}
 	_ = l.Project.Runs.Journal().AppendOnce(journal.Event{Kind: journal.Undelivered, System: l.Project.Key(), Time: l.toldSince, Target: worktree.Short(l.Repo.Target()),
 		Reason: l.file.Reason, Detail: strings.Join(ids, ", "), Key: fmt.Sprintf("undelivered.%d", l.toldSince.UnixMilli())})

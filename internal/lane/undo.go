@@ -139,7 +139,7 @@ func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, e
 		}
 	}
 	l.file.Undoing = note
-	if err := l.undeliver(id, u.Revert); err != nil { // saves both
+	if err := l.deliverLater(Undelivered{Slice: id, Commit: u.Revert, Undone: true}); err != nil { // saves both
 		return nil, err
 	}
 	if err := l.moveLane(ctx, base, u.Revert, "take back "+id); err != nil {
