@@ -149,6 +149,11 @@ func checkID(id string) error {
 
 func (r *Record) checkText() error {
 	texts := append([]string{r.Title, r.Prompt, r.Program, r.Detail, r.EndingDetail, r.Handoff, r.Rejected}, slices.Concat(r.Argv, r.Anew)...)
+	if r.Continues != nil && r.Continues.Of != "" {
+		if err := checkID(r.Continues.Of); err != nil {
+			return err
+		}
+	}
 	if r.Continues != nil {
 		texts = append(texts, r.Continues.Why, r.Continues.Output)
 	}

@@ -17,6 +17,7 @@ import (
 // back, the output of the tests or the paths in conflict.
 type Continuation struct {
 	After  int       `json:"after,omitempty"`  // the lineage's last attempt
+	Of     string    `json:"of,omitempty"`     // the slice whose attempt that was; "" for the record's own
 	Why    string    `json:"why"`              // a sentence
 	Output string    `json:"output,omitempty"` // of tests, of git
 	Mended []Outcome `json:"mended,omitempty"` // what attempts before were there to put right, since the last one that was there for the slice itself
@@ -70,22 +71,7 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 		return s.beginAgain(r, req)
 	}
 	r.Summary = cmp.Or(last.Summary, r.Summary) // it may have been written
-	c := Continuation{Why: last.ending(), After: last.N, Mends: last.mended()}
-	switch l := last.Landing; {
-	case l != nil && l.Why != "":
-		c.Why, c.Output = l.Why, l.Output
-	case l == nil && last.Outcome == Red && last.Verdict != nil:
-		c.Why = fmt.Sprintf("You called the slice complete, and gl ran the tests: %s. Put that right, commit, and call the slice complete again. The command was: %s",
-			last.Detail, last.Verdict.Command)
-		c.Output = strings.Join(last.Verdict.Last, "\n")
-	}
-	if last.Outcome.Traits().Free && last.Continues != nil { // it hasn't had its turn: what it was told is for this one
-		c.Why, c.Output, c.Again = last.Continues.Why, last.Continues.Output, last.Continues.Again
-	}
-	said := last.Rejected != "" || len(last.Comments) > 0 || last.Answered != nil
-	if said {
-		c.Why, c.Output = last.reply()
-	}
+	c, said := last.leaves()
 	if r.Lineage == 0 { // a new agent in the checkout: it goes on only with what it is to put right, or what a person has said
 		if c.Mends != "" || said {
 			r.Continues = c.clean()
@@ -111,12 +97,47 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 	return nil
 }
 
-// beginAgain has the first attempt of a lineage know that the slice had landed before and was taken back.
+// leaves is what the next attempt is told of this one, and whether a person has said it.
+func (r *Record) leaves() (c Continuation, said bool) {
+	c = Continuation{Why: r.ending(), After: r.N, Mends: r.mended()}
+	switch l := r.Landing; {
+	case l != nil && l.Why != "":
+		c.Why, c.Output = l.Why, l.Output
+	case l == nil && r.Outcome == Red && r.Verdict != nil:
+		c.Why = fmt.Sprintf("You called the slice complete, and gl ran the tests: %s. Put that right, commit, and call the slice complete again. The command was: %s",
+			r.Detail, r.Verdict.Command)
+		c.Output = strings.Join(r.Verdict.Last, "\n")
+	}
+	if r.Outcome.Traits().Free && r.Continues != nil { // it hasn't had its turn: what it was told is for this one
+		c.Why, c.Output, c.Again = r.Continues.Why, r.Continues.Output, r.Continues.Again
+		if r.Continues.Of != "" {
+			c.Of, c.After = r.Continues.Of, r.Continues.After
+		}
+	}
+	if said = r.Rejected != "" || len(r.Comments) > 0 || r.Answered != nil; said {
+		c.Why, c.Output = r.reply()
+	}
+	return c, said
+}
+
+// beginAgain has the first attempt of a lineage know what was done on the slice before: under another name, or landed and taken back.
 func (s *Store) beginAgain(r *Record, req Request) error {
 	if r.Lineage == 0 {
 		return nil
 	}
 	of := *r
+	if was := req.Lineage.Was; was != nil {
+		of.Slice, of.Lineage, of.N = was.Slice, was.N, 0
+		last, err := s.lastIn(&of, func(*Record) bool { return true })
+		if last == nil || err != nil {
+			return err
+		}
+		c, _ := last.leaves()
+		c.Of, c.Again, c.Mends = was.Slice, true, ""
+		c.Why = fmt.Sprintf("The slice was called %s until a person renamed it: what was done on it is on your branch, in its first commit. %s", was.Slice, c.Why)
+		r.Continues = c.clean()
+		return nil
+	}
 	for of.Lineage = r.Lineage - 1; of.Lineage > 0; of.Lineage-- {
 		last, err := s.lastIn(&of, func(r *Record) bool { return r.Landing != nil && r.Landing.Commit != "" && r.Outcome == Done })
 		if err != nil {

@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -97,7 +98,7 @@ func (w *Wrapper) handOffHere() {
 
 func (w *Wrapper) hand(h handoff) {
 	if h.Continuation != nil {
-		if last, err := w.Store.Get(w.rec.Slice, h.After); err == nil {
+		if last, err := w.Store.Get(cmp.Or(h.Of, w.rec.Slice), h.After); err == nil {
 			h.said = lastSaid(last.Log, last.Stream)
 		}
 	}

@@ -45,17 +45,17 @@ func runRemove(ctx context.Context, app *cmdutil.App, id string, force bool) err
 	if m.Copy != "" {
 		app.IO.Printf("  its file is kept in %s\n", sanitize.Text(m.Copy))
 	}
-	tellMoved(app, id, m)
+	tellMoved(app, m)
+	if m.Branch != "" {
+		app.IO.Printf("  its work so far stays on %s: gl salvage %s\n", sanitize.Text(m.Branch), id)
+	}
 	return nil
 }
 
 // tellMoved says what else was changed.
-func tellMoved(app *cmdutil.App, id string, m *ops.Moved) {
+func tellMoved(app *cmdutil.App, m *ops.Moved) {
 	if len(m.Deps) > 0 {
 		app.IO.Printf("  changed the dependencies of %s\n", strings.Join(m.Deps, ", "))
-	}
-	if m.Branch != "" {
-		app.IO.Printf("  its work so far stays on %s: gl salvage %s\n", sanitize.Text(m.Branch), id)
 	}
 }
 
@@ -65,7 +65,8 @@ func newRename(app *cmdutil.App) *cobra.Command {
 		SuggestFor: []string{"mv", "move"},
 		Short:      "Give a slice another id",
 		Long: `Give a slice another id: its file, its entry in GRAPH.json, and the dependencies of others, in one change. Work that hasn't landed
-goes on from a new branch under the new id. A slice that has landed keeps its id, which is in git's history.
+goes on from a new branch under the new id, in a new conversation: clients look conversations up by directory. Its agent is told how the
+last attempt ended and what you have said since. A slice that has landed keeps its id, which is in git's history.
 
 Exit codes: 0 renamed; 1 NEW is taken, or the slice has landed; 2 wrong usage; 3 somebody is working on it.`,
 		Example:           "  gl rename S-07 S-7.1",
@@ -87,6 +88,9 @@ func runRename(ctx context.Context, app *cmdutil.App, old, id string) error {
 		return err
 	}
 	app.IO.Printf("%s is %s now\n", old, id)
-	tellMoved(app, old, m)
+	tellMoved(app, m)
+	if m.Branch != "" {
+		app.IO.Printf("  its work goes on in a new worktree; the old one is on %s\n", sanitize.Text(m.Branch))
+	}
 	return nil
 }

@@ -95,7 +95,7 @@ func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, e
 			if err != nil {
 				return err
 			}
-			if _, err := repo.Plan(ctx, pr.Key(), id, base, true); err != nil {
+			if err := goOnAs(ctx, pr, repo, old, id, base); err != nil {
 				return err
 			}
 		}
@@ -109,6 +109,25 @@ func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, e
 		return m, pr.Runs.PutReleased(id, plan.Mark{Status: st.Status, Step: st.Step})
 	}
 	return m, nil
+}
+
+// goOnAs plans the lineage of a renamed slice: from a commit with its work so far, and with what its attempts have left to say.
+func goOnAs(ctx context.Context, pr *project.Project, repo *worktree.Repo, old, id, base string) error {
+	was, err := repo.Get(pr.Key(), old)
+	if err != nil {
+		return err
+	}
+	l, err := repo.Plan(ctx, pr.Key(), id, base, true)
+	if err != nil {
+		return err
+	}
+	l.Was = &worktree.Origin{Slice: old, N: was.N}
+	if n, err := pr.Runs.Index(); err != nil {
+		return err
+	} else if len(n[old]) == 0 { // renamed twice
+		l.Was = was.Was
+	}
+	return repo.Save(l)
 }
 
 // mayRename refuses an id for a slice whose records or whose history would be taken for another one's.
@@ -216,7 +235,9 @@ func retire(ctx context.Context, pr *project.Project, id string, branch *string)
 	if err != nil {
 		return err
 	}
-	*branch = worktree.Short(l.Branch)
+	if l.Phase != worktree.Planned {
+		*branch = worktree.Short(l.Branch)
+	}
 	return repo.Retire(l.System, l.Slice, l.N)
 }
 
@@ -239,6 +260,9 @@ func workSoFar(ctx context.Context, pr *project.Project, id string) (string, err
 	tip, err := git.ResolveCommit(ctx, repo.Common, l.Branch)
 	if err != nil {
 		return "", err
+	}
+	if tip == "" && l.Phase == worktree.Planned { // renamed before it was worked on again
+		return l.Base, nil
 	}
 	snap, err := repo.Snapshot(ctx, l, worktree.SnapshotOptions{Last: true, Why: "gl: work on " + id + " before it was renamed"})
 	if err != nil || snap == nil || snap.Tree == "" {

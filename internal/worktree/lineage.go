@@ -36,6 +36,13 @@ type Lineage struct {
 	Setup         string   `json:"setup,omitempty"`   // hash of the setup command that ran, "" for none
 	Ignored       []string `json:"ignored,omitempty"` // ignored paths after setup: what comes later is the agent's
 	Ports         int      `json:"ports,omitempty"`   // the first of ten
+	Was           *Origin  `json:"was,omitempty"`     // whose work it goes on with; nil for none
+}
+
+// An Origin is the lineage of a slice that has been renamed.
+type Origin struct {
+	Slice string `json:"slice"`
+	N     int    `json:"n"`
 }
 
 // Phase says how far a lineage's worktree is.
@@ -188,6 +195,9 @@ func (r *Repo) check(l *Lineage) error {
 		return errForeign{fmt.Errorf("unknown phase %.40q: another version of gl wrote it", l.Phase)}
 	case l.Ports < 0 || l.Ports > 65526:
 		return fmt.Errorf("%d is no port", l.Ports)
+	}
+	if w := l.Was; w != nil && (w.N < 1 || w.N > mostLineages || w.Slice == "" || len(w.Slice) > longestText || w.Slice != filepath.Base(w.Slice) || strings.ContainsFunc(w.Slice, unicode.IsControl)) {
+		return fmt.Errorf("it was no lineage %.80q before", w.Slice)
 	}
 	for _, p := range l.Ignored {
 		if !filepath.IsLocal(p) {
