@@ -80,12 +80,18 @@ func runEdit(ctx context.Context, app *cmdutil.App, id string) error {
 
 // openEditor has the person's editor open a file, as git does: the variable is a command line.
 func openEditor(ctx context.Context, app *cmdutil.App, file string) error {
-	line := "vi"
+	line := ""
 	for _, key := range []string{"VISUAL", "EDITOR"} {
 		if value := strings.TrimSpace(app.Getenv(key)); value != "" {
 			line = value
 			break
 		}
+	}
+	if line == "" {
+		if !app.IO.Interactive() { // vi would read the end of its input again and again
+			return errors.New("there is no terminal for vi, and neither VISUAL nor EDITOR is set")
+		}
+		line = "vi"
 	}
 	argv, err := shellwords.Split(line)
 	if err != nil || len(argv) == 0 {

@@ -102,6 +102,12 @@ func landedText(r *attempt.Record) string {
 	if g.Batch != nil {
 		text += ", tested together with " + strings.Join(slices.DeleteFunc(g.Batch.Slices(), func(id string) bool { return id == r.Slice }), ", ")
 	}
+	if r.Undone != nil {
+		text += fmt.Sprintf(", taken back as %.10s", r.Undone.Commit)
+		if r.Undone.Why != "" {
+			text += ": " + r.Undone.Why
+		}
+	}
 	return text
 }
 

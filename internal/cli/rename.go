@@ -46,6 +46,9 @@ func runRemove(ctx context.Context, app *cmdutil.App, id string, force bool) err
 		app.IO.Printf("  its file is kept in %s\n", sanitize.Text(m.Copy))
 	}
 	tellMoved(app, m)
+	if m.Landed {
+		app.IO.Printf("  what was built for it stays\n")
+	}
 	if m.Branch != "" {
 		app.IO.Printf("  its work so far stays on %s: gl salvage %s\n", sanitize.Text(m.Branch), id)
 	}

@@ -71,11 +71,11 @@ func runUndo(ctx context.Context, app *cmdutil.App, id, text string, force bool)
 	}
 	tests := "no tests were run"
 	if v := u.Verdict; v != nil {
-		if tests = "the tests pass"; !v.Green() {
-			tests = "the tests fail (" + strings.TrimPrefix(lane.How(v, pr.Config.Test.Limit), "tests: ") + ")"
+		if tests = "without it, the tests pass"; !v.Green() {
+			tests = "without it, the tests fail (" + strings.TrimPrefix(lane.How(v, pr.Config.Test.Limit), "tests: ") + ")"
 		}
 	}
-	app.IO.Printf("%s is taken back and pending again; without it, %s\n", id, tests)
+	app.IO.Printf("%s is taken back and pending again; %s\n", id, tests)
 	status := lane.ReadStatus(pr.Runs.Dir())
 	if len(status.Waiting()) == 0 {
 		app.IO.Printf("Delivered to %s\n", worktree.Short(l.Repo.Target()))

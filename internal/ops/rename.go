@@ -25,6 +25,7 @@ type Moved struct {
 	Graph  bool     // GRAPH.json named it
 	Deps   []string // slices whose files named it
 	Branch string   // with the work so far, which stays; "" for none
+	Landed bool     // it was done: what has landed of it stays
 	Copy   string   // of a removed slice's file, relative to the root; "" for none
 }
 
@@ -45,7 +46,7 @@ func Remove(ctx context.Context, pr *project.Project, id string, force bool) (*M
 	if st.Class == plan.Active && !force {
 		return nil, taken("%s: gl remove %s --force removes it anyway", st.ClaimText(time.Now()), id)
 	}
-	m := &Moved{}
+	m := &Moved{Landed: st.Class == plan.Done}
 	done, err := s.Remove(ctx, id, func() error {
 		if err := stillFree(pr, id); err != nil {
 			return err

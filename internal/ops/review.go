@@ -119,8 +119,11 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 }
 
 // ToApprove lists the slices that will wait for a person's word when they are built, of those that a plan is about, and why the first one
-// will. Who has asked for that in a slice's own front matter knows.
+// will. Who has set review to always knows.
 func ToApprove(pr *project.Project, p *plan.Plan) (ids []string, why string, err error) {
+	if pr.Config.Review == project.ReviewAlways {
+		return nil, "", nil
+	}
 	book := contracts.ReadBook(pr.Root)
 	for i := range p.States {
 		st := &p.States[i]
