@@ -51,7 +51,7 @@ pages:
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -v ./internal/report ./internal/board
 
 STORM = 30m
-# The long forms of the tests that kill drains, wrappers, agents and tmux at random instants.
+# The long forms of the tests that kill drains, wrappers, agents and tmux at random instants, and the night with every ending.
 chaos:
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 60m ./internal/attempt ./internal/drain ./internal/runner
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run '^TestScript$$/^night$$' ./cmd/gl
