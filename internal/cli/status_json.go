@@ -65,10 +65,10 @@ type statusSlice struct {
 
 // A statusUndelivered says why the branch that the work is for hasn't got all that has landed.
 type statusUndelivered struct {
-	Slices    []string   `json:"slices"`     // that have landed
-	TakenBack []string   `json:"taken_back"` // slices whose revert has
-	Reason    *string    `json:"reason"`     // null if it hasn't been tried yet
+	Slices    []string   `json:"slices"` // that have landed
+	Reason    *string    `json:"reason"` // null if it hasn't been tried yet
 	Since     *time.Time `json:"since"`
+	TakenBack []string   `json:"taken_back"` // slices whose revert has landed
 }
 
 // A statusPullRequest is the pull request in which the lane is.
