@@ -59,15 +59,43 @@ func (c Client) model() string {
 	return cmp.Or(c.text("model", "display_name"), c.text("model"), "Claude")
 }
 
-// used is how full the context is, in percent; -1 for unknown.
+// used is how full the context is, in percent of what can be used before the client compacts it; -1 for unknown.
 func (c Client) used() int {
 	if n, ok := c.at("context_window", "used_percentage").(float64); ok {
-		return int(math.Round(max(0, min(100, n))))
+		return usable(100 - n)
 	}
 	if n, ok := c.at("context_window", "remaining_percentage").(float64); ok {
-		return int(math.Round(max(0, min(100, 100-n))))
+		return usable(n)
 	}
 	return -1
+}
+
+// kept is the part of the context, in percent, that the client keeps for compacting it. GSD's status line leaves it out, too.
+const kept = 16.5
+
+// usable is how much of the usable part of the context is used, if so much of the whole remains.
+func usable(remaining float64) int {
+	left := max(0, remaining-kept) / (100 - kept) * 100
+	return int(math.Round(max(0, min(100, 100-left))))
+}
+
+// windows are how much of the account's usage windows is used, in percent. Only a client with a subscription says so.
+func (c Client) windows() (all []Use) {
+	for _, w := range []struct{ key, name string }{{"five_hour", "5h"}, {"seven_day", "7d"}} {
+		if n, ok := c.at("rate_limits", w.key, "used_percentage").(float64); ok {
+			all = append(all, Use{w.name, int(math.Round(max(0, min(100, n))))})
+		}
+	}
+	return all
+}
+
+// cost is what the session has cost, in dollars; 0 if that is unknown, or nothing.
+func (c Client) cost() float64 {
+	n, _ := c.at("cost", "total_cost_usd").(float64)
+	if !(n > 0 && n < 1e6) {
+		return 0
+	}
+	return n
 }
 
 // at is the value at a path of keys; nil for none.

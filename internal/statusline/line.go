@@ -14,9 +14,18 @@ type Line struct {
 	State string // where the project stands; "" if there is a task
 	Dir   string
 
+	Windows []Use   // of the account
+	CostUSD float64 // of the session; 0 for unknown
+
 	Context      int  // how full the context is, in percent; -1 for unknown
 	ContextFirst bool // show that after the model instead of after the directory
 	Columns      int  // how wide the line may be; 0 for any width
+}
+
+// A Use is how much of something is used, in percent.
+type Use struct {
+	Name    string
+	Percent int
 }
 
 // The most columns that the parts may have: nobody reads more, and a file may hold megabytes.
@@ -37,7 +46,11 @@ func (l Line) Render(color bool) string {
 		return c.Paint(text)
 	}
 	model, middle, dir := term.OneLine(l.Model, maxModel), term.OneLine(l.Task+l.State, maxState), term.OneLine(l.Dir, maxDir)
-	if over := term.Width(model) + term.Width(middle) + term.Width(dir) + term.Width(separator+separator+" ██████████ 100%") - l.Columns; l.Columns > 0 && over > 0 {
+	use, useText := l.use(paint), l.use(plain)
+	if useText != "" {
+		useText += separator
+	}
+	if over := term.Width(model) + term.Width(middle) + term.Width(dir) + term.Width(useText) + term.Width(separator+separator+" ██████████ 100%") - l.Columns; l.Columns > 0 && over > 0 {
 		middle = term.OneLine(middle, max(term.Width(middle)-over, 1))
 	}
 	middleColor := term.Dim
@@ -51,7 +64,7 @@ func (l Line) Render(color bool) string {
 		dir = strings.TrimSpace(dir + " " + paint(c, meter))
 	}
 	var parts []string
-	for _, p := range []string{model, middle, dir} {
+	for _, p := range []string{model, middle, dir, use} {
 		if p != "" {
 			parts = append(parts, p)
 		}
@@ -59,19 +72,39 @@ func (l Line) Render(color bool) string {
 	return strings.Join(parts, separator)
 }
 
+func plain(_ term.Color, text string) string { return text }
+
+// use is the account's windows and the cost: "5h 62% 7d 20% $1.25".
+func (l Line) use(paint func(term.Color, string) string) string {
+	var parts []string
+	for _, u := range l.Windows {
+		parts = append(parts, paint(heat(u.Percent), fmt.Sprintf("%s %d%%", u.Name, u.Percent)))
+	}
+	if l.CostUSD > 0 {
+		parts = append(parts, paint(term.Dim, fmt.Sprintf("$%.2f", l.CostUSD)))
+	}
+	return strings.Join(parts, " ")
+}
+
+// heat is the color of so many percent, from green to red.
+func heat(percent int) term.Color {
+	switch {
+	case percent < 50:
+		return term.Green
+	case percent < 65:
+		return term.Yellow
+	case percent < 80:
+		return term.Orange
+	}
+	return term.Red
+}
+
 // meter is the context as ten cells and a number, and its color, from green to red; "" for unknown.
 func (l Line) meter() (string, term.Color) {
-	color := term.Red
-	switch {
-	case l.Context < 0:
+	if l.Context < 0 {
 		return "", ""
-	case l.Context < 50:
-		color = term.Green
-	case l.Context < 65:
-		color = term.Yellow
-	case l.Context < 80:
-		color = term.Orange
 	}
+	color := heat(l.Context)
 	cells := strings.Repeat("█", l.Context/10) + strings.Repeat("░", 10-l.Context/10)
 	return fmt.Sprintf("%s %d%%", cells, l.Context), color
 }

@@ -23,7 +23,7 @@ const stateLimit = 200 * time.Millisecond
 
 // New gathers what the line shows to the client, which may be nil.
 func New(c Client, o Options) Line {
-	l := Line{Model: c.model(), Context: c.used()}
+	l := Line{Model: c.model(), Context: c.used(), Windows: c.windows(), CostUSD: c.cost()}
 	if o.Dir != "" {
 		l.Dir = filepath.Base(o.Dir)
 	}

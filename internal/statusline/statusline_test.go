@@ -98,8 +98,8 @@ func TestClient(t *testing.T) {
 	}{
 		{`{}`, "Claude", "", -1},
 		{`{"model": {"display_name": "Opus 4.5", "id": "x"}, "cwd": "/a", "workspace": {"current_dir": "/b"}}`, "Opus 4.5", "/b", -1},
-		{`{"model": "M", "cwd": "/a", "context_window": {"used_percentage": 71.4, "remaining_percentage": 1}}`, "M", "/a", 71},
-		{`{"cwd": "a", "context_window": {"remaining_percentage": 28.6}}`, "Claude", "", 71},
+		{`{"model": "M", "cwd": "/a", "context_window": {"used_percentage": 71.4, "remaining_percentage": 1}}`, "M", "/a", 86},
+		{`{"cwd": "a", "context_window": {"remaining_percentage": 28.6}}`, "Claude", "", 86},
 		{`{"model": 7, "workspace": [], "cwd": 7, "context_window": {"used_percentage": 170}}`, "Claude", "", 100},
 		{`{"context_window": {"used_percentage": "x", "remaining_percentage": 170}}`, "Claude", "", 0},
 	} {
