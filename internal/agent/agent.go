@@ -5,7 +5,10 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,6 +39,11 @@ type Agent struct {
 
 	Homes []Home // where it keeps its login and its conversations
 
+	kind string            // the agent that it is by another name; its own otherwise
+	env  map[string]string // of parallel.agents.NAME.env
+
+	models bool // its command line takes Job.Model
+
 	argv    func(Job) []string
 	resumed func(Job) []string // goes on with Job.Conversation; nil if it can't
 }
@@ -50,6 +58,7 @@ type Job struct {
 	Slice        string  // id of the slice, or of the task
 	Account      string  // Agent.Account
 	Conversation string  // the conversation that Resume goes on with
+	Model        string  // the model that it is told to use; "" for the agent's own choice
 	BudgetUSD    float64 // what the run may cost, for clients that know a limit; 0 for none
 	Note         string  // what it is told then, in plain words: it knows the rest
 }
@@ -61,9 +70,13 @@ type Config struct {
 	Self        string            // path of gl itself, which is also the rehearsal's program
 }
 
-// Custom is an agent by its command lines. Their elements may hold {prompt}, {instructions}, {slice} and {dir}.
+// Custom is an agent by its command lines, whose elements may hold {prompt}, {instructions}, {slice}, {dir} and {model}; or one that
+// is called like another.
 type Custom struct {
 	Command []string `json:"command"`
+	Extends string   `json:"extends"` // name of the agent that it is; with Env it is another account of it
+	// Env is added to its environment. A value ${NAME} is the variable of that name in gl's environment, and ~/ begins a path in HOME.
+	Env map[string]string `json:"env"`
 	// Resume goes on with a conversation, and its elements may hold {conversation}, too; {prompt} is Job.Note there. nil if
 	// the program can't.
 	Resume []string `json:"resume"`
@@ -77,6 +90,12 @@ func CustomSetting(name string) string { return "parallel.agents." + name + ".co
 
 // ResumeSetting is the key of config.json with the command line by which a custom agent resumes a conversation.
 func ResumeSetting(name string) string { return "parallel.agents." + name + ".resume" }
+
+// ExtendsSetting is the key of config.json with the name of the agent that a custom agent extends.
+func ExtendsSetting(name string) string { return "parallel.agents." + name + ".extends" }
+
+// EnvSetting is the key of config.json with what is added to the environment of a custom agent.
+func EnvSetting(name string) string { return "parallel.agents." + name + ".env" }
 
 const (
 	claudeBudget  = "--max-budget-usd"
@@ -96,11 +115,27 @@ func (a Agent) Resume(j Job) []string {
 	return a.resumed(j)
 }
 
-// Account names the directory in which the agent keeps its conversations, and mostly its login: a conversation can be resumed
-// only where its files are. Another key of the same home is the same account, since the files are there.
+// Account says with which login the agent works: limits, and so holds, belong to it, and a conversation can be resumed only where its
+// files are. It is the agent's kind with the directory of its login. An agent with an environment of its own in the same directory has
+// its name in it, since a key may be in that environment. getenv is gl's environment.
 func (a Agent) Account(getenv func(string) string) string {
+	own := home(a.Homes, func(name string) string {
+		if v, ok := a.variable(name, getenv); ok {
+			return v
+		}
+		return getenv(name)
+	})
+	account := cmp.Or(a.kind, a.Name) + " " + own
+	if len(a.env) > 0 && own == home(a.Homes, getenv) {
+		account += " " + a.Name
+	}
+	return account
+}
+
+// home names the directory where the agent's files are.
+func home(homes []Home, getenv func(string) string) string {
 	var names []string
-	for _, h := range a.Homes {
+	for _, h := range homes {
 		if h.Variable != "" {
 			names = append(names, h.Variable)
 		}
@@ -111,6 +146,28 @@ func (a Agent) Account(getenv func(string) string) string {
 		}
 	}
 	return ""
+}
+
+// Environ is what is added to the agent's environment, with what its values refer to in gl's. It may hold keys: it goes to the
+// agent's process and nowhere else.
+func (a Agent) Environ(getenv func(string) string) []string {
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(a.env)) {
+		v, _ := a.variable(name, getenv)
+		list = append(list, name+"="+v)
+	}
+	return list
+}
+
+func (a Agent) variable(name string, getenv func(string) string) (value string, ok bool) {
+	value, ok = a.env[name]
+	if inner, refers := strings.CutPrefix(value, "${"); refers && strings.HasSuffix(inner, "}") {
+		return getenv(strings.TrimSuffix(inner, "}")), ok
+	}
+	if rest, inHome := strings.CutPrefix(value, "~/"); inHome && getenv("HOME") != "" {
+		return path.Join(getenv("HOME"), rest), ok
+	}
+	return value, ok
 }
 
 // BuiltIn are the names of the built-in agents, in the order in which help lists them.
@@ -145,6 +202,23 @@ func Names(custom map[string]Custom) []string {
 	return known
 }
 
+// SplitNames splits an order of preference: "claude,codex". The parts of a rehearsal's SPEC, which has commas itself, stay together:
+// what follows it and is the name of an agent ends it.
+func SplitNames(text string, custom map[string]Custom) []string {
+	var names []string
+	spec := false
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		isRehearsal := part == rehearsalName || strings.HasPrefix(part, rehearsalName+":")
+		if spec && !isRehearsal && !slices.Contains(Names(custom), part) {
+			names[len(names)-1] += "," + part
+			continue
+		}
+		names, spec = append(names, part), strings.HasPrefix(part, rehearsalName+":")
+	}
+	return names
+}
+
 // Find returns the agent called name: a built-in one, "rehearsal:SPEC", or a custom one. A custom agent may take any
 // place but the rehearsal's, which promises to cost nothing. SPEC isn't looked into: rehearsal.ParseSpec checks it. The
 // error names the agents there are.
@@ -153,7 +227,7 @@ func Find(name string, cfg Config) (Agent, error) {
 		return rehearsal(name, cfg), nil
 	}
 	if c, ok := cfg.Custom[name]; ok {
-		return custom(name, c)
+		return custom(name, c, cfg)
 	}
 	for _, a := range table(cfg) {
 		if a.Name == name {
@@ -172,18 +246,22 @@ func Find(name string, cfg Config) (Agent, error) {
 func claude(cfg Config) Agent {
 	flags := slices.Clone(cfg.ClaudeFlags)
 	// A slash command counts only at the very start of the prompt, and stream-json asks for --verbose.
-	headless := func(prompt, option, session, pluginDir string, usd float64) []string {
+	headless := func(prompt, option, session string, j Job) []string {
 		argv := []string{claudeName, "-p", prompt, "--output-format", "stream-json", "--verbose"}
 		if session != "" {
 			argv = append(argv, option, session)
 		}
-		if pluginDir != "" {
-			argv = append(argv, "--plugin-dir", pluginDir)
+		if j.PluginDir != "" {
+			argv = append(argv, "--plugin-dir", j.PluginDir)
 		}
-		if usd > 0 && !slices.Contains(flags, claudeBudget) {
-			argv = append(argv, claudeBudget, strconv.FormatFloat(usd, 'f', 2, 64))
+		if j.BudgetUSD > 0 && !slices.Contains(flags, claudeBudget) {
+			argv = append(argv, claudeBudget, strconv.FormatFloat(j.BudgetUSD, 'f', 2, 64))
 		}
-		return append(argv, flags...)
+		argv = append(argv, flags...)
+		if j.Model != "" { // the last one counts
+			argv = append(argv, "--model", j.Model)
+		}
+		return argv
 	}
 	return Agent{
 		Name:    claudeName,
@@ -194,8 +272,9 @@ func claude(cfg Config) Agent {
 		Login:   "claude /login",
 		Keys:    []string{FlagsSetting},
 		Homes:   claudeHomes,
-		argv:    func(j Job) []string { return headless(j.Prompt, "--session-id", j.SessionID, j.PluginDir, j.BudgetUSD) },
-		resumed: func(j Job) []string { return headless(j.Note, "--resume", j.Conversation, j.PluginDir, j.BudgetUSD) },
+		argv:    func(j Job) []string { return headless(j.Prompt, "--session-id", j.SessionID, j) },
+		models:  true,
+		resumed: func(j Job) []string { return headless(j.Note, "--resume", j.Conversation, j) },
 	}
 }
 
@@ -203,6 +282,7 @@ func rehearsal(name string, cfg Config) Agent {
 	_, spec, _ := strings.Cut(name, ":")
 	return Agent{
 		Name:    name,
+		models:  true, // and costs nothing with any
 		Program: cfg.Self,
 		Stream:  StreamClaude,
 		Prompts: SlashCommand,
@@ -215,14 +295,22 @@ func rehearsal(name string, cfg Config) Agent {
 
 // custom makes an agent of command lines. One that calls a program we know is known by its stream, whatever its name:
 // it is the same agent with other options. Whether it can resume with these it has to say itself.
-func custom(name string, c Custom) (Agent, error) {
+func custom(name string, c Custom, cfg Config) (Agent, error) {
+	if c.Extends != "" {
+		return extended(name, c, cfg)
+	}
 	if len(c.Command) == 0 || c.Command[0] == "" {
 		return Agent{}, fmt.Errorf("agent %q has no program: give parallel.agents.%s a command in config.json", name, name)
 	}
-	a := Agent{Name: name, Program: c.Command[0], Stream: StreamAuto, Prompts: SlashCommand, Keys: []string{CustomSetting(name)}}
+	a := Agent{Name: name, Program: c.Command[0], Stream: StreamAuto, Prompts: SlashCommand, Keys: []string{CustomSetting(name)}, kind: name}
 	if known, ok := inWords(a.Program); ok {
 		a.Stream, a.Install, a.Login = known.Stream, known.Install, known.Login
 	}
+	if program := path.Base(a.Program); HomesOf(program) != nil {
+		a.kind = program
+	}
+	a.addEnv(c.Env)
+	a.models = slices.ContainsFunc(c.Command[1:], func(w string) bool { return strings.Contains(w, "{model}") })
 	a.Homes = HomesOf(a.Program)
 	if slices.ContainsFunc(c.Command[1:], func(w string) bool { return strings.Contains(w, "{instructions}") }) {
 		a.Prompts = MethodText
@@ -235,13 +323,48 @@ func custom(name string, c Custom) (Agent, error) {
 	return a, nil
 }
 
+// extended makes an agent that is another one by another name. What extends it isn't known to that one, so that there is no circle.
+func extended(name string, c Custom, cfg Config) (Agent, error) {
+	without := cfg
+	without.Custom = maps.Clone(cfg.Custom)
+	delete(without.Custom, name) // it may extend the built-in one of its name
+	a, err := Find(c.Extends, without)
+	if err != nil {
+		return Agent{}, fmt.Errorf("agent %q: %w", name, err)
+	}
+	a.kind = cmp.Or(a.kind, a.Name)
+	a.Name, a.Keys = name, append(slices.Clone(a.Keys), ExtendsSetting(name))
+	a.addEnv(c.Env)
+	return a, nil
+}
+
+// Rehearses is the rehearsal's name with its SPEC, whatever the agent is called.
+func (a Agent) Rehearses() string { return cmp.Or(a.kind, a.Name) }
+
+// TakesModel says whether the agent can be told which model to use.
+func (a Agent) TakesModel() bool { return a.models }
+
+// addEnv adds to the environment that the agent has.
+func (a *Agent) addEnv(env map[string]string) {
+	if len(env) == 0 {
+		return
+	}
+	all := maps.Clone(env)
+	for name, value := range a.env {
+		if _, own := all[name]; !own {
+			all[name] = value
+		}
+	}
+	a.env, a.Keys = all, append(slices.Clone(a.Keys), EnvSetting(a.Name))
+}
+
 // filled makes a command line of a list with words in braces.
 func filled(command []string, prompt func(Job) string) func(Job) []string {
 	command = slices.Clone(command)
 	return func(j Job) []string {
 		// One pass: what a prompt or a path holds in braces stays as it is.
 		fill := strings.NewReplacer("{prompt}", prompt(j), "{instructions}", j.instructions(),
-			"{slice}", j.Slice, "{dir}", j.Dir, "{conversation}", j.Conversation)
+			"{slice}", j.Slice, "{dir}", j.Dir, "{conversation}", j.Conversation, "{model}", j.Model)
 		argv := []string{command[0]}
 		for _, word := range command[1:] {
 			argv = append(argv, fill.Replace(word))

@@ -39,6 +39,7 @@ type Summary struct {
 	ToolRunning bool     // a tool was called and hasn't returned, or runs in the background; of opencode also: it may be
 	Background  int      // commands and agents that claude runs in the background; it wakes the model when one ends
 	Limit       *Limit   // what stands in the way, see Limit
+	Window      *Window  // the fullest of the account's windows, as the client said last; nil for unknown
 	Denials     int      // tool calls that were denied, as the agent counts them
 	Tokens      *Tokens  // tokens so far; nil for unknown
 	Trouble     string   // the last error that no answer of the model followed, one clean line; "" for claude
@@ -190,6 +191,9 @@ func (d *Decoder) user(w *wire) []Event {
 
 func (d *Decoder) rateLimit(info *rateLimitInfo) []Event {
 	d.limits.limited(info)
+	if w := info.fullest(); w != nil {
+		d.sum.Window = w
+	}
 	switch info.Status {
 	case "rejected":
 		return []Event{{KindLimit, rateLimitText("rate limit", info)}}
@@ -208,6 +212,14 @@ func (d *Decoder) result(w *wire) []Event {
 	d.sum.Denials = max(d.sum.Denials, len(w.Denials))
 	d.sum.Limit = d.limits.of(d.sum.Result, w.text())
 	return []Event{{KindResult, resultText(d.sum.Result, len(w.Denials))}}
+}
+
+// IsModel says whether a model, or an agent, may have that name. A model's becomes an argument of a client's command line.
+func IsModel(name string) bool {
+	const longest = 100
+	return name != "" && len(name) <= longest && !strings.HasPrefix(name, "-") && !strings.ContainsFunc(name, func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.:/@[]", r)
+	})
 }
 
 // ConversationID is the id if a client may have made it: it becomes an argument of its command line.
@@ -252,6 +264,10 @@ func (d *Decoder) Summary() Summary {
 	if s.Limit != nil {
 		t := *s.Limit
 		s.Limit = &t
+	}
+	if s.Window != nil {
+		t := *s.Window
+		s.Window = &t
 	}
 	return s
 }

@@ -1,6 +1,9 @@
 package agent
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // ScrubEnv returns env without the variables by which Claude Code and others mark what runs inside them, and without those
 // that name a claim of gl: an agent gets its own. Settings of the user, such as CLAUDE_CODE_USE_BEDROCK, stay. The
@@ -15,11 +18,20 @@ func ScrubEnv(env []string) []string {
 	return kept
 }
 
+// WithEnv returns env with the variables of more in the place of those of the same name.
+func WithEnv(env, more []string) []string {
+	replaced := func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.ContainsFunc(more, func(m string) bool { return strings.HasPrefix(m, name+"=") })
+	}
+	return append(slices.DeleteFunc(slices.Clone(env), replaced), more...)
+}
+
 func isMark(name string) bool {
 	switch name {
 	case "CLAUDECODE", "CLAUDE_CODE", "CLAUDE_PID", "CLAUDE_EFFORT", "AI_AGENT",
 		"CODEX_THREAD_ID", "CODEX_SESSION_ID", "GEMINI_CLI", "OPENCODE", "OPENCODE_PID",
-		"GL_SLICE", "GL_TASK", "GL_SUMMARY", "GL_SESSION", "GL_ATTEMPT":
+		"GL_SLICE", "GL_TASK", "GL_SUMMARY", "GL_SESSION", "GL_ATTEMPT", "GL_AGENT_ENV":
 		return true
 	}
 	session, ok := strings.CutPrefix(name, "CLAUDE_CODE_")

@@ -76,11 +76,18 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// Where a client keeps its conversations goes by its own variables first.
+// Limits and conversations belong to a login: where the client's files are, by its own variables first, or an environment of its own.
 func TestAccount(t *testing.T) {
-	cfg := Config{Custom: map[string]Custom{"mine": {Command: []string{"/opt/claude", "-p"}}, "other": {Command: []string{"other"}}}}
+	cfg := Config{Custom: map[string]Custom{
+		"mine": {Command: []string{"/opt/claude", "-p"}}, "other": {Command: []string{"other"}},
+		"work":  {Extends: "claude", Env: map[string]string{"CLAUDE_CONFIG_DIR": "~/work"}},
+		"same":  {Extends: "claude", Env: map[string]string{"CLAUDE_CONFIG_DIR": "/c"}},
+		"keyed": {Extends: "codex", Env: map[string]string{"OPENAI_API_KEY": "${WORK_KEY}"}},
+	}}
 	for name, want := range map[string]string{
-		"claude": "CLAUDE_CONFIG_DIR=/c", "mine": "CLAUDE_CONFIG_DIR=/c", "codex": "CODEX_HOME=/x", "gemini": "HOME=/h", "other": "HOME=/h",
+		"claude": "claude CLAUDE_CONFIG_DIR=/c", "mine": "claude CLAUDE_CONFIG_DIR=/c", "codex": "codex CODEX_HOME=/x", "gemini": "gemini HOME=/h",
+		"other": "other HOME=/h", "work": "claude CLAUDE_CONFIG_DIR=/h/work", "keyed": "codex CODEX_HOME=/x keyed", "same": "claude CLAUDE_CONFIG_DIR=/c same",
+		"rehearsal:fail=1%": "rehearsal:fail=1% HOME=/h",
 	} {
 		a, err := Find(name, cfg)
 		if err != nil {

@@ -20,7 +20,7 @@ func table(cfg Config) []Agent {
 				Fixed: []string{"config.toml", "AGENTS.md", "hooks.json", "hooks/", "prompts/", "rules/", "skills/", "plugins/"},
 			}},
 			args: func(j Job, prompt string) []string {
-				args := []string{"exec", "--json", "-s", "workspace-write", "-C", j.Dir}
+				args := withModel([]string{"exec", "--json", "-s", "workspace-write", "-C", j.Dir}, j)
 				if j.Conversation != "" {
 					args = append(args, "resume", j.Conversation)
 				}
@@ -35,6 +35,7 @@ func table(cfg Config) []Agent {
 			}},
 			args: func(j Job, prompt string) []string {
 				args := []string{"-p", prompt, "--approval-mode", "yolo", "--skip-trust", "-o", "stream-json"}
+				args = withModel(args, j)
 				if j.Conversation != "" {
 					args = append(args, "--resume", j.Conversation)
 				}
@@ -47,7 +48,7 @@ func table(cfg Config) []Agent {
 				{Dir: ".local/share/opencode", Variable: "XDG_DATA_HOME", Below: "opencode", Fixed: []string{"bin/"}}, {Dir: ".local/state/opencode"},
 			},
 			args: func(j Job, prompt string) []string {
-				args := []string{"run", "--auto", "--format", "json", "--dir", j.Dir}
+				args := withModel([]string{"run", "--auto", "--format", "json", "--dir", j.Dir}, j)
 				if j.Conversation != "" {
 					args = append(args, "--session", j.Conversation)
 				}
@@ -62,6 +63,7 @@ func table(cfg Config) []Agent {
 			},
 			args: func(j Job, prompt string) []string {
 				args := []string{"-p", "--force", "--trust", "--output-format", "stream-json"}
+				args = withModel(args, j)
 				if j.Conversation != "" {
 					args = append(args, "--resume", j.Conversation)
 				}
@@ -70,6 +72,14 @@ func table(cfg Config) []Agent {
 		}),
 		rehearsal(rehearsalName, cfg),
 	}
+}
+
+// withModel adds the model. codex, gemini, opencode and cursor-agent call the option the same.
+func withModel(args []string, j Job) []string {
+	if j.Model != "" {
+		args = append(args, "--model", j.Model)
+	}
+	return args
 }
 
 // A textAgent is one that gets its instructions in words, since it has no slash commands; its program has its name.
@@ -82,7 +92,7 @@ type textAgent struct {
 
 func prompted(w textAgent) Agent {
 	return Agent{
-		Name: w.name, Program: w.name, Stream: w.stream, Prompts: MethodText, Install: w.install, Login: w.login, Homes: w.homes,
+		Name: w.name, Program: w.name, Stream: w.stream, Prompts: MethodText, Install: w.install, Login: w.login, Homes: w.homes, models: true,
 		argv: func(j Job) []string {
 			j.Conversation = ""
 			return append([]string{w.name}, w.args(j, j.instructions())...)

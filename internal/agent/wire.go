@@ -67,6 +67,14 @@ type rateLimitInfo struct {
 	Status   string  `json:"status"` // "allowed", "allowed_warning", "rejected"
 	Type     string  `json:"rateLimitType"`
 	ResetsAt instant `json:"resetsAt"`
+
+	Utilization any                   `json:"utilization"` // a float64 where it is known: the part of the window of Type that is used
+	Windows     map[string]usedWindow `json:"unifiedWindows"`
+}
+
+type usedWindow struct {
+	Utilization any     `json:"utilization"` // 0 to 1
+	ResetsAt    instant `json:"resetsAt"`
 }
 
 // Blocks are the content of a message or a tool result: a list, or a plain string in its place.

@@ -300,7 +300,7 @@ func (s *Store) AllBad() ([]*BadRecord, error) {
 			bad = append(bad, b)
 		}
 	}
-	_, err = s.ReadHold()
+	_, err = s.ReadHolds()
 	note(err)
 	settled, err := s.settledEntries()
 	slices.SortFunc(settled, func(a, b Entry) int { return cmp.Or(cmp.Compare(a.Slice, b.Slice), a.N-b.N) })
@@ -317,7 +317,7 @@ func (s *Store) soundNow(b *BadRecord) bool {
 	var err error
 	switch e, isLive := parseLive(file); {
 	case b.Path == s.holdPath():
-		_, err = s.ReadHold()
+		_, err = s.ReadHolds()
 	case b.Settled:
 		e, _ = parseSettled(file)
 		_, err = s.readSettled(e)

@@ -124,17 +124,18 @@ func TestSetAside(t *testing.T) {
 // A hold that can't be makes nobody wait, panic or wait longer.
 func TestBadHold(t *testing.T) {
 	b := benchFor(t, map[string]string{"S-1": "pending/none"})
-	for _, text := range []string{`{"count": -5, "until": "2031-01-01T00:00:00Z"}`, `{"until": 7}`, `{}`, "", "{"} {
+	for _, text := range []string{`{"count": -5, "until": "2031-01-01T00:00:00Z"}`, `{"until": 7}`, `{}`, "", "{", `{"holds": [null]}`, `{"holds": [{}]}`,
+		`{"holds": [{"until": "2031-01-01T00:00:00Z"}, {"until": "2031-01-01T00:00:00Z"}]}`} {
 		must(t, os.WriteFile(b.store.holdPath(), []byte(text), 0o644))
 		var bad *BadRecord
-		if h, err := b.store.ReadHold(); h != nil || !errors.As(err, &bad) {
+		if h, err := b.store.ReadHolds(); h != nil || !errors.As(err, &bad) {
 			t.Errorf("%s: %v, %v", text, h, err)
 		}
 		r := b.start(b.claim("S-1"))
 		r.Evidence = exited(1).limited(rateLimit)
 		_, err := b.settler(b.state).Settle(t.Context(), r)
 		must(t, err)
-		if h := b.store.Hold(); h == nil || h.Count != 1 {
+		if h := b.store.Holds().same(&plan.Hold{Agent: r.Agent, Account: r.Account}); h == nil || h.Count != 1 {
 			t.Errorf("%s: then %+v", text, h)
 		}
 	}

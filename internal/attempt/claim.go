@@ -35,17 +35,20 @@ type Request struct {
 	Named   bool  // a person named it: failed and stalled slices may be attempted again
 	Force   bool  // also over unmet dependencies, a claim, and completeness; never over an open attempt
 	Agent   agent.Agent
-	Job     agent.Job // Slice, SessionID and Prompt are filled in
-	Runner  string
-	Lineage *worktree.Lineage // whose worktree it works in, in Job.Dir; nil for the checkout
-	Sandbox string            // SandboxBwrap, or ""
-	Setup   []string          // Record.Setup
-	Caches  []string          // Record.Caches
-	Test    testrun.Command   // Record.Test, of a slice that is built in the checkout
-	Review  string            // Record.Review
-	Redone  string            // the commit at which a new lineage begins that has the slice's earlier work, which was taken back; "" for none
-	Over    *string           // the session whose claim a person agreed to take over
-	Within  map[string]bool   // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
+	Environ []string // Record.Environ
+	// Escalate is the model that takes the place of Job.Model where the attempt is to put red tests right; "" for none.
+	Escalate string
+	Job      agent.Job // Slice, SessionID and Prompt are filled in
+	Runner   string
+	Lineage  *worktree.Lineage // whose worktree it works in, in Job.Dir; nil for the checkout
+	Sandbox  string            // SandboxBwrap, or ""
+	Setup    []string          // Record.Setup
+	Caches   []string          // Record.Caches
+	Test     testrun.Command   // Record.Test, of a slice that is built in the checkout
+	Review   string            // Record.Review
+	Redone   string            // the commit at which a new lineage begins that has the slice's earlier work, which was taken back; "" for none
+	Over     *string           // the session whose claim a person agreed to take over
+	Within   map[string]bool   // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
 }
 
 // Admit says whether a slice may be attempted; nil for yes.
@@ -117,6 +120,9 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	if err != nil {
 		return nil, err
 	}
+	if req.Job.Model != "" && !req.Agent.TakesModel() {
+		return nil, fmt.Errorf("its agent, %s, can't be told to use the model %s: add {model} to %s", req.Agent.Name, req.Job.Model, agent.CustomSetting(req.Agent.Name))
+	}
 	if err := s.Prepare(); err != nil { // git clean -x takes the directories in the middle of a drain
 		return nil, err
 	}
@@ -129,6 +135,7 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	r := &Record{
 		SchemaVersion: schemaVersion, System: req.System, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now), Phase: plan.Claimed,
 		Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner, Account: job.Account,
+		Model: job.Model, Environ: req.Environ,
 		Before:   tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started},
 		Launcher: proc.Self(), ClaimedAt: now.UTC(), Log: s.LogPath(it.ID, n),
 	}

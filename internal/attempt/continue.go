@@ -82,6 +82,10 @@ func (s *Store) goOn(r *Record, req Request, job agent.Job) error {
 		c.Mended = append(slices.Clone(last.Continues.Mended), last.Continues.Mends)
 	}
 	r.Continues = c.clean()
+	if req.Escalate != "" && c.Mends == Red && req.Agent.TakesModel() {
+		job.Model, r.Model = req.Escalate, req.Escalate
+		r.Argv = req.Agent.Command(job)
+	}
 	if last.Accepted() { // the conversation is with who built it
 		if last, err = s.lastIn(r, func(r *Record) bool { return !r.Accepted() }); err != nil || last == nil {
 			return err

@@ -74,6 +74,29 @@ func TestClaimGoesOn(t *testing.T) {
 	}
 }
 
+// An attempt that is to put red tests right gets the model of retry.escalate, in the conversation of the one before.
+func TestClaimEscalates(t *testing.T) {
+	claude, _ := agent.Find("claude", agent.Config{})
+	for _, tt := range []struct {
+		outcome         Outcome
+		escalate, model string
+	}{
+		{Red, "opus", "opus"}, {Red, "", "small"}, {Stalled, "opus", "small"},
+	} {
+		b := benchFor(t, map[string]string{"S-1": "pending/none"})
+		last := b.claim("S-1")
+		last.Agent, last.Program, last.Lineage, last.Conversation, last.Account = "claude", "claude", 1, "c-1", ""
+		last.Phase, last.Outcome, last.Landing = plan.Settled, tt.outcome, &Landing{}
+		must(t, b.store.finish(last))
+		b.write("S-1", "pending", "none", "")
+		r := b.goOn(Request{ID: "S-1", Agent: claude, Escalate: tt.escalate, Lineage: &worktree.Lineage{N: 1}, Job: agent.Job{Prompt: "/gl:slice S-1", Dir: b.root, Model: "small"}})
+		at := slices.Index(r.Argv, "--model")
+		if r.Model != tt.model || at < 0 || r.Argv[at+1] != tt.model || !slices.Contains(r.Argv, "--resume") || !slices.Contains(r.Anew, tt.model) {
+			t.Errorf("%s, escalate %q: model %q, %q or else %q", tt.outcome, tt.escalate, r.Model, r.Argv, r.Anew)
+		}
+	}
+}
+
 func (b *bench) goOn(req Request) (r *Record) {
 	b.t.Helper()
 	req.Runner = "process"

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"greenlight/internal/agent"
@@ -13,64 +14,143 @@ import (
 )
 
 const (
-	holdFile    = "hold.json"
-	longestHold = time.Hour     // without a reset time, however often
-	blindHold   = 6 * time.Hour // then gl tries once, whatever reset time an agent has named
-	floorPart   = 10            // the shortest hold is this part of parallel.hold_seconds, and doubles as well
+	holdFile     = "hold.json"
+	longestHold  = time.Hour     // without a reset time, however often
+	blindHold    = 6 * time.Hour // then gl tries once, whatever reset time an agent has named
+	provenEnough = 16            // attempts after a hold
+	floorPart    = 10            // the shortest hold is this part of parallel.hold_seconds, and doubles as well
 )
 
 func (s *Store) holdPath() string { return filepath.Join(s.dir, holdFile) }
 
-// Hold returns the hold that was put last, over or not; nil for none, and for one that can't be used.
-func (s *Store) Hold() *plan.Hold {
-	h, _ := s.ReadHold() // whoever shows the project's state names a bad one
-	return h
+// Holds are those that were put last, over or not, at most one for everybody and one for each agent and account. The file of an
+// earlier version has one for everybody.
+type Holds []*plan.Hold
+
+// holdsFile is what hold.json has: a list, or the single hold of an earlier version.
+type holdsFile struct {
+	Holds Holds `json:"holds"`
+	plan.Hold
 }
 
-// ReadHold is Hold with the reason why one can't be used: a *BadRecord where that is its content.
-func (s *Store) ReadHold() (*plan.Hold, error) {
-	h := new(plan.Hold)
-	err := readChecked(s.holdPath(), h, func() error { return checkHold(h) })
+// Everybody is the hold of everybody, over or not; nil for none.
+func (l Holds) Everybody() *plan.Hold { return l.same(&plan.Hold{}) }
+
+// Single are the others.
+func (l Holds) Single() (list []*plan.Hold) {
+	for _, h := range l {
+		if h.Agent != "" || h.Account != "" {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// InEffect are those that aren't over.
+func (l Holds) InEffect(now time.Time) (list Holds) {
+	for _, h := range l {
+		if now.Before(h.Until) {
+			list = append(list, h)
+		}
+	}
+	return list
+}
+
+// same is the hold of the same agent and account; nil for none.
+func (l Holds) same(as *plan.Hold) *plan.Hold {
+	for _, h := range l {
+		if sameHold(h, as) {
+			return h
+		}
+	}
+	return nil
+}
+
+func sameHold(a, b *plan.Hold) bool {
+	return a.Account == b.Account && (a.Account != "" || a.Agent == b.Agent)
+}
+
+// Holds returns all holds; none where the file can't be used.
+func (s *Store) Holds() Holds {
+	l, _ := s.ReadHolds() // whoever shows the project's state names a bad one
+	return l
+}
+
+// ReadHolds is Holds with the reason why the file can't be used: a *BadRecord where that is its content.
+func (s *Store) ReadHolds() (Holds, error) {
+	var file holdsFile
+	err := readChecked(s.holdPath(), &file, func() error {
+		if file.Holds == nil {
+			file.Holds = Holds{&file.Hold}
+		}
+		for i, h := range file.Holds {
+			if h == nil {
+				return errors.New("has a hold that is none")
+			}
+			if file.Holds[:i].same(h) != nil {
+				return errors.New("holds the same agent and account twice")
+			}
+			if err := checkHold(h); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
-	return h, nil
+	return file.Holds, nil
 }
 
 func checkHold(h *plan.Hold) error {
 	switch {
-	case h.Count < 0:
-		return fmt.Errorf("counts %d holds", h.Count)
+	case h.Count < 0 || h.Proven < 0:
+		return fmt.Errorf("counts %d holds and %d attempts", h.Count, h.Proven)
 	case !saneTime(h.Until):
 		return fmt.Errorf("until %s is no time to wait for", h.Until.Format(time.RFC3339))
-	case len(h.Reason) > longestText || len(h.Kind) > longestName || len(h.By) > longestName:
+	case len(h.Reason) > longestText || len(h.Kind) > longestName || len(h.By) > longestName || len(h.Agent) > 5*longestName || len(h.Account) > 5*longestName:
 		return errors.New("is longer than any that gl writes")
 	}
 	return nil
 }
 
-// LiftHold ends the hold.
-func (s *Store) LiftHold(now time.Time) error {
-	h := s.Hold()
-	if err := durable.Remove(s.holdPath()); err != nil {
-		return err
+// Hold returns the hold of everybody, over or not; nil for none.
+func (s *Store) Hold() *plan.Hold { return s.Holds().Everybody() }
+
+// LiftHolds ends the holds for which which is true, and forgets those that are over. It returns those that weren't. The lock must be held.
+func (s *Store) LiftHolds(which func(*plan.Hold) bool, now time.Time) (lifted Holds, err error) {
+	var ended, kept Holds
+	for _, h := range s.Holds() {
+		if which(h) {
+			ended = append(ended, h)
+		} else {
+			kept = append(kept, h)
+		}
 	}
-	s.TellHoldEnded(h, now)
-	return nil
+	if len(ended) == 0 {
+		return nil, nil
+	}
+	if err := s.writeHolds(kept); err != nil {
+		return nil, err
+	}
+	for _, h := range ended {
+		s.TellHoldEnded(h, now)
+	}
+	return ended.InEffect(now), nil
 }
 
-// putHold makes everybody wait after an attempt met a limit. Attempts that ran beside the one that met it first meet
-// the same limit: they can only move the end, the next wait doubles once. The lock must be held.
+// putHold makes all with the attempt's agent and account wait after it met a limit. Attempts that ran beside the one that met it first
+// meet the same limit: they can only move the end, the next wait doubles once. The lock must be held.
 func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Duration) error {
-	old := s.Hold()
-	h := plan.Hold{Since: now, Kind: l.Kind, Reason: l.Reason, By: r.Slice, Count: 1}
-	if old != nil && (old.Kind == plan.HeldByPerson || old.Kind == plan.HeldByBudget || old.Open()) && now.Before(old.Until) {
+	h := plan.Hold{Agent: r.Agent, Account: r.Account, Since: now, Kind: l.Kind, Reason: l.Reason, By: r.Slice, Count: 1}
+	old := s.Holds().same(&h)
+	if old != nil && (old.Kind == plan.HeldByPerson || old.Open()) && now.Before(old.Until) {
 		return nil // and the person says when it ends
 	}
-	if old != nil {
+	if old != nil && old.Proven == 0 && old.Kind != plan.HeldByWindow {
 		h.Count = old.Count + 1
 		if r.StartedAt != nil && r.StartedAt.Before(old.Since) {
 			h.Since, h.Count = old.Since, old.Count
@@ -96,9 +176,9 @@ func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Dur
 	return s.writeHold(&h)
 }
 
-// PutPersonsHold makes everybody wait because a person says so. The lock must be held.
-func (s *Store) PutPersonsHold(until, now time.Time) error {
-	return s.writeHold(&plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByPerson})
+// PutPersonsHold makes the account wait because a person says so; everybody, for the zero Account. The lock must be held.
+func (s *Store) PutPersonsHold(a plan.Account, until, now time.Time) error {
+	return s.writeHold(&plan.Hold{Agent: a.Agent, Account: a.ID, Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByPerson})
 }
 
 // PutBudgetHold makes everybody wait because a budget is spent. A hold that lasts at least as long stays. The lock must be held.
@@ -109,21 +189,49 @@ func (s *Store) PutBudgetHold(until time.Time, reason string, now time.Time) err
 	return s.writeHold(&plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByBudget, Reason: reason, Count: 1})
 }
 
+// writeHold puts a hold in the place of the last one of the same agent and account.
 func (s *Store) writeHold(h *plan.Hold) error {
-	if err := writeJSON(s.holdPath(), h); err != nil {
+	l := slices.DeleteFunc(s.Holds(), func(old *plan.Hold) bool { return sameHold(old, h) })
+	if err := s.writeHolds(append(l, h)); err != nil {
 		return err
 	}
-	s.tellHold(h)
+	s.TellHold(h)
 	return nil
 }
 
-// endHold forgets an old hold once an attempt that started after it wasn't held, so that the next one begins small.
-func (s *Store) endHold(r *Record, now time.Time) error {
-	h := s.Hold()
-	if h == nil || now.Before(h.Until) || r.StartedAt == nil || r.StartedAt.Before(h.Since) {
+func (s *Store) writeHolds(l Holds) error {
+	if len(l) == 0 {
+		return durable.Remove(s.holdPath())
+	}
+	return writeJSON(s.holdPath(), struct {
+		Holds Holds `json:"holds"`
+	}{l})
+}
+
+// endHolds counts that an attempt has met no limit, for the holds that were over when it ended, so that more are launched and the next
+// hold begins small.
+func (s *Store) endHolds(r *Record, now time.Time) error {
+	l := s.Holds()
+	var ended Holds
+	for _, h := range l {
+		if now.Before(h.Until) || r.StartedAt == nil || r.StartedAt.Before(h.Since) || !h.Holds(plan.Account{Agent: r.Agent, ID: r.Account}) {
+			continue
+		}
+		h.Proven++
+		ended = append(ended, h)
+	}
+	if len(ended) == 0 {
 		return nil
 	}
-	return s.LiftHold(now)
+	// Once so many have ended well there is nothing left to hold back.
+	l = slices.DeleteFunc(l, func(h *plan.Hold) bool { return h.Proven >= provenEnough || h.Proven > 0 && !h.Ramps() })
+	if err := s.writeHolds(l); err != nil {
+		return err
+	}
+	for _, h := range ended {
+		s.TellHoldEnded(h, now)
+	}
+	return nil
 }
 
 // refute compares a limit that a line of text alone tells of with how others fare: if an attempt with the same agent has

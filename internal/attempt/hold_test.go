@@ -1,6 +1,7 @@
 package attempt
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -44,14 +45,23 @@ func TestHold(t *testing.T) {
 	check(put(rec("A", now), &agent.Limit{Kind: agent.RateLimit, Reset: ptr(now.Add(3 * time.Hour))}, now), now.Add(3*time.Hour), 9)
 
 	// An attempt that was on its way before the hold proves nothing; nor does one while it lasts.
-	must(t, b.store.endHold(rec("B", noon), now.Add(4*time.Hour)))
-	must(t, b.store.endHold(rec("B", now.Add(time.Minute)), now.Add(time.Hour)))
-	if b.store.Hold() == nil {
-		t.Fatal("the hold was forgotten too early")
+	must(t, b.store.endHolds(rec("B", noon), now.Add(4*time.Hour)))
+	must(t, b.store.endHolds(rec("B", now.Add(time.Minute)), now.Add(time.Hour)))
+	if h := b.store.Hold(); h == nil || h.Proven != 0 {
+		t.Fatalf("%+v", h)
 	}
-	must(t, b.store.endHold(rec("B", now.Add(4*time.Hour)), now.Add(5*time.Hour)))
-	if h := b.store.Hold(); h != nil {
-		t.Fatalf("the hold is still there: %+v", h)
+	// Then each counts. The next hold begins small.
+	must(t, b.store.endHolds(rec("B", now.Add(4*time.Hour)), now.Add(5*time.Hour)))
+	if h := b.store.Hold(); h == nil || h.Proven != 1 {
+		t.Fatalf("%+v", h)
+	}
+	now = now.Add(6 * time.Hour)
+	check(put(rec("A", now), rateLimit, now), now.Add(first), 1)
+	for range provenEnough {
+		must(t, b.store.endHolds(rec("B", now.Add(time.Hour)), now.Add(2*time.Hour)))
+	}
+	if h := b.store.Holds(); len(h) != 0 {
+		t.Fatalf("the hold is still there: %+v", h[0])
 	}
 }
 
@@ -96,10 +106,42 @@ func TestHoldUntil2100(t *testing.T) {
 // What a person has said no limit shortens or lengthens.
 func TestPersonsHold(t *testing.T) {
 	b := benchFor(t, nil)
-	must(t, b.store.PutPersonsHold(noon.Add(100*time.Hour), noon))
+	must(t, b.store.PutPersonsHold(plan.Account{}, noon.Add(100*time.Hour), noon))
 	must(t, b.store.putHold(&Record{Slice: "A", N: 1, StartedAt: &noon}, rateLimit, noon, time.Minute))
 	if h := b.store.Hold(); h.Kind != plan.HeldByPerson || !h.Until.Equal(noon.Add(100*time.Hour)) {
 		t.Errorf("%+v", h)
+	}
+}
+
+// Each agent and account has a hold of its own, beside everybody's. The file of an earlier version is everybody's.
+func TestHoldsOfAccounts(t *testing.T) {
+	b := benchFor(t, nil)
+	must(t, os.WriteFile(b.store.holdPath(), []byte(`{"until": "2099-01-01T00:00:00Z", "kind": "quota", "by": "S-9", "count": 2}`), 0o600))
+	if h := b.store.Hold(); h == nil || h.Kind != "quota" || h.Count != 2 || len(b.store.Holds().Single()) != 0 {
+		t.Fatalf("an earlier version's: %+v", h)
+	}
+	put := func(agent, account string) {
+		must(t, b.store.putHold(&Record{Slice: "S-1", N: 1, Agent: agent, Account: account, StartedAt: &noon}, rateLimit, noon, time.Minute))
+	}
+	put("claude", "claude HOME=/a")
+	put("work", "claude CLAUDE_CONFIG_DIR=/b")
+	put("quick", "claude HOME=/a") // the same account by another name
+	put("codex", "codex HOME=/a")
+	if all := b.store.Holds(); len(all) != 4 || all.Everybody() == nil {
+		t.Fatalf("%d holds", len(all))
+	}
+	lifted, err := b.store.LiftHolds(func(h *plan.Hold) bool { return h.Agent == "codex" }, noon)
+	must(t, err)
+	if len(lifted) != 1 || len(b.store.Holds()) != 3 {
+		t.Errorf("lifted %d, left %d", len(lifted), len(b.store.Holds()))
+	}
+	// What one account has proved says nothing of the others.
+	later := noon.Add(20 * time.Minute)
+	must(t, b.store.endHolds(&Record{Slice: "S-2", N: 1, Agent: "claude", Account: "claude HOME=/a", StartedAt: &later}, later.Add(time.Minute)))
+	for _, h := range b.store.Holds() {
+		if want := map[string]int{"claude HOME=/a": 1}[h.Account]; h.Proven != want {
+			t.Errorf("%s: %d, want %d", h.Account, h.Proven, want)
+		}
 	}
 }
 

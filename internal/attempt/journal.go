@@ -131,8 +131,8 @@ func (s *Store) tellStop(r *Record) {
 	_ = s.journal.AppendOnce(e)
 }
 
-// tellHold writes that everybody waits. A settler that was killed may put the same hold again.
-func (s *Store) tellHold(h *plan.Hold) { _ = s.journal.AppendOnce(holdEvent(journal.Held, h)) }
+// TellHold writes that everybody waits, or an agent does. A settler that was killed may put the same hold again.
+func (s *Store) TellHold(h *plan.Hold) { _ = s.journal.AppendOnce(holdEvent(journal.Held, h)) }
 
 // TellHoldEnded writes that a hold is over: since it was lifted, or since its time came. Everybody who notices may call it.
 func (s *Store) TellHoldEnded(h *plan.Hold, now time.Time) {
@@ -147,6 +147,9 @@ func (s *Store) TellHoldEnded(h *plan.Hold, now time.Time) {
 }
 
 func holdEvent(k journal.Kind, h *plan.Hold) journal.Event {
-	return journal.Event{Kind: k, Until: &h.Until, Reason: h.Kind, Detail: h.Reason, By: h.By,
-		Key: fmt.Sprintf("%s.%d.%d", k, h.Since.UnixMilli(), h.Until.UnixMilli())}
+	key := fmt.Sprintf("%s.%d.%d", k, h.Since.UnixMilli(), h.Until.UnixMilli())
+	if h.Agent != "" {
+		key += "." + h.Agent
+	}
+	return journal.Event{Kind: k, Agent: h.Agent, Until: &h.Until, Reason: h.Kind, Detail: h.Reason, By: h.By, Key: key}
 }

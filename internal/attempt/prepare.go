@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/agent"
 	"greenlight/internal/git"
 	"greenlight/internal/logfile"
 	"greenlight/internal/plan"
@@ -115,9 +116,9 @@ func (w *Wrapper) tryWorktree(ctx context.Context) error {
 
 func (w *Wrapper) noteWorktree(line string) { w.log.note(logfile.Worktree, line) }
 
-// environ is what the agent and the setup command run in.
+// environ is what the agent runs in.
 func (w *Wrapper) environ() []string {
-	env := w.rec.Env(w.Env, w.Root)
+	env := agent.WithEnv(w.rec.Env(w.Env, w.Root), w.AgentEnv)
 	if w.site != nil {
 		env = w.site.Env(env)
 	}

@@ -30,6 +30,7 @@ type Record struct {
 	Agent         string           `json:"agent"`             // as named on the command line or in the config
 	Program       string           `json:"program"`           // what Argv starts: a name to look up on PATH, or a path
 	Argv          []string         `json:"argv"`
+	Model         string           `json:"model,omitempty"`   // that the agent was told to use; "" for its own choice
 	Prompt        string           `json:"prompt"`            // what it is told to do; agents without slash commands are told more
 	Stream        string           `json:"stream"`            // how to decode its output: agent.NewDecoder
 	Dir           string           `json:"dir"`               // absolute working directory of the agent
@@ -42,7 +43,7 @@ type Record struct {
 	Review        string           `json:"review,omitempty"`  // of an attempt in the checkout: why a person is to approve what it calls complete; "" for no reason
 	Sandbox       string           `json:"sandbox,omitempty"` // SandboxBwrap: it is confined, whatever the configuration says by now
 
-	Account      string        `json:"account,omitempty"`      // where the client keeps its conversations: agent.Agent.Account
+	Account      string        `json:"account,omitempty"`      // whose login it works with: agent.Agent.Account
 	Conversation string        `json:"conversation,omitempty"` // the client's id of it, for the lineage's next attempt; "" for unknown
 	Anew         []string      `json:"anew,omitempty"`         // Argv resumes Conversation; if the client doesn't find it, this takes Argv's place
 	Continues    *Continuation `json:"continues,omitempty"`    // why there is another attempt in the lineage
@@ -87,6 +88,9 @@ type Record struct {
 	Saved   string   `json:"saved,omitempty"`   // where all of the worktree was kept last: refs/gl/wip/…/K, below which the refs are
 	Unsaved string   `json:"unsaved,omitempty"` // why that isn't all; the worktree then stays
 	Strayed []string `json:"strayed,omitempty"` // what the agent changed that isn't its worktree's
+
+	// Environ is added to the agent's environment. The launcher gives it to the runner; it may hold keys, so that no file has it.
+	Environ []string `json:"-"`
 
 	Log string `json:"-"` // path of the log, filled in by the store
 }

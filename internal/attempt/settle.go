@@ -114,7 +114,7 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 	case v.Limit != nil:
 		err = s.Store.putHold(r, v.Limit, now, s.Hold)
 	case r.evidence().Limit == nil: // with one, the outcome holds nobody, but it doesn't prove that the limit is over
-		err = s.Store.endHold(r, now)
+		err = s.Store.endHolds(r, now)
 	}
 	if r.Phase == plan.Ended && !again {
 		err = errors.Join(err, s.Store.noteStreak(r, now))

@@ -75,8 +75,8 @@ func (b *bench) picture(r *Record) picture {
 	if disk.After != nil {
 		p.After = *disk.After
 	}
-	if h := b.store.Hold(); h != nil {
-		p.Hold = h.Count
+	if h := b.store.Holds(); h != nil {
+		p.Hold = h[0].Count
 	}
 	return p
 }
@@ -255,7 +255,7 @@ func TestSettleUnreadableSlice(t *testing.T) {
 			if now, _ := os.ReadFile(b.file("S-1")); string(now) != string(left) {
 				t.Errorf("the file is now %q", now)
 			}
-			if b.store.Hold() == nil {
+			if len(b.store.Holds()) == 0 {
 				t.Error("a limit holds everybody, whatever the slice's file is like")
 			}
 		})

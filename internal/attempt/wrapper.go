@@ -47,16 +47,18 @@ type Limits struct {
 // A Wrapper runs the agent of one claimed attempt to its end and settles it. It is the whole work of its process.
 type Wrapper struct {
 	Settler
-	Root       string
-	Self       string // path of gl
-	Env        []string
-	Limits     Limits
-	SetupLimit time.Duration // of a worktree
-	Tests      Tests         // how those of Record.Test are run
-	Confine    bool          // what works in a worktree, whatever its record says
-	Every      time.Duration // between two snapshots of a worktree while the agent runs
-	Print      func(agent.Event)
-	Stop       <-chan os.Signal // each ends the agent; the second one at once
+	Root          string
+	Self          string // path of gl
+	Env           []string
+	AgentEnv      []string // added to it for the agent alone
+	Limits        Limits
+	SetupLimit    time.Duration // of a worktree
+	Tests         Tests         // how those of Record.Test are run
+	WindowPercent float64       // of a usage window: when so much is used, the account is held; 0 for never
+	Confine       bool          // what works in a worktree, whatever its record says
+	Every         time.Duration // between two snapshots of a worktree while the agent runs
+	Print         func(agent.Event)
+	Stop          <-chan os.Signal // each ends the agent; the second one at once
 
 	rec   *Record
 	log   *logFile
@@ -75,8 +77,9 @@ type Wrapper struct {
 	handoff handoff
 	over    bool // somebody has settled the attempt
 
-	follower follower
-	anew     bool // the agent has been started a second time: its conversation was gone
+	follower   follower
+	windowTold *agent.Window // the last one for which the account was held
+	anew       bool          // the agent has been started a second time: its conversation was gone
 
 	kill     chan struct{} // closed to end the agent without grace
 	killOnce sync.Once
@@ -148,6 +151,7 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 		return nil, err
 	}
 	ev := w.watch(ctx, exited, failed)
+	w.heedWindow(ctx)
 	sum := w.dec.Summary()
 	ev.Result, ev.Limit, ev.Denials, ev.Version, ev.Stderr = sum.Result, sum.Limit, sum.Denials, sum.Version, w.last.Text
 	ev.Tokens = sum.Tokens
@@ -350,6 +354,7 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 			failed = nil
 		case now := <-ticker.C:
 			w.keepRecord(ctx)
+			w.heedWindow(ctx)
 			if w.sandboxed() {
 				w.follow(ctx, now)
 			}

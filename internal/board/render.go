@@ -73,7 +73,7 @@ func (b *board) head() []string {
 	bar := "? slices"
 	drained := "no drain"
 	if b.model != nil {
-		bar = b.model.Counts.Bar(b.model.Plan.Hold, b.now)
+		bar = b.model.Counts.Bar(b.model.Plan, b.now)
 	}
 	if b.leader != "" {
 		drained = "draining"

@@ -128,10 +128,11 @@ func newWrapper(app *cmdutil.App, pr *project.Project, stop <-chan os.Signal, sh
 	if err != nil {
 		return nil, err
 	}
+	env, agentEnv := runner.TakeAgentEnv(app.Environ)
 	return &attempt.Wrapper{
-		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: append(agent.ScrubEnv(app.Environ), pr.AgentEnv()...), Stop: stop,
+		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: append(agent.ScrubEnv(env), pr.AgentEnv()...), AgentEnv: agentEnv, Stop: stop,
 		Limits:     attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
-		SetupLimit: pr.Config.Git.SetupLimit, Tests: attempt.Tests{Limit: pr.Config.Test.Limit, Pattern: pr.Config.Test.Pattern}, Every: pr.Config.Git.SnapshotEvery, Confine: pr.Config.Sandbox == project.SandboxBwrap,
+		SetupLimit: pr.Config.Git.SetupLimit, Tests: attempt.Tests{Limit: pr.Config.Test.Limit, Pattern: pr.Config.Test.Pattern}, Every: pr.Config.Git.SnapshotEvery, WindowPercent: pr.Config.WindowPercent, Confine: pr.Config.Sandbox == project.SandboxBwrap,
 		Print: func(ev agent.Event) { show(attemptlog.EventText(ev)) },
 	}, nil
 }

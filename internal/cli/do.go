@@ -137,7 +137,7 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string, o
 
 // permitAgent asks for what the project's configuration names, as gl slice does.
 func permitAgent(ctx context.Context, app *cmdutil.App, pr *project.Project, j *job) error {
-	commands, err := pr.Commands(ctx, j.agent)
+	commands, err := pr.Commands(ctx, j.kinds()...)
 	if err != nil {
 		return err
 	}

@@ -307,14 +307,17 @@ func orUnknown(s string) string {
 }
 
 func holdEventText(e journal.Event) string {
+	if e.Kind == journal.HoldEnded && e.Agent != "" {
+		return "launching " + e.Agent + " again"
+	}
 	if e.Kind == journal.HoldEnded {
 		return "launching again"
 	}
-	h := plan.Hold{Kind: e.Reason, Reason: e.Detail, By: e.By}
+	h := plan.Hold{Agent: e.Agent, Kind: e.Reason, Reason: e.Detail, By: e.By}
 	if e.Until != nil {
 		h.Until = *e.Until
 	}
-	return "held " + h.Describe(e.Time)
+	return h.Sentence(e.Time)
 }
 
 func testsText(e journal.Event) string {

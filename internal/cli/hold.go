@@ -2,13 +2,18 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"greenlight/internal/agent"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/ops"
 	"greenlight/internal/plan"
+	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
 )
 
 func newHold(app *cmdutil.App) *cobra.Command {
@@ -17,13 +22,17 @@ func newHold(app *cmdutil.App) *cobra.Command {
 		Use:        "hold",
 		SuggestFor: []string{"wait", "suspend", "cooldown"},
 		Short:      "Pause launching, or lift a hold",
-		Long: `Show whether launching is paused, pause it until a time, or lift the hold. While the project is held, nothing is launched;
-agents that run go on. gl itself holds the project when an agent meets a rate limit, an empty account, a failed login or a service
-that doesn't answer. After such a hold one agent is launched first; the others follow when it has met no limit for a minute. When
-five slices in a row fail within two minutes of their start and in the same way, the project is held until you lift the hold.
+		Long: `Show whether launching is paused, pause it until a time, or lift the holds. While the project is held, nothing is launched;
+agents that run go on. With --agent that is about one agent.
+
+gl itself holds an agent when it meets a rate limit, an empty account, a failed login or a service that doesn't answer, and when
+its client says that parallel.window_percent of a usage window is used. Agents with other accounts go on: gl slice --agent
+claude,codex builds with codex meanwhile. After such a hold one attempt is launched first; when it has met no limit for a minute
+another one, then two, four, and so on. When five slices in a row fail within two minutes of their start and in the same way, the
+project is held until you lift the hold. parallel.curfew has the times of day in which nothing is launched.
 
 Exit codes: 0 done; 1 it failed; 2 wrong usage.`,
-		Example: "  gl hold\n  gl hold --until 18:30\n  gl hold --until 2h\n  gl hold --lift",
+		Example: "  gl hold\n  gl hold --until 18:30\n  gl hold --until 2h\n  gl hold --until 07:00 --agent claude\n  gl hold --lift",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.lift && c.Flags().Changed("until") {
@@ -33,20 +42,24 @@ Exit codes: 0 done; 1 it failed; 2 wrong usage.`,
 		},
 	}
 	c.Flags().StringVar(&o.until, "until", "", "launch nothing until `T`: 18:30, 2h, or 2026-03-01T18:30")
-	c.Flags().BoolVar(&o.lift, "lift", false, "end the hold")
+	c.Flags().BoolVar(&o.lift, "lift", false, "end the holds")
+	c.Flags().StringVar(&o.agent, "agent", "", "only the holds of the agent `NAME`")
 	c.Flags().BoolVar(&o.json, "json", false, "print one JSON document")
+	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	return c
 }
 
 type holdOptions struct {
 	until      string
+	agent      string
 	lift, json bool
 }
 
-// A holdDoc is the project's hold as the command leaves it.
+// A holdDoc is the project's holds as the command leaves them.
 type holdDoc struct {
-	SchemaVersion int        `json:"schema_version"`
-	Hold          *plan.Hold `json:"hold"` // nothing is launched until it ends; null if nothing holds launches
+	SchemaVersion int          `json:"schema_version"`
+	Hold          *plan.Hold   `json:"hold"`  // nothing is launched until it ends; null if something may be
+	Holds         []*plan.Hold `json:"holds"` // all that aren't over: of everybody, and of single agents
 }
 
 func runHold(ctx context.Context, app *cmdutil.App, o holdOptions, put bool) error {
@@ -55,34 +68,57 @@ func runHold(ctx context.Context, app *cmdutil.App, o holdOptions, put bool) err
 	if err != nil {
 		return err
 	}
-	var lifted *plan.Hold
+	var of *plan.Account
+	if o.agent != "" {
+		a, err := findAgent(pr, o.agent)
+		if err != nil {
+			return err
+		}
+		of = &plan.Account{Agent: a.Name, ID: a.Account(app.Getenv)}
+	}
+	var lifted []*plan.Hold
 	switch {
 	case put:
 		var until time.Time
 		if until, err = ops.ParseUntil(o.until, now); err == nil {
-			err = ops.PutHold(ctx, pr, until, now)
+			err = ops.PutHold(ctx, pr, o.agent, until, now)
 		}
 	case o.lift:
-		lifted, err = ops.LiftHold(ctx, pr, now)
+		lifted, err = ops.LiftHolds(ctx, pr, of, now)
 	}
 	if err != nil {
 		return err
 	}
-	h, err := pr.Runs.ReadHold()
-	if h != nil && !now.Before(h.Until) {
-		h = nil
-	}
+	holds, err := pr.Runs.ReadHolds()
+	p := plan.New(&plan.Snapshot{Hold: holds.Everybody(), Holds: holds.Single()}, now, pr.Options())
+	list := slices.DeleteFunc(slices.Clone(p.InEffect()), func(h *plan.Hold) bool { return of != nil && !h.Holds(*of) })
 	switch {
 	case o.json:
-		return app.IO.JSON(holdDoc{1, h})
+		return app.IO.JSON(holdDoc{1, p.Hold, jsondoc.OrEmpty(list)})
 	case err != nil:
 		return err
-	case lifted != nil:
-		app.IO.Printf("lifted: held %s\n", heldText(lifted, now))
-	case h != nil:
-		app.IO.Printf("held %s\n", heldText(h, now))
-	default:
+	}
+	for _, h := range lifted {
+		app.IO.Printf("lifted: %s\n", sanitize.Line(h.Sentence(now)))
+	}
+	for _, h := range list {
+		app.IO.Printf("%s\n", sanitize.Line(h.Sentence(now)))
+	}
+	if len(lifted)+len(list) == 0 {
 		app.IO.Printf("nothing is held\n")
 	}
 	return nil
+}
+
+// findAgent finds an agent by its name.
+func findAgent(pr *project.Project, name string) (agent.Agent, error) {
+	self, err := cmdutil.Self()
+	if err != nil {
+		return agent.Agent{}, err
+	}
+	a, err := agent.Find(name, agent.Config{ClaudeFlags: pr.Config.Flags, Custom: pr.Config.Agents, Self: self})
+	if err != nil {
+		err = &cmdutil.ExitError{Code: cmdutil.ExitUsage, Err: err}
+	}
+	return a, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -37,11 +38,9 @@ type job struct {
 	task   *attempt.Task // instead of slices
 	max    int
 	every  time.Duration
-	agent  agent.Agent
-	parent string // path of gl
-	name   string // of the slash command: "slice"
-	text   string // what it says, for agents without slash commands
-	plugin string
+	agents []*builder // in order of preference
+	parent string     // path of gl
+	name   string     // of the slash command: "slice"
 
 	events *iostreams.Streams // where the journal's events go as they come; nil for nowhere
 
@@ -50,7 +49,14 @@ type job struct {
 	copy      *scratch.Copy     // what pr is; nil for a person's own project
 }
 
-// newJob also finds the agent, and what it is told where it doesn't know the slash command /gl:NAME.
+// A builder is an agent with what it needs to know the slash command.
+type builder struct {
+	agent.Agent
+	text   string // what the command says, for agents without slash commands
+	plugin string // directory of the plugin that has it, for those with
+}
+
+// newJob also finds the agents, and what they are told where they don't know the slash command /gl:NAME.
 func newJob(app *cmdutil.App, pr *project.Project, o sliceOptions, name string) (*job, error) {
 	j := &job{app: app, pr: pr, o: o, over: map[string]string{}, max: pr.Config.Max, every: pr.Config.Interval, name: name}
 	if o.max > 0 {
@@ -59,33 +65,109 @@ func newJob(app *cmdutil.App, pr *project.Project, o sliceOptions, name string) 
 	if o.interval > 0 {
 		j.every = o.interval
 	}
-	if o.agent == "" {
-		o.agent = pr.Config.Agent
+	names := pr.Config.Agent
+	if o.agent != "" {
+		names = agent.SplitNames(o.agent, pr.Config.Agents)
 	}
 	var err error
 	if j.parent, err = cmdutil.Self(); err != nil {
 		return nil, err
 	}
-	j.agent, err = agent.Find(o.agent, agent.Config{ClaudeFlags: pr.Config.Flags, Custom: pr.Config.Agents, Self: j.parent})
-	if err != nil {
-		return nil, &cmdutil.ExitError{Code: cmdutil.ExitUsage, Err: err}
-	}
-	if spec, ok := strings.CutPrefix(o.agent, "rehearsal"); ok && j.agent.Program == j.parent {
-		s, err := rehearsal.ParseSpec(strings.TrimPrefix(spec, ":"))
-		if err != nil {
-			return nil, &cmdutil.ExitError{Code: cmdutil.ExitUsage, Err: err}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			continue
 		}
-		j.rehearsal = &s
+		b, spec, err := j.find(name)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 && (spec == nil) != (j.rehearsal == nil) {
+			return nil, cmdutil.Usage("--agent must name rehearsals alone or none: they write invented results")
+		}
+		if spec != nil && j.rehearsal != nil && spec.Here != j.rehearsal.Here {
+			return nil, cmdutil.Usage("here must be in all rehearsals or in none")
+		}
+		if j.agents = append(j.agents, b); spec != nil {
+			j.rehearsal = spec
+		}
 	}
-	if j.agent.Prompts != agent.MethodText {
-		return j, nil
+	return j, nil
+}
+
+// find finds an agent, and of a rehearsal what is to happen.
+func (j *job) find(name string) (*builder, *rehearsal.Spec, error) {
+	pr := j.pr
+	a, err := agent.Find(name, agent.Config{ClaudeFlags: pr.Config.Flags, Custom: pr.Config.Agents, Self: j.parent})
+	if err != nil {
+		return nil, nil, &cmdutil.ExitError{Code: cmdutil.ExitUsage, Err: err}
 	}
-	if !pr.Tracker.Traits().Managed && name == "slice" { // our method would be told to work on another system's state
-		return nil, fmt.Errorf("%s has no slash commands, and %s projects are built with theirs: use --agent claude, or a command line with {prompt} in parallel.agents",
-			j.agent.Name, pr.System().Name)
+	b := &builder{Agent: a}
+	if a.Program == j.parent {
+		s, err := rehearsal.ParseSpec(strings.TrimPrefix(strings.TrimPrefix(a.Rehearses(), "rehearsal"), ":"))
+		if err != nil {
+			return nil, nil, &cmdutil.ExitError{Code: cmdutil.ExitUsage, Err: err}
+		}
+		return b, &s, nil
 	}
-	j.text, err = plugin.CommandText(name)
-	return j, err
+	if a.Prompts != agent.MethodText {
+		return b, nil, nil
+	}
+	if !pr.Tracker.Traits().Managed && j.name == "slice" { // our method would be told to work on another system's state
+		return nil, nil, fmt.Errorf("%s has no slash commands, and %s projects are built with theirs: use --agent claude, or a command line with {prompt} in parallel.agents",
+			a.Name, pr.System().Name)
+	}
+	b.text, err = plugin.CommandText(j.name)
+	return b, nil, err
+}
+
+// first is the preferred agent.
+func (j *job) first() *builder { return j.agents[0] }
+
+// kinds are the agents without what they need here.
+func (j *job) kinds() []agent.Agent {
+	var all []agent.Agent
+	for _, b := range j.agents {
+		all = append(all, b.Agent)
+	}
+	return all
+}
+
+// launchable is the agent as a drain launches it.
+func (j *job) launchable(b *builder) drain.Agent {
+	return drain.Agent{
+		Agent: b.Agent, Environ: b.Environ(j.app.Getenv),
+		Job: agent.Job{Dir: j.pr.Root, PluginDir: b.plugin, Instructions: b.text, Account: b.Account(j.app.Getenv)},
+	}
+}
+
+func (j *job) launchables() []drain.Agent {
+	var all []drain.Agent
+	for _, b := range j.agents {
+		all = append(all, j.launchable(b))
+	}
+	return all
+}
+
+// named finds the agent that a slice names. Nobody is asked whether it may be launched: the drain goes on without it.
+func (j *job) named(ctx context.Context, name string) (drain.Agent, error) {
+	b, spec, err := j.find(name)
+	if err == nil && spec != nil {
+		err = errors.New("it is a rehearsal, which writes invented results")
+	}
+	if err != nil {
+		return drain.Agent{}, err
+	}
+	commands, err := j.pr.Commands(ctx, b.Agent)
+	if err == nil {
+		err = trust.Open(j.app.Getenv).Check(j.trustRoot(), commands)
+	}
+	if err == nil {
+		err = notOnPath(b.Agent, j.pr.Root)
+	}
+	if err == nil {
+		b.plugin, err = plugin.Dir(j.pr.Root, j.pr.Runs.Dir(), b.Agent, j.name, j.app.Getenv)
+	}
+	return j.launchable(b), err
 }
 
 // parallel says whether agents run beside each other: in tmux, unless it is missing or something else was asked for.
@@ -217,7 +299,7 @@ func (j *job) trustRoot() string {
 
 // present checks that the agent may be started and that its program is there, before anything is claimed.
 func (j *job) present(ctx context.Context) error {
-	commands, err := j.pr.Commands(ctx, j.agent)
+	commands, err := j.pr.Commands(ctx, j.kinds()...)
 	if err == nil {
 		err = permit(ctx, j.app, j.trustRoot(), commands)
 	}
@@ -225,12 +307,34 @@ func (j *job) present(ctx context.Context) error {
 		err = remember(ctx, j.app, j.trustRoot(), j.pr.Config.SandboxChoice())
 	}
 	if err == nil {
-		err = notOnPath(j.agent, j.pr.Root)
+		err = j.onPath()
 	}
-	if err == nil {
-		j.plugin, err = plugin.Dir(j.pr.Root, j.pr.Runs.Dir(), j.agent, j.name, j.app.Getenv)
+	for _, b := range j.agents {
+		if err == nil {
+			b.plugin, err = plugin.Dir(j.pr.Root, j.pr.Runs.Dir(), b.Agent, j.name, j.app.Getenv)
+		}
 	}
 	return err
+}
+
+// onPath leaves out the agents that aren't installed: the project's order of preference is for everybody who works on it. One must be.
+func (j *job) onPath() error {
+	var missing error
+	there := slices.DeleteFunc(slices.Clone(j.agents), func(b *builder) bool {
+		err := notOnPath(b.Agent, j.pr.Root)
+		if missing == nil {
+			missing = err
+		}
+		return err != nil
+	})
+	if len(there) == 0 {
+		return missing
+	}
+	if missing != nil {
+		j.app.IO.Message("going on without an agent: %v", missing)
+	}
+	j.agents = there
+	return nil
 }
 
 func (j *job) scope() []string {
@@ -268,13 +372,18 @@ func (j *job) config(p *plan.Plan) drain.Config {
 		ready = len(j.ids)
 	}
 	here := !j.parallel() || !j.o.watch && ready == 1
-	return drain.Config{
-		Project: j.pr, Agent: j.agent, Job: agent.Job{Dir: j.pr.Root, PluginDir: j.plugin, Instructions: j.text, Account: j.agent.Account(j.app.Getenv)},
+	cfg := drain.Config{
+		Project: j.pr, Agents: j.launchables(), Escalate: j.pr.Config.Escalate,
 		Trust: trust.Open(j.app.Getenv), TrustRoot: j.trustRoot(), IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force, Over: j.over,
 		Max: j.max, Serial: here, Foreground: here, Lead: j.o.watch,
 		Refill:   j.o.watch || len(j.ids) > 1 || here && (ready > 1 || j.o.sequential),
 		Interval: j.every, Stagger: j.pr.Config.Stagger,
 	}
+	// A rehearsal stands in for every agent, and costs nothing; what a person says about the slices that they name counts.
+	if j.rehearsal == nil && (j.o.agent == "" || len(j.ids) == 0) {
+		cfg.Find = func(name string) (drain.Agent, error) { return j.named(context.Background(), name) }
+	}
+	return cfg
 }
 
 // drainSignals are those that end a drain. The terminal of one that leads may go away, and of any the reader of its lines:

@@ -63,8 +63,8 @@ func TestOneTruth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.TrimSpace(string(output(t, "status", "--compact", "-C", root))); got != want.Bar(p.Hold, now) {
-		t.Errorf("status --compact: %q, want %q", got, want.Bar(p.Hold, now))
+	if got := strings.TrimSpace(string(output(t, "status", "--compact", "-C", root))); got != want.Bar(p, now) {
+		t.Errorf("status --compact: %q, want %q", got, want.Bar(p, now))
 	}
 	screen := strings.Join(screen{width: 100, all: true, paint: func(_ term.Color, s string) string { return s }}.lines(view.New(p, view.Facts{}, now)), "\n")
 	sum := 0

@@ -177,7 +177,11 @@ func attemptText(st *plan.State, r *attempt.Record, now time.Time) string {
 	if st != nil && !r.IsOf(&st.Item) {
 		other = " in " + r.Of
 	}
-	return fmt.Sprintf("attempt %d%s with %s, %s: %s", r.N, other, r.Agent, began.Local().Format("2006-01-02 15:04"),
+	with := r.Agent
+	if r.Model != "" {
+		with += " (" + r.Model + ")"
+	}
+	return fmt.Sprintf("attempt %d%s with %s, %s: %s", r.N, other, with, began.Local().Format("2006-01-02 15:04"),
 		withCost(attemptState(st, r, now), r))
 }
 

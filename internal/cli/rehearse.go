@@ -66,7 +66,7 @@ func (j *job) copies() bool {
 // runInCopy drains a scratch copy of the project. One in which nothing was started is removed.
 func (j *job) runInCopy(ctx context.Context) error {
 	if j.o.copy && j.rehearsal.Here {
-		return cmdutil.Usage("here can't be in --spec, because gl rehearse works in a copy: run gl slice --watch --agent %s", shellwords.Quote(j.agent.Name))
+		return cmdutil.Usage("here can't be in --spec, because gl rehearse works in a copy: run gl slice --watch --agent %s", shellwords.Quote(j.first().Name))
 	}
 	c, err := makeCopy(ctx, j.app, j.pr.Root)
 	if err != nil {

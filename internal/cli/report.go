@@ -141,7 +141,7 @@ func (t *reporter) lines(r drain.Report) []string {
 	for _, w := range r.Warnings {
 		lines = append(lines, "warning: "+w)
 	}
-	if h := r.Hold; h != nil {
+	for _, h := range r.Holds {
 		lines = append(lines, t.holdText(h))
 	}
 	return lines
@@ -153,8 +153,15 @@ func lockedText(holder string) string {
 }
 
 func (t *reporter) holdText(h *plan.Hold) string {
+	who := ""
+	if h.Agent != "" {
+		who = sanitize.Line(h.Agent) + " is "
+	}
 	if h.Kind == plan.HeldByPerson {
-		return fmt.Sprintf("held until %s by gl hold; gl hold --lift%s ends it", clock(h.Until), t.cfg.Project.Flags())
+		return fmt.Sprintf("%sheld until %s by gl hold; gl hold --lift%s ends it", who, clock(h.Until), t.cfg.Project.Flags())
+	}
+	if h.Kind == plan.HeldByCurfew {
+		return fmt.Sprintf("held until %s: %s", clock(h.Until), h.Reason)
 	}
 	if h.Kind == plan.HeldByBudget {
 		return fmt.Sprintf("held %s: %s", h.End(time.Now()), h.Reason)
@@ -162,12 +169,17 @@ func (t *reporter) holdText(h *plan.Hold) string {
 	if h.Open() {
 		return fmt.Sprintf("held until you lift it: %s; find out why, then gl hold --lift%s", h.Reason, t.cfg.Project.Flags())
 	}
-	s := fmt.Sprintf("held until %s: %s met by %s", clock(h.Until), h.Kind, h.By)
+	if h.Kind == plan.HeldByWindow {
+		return fmt.Sprintf("%sheld until %s: %s", who, clock(h.Until), h.Reason)
+	}
+	s := fmt.Sprintf("%sheld until %s: %s met by %s", who, clock(h.Until), h.Kind, h.By)
 	if h.Reason != "" {
 		s += " (" + h.Reason + ")"
 	}
-	if h.Kind == agent.Login && t.cfg.Agent.Login != "" {
-		s += "; log in with: " + t.cfg.Agent.Login
+	for _, a := range t.cfg.Agents {
+		if h.Kind == agent.Login && a.Login != "" && h.Holds(plan.Account{Agent: a.Name, ID: a.Job.Account}) {
+			s += "; log in with: " + a.Login
+		}
 	}
 	return s
 }
@@ -321,10 +333,14 @@ func (t *reporter) sentence(res *drain.Result) {
 
 // agentFlag names the agent in hints about a scratch copy: without it, the configured agent would start there, at a cost.
 func (t *reporter) agentFlag() string {
-	if !t.cfg.Project.Away || t.cfg.Agent.Name == t.cfg.Project.Config.Agent {
+	var names []string
+	for _, a := range t.cfg.Agents {
+		names = append(names, a.Name)
+	}
+	if !t.cfg.Project.Away || slices.Equal(names, t.cfg.Project.Config.Agent) {
 		return ""
 	}
-	return " --agent " + shellwords.Quote(t.cfg.Agent.Name)
+	return " --agent " + shellwords.Quote(strings.Join(names, ","))
 }
 
 // nothingYet says how a project gets its first item.

@@ -101,8 +101,8 @@ func runRetry(ctx context.Context, app *cmdutil.App, ids []string, o retryOption
 		errs = append(errs, pr.Tracker.Refresh(ctx))
 	}
 	errs = append(errs, ops.LiftLogin(pr))
-	if h := pr.Runs.Hold(); h != nil && time.Now().Before(h.Until) && len(ids) > 0 {
-		app.IO.Message("launches are held %s; gl slice ID --force goes past that", heldText(h, time.Now()))
+	if now, err := pr.Plan(time.Now(), pr.Options()); err == nil && now.Hold != nil && len(ids) > 0 {
+		app.IO.Message("launches are held %s; gl slice ID --force goes past that", heldText(now.Hold, time.Now()))
 	}
 	switch {
 	case o.json:

@@ -43,10 +43,14 @@ slice ends, the next ready one starts, until nothing is running and nothing is r
 Several slices run in parallel, each in a pane of a private tmux session (gl attach). Without tmux they run in this
 terminal, one after the other. With --runner process they run in parallel without panes (gl logs -f ID).
 
+With --agent claude,codex the second agent builds while the first one is held (gl hold). A slice goes on with the agent that has its
+conversation while that one isn't held. agent and model in a slice's file (gl state set ID agent=codex model=NAME) count for that slice.
+
 Inside an agent it starts nothing: it prints which slice to build, or the --dry-run report.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl slice                           build what is ready
   gl slice --watch                   drain the graph, several at a time
   gl slice S-07                      build this slice in this terminal, even if it failed before
+  gl slice --watch --agent claude,codex   go on with codex while claude is held
   gl slice --dry-run                 show what would happen
   gl slice --watch --agent rehearsal:step=100ms,fail=10%   try it in a scratch copy, with invented results`,
 		ValidArgsFunction: app.CompleteIDs,
@@ -68,7 +72,7 @@ func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen without changing anything")
 	f.BoolVar(&o.sequential, "sequential", false, "build one slice after the other")
 	f.StringVar(&o.runner, "runner", "", "run agents in parallel `HOW`: tmux or process (default tmux if installed)")
-	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent: "+strings.Join(agent.Usage(), ", ")+", or one of parallel.agents in config.json")
+	f.StringVar(&o.agent, "agent", "", "`NAME` of the agent, or several in order of preference: "+strings.Join(agent.Usage(), ", ")+", or one of parallel.agents in config.json")
 	f.StringVar(&o.isolation, "isolation", "", "where agents work: `WHERE` is worktree (each slice in a worktree of its own) or shared (default: git.isolation)")
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
 	f.DurationVar(&o.interval, "interval", 0, "check again after `D` even if no file has changed (default 30s)")

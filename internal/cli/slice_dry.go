@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ func dryRun(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.
 	launch := wouldLaunch(p, j)
 	var refused error
 	if len(launch) > 0 {
-		noteTrust(ctx, app, pr, j.agent)
+		noteTrust(ctx, app, pr, j.kinds()...)
 		if refused = j.refused(j.config(p)); refused != nil {
 			launch = nil
 		}
@@ -36,8 +37,8 @@ func dryRun(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.
 	if len(launch) > 0 && p.State(launch[0]).Staged { // its prompt depends on its step
 		id = launch[0]
 	}
-	command := j.agent.Command(agent.Job{Prompt: pr.Tracker.Prompt(id), Dir: pr.Root, SessionID: "UUID", Slice: "ID",
-		Instructions: j.text})
+	command := j.first().Command(agent.Job{Prompt: pr.Tracker.Prompt(id), Dir: pr.Root, SessionID: "UUID", Slice: "ID",
+		Instructions: j.first().text})
 	if o.json {
 		return errors.Join(app.IO.JSON(dryDoc(p, launch, command)), refused)
 	}
@@ -82,8 +83,12 @@ func dryLists(out *iostreams.Streams, p *plan.Plan) {
 	}
 	list("Waiting", p.Waiting, briefs(p, p.Waiting, now))
 	list("Unknown", p.Unknown, briefs(p, p.Unknown, now))
-	if p.Hold != nil {
-		out.Printf("Held %s\n", sanitize.Text(p.Hold.Describe(now)))
+	for _, h := range p.InEffect() {
+		text := sanitize.Line(h.Sentence(now))
+		if h.Agent == "" {
+			text = "H" + text[1:]
+		}
+		out.Printf("%s\n", text)
 	}
 }
 
@@ -92,9 +97,6 @@ func wouldLaunch(p *plan.Plan, j *job) []string {
 	n := max(j.max-p.Taken, 0)
 	if !j.parallel() {
 		n = min(n, 1)
-	}
-	if room := p.Room(time.Now()); room >= 0 && !(j.o.force && len(j.ids) > 0) {
-		n = min(n, room)
 	}
 	candidates := p.Ready
 	if len(j.ids) > 0 {
@@ -105,7 +107,25 @@ func wouldLaunch(p *plan.Plan, j *job) []string {
 			}
 		}
 	}
-	return candidates[:min(n, len(candidates))]
+	cfg := j.config(p)
+	var accounts []plan.Account
+	for _, a := range cfg.Agents {
+		accounts = append(accounts, plan.Account{Agent: a.Name, ID: a.Job.Account})
+	}
+	for _, id := range candidates {
+		if name := p.State(id).Agent; name != "" && cfg.Find != nil && !slices.ContainsFunc(accounts, func(a plan.Account) bool { return a.Agent == name }) {
+			accounts = append(accounts, plan.Account{Agent: name, Named: true})
+		}
+	}
+	allotment := p.Allot(accounts, time.Now(), plan.AllotOptions{Forced: j.o.force && len(j.ids) > 0, Named: cfg.Find != nil})
+	var launch []string
+	for _, id := range candidates {
+		if i := allotment.Agent(id); i >= 0 && len(launch) < n {
+			allotment.Launched(i)
+			launch = append(launch, id)
+		}
+	}
+	return launch
 }
 
 type dryRunDoc struct {

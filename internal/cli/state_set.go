@@ -81,6 +81,11 @@ func runSet(ctx context.Context, app *cmdutil.App, id string, words []string) er
 	if err != nil {
 		return err
 	}
+	if app.Getenv("GL_SESSION") != "" {
+		if err := ops.CheckSession(changes); err != nil {
+			return err
+		}
+	}
 	notes, err := ops.Set(ctx, pr, id, changes, attempt.NewClaimant(app.Getenv, id))
 	messages(app.IO, notes)
 	return err

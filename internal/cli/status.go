@@ -170,7 +170,7 @@ func runCompact(app *cmdutil.App, o statusOptions) error {
 
 // barText is the line for a status bar.
 func barText(p *plan.Plan, pr *project.Project) string {
-	return view.Count(p, facts.Lane(pr, p)).Bar(p.Hold, time.Now())
+	return view.Count(p, facts.Lane(pr, p)).Bar(p, time.Now())
 }
 
 func compactPlan(app *cmdutil.App, milestone string) (*project.Project, *plan.Plan, error) {
@@ -251,8 +251,12 @@ func statusLines(p *plan.Plan, landed lane.Status, now time.Time) []statusLine {
 		}
 	}
 	add("Recorded:", recorded(p.Snapshot.Progress, p.Snapshot.Noun))
-	if p.Hold != nil {
-		add("Held:", heldText(p.Hold, now))
+	for _, h := range p.InEffect() {
+		text := heldText(h, now)
+		if h.Agent != "" {
+			text = sanitize.Line(h.Agent) + " " + text
+		}
+		add("Held:", text)
 	}
 	add("Running:", progressList(p))
 	add("Forecast:", sanitize.Text(forecastText(p)))
@@ -324,6 +328,14 @@ func recorded(p *plan.Progress, noun string) string {
 
 // heldText says until when nothing is launched, and why, safe for a terminal.
 func heldText(h *plan.Hold, now time.Time) string { return sanitize.Text(h.Describe(now)) }
+
+// heldLines say who is held until when, and why.
+func heldLines(p *plan.Plan, now time.Time) (lines []string) {
+	for _, h := range p.InEffect() {
+		lines = append(lines, sanitize.Line(h.Sentence(now)))
+	}
+	return lines
+}
 
 // labelWidth is the column in which the texts of gl status begin.
 const labelWidth = 10

@@ -35,7 +35,8 @@ type statusDoc struct {
 	Forecast      []statusCollision     `json:"forecast"`     // work that is likely to conflict when it lands
 	PullRequest   *statusPullRequest    `json:"pull_request"` // that is open, with what has landed; null for none
 	Tests         statusTests           `json:"tests"`
-	Hold          *plan.Hold            `json:"hold"` // nothing is launched until it ends; null if nothing holds launches
+	Hold          *plan.Hold            `json:"hold"`  // nothing is launched until it ends; null if something may be
+	Holds         []*plan.Hold          `json:"holds"` // all that aren't over: of everybody, and of single agents
 	Warnings      []project.WarningItem `json:"warnings"`
 	Others        []statusDoc           `json:"others"` // the same document for each other system that keeps state in this project
 }
@@ -116,7 +117,7 @@ func newStatusDoc(p *plan.Plan, landed lane.Status, by map[string]*attempt.Recor
 		Running: jsondoc.OrEmpty(p.Running), Tasks: []statusTask{}, Ready: jsondoc.OrEmpty(p.Ready), Blocked: []statusBlocked{},
 		Landing: jsondoc.OrEmpty(p.Landing), Failed: jsondoc.OrEmpty(p.Failed), Red: jsondoc.OrEmpty(p.Red), Conflict: jsondoc.OrEmpty(p.Conflicts), Stalled: jsondoc.OrEmpty(p.Stalled), Waiting: jsondoc.OrEmpty(p.Waiting), Unknown: jsondoc.OrEmpty(p.Unknown),
 		Tests: statusTests{Passing: p.Tests, Failing: p.Failing, Security: p.Security},
-		Hold:  p.Hold, Warnings: project.WarningItems(p.Warnings), Others: []statusDoc{}, Forecast: []statusCollision{},
+		Hold:  p.Hold, Holds: jsondoc.OrEmpty(p.InEffect()), Warnings: project.WarningItems(p.Warnings), Others: []statusDoc{}, Forecast: []statusCollision{},
 	}
 	for i := range p.States {
 		if st := &p.States[i]; st.InScope {

@@ -68,8 +68,8 @@ func (s screen) head(m *view.Model) []string {
 	if text := recorded(p.Snapshot.Progress, p.Snapshot.Noun); text != "" {
 		list = append(list, s.line(term.Dim, "recorded: "+text))
 	}
-	if p.Hold != nil {
-		list = append(list, s.line(term.Yellow, "held "+heldText(p.Hold, m.Now)))
+	for _, held := range heldLines(p, m.Now) {
+		list = append(list, s.line(term.Yellow, held))
 	}
 	return list
 }

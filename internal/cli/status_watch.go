@@ -71,7 +71,7 @@ func watchedText(app *cmdutil.App, pr *project.Project, o statusOptions, reader 
 	}
 	tty := app.IO.Terminal()
 	if tty == nil {
-		return view.Count(p, facts.Lane(pr, p)).Bar(p.Hold, now), nil
+		return view.Count(p, facts.Lane(pr, p)).Bar(p, now), nil
 	}
 	f, err := reader.All(p)
 	if err != nil {

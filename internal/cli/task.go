@@ -135,7 +135,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	}
 	j.task = &t
 	if o.dryRun {
-		noteTrust(ctx, app, pr, j.agent)
+		noteTrust(ctx, app, pr, j.kinds()...)
 		return dryTask(app.IO, j, &t, o.json)
 	}
 	if err := j.present(ctx); err != nil {
@@ -157,7 +157,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 		return err
 	}
 	cfg := drain.Config{
-		Project: pr, Agent: j.agent, Job: agent.Job{Dir: pr.Root, PluginDir: j.plugin, Instructions: j.text, Account: j.agent.Account(app.Getenv)},
+		Project: pr, Agents: j.launchables(),
 		Trust: trust.Open(app.Getenv), TrustRoot: pr.Root, Task: &t, Max: j.max, Serial: true, Foreground: true, Interval: j.every,
 	}
 	if t.Builds && j.rehearsal == nil { // which changes nothing at a task
@@ -246,8 +246,8 @@ func dryTask(out *iostreams.Streams, j *job, t *attempt.Task, asJSON bool) error
 	}
 	doc := dryTaskDoc{SchemaVersion: 1, Task: attempt.TaskID(t.Name), Text: t.Text, Root: j.pr.Root, Format: j.pr.Tracker.Traits().Format,
 		Taken: p.Taken, Max: j.max, Running: jsondoc.OrEmpty(underWay(p)), Hold: p.Hold,
-		Command: j.agent.Command(agent.Job{Prompt: t.Prompt, Dir: j.pr.Root, SessionID: "UUID", Slice: attempt.TaskID(t.Name),
-			Instructions: j.text})}
+		Command: j.first().Command(agent.Job{Prompt: t.Prompt, Dir: j.pr.Root, SessionID: "UUID", Slice: attempt.TaskID(t.Name),
+			Instructions: j.first().text})}
 	if asJSON {
 		return out.JSON(doc)
 	}

@@ -173,8 +173,8 @@ func remember(ctx context.Context, app *cmdutil.App, root string, choice trust.C
 }
 
 // noteTrust says in a dry run that the agent's command isn't allowed yet.
-func noteTrust(ctx context.Context, app *cmdutil.App, pr *project.Project, a agent.Agent) {
-	commands, err := pr.Commands(ctx, a)
+func noteTrust(ctx context.Context, app *cmdutil.App, pr *project.Project, agents ...agent.Agent) {
+	commands, err := pr.Commands(ctx, agents...)
 	if err != nil { // the run will tell
 		return
 	}

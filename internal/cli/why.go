@@ -57,7 +57,7 @@ func runWhy(ctx context.Context, app *cmdutil.App, id string, asJSON bool) error
 	if id != "" {
 		return whyID(ctx, app, views, plans, id, asJSON, now)
 	}
-	doc := explain.NewDocument(plans[0].Hold)
+	doc := explain.NewDocument(plans[0])
 	for i, p := range plans {
 		app.Warn(p)
 		if asJSON {
@@ -93,7 +93,7 @@ func whyID(ctx context.Context, app *cmdutil.App, views []*project.Project, plan
 	case !asJSON:
 		return whyOne(ctx, app.IO, views[at], plans[at], id, now)
 	}
-	doc := explain.NewDocument(plans[at].Hold)
+	doc := explain.NewDocument(plans[at])
 	if err := doc.Add(views[at], plans[at], []string{id}, now); err != nil {
 		return err
 	}
@@ -118,12 +118,27 @@ func whyAll(out *iostreams.Streams, p *plan.Plan, ids []string, now time.Time) {
 		out.Printf("all %d %ss are done\n", p.Total, p.Snapshot.Noun)
 		return
 	}
-	if p.Hold != nil {
-		out.Printf("held %s\n", heldText(p.Hold, now))
+	for _, held := range heldLines(p, now) {
+		out.Printf("%s\n", held)
 	}
 	for _, id := range ids {
 		out.Printf("%s\n", term.Wrap(sanitize.Line(p.Why(id, now).String()), out.Width(), 2))
 	}
+}
+
+// builtBy says which agent and model the slice's front matter chooses.
+func builtBy(st *plan.State) string {
+	var parts []string
+	if st.Agent != "" {
+		parts = append(parts, "by "+st.Agent)
+	}
+	if st.Model != "" {
+		parts = append(parts, "with the model "+st.Model)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "built " + sanitize.Line(strings.Join(parts, " "))
 }
 
 // whyOne tells all about one slice.
@@ -136,8 +151,13 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	help := explain.Help(p, r, now)
 	r.Next = nil
 	out.Printf("%s\n", term.Wrap(sanitize.Line(r.String()), out.Width(), 2))
-	if p.Hold != nil && r.State == "ready" {
-		out.Printf("held %s\n", heldText(p.Hold, now))
+	if r.State == "ready" {
+		for _, held := range heldLines(p, now) {
+			out.Printf("%s\n", held)
+		}
+	}
+	if text := builtBy(p.State(id)); text != "" {
+		out.Printf("%s\n", text)
 	}
 	for _, c := range p.Foreseen(id) {
 		if r.State != "ready" { // that says it

@@ -109,12 +109,12 @@ func newTool(program, version string) Tool {
 // agentTool is the configured agent. Only the agents that gl knows are asked for their version, for which --version is
 // known to be harmless; a program that the configuration names isn't run, whatever its name.
 func (gl Program) agentTool(ctx context.Context, root string, c project.Config) Tool {
-	t := Tool{Name: c.Agent}
+	t := Tool{Name: c.Agent[0]}
 	self, err := gl.Self()
 	if err != nil {
 		return t
 	}
-	a, err := agent.Find(c.Agent, agent.Config{ClaudeFlags: c.Flags, Custom: c.Agents, Self: self})
+	a, err := agent.Find(c.Agent[0], agent.Config{ClaudeFlags: c.Flags, Custom: c.Agents, Self: self})
 	if err != nil {
 		return t
 	}
@@ -124,7 +124,7 @@ func (gl Program) agentTool(ctx context.Context, root string, c project.Config) 
 		return t
 	}
 	t.Path = &path
-	if _, custom := c.Agents[c.Agent]; a.Install != "" && !custom {
+	if _, custom := c.Agents[c.Agent[0]]; a.Install != "" && !custom {
 		t.Version = jsondoc.OrNull(programVersion(ctx, path, agent.ScrubEnv(gl.Environ)))
 	}
 	return t

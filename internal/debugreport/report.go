@@ -66,9 +66,8 @@ func OfProject(ctx context.Context, pr *project.Project, p *plan.Plan, gl Progra
 // OfTask reports on attempts at a task, the newest first. There must be at least one.
 func OfTask(ctx context.Context, pr *project.Project, id string, recs []*attempt.Record, now time.Time) *Report {
 	r := &Report{SchemaVersion: 1, Root: pr.Root, Task: newTask(pr, id, recs), Tests: newTests(pr), Git: askGit(ctx, pr.Root, "", nil)}
-	if h := pr.Runs.Hold(); h != nil && now.Before(h.Until) {
-		r.Hold = h
-	}
+	holds := pr.Runs.Holds()
+	r.Hold = plan.New(&plan.Snapshot{Hold: holds.Everybody(), Holds: holds.Single()}, now, pr.Options()).Hold
 	return r
 }
 

@@ -25,13 +25,20 @@ func checkAgent(x *exam) []Finding {
 	badAgent := func(err error) []Finding {
 		return []Finding{found(Error, project.ConfigFile, "parallel.agent: "+err.Error(), "edit "+project.ConfigFile)}
 	}
-	name := x.pr.Config.Agent
+	var all []Finding
+	for _, name := range x.pr.Config.Agent {
+		all = append(all, checkNamedAgent(x, name, parent, badAgent)...)
+	}
+	return all
+}
+
+func checkNamedAgent(x *exam, name, parent string, badAgent func(error) []Finding) []Finding {
 	a, err := agent.Find(name, agent.Config{ClaudeFlags: x.pr.Config.Flags, Custom: x.pr.Config.Agents, Self: parent})
 	if err != nil {
 		return badAgent(err)
 	}
 	if a.Program == parent {
-		_, spec, _ := strings.Cut(name, ":")
+		_, spec, _ := strings.Cut(a.Rehearses(), ":")
 		if _, err := rehearsal.ParseSpec(spec); err != nil {
 			return badAgent(err)
 		}

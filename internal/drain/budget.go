@@ -37,7 +37,7 @@ func (d *drain) heedBudget(now time.Time) error {
 		if err := d.Project.Runs.PutBudgetHold(l.until, reason, now); err != nil {
 			return err
 		}
-		d.plan.Hold = d.Project.Runs.Hold()
+		d.plan.HoldAll(d.Project.Runs.Hold())
 	}
 	return nil
 }

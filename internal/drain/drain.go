@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sort"
 	"sync"
 	"time"
@@ -30,12 +31,13 @@ import (
 type Config struct {
 	Project   *project.Project
 	Runner    runner.Runner
-	Agent     agent.Agent
-	Job       agent.Job      // Dir and PluginDir; the rest is filled in for each slice
-	Trees     *worktree.Repo // where slices are built in worktrees; nil for the checkout
-	Lane      *lane.Lane     // merges and tests what is built in worktrees; nil without them
-	Trust     trust.Store    // what the person has allowed: nothing else of the project's configuration is launched
-	TrustRoot string         // the project for which they have allowed it: this one, or the one that this is a copy of
+	Agents    []Agent                     // who builds, in order of preference
+	Find      func(string) (Agent, error) // finds the agent that a slice names; nil: what slices name doesn't count
+	Escalate  string                      // attempt.Request.Escalate
+	Trees     *worktree.Repo              // where slices are built in worktrees; nil for the checkout
+	Lane      *lane.Lane                  // merges and tests what is built in worktrees; nil without them
+	Trust     trust.Store                 // what the person has allowed: nothing else of the project's configuration is launched
+	TrustRoot string                      // the project for which they have allowed it: this one, or the one that this is a copy of
 
 	Task      *attempt.Task // instead of slices: this once
 	IDs       []string      // the named slices, in the order given; nil for whatever is ready
@@ -57,6 +59,19 @@ type Config struct {
 	Trace    func(format string, a ...any) // each decision and file event, for --verbose
 }
 
+// An Agent is one that the drain may launch.
+type Agent struct {
+	agent.Agent
+	Job     agent.Job // Dir, PluginDir, Instructions and Account; the rest is filled in for each slice
+	Environ []string  // what is added to the environment; it may hold keys
+
+	named bool // a slice names it, and it is for those alone that do
+}
+
+func (a Agent) account() plan.Account {
+	return plan.Account{Agent: a.Name, ID: a.Job.Account, Named: a.named}
+}
+
 // A Report is what one pass has to tell. Plan is always there.
 type Report struct {
 	Plan     *plan.Plan
@@ -65,12 +80,12 @@ type Report struct {
 	Launched []*attempt.Record
 	Ready    int // how many were ready when the first of these was claimed, itself included
 	Warnings []string
-	Hold     *plan.Hold // launches stop until then; told once for each hold
-	Leader   string     // somebody else drains the project: who; told once
-	Locked   string     // who has held the project's lock for so long that it is to be told
-	TookOver bool       // and now it is us
-	Full     bool       // others have all slots, and nothing of ours will free one; told once
-	NoSpace  error      // no state can be written, so attempts that end aren't settled until there is space; told once
+	Holds    []*plan.Hold // launches stop until then, all or those of an agent; told once for each hold
+	Leader   string       // somebody else drains the project: who; told once
+	Locked   string       // who has held the project's lock for so long that it is to be told
+	TookOver bool         // and now it is us
+	Full     bool         // others have all slots, and nothing of ours will free one; told once
+	NoSpace  error        // no state can be written, so attempts that end aren't settled until there is space; told once
 }
 
 // A Result is how a drain ended.
@@ -127,10 +142,10 @@ type drain struct {
 	recoveries map[string]*recovery // by name, of the dead attempts
 	recovered  chan recovered
 
-	began      time.Time  // of this drain
-	told       bool       // the journal has the drain's start
-	held       *plan.Hold // whose end the journal lacks
-	journalErr string     // was told
+	began      time.Time    // of this drain
+	told       bool         // the journal has the drain's start
+	held       []*plan.Hold // whose end the journal lacks
+	journalErr string       // was told
 	plan       *plan.Plan
 	dirty      bool      // STATE.md is behind
 	upToDate   time.Time // when it wasn't
@@ -138,7 +153,7 @@ type drain struct {
 	full       bool // was told
 	noSpace    bool // too
 	lastLaunch time.Time
-	lastHold   time.Time
+	toldHolds  map[plan.Account]time.Time // the ends of those that were told
 	stopping   bool
 	res        Result
 }
@@ -160,7 +175,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d := &drain{
 		Config: cfg, began: time.Now(), settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
 		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, claimedAt: map[string]time.Time{}, dueAgain: map[string]bool{},
-		locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
+		toldHolds: map[plan.Account]time.Time{}, locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
 	}
 	var telling sync.Mutex // a wait for the lock is told while the pass goes on
 	d.Report = func(r Report) {
@@ -309,12 +324,17 @@ func (d *drain) look(ctx context.Context, r *Report) error {
 		if d.plan, err = d.Project.Plan(time.Now(), d.options()); err != nil {
 			return err
 		}
+		d.findNamed(r)
 		launch = d.mayClaim() && d.planAllows()
 	}
-	if launch {
-		return d.launch(ctx, r)
+	if !launch {
+		return nil
 	}
-	return nil
+	err := d.launch(ctx, r)
+	if err == nil && d.findNamed(r) && d.mayClaim() && d.planAllows() {
+		err = d.launch(ctx, r)
+	}
+	return err
 }
 
 // caughtUp takes in attempts that were settled or given back since observe, and says whether there were any. The plan may
@@ -357,7 +377,12 @@ func (d *drain) report(r Report) {
 func (d *drain) options() plan.Options {
 	o := d.Project.Options()
 	o.Milestone = d.Milestone
-	o.IDs = d.IDs
+	o.IDs, o.Agents = d.IDs, nil
+	for _, a := range d.Agents {
+		if !a.named {
+			o.Agents = append(o.Agents, a.account())
+		}
+	}
 	return o
 }
 
@@ -367,9 +392,21 @@ func (d *drain) noteHold(r *Report) {
 		return
 	}
 	d.tellHoldEnded()
-	if h := d.hold(); h != nil && !h.Until.Equal(d.lastHold) {
-		d.lastHold, r.Hold = h.Until, h
+	if d.ignoresHold() {
+		return
 	}
+	for _, h := range d.plan.InEffect() {
+		key := plan.Account{Agent: h.Agent, ID: h.Account}
+		if d.concerns(h) && !h.Until.Equal(d.toldHolds[key]) {
+			d.toldHolds[key] = h.Until
+			r.Holds = append(r.Holds, h)
+		}
+	}
+}
+
+// concerns says whether the hold is about an agent that this drain may launch.
+func (d *drain) concerns(h *plan.Hold) bool {
+	return slices.ContainsFunc(d.Agents, func(a Agent) bool { return h.Holds(a.account()) })
 }
 
 // noteFull tells once that slices wait for slots that others have. Some of those may never be freed: of a claim outside an

@@ -169,7 +169,7 @@ func config(t testing.TB, pr *project.Project, agentName string, max int) drain.
 	check(t, store.Allow(t.Context(), pr.Root, commands))
 	return drain.Config{
 		Trust: store, TrustRoot: pr.Root,
-		Project: pr, Agent: a, Job: agent.Job{Dir: pr.Root}, Max: max, Refill: true, Lead: true,
+		Project: pr, Agents: []drain.Agent{{Agent: a, Job: agent.Job{Dir: pr.Root}}}, Max: max, Refill: true, Lead: true,
 		Runner:   runner.NewProcess(self, pr.Root, os.Environ(), nil, max),
 		Interval: 30 * time.Second, Report: func(drain.Report) {}, Trace: func(string, ...any) {},
 	}

@@ -2,9 +2,12 @@ package drain
 
 import (
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"greenlight/internal/journal"
+	"greenlight/internal/plan"
 	"greenlight/internal/spending"
 )
 
@@ -15,7 +18,7 @@ func (d *drain) tellStart() {
 	}
 	d.told = true
 	_ = d.Project.Runs.Journal().Append(journal.Event{Kind: journal.DrainStarted, System: d.Project.Key(), PID: os.Getpid(), Max: d.Max,
-		Agent: d.Agent.Name, Runner: d.Runner.Name()})
+		Agent: d.names(), Runner: d.Runner.Name()})
 }
 
 // tellEnd writes why the drain is over, and how it leaves the slices.
@@ -44,15 +47,31 @@ func (d *drain) tellEnd(err error) {
 	_ = d.Project.Runs.Journal().Append(e)
 }
 
-// tellHoldEnded writes that a hold is over, once no launch is held any more.
-func (d *drain) tellHoldEnded() {
-	switch h := d.plan.Hold; {
-	case h != nil:
-		d.held = h
-	case d.held != nil:
-		d.Project.Runs.TellHoldEnded(d.held, time.Now())
-		d.held = nil
+// names are those of the agents in order of preference.
+func (d *drain) names() string {
+	var names []string
+	for _, a := range d.Agents {
+		if !a.named {
+			names = append(names, a.Name)
+		}
 	}
+	return strings.Join(names, ",")
+}
+
+// tellHoldEnded writes which holds are over. A curfew is in no file, so its beginning is told here, too.
+func (d *drain) tellHoldEnded() {
+	now := d.plan.InEffect()
+	for _, was := range d.held {
+		if !slices.ContainsFunc(now, func(h *plan.Hold) bool { return h.Agent == was.Agent && h.Account == was.Account }) {
+			d.Project.Runs.TellHoldEnded(was, time.Now())
+		}
+	}
+	for _, h := range now {
+		if h.Kind == plan.HeldByCurfew {
+			d.Project.Runs.TellHold(h)
+		}
+	}
+	d.held = now
 }
 
 // noteJournal tells of a journal that can't be written. The run goes on without it.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/contracts"
 	"greenlight/internal/plan"
@@ -25,21 +26,55 @@ func (d *drain) mayClaim() bool {
 // planAllows says whether there is a slice to launch and a slot for it.
 func (d *drain) planAllows() bool {
 	switch {
-	case d.hold() != nil:
-		return false
 	case !d.inDoubt():
 		d.unsure = time.Time{}
 	case time.Since(d.unsureSince()) < settleTime || d.distrust():
 		return false
 	}
-	return d.free(d.plan) > 0 && len(d.candidates(d.plan)) > 0
+	if d.free(d.plan) <= 0 {
+		return false
+	}
+	allotment := d.allot()
+	return slices.ContainsFunc(d.candidates(d.plan), func(id string) bool { return allotment.Agent(id) >= 0 })
+}
+
+// allot decides who builds what, as far as holds go.
+func (d *drain) allot() *plan.Allotment {
+	var accounts []plan.Account
+	for _, a := range d.Agents {
+		accounts = append(accounts, a.account())
+	}
+	return d.plan.Allot(accounts, time.Now(), plan.AllotOptions{Forced: d.ignoresHold(), Named: d.Find != nil})
+}
+
+// findNamed finds the agents that candidates name, and says whether there is a new one. A slice that names one that can't be launched
+// is left alone.
+func (d *drain) findNamed(r *Report) (found bool) {
+	if d.Find == nil || d.Task != nil || d.plan == nil {
+		return false
+	}
+	for _, id := range d.candidates(d.plan) {
+		st := d.plan.State(id)
+		if st == nil || st.Agent == "" || slices.ContainsFunc(d.Agents, func(a Agent) bool { return a.Name == st.Agent }) {
+			continue
+		}
+		a, err := d.Find(st.Agent)
+		if err != nil {
+			d.excluded[id] = true
+			r.Warnings = append(r.Warnings, fmt.Sprintf("%s isn't built: it names an agent that can't be launched: %v", id, err))
+			continue
+		}
+		a.named, found = true, true
+		d.Agents = append(d.Agents, a)
+	}
+	return found
 }
 
 // ignoresHold says whether this drain launches in spite of a hold: a person who names slices and says --force goes past
 // it, since it may be another agent's, or over.
 func (d *drain) ignoresHold() bool { return d.Force && d.IDs != nil }
 
-// hold is what keeps this drain from launching; nil for nothing.
+// hold is what keeps this drain from launching anything; nil for nothing.
 func (d *drain) hold() *plan.Hold {
 	if d.ignoresHold() {
 		return nil
@@ -72,9 +107,6 @@ func (d *drain) distrust() bool {
 // free is how many more may be launched.
 func (d *drain) free(p *plan.Plan) int {
 	n := d.Max - p.Taken
-	if room := p.Room(time.Now()); room >= 0 && !d.ignoresHold() {
-		n = min(n, room)
-	}
 	if d.Serial {
 		n = min(n, 1-d.withSlots())
 	}
@@ -100,24 +132,28 @@ func (d *drain) candidates(p *plan.Plan) []string {
 		if d.tried[id] || d.excluded[id] || d.isOpen(id) || slices.Contains(ids, id) {
 			continue
 		}
-		if attempt.Admit(p, d.request(id), time.Now()) == nil {
+		if attempt.Admit(p, d.request(id, Agent{}), time.Now()) == nil {
 			ids = append(ids, id)
 		}
 	}
 	return ids
 }
 
-func (d *drain) request(id string) attempt.Request {
-	job := d.Job
+func (d *drain) request(id string, a Agent) attempt.Request {
+	job := a.Job
 	if d.Task != nil {
 		job.Prompt = d.Task.Prompt
-		return attempt.Request{ID: id, Task: d.Task, First: d.first, Named: true, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
+		return attempt.Request{ID: id, Task: d.Task, First: d.first, Named: true, Agent: a.Agent, Environ: a.Environ, Job: job, Runner: d.Runner.Name()}
+	}
+	if st := d.plan.State(id); st != nil && d.Find != nil {
+		job.Model = st.Model
 	}
 	job.Prompt = d.Project.Tracker.Prompt(id)
 	if s := d.plan.Snapshot; s.SliceUSD > 0 {
 		job.BudgetUSD = max(s.SliceUSD-s.Spent[id], 0.01)
 	}
-	req := attempt.Request{System: d.Project.Key(), ID: id, Named: d.IDs != nil, Force: d.Force, Agent: d.Agent, Job: job, Runner: d.Runner.Name()}
+	req := attempt.Request{System: d.Project.Key(), ID: id, Named: d.IDs != nil, Force: d.Force, Agent: a.Agent, Environ: a.Environ, Job: job,
+		Runner: d.Runner.Name(), Escalate: d.Escalate}
 	if session, agreed := d.Over[id]; agreed {
 		req.Over = &session
 	}
@@ -126,7 +162,11 @@ func (d *drain) request(id string) attempt.Request {
 
 // launch claims under the lock, against a plan made under the same lock, and starts the wrappers after it.
 func (d *drain) launch(ctx context.Context, r *Report) error {
-	commands, err := d.Project.Commands(ctx, d.Agent)
+	var agents []agent.Agent
+	for _, a := range d.Agents {
+		agents = append(agents, a.Agent)
+	}
+	commands, err := d.Project.Commands(ctx, agents...)
 	if err == nil {
 		err = d.Trust.Check(d.TrustRoot, commands)
 	}
@@ -185,7 +225,7 @@ func (d *drain) claim(ctx context.Context, tx tracker.Tx, r *Report) ([]*attempt
 
 // claimSome claims as many of the candidates as there are slots for, just one where launches are staggered.
 func (d *drain) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candidates []string) ([]*attempt.Record, error) {
-	n := d.free(d.plan)
+	n, allotment := d.free(d.plan), d.allot()
 	if d.Stagger > 0 {
 		n = min(n, 1)
 	}
@@ -194,7 +234,11 @@ func (d *drain) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candida
 		if len(claimed) >= n {
 			break
 		}
-		rec, err := d.claimOne(ctx, tx, id)
+		i := allotment.Agent(id)
+		if i < 0 {
+			continue
+		}
+		rec, err := d.claimOne(ctx, tx, id, d.Agents[i])
 		if err != nil && d.Task != nil {
 			return nil, err
 		}
@@ -213,13 +257,14 @@ func (d *drain) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candida
 			r.Warnings = append(r.Warnings, st.ClaimText(time.Now())+": taken over")
 		}
 		claimed = append(claimed, rec)
+		allotment.Launched(i)
 	}
 	return claimed, nil
 }
 
 // claimOne claims a slice, or the task, and the worktree for it.
-func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string) (*attempt.Record, error) {
-	req := d.request(id)
+func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string, a Agent) (*attempt.Record, error) {
+	req := d.request(id, a)
 	req.Test = d.Project.Config.Test.Command
 	if d.Trees == nil && d.Task == nil {
 		why, err := d.Project.NeedsReview(id, contracts.ReadBook(d.Project.Root))

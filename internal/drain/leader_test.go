@@ -56,7 +56,7 @@ func openAttempt(t *testing.T, cfg drain.Config, id string, change func(*attempt
 	check(t, pr.Runs.Prepare())
 	var rec *attempt.Record
 	check(t, pr.Tracker.Do(t.Context(), func(tx tracker.Tx) (err error) {
-		rec, err = pr.Runs.Claim(tx, attempt.Request{ID: id, Agent: cfg.Agent, Job: cfg.Job, Runner: "process"}, time.Now())
+		rec, err = pr.Runs.Claim(tx, attempt.Request{ID: id, Agent: cfg.Agents[0].Agent, Job: cfg.Agents[0].Job, Runner: "process"}, time.Now())
 		return err
 	}))
 	gone := proc.Self()
@@ -97,7 +97,7 @@ func TestDrainAdopts(t *testing.T) {
 func TestDrainMisfires(t *testing.T) {
 	pr := graph{ids: []string{"a", "b"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 2)
-	cfg.Job.Dir = filepath.Join(pr.Root, "not", "there")
+	cfg.Agents[0].Job.Dir = filepath.Join(pr.Root, "not", "there")
 	var warnings []string
 	cfg.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
 	res := run(t, cfg)

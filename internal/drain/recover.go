@@ -172,7 +172,7 @@ func Reconcile(ctx context.Context, pr *project.Project) (*Reconciled, error) {
 
 func (r *Reconciled) setAside(ctx context.Context, pr *project.Project, bad []*attempt.BadRecord) error {
 	var badHold *attempt.BadRecord
-	if _, err := pr.Runs.ReadHold(); errors.As(err, &badHold) {
+	if _, err := pr.Runs.ReadHolds(); errors.As(err, &badHold) {
 		bad = append(bad, badHold)
 	}
 	if len(bad) == 0 {

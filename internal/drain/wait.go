@@ -61,8 +61,10 @@ func (d *drain) wait(ctx context.Context) (stop bool, err error) {
 // nextLook is the time until something is due by itself.
 func (d *drain) nextLook() time.Duration {
 	next := d.Interval
-	if h := d.hold(); h != nil {
-		next = min(next, time.Until(h.Until))
+	if !d.ignoresHold() {
+		for _, h := range d.plan.InEffect() {
+			next = min(next, time.Until(h.Until))
+		}
 	}
 	if d.inDoubt() {
 		next = min(next, settleTime)

@@ -13,14 +13,15 @@ import (
 
 // A Document explains items of a project.
 type Document struct {
-	SchemaVersion int        `json:"schema_version"`
-	Hold          *plan.Hold `json:"hold"`   // nothing is launched until it ends; null if nothing holds launches
-	Slices        []Slice    `json:"slices"` // without an id, every slice that isn't done, the closest to done first
+	SchemaVersion int          `json:"schema_version"`
+	Hold          *plan.Hold   `json:"hold"`   // nothing is launched until it ends; null if something may be
+	Holds         []*plan.Hold `json:"holds"`  // all that aren't over: of everybody, and of single agents
+	Slices        []Slice      `json:"slices"` // without an id, every slice that isn't done, the closest to done first
 }
 
 // NewDocument returns a document without items.
-func NewDocument(hold *plan.Hold) *Document {
-	return &Document{SchemaVersion: 1, Hold: hold, Slices: []Slice{}}
+func NewDocument(p *plan.Plan) *Document {
+	return &Document{SchemaVersion: 1, Hold: p.Hold, Holds: jsondoc.OrEmpty(p.InEffect()), Slices: []Slice{}}
 }
 
 // Add adds items of one of the project's systems.
@@ -47,6 +48,8 @@ type Slice struct {
 	NextIf   *string        `json:"next_if"`  // the condition under which they do, such as "nobody works on it"; null for none
 	Chain    []string       `json:"chain"`    // from a blocked slice to its root; of more than 100 the first 99 and the root
 	Forecast []Collision    `json:"forecast"` // whose work its own is likely to conflict with
+	Agent    *string        `json:"agent"`    // that builds it, by its front matter; null for whichever is chosen
+	Model    *string        `json:"model"`    // the same
 	Attempts []attempt.Info `json:"attempts"` // the last ones, the newest first
 }
 
@@ -62,6 +65,7 @@ func NewSlice(pr *project.Project, p *plan.Plan, id string, recs []*attempt.Reco
 	help := Help(p, r, now)
 	s := Slice{
 		System: pr.System().Key, ID: id, State: r.State, Cause: r.Cause, Needs: jsondoc.OrEmpty(r.Needs), Root: jsondoc.OrNull(r.Root),
+		Agent: jsondoc.OrNull(p.State(id).Agent), Model: jsondoc.OrNull(p.State(id).Model),
 		Next: jsondoc.OrEmpty(help.Next), NextIf: jsondoc.OrNull(help.If), Chain: []string{}, Forecast: []Collision{}, Attempts: []attempt.Info{},
 	}
 	if r.Root != "" {

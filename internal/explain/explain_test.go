@@ -22,7 +22,7 @@ func TestDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc := NewDocument(p.Hold)
+	doc := NewDocument(p)
 	if err := doc.Add(pr, p, []string{"S-2", "S-1"}, now); err != nil {
 		t.Fatal(err)
 	}

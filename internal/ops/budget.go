@@ -26,9 +26,7 @@ func SetBudget(ctx context.Context, pr *project.Project, store trust.Store, sess
 	now := time.Now()
 	return pr.Tracker.Do(ctx, func(tracker.Tx) error {
 		_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.Budget, Setting: key, Value: value})
-		if h := pr.Runs.Hold(); h != nil && h.Kind == plan.HeldByBudget {
-			return pr.Runs.LiftHold(now)
-		}
-		return nil
+		_, err := pr.Runs.LiftHolds(func(h *plan.Hold) bool { return h.Kind == plan.HeldByBudget }, now)
+		return err
 	})
 }

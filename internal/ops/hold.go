@@ -10,8 +10,8 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// PutHold stops all launches of the project until a time, because a person says so.
-func PutHold(ctx context.Context, pr *project.Project, until, now time.Time) error {
+// PutHold stops the launches of an agent until a time, because a person says so; all of the project for "".
+func PutHold(ctx context.Context, pr *project.Project, agent string, until, now time.Time) error {
 	if !until.After(now) {
 		return badArgument("%s is over: nothing is held", plan.At(until, now, "15:04"))
 	}
@@ -19,18 +19,18 @@ func PutHold(ctx context.Context, pr *project.Project, until, now time.Time) err
 		if err := pr.Runs.Prepare(); err != nil {
 			return err
 		}
-		return pr.Runs.PutPersonsHold(until, now)
+		return pr.Runs.PutPersonsHold(plan.Account{Agent: agent}, until, now)
 	})
 }
 
-// LiftHold ends the hold, whoever put it, and returns it; nil if nothing was held. One that was over is forgotten, too:
-// then no probe is sent first.
-func LiftHold(ctx context.Context, pr *project.Project, now time.Time) (was *plan.Hold, err error) {
-	err = pr.Tracker.Do(ctx, func(tracker.Tx) error {
-		if h := pr.Runs.Hold(); h != nil && now.Before(h.Until) {
-			was = h
-		}
-		return pr.Runs.LiftHold(now)
+// LiftHolds ends all holds, or those of an account, whoever put them, and returns them. Those that were over are forgotten, too: then no
+// probe is sent first.
+func LiftHolds(ctx context.Context, pr *project.Project, of *plan.Account, now time.Time) (was []*plan.Hold, err error) {
+	err = pr.Tracker.Do(ctx, func(tracker.Tx) (err error) {
+		was, err = pr.Runs.LiftHolds(func(h *plan.Hold) bool {
+			return of == nil || h.Agent != "" && (h.Agent == of.Agent || h.Holds(*of))
+		}, now)
+		return err
 	})
 	return was, err
 }

@@ -143,8 +143,6 @@ func Fresh(ctx context.Context, pr *project.Project, id string) (branch string, 
 
 // LiftLogin ends a hold that waits for somebody to log in: whoever retries has done so.
 func LiftLogin(pr *project.Project) error {
-	if h := pr.Runs.Hold(); h != nil && h.Kind == agent.Login {
-		return pr.Runs.LiftHold(time.Now())
-	}
-	return nil
+	_, err := pr.Runs.LiftHolds(func(h *plan.Hold) bool { return h.Kind == agent.Login }, time.Now())
+	return err
 }

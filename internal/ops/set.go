@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/depgraph"
 	"greenlight/internal/journal"
@@ -23,7 +24,7 @@ import (
 // Keys are the fields of a slice that gl reads.
 func Keys() []string {
 	return []string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "deps", "milestone",
-		"name", "session", "started", "updated", "waiting_for", "review", "wave", "priority", "contracts", "wraps", "files", "id"}
+		"name", "session", "started", "updated", "waiting_for", "review", "agent", "model", "wave", "priority", "contracts", "wraps", "files", "id"}
 }
 
 // Statuses are those that help and completion name; plan.Classify accepts other spellings, too.
@@ -59,6 +60,16 @@ func ParseChanges(words []string) ([]Change, error) {
 		changes = append(changes, c)
 	}
 	return changes, nil
+}
+
+// CheckSession refuses changes that are for a person: a session that gl started doesn't choose who builds, and at what cost.
+func CheckSession(changes []Change) error {
+	for _, c := range changes {
+		if c.Key == "agent" || c.Key == "model" {
+			return fmt.Errorf("a session that gl started can't change the %s: ask a person to do it with gl state set", c.Key)
+		}
+	}
+	return nil
 }
 
 func checkKey(key string) error {
@@ -101,6 +112,10 @@ func parseChange(key, value string) (Change, error) {
 	case "review":
 		if value != "" && !slices.Contains(project.Reviews(), value) {
 			return c, badArgument("review must be one of %s, or empty, not %q", strings.Join(project.Reviews(), ", "), value)
+		}
+	case "agent", "model":
+		if value != "" && !agent.IsModel(value) {
+			return c, badArgument("%s must be a name of letters, digits and -_.:/@[], or empty, not %q", key, value)
 		}
 	case "tests", "security_tests", "failing", "tests_failing":
 		n, err := strconv.ParseUint(value, 10, 31)

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -27,32 +28,85 @@ func TestHoldDescribe(t *testing.T) {
 
 func ptrTo[T any](v T) *T { return &v }
 
-// After a hold one is launched, the probe; the others follow when it has lasted.
-func TestRoomAfterHold(t *testing.T) {
+// After a hold one is launched, the probe; then as many as have proved that the limit is over.
+func TestRamp(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	over := &Hold{Kind: "quota", Until: now.Add(-10 * time.Minute)}
-	open := func(ago time.Duration) *Attempt { return &Attempt{Phase: Started, Started: now.Add(-ago)} }
+	over := func(proven int) *Hold {
+		return &Hold{Agent: "claude", Kind: "quota", Until: now.Add(-10 * time.Minute), Proven: proven}
+	}
+	open := func(ago time.Duration) *Attempt {
+		return &Attempt{Agent: "claude", Phase: Started, Started: now.Add(-ago)}
+	}
+	other := open(time.Second)
+	other.Agent = "codex"
 	for name, c := range map[string]struct {
 		hold     *Hold
 		attempts []*Attempt
 		want     int
 	}{
 		"no hold":                   {nil, nil, -1},
-		"while it lasts":            {&Hold{Until: now.Add(time.Second)}, nil, 0},
-		"nothing runs":              {over, nil, 1},
-		"one from before":           {over, []*Attempt{open(time.Hour)}, 1},
-		"the probe is claimed":      {over, []*Attempt{{Phase: Claimed}}, 0},
-		"the probe has just begun":  {over, []*Attempt{open(time.Second), open(time.Hour)}, 0},
-		"the probe has lasted":      {over, []*Attempt{open(2 * time.Minute), open(time.Second)}, -1},
-		"a probe that is settled":   {over, []*Attempt{{Phase: Settled, Started: now}}, 1},
-		"a person's hold that ends": {&Hold{Kind: HeldByPerson, Until: now.Add(-time.Second)}, nil, -1},
+		"nothing runs":              {over(0), nil, 1},
+		"one from before":           {over(0), []*Attempt{open(time.Hour)}, 1},
+		"of another agent":          {over(0), []*Attempt{other}, 1},
+		"the probe is claimed":      {over(0), []*Attempt{{Agent: "claude", Phase: Claimed}}, 0},
+		"the probe has just begun":  {over(0), []*Attempt{open(time.Second), open(time.Hour)}, 0},
+		"the probe has lasted":      {over(0), []*Attempt{open(2 * time.Minute)}, 1},
+		"and another one runs":      {over(0), []*Attempt{open(2 * time.Minute), open(time.Second)}, 0},
+		"two have lasted":           {over(0), []*Attempt{open(2 * time.Minute), open(2 * time.Minute)}, 2},
+		"one has ended":             {over(1), nil, 2},
+		"two have ended":            {over(2), nil, 3},
+		"two have ended, one lasts": {over(2), []*Attempt{open(2 * time.Minute), open(time.Second)}, 3},
+		"a probe that is settled":   {over(0), []*Attempt{{Agent: "claude", Phase: Settled, Started: now}}, 1},
+		"long ago":                  {&Hold{Agent: "claude", Kind: "quota", Until: now.Add(-2 * time.Hour), Proven: 1}, nil, -1},
+		"long ago and never proved": {&Hold{Agent: "claude", Kind: "quota", Until: now.Add(-20 * time.Hour)}, nil, 1},
+		"a person's hold that ends": {&Hold{Agent: "claude", Kind: HeldByPerson, Until: now.Add(-time.Second)}, nil, -1},
 	} {
-		s := &Snapshot{Hold: c.hold, Attempts: map[string]*Attempt{}}
+		s := &Snapshot{Attempts: map[string]*Attempt{}}
+		if c.hold != nil {
+			s.Holds = []*Hold{c.hold}
+		}
 		for i, a := range c.attempts {
 			s.Attempts[string(rune('a'+i))] = a
 		}
-		if got := New(s, now, Options{}).Room(now); got != c.want {
+		if got := New(s, now, Options{}).ramp(c.hold, now); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// Holds are of everybody or of one agent and account; nothing can be launched once all that may be are held.
+func TestHoldOf(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	later, latest := now.Add(time.Hour), now.Add(2*time.Hour)
+	claude, work, codex := Account{Agent: "claude", ID: "claude HOME=/a"}, Account{Agent: "work", ID: "claude DIR=/b"}, Account{Agent: "codex", ID: "codex HOME=/a"}
+	onClaude := &Hold{Agent: "claude", Account: claude.ID, Until: later}
+	onWork := &Hold{Agent: "work", Account: work.ID, Until: latest}
+	all := []Account{claude, work, codex}
+	for name, c := range map[string]struct {
+		everybody *Hold
+		holds     []*Hold
+		agents    []Account
+		held      string // the agents that are
+		stops     *Hold
+	}{
+		"none":                        {nil, nil, all, "", nil},
+		"one of three":                {nil, []*Hold{onClaude}, all, "claude", nil},
+		"all that may be launched":    {nil, []*Hold{onWork, onClaude}, []Account{claude, work}, "claude work", onClaude},
+		"everybody":                   {onWork, []*Hold{onClaude}, all, "claude work codex", onWork},
+		"over":                        {nil, []*Hold{{Agent: "claude", Account: claude.ID, Until: now}}, all, "", nil},
+		"the account by another name": {nil, []*Hold{{Agent: "quick", Account: claude.ID, Until: later}}, all, "claude", nil},
+		"by its name, a person's":     {nil, []*Hold{{Agent: "work", Kind: HeldByPerson, Until: later}}, all, "work", nil},
+		"views know only names":       {nil, []*Hold{onClaude}, []Account{{Agent: "claude"}}, "claude", onClaude},
+	} {
+		p := New(&Snapshot{Hold: c.everybody, Holds: c.holds}, now, Options{Agents: c.agents})
+		var held []string
+		for _, a := range c.agents {
+			if p.HoldOf(a) != nil {
+				held = append(held, a.Agent)
+			}
+		}
+		if got := strings.Join(held, " "); got != c.held || p.Hold != c.stops {
+			t.Errorf("%s: held %q, want %q; stops %v, want %v", name, got, c.held, p.Hold, c.stops)
 		}
 	}
 }

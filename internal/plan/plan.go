@@ -13,6 +13,8 @@ type Options struct {
 	IDs        []string      // only these items are in scope; nil for all
 	StaleAfter time.Duration // a claim of somebody else is stale when its file hasn't changed for so long
 	TakeStale  bool          // a stale claim may be taken over without asking: the item is available
+	Agents     []Account     // who may be launched, in order of preference
+	Curfew     Curfew
 }
 
 // A State is an item and what it means.
@@ -56,10 +58,13 @@ type Plan struct {
 	Taken    int         // slots in use: live attempts, and fresh claims of others; scope doesn't count here
 	Cycles   [][]string  // each a path a → b → … that closes; only among unfinished items
 	Forecast []Collision // those of the snapshot's that still count
-	Hold     *Hold       // nil when there is none or it is over
+	Hold     *Hold       // keeps everything from being launched; nil when something may be
+	Holds    []*Hold     // of single agents, those that aren't over, in the order of their ends
 	Warnings []Warning
 
-	index map[string]int
+	all    *Hold // of everybody; nil when there is none or it is over
+	agents []Account
+	index  map[string]int
 }
 
 // New makes the plan of a snapshot. It doesn't change the snapshot.
@@ -80,9 +85,7 @@ func New(s *Snapshot, now time.Time, o Options) *Plan {
 	p.blame()
 	p.forecast()
 	p.list()
-	if s.Hold != nil && now.Before(s.Hold.Until) {
-		p.Hold = s.Hold
-	}
+	p.heedHolds(now, o)
 	return p
 }
 

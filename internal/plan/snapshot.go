@@ -29,6 +29,9 @@ type Item struct {
 	Priority int // lower goes first; None
 	Position int // place in the graph file; None
 
+	Agent string // the agent that builds it; "" for whichever is chosen
+	Model string // the model that its agent is told to use; "" for the agent's own choice
+
 	Session    string    // token of the claim; empty: unclaimed, or claimed by unknown
 	Holder     string    // who has claimed it, where its system has better words than the token
 	WaitingFor string    // non-empty: a person is needed, and for what
@@ -107,6 +110,7 @@ type Attempt struct {
 	After   Mark    // the item as settling left it
 	Retried bool    // gl retry has put the item back since
 	Agent   string  // name of the agent
+	Account string  // Account.ID; "" for unknown
 	Landing string  // of one that awaits the lane: how far that is, or what it waits for
 	Started time.Time
 	Ended   time.Time
@@ -134,16 +138,20 @@ type Task struct {
 // Name tells it from others with the same id: "@quick.3".
 func (t *Task) Name() string { return fmt.Sprintf("%s.%d", t.ID, t.Attempt.N) }
 
-// A Hold stops all launches of a project until a time.
+// A Hold stops launches until a time: those of one agent and account, or all of a project.
 type Hold struct {
+	Agent   string `json:"agent,omitempty"`   // name of the agent that is held; missing for all
+	Account string `json:"account,omitempty"` // with whose account it works; missing for all, and for any account
+
 	Until  time.Time `json:"until"`
 	Since  time.Time `json:"since"`
-	Kind   string    `json:"kind"`                         // "rate limit", "quota", "login", "outage"; "person": gl hold --until; "failures": several in the same way; "budget"
+	Kind   string    `json:"kind"`                         // "rate limit", "quota", "login", "outage", "window"; "person": gl hold --until; "failures": several in the same way; "budget"; "curfew"
 	Reason string    `json:"reason"`                       // the agent's own words
 	By     string    `json:"by"`                           // the item whose attempt met it
 	Count  int       `json:"count" jsonschema:"minimum=0"` // holds in a row; the next one is longer
 
-	Reset *time.Time `json:"reset,omitempty"` // when the limit is said to be over, if gl tries once before that
+	Reset  *time.Time `json:"reset,omitempty"`                         // when the limit is said to be over, if gl tries once before that
+	Proven int        `json:"proven,omitempty" jsonschema:"minimum=0"` // attempts that have ended since it was over and met no limit
 }
 
 // Slice is what an item of Greenlight's own is called: Snapshot.Noun.
@@ -163,10 +171,11 @@ type Snapshot struct {
 	Used      map[string]int      // attempts used up, of items that have any, from the names of the records
 	Tasks     []Task              // the open ones, in natural order
 	Progress  *Progress           // nil where the counts of the items say it
-	Hold      *Hold
-	Forecast  []Collision        // whose work is likely to conflict, as it was found out last
-	SliceUSD  float64            // what a slice may cost; 0: no limit
-	Spent     map[string]float64 // what the items that aren't done have cost as far as is known; nil without that limit
+	Hold      *Hold               // of everybody: the last one, over or not
+	Holds     []*Hold             // of single agents and accounts: the last one of each
+	Forecast  []Collision         // whose work is likely to conflict, as it was found out last
+	SliceUSD  float64             // what a slice may cost; 0: no limit
+	Spent     map[string]float64  // what the items that aren't done have cost as far as is known; nil without that limit
 	Warnings  []Warning
 }
 

@@ -2,6 +2,8 @@ package project
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"maps"
 	"slices"
@@ -16,14 +18,18 @@ import (
 // testKey is the setting with the command line of the tests.
 const testKey = "test.command"
 
-// Commands are what the configuration says about starting the agent, about the worktree that it gets, and about the tests of what
+// Commands are what the configuration says about starting the agents, about the worktree that it gets, and about the tests of what
 // comes out: what a person must have allowed before (package trust). There is none for an agent whose command line gl makes
 // by itself, without a worktree.
-func (p *Project) Commands(ctx context.Context, a agent.Agent) ([]trust.Command, error) {
+func (p *Project) Commands(ctx context.Context, agents ...agent.Agent) ([]trust.Command, error) {
+	var keys []string
+	for _, a := range agents {
+		keys = append(keys, a.Keys...)
+	}
 	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool {
 		inTree := strings.HasPrefix(c.Key, "git.") || c.Key == cachesKey && p.Config.Sandbox == SandboxBwrap
 		tests := c.Key == testKey && p.Tracker.Traits().Lands
-		return !slices.Contains(a.Keys, c.Key) && !tests && !(inTree && p.Config.Git.Isolation == IsolationWorktree)
+		return !slices.Contains(keys, c.Key) && !tests && !(inTree && p.Config.Git.Isolation == IsolationWorktree)
 	})
 	list = append(list, p.Config.SandboxChoice())
 	if p.Config.Git.Isolation != IsolationWorktree {
@@ -72,7 +78,15 @@ func (p *Project) Filters(ctx context.Context) ([]trust.Command, error) {
 func (c Config) commands() []trust.Command {
 	var list []trust.Command
 	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
-		list = append(list, trust.Command{Key: agent.CustomSetting(name), Line: shellwords.Join(c.Agents[name].Command)})
+		a := c.Agents[name]
+		if a.Extends != "" {
+			list = append(list, trust.Command{Key: agent.ExtendsSetting(name), Line: a.Extends})
+		} else {
+			list = append(list, trust.Command{Key: agent.CustomSetting(name), Line: shellwords.Join(a.Command)})
+		}
+		if len(a.Env) > 0 {
+			list = append(list, trust.Command{Key: agent.EnvSetting(name), Line: environment(a.Env)})
+		}
 		if resume := c.Agents[name].Resume; len(resume) > 0 {
 			list = append(list, trust.Command{Key: agent.ResumeSetting(name), Line: shellwords.Join(resume)})
 		}
@@ -101,6 +115,32 @@ func (c Config) commands() []trust.Command {
 	return list
 }
 
+// environment is variables as a person is asked about them. A value that may be a key isn't shown: its hash says whether it has changed.
+func environment(env map[string]string) string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		words = append(words, name+"="+shownVariable(name, env[name]))
+	}
+	return strings.Join(words, " ")
+}
+
+// shownVariable is the value as people may see it: a place, or a reference to a variable.
+func shownVariable(name, value string) string {
+	refers := strings.HasPrefix(value, "${") && strings.HasSuffix(value, "}")
+	if refers || !isSecret(name) && (strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~/")) {
+		return value
+	}
+	sum := sha256.Sum256([]byte(value))
+	return "(hidden: " + hex.EncodeToString(sum[:])[:12] + ")"
+}
+
+// isSecret says whether a variable of that name holds something that nobody is to see, whatever it looks like.
+func isSecret(name string) bool {
+	return slices.ContainsFunc([]string{"KEY", "TOKEN", "SECRET", "PASS", "AUTH", "CRED"}, func(part string) bool {
+		return strings.Contains(strings.ToUpper(name), part)
+	})
+}
+
 const (
 	sandboxKey = "sandbox"
 	cachesKey  = "sandbox_caches"
@@ -123,10 +163,10 @@ func (s *Settings) Test() (Test, []trust.Command) {
 	return c.Test, slices.DeleteFunc(c.commands(), func(c trust.Command) bool { return c.Key != testKey })
 }
 
-// Agent is the name of the agent that the settings choose.
+// Agent is the names of the agents that the settings choose, with commas between them.
 func (s *Settings) Agent() string {
 	c, _ := parseConfig(s.doc.Bytes()) // the default where the file is wrong
-	return c.Agent
+	return strings.Join(c.Agent, ",")
 }
 
 // Isolation is where the settings have slices built.

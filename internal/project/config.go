@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/durable"
+	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/shellwords"
 	"greenlight/internal/testrun"
@@ -27,7 +28,7 @@ import (
 // A Config is what .greenlight/config.json says about running agents; the defaults where it says nothing.
 type Config struct {
 	Max        int                     // agents at a time
-	Agent      string                  // the agent's name
+	Agent      []string                // names of agents, in order of preference
 	Flags      []string                // further arguments for claude
 	Agents     map[string]agent.Custom // by name
 	Prefix     string                  // of the tmux session's name
@@ -38,13 +39,19 @@ type Config struct {
 	Result     time.Duration           // between an agent's result and its exit
 	Hold       time.Duration           // the first hold after a limit that doesn't say when it ends
 	Stagger    time.Duration           // between two launches
-	Mode       string                  // "interactive", or "yolo": what may be asked isn't
-	Git        Git                     // about worktrees
-	Review     string                  // which slices wait for a person before they land: ReviewAlways, ReviewVerify, ReviewNever
-	Sandbox    string                  // SandboxBwrap: what runs in worktrees is confined; SandboxOff
-	Caches     []string                // directories of the person's that are writable in the sandbox, as they are written: ~ is HOME
-	Test       Test                    // how gl runs the project's tests
-	Budget     Budget                  // what agents may cost
+	Curfew     plan.Curfew             // when nothing is launched
+
+	// WindowPercent is how much of a usage window of an account may be used up, and still an agent is launched on it.
+	WindowPercent float64
+
+	Escalate string   // the model for an attempt that is to put red tests right; "" for the one before
+	Mode     string   // "interactive", or "yolo": what may be asked isn't
+	Git      Git      // about worktrees
+	Review   string   // which slices wait for a person before they land: ReviewAlways, ReviewVerify, ReviewNever
+	Sandbox  string   // SandboxBwrap: what runs in worktrees is confined; SandboxOff
+	Caches   []string // directories of the person's that are writable in the sandbox, as they are written: ~ is HOME
+	Test     Test     // how gl runs the project's tests
+	Budget   Budget   // what agents may cost
 }
 
 // A Budget limits what agents cost, in dollars as they report it. 0 is no limit.
@@ -155,7 +162,7 @@ func (g Git) Dir(root, home string) string {
 // DefaultConfig is the configuration of a project that has none.
 func DefaultConfig() Config {
 	return Config{
-		Max: 4, Agent: "claude", Flags: []string{"--dangerously-skip-permissions", "--max-turns", "200"}, Prefix: "gl",
+		Max: 4, Agent: []string{"claude"}, WindowPercent: 95, Flags: []string{"--dangerously-skip-permissions", "--max-turns", "200"}, Prefix: "gl",
 		Interval: 30 * time.Second, StaleAfter: 120 * time.Minute, Silent: 30 * time.Minute, Tool: 120 * time.Minute,
 		Result: 10 * time.Second, Hold: 300 * time.Second, Mode: "interactive", Review: ReviewVerify, Sandbox: SandboxOff,
 		Git: Git{Isolation: IsolationWorktree, BranchPrefix: "gl", SetupLimit: 10 * time.Minute, SnapshotEvery: 5 * time.Minute, SnapshotMB: 64,
@@ -190,7 +197,7 @@ func parseConfig(data []byte) (Config, error) {
 		return c, err
 	}
 	return c, errors.Join(c.mode(file.Mode), c.sandbox(file), readSection("git", file.Git, c.git), readSection("parallel", file.Parallel, c.parallel),
-		readSection("test", file.Test, c.test), readSection("budget", file.Budget, c.budget))
+		readSection("test", file.Test, c.test), readSection("budget", file.Budget, c.budget), readSection("retry", file.Retry, c.retry))
 }
 
 // budget takes over the keys of the section of that name.
@@ -207,10 +214,22 @@ func (c *Config) budget(s *section) {
 	}
 }
 
+// retry takes over the keys of the section of that name.
+func (c *Config) retry(s *section) {
+	s.get("escalate", func(raw json.RawMessage) error {
+		var model string
+		if json.Unmarshal(raw, &model) != nil || model != "" && !agent.IsModel(model) {
+			return errors.New("must be the name of a model")
+		}
+		c.Escalate = model
+		return nil
+	})
+}
+
 // configFile is what gl reads of the file.
 type configFile struct {
-	Parallel, Git, Test, Budget, Mode, Sandbox, Review json.RawMessage
-	SandboxCaches                                      json.RawMessage `json:"sandbox_caches"`
+	Parallel, Git, Test, Budget, Retry, Mode, Sandbox, Review json.RawMessage
+	SandboxCaches                                             json.RawMessage `json:"sandbox_caches"`
 }
 
 // sandbox takes over what the file says about confining agents. A value that can't be read confines: nobody is to take a mistyped "bwrap"
@@ -287,6 +306,15 @@ func (s *section) get(key string, set func(json.RawMessage) error) {
 	}
 }
 
+// secret is get for a value that may hold keys: the error doesn't quote it.
+func (s *section) secret(key string, set func(json.RawMessage) error) {
+	if raw, ok := s.keys[key]; ok && string(raw) != "null" {
+		if err := set(raw); err != nil {
+			s.errs = append(s.errs, fmt.Errorf("%s.%s %w", s.name, key, err))
+		}
+	}
+}
+
 func (s *section) spans(list []span) {
 	for _, sp := range list {
 		s.get(sp.key, func(raw json.RawMessage) error { return duration(raw, sp.unit, sp.to, sp.zero) })
@@ -297,9 +325,11 @@ func (s *section) spans(list []span) {
 func (c *Config) parallel(s *section) {
 	s.get("max", func(raw json.RawMessage) error { return whole(raw, 1000, &c.Max) })
 	s.get("claude_flags", func(raw json.RawMessage) error { return words(raw, &c.Flags) })
-	s.get("agent", func(raw json.RawMessage) error { return text(raw, &c.Agent) })
 	s.get("tmux_session_prefix", func(raw json.RawMessage) error { return text(raw, &c.Prefix) })
-	s.get("agents", func(raw json.RawMessage) error { return commands(raw, &c.Agents) })
+	s.secret("agents", func(raw json.RawMessage) error { return commands(raw, &c.Agents) })
+	s.get("agent", func(raw json.RawMessage) error { return agents(raw, c.Agents, &c.Agent) })
+	s.get("curfew", func(raw json.RawMessage) error { return curfew(raw, &c.Curfew) })
+	s.get("window_percent", func(raw json.RawMessage) error { return percent(raw, &c.WindowPercent) })
 	s.spans(c.spans())
 }
 
@@ -513,14 +543,78 @@ func words(raw json.RawMessage, to *[]string) error {
 	return nil
 }
 
+// agents takes the names of agents in order of preference: a list, or one text with commas between them.
+func agents(raw json.RawMessage, custom map[string]agent.Custom, to *[]string) error {
+	var list []string
+	if json.Unmarshal(raw, &list) != nil {
+		var one string
+		if err := text(raw, &one); err != nil {
+			return errors.New("must be a text or a list of texts")
+		}
+		list = agent.SplitNames(one, custom)
+	}
+	if len(list) == 0 || slices.Contains(list, "") {
+		return errors.New("must name an agent")
+	}
+	*to = list
+	return nil
+}
+
+// curfew takes times of day: a text, or a list of them.
+func curfew(raw json.RawMessage, to *plan.Curfew) error {
+	var list []string
+	if json.Unmarshal(raw, &list) != nil {
+		var one string
+		if json.Unmarshal(raw, &one) != nil {
+			return errors.New(`must be times of day such as "09:00-17:30", or a list of them`)
+		}
+		if one != "" {
+			list = []string{one}
+		}
+	}
+	var all plan.Curfew
+	for _, text := range list {
+		d, err := plan.ParseDayTime(text)
+		if err != nil {
+			return fmt.Errorf("can't be read (%w)", err)
+		}
+		all = append(all, d)
+	}
+	if all.Always() {
+		return errors.New("must leave some time of the day")
+	}
+	*to = all
+	return nil
+}
+
+func percent(raw json.RawMessage, to *float64) error {
+	var n float64
+	if json.Unmarshal(raw, &n) != nil || !(n > 0 && n <= 100) {
+		return errors.New("must be a number above 0, and at most 100")
+	}
+	*to = n
+	return nil
+}
+
 func commands(raw json.RawMessage, to *map[string]agent.Custom) error {
 	var all map[string]agent.Custom
 	if json.Unmarshal(raw, &all) != nil {
-		return errors.New(`must be an object of {"command": ["program", "{prompt}"]}`)
+		return errors.New(`must be an object of {"command": ["program", "{prompt}"]} or {"extends": "claude", "env": {"NAME": "value"}}`)
 	}
 	for name, a := range all {
+		for variable := range a.Env {
+			if !isVariable(variable) {
+				return fmt.Errorf(`has %q in "env" of %q, which can't be set there`, variable, name)
+			}
+		}
+		if a.Extends != "" && len(a.Command)+len(a.Resume) == 0 {
+			continue
+		}
+		if a.Extends != "" {
+			return fmt.Errorf(`has both "extends" and a command for %q`, name)
+		}
 		if len(a.Command) == 0 || a.Command[0] == "" {
-			return fmt.Errorf(`needs a "command" list for %q`, name)
+			return fmt.Errorf(`needs a "command" list for %q, or "extends"`, name)
 		}
 		if len(a.Resume) > 0 && a.Resume[0] != a.Command[0] {
 			return fmt.Errorf(`needs a "resume" list for %q that begins with the program of its "command"`, name)
@@ -528,6 +622,16 @@ func commands(raw json.RawMessage, to *map[string]agent.Custom) error {
 	}
 	*to = all
 	return nil
+}
+
+// isVariable says whether an agent's environment may have a variable of that name. Those of gl say whose claim it works on.
+func isVariable(name string) bool {
+	for i, r := range name {
+		if r != '_' && !('A' <= r && r <= 'Z') && !('a' <= r && r <= 'z') && !(i > 0 && '0' <= r && r <= '9') {
+			return false
+		}
+	}
+	return name != "" && !strings.HasPrefix(name, "GL_") && !strings.HasPrefix(name, "GREENLIGHT_")
 }
 
 func short(raw json.RawMessage) string {

@@ -67,7 +67,11 @@ func (p *Project) Settler() attempt.Settler {
 
 // Options are the plan's limits as the config has them.
 func (p *Project) Options() plan.Options {
-	return plan.Options{StaleAfter: p.Config.StaleAfter, TakeStale: p.Config.Mode == "yolo" && p.Tracker.Traits().Managed}
+	agents := make([]plan.Account, len(p.Config.Agent))
+	for i, name := range p.Config.Agent {
+		agents[i].Agent = name
+	}
+	return plan.Options{Agents: agents, Curfew: p.Config.Curfew, StaleAfter: p.Config.StaleAfter, TakeStale: p.Config.Mode == "yolo" && p.Tracker.Traits().Managed}
 }
 
 // Plan loads everything and makes the plan.
@@ -113,10 +117,12 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	if s.SliceUSD = p.Budget().Slice; s.SliceUSD > 0 {
 		s.Spent = make(map[string]float64)
 	}
+	holds, err := p.Runs.ReadHolds()
 	var badHold *attempt.BadRecord
-	if s.Hold, err = p.Runs.ReadHold(); errors.As(err, &badHold) {
+	if errors.As(err, &badHold) {
 		bad = append(bad, badHold)
 	}
+	s.Hold, s.Holds = holds.Everybody(), holds.Single()
 	if len(live) > 0 { // else there is nothing that could be conflicted with
 		s.Forecast = forecast.Read(p.Runs.Dir())
 	}
@@ -219,7 +225,7 @@ func (p *Project) open(r *attempt.Record) *plan.Attempt {
 }
 
 func common(r *attempt.Record) *plan.Attempt {
-	a := &plan.Attempt{N: r.N, Token: r.Token, Phase: r.Phase, Agent: r.Agent, Cost: r.Cost()}
+	a := &plan.Attempt{N: r.N, Token: r.Token, Phase: r.Phase, Agent: r.Agent, Account: r.Account, Cost: r.Cost()}
 	if r.StartedAt != nil {
 		a.Started = *r.StartedAt
 	}

@@ -34,7 +34,7 @@ func TestConfig(t *testing.T) {
 			changed(func(c *Config) { c.Flags, c.Silent, c.Hold = []string{}, 30*time.Second, time.Minute }), nil},
 		{`{"mode": "yolo", "parallel": {"agents": {"x": {"command": ["p", "{prompt}"]}}, "agent": "x"}}`,
 			changed(func(c *Config) {
-				c.Mode, c.Agent, c.Agents = "yolo", "x", map[string]agent.Custom{"x": {Command: []string{"p", "{prompt}"}}}
+				c.Mode, c.Agent, c.Agents = "yolo", []string{"x"}, map[string]agent.Custom{"x": {Command: []string{"p", "{prompt}"}}}
 			}), nil},
 
 		{`{"git": null}`, d, nil},

@@ -124,7 +124,7 @@ func (s *Settings) List() []Setting {
 	for _, key := range s.leaves(nil) {
 		if _, known := findSetting(key); !known && !strings.HasPrefix(key, "parallel.agents.") {
 			raw, _ := s.doc.Get(strings.Split(key, ".")...)
-			list = append(list, Setting{Key: key, Value: raw, File: true})
+			list = append(list, Setting{Key: key, Value: shown(key, raw), File: true})
 		}
 	}
 	return list
@@ -157,8 +157,40 @@ func (s *Settings) known(k knownSetting) Setting {
 		set.Wrong = err.Error()
 		return set
 	}
-	set.Value, set.File = raw, true
+	set.Value, set.File = shown(k.key, raw), true
 	return set
+}
+
+// shown is the value as people may see it: the environment of an agent may hold keys.
+func shown(key string, raw json.RawMessage) json.RawMessage {
+	if key != "parallel.agents" && !strings.HasPrefix(key, "parallel.agents.") {
+		return raw
+	}
+	path := strings.Split(key, ".")
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return raw
+	}
+	hid := false
+	var hide func(path []string, v any) any
+	hide = func(path []string, v any) any {
+		switch v := v.(type) {
+		case map[string]any:
+			for name, inner := range v {
+				v[name] = hide(append(path[:len(path):len(path)], name), inner)
+			}
+		case string:
+			if len(path) == 5 && path[3] == "env" {
+				hid = true
+				return shownVariable(path[4], v)
+			}
+		}
+		return v
+	}
+	if v = hide(path, v); !hid {
+		return raw // as it is written
+	}
+	return rawJSON(v)
 }
 
 // Get returns one setting, also one that is an object. The error is a *SettingError for a key that nothing knows.
@@ -167,7 +199,7 @@ func (s *Settings) Get(key string) (Setting, error) {
 		return s.known(k), nil
 	}
 	if raw, ok := s.doc.Get(strings.Split(key, ".")...); ok {
-		return Setting{Key: key, Value: raw, File: true}, nil
+		return Setting{Key: key, Value: shown(key, raw), File: true}, nil
 	}
 	if strings.HasPrefix(key, "model_overrides.") {
 		return Setting{Key: key}, nil

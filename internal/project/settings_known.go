@@ -50,10 +50,12 @@ func knownSettings() []knownSetting {
 		list = append(list, knownSetting{"parallel." + key, rawJSON(value), parsedSetting})
 	}
 	parallel("max", c.Max)
-	parallel("agent", c.Agent)
+	parallel("agent", strings.Join(c.Agent, ","))
 	parallel("agents", map[string]any{})
 	parallel("claude_flags", strings.Join(c.Flags, " "))
 	parallel("tmux_session_prefix", c.Prefix)
+	parallel("curfew", "")
+	parallel("window_percent", c.WindowPercent)
 	for _, s := range c.spans() {
 		parallel(s.key, *s.to/s.unit)
 	}
@@ -88,6 +90,7 @@ func knownSettings() []knownSetting {
 	for _, l := range c.Budget.limits() {
 		list = append(list, knownSetting{"budget." + l.key, rawJSON(*l.to), parsedSetting})
 	}
+	list = append(list, knownSetting{"retry.escalate", nil, parsedSetting})
 	for _, key := range []string{"test.coverage_command", "test.security_filter"} {
 		list = append(list, knownSetting{key, nil, textSetting})
 	}
@@ -236,8 +239,12 @@ func (s *Settings) agentValue(name, text string) (json.RawMessage, error) {
 	raw := json.RawMessage(strings.TrimSpace(text))
 	name, isCommand := strings.CutSuffix(name, ".command")
 	name, isResume := strings.CutSuffix(name, ".resume")
-	if name == "" || strings.Contains(name, ".") || isCommand && isResume {
+	if name == "" || strings.Contains(strings.TrimSuffix(name, ".extends"), ".") || isCommand && isResume {
 		return nil, badSetting("parallel.agents.%s: the name of an agent can't have a dot here", name)
+	}
+	if base, ok := strings.CutSuffix(name, ".extends"); ok && !isCommand && !isResume && base != "" && !strings.Contains(base, ".") {
+		raw = rawJSON(text)
+		return raw, parses(fmt.Appendf(nil, `{"parallel": {"agents": {%s: {"extends": %s}}}}`, jsonedit.Quote(base), raw))
 	}
 	key := "command"
 	if isResume {
@@ -260,7 +267,7 @@ func (s *Settings) agentValue(name, text string) (json.RawMessage, error) {
 		whole = fmt.Appendf(nil, `{"command": %s, "resume": %s}`, command, raw)
 	}
 	if !json.Valid(raw) {
-		return nil, badSetting(`parallel.agents.%s must be {"command": ["program", "{prompt}"]}, not %s`, name, short(raw))
+		return nil, badSetting(`parallel.agents.%s must be {"command": ["program", "{prompt}"]} or {"extends": "claude", "env": {"NAME": "value"}}`, name)
 	}
 	return raw, parses(fmt.Appendf(nil, `{"parallel": {"agents": {%s: %s}}}`, jsonedit.Quote(name), whole))
 }

@@ -3,9 +3,12 @@
 package runner
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"syscall"
 
 	"greenlight/internal/attempt"
@@ -58,7 +61,7 @@ func (p *Process) Start(r *attempt.Record) error {
 	cmd := exec.Command(p.Self, WrapperArgs(p.Root, r)...)
 	cmd.Args[0] = "gl"
 	cmd.Dir = p.Root
-	cmd.Env = p.Env
+	cmd.Env = WithAgentEnv(p.Env, r)
 	if p.Stdout != nil { // a nil *os.File would be taken for a writer
 		cmd.Stdout = p.Stdout
 	}
@@ -71,6 +74,32 @@ func (p *Process) Start(r *attempt.Record) error {
 		p.exits <- Exit{Slice: r.Slice, N: r.N, Token: r.Token, Err: err}
 	}()
 	return nil
+}
+
+// AgentEnv is the variable by which a wrapper gets what is added to its agent's environment, as a list in JSON. No file and no command
+// line has it, since it may hold keys; nor does what else the wrapper runs.
+const AgentEnv = "GL_AGENT_ENV"
+
+// WithAgentEnv is the environment of the attempt's wrapper.
+func WithAgentEnv(env []string, r *attempt.Record) []string {
+	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool { return strings.HasPrefix(v, AgentEnv+"=") })
+	if len(r.Environ) == 0 {
+		return env
+	}
+	list, _ := json.Marshal(r.Environ) // strings
+	return append(env, AgentEnv+"="+string(list))
+}
+
+// TakeAgentEnv takes that out of a wrapper's environment.
+func TakeAgentEnv(env []string) (rest, added []string) {
+	for _, v := range env {
+		if list, ok := strings.CutPrefix(v, AgentEnv+"="); ok {
+			_ = json.Unmarshal([]byte(list), &added) // nothing where it isn't ours
+		} else {
+			rest = append(rest, v)
+		}
+	}
+	return rest, added
 }
 
 // WrapperCommand is the hidden command that is an attempt's wrapper.

@@ -60,7 +60,7 @@ func (t *Tmux) place(r *attempt.Record) (pid int, err error) {
 		return 0, err
 	}
 	// Panes inherit the server's environment, and a command line is limited to 16 KB: the environment goes by file.
-	if err := t.Runs.PutEnv(r, t.Env); err != nil {
+	if err := t.Runs.PutEnv(r, WithAgentEnv(t.Env, r)); err != nil {
 		return 0, err
 	}
 	title := r.Slice

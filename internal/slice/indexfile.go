@@ -129,6 +129,8 @@ func codeFile(c *statcache.Coder, f *sliceFile) {
 	c.Text(&f.started)
 	c.Text(&f.updated)
 	c.Text(&f.waiting)
+	c.Text(&f.agent)
+	c.Text(&f.model)
 	c.Int(&f.tests)
 	c.Int(&f.security)
 	c.Int(&f.failing)

@@ -26,7 +26,7 @@ import (
 type sliceFile struct {
 	id, name, heading string
 
-	status, step, milestone, session, started, updated, waiting string
+	status, step, milestone, session, started, updated, waiting, agent, model string
 
 	tests, security, failing int
 	wave, priority           int // plan.None
@@ -54,7 +54,7 @@ func readSlice(data []byte, at statcache.Stamp) *sliceFile {
 	s := &sliceFile{
 		id: get("id"), name: get("name"), heading: f.Heading(),
 		status: get("status"), step: get("step"), milestone: get("milestone"), session: get("session"),
-		started: get("started"), updated: get("updated"), waiting: get("waiting_for"),
+		started: get("started"), updated: get("updated"), waiting: get("waiting_for"), agent: noneAsEmpty(get("agent")), model: noneAsEmpty(get("model")),
 		tests: count(get("tests")), security: count(get("security_tests")),
 		wave: rank(get("wave")), priority: rank(get("priority")), verified: verified(get("verified")),
 		deps: f.List("deps"), hasDeps: f.Has("deps"), wraps: f.List("wraps"), files: f.File.List("files"),

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"greenlight/internal/agent"
 	"greenlight/internal/plan"
 	"greenlight/internal/sliceid"
 	"greenlight/internal/text/textline"
@@ -254,6 +255,9 @@ func (v *view) itemAt(i int, id string) plan.Item {
 	if it.Files = f.files; len(it.Files) == 0 && e != nil {
 		it.Files = e.files
 	}
+	it.Agent, it.Model = f.agent, f.model
+	checkBuilder(&it, "agent", &it.Agent)
+	checkBuilder(&it, "model", &it.Model)
 	if f.milestone != "" {
 		it.Milestone = f.milestone
 	}
@@ -264,6 +268,16 @@ func (v *view) itemAt(i int, id string) plan.Item {
 		it.Priority = f.priority
 	}
 	return it
+}
+
+// checkBuilder has an item wait whose agent or model can't be one: it isn't built by another one instead.
+func checkBuilder(it *plan.Item, key string, name *string) {
+	if *name == "" || agent.IsModel(*name) {
+		return
+	}
+	it.WaitingFor = cmp.Or(it.WaitingFor, fmt.Sprintf("a valid name in its front matter: %s: %.40q", key, *name))
+	it.Next = []string{"gl state set " + it.ID + " " + key + "=NAME"}
+	*name = ""
 }
 
 // StepOf is the step of a slice of that status without a file, and the one that its file begins with.

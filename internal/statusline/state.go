@@ -74,9 +74,5 @@ func runningAttempts(view *project.Project) (n int, ok bool) {
 
 // concerns are what runs and merges, what is wrong, and a hold.
 func concerns(p *plan.Plan, landed lane.Status) []string {
-	parts := view.Count(p, landed).Trouble()
-	if p.Hold != nil {
-		parts = append(parts, view.Held(p.Hold, time.Now()))
-	}
-	return parts
+	return append(view.Count(p, landed).Trouble(), view.Held(p, time.Now())...)
 }

@@ -7,6 +7,7 @@ import (
 
 	"greenlight/internal/lane"
 	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
 )
 
 // Counts say how many items are in each group.
@@ -71,19 +72,24 @@ func (c Counts) Trouble() []string {
 
 // Bar is the line for a status bar: "22/40 done | 3 running | 5 failed | 3 need you | held until 20:23". How many are done and
 // running is always in it.
-func (c Counts) Bar(hold *plan.Hold, now time.Time) string {
+func (c Counts) Bar(p *plan.Plan, now time.Time) string {
 	parts := append([]string{fmt.Sprintf("%d/%d done", c.Done, c.Total)}, c.Trouble()...)
 	if c.Running == 0 {
 		parts = append(parts[:1], append([]string{Tally(0, Running)}, parts[1:]...)...)
 	}
-	if hold != nil {
-		parts = append(parts, Held(hold, now))
-	}
-	return strings.Join(parts, " | ")
+	return strings.Join(append(parts, Held(p, now)...), " | ")
 }
 
-// Held is "held until 20:23", or "held until you lift it".
-func Held(h *plan.Hold, now time.Time) string { return "held " + h.End(now) }
+// Held says until when everything is held, "held until 20:23", "held until you lift it"; or else which agents are, "claude held until 20:23".
+func Held(p *plan.Plan, now time.Time) (parts []string) {
+	if p.Hold != nil {
+		return []string{"held " + p.Hold.End(now)}
+	}
+	for _, h := range p.InEffect() {
+		parts = append(parts, sanitize.Line(h.Brief(now)))
+	}
+	return parts
+}
 
 // Sentence says where the items of a run are when it ends: "Stopped: 22 done, 5 failed, 3 need you, 10 blocked." The counts
 // add up to all items. noun is what an item is called.

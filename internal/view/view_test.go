@@ -73,7 +73,8 @@ func TestModel(t *testing.T) {
 		t.Error("S-1 alone isn't delivered")
 	}
 	hold := &plan.Hold{Until: now.Add(time.Hour).Local()}
-	if got, want := m.Counts.Bar(hold, now), "2/10 done | 1 running | 1 merging | 2 failed | 2 need you | 1 undelivered | held until "+
+	held := plan.New(&plan.Snapshot{Hold: hold}, now, plan.Options{})
+	if got, want := m.Counts.Bar(held, now), "2/10 done | 1 running | 1 merging | 2 failed | 2 need you | 1 undelivered | held until "+
 		hold.Until.Format("15:04"); got != want {
 		t.Errorf("bar: %q, want %q", got, want)
 	}
@@ -83,7 +84,7 @@ func TestModel(t *testing.T) {
 	if got := (view.Counts{Total: 2, Done: 2}).Sentence("Stopped", "unit"); got != "All units complete: 2 done." {
 		t.Error(got)
 	}
-	if got := (view.Counts{Total: 1, NeedsYou: 1}).Bar(nil, now); got != "0/1 done | 0 running | 1 needs you" {
+	if got := (view.Counts{Total: 1, NeedsYou: 1}).Bar(&plan.Plan{}, now); got != "0/1 done | 0 running | 1 needs you" {
 		t.Error(got)
 	}
 }
