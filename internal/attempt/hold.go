@@ -234,6 +234,11 @@ func (s *Store) endHolds(r *Record, now time.Time) error {
 	return nil
 }
 
+// sameAccount says whether the attempts were with the same agent and, as far as is known, the same account.
+func (r *Record) sameAccount(as *Record) bool {
+	return r.Agent == as.Agent && (r.Account == as.Account || r.Account == "" || as.Account == "")
+}
+
 // refute compares a limit that a line of text alone tells of with how others fare: if an attempt with the same agent has
 // succeeded since this one began, or since the one before it that met such a limit, there is no limit, and the slice's own
 // trouble has the wrong words. The lock must be held.
@@ -248,7 +253,7 @@ func (s *Store) refute(r *Record) error {
 	since := *r.StartedAt
 	for _, e := range index[r.Slice] {
 		if e.N == r.N-1 && e.Outcome == Held {
-			if before, err := s.readSettled(e); err == nil && before.Agent == r.Agent && before.StartedAt != nil && before.evidence().Limit != nil && before.evidence().Limit.Text {
+			if before, err := s.readSettled(e); err == nil && before.sameAccount(r) && before.StartedAt != nil && before.evidence().Limit != nil && before.evidence().Limit.Text {
 				since = *before.StartedAt
 			}
 		}
@@ -258,7 +263,7 @@ func (s *Store) refute(r *Record) error {
 			if slice == r.Slice || !e.Outcome.Traits().Success {
 				continue
 			}
-			if other, err := s.readSettled(e); err == nil && other.Agent == r.Agent && other.EndedAt != nil && other.EndedAt.After(since) {
+			if other, err := s.readSettled(e); err == nil && other.sameAccount(r) && other.EndedAt != nil && other.EndedAt.After(since) {
 				evidence := *r.Evidence
 				evidence.Refuted = other.Name()
 				r.Evidence = &evidence

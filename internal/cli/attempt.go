@@ -129,6 +129,7 @@ func newWrapper(app *cmdutil.App, pr *project.Project, stop <-chan os.Signal, sh
 		return nil, err
 	}
 	env, agentEnv := runner.TakeAgentEnv(app.Environ)
+	os.Unsetenv(runner.AgentEnv) // git inherits ours
 	return &attempt.Wrapper{
 		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: append(agent.ScrubEnv(env), pr.AgentEnv()...), AgentEnv: agentEnv, Stop: stop,
 		Limits:     attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},

@@ -109,6 +109,7 @@ git.isolation: what they wanted is kept as a proposal, which gl doctor lists unt
 		Example: `  gl settings set parallel.max 6
   gl settings set parallel.claude_flags '--max-turns 100 --allowedTools "Bash(git *)"'
   gl settings set parallel.agents.mine.command 'my-agent --task {prompt}'
+  gl settings set parallel.agents.work '{"extends": "claude", "env": {"CLAUDE_CONFIG_DIR": "~/.claude-work"}}'
   gl settings set test.command "go test ./..."`,
 		Args:              cmdutil.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: app.Complete(completeSetting),

@@ -49,6 +49,9 @@ func checkNamedAgent(x *exam, name, parent string, badAgent func(error) []Findin
 		if help == "" {
 			help = "edit " + project.ConfigFile + ": parallel.agents." + name + ".command begins with the program"
 		}
+		if len(x.pr.Config.Agent) > 1 { // the others do without it
+			return []Finding{found(Note, "", a.Program+", the program of the agent "+name+", is not on PATH", help)}
+		}
 		return []Finding{found(Error, "", a.Program+", the agent's program, is not on PATH", help)}
 	}
 	if a.Stream == agent.StreamClaude && a.Login != "" && !install.Has(x.pr.Root, "slice", x.Getenv) {

@@ -76,8 +76,8 @@ func (p *Process) Start(r *attempt.Record) error {
 	return nil
 }
 
-// AgentEnv is the variable by which a wrapper gets what is added to its agent's environment, as a list in JSON. No file and no command
-// line has it, since it may hold keys; nor does what else the wrapper runs.
+// AgentEnv is the variable by which a wrapper gets what is added to its agent's environment, as a list in JSON. It may hold
+// keys: no command line has it, no file but the one by which a pane gets its environment, and nothing else that the wrapper runs.
 const AgentEnv = "GL_AGENT_ENV"
 
 // WithAgentEnv is the environment of the attempt's wrapper.
