@@ -107,8 +107,10 @@ func (s *Store) ReadHolds() (Holds, error) {
 
 func checkHold(h *plan.Hold) error {
 	switch {
-	case h.Count < 0 || h.Proven < 0:
-		return fmt.Errorf("counts %d holds and %d attempts", h.Count, h.Proven)
+	case h.Count < 0:
+		return fmt.Errorf("counts %d holds", h.Count)
+	case h.Proven < 0:
+		return fmt.Errorf("counts %d attempts", h.Proven)
 	case !saneTime(h.Until):
 		return fmt.Errorf("until %s is no time to wait for", h.Until.Format(time.RFC3339))
 	case len(h.Reason) > longestText || len(h.Kind) > longestName || len(h.By) > longestName || len(h.Agent) > 5*longestName || len(h.Account) > 5*longestName:
