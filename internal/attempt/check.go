@@ -120,7 +120,7 @@ func (r *Record) checkNames() error {
 	for field, s := range map[string]string{
 		"token": r.Token, "agent": r.Agent, "stream": r.Stream, "runner": r.Runner, "system": r.System, "of": r.Of,
 		"account": r.Account, "model": r.Model,
-		"status":  r.Before.Status, "step": r.Before.Step, "session": r.Before.Session, "started": r.Before.Started,
+		"status": r.Before.Status, "step": r.Before.Step, "session": r.Before.Session, "started": r.Before.Started,
 	} {
 		if len(s) > 5*longestName || strings.ContainsFunc(s, unicode.IsControl) || !utf8.ValidString(s) {
 			return fmt.Errorf("%s %.40q isn't one line of text", field, s)

@@ -29,7 +29,9 @@ type Store struct {
 const schemaVersion = 1
 
 // OpenStore returns the store in dir, which needn't exist yet.
-func OpenStore(dir string) *Store { return &Store{dir: dir, journal: journal.Open(dir), settled: &tallies{}} }
+func OpenStore(dir string) *Store {
+	return &Store{dir: dir, journal: journal.Open(dir), settled: &tallies{}}
+}
 
 // Of is the store as one of several systems of state sees it, which share numbers and slots: two may have an item of the
 // same id, and then Index, History and MarkRetried tell of the records that are its own.
