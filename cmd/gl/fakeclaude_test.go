@@ -149,6 +149,8 @@ var parts = map[string]func(f *fake) int{
 	"wait":              well(func(f *fake) { f.await("go", "go-"+f.slice) }),
 	"complete":          well((*fake).complete),
 	"exit0":             well((*fake).lookAround),
+	"norelease":         well((*fake).refuseRelease),
+	"documents":         well(func(f *fake) { f.writeDocuments("yes"); f.result(object{"result": "Written."}) }),
 	"pending":           well((*fake).putBack),
 	"waiting":           well((*fake).park),
 	"corrupt":           well((*fake).corrupt),
@@ -204,14 +206,37 @@ func (f *fake) complete() {
 	f.result(object{"result": f.slice + " is green."})
 }
 
-// finishTask writes the summary where one is asked for.
+// finishTask writes the summary where one is asked for, and the documents and the tag that the task is for.
 func (f *fake) finishTask() {
 	f.say("Done.")
+	f.writeDocuments("yes")
+	if fields := strings.Fields(os.Args[slices.Index(os.Args, "-p")+1]); f.slice == "@ship" && len(fields) > 1 {
+		check(exec.Command("git", "-c", "user.name=t", "-c", "user.email=t@t", "tag", "-a", fields[1], "-m", "release").Run())
+	}
 	if path := os.Getenv("GL_SUMMARY"); path != "" {
 		check(os.MkdirAll(filepath.Dir(path), 0o755))
 		check(os.WriteFile(path, []byte("# What was asked for\n\n## What changed\n\nThis and that.\n"), 0o644))
 	}
 	f.result(object{"result": "Done."})
+}
+
+// writeDocuments writes what the task is to leave, in the directory of the agent.
+func (f *fake) writeDocuments(verdict string) {
+	documents := map[string][]string{
+		"@assess": {"ASSESS.md"}, "@map": {"codebase/STACK.md", "codebase/ARCHITECTURE.md", "codebase/CONVENTIONS.md", "codebase/CONCERNS.md"},
+		"@wrap": {"CONTRACTS.md"}, "@ship": {"SHIP.md"},
+	}
+	for _, name := range documents[f.slice] {
+		path := filepath.Join(".greenlight", name)
+		check(os.MkdirAll(filepath.Dir(path), 0o755))
+		check(os.WriteFile(path, []byte("# Verdict: "+verdict+"\n\nBy "+f.slice+" "+f.attempt+".\n"), 0o644))
+	}
+}
+
+// refuseRelease finds that there can't be a release.
+func (f *fake) refuseRelease() {
+	f.writeDocuments("no, 2 tests fail")
+	f.result(object{"result": "No release."})
 }
 
 func (f *fake) lookAround() {

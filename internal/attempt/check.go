@@ -129,6 +129,13 @@ func (r *Record) checkNames() error {
 	if dir := ".greenlight/summaries/"; r.Summary != "" && (!strings.HasPrefix(r.Summary, dir) || !filepath.IsLocal(filepath.FromSlash(r.Summary))) {
 		return fmt.Errorf("summary %.80q isn't in %s", r.Summary, dir)
 	}
+	if r.Wants != nil {
+		for _, path := range append([]string{r.Wants.Verdict}, r.Wants.paths()...) {
+			if path != "" && !filepath.IsLocal(filepath.FromSlash(path)) {
+				return fmt.Errorf("wants %.80q, which isn't in the project", path)
+			}
+		}
+	}
 	if r.Conversation != agent.ConversationID(r.Conversation) {
 		return fmt.Errorf("conversation %.40q is no id", r.Conversation)
 	}
@@ -157,7 +164,10 @@ func (r *Record) checkText() error {
 	if r.Continues != nil {
 		texts = append(texts, r.Continues.Why, r.Continues.Output)
 	}
-	texts = append(texts, r.Unverified)
+	texts = append(append(texts, r.Unverified, r.Refused), r.Lacks...)
+	if r.Wants != nil {
+		texts = append(texts, r.Wants.Tag)
+	}
 	for _, c := range r.Comments {
 		texts = append(texts, c.File, c.Has, c.Text)
 	}

@@ -105,6 +105,8 @@ var rules = [...]rule{
 	{Failed, gaveUp},
 	{Waiting, needsPerson},
 	{Advanced, stepDone},
+	{Failed, verdictNo},
+	{Stalled, lacksResults},
 	{Done, taskDone},
 	{Stalled, leftUnfinished},
 }
@@ -211,7 +213,17 @@ func stepDone(r *Record, it plan.Item) (string, bool) {
 	return r.Before.Step + " done, " + it.Step + " is next", it.Staged && it.Step != r.Before.Step
 }
 
-// taskDone: no file could say that a task is complete, so an agent that ended well has completed it.
+// verdictNo: the agent has done its work, and what came of it is no.
+func verdictNo(r *Record, _ plan.Item) (string, bool) {
+	return "verdict no: " + r.Refused, r.Refused != "" && r.evidence().endedWell(r.Stream)
+}
+
+// lacksResults: an agent that ended well hasn't left what its task is for.
+func lacksResults(r *Record, _ plan.Item) (string, bool) {
+	return "ended without " + strings.Join(r.Lacks, ", "), len(r.Lacks) > 0 && r.evidence().endedWell(r.Stream)
+}
+
+// taskDone: no file could say that a task is complete, so an agent that ended well, and has left what was wanted, has completed it.
 func taskDone(r *Record, _ plan.Item) (detail string, ok bool) {
 	if n := r.evidence().Denials; n > 0 {
 		detail = words.Count(n, "tool call") + " denied"

@@ -24,6 +24,7 @@ type Record struct {
 	Of            string           `json:"of,omitempty"`      // plan.Item.Of when it was claimed
 	First         int              `json:"first,omitempty"`   // of a task: the attempt whose work this one goes on with; 0 for none
 	Summary       string           `json:"summary,omitempty"` // where a task's summary belongs, relative to the root
+	Wants         *Wants           `json:"wants,omitempty"`   // what a task must leave behind to be done
 	Title         string           `json:"title"`             // the slice's name when it was claimed
 	N             int              `json:"n"`                 // 1 for the slice's first attempt
 	Token         string           `json:"token"`             // the claim's session token
@@ -72,6 +73,8 @@ type Record struct {
 	After      *plan.Mark     `json:"after,omitempty"`       // the slice as settling leaves it
 	Tests      int            `json:"tests,omitempty"`       // the slice's tests then
 	HasSummary bool           `json:"has_summary,omitempty"` // the task's summary was there then
+	Lacks      []string       `json:"lacks,omitempty"`       // what of Wants the agent hasn't left
+	Refused    string         `json:"refused,omitempty"`     // why its verdict is no
 	Retried    bool           `json:"retried,omitempty"`
 	Rejected   string         `json:"rejected,omitempty"` // why a person has sent the work back since
 	Comments   []Comment      `json:"comments,omitempty"` // on its lines

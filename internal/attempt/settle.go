@@ -228,6 +228,7 @@ func (s *Settler) settleOrphan(ctx context.Context, r *Record) (*Record, error) 
 	mine := *r
 	s.replay(&mine)
 	s.keepAll(ctx, &mine)
+	lookForWants(ctx, &mine)
 	return s.Settle(ctx, &mine)
 }
 

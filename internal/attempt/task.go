@@ -24,6 +24,7 @@ type Task struct {
 	Beside  Beside // what of its kind may run beside it
 	Summary bool   // its agent writes a summary, whose place gl chooses
 	Builds  bool   // it changes the code: it has a worktree of its own where slices have, and lands like one
+	Wants   *Wants // what it must leave behind; nil for nothing
 }
 
 // Beside says what of a task's kind may run beside it.
@@ -197,9 +198,13 @@ func (s *Store) Busy(t *Task) error {
 
 // describe fills in what a record has for a task alone.
 func (r *Record) describe(t *Task, now time.Time) {
-	if t != nil && t.Summary {
+	if t == nil {
+		return
+	}
+	if t.Summary {
 		r.Summary = SummaryFile(t, r.N, now)
 	}
+	r.Wants = t.Wants
 }
 
 // SummaryFile is where the summary of a task's attempt belongs, relative to the root: the time in UTC, the attempt's

@@ -106,6 +106,7 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 		defer w.site.Close()
 	}
 	if ev == nil && err == nil {
+		w.Store.stampWants(w.rec)
 		ev, err = w.attend(ctx)
 		if err == nil && w.forgotten(ctx, ev) {
 			ev, err = w.attendAnew(ctx, ev)
@@ -119,6 +120,7 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	now := w.Now().UTC()
 	w.rec.Evidence, w.rec.EndedAt = ev, &now
 	w.verify(ctx)
+	lookForWants(ctx, w.rec)
 	return w.settleForSure(ctx)
 }
 

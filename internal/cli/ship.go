@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/words"
 )
@@ -22,7 +23,8 @@ func newShip(app *cmdutil.App) *cobra.Command {
 		Use:   "ship [version]",
 		Short: "Run the final verification before a release",
 		Long: `Run an agent that verifies everything before a release and, with VERSION, tags it: /gl:ship. It refuses while slices
-are open, and lists them.`,
+are open, and lists them. The agent writes its report and its verdict to .greenlight/SHIP.md. It is done when the verdict
+is yes and, with VERSION, the tag is there; a verdict of no is a failure.`,
 		Example: "  gl ship\n  gl ship v1.2.0",
 		Args:    cmdutil.Args(cobra.MaximumNArgs(1)),
 		RunE:    func(c *cobra.Command, a []string) error { return runShip(c.Context(), app, a, o) },
@@ -42,7 +44,11 @@ func runShip(ctx context.Context, app *cmdutil.App, words []string, o taskOption
 	if err != nil {
 		return err
 	}
-	t.Beside = attempt.None
+	t.Beside, t.Wants = attempt.None, attempt.Want(shipReport)
+	t.Wants.Verdict = shipReport
+	if t.Text != "" {
+		t.Wants.Tag = t.Text
+	}
 	refused := mayShip(p, time.Now())
 	if app.Inside() {
 		verdict := "ready to ship"
@@ -54,6 +60,9 @@ func runShip(ctx context.Context, app *cmdutil.App, words []string, o taskOption
 		return nil
 	}
 	app.Warn(p)
+	if refused == nil {
+		refused = mayTag(ctx, pr.Root, t.Text)
+	}
 	if refused != nil {
 		return refused
 	}
@@ -63,6 +72,32 @@ func runShip(ctx context.Context, app *cmdutil.App, words []string, o taskOption
 		}
 	}
 	return runTask(ctx, app, pr, t, o)
+}
+
+// shipReport is where the agent of gl ship writes what it found, and its verdict.
+const shipReport = ".greenlight/SHIP.md"
+
+// mayTag refuses a version that can't become a tag: the agent would verify everything for nothing.
+func mayTag(ctx context.Context, root, version string) error {
+	if version == "" {
+		return nil
+	}
+	if ok, err := git.ValidRef(ctx, "refs/tags/"+version); err == nil && (!ok || strings.HasPrefix(version, "-")) {
+		return cmdutil.Usage("%q can't be the name of a tag", version)
+	}
+	tags, err := git.Tags(ctx, root)
+	switch {
+	case errors.Is(err, git.ErrNone), errors.Is(err, git.ErrMissing):
+		return fmt.Errorf("%s isn't in a git repository, so nothing can be tagged: run gl ship without a version", root)
+	case err != nil:
+		return err
+	}
+	for _, tag := range tags {
+		if tag.Name == version {
+			return fmt.Errorf("the tag %s is there already, at %s of %s: choose another version, or remove it with git tag -d %s", version, tag.Hash, tag.Date, version)
+		}
+	}
+	return nil
 }
 
 // mayShip refuses while a slice is open, and names them all.

@@ -160,7 +160,10 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 		Project: pr, Agents: j.launchables(),
 		Trust: trust.Open(app.Getenv), TrustRoot: pr.Root, Task: &t, Max: j.max, Serial: true, Foreground: true, Interval: j.every,
 	}
-	if t.Builds && j.rehearsal == nil { // which changes nothing at a task
+	switch {
+	case j.rehearsal != nil: // which changes nothing at a task
+		t.Wants = nil
+	case t.Builds:
 		if err := j.inWorktree(ctx, &cfg); err != nil {
 			return err
 		}
