@@ -29,7 +29,7 @@ func (d *drain) tellEnd(err error) {
 	if !d.told {
 		return
 	}
-	e := journal.Event{Kind: journal.DrainEnded, System: d.Project.Key(), PID: os.Getpid(), Reason: "nothing left to do"}
+	e := journal.Event{Kind: journal.DrainEnded, System: d.Project.Key(), PID: os.Getpid(), Reason: journal.NothingLeft}
 	switch {
 	case d.res.Signal != nil:
 		e.Reason = "signal: " + d.res.Signal.String()

@@ -72,6 +72,7 @@ const (
 	Delivered    Kind = "delivered"     // the target has the lane's commits
 	Undelivered  Kind = "undelivered"   // the target can't be moved now
 	PullRequest  Kind = "pull_request"  // the lane was pushed, and is in a pull request
+	Notified     Kind = "notified"      // a drain told a person of a transition; reason is its kind
 )
 
 // durable says whether the event must outlast a power cut: nobody tells it again.
@@ -143,6 +144,9 @@ type Sums struct {
 	Waiting int `json:"waiting"`
 	Blocked int `json:"blocked"`
 }
+
+// NothingLeft is why a drain ended that has done what it could.
+const NothingLeft = "nothing left to do"
 
 const (
 	longestText = 1000      // bytes of any text in an event

@@ -29,6 +29,7 @@ type Journal struct {
 
 	mu      sync.Mutex
 	queue   []entry // what couldn't be written yet
+	written int     // events, by this process
 	trouble error   // since it was asked for
 }
 
@@ -58,6 +59,22 @@ func (j *Journal) AppendOnce(events ...Event) error { return j.append(events, tr
 // AppendOnceSince is AppendOnce for events whose own time says nothing about when they may have been written: not before since.
 func (j *Journal) AppendOnceSince(since time.Time, events ...Event) error {
 	return j.append(events, true, since)
+}
+
+// Claim writes an event unless the journal has its key, and says whether it did: of several processes that claim the same, one does.
+// since is the time before which nobody can have written it. On an error nothing is known.
+func (j *Journal) Claim(since time.Time, e Event) (mine bool, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.flush(); err != nil {
+		return false, err
+	}
+	e.Time = time.Now()
+	j.queue = []entry{{e, true, since.Add(-slack)}}
+	n := j.written
+	err = j.flush()
+	j.queue = nil
+	return j.written > n, err
 }
 
 func (j *Journal) append(events []Event, once bool, since time.Time) error {
@@ -125,6 +142,7 @@ func (j *Journal) write() error {
 	n, err := f.Write(text.Bytes())
 	for len(ends) > 0 && ends[0] <= n {
 		j.queue, ends = j.queue[1:], ends[1:]
+		j.written++
 	}
 	if err != nil || !sync {
 		return err
