@@ -37,6 +37,7 @@ var layers = []string{
 	"greenlight/internal/rowlayout",
 	"greenlight/internal/drain",
 	"greenlight/internal/watch",
+	"greenlight/internal/notify",
 	"greenlight/internal/view",
 	"greenlight/internal/lane",
 	"greenlight/internal/runner",

@@ -429,6 +429,9 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 	}
 	cfg.Report = t.report
 	cfg.Trace = j.app.IO.Detail
+	if j.copy == nil { // nobody waits for what a rehearsal in a scratch copy meets
+		cfg.Channels = channels(j.app, j.pr)
+	}
 	res, err := drain.Run(ctx, cfg)
 	t.clear()
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/durable"
 	"greenlight/internal/lane"
+	"greenlight/internal/notify"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
@@ -56,6 +57,7 @@ type Config struct {
 	Stagger  time.Duration // between two launches
 	Signals  <-chan os.Signal
 	Report   func(Report)
+	Channels []notify.Channel              // by which people are told of what happens; nil for none
 	Trace    func(format string, a ...any) // each decision and file event, for --verbose
 }
 
@@ -115,6 +117,7 @@ type drain struct {
 	settler attempt.Settler
 	watch   *watch.Watcher
 
+	notifier      *notify.Notifier // nil where nobody is to be told
 	laneState     laneState
 	forecastState forecastState
 
@@ -196,6 +199,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 			return nil, err
 		}
 	}
+	d.startNotifier()
 	if d.leads {
 		d.tellStart()
 	}
@@ -212,6 +216,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d.finish(ctx)
 	d.deliver(ctx)
 	d.tellEnd(err)
+	d.stopNotifier()
 	cancel()
 	d.resign()
 	return &d.res, err
@@ -305,6 +310,7 @@ func (d *drain) pass(ctx context.Context) error {
 	d.lookAhead()
 	d.noteHold(&r)
 	d.noteJournal(&r)
+	d.notify(&r)
 	d.noteFull(&r)
 	d.report(r)
 	d.refresh(ctx, len(r.Launched) > 0)

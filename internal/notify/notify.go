@@ -72,7 +72,7 @@ func Start(cfg Config) (*Notifier, error) {
 	return n, nil
 }
 
-// fromPast is a reader that stands behind the start of the last drain: that one, or one before it, has told what came earlier.
+// fromPast is a reader of what nobody has told: what came since the end of the last drain or, if that was killed, since its start.
 func (n *Notifier) fromPast() (*journal.Reader, error) {
 	since := time.Now().Add(-longAgo)
 	var last time.Time
@@ -81,13 +81,13 @@ func (n *Notifier) fromPast() (*journal.Reader, error) {
 			return nil, err
 		}
 		switch e.Kind {
-		case journal.DrainStarted:
+		case journal.DrainStarted, journal.DrainEnded:
 			last = e.Time
 		case journal.Notified:
 			n.told[e.Key] = true
 		}
 	}
-	if last.IsZero() { // no drain has run: what there is its own commands have told
+	if last.IsZero() { // no drain has run: whoever did what there is knows
 		return n.cfg.Journal.ReaderAtEnd()
 	}
 	return n.cfg.Journal.Reader(last), nil
@@ -194,4 +194,3 @@ func (n *Notifier) Close(limit time.Duration) {
 	n.cancel()
 	n.reader.Close()
 }
-

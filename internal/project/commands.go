@@ -29,7 +29,7 @@ func (p *Project) Commands(ctx context.Context, agents ...agent.Agent) ([]trust.
 	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool {
 		inTree := strings.HasPrefix(c.Key, "git.") || c.Key == cachesKey && p.Config.Sandbox == SandboxBwrap
 		tests := c.Key == testKey && p.Tracker.Traits().Lands
-		return !slices.Contains(keys, c.Key) && !tests && !(inTree && p.Config.Git.Isolation == IsolationWorktree)
+		return !slices.Contains(keys, c.Key) && !tests && !strings.HasPrefix(c.Key, "notify.") && !(inTree && p.Config.Git.Isolation == IsolationWorktree)
 	})
 	list = append(list, p.Config.SandboxChoice())
 	if p.Config.Git.Isolation != IsolationWorktree {
@@ -108,6 +108,7 @@ func (c Config) commands() []trust.Command {
 	if c.Git.Deliver == DeliverPR { // others see what is pushed
 		list = append(list, trust.Command{Key: "git.deliver", Line: c.Git.Deliver})
 	}
+	list = append(list, c.Notify.commands()...)
 	if len(c.Caches) > 0 {
 		list = append(list, trust.Command{Key: cachesKey, Line: shellwords.Join(c.Caches)})
 	}

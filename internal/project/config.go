@@ -52,6 +52,7 @@ type Config struct {
 	Caches   []string // directories of the person's that are writable in the sandbox, as they are written: ~ is HOME
 	Test     Test     // how gl runs the project's tests
 	Budget   Budget   // what agents may cost
+	Notify   Notify   // who is told of what a drain meets, and how
 }
 
 // A Budget limits what agents cost, in dollars as they report it. 0 is no limit.
@@ -167,7 +168,7 @@ func DefaultConfig() Config {
 		Result: 10 * time.Second, Hold: 300 * time.Second, Mode: "interactive", Review: ReviewVerify, Sandbox: SandboxOff,
 		Git: Git{Isolation: IsolationWorktree, BranchPrefix: "gl", SetupLimit: 10 * time.Minute, SnapshotEvery: 5 * time.Minute, SnapshotMB: 64,
 			Deliver: DeliverMerge, Land: LandMerge, CommitState: true},
-		Test: Test{Limit: 30 * time.Minute, Batch: 2 * time.Minute},
+		Test: Test{Limit: 30 * time.Minute, Batch: 2 * time.Minute}, Notify: defaultNotify(),
 	}
 }
 
@@ -197,7 +198,8 @@ func parseConfig(data []byte) (Config, error) {
 		return c, err
 	}
 	return c, errors.Join(c.mode(file.Mode), c.sandbox(file), readSection("git", file.Git, c.git), readSection("parallel", file.Parallel, c.parallel),
-		readSection("test", file.Test, c.test), readSection("budget", file.Budget, c.budget), readSection("retry", file.Retry, c.retry))
+		readSection("test", file.Test, c.test), readSection("budget", file.Budget, c.budget), readSection("retry", file.Retry, c.retry),
+		readSection("notify", file.Notify, c.notify))
 }
 
 // budget takes over the keys of the section of that name.
@@ -228,8 +230,8 @@ func (c *Config) retry(s *section) {
 
 // configFile is what gl reads of the file.
 type configFile struct {
-	Parallel, Git, Test, Budget, Retry, Mode, Sandbox, Review json.RawMessage
-	SandboxCaches                                             json.RawMessage `json:"sandbox_caches"`
+	Parallel, Git, Test, Budget, Retry, Notify, Mode, Sandbox, Review json.RawMessage
+	SandboxCaches                                                     json.RawMessage `json:"sandbox_caches"`
 }
 
 // sandbox takes over what the file says about confining agents. A value that can't be read confines: nobody is to take a mistyped "bwrap"

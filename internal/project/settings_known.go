@@ -91,6 +91,10 @@ func knownSettings() []knownSetting {
 		list = append(list, knownSetting{"budget." + l.key, rawJSON(*l.to), parsedSetting})
 	}
 	list = append(list, knownSetting{"retry.escalate", nil, parsedSetting})
+	n := c.Notify
+	list = append(list, knownSetting{"notify.events", rawJSON(n.Events), parsedSetting}, knownSetting{"notify.terminal", rawJSON(n.Terminal), boolSetting},
+		knownSetting{"notify.desktop", rawJSON(n.Desktop), boolSetting}, knownSetting{notifyCommandKey, nil, parsedSetting},
+		knownSetting{webhookKey, nil, parsedSetting}, knownSetting{ntfyKey, nil, parsedSetting})
 	for _, key := range []string{"test.coverage_command", "test.security_filter"} {
 		list = append(list, knownSetting{key, nil, textSetting})
 	}

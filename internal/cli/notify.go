@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"io"
+
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
+	"greenlight/internal/notify"
+	"greenlight/internal/project"
+)
+
+// channels are the ways in which a drain tells people of what it meets, by the settings notify.*. What runs a program or posts somewhere
+// is among what gl trust asks about (project.Commands), and a drain doesn't begin without that.
+func channels(app *cmdutil.App, pr *project.Project) []notify.Channel {
+	var list []notify.Channel
+	n := pr.Config.Notify
+	if n.Terminal && iostreams.IsTerminal(app.IO.Err) {
+		list = append(list, notify.Terminal{Tmux: app.Getenv("TMUX") != "", Write: func(text string) { io.WriteString(app.IO.Err, text) }})
+	}
+	if n.Desktop {
+		if c := notify.Desktop(app.Getenv); c != nil {
+			list = append(list, c)
+		}
+	}
+	if len(n.Command) > 0 {
+		list = append(list, notify.Command(n.Command, pr.Root, app.Environ))
+	}
+	if n.Webhook != "" {
+		list = append(list, notify.Webhook(n.Webhook))
+	}
+	if n.Ntfy != "" {
+		list = append(list, notify.Ntfy(n.Ntfy))
+	}
+	return list
+}

@@ -1,0 +1,71 @@
+package drain
+
+import (
+	"os"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/journal"
+	"greenlight/internal/notify"
+)
+
+// goodbye is how long the end of a drain waits for the last notifications.
+const goodbye = 3 * time.Second
+
+// startNotifier begins to tell people what the journal says. One that leads also tells what a killed drain hasn't told.
+func (d *drain) startNotifier() {
+	if len(d.Channels) == 0 {
+		return
+	}
+	var kinds []notify.Kind
+	for _, e := range d.Project.Config.Notify.Events {
+		kinds = append(kinds, notify.Kind(e))
+	}
+	n, err := notify.Start(notify.Config{Journal: d.Project.Runs.Journal(), Root: d.Project.Root, Kinds: kinds, Channels: d.Channels, Past: d.Lead, Mine: d.tells})
+	if err != nil {
+		d.report(Report{Warnings: []string{"nobody is notified: " + err.Error()}})
+		return
+	}
+	d.notifier = n
+}
+
+// tells says whether an event is for this drain to tell. One that leads tells all; one that was started for slices or a task tells
+// theirs. The end of a drain is its own.
+func (d *drain) tells(e journal.Event) bool {
+	switch {
+	case e.Kind == journal.DrainEnded:
+		return e.PID == os.Getpid() && !e.Time.Before(d.began.Add(-time.Second))
+	case d.Lead:
+		return d.leads
+	case e.Slice == "" || e.Kind == journal.Held:
+		return true
+	case d.Task != nil:
+		return e.Slice == attempt.TaskID(d.Task.Name)
+	}
+	return d.tried[e.Slice]
+}
+
+// notify has told what has happened since it was called last.
+func (d *drain) notify(r *Report) {
+	if d.notifier == nil || !d.leads {
+		return
+	}
+	if err := d.notifier.Look(); err != nil && err.Error() != d.journalErr {
+		d.journalErr = err.Error()
+		r.Warnings = append(r.Warnings, "nobody can be notified, since the journal can't be read: "+err.Error())
+	}
+	r.Warnings = append(r.Warnings, d.notifier.Trouble()...)
+}
+
+// stopNotifier tells the rest.
+func (d *drain) stopNotifier() {
+	if d.notifier == nil {
+		return
+	}
+	var r Report
+	d.notify(&r)
+	d.notifier.Close(goodbye)
+	if r.Warnings = append(r.Warnings, d.notifier.Trouble()...); len(r.Warnings) > 0 {
+		d.report(r)
+	}
+}
