@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -24,7 +27,11 @@ func fakeClaude() {
 	}
 	f := &fake{
 		slice: os.Getenv("GL_SLICE"), attempt: os.Getenv("GL_ATTEMPT"), root: os.Getenv("GREENLIGHT_ROOT"),
-		dir: os.Getenv("FAKE_DIR"), session: "11111111-2222-4333-8444-555555555555", start: time.Now(),
+		dir: os.Getenv("FAKE_DIR"), session: "11111111-2222-4333-8444-555555555555", start: time.Now(), argv: os.Args,
+	}
+	if i := slices.Index(os.Args, "--input-format"); i > 0 { // the prompt comes on stdin, where the real client looks for it
+		f.stdin = bufio.NewReader(os.Stdin)
+		f.argv = slices.Concat(os.Args[:2], []string{f.hear().text}, os.Args[5:])
 	}
 	if i := slices.Index(os.Args, "--session-id"); i > 0 && i+1 < len(os.Args) {
 		f.session = os.Args[i+1]
@@ -69,6 +76,32 @@ type fake struct {
 	slice, attempt, root, dir, session string
 	start                              time.Time
 	turns                              int
+	argv                               []string      // as if the prompt were among it
+	stdin                              *bufio.Reader // nil for one that takes no messages
+}
+
+type heard struct{ id, text string }
+
+// hear waits for a message on stdin; an empty one is the end of the input.
+func (f *fake) hear() heard {
+	line, err := f.stdin.ReadBytes('\n')
+	if errors.Is(err, io.EOF) {
+		return heard{}
+	}
+	check(err)
+	var m struct {
+		UUID    string
+		Message struct{ Content string }
+	}
+	check(json.Unmarshal(line, &m))
+	return heard{m.UUID, m.Message.Content}
+}
+
+// listen waits for a message and says that it has it, as the client does.
+func (f *fake) listen() {
+	m := f.hear()
+	f.leave("heard", m.text+"\n")
+	f.emit(object{"type": "user", "isReplay": true, "uuid": m.id, "message": object{"role": "user", "content": m.text}})
 }
 
 type object = map[string]any
@@ -86,7 +119,7 @@ func (f *fake) record() {
 	leads := syscall.Getpgrp() == os.Getpid()
 	f.leave("proc", fmt.Sprintf("%d\nstdin %s\nleads its group %v\n", os.Getpid(), stdin, leads))
 	f.leave("env", strings.Join(env, "\n")+"\n")
-	f.leave("argv", strings.Join(os.Args, "\n")+"\n")
+	f.leave("argv", strings.Join(f.argv, "\n")+"\n")
 	f.ledger("begin")
 }
 
@@ -119,7 +152,7 @@ func (f *fake) find() {
 	if _, err := os.Stat(f.conversation()); err == nil {
 		return
 	}
-	f.leave("lost", strings.Join(os.Args, "\n")+"\n")
+	f.leave("lost", strings.Join(f.argv, "\n")+"\n")
 	text := "No conversation found with session ID: " + f.session
 	f.result(object{"subtype": "error_during_execution", "is_error": true, "num_turns": 0, "errors": []string{text}})
 	fmt.Fprintln(os.Stderr, text)
@@ -150,6 +183,7 @@ var parts = map[string]func(f *fake) int{
 	"complete":          well((*fake).complete),
 	"exit0":             well((*fake).lookAround),
 	"norelease":         well((*fake).refuseRelease),
+	"listen":            well((*fake).listen),
 	"documents":         well(func(f *fake) { f.writeDocuments("yes"); f.result(object{"result": "Written."}) }),
 	"pending":           well((*fake).putBack),
 	"waiting":           well((*fake).park),
@@ -210,7 +244,7 @@ func (f *fake) complete() {
 func (f *fake) finishTask() {
 	f.say("Done.")
 	f.writeDocuments("yes")
-	if fields := strings.Fields(os.Args[slices.Index(os.Args, "-p")+1]); f.slice == "@ship" && len(fields) > 1 {
+	if fields := strings.Fields(f.argv[slices.Index(f.argv, "-p")+1]); f.slice == "@ship" && len(fields) > 1 {
 		check(exec.Command("git", "-c", "user.name=t", "-c", "user.email=t@t", "tag", "-a", fields[1], "-m", "release").Run())
 	}
 	if path := os.Getenv("GL_SUMMARY"); path != "" {
@@ -337,7 +371,9 @@ func (f *fake) set(fields ...string) {
 
 func (f *fake) emit(event object) {
 	event["session_id"] = f.session
-	event["uuid"] = "99999999-8888-4777-8666-555555555555"
+	if event["uuid"] == nil {
+		event["uuid"] = "99999999-8888-4777-8666-555555555555"
+	}
 	line, err := json.Marshal(event)
 	check(err)
 	_, err = os.Stdout.Write(append(line, '\n'))

@@ -37,6 +37,7 @@ type Agent struct {
 	Login   string     // command line that logs in; "" for unknown
 	Keys    []string   // of config.json that its command lines are from, or have arguments from
 
+	Talks bool   // it takes its prompt and further messages on stdin while it works: see Talking
 	Homes []Home // where it keeps its login and its conversations
 
 	kind string            // the agent that it is by another name; its own otherwise
@@ -271,6 +272,7 @@ func claude(cfg Config) Agent {
 		Install: "npm install -g @anthropic-ai/claude-code",
 		Login:   "claude /login",
 		Keys:    []string{FlagsSetting},
+		Talks:   !slices.Contains(flags, inputFormat),
 		Homes:   claudeHomes,
 		argv:    func(j Job) []string { return headless(j.Prompt, "--session-id", j.SessionID, j) },
 		models:  true,

@@ -15,6 +15,7 @@ type Kind string
 const (
 	KindInit      Kind = "init"       // the agent is up
 	KindSay       Kind = "say"        // what it says
+	KindHeard     Kind = "heard"      // what a person has said to it
 	KindTool      Kind = "tool"       // a tool call: name and main argument
 	KindToolError Kind = "tool error" // a tool call that went wrong
 	KindRetry     Kind = "retry"      // a request is tried again
@@ -74,6 +75,7 @@ type Decoder struct {
 	open    map[string]struct{} // ids of tool calls that haven't returned
 	limits  limits              // of claude
 
+	heard       []string          // ids of messages that claude has taken in from stdin
 	messages    map[string]Tokens // of claude, by the message's id
 	resultUsage *Tokens           // of its last result
 	work        work              // of the others
@@ -176,6 +178,13 @@ func (d *Decoder) assistant(w *wire) []Event {
 }
 
 func (d *Decoder) user(w *wire) []Event {
+	if w.IsReplay { // of what came in on stdin: the prompt, and what a person says
+		if len(w.UUID) != 36 || w.UUID[14] != MessageVersion || len(d.heard) >= mostHeard {
+			return nil
+		}
+		d.heard = append(d.heard, w.UUID)
+		return []Event{{KindHeard, sanitize.Text(w.Message.Content.text())}}
+	}
 	var events []Event
 	for _, b := range w.Message.Content {
 		if b.Type != "tool_result" {
@@ -221,6 +230,12 @@ func IsModel(name string) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.:/@[]", r)
 	})
 }
+
+// mostHeard bounds what a stream can make a Decoder remember.
+const mostHeard = 1000
+
+// Heard are the ids of the messages that the agent has taken in from its stdin.
+func (d *Decoder) Heard() []string { return d.heard }
 
 // ConversationID is the id if a client may have made it: it becomes an argument of its command line.
 // "" for any other.

@@ -26,6 +26,8 @@ type wire struct {
 	// assistant, user
 	Message  *message `json:"message"`
 	APIError bool     `json:"is_api_error_message"`
+	UUID     string   `json:"uuid"`
+	IsReplay bool     `json:"isReplay"` // user: it came in on stdin
 
 	Tasks []json.RawMessage `json:"tasks"` // system/background_tasks_changed: all that run now
 

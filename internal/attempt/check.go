@@ -168,6 +168,9 @@ func (r *Record) checkText() error {
 	if r.Wants != nil {
 		texts = append(texts, r.Wants.Tag)
 	}
+	for _, m := range r.Said {
+		texts = append(texts, m.ID, m.Text)
+	}
 	for _, c := range r.Comments {
 		texts = append(texts, c.File, c.Has, c.Text)
 	}

@@ -155,6 +155,10 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 			return nil, err
 		}
 	}
+	r.Talks = req.Agent.Talks
+	if err := s.sayAtStart(r); err != nil {
+		return nil, err
+	}
 	if err := s.putNew(r); err != nil {
 		return nil, err
 	}
@@ -162,7 +166,7 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 		return nil, errors.Join(err, s.dropLive(r))
 	}
 	s.tell(r, false)
-	return r, nil
+	return r, s.markSaid(r)
 }
 
 // putNew writes the record of a claim. Somebody may remove the directories at any instant (git clean -x, again and again).

@@ -24,6 +24,7 @@ type handoff struct {
 	branch        string             // that belongs there
 	changed       []string           // what isn't committed, as git status has it
 	said          string             // the end of the last attempt's log
+	messages      []Message          // of a person
 }
 
 const (
@@ -36,6 +37,9 @@ const (
 func (h handoff) text() string {
 	var b strings.Builder
 	line := func(format string, a ...any) { b.WriteString(sanitize.Text(fmt.Sprintf(format, a...)) + "\n") }
+	for _, m := range h.messages {
+		line("A person says: %s", m.words())
+	}
 	if h.Continuation != nil {
 		place := "worktree"
 		if h.checkout {
@@ -78,7 +82,7 @@ func (h handoff) text() string {
 
 // handOff looks at what the attempt begins with.
 func (w *Wrapper) handOff(ctx context.Context, repo *worktree.Repo, l *worktree.Lineage) error {
-	h := handoff{Continuation: w.rec.Continues, resumes: w.rec.Resumes(), is: w.before, branch: l.Branch}
+	h := handoff{Continuation: w.rec.Continues, resumes: w.rec.Resumes(), is: w.before, branch: l.Branch, messages: w.rec.Said}
 	if h.Continuation != nil {
 		var err error
 		if h.changed, err = repo.Worktree(l).Changed(ctx); err != nil {
@@ -91,8 +95,8 @@ func (w *Wrapper) handOff(ctx context.Context, repo *worktree.Repo, l *worktree.
 
 // handOffHere is handOff in the checkout.
 func (w *Wrapper) handOffHere() {
-	if w.rec.Continues != nil {
-		w.hand(handoff{Continuation: w.rec.Continues, checkout: true})
+	if w.rec.Continues != nil || len(w.rec.Said) > 0 {
+		w.hand(handoff{Continuation: w.rec.Continues, checkout: true, messages: w.rec.Said})
 	}
 }
 

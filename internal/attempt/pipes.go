@@ -12,6 +12,7 @@ type pipes struct {
 
 	outRead, outWrite       *os.File
 	stderrRead, stderrWrite *os.File
+	inRead, inWrite         *os.File // stdin; whoever writes it closes it
 }
 
 func newPipes() (*pipes, error) {
@@ -20,11 +21,12 @@ func newPipes() (*pipes, error) {
 		return nil, err
 	}
 	p := &pipes{Latch: latch}
-	for _, e := range []struct{ r, w **os.File }{{&p.outRead, &p.outWrite}, {&p.stderrRead, &p.stderrWrite}} {
+	for _, e := range []struct{ r, w **os.File }{{&p.outRead, &p.outWrite}, {&p.stderrRead, &p.stderrWrite}, {&p.inRead, &p.inWrite}} {
 		r, w, err := os.Pipe()
 		if err != nil {
 			p.closeChildEnds()
 			p.closeOurEnds()
+			command.CloseAll(p.inWrite)
 			return nil, err
 		}
 		*e.r, *e.w = r, w
@@ -34,7 +36,7 @@ func newPipes() (*pipes, error) {
 
 func (p *pipes) closeChildEnds() {
 	p.CloseChild()
-	command.CloseAll(p.outWrite, p.stderrWrite)
+	command.CloseAll(p.outWrite, p.stderrWrite, p.inRead)
 }
 
 func (p *pipes) closeOurEnds() {

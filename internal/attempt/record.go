@@ -49,6 +49,8 @@ type Record struct {
 	Anew         []string      `json:"anew,omitempty"`         // Argv resumes Conversation; if the client doesn't find it, this takes Argv's place
 	Continues    *Continuation `json:"continues,omitempty"`    // why there is another attempt in the lineage
 	Handoff      string        `json:"handoff,omitempty"`      // what gl slice tells the agent about the worktree
+	Talks        bool          `json:"talks,omitempty"`        // the agent gets its prompt, and what a person says while it works, on stdin
+	Said         []Message     `json:"said,omitempty"`         // what a person has said to an agent that can't be told while it works
 
 	Phase        plan.Phase     `json:"phase"`
 	Before       tracker.Before `json:"before"` // the slice before the claim, to go back to

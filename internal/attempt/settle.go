@@ -187,6 +187,9 @@ func (s *Settler) done(r *Record) (*Record, error) {
 	if r.EndedAt == nil {
 		r.EndedAt = &now
 	}
+	if err := s.Store.heardAtStart(r); err != nil && !errors.As(err, new(*BadRecord)) { // the person's words stay where they are
+		return r, err
+	}
 	return r, s.Store.finish(r)
 }
 

@@ -79,6 +79,7 @@ type Wrapper struct {
 
 	follower   follower
 	windowTold *agent.Window // the last one for which the account was held
+	talk       *talk         // nil for an agent that can't be told anything while it works
 	anew       bool          // the agent has been started a second time: its conversation was gone
 
 	kill     chan struct{} // closed to end the agent without grace
@@ -141,17 +142,22 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 	if self, err := os.Executable(); err == nil {
 		env = WithGL(env, self)
 	}
-	p := command.Program{Path: path, Argv: w.rec.Argv, Dir: w.rec.Dir, Env: env}
+	argv, prompt := w.rec.Argv, ""
+	if w.rec.Talks {
+		argv, prompt = agent.Talking(argv)
+	}
+	p := command.Program{Path: path, Argv: argv, Dir: w.rec.Dir, Env: env}
 	var box *command.Box
 	if w.site != nil {
 		if box, err = w.site.AgentBox(p, agent.HomesOf(path)); err != nil {
 			return &Evidence{Worktree: err.Error()}, w.begin(ctx, proc.ID{})
 		}
 	}
-	exited, failed, err := w.start(ctx, p, box)
+	exited, failed, err := w.start(ctx, p, box, prompt)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { w.talk.close() }()
 	ev := w.watch(ctx, exited, failed)
 	w.heedWindow(ctx)
 	sum := w.dec.Summary()
@@ -224,7 +230,7 @@ func (w *Wrapper) unusable(err error) *Evidence {
 }
 
 // start puts the gate in place, records that the attempt has started, and lets the agent go.
-func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.Box) (exited <-chan error, failed <-chan string, err error) {
+func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.Box, prompt string) (exited <-chan error, failed <-chan string, err error) {
 	p, err := newPipes()
 	if err != nil {
 		return nil, nil, err
@@ -238,9 +244,16 @@ func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.
 	}
 	w.cmd = p.Gated(w.Self, prog, box, inherited...)
 	w.cmd.Stdout, w.cmd.Stderr = p.outWrite, p.stderrWrite
+	if w.talk = nil; w.rec.Talks {
+		w.cmd.Stdin = p.inRead
+		w.talk = newTalk(p.inWrite, prompt)
+	} else {
+		p.inWrite.Close()
+	}
 	err = w.cmd.Start()
 	p.closeChildEnds()
 	if err != nil {
+		w.talk.close()
 		p.closeOurEnds()
 		return nil, nil, fmt.Errorf("start %s in %s: %w", w.rec.Program, w.rec.Dir, err)
 	}
@@ -251,6 +264,7 @@ func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.
 		err = w.begin(ctx, id)
 	}
 	if err != nil {
+		w.talk.close()
 		p.closeOurEnds()
 		<-done
 		return nil, nil, err
@@ -338,6 +352,8 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 			}
 			left := w.dec.Summary().Background
 			w.take(ctx, c)
+			w.takeHeard(ctx)
+			w.hangUp(ctx)
 			silence.begin()
 			if left > 0 && w.dec.Summary().Background == 0 { // what ended now wakes it
 				afterResult.begin()
@@ -357,6 +373,7 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 		case now := <-ticker.C:
 			w.keepRecord(ctx)
 			w.heedWindow(ctx)
+			w.tellNews(ctx)
 			if w.sandboxed() {
 				w.follow(ctx, now)
 			}
@@ -377,6 +394,7 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 			w.end(ctx, EndStop, "")
 		case err := <-exited:
 			w.leftovers(ctx, lines)
+			w.takeHeard(ctx)
 			if w.sandboxed() {
 				w.follower.next = time.Time{}
 				w.follow(ctx, time.Now())

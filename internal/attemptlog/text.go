@@ -27,6 +27,8 @@ func eventMark(k agent.Kind) string {
 		return "~ "
 	case agent.KindResult:
 		return "= "
+	case agent.KindHeard:
+		return "you: "
 	}
 	return ""
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // A Script is what the model says in the conversations that it is for.
@@ -29,7 +30,8 @@ type Reply struct {
 	Message string            // of the error
 	Header  map[string]string // of the response, in any case
 
-	Hang bool // no answer as long as the client waits
+	Hang bool          // no answer as long as the client waits
+	Wait time.Duration // before the answer
 }
 
 // A Call is one use of a tool; Input is marshaled as JSON.
@@ -137,6 +139,10 @@ func (a *API) messages(w http.ResponseWriter, r *http.Request) {
 	a.mu.Unlock()
 	for k, v := range req.Reply.Header {
 		w.Header().Set(k, v)
+	}
+	select {
+	case <-time.After(req.Reply.Wait):
+	case <-r.Context().Done():
 	}
 	switch {
 	case req.Reply.Hang:

@@ -72,6 +72,8 @@ const (
 	Delivered    Kind = "delivered"     // the target has the lane's commits
 	Undelivered  Kind = "undelivered"   // the target can't be moved now
 	PullRequest  Kind = "pull_request"  // the lane was pushed, and is in a pull request
+	Said         Kind = "said"          // a person said something to a slice's agent
+	Heard        Kind = "heard"         // and the agent of an attempt has it
 	Notified     Kind = "notified"      // a drain told a person of a transition; reason is its kind
 )
 
