@@ -69,6 +69,7 @@ var layers = []string{
 	"greenlight/internal/tracker/trackertest", // for tests alone
 	"greenlight/internal/tracker",
 	"greenlight/internal/graphview",
+	"greenlight/internal/eta",
 	"greenlight/internal/roadmap",
 	"greenlight/internal/contracts",
 	"greenlight/internal/plan",

@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/drain"
+	"greenlight/internal/facts"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
@@ -25,15 +26,14 @@ import (
 
 // A reporter turns a drain's reports into lines: one for each event, and on a terminal a last line that lives.
 type reporter struct {
-	app      *cmdutil.App
-	cfg      drain.Config
-	live     *os.File      // nil: no live line
-	session  *tmux.Session // nil: not in tmux
-	shown    bool
-	plan     *plan.Plan
-	greeted  bool
-	spent    time.Duration // by attempts that completed
-	complete int
+	app     *cmdutil.App
+	cfg     drain.Config
+	live    *os.File      // nil: no live line
+	session *tmux.Session // nil: not in tmux
+	shown   bool
+	plan    *plan.Plan
+	greeted bool
+	pacer   *facts.Pacer // nil until it is needed
 }
 
 func newReporter(app *cmdutil.App, cfg drain.Config) *reporter {
@@ -271,10 +271,6 @@ func called(p *plan.Plan, rec *attempt.Record) string {
 }
 
 func (t *reporter) ended(rec *attempt.Record, flags string) string {
-	if rec.Outcome.Traits().Success && !rec.IsTask() && rec.StartedAt != nil && rec.EndedAt != nil {
-		t.spent += rec.EndedAt.Sub(*rec.StartedAt)
-		t.complete++
-	}
 	return endedText(rec, flags)
 }
 
@@ -435,11 +431,11 @@ func withMore(list []string, n int) string {
 	return " | " + strings.Join(shown, ", ")
 }
 
-// eta estimates the rest from the mean of what has completed in this run. 0 for no idea.
+// eta is how long the rest is likely to take. 0 for no idea.
 func (t *reporter) eta() time.Duration {
-	if t.complete == 0 {
-		return 0
+	if t.pacer == nil {
+		t.pacer = facts.NewPacer(t.cfg.Project)
 	}
-	left, _ := view.Pace{Typical: t.spent / time.Duration(t.complete)}.Remaining(t.plan, t.cfg.Max, time.Now())
+	left, _ := t.pacer.Pace().Remaining(t.plan, t.cfg.Max, time.Now())
 	return left
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/eta"
+	"greenlight/internal/journal"
 	"greenlight/internal/lane"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -17,11 +19,44 @@ import (
 type Reader struct {
 	pr      *project.Project
 	settled map[attempt.Entry]*attempt.Record
+	pacer   *Pacer
+}
+
+// A Pacer follows the journal for how long slices take. It isn't for several goroutines.
+type Pacer struct {
+	events  *journal.Reader
+	learner eta.Learner
+}
+
+// history is how far back is looked for how long slices take.
+const history = 30 * 24 * time.Hour
+
+// NewPacer returns a Pacer that has read nothing yet.
+func NewPacer(pr *project.Project) *Pacer {
+	return &Pacer{events: pr.Runs.Journal().ReaderOf(time.Now().Add(-history), journal.Launched, journal.Step, journal.Queued, journal.Ended)}
+}
+
+// Pace is how long slices take by what the journal has now. What can't be read is left out.
+func (p *Pacer) Pace() eta.Pace {
+	for e := range p.events.All() {
+		p.learner.Take(&e)
+	}
+	return p.learner.Pace()
+}
+
+// Close closes what is read.
+func (p *Pacer) Close() { p.events.Close() }
+
+// Pace is how long slices take, for one look.
+func Pace(pr *project.Project) eta.Pace {
+	p := NewPacer(pr)
+	defer p.Close()
+	return p.Pace()
 }
 
 // NewReader returns a Reader that has read nothing yet.
 func NewReader(pr *project.Project) *Reader {
-	return &Reader{pr: pr, settled: map[attempt.Entry]*attempt.Record{}}
+	return &Reader{pr: pr, settled: map[attempt.Entry]*attempt.Record{}, pacer: NewPacer(pr)}
 }
 
 // Brief are the facts that no record has to be read for.
@@ -53,16 +88,14 @@ func (r *Reader) All(p *plan.Plan) (view.Facts, error) {
 		return f, err
 	}
 	f.Records = make(map[string][]*attempt.Record, len(index))
-	var all []*attempt.Record
 	for id, entries := range index {
 		for _, e := range entries {
 			if rec := r.record(e); rec != nil && r.pr.Has(rec) {
 				f.Records[id] = append(f.Records[id], rec)
 			}
 		}
-		all = append(all, f.Records[id]...)
 	}
-	f.Pace = view.Learn(all)
+	f.Pace = r.pacer.Pace()
 	return f, nil
 }
 
@@ -82,7 +115,9 @@ func (r *Reader) record(e attempt.Entry) *attempt.Record {
 
 // Model is the model of a project's plan with all facts.
 func Model(pr *project.Project, p *plan.Plan, now time.Time) *view.Model {
-	f, err := NewReader(pr).All(p)
+	r := NewReader(pr)
+	defer r.pacer.Close()
+	f, err := r.All(p)
 	if err != nil {
 		f = Brief(pr, p) // what the plan says is the better part
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"os"
+	"slices"
 	"time"
 
 	"greenlight/internal/durable"
@@ -37,6 +38,19 @@ type Reader struct {
 
 // Reader returns a Reader of the events from a time on, of all with the zero time.
 func (j *Journal) Reader(since time.Time) *Reader { return &Reader{j: j, since: since} }
+
+// ReaderOf is Reader for events of some kinds: the others needn't be decoded.
+func (j *Journal) ReaderOf(since time.Time, kinds ...Kind) *Reader {
+	var marks [][]byte
+	for _, k := range kinds {
+		marks = append(marks, []byte(`"kind":"`+string(k)+`"`))
+	}
+	r := j.Reader(since)
+	r.wants = func(line []byte) bool {
+		return slices.ContainsFunc(marks, func(m []byte) bool { return bytes.Contains(line, m) })
+	}
+	return r
+}
 
 // ReaderAtEnd returns a Reader of the events that are written from now on.
 func (j *Journal) ReaderAtEnd() (*Reader, error) {

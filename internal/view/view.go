@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/eta"
 	"greenlight/internal/lane"
 	"greenlight/internal/plan"
 )
@@ -62,7 +63,7 @@ type Facts struct {
 	Lane    lane.Status
 	Records map[string][]*attempt.Record // of the items, as far as they were read, the oldest first
 	Diffs   map[string]Diff              // what an item's work changes, where somebody has looked
-	Pace    Pace
+	Pace    eta.Pace
 	Slots   int // how many agents may run at a time; 0 for unknown
 }
 

@@ -1,0 +1,154 @@
+package eta
+
+import (
+	"container/heap"
+	"slices"
+	"time"
+
+	"greenlight/internal/plan"
+)
+
+// Left is how long a running item is likely to take still; false for unknown, which one is that has taken longer than its like already.
+func (p Pace) Left(st *plan.State, now time.Time) (time.Duration, bool) {
+	a := st.Attempt
+	if p.Typical == 0 || !a.Live() || a.Started.IsZero() {
+		return 0, false
+	}
+	left := p.Typical - now.Sub(a.Started)
+	if e, ok := p.at[st.ID]; ok && e.attempt == a.N {
+		if rest, known := p.Rest[e.step]; known { // nearer to what it does now
+			left = rest - now.Sub(e.since)
+		}
+	}
+	return left, left > 0
+}
+
+// whole is how long an item takes that hasn't begun.
+func (p Pace) whole() time.Duration { return max(p.Whole, p.Typical) }
+
+// Remaining is how long a plan takes on so many slots: each item in turn is given to the first slot that is free, and what an agent has
+// completed goes through the lane, one after the other. What failed, waits for a person or is blocked by that doesn't count: nothing
+// happens to it by itself. false for unknown: without history, or while a hold asks a person.
+func (p Pace) Remaining(pl *plan.Plan, slots int, now time.Time) (time.Duration, bool) {
+	if p.Typical == 0 || slots < 1 || pl.Hold.Open() {
+		return 0, false
+	}
+	s := simulation{pace: p, free: make([]time.Duration, slots), waits: map[string]int{}, dependents: map[string][]string{}, due: map[string]time.Duration{}}
+	if pl.Hold != nil {
+		for i := range s.free {
+			s.free[i] = max(pl.Hold.Until.Sub(now), 0)
+		}
+	}
+	for range pl.Landing {
+		s.lane += p.Lane
+	}
+	ends := map[string]time.Duration{}
+	for i, id := range pl.Landing {
+		ends[id] = p.Lane * time.Duration(i+1)
+	}
+	for _, id := range pl.Running {
+		st := pl.State(id)
+		left, _ := p.Left(st, now) // one that takes longer than usual may end at any moment
+		if !st.Attempt.Open() || st.Attempt.Started.IsZero() {
+			left = p.whole()
+		}
+		slices.Sort(s.free)
+		s.free[0] = max(s.free[0], left)
+		heap.Push(&s.queue, job{id: id, due: left, ran: true})
+	}
+	s.plan(pl, ends)
+	var last time.Duration
+	for _, end := range ends {
+		last = max(last, end)
+	}
+	return max(last, s.run()), true
+}
+
+// A simulation is the rest of a plan on slots.
+type simulation struct {
+	pace       Pace
+	free       []time.Duration // when each slot is
+	lane       time.Duration   // when the lane is
+	queue      timetable
+	order      int
+	waits      map[string]int // for how many others each item waits
+	dependents map[string][]string
+	due        map[string]time.Duration // when the last of those is done that it needs
+}
+
+// plan puts what can begin into the queue, in the order of the plan.
+func (s *simulation) plan(pl *plan.Plan, ends map[string]time.Duration) {
+	for _, id := range slices.Concat(pl.Ready, pl.Blocked) {
+		for _, need := range pl.State(id).Needs {
+			if end, landing := ends[need]; landing {
+				s.due[id] = max(s.due[id], end)
+				continue
+			}
+			s.waits[id]++
+			s.dependents[need] = append(s.dependents[need], id)
+		}
+		if s.waits[id] == 0 {
+			s.push(id)
+		}
+	}
+}
+
+func (s *simulation) push(id string) {
+	s.order++
+	heap.Push(&s.queue, job{id: id, due: s.due[id], order: s.order})
+}
+
+// run is when all is done that can be.
+func (s *simulation) run() time.Duration {
+	var last time.Duration
+	for len(s.queue) > 0 {
+		next := heap.Pop(&s.queue).(job)
+		if !next.ran { // it gets a slot; when its agent is through, the lane comes
+			slices.Sort(s.free)
+			next.due, next.ran = max(next.due, s.free[0])+s.pace.whole(), true
+			s.free[0] = next.due
+			heap.Push(&s.queue, next)
+			continue
+		}
+		end := next.due
+		if s.pace.Lane > 0 {
+			end = max(end, s.lane) + s.pace.Lane
+			s.lane = end
+		}
+		last = max(last, end)
+		for _, id := range s.dependents[next.id] {
+			s.due[id] = max(s.due[id], end)
+			if s.waits[id]--; s.waits[id] == 0 {
+				s.push(id)
+			}
+		}
+	}
+	return last
+}
+
+// A timetable is what happens next, by its time.
+type timetable []job
+
+// A job is an item that can begin from due on or, if its agent ran, ends then.
+type job struct {
+	id    string
+	due   time.Duration
+	ran   bool
+	order int
+}
+
+func (t timetable) Len() int { return len(t) }
+func (t timetable) Less(i, j int) bool {
+	a, b := t[i], t[j]
+	if a.due != b.due {
+		return a.due < b.due
+	}
+	return a.ran && !b.ran || a.ran == b.ran && a.order < b.order
+}
+func (t timetable) Swap(i, j int) { t[i], t[j] = t[j], t[i] }
+func (t *timetable) Push(x any)   { *t = append(*t, x.(job)) }
+func (t *timetable) Pop() any {
+	last := (*t)[len(*t)-1]
+	*t = (*t)[:len(*t)-1]
+	return last
+}
