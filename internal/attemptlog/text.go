@@ -56,6 +56,32 @@ func Text(dec *agent.Decoder, p lines.Piece) []string {
 	return texts
 }
 
+// RunningTool is the tool call that the end of a log begins and doesn't end, one short line; "" for none.
+func RunningTool(path, stream string) string {
+	t := NewTail(path)
+	defer t.Close()
+	if t.log.ToEnd(toolBytes) != nil {
+		return ""
+	}
+	tool, dec := "", agent.NewDecoder(stream)
+	err := t.Lines(true, func(p lines.Piece) {
+		for _, ev := range Events(dec, p) {
+			if ev.Kind == agent.KindTool {
+				tool = ev.Text
+			}
+		}
+	})
+	if err != nil || !dec.Summary().ToolRunning {
+		return ""
+	}
+	return sanitize.Excerpt(tool, toolRunes)
+}
+
+const (
+	toolBytes = 64 << 10
+	toolRunes = 60
+)
+
 // endBytes is how much of a log End looks at.
 const endBytes = 256 << 10
 

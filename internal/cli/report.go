@@ -324,7 +324,11 @@ func (t *reporter) sentence(res *drain.Result) {
 		color = term.Green
 	}
 	out := t.app.IO
-	out.Printf("%s\n", out.Paint(color, term.Wrap(c.Sentence(how, res.Plan.Snapshot.Noun), out.Width(), 2)))
+	text := c.Sentence(how, res.Plan.Snapshot.Noun)
+	if res.Spent.Attempts > 0 {
+		text += " Cost: " + res.Spent.Text() + "."
+	}
+	out.Printf("%s\n", out.Paint(color, term.Wrap(text, out.Width(), 2)))
 }
 
 // agentFlag names the agent in hints about a scratch copy: without it, the configured agent would start there, at a cost.
@@ -406,7 +410,7 @@ func (t *reporter) liveText(now time.Time, width int) string {
 	var running []string
 	for _, id := range p.Running {
 		st := p.State(id)
-		s := id + " " + st.Progress()
+		s := id + " " + st.Doing(now)
 		if st.Attempt.Live() && !st.Attempt.Started.IsZero() {
 			s += " " + plan.Age(now.Sub(st.Attempt.Started))
 		}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/facts"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
@@ -40,9 +42,12 @@ func dryRun(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.
 	command := j.first().Command(agent.Job{Prompt: pr.Tracker.Prompt(id), Dir: pr.Root, SessionID: "UUID", Slice: "ID",
 		Instructions: j.first().text})
 	if o.json {
-		return errors.Join(app.IO.JSON(dryDoc(p, launch, command)), refused)
+		doc := dryDoc(p, launch, command)
+		doc.Expected = expected(pr, p, j)
+		return errors.Join(app.IO.JSON(doc), refused)
 	}
 	tellDry(app, p, launch, command)
+	tellExpected(app.IO, expected(pr, p, j))
 	if j.copies() && len(launch) > 0 {
 		app.IO.Message("note: a rehearsal works in a scratch copy of the project")
 	}
@@ -135,6 +140,47 @@ type dryRunDoc struct {
 	Blocked       []string `json:"blocked"`
 	WouldLaunch   []string `json:"would_launch"` // what the first round would start
 	Command       []string `json:"command"`      // the agent's argv; ID and UUID stand for the slice's
+
+	Expected []dryEnd `json:"expected"` // when all is done that can be, by simulation with several --max; empty if there is no history
+}
+
+// A dryEnd is the likely end with so many agents at a time.
+type dryEnd struct {
+	Max     int `json:"max" jsonschema:"minimum=1"`
+	Seconds int `json:"seconds" jsonschema:"minimum=0"` // from now
+}
+
+// expected is the likely end with the slots there are, with half and with twice as many, and with one. More than the last helps nobody
+// if it ends no earlier.
+func expected(pr *project.Project, p *plan.Plan, j *job) []dryEnd {
+	pace, now := facts.Pace(pr), time.Now()
+	ends := []dryEnd{}
+	if len(j.ids) > 0 { // a part of it; nobody waits for the rest
+		return ends
+	}
+	slots := []int{1, max(1, j.max/2), j.max, 2 * j.max, 4 * j.max}
+	slices.Sort(slots)
+	for _, n := range slices.Compact(slots) {
+		if left, ok := pace.Remaining(p, n, now); ok && left > 0 {
+			ends = append(ends, dryEnd{n, *wholeSeconds(left)})
+		}
+	}
+	return ends
+}
+
+// tellExpected is "Expected: 5h with --max 1, 2h 30m with 2, 1h 40m with 4".
+func tellExpected(out *iostreams.Streams, ends []dryEnd) {
+	var parts []string
+	for i, e := range ends {
+		with := " with "
+		if i == 0 {
+			with = " with --max "
+		}
+		parts = append(parts, plan.Age(time.Duration(e.Seconds)*time.Second)+with+strconv.Itoa(e.Max))
+	}
+	if len(parts) > 0 {
+		dryLine(out, "Expected", strings.Join(parts, ", "))
+	}
 }
 
 func dryDoc(p *plan.Plan, launch, command []string) dryRunDoc {

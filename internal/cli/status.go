@@ -107,7 +107,9 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 			if err != nil {
 				return err
 			}
-			docs = append(docs, newStatusDoc(p, facts.Upstream(ctx, views[i], p), by, o.milestone))
+			doc := newStatusDoc(p, facts.Upstream(ctx, views[i], p), by, o.milestone)
+			doc.expect(views[i], p, now)
+			docs = append(docs, doc)
 		}
 		doc := docs[0]
 		doc.Others = append(doc.Others, docs[1:]...)

@@ -4,10 +4,13 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/facts"
+	"greenlight/internal/journal"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/lane"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/spending"
 )
 
 // A statusDoc is what gl status --json prints.
@@ -35,8 +38,10 @@ type statusDoc struct {
 	Forecast      []statusCollision     `json:"forecast"`     // work that is likely to conflict when it lands
 	PullRequest   *statusPullRequest    `json:"pull_request"` // that is open, with what has landed; null for none
 	Tests         statusTests           `json:"tests"`
-	Hold          *plan.Hold            `json:"hold"`  // nothing is launched until it ends; null if something may be
-	Holds         []*plan.Hold          `json:"holds"` // all that aren't over: of everybody, and of single agents
+	Cost          *spending.Total       `json:"cost"`                               // of all attempts that the journal has; null if it can't be read
+	ETASeconds    *int                  `json:"eta_seconds" jsonschema:"minimum=0"` // until nothing is left that can be done, by simulation; null for unknown
+	Hold          *plan.Hold            `json:"hold"`                               // nothing is launched until it ends; null if something may be
+	Holds         []*plan.Hold          `json:"holds"`                              // all that aren't over: of everybody, and of single agents
 	Warnings      []project.WarningItem `json:"warnings"`
 	Others        []statusDoc           `json:"others"` // the same document for each other system that keeps state in this project
 }
@@ -61,6 +66,9 @@ type statusSlice struct {
 	Delivered     *bool      `json:"delivered"`                             // of a done slice: whether the branch that the work is for has it; null if gl doesn't know
 	Landed        *string    `json:"landed"`                                // of a done slice: the commit by which it landed; null if gl didn't land it
 	LandedAs      *string    `json:"landed_as"`                             // the shape of that: merge, rebase, squash
+	ETASeconds    *int       `json:"eta_seconds" jsonschema:"minimum=0"`    // until a running agent is likely to end; null for unknown
+	SilentSeconds *int       `json:"silent_seconds" jsonschema:"minimum=0"` // for how long a running agent has said nothing; null for less than a minute
+	Tool          *string    `json:"tool"`                                  // the tool call in which it has been silent
 	Landing       *string    `json:"landing"`                               // of one that lands: how far that is, or what it waits for
 }
 
@@ -148,6 +156,33 @@ func newStatusDoc(p *plan.Plan, landed lane.Status, by map[string]*attempt.Recor
 		doc.Blocked = append(doc.Blocked, statusBlocked{id, jsondoc.OrEmpty(p.State(id).Needs), p.Because(id)})
 	}
 	return doc
+}
+
+// expect adds what it cost so far and when it is likely to be done.
+func (doc *statusDoc) expect(pr *project.Project, p *plan.Plan, now time.Time) {
+	if book, err := spending.Read(pr.Runs.Journal().ReaderOf(time.Time{}, journal.Ended).All(), time.Local); err == nil {
+		total := book.Total()
+		doc.Cost = &total
+	}
+	pace := facts.Pace(pr)
+	if left, ok := pace.Remaining(p, pr.Config.Max, now); ok {
+		doc.ETASeconds = wholeSeconds(left)
+	}
+	for i := range doc.Slices {
+		s, st := &doc.Slices[i], p.State(doc.Slices[i].ID)
+		quiet := st.Attempt.Quiet(now)
+		if quiet > 0 {
+			s.SilentSeconds, s.Tool = wholeSeconds(quiet), jsondoc.OrNull(st.Attempt.Tool)
+		}
+		if left, ok := pace.Left(st, now); ok && (quiet == 0 || s.Tool != nil) {
+			s.ETASeconds = wholeSeconds(left)
+		}
+	}
+}
+
+func wholeSeconds(d time.Duration) *int {
+	n := int(d.Round(time.Second) / time.Second)
+	return &n
 }
 
 func newStatusTask(t plan.Task) statusTask {

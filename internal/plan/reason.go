@@ -310,7 +310,12 @@ func (p *Plan) whyActive(st *State, now time.Time, r *Reason) {
 		if !a.Started.IsZero() {
 			r.Cause += ", for " + Age(now.Sub(a.Started))
 		}
-		if !a.Heard.IsZero() {
+		switch quiet := a.Quiet(now); {
+		case quiet > 0 && a.Tool != "":
+			r.Cause += ", for " + Age(quiet) + " in " + a.Tool
+		case quiet > 0:
+			r.Cause += ", silent for " + Age(quiet)
+		case !a.Heard.IsZero():
 			r.Cause += ", last heard " + Age(now.Sub(a.Heard)) + " ago"
 		}
 		r.Next = []string{"gl logs -f " + st.ID, "gl stop " + st.ID}
@@ -374,6 +379,38 @@ func (st *State) Progress() string {
 		return "starting"
 	}
 	return st.Status
+}
+
+// Quiet is how long a running agent has said nothing, if that is worth telling; 0 for one that talks.
+func (a *Attempt) Quiet(now time.Time) time.Duration {
+	if !a.Live() || a.Phase != Started || a.Started.IsZero() {
+		return 0
+	}
+	heard := a.Started
+	if a.Heard.After(heard) {
+		heard = a.Heard
+	}
+	if quiet := now.Sub(heard); quiet >= QuietAfter {
+		return quiet
+	}
+	return 0
+}
+
+// QuietAfter is when an agent that says nothing is shown as silent.
+const QuietAfter = time.Minute
+
+// Doing is Progress with what is to be known of an agent that says nothing: "implementing, silent for 3m", "tests, for 4m in Bash: go test".
+func (st *State) Doing(now time.Time) string {
+	text := st.Progress()
+	quiet := st.Attempt.Quiet(now)
+	switch {
+	case quiet == 0:
+	case st.Attempt.Tool != "":
+		text += ", for " + Age(quiet) + " in " + st.Attempt.Tool
+	default:
+		text += ", silent for " + Age(quiet)
+	}
+	return text
 }
 
 // AtReview says whether a person is to approve the item's work. One that waits before that has a question.

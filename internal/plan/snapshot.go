@@ -115,6 +115,7 @@ type Attempt struct {
 	Started time.Time
 	Ended   time.Time
 	Heard   time.Time // last event of its stream, zero for none yet
+	Tool    string    // the tool call in which it has been silent; "" for none
 	Cost    *float64  // US dollars; nil for unknown
 }
 

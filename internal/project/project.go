@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/attemptlog"
 	"greenlight/internal/durable"
 	"greenlight/internal/forecast"
 	"greenlight/internal/legacy"
@@ -220,7 +221,11 @@ func settled(r *attempt.Record) *plan.Attempt {
 func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	a := common(r)
 	a.Dead, a.Where, a.Landing = r.Dead(), r.Elsewhere(), r.LandingText()
-	a.Heard, _ = logfile.Changed(p.Runs.LogPath(r.Slice, r.N))
+	log := p.Runs.LogPath(r.Slice, r.N)
+	a.Heard, _ = logfile.Changed(log)
+	if a.Quiet(time.Now()) > 0 {
+		a.Tool = attemptlog.RunningTool(log, r.Stream)
+	}
 	return a
 }
 

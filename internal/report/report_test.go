@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/eta"
 	"greenlight/internal/git"
 	"greenlight/internal/journal"
 	"greenlight/internal/lane"
@@ -92,11 +93,15 @@ func night(slices int) report.Input {
 	in.Facts.Records["S-1"] = append([]*attempt.Record{{Slice: "S-1", N: 1, Agent: "claude", ClaimedAt: old, StartedAt: &old, EndedAt: &oldEnd, SettledAt: &oldEnd, Phase: plan.Settled,
 		Outcome: attempt.Failed, Detail: "exit 7", Evidence: &attempt.Evidence{Result: &agent.Result{CostUSD: &usd}}}}, in.Facts.Records["S-1"]...)
 	in.Facts.Records["S-1"][1].N = 2
-	var all []*attempt.Record
+	var took []time.Duration
 	for _, recs := range in.Facts.Records {
-		all = append(all, recs...)
+		for _, r := range recs {
+			if r.Outcome == attempt.Done && r.EndedAt != nil {
+				took = append(took, r.EndedAt.Sub(*r.StartedAt))
+			}
+		}
 	}
-	in.Facts.Pace = view.Learn(all)
+	in.Facts.Pace = eta.Of(took...)
 	in.Plan = plan.New(s, now, plan.Options{})
 	return in
 }

@@ -200,12 +200,11 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 	}
 	switch g {
 	case Running:
-		r.Text = st.Progress()
-		r.Step = r.Text
+		r.Text, r.Step = st.Doing(now), st.Progress()
 		if !st.Attempt.Open() {
 			r.Text = why.State + ": " + why.Cause
 		}
-		if left, ok := f.Pace.Left(st, now); ok {
+		if left, ok := f.Pace.Left(st, now); ok && (st.Attempt.Quiet(now) == 0 || st.Attempt.Tool != "") {
 			r.ETA = &left
 		}
 	case Merging:

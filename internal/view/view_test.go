@@ -11,6 +11,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/eta"
 	"greenlight/internal/lane"
 	"greenlight/internal/plan"
 	"greenlight/internal/view"
@@ -109,7 +110,7 @@ func TestGroupsCoverAll(t *testing.T) {
 			s.Items = append(s.Items, it)
 		}
 		p := plan.New(s, now, plan.Options{})
-		m := view.New(p, view.Facts{Pace: view.Pace{Typical: time.Minute}, Slots: 2}, now)
+		m := view.New(p, view.Facts{Pace: eta.Of(time.Minute, time.Minute, time.Minute), Slots: 2}, now)
 		seen, sum := map[string]bool{}, 0
 		for _, g := range view.Groups() {
 			if n := len(m.In(g)); n != m.Counts.Of(g) {
@@ -154,35 +155,5 @@ func TestCost(t *testing.T) {
 	c.Add(&attempt.Record{Slice: "S-1", N: 3, StartedAt: &now}) // runs
 	if c.Unknown != 1 {
 		t.Error(c)
-	}
-}
-
-func TestPace(t *testing.T) {
-	recs := []*attempt.Record{
-		record("S-1", 1, now, 10*time.Minute, attempt.Done, 1), record("S-2", 1, now, 20*time.Minute, attempt.Done, 1),
-		record("S-3", 1, now, time.Second, attempt.Failed, 1), record("@quick", 1, now, time.Second, attempt.Done, 1),
-	}
-	if p := view.Learn(recs); p.Typical != 0 {
-		t.Errorf("two samples are no history: %v", p)
-	}
-	pace := view.Learn(append(recs, record("S-4", 1, now, 12*time.Minute, attempt.Done, 1)))
-	if pace.Typical != 12*time.Minute || pace.Samples != 3 {
-		t.Errorf("pace %v", pace)
-	}
-	items := []plan.Item{{ID: "S-1", Status: "tests"}, {ID: "S-2"}, {ID: "S-3"}, {ID: "S-4", Deps: []string{"S-1"}}, {ID: "S-5", Deps: []string{"S-4"}}, {ID: "S-6", Deps: []string{"S-7"}}, {ID: "S-7", Status: "failed"}}
-	p := plan.New(&plan.Snapshot{Items: items, Attempts: map[string]*plan.Attempt{"S-1": {N: 1, Phase: plan.Started, Started: now.Add(-2 * time.Minute)}}}, now, plan.Options{})
-	for slots, want := range map[int]time.Duration{1: 58 * time.Minute, 2: 36 * time.Minute, 4: 34 * time.Minute} {
-		if got, ok := pace.Remaining(p, slots, now); !ok || got != want {
-			t.Errorf("%d slots: %s, want %s", slots, got, want)
-		}
-	}
-	if left, ok := pace.Left(p.State("S-1"), now); !ok || left != 10*time.Minute {
-		t.Errorf("S-1 in %s", left)
-	}
-	if _, ok := pace.Left(p.State("S-1"), now.Add(time.Hour)); ok {
-		t.Error("one that takes longer than usual has no known end")
-	}
-	if _, ok := (view.Pace{}).Remaining(p, 4, now); ok {
-		t.Error("no history, no forecast")
 	}
 }
