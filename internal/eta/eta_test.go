@@ -86,7 +86,7 @@ func TestRemaining(t *testing.T) {
 
 	// A hold moves the beginning, and one that asks a person has no end.
 	snapshot.Hold = &plan.Hold{Until: now.Add(time.Hour), Kind: "rate_limit"}
-	if got, ok := pace.Remaining(plan.New(snapshot, now, plan.Options{}), 4, now); !ok || got != 104*time.Minute { // 60+22, 20+2
+	if got, ok := pace.Remaining(plan.New(snapshot, now, plan.Options{}), 4, now); !ok || got != 108*time.Minute { // 60+20, three in the lane, 20+2
 		t.Errorf("%s", got)
 	}
 	snapshot.Hold = &plan.Hold{Until: plan.UntilLifted, Kind: plan.HeldByFailures}
