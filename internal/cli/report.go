@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/drain"
+	"greenlight/internal/eta"
 	"greenlight/internal/facts"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
@@ -33,11 +34,11 @@ type reporter struct {
 	shown   bool
 	plan    *plan.Plan
 	greeted bool
-	pacer   *facts.Pacer // nil until it is needed
+	pace    func() eta.Pace // how long slices take
 }
 
 func newReporter(app *cmdutil.App, cfg drain.Config) *reporter {
-	t := &reporter{app: app, cfg: cfg}
+	t := &reporter{app: app, cfg: cfg, pace: facts.NewPacer(cfg.Project).Pace}
 	if !cfg.Foreground { // there the agent's own lines come, and theirs is the last one
 		t.live = app.IO.Terminal()
 	}
@@ -437,9 +438,6 @@ func withMore(list []string, n int) string {
 
 // eta is how long the rest is likely to take. 0 for no idea.
 func (t *reporter) eta() time.Duration {
-	if t.pacer == nil {
-		t.pacer = facts.NewPacer(t.cfg.Project)
-	}
-	left, _ := t.pacer.Pace().Remaining(t.plan, t.cfg.Max, time.Now())
+	left, _ := t.pace().Remaining(t.plan, t.cfg.Max, time.Now())
 	return left
 }
