@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/durable"
 	"greenlight/internal/git"
 	"greenlight/internal/sanitize"
 )
@@ -97,7 +98,7 @@ func openRegular(path string) (*os.File, error) {
 	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
 		return nil, errors.Join(err, fs.ErrNotExist)
 	}
-	return os.Open(path)
+	return durable.Open(path)
 }
 
 // lookForWants finds out what of it is missing. It runs git, so the lock must not be held.
