@@ -71,8 +71,8 @@ type Config struct {
 	Self        string            // path of gl itself, which is also the rehearsal's program
 }
 
-// Custom is an agent by its command lines, whose elements may hold {prompt}, {instructions}, {slice}, {dir} and {model}; or one that
-// is called like another.
+// Custom is an agent by its command lines, whose elements may hold Placeholders, which gl help agents explains; or one that is called like
+// another.
 type Custom struct {
 	Command []string `json:"command"`
 	Extends string   `json:"extends"` // name of the agent that it is; with Env it is another account of it
@@ -360,13 +360,28 @@ func (a *Agent) addEnv(env map[string]string) {
 	a.env, a.Keys = all, append(slices.Clone(a.Keys), EnvSetting(a.Name))
 }
 
+// placeholders are the words in braces, each with what it stands for.
+func placeholders(j Job, prompt string) []string {
+	return []string{"{prompt}", prompt, "{instructions}", j.instructions(), "{slice}", j.Slice, "{dir}", j.Dir, "{conversation}", j.Conversation, "{model}", j.Model}
+}
+
+// Placeholders are the words in braces that a custom agent's command lines may hold.
+func Placeholders() []string {
+	var names []string
+	for i, word := range placeholders(Job{}, "") {
+		if i%2 == 0 {
+			names = append(names, word)
+		}
+	}
+	return names
+}
+
 // filled makes a command line of a list with words in braces.
 func filled(command []string, prompt func(Job) string) func(Job) []string {
 	command = slices.Clone(command)
 	return func(j Job) []string {
 		// One pass: what a prompt or a path holds in braces stays as it is.
-		fill := strings.NewReplacer("{prompt}", prompt(j), "{instructions}", j.instructions(),
-			"{slice}", j.Slice, "{dir}", j.Dir, "{conversation}", j.Conversation, "{model}", j.Model)
+		fill := strings.NewReplacer(placeholders(j, prompt(j))...)
 		argv := []string{command[0]}
 		for _, word := range command[1:] {
 			argv = append(argv, fill.Replace(word))

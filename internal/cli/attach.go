@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -23,8 +22,10 @@ func newAttach(app *cmdutil.App) *cobra.Command {
 		Use:        "attach [id]",
 		SuggestFor: []string{"tmux", "watch"},
 		Short:      "Attach to the tmux session of running agents, or to one slice's pane",
-		Long: `Attach this terminal to the project's tmux session; detach with tmux's own key (C-b d). Without a terminal, or inside
-another tmux, print the command that attaches instead.` + "\n" + cmdutil.ExitHelp,
+		Long: `Attach this terminal to the project's tmux session; detach with tmux's own key (C-b d).
+
+Inside another tmux the session comes up in a popup, where all keys are the session's: C-b d closes it. A tmux before 3.2 has no
+popups; there the session is nested, and gl says how to detach. Without a terminal, print the command that attaches.` + "\n" + cmdutil.ExitHelp,
 		Example:           "  gl attach\n  gl attach S-07",
 		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: app.CompleteSome(running),
@@ -49,7 +50,7 @@ another tmux, print the command that attaches instead.` + "\n" + cmdutil.ExitHel
 					return err
 				}
 			}
-			return attach(c.Context(), app, pr, s)
+			return attach(c.Context(), app, pr, s, tmux.In(app.Environ))
 		},
 	}
 }
@@ -90,22 +91,32 @@ func selectPane(ctx context.Context, app *cmdutil.App, pr *project.Project, s *t
 	return s.Select(ctx, *best)
 }
 
-// canAttach says whether this gl can hand its terminal to tmux: it has one, and isn't in a tmux already.
-func canAttach(app *cmdutil.App) bool {
-	return iostreams.IsTerminal(app.IO.In) && iostreams.IsTerminal(app.IO.Out) && app.Getenv("TMUX") == ""
+// canAttach says whether gl slice can hand its terminal to tmux: it has one, and isn't in a tmux already, where a popup would cover
+// what a person works at.
+func canAttach(app *cmdutil.App) bool { return hasTerminal(app) && app.Getenv("TMUX") == "" }
+
+func hasTerminal(app *cmdutil.App) bool {
+	return iostreams.IsTerminal(app.IO.In) && iostreams.IsTerminal(app.IO.Out)
 }
 
-// attach gives the terminal to tmux until the person detaches, or prints how.
-func attach(ctx context.Context, app *cmdutil.App, pr *project.Project, s *tmux.Session) error {
-	argv := s.AttachArgv()
-	if !canAttach(app) {
-		app.IO.Printf("%s\n", shellLine(argv))
+// attach gives the terminal to tmux until the person detaches, or prints how. outer is the tmux that gl runs in, nil for none.
+func attach(ctx context.Context, app *cmdutil.App, pr *project.Project, s *tmux.Session, outer *tmux.Outer) error {
+	if !hasTerminal(app) {
+		app.IO.Printf("%s\n", shellLine(s.AttachArgv()))
 		return nil
 	}
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Env = s.Env()
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = app.IO.In, app.IO.Out, app.IO.Err
-	err := cmd.Run()
+	var err error
+	switch {
+	case outer.Has(s):
+		app.IO.Message("this terminal is a pane of the session already")
+		return nil
+	case outer != nil && outer.Popup(ctx, s):
+	case outer != nil:
+		app.IO.Message("this tmux shows no popup, so the session is nested in it: detach with %s", outer.Detach(ctx, s))
+		err = s.Attach(ctx, app.IO.In, app.IO.Out, app.IO.Err)
+	default:
+		err = s.Attach(ctx, app.IO.In, app.IO.Out, app.IO.Err)
+	}
 	panes, lookErr := s.Panes(ctx)
 	gone := lookErr == nil && len(panes) == 0
 	live, _, liveErr := pr.Runs.Live()
@@ -114,7 +125,7 @@ func attach(ctx context.Context, app *cmdutil.App, pr *project.Project, s *tmux.
 		app.IO.Message("the tmux session is gone, but its agents are still running: gl status, gl logs -f %s", live[0].Label())
 		return nil
 	case err != nil && !gone:
-		return fmt.Errorf("%s: %w", shellLine(argv), err)
+		return fmt.Errorf("%s: %w", shellLine(s.AttachArgv()), err)
 	}
 	return nil
 }

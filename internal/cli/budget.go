@@ -65,6 +65,7 @@ func runBudget(ctx context.Context, app *cmdutil.App, args []string, asJSON bool
 		return err
 	}
 	if len(args) == 2 {
+		app.IO.Hush()
 		usd, err := dollars(args)
 		if err != nil {
 			return err

@@ -104,7 +104,9 @@ func newRoot(app *cmdutil.App, only string) *cobra.Command {
 		}
 	}
 	if only == "" {
-		root.AddCommand(newEnvironment())
+		root.AddCommand(topics()...)
+		root.Version = versionInfo().line()
+		root.SetVersionTemplate("{{.Version}}\n")
 	}
 	root.SetHelpCommand(newHelp(app, root, order))
 	root.SetHelpCommandGroupID(groupAdmin)
@@ -135,6 +137,7 @@ func globalFlags(app *cmdutil.App, root *cobra.Command) {
 	f.StringVar(&app.SystemFlag, "system", "", "state `FORMAT` to use: greenlight, specwright or gsd (default: the first one found, in this order)")
 	f.BoolVar(&app.IO.NoColor, "no-color", false, "no color")
 	f.BoolVar(&app.IO.NoPager, "no-pager", false, "don't use a pager")
+	f.BoolVarP(&app.IO.Quiet, "quiet", "q", false, "print only what was asked for, warnings and errors")
 	f.BoolVarP(&app.IO.Verbose, "verbose", "v", false, "print each decision and command line to stderr")
 	cmdutil.CompleteFlag(root, "context", cmdutil.Contexts)
 	cmdutil.CompleteFlag(root, "system", app.Systems)
@@ -156,28 +159,37 @@ func paged(f func(*cmdutil.App) *cobra.Command, flags ...string) func(*cmdutil.A
 	return func(app *cmdutil.App) *cobra.Command { return cmdutil.Paged(app, f(app), flags...) }
 }
 
+// changes and telling are cmdutil.Changes and cmdutil.Telling of a command.
+func changes(f func(*cmdutil.App) *cobra.Command) func(*cmdutil.App) *cobra.Command {
+	return func(app *cmdutil.App) *cobra.Command { return cmdutil.Changes(app, f(app)) }
+}
+
+func telling(f func(*cmdutil.App) *cobra.Command) func(*cmdutil.App) *cobra.Command {
+	return func(app *cmdutil.App) *cobra.Command { return cmdutil.Telling(app, f(app)) }
+}
+
 // groupAdmin is also that of gl help, which cobra adds by itself.
 const groupAdmin = "admin"
 
 // commandGroups are the commands in the order in which the help lists them.
 func commandGroups() []commandGroup {
 	return []commandGroup{
-		{"begin", "Project lifecycle:", []maker{{"init", newInit}, {"design", newDesign}, {"roadmap", paged(newRoadmap)}}},
-		{"build", "Building:", []maker{{"slice", newSlice}, {"quick", newQuick}, {"rehearse", newRehearse}, {"retry", newRetry}, {"edit", newEdit}, {"remove", newRemove}, {"rename", newRename}}},
-		{"review", "Review:", []maker{{"review", newReview}, {"diff", paged(newDiff, "tool")}, {"accept", newAccept}, {"reject", newReject}, {"answer", newAnswer}, {"verify", newVerify}, {"land", newLand}, {"undo", newUndo}, {"salvage", paged(newSalvage, "to", "branch")}, {"clean", newClean}}},
+		{"begin", "Project lifecycle:", []maker{{"init", telling(newInit)}, {"design", newDesign}, {"roadmap", paged(newRoadmap)}}},
+		{"build", "Building:", []maker{{"slice", newSlice}, {"quick", newQuick}, {"rehearse", newRehearse}, {"retry", telling(newRetry)}, {"edit", changes(newEdit)}, {"remove", changes(newRemove)}, {"rename", changes(newRename)}}},
+		{"review", "Review:", []maker{{"review", newReview}, {"diff", paged(newDiff, "tool")}, {"accept", changes(newAccept)}, {"reject", changes(newReject)}, {"answer", changes(newAnswer)}, {"verify", telling(newVerify)}, {"land", changes(newLand)}, {"undo", changes(newUndo)}, {"salvage", paged(newSalvage, "to", "branch")}, {"clean", newClean}}},
 		{"state", "State and progress:", []maker{{"status", paged(newStatus, "watch")}, {"why", paged(newWhy)}, {"board", newBoard}, {"report", newReport}, {"graph", paged(newGraph)},
 			{"events", paged(newEvents, "follow")}, {"cost", paged(newCost)}, {"budget", newBudget},
 			{"logs", paged(newLogs, "follow")}, {"debug", paged(newDebug, "run-tests")}, {"changelog", paged(newChangelog)},
 			{"statusline", newStatusline}}},
-		{"run", "Running sessions:", []maker{{"attach", newAttach}, {"say", newSay}, {"do", newDo}, {"trust", newTrust}, {"stop", newStop}, {"hold", newHold}}},
+		{"run", "Running sessions:", []maker{{"attach", newAttach}, {"say", newSay}, {"do", newDo}, {"trust", newTrust}, {"stop", telling(newStop)}, {"hold", newHold}}},
 		{"code", "Existing code:", []maker{{"assess", newAssess}, {"map", newMap}, {"wrap", newWrap}}},
 		{"release", "Release:", []maker{{"ship", newShip}}},
-		{"session", "Session:", []maker{{"pause", newPause}, {"resume", newResume}}},
+		{"session", "Session:", []maker{{"pause", telling(newPause)}, {"resume", newResume}}},
 		{"files", "State, for slash commands and scripts:", []maker{{"state", newState}, {"add-slice", newAddSlice},
-			{"migrate", newMigrate}, {"settings", newSettings}, {"doctor", newDoctor}}},
+			{"migrate", telling(newMigrate)}, {"settings", newSettings}, {"doctor", newDoctor}}},
 		{"siblings", "Sibling formats:", []maker{{"sw", sw.New}, {"gsd", gsd.New}}},
-		{groupAdmin, "Admin:", []maker{{"install", newInstall}, {"uninstall", newUninstall}, {"check", newCheck}, {"hook", newHook},
-			{"ref", newRef}, {"demo", newDemo}, {"completion", newCompletion}, {"version", newVersion}}},
+		{groupAdmin, "Admin:", []maker{{"install", changes(newInstall)}, {"uninstall", changes(newUninstall)}, {"check", newCheck}, {"hook", newHook},
+			{"ref", newRef}, {"demo", changes(newDemo)}, {"completion", newCompletion}, {"version", newVersion}}},
 	}
 }
 

@@ -35,10 +35,22 @@ var deedSchemas = map[string][]deed{
 	"state-overview": {{everyClass, []string{"state", "overview", "--json"}}},
 	"state-show":     {{everyClass, []string{"state", "show", "S-1", "--json"}}, {graphOnly, []string{"state", "show", "S-1", "--json"}}},
 	"gsd-line":       {{position, []string{"gsd", "line", "--json"}}, {map[string]string{"../.planning/STATE.md": ""}, []string{"gsd", "line", "--json"}}},
+	"change": {
+		{everyClass, []string{"accept", "S-6", "--force", "--json"}}, {everyClass, []string{"answer", "S-5", "blue", "--json"}}, {everyClass, []string{"reject", "S-6", "no", "--json"}},
+		{everyClass, []string{"remove", "S-12", "--json"}}, {everyClass, []string{"rename", "S-12", "S-20", "--json"}}, {everyClass, []string{"undo", "S-1", "--json"}},
+		{everyClass, []string{"state", "claim", "S-12", "--json"}}, {everyClass, []string{"state", "release", "S-3", "--json"}},
+		{everyClass, []string{"state", "set", "S-12", "step=tests", "--json"}}, {everyClass, []string{"state", "note", "S-12", "--why", "x", "--json"}},
+		{nil, []string{"state", "render", "--json"}}, {nil, []string{"land", "--json"}}, {nil, []string{"sw", "init", "--json"}},
+		{nil, []string{"sw", "reset", "--json"}}, {nil, []string{"install", "--local", "--agent", "codex", "--json"}}, {nil, []string{"uninstall", "--local", "--agent", "codex", "--json"}},
+	},
+	"trust":          {{commanded, []string{"trust", "--json"}}, {commanded, []string{"trust", "--yes", "--json"}}, {commanded, []string{"trust", "--revoke", "--json"}}},
+	"settings-get":   {{nil, []string{"settings", "set", "--json", "parallel.max", "6"}}, {nil, []string{"settings", "mode", "yolo", "--json"}}, {nil, []string{"settings", "profile", "budget", "--json"}}, {nil, []string{"settings", "set", "--json", "model_overrides.security", "opus"}}},
+	"settings-model": {{nil, []string{"settings", "model", "--json"}}, {nil, []string{"settings", "model", "security", "opus", "--json"}}},
 	"logs":           {{logged, []string{"logs", "S-5", "--json"}}, {vanished, []string{"logs", "S-2", "--json"}}},
 }
 
 var (
+	commanded = map[string]string{"config.json": `{"test": {"command": "true"}}`}
 	legacy    = map[string]string{"STATE.md": "| ID | Name | Status | Deps |\n|----|------|--------|------|\n| S-1 | Sign up | done | — |\n| S-2 | Log in | pending | S-1 |\n"}
 	position  = map[string]string{"../.planning/STATE.md": "---\nstatus: x\nmilestone: v1\nnext_phases: [1]\nprogress: {percent: 50}\n---\nPhase: 1 of 2 (A)\n"}
 	graphOnly = map[string]string{"GRAPH.json": `{"slices": [{"id": "S-1"}]}`}
@@ -60,6 +72,7 @@ func TestDeedsAreAsTheirSchemasSay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	home := t.TempDir()
 	for name, deeds := range deedSchemas {
 		for _, d := range deeds {
 			root := t.TempDir()
@@ -71,7 +84,7 @@ func TestDeedsAreAsTheirSchemasSay(t *testing.T) {
 				root = projecttest.Write(t, files)
 			}
 			var stdout, stderr bytes.Buffer
-			code := Main(context.Background(), append(d.args, "-C", root), strings.NewReader(""), &stdout, &stderr, []string{"PATH=" + os.Getenv("PATH")})
+			code := Main(context.Background(), append([]string{"-C", root}, d.args...), strings.NewReader(""), &stdout, &stderr, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home})
 			line := strings.Join(d.args, " ")
 			if code == cmdutil.ExitUsage || stdout.Len() == 0 {
 				t.Errorf("gl %s: exit code %d: %s", line, code, &stderr)

@@ -42,8 +42,8 @@ Exit codes: 0 all are done; 1 one isn't, or it failed; 2 wrong usage; 127 the ag
 		Example:           `  gl do 'fix the typo in the README' 'add --json to the list command'` + "\n  gl do -f tasks.md --max 6",
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(c *cobra.Command, texts []string) error {
-			if c.Flags().Changed("max") && o.max < 1 {
-				return cmdutil.Usage("--max must be 1 or more, not %d", o.max)
+			if err := o.check(c); err != nil {
+				return err
 			}
 			return runDo(c.Context(), app, texts, file, o)
 		},
@@ -53,6 +53,7 @@ Exit codes: 0 all are done; 1 one isn't, or it failed; 2 wrong usage; 127 the ag
 	f.IntVar(&o.max, "max", 0, "run at most `N` attempts at a time (default 4)")
 	f.StringVar(&o.agent, "agent", "", "use the agent `NAME`, as for gl slice")
 	f.StringVar(&o.runner, "runner", "", "run agents in parallel `HOW`: tmux or process (default tmux if installed)")
+	f.BoolVar(&o.json, "json", false, "print events as they come, one JSON document a line, and messages to stderr")
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	cmdutil.CompleteFlag(c, "runner", runners)
 	return c
@@ -130,7 +131,11 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string, o
 		}
 		ids = append(ids, id)
 		name, _, _ := strings.Cut(text, "\n")
-		app.IO.Printf("%s: %s\n", id, sanitize.Line(name))
+		tell := app.IO
+		if o.json {
+			tell = tell.ForMessages()
+		}
+		tell.Printf("%s: %s\n", id, sanitize.Line(name))
 	}
 	return runSlice(ctx, app, o, ids)
 }
@@ -238,6 +243,7 @@ func landBranches(ctx context.Context, app *cmdutil.App, branches []string) erro
 		if b.LeftOver > 0 {
 			app.IO.Message("%s in %s isn't committed and doesn't land", words.Count(b.LeftOver, "path"), b.Where)
 		}
+		app.Made(pr, b.Slice)
 		app.IO.Printf("%s lands as %s\n", sanitize.Line(b.Name), b.Slice)
 		a, err := ops.Accept(ctx, pr, b.Slice, b.Lineage, false)
 		if err == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/changelog"
+	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/cli/gsd"
 	"greenlight/internal/cli/sw"
 	"greenlight/internal/debugreport"
@@ -71,6 +72,43 @@ var documents = []document{
 	{"gl diff --json", diffDoc{}, false, "diff"},
 	{"gl version --json", versionDoc{}, false, "version"},
 	{"gl why --json", explain.Document{}, false, "why"},
+	{"gl do TEXT --json", journal.Event{}, true, "events"},
+	{"gl rehearse --json", journal.Event{}, true, "events"},
+	{"gl trust --json", trustDoc{}, false, "trust"},
+	{"gl settings set KEY VALUE --json", settingDoc{}, false, "settings-get"},
+	{"gl settings profile NAME --json", settingDoc{}, false, "settings-get"},
+	{"gl settings mode NAME --json", settingDoc{}, false, "settings-get"},
+	{"gl settings model --json", modelsDoc{}, false, "settings-model"},
+	{"gl accept ID --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl answer ID TEXT --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl demo --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl edit ID --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl install --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl land --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl reject ID TEXT --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl remove ID --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl rename OLD NEW --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl state claim ID --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl state note ID --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl state release ID --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl state render --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl state set ID step=tests --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl sw gate NAME PASS --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl sw init --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl sw lock SKILL --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl sw reset --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl sw ship --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl sw start ID --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl sw task done T --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl sw task start T --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl sw task total N --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl sw to STATUS --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl sw unit add ID --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl sw unit approve ID --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl sw unit next --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl sw unlock --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl undo ID --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl uninstall --json", cmdutil.ChangeDoc{}, false, "change"},
 }
 
 // schemasOf returns the names of the commands' schemas by command path.

@@ -26,7 +26,7 @@ func newEnvironment() *cobra.Command {
                       the session that holds a claim made by gl state claim
   LC_ALL, LC_CTYPE,   whether gl graph may use characters beyond ASCII
   LANG
-  TMUX                non-empty: gl is inside tmux, so gl attach prints the command instead of attaching
+  TMUX                non-empty: gl is inside tmux, so gl attach shows the session in a popup, and gl slice attaches nothing
   HOME                where the search for a project ends
   CLAUDE_CONFIG_DIR   where Claude Code keeps its files; default HOME/.claude
   COLUMNS             the maximum width of gl statusline

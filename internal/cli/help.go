@@ -97,7 +97,8 @@ func rootHelp(app *cmdutil.App, root *cobra.Command, order []*cobra.Command) str
 	}
 	b.WriteString("\n" + app.IO.Paint(term.Bold, "Flags of every command:") + "\n")
 	b.WriteString(flagLines(root.PersistentFlags(), screen))
-	b.WriteString("\n" + term.Reflow("gl help COMMAND shows its flags and examples; gl help environment lists environment variables."+
+	b.WriteString("\n" + term.Reflow("gl help COMMAND shows its flags and examples. gl help environment lists environment variables, gl help agents says how "+
+		"agents are run, and gl help rehearsal what can happen in a rehearsal."+
 		"\n"+cmdutil.ExitHelp, screen) + "\n")
 	if line := projectLine(app); line != "" {
 		b.WriteString("\n" + line + "\n")

@@ -68,6 +68,9 @@ func runHold(ctx context.Context, app *cmdutil.App, o holdOptions, put bool) err
 	if err != nil {
 		return err
 	}
+	if put || o.lift {
+		app.IO.Hush()
+	}
 	var of *plan.Account
 	if o.agent != "" {
 		a, err := findAgent(pr, o.agent)

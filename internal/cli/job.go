@@ -187,6 +187,7 @@ func (j *job) runner() string {
 
 // run builds slices.
 func (j *job) run(ctx context.Context) (err error) {
+	j.app.IO.Hush()
 	if j.events != nil {
 		events, failed := streamEvents(ctx, j.pr, j.events)
 		if failed != nil {
@@ -438,7 +439,7 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 		return err
 	}
 	if cfg.Detach && len(res.Open) > 0 {
-		return attach(ctx, j.app, j.pr, panes.Session)
+		return attach(ctx, j.app, j.pr, panes.Session, nil)
 	}
 	return j.conclude(cfg, t, res)
 }

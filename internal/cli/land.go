@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -56,6 +58,9 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	l, err := permittedLane(ctx, app, pr)
 	if err != nil {
 		return err
+	}
+	if p, err := pr.Plan(time.Now(), pr.Options()); err == nil {
+		app.About(pr, p, append(slices.Clone(p.Landing), lane.ReadStatus(pr.Runs.Dir()).Undelivered...)...)
 	}
 	l.Told, l.Asked = func(line string) { app.IO.Message("%s", sanitize.Text(line)) }, true
 	if reset {

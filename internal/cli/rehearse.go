@@ -54,6 +54,7 @@ red=S-3#1 has its first attempt leave broken work, and clash=S-5+S-6 has both ch
 	f.StringVar(&spec, "spec", "", "what happens, as a `SPEC`: seed, step, jitter, faults and their chances")
 	f.IntVar(&o.max, "max", 0, "run at most `N` attempts at a time (default 4)")
 	f.StringVar(&o.runner, "runner", "", "run agents in parallel `HOW`: tmux or process (default tmux if installed)")
+	f.BoolVar(&o.json, "json", false, "print events as they come, one JSON document a line, and messages to stderr")
 	cmdutil.CompleteFlag(c, "runner", runners)
 	return c
 }

@@ -90,6 +90,7 @@ func runRename(ctx context.Context, app *cmdutil.App, old, id string) error {
 	if err != nil {
 		return err
 	}
+	app.Made(pr, id)
 	app.IO.Printf("%s is %s now\n", old, id)
 	tellMoved(app, m)
 	if m.Branch != "" {

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
-	"greenlight/internal/jsondoc"
 	"greenlight/internal/ops"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -48,7 +47,8 @@ func newSettings(app *cmdutil.App) *cobra.Command {
 }
 
 func newSettingsProfile(app *cmdutil.App) *cobra.Command {
-	return &cobra.Command{
+	asJSON := false
+	c := &cobra.Command{
 		Use:   "profile NAME",
 		Short: "Choose which models the agents get",
 		Long: `Choose the profile, which selects a model for each agent that has none of its own. The profiles are those in
@@ -57,13 +57,21 @@ config.json, or quality, balanced and budget.` + settingsExit,
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeSettings(app, (*project.Settings).Profiles),
 		RunE: func(c *cobra.Command, a []string) error {
-			return changeSetting(c.Context(), app, "model_profile", a[0])
+			return changeSetting(c.Context(), app, "model_profile", a[0], asJSON)
 		},
 	}
+	return settingJSON(app, c, &asJSON)
+}
+
+// settingJSON gives a command that changes a setting the flag --json: it prints the setting as it is then.
+func settingJSON(app *cmdutil.App, c *cobra.Command, asJSON *bool) *cobra.Command {
+	c.Flags().BoolVar(asJSON, "json", false, "print the setting as it is then, in one JSON document")
+	return cmdutil.Telling(app, c)
 }
 
 func newSettingsMode(app *cmdutil.App) *cobra.Command {
-	return &cobra.Command{
+	asJSON := false
+	c := &cobra.Command{
 		Use:               "mode interactive|yolo",
 		Short:             "Choose between interactive and yolo mode",
 		Long:              "Choose the mode. In interactive mode gl asks before it takes over a stale claim and in similar cases; in yolo mode it\ndoesn't." + settingsExit,
@@ -71,9 +79,10 @@ func newSettingsMode(app *cmdutil.App) *cobra.Command {
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeSettings(app, func(*project.Settings) []string { return project.Modes() }),
 		RunE: func(c *cobra.Command, a []string) error {
-			return changeSetting(c.Context(), app, "mode", a[0])
+			return changeSetting(c.Context(), app, "mode", a[0], asJSON)
 		},
 	}
+	return settingJSON(app, c, &asJSON)
 }
 
 func newSettingsGet(app *cmdutil.App) *cobra.Command {
@@ -92,6 +101,7 @@ func newSettingsGet(app *cmdutil.App) *cobra.Command {
 }
 
 func newSettingsSet(app *cmdutil.App) *cobra.Command {
+	asJSON := false
 	c := &cobra.Command{
 		Use:   "set KEY VALUE",
 		Short: "Change one setting",
@@ -114,11 +124,11 @@ git.isolation: what they wanted is kept as a proposal, which gl doctor lists unt
 		Args:              cmdutil.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: app.Complete(completeSetting),
 		RunE: func(c *cobra.Command, a []string) error {
-			return changeSetting(c.Context(), app, a[0], a[1])
+			return changeSetting(c.Context(), app, a[0], a[1], asJSON)
 		},
 	}
 	c.Flags().SetInterspersed(false) // a value such as "--max-turns 100" is no flag of ours
-	return c
+	return settingJSON(app, c, &asJSON)
 }
 
 func settingKeys(*project.Settings) []string { return project.SettingKeys() }
@@ -141,9 +151,12 @@ func settingError(err error) error {
 	return cmdutil.Usage("%w", err)
 }
 
-func changeSetting(ctx context.Context, app *cmdutil.App, key, text string) error {
+func changeSetting(ctx context.Context, app *cmdutil.App, key, text string, asJSON bool) error {
 	if role, ok := strings.CutPrefix(key, "model_overrides."); ok {
-		return runSettingsModel(ctx, app, role, text)
+		if err := setModel(ctx, app, role, text, !asJSON); err != nil || !asJSON {
+			return err
+		}
+		return runSettingsGet(app, key, true)
 	}
 	pr, err := app.Project()
 	if err != nil {
@@ -154,6 +167,8 @@ func changeSetting(ctx context.Context, app *cmdutil.App, key, text string) erro
 		return settingError(err)
 	}
 	switch before := valueText(was.Value); {
+	case asJSON:
+		return errors.Join(app.IO.JSON(settingDoc{1, is.Item()}), pr.Tracker.Refresh(ctx))
 	case bytes.Equal(was.Value, is.Value) && was.File:
 		app.IO.Printf("%s is already %s\n", key, valueText(is.Value))
 	case was.Value == nil:
@@ -281,12 +296,9 @@ func settingWarnings(pr *project.Project, s *project.Settings, err error) []plan
 
 func newSettingsDoc(s *project.Settings, warnings []plan.Warning) settingsDoc {
 	doc := settingsDoc{SchemaVersion: 1, File: project.ConfigFile, Profiles: s.Profiles(),
-		Settings: []project.SettingItem{}, Models: []settingModel{}, Warnings: project.WarningItems(warnings)}
+		Settings: []project.SettingItem{}, Models: modelItems(s.Models()), Warnings: project.WarningItems(warnings)}
 	for _, set := range s.List() {
 		doc.Settings = append(doc.Settings, set.Item())
-	}
-	for _, m := range s.Models() {
-		doc.Models = append(doc.Models, settingModel{m.Role, jsondoc.OrNull(m.Model), jsondoc.OrNull(modelSource(m))})
 	}
 	return doc
 }

@@ -6,12 +6,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 )
 
 func newSettingsModel(app *cmdutil.App) *cobra.Command {
-	return &cobra.Command{
+	asJSON := false
+	c := &cobra.Command{
 		Use:   "model [AGENT [MODEL|reset]]",
 		Short: "Print each agent's model, or set one",
 		Long: `Set one agent's model, whatever the profile says: a short name (opus, sonnet, haiku, …) or a full model id. reset
@@ -23,12 +25,24 @@ model prints nothing.` + settingsExit,
 		Args:              cmdutil.Args(cobra.MaximumNArgs(2)),
 		ValidArgsFunction: app.Complete(completeModel),
 		RunE: func(c *cobra.Command, a []string) error {
-			if len(a) < 2 {
-				return runPrintModel(app, append(a, "")[0])
+			if len(a) == 2 {
+				app.IO.Hush()
+				if err := setModel(c.Context(), app, a[0], a[1], !asJSON); err != nil || !asJSON {
+					return err
+				}
 			}
-			return runSettingsModel(c.Context(), app, a[0], a[1])
+			return runPrintModel(app, append(a, "")[0], asJSON)
 		},
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print the models as they are then, in one JSON document")
+	return c
+}
+
+// A modelsDoc is the models that agents get.
+type modelsDoc struct {
+	SchemaVersion int            `json:"schema_version"`
+	Profile       string         `json:"profile"`
+	Models        []settingModel `json:"models"` // of the agent that was named, or of all
 }
 
 func completeModel(app *cmdutil.App, c *cobra.Command, have []string, word string) ([]string, cobra.ShellCompDirective) {
@@ -38,7 +52,8 @@ func completeModel(app *cmdutil.App, c *cobra.Command, have []string, word strin
 	return completeSettings(app, (*project.Settings).Roles)(c, have, word)
 }
 
-func runSettingsModel(ctx context.Context, app *cmdutil.App, role, model string) error {
+// setModel sets an agent's model, and tells what came of it.
+func setModel(ctx context.Context, app *cmdutil.App, role, model string, tell bool) error {
 	pr, err := app.Project()
 	if err != nil {
 		return err
@@ -53,6 +68,9 @@ func runSettingsModel(ctx context.Context, app *cmdutil.App, role, model string)
 	if err != nil {
 		return settingError(err)
 	}
+	if !tell {
+		return nil
+	}
 	for i, m := range after {
 		if i < len(before) && before[i] != m {
 			app.IO.Printf("%s\n", sanitize.Line(m.Role+" gets "+modelText(m)))
@@ -64,22 +82,30 @@ func runSettingsModel(ctx context.Context, app *cmdutil.App, role, model string)
 }
 
 // runPrintModel prints the models as commands read them.
-func runPrintModel(app *cmdutil.App, role string) error {
+func runPrintModel(app *cmdutil.App, role string, asJSON bool) error {
 	s, err := settings(app)
 	if err != nil {
 		return err
 	}
+	list := s.Models()
 	if role != "" {
 		m, err := s.ModelOf(role)
 		if err != nil {
 			return settingError(err)
 		}
+		list = []project.Model{m}
+	}
+	if asJSON {
+		return app.IO.JSON(modelsDoc{1, s.Profile(), modelItems(list)})
+	}
+	if role != "" {
+		m := list[0]
 		if m.Model != "" {
 			app.IO.Printf("%s\n", sanitize.Line(m.Model))
 		}
 		return nil
 	}
-	for _, m := range s.Models() {
+	for _, m := range list {
 		if m.Model != "" {
 			app.IO.Printf("%s\n", sanitize.Line(m.Role+": "+m.Model))
 		}
@@ -106,4 +132,12 @@ func modelSource(m project.Model) string {
 		return "profile"
 	}
 	return ""
+}
+
+func modelItems(list []project.Model) []settingModel {
+	items := []settingModel{}
+	for _, m := range list {
+		items = append(items, settingModel{m.Role, jsondoc.OrNull(m.Model), jsondoc.OrNull(modelSource(m))})
+	}
+	return items
 }

@@ -53,6 +53,8 @@ var inSituations = map[string][4]int{
 	"edit S-2":                        {1, 1, 1, 1},
 	"events":                          {0, 1, 0, 0},
 	"environment":                     {0, 0, 0, 0},
+	"agents":                          {0, 0, 0, 0},
+	"rehearsal":                       {0, 0, 0, 0},
 	"graph":                           {0, 1, 0, 0},
 	"gsd line":                        {1, 1, 1, 0},
 	"gsd state-snapshot":              {1, 1, 1, 0},
@@ -148,7 +150,7 @@ func TestEveryCommandInEverySituation(t *testing.T) {
 				t.Errorf("gl %s outside of a project doesn't say what begins one: %s", line, stderr)
 			}
 			if i > 1 && c.Flags().Lookup("json") != nil && code == 0 {
-				_, stdout, _ := s.run(t, append(words, "--json")...)
+				_, stdout, _ := s.run(t, slices.Insert(slices.Clone(words), strings.Count(c.CommandPath(), " "), "--json")...)
 				if c.CommandPath() == "gl events" && stdout == "" { // a document for each event, and there are none
 					continue
 				}
@@ -174,7 +176,7 @@ func TestWrongUsageOfEveryCommand(t *testing.T) {
 	s := situations[1] // what is wrong is told before any project is looked for
 	for _, c := range all {
 		words := strings.Fields(c.CommandPath())[1:]
-		if len(words) == 0 || words[0] == "gsd" && len(words) > 1 && words[1] != "line" || c.Name() == "environment" {
+		if len(words) == 0 || words[0] == "gsd" && len(words) > 1 && words[1] != "line" || !c.Runnable() {
 			continue // by GSD's own rules; a topic of help, not a command
 		}
 		lines := [][]string{append(slices.Clip(words), "--no-such-flag")}

@@ -24,7 +24,8 @@ changes don't overwrite each other, and STATE.md is updated.` + "\n" + cmdutil.E
   gl state claim S-07
   gl state set S-07 status=implementing step=implementing tests=12`,
 	}
-	return cmdutil.Family(c, newStateShow(app), newStateClaim(app), newStateSet(app), newStateNote(app), newStateOverview(app), newStateRelease(app), newStateRender(app))
+	return cmdutil.Family(c, newStateShow(app), cmdutil.Documented(app, newStateClaim(app)), cmdutil.Changes(app, newStateSet(app)), cmdutil.Changes(app, newStateNote(app)),
+		newStateOverview(app), cmdutil.Changes(app, newStateRelease(app)), cmdutil.Changes(app, newStateRender(app)))
 }
 
 func newStateShow(app *cmdutil.App) *cobra.Command {

@@ -174,6 +174,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	if p.Taken >= j.max {
 		app.IO.Message("%s; --max %d starts it now", slotsTaken(p, j.max), p.Taken+1)
 	}
+	app.IO.Hush()
 	return j.drain(ctx, cfg)
 }
 

@@ -9,10 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/isolation"
 	"greenlight/internal/project/projecttest"
+	"greenlight/internal/rehearsal"
 	"greenlight/internal/shellwords"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -206,6 +211,99 @@ func TestSoleCommands(t *testing.T) {
 	for _, args := range [][]string{nil, {"help"}, {"ls"}, {"-C", ".", "status"}, {"__complete", "status", ""}, {"staus"}} {
 		if only := soleCommand(args); only != "" {
 			t.Errorf("%q makes %s alone", args, only)
+		}
+	}
+}
+
+// withoutDocument are the commands that print no JSON document, and why.
+var withoutDocument = map[string]string{
+	"gl roadmap archive":   "gives the terminal to an agent",
+	"gl roadmap milestone": "gives the terminal to an agent",
+	"gl attach":            "gives the terminal to tmux",
+	"gl board":             "gives the terminal to the board",
+	"gl design":            "gives the terminal to an agent",
+	"gl statusline":        "its reader is Claude Code",
+	"gl ref":               "prints a text",
+	"gl completion":        "prints a script",
+	"gl help":              "for people",
+	"gl gsd state":         "answers in GSD's JSON",
+}
+
+// Every command prints its result as a document whose schema is in docs/schema, whether it shows something or changes something.
+func TestEveryCommandHasADocument(t *testing.T) {
+	root, all := commandTree()
+	schemas := schemasOf(t, root)
+	used := map[string]bool{}
+	for _, c := range all {
+		path := c.CommandPath()
+		if !c.Runnable() || c.HasAvailableSubCommands() && c.Flags().Lookup("json") == nil {
+			continue
+		}
+		why := ""
+		for prefix := range withoutDocument {
+			if path == prefix || strings.HasPrefix(path, prefix+" ") || strings.HasPrefix(path, prefix+"-") {
+				why = prefix
+			}
+		}
+		switch has := c.Flags().Lookup("json") != nil; {
+		case why != "" && has:
+			t.Errorf("%s has --json: take it out of withoutDocument", path)
+		case why != "":
+			used[why] = true
+		case !has:
+			t.Errorf("%s has no --json: see cmdutil.Changes", path)
+		case schemas[path] == "":
+			t.Errorf("%s --json has no schema: add it to documents", path)
+		}
+	}
+	for path := range withoutDocument {
+		if !used[path] {
+			t.Errorf("%s is in withoutDocument, and isn't there", path)
+		}
+	}
+}
+
+// gl help agents lists the placeholders that command lines may hold and the variables that an agent gets, and gl help rehearsal the
+// words of a SPEC: all of them, and no others. Its examples can be read.
+func TestTopicsAreWhatTheCodeKnows(t *testing.T) {
+	listed := func(topic *cobra.Command, pattern string) []string {
+		var names []string
+		for _, m := range regexp.MustCompile(`(?m)^  (`+pattern+`)(?:[ =@]|$)`).FindAllStringSubmatch(topic.Long, -1) {
+			names = append(names, m[1])
+		}
+		slices.Sort(names)
+		return slices.Compact(names)
+	}
+	sorted := func(names []string) []string { return slices.Sorted(slices.Values(names)) }
+	var given []string
+	for _, r := range []*attempt.Record{{Slice: "S-1", N: 1}, {Slice: "@quick", N: 1, Summary: "s.md"}} {
+		for _, kv := range r.Env(nil, "/") {
+			name, _, _ := strings.Cut(kv, "=")
+			given = append(given, name)
+		}
+	}
+	for _, kv := range (isolation.Worktree{Ports: 1, Temp: "/t"}).Env(nil) {
+		if name, _, _ := strings.Cut(kv, "="); !strings.HasPrefix(name, "GIT_") { // git's configuration
+			given = append(given, name)
+		}
+	}
+	if diff := cmp.Diff(slices.Compact(sorted(given)), listed(newAgentsTopic(), `[A-Z_]+`)); diff != "" {
+		t.Errorf("variables (-code +gl help agents):\n%s", diff)
+	}
+	if diff := cmp.Diff(sorted(agent.Placeholders()), listed(newAgentsTopic(), `\{[a-z]+\}`)); diff != "" {
+		t.Errorf("placeholders (-code +gl help agents):\n%s", diff)
+	}
+	long := newRehearsalTopic().Long
+	words := slices.DeleteFunc(listed(newRehearsalTopic(), `[a-z]+`), func(w string) bool { return w == "gl" })
+	if strings.Contains(long, ",max=") {
+		words = append(words, "max")
+	}
+	if diff := cmp.Diff(sorted(rehearsal.Words()), sorted(words)); diff != "" {
+		t.Errorf("words (-code +gl help rehearsal):\n%s", diff)
+	}
+	for _, m := range regexp.MustCompile(`(?:--spec |rehearsal:)([a-z]\S+)`).FindAllStringSubmatch(long, -1) {
+		if _, err := rehearsal.ParseSpec(m[1]); err != nil {
+			t.Errorf("%s: %v", m[1], err)
 		}
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"greenlight/internal/words"
 )
 
-type trustOptions struct{ yes, revoke bool }
+type trustOptions struct{ yes, revoke, json bool }
 
 func newTrust(app *cmdutil.App) *cobra.Command {
 	var o trustOptions
@@ -47,10 +47,52 @@ Exit codes: 0 allowed, or nothing to allow; 1 not allowed, or it failed; 2 wrong
 	f := c.Flags()
 	f.BoolVarP(&o.yes, "yes", "y", false, "allow them without asking")
 	f.BoolVar(&o.revoke, "revoke", false, "forget what you have allowed in this project")
+	f.BoolVar(&o.json, "json", false, "print one JSON document, and ask nothing")
 	return c
 }
 
+// A trustDoc is what a project's configuration names, and what of it this person has allowed, as the command leaves it.
+type trustDoc struct {
+	SchemaVersion int            `json:"schema_version"`
+	Root          string         `json:"root"`
+	Commands      []trustCommand `json:"commands"`
+}
+
+type trustCommand struct {
+	Key     string `json:"key"`     // of the setting
+	Line    string `json:"line"`    // the command line
+	Allowed bool   `json:"allowed"` // false for one that is new, or has changed
+}
+
+// trustJSON prints the commands; with yes it allows them first.
+func trustJSON(ctx context.Context, app *cmdutil.App, pr *project.Project, store trust.Store, commands []trust.Command, yes bool) error {
+	pending, err := store.Pending(pr.Root, commands)
+	if err != nil {
+		return err
+	}
+	if yes && len(pending) > 0 {
+		if err := errors.Join(store.Allow(ctx, pr.Root, pending), pr.Decided(ctx, pending)); err != nil {
+			return err
+		}
+		pending = nil
+	}
+	doc := trustDoc{1, pr.Root, []trustCommand{}}
+	for _, c := range commands {
+		allowed := !slices.Contains(pending, c)
+		if !c.Free || !allowed {
+			doc.Commands = append(doc.Commands, trustCommand{c.Key, c.Line, allowed})
+		}
+	}
+	if err := app.IO.JSON(doc); err != nil || len(pending) == 0 {
+		return err
+	}
+	return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
+}
+
 func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
+	if o.yes || o.revoke {
+		app.IO.Hush()
+	}
 	if app.Inside() || app.Getenv("GL_SESSION") != "" {
 		return errors.New("gl trust is for a person: run it in a terminal of your own")
 	}
@@ -62,6 +104,9 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 	if o.revoke {
 		if err := store.Revoke(ctx, pr.Root); err != nil {
 			return err
+		}
+		if o.json {
+			return app.IO.JSON(trustDoc{1, pr.Root, []trustCommand{}})
 		}
 		app.IO.Printf("Nothing is allowed in %s now.\n", sanitize.Text(pr.Root))
 		return nil
@@ -79,6 +124,9 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 		return err
 	}
 	commands = append(commands, filters...)
+	if o.json {
+		return trustJSON(ctx, app, pr, store, commands, o.yes)
+	}
 	pending, err := store.Pending(pr.Root, commands)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ func newVersion(app *cmdutil.App) *cobra.Command {
 	c := &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version",
-		Long:    "Print gl's version, the commit and Go version it was built with, and its platform.\n\nExit codes: 0 printed; 2 wrong usage.",
+		Long:    "Print gl's version, the commit and Go version it was built with, and its platform. gl --version prints the same.\n\nExit codes: 0 printed; 2 wrong usage.",
 		Example: "  gl version\n  gl version --json",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
@@ -26,11 +26,7 @@ func newVersion(app *cmdutil.App) *cobra.Command {
 			if asJSON {
 				return app.IO.JSON(v)
 			}
-			app.IO.Printf("gl %s", v.Version)
-			if v.Commit != nil {
-				app.IO.Printf(" (%s)", *v.Commit)
-			}
-			app.IO.Printf(" %s %s\n", v.Go, v.Platform)
+			app.IO.Printf("%s\n", v.line())
 			return nil
 		},
 	}
@@ -44,6 +40,15 @@ type versionDoc struct {
 	Commit        *string `json:"commit"`  // null if the build doesn't say
 	Go            string  `json:"go"`
 	Platform      string  `json:"platform"` // such as linux/amd64
+}
+
+// line is the version in a line: "gl 1.2.3 (0123456789ab) go1.25.0 linux/amd64".
+func (v versionDoc) line() string {
+	commit := ""
+	if v.Commit != nil {
+		commit = " (" + *v.Commit + ")"
+	}
+	return "gl " + v.Version + commit + " " + v.Go + " " + v.Platform
 }
 
 func versionInfo() versionDoc {

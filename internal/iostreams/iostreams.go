@@ -27,6 +27,7 @@ type Streams struct {
 	NoColor bool // --no-color
 	NoPager bool // --no-pager
 	Verbose bool // --verbose
+	Quiet   bool // --quiet
 
 	environ environ.Environ
 	data    sink
@@ -56,16 +57,38 @@ func (s *Streams) PrintText(text string) error {
 	return err
 }
 
-// Message writes one line to stderr, sanitized.
+// warning begins a message that --quiet keeps.
+const warning = "warning: "
+
+// Message writes one line to stderr, sanitized. With --quiet it writes only warnings.
 func (s *Streams) Message(format string, a ...any) {
+	if s.Quiet && !strings.HasPrefix(format, warning) {
+		return
+	}
 	s.busy.Clear()
 	fmt.Fprintln(s.Err, sanitize.Text(fmt.Sprintf(format, a...)))
+}
+
+// Hush drops, with --quiet, all text for stdout that isn't a document: for commands whose text only tells what they do.
+func (s *Streams) Hush() {
+	if s.Quiet && s.data.held == nil {
+		s.data.held = io.Discard
+	}
+}
+
+// Record returns the text that f prints instead of printing it. Documents are printed, and messages.
+func (s *Streams) Record(f func() error) (text string, err error) {
+	var b strings.Builder
+	s.data.held = &b
+	err = f()
+	s.data.held = nil
+	return b.String(), err
 }
 
 // ForMessages returns streams that print everything to stderr: for who keeps stdout for data of another kind.
 func (s *Streams) ForMessages() *Streams {
 	m := New(s.In, s.Err, s.Err, s.environ)
-	m.NoColor, m.NoPager, m.Verbose = s.NoColor, s.NoPager, s.Verbose
+	m.NoColor, m.NoPager, m.Verbose, m.Quiet = s.NoColor, s.NoPager, s.Verbose, s.Quiet
 	return m
 }
 
@@ -80,7 +103,7 @@ func (s *Streams) Detail(format string, a ...any) {
 func (s *Streams) JSON(v any) error {
 	text, err := jsondoc.Marshal(v, "  ")
 	if err == nil {
-		_, err = io.WriteString(s, text+"\n")
+		_, err = s.data.send([]byte(text + "\n"))
 	}
 	return err
 }
@@ -112,7 +135,7 @@ func (s *Streams) Width() int {
 // Size is the number of columns and rows of stdout; 0 when it is not a terminal.
 func (s *Streams) Size() (width, height int) {
 	f, ok := s.Out.(*os.File)
-	if !ok {
+	if !ok || s.data.held != nil {
 		return 0, 0
 	}
 	width, height, err := xterm.GetSize(int(f.Fd()))
@@ -135,7 +158,7 @@ func (s *Streams) Colors() bool { return s.ColorsOn(IsTerminal(s.Out)) }
 
 // ColorsOn is Colors for an output other than stdout, which can show colors or not.
 func (s *Streams) ColorsOn(capable bool) bool {
-	return !s.NoColor && term.ColorWanted(s.environ.Get, capable)
+	return !s.NoColor && s.data.held == nil && term.ColorWanted(s.environ.Get, capable)
 }
 
 // Ask asks for a line of text; false at the end of the input.

@@ -31,7 +31,7 @@ type Progress struct {
 // Progress announces work that may take long; Done must be called when it has ended.
 func (s *Streams) Progress(text string) *Progress {
 	screen, ok := s.Err.(*os.File)
-	if !ok || !IsTerminal(screen) || s.environ.Get("TERM") == "dumb" {
+	if !ok || s.Quiet || !IsTerminal(screen) || s.environ.Get("TERM") == "dumb" {
 		return nil
 	}
 	p := &Progress{screen: screen, text: text}

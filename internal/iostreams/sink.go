@@ -13,10 +13,19 @@ import (
 type sink struct {
 	w     io.Writer
 	pager *pager
+	held  io.Writer // gets what is for people, in place of w; nil for none
 	err   error
 }
 
 func (s *sink) Write(p []byte) (int, error) {
+	if s.held != nil {
+		return s.held.Write(p)
+	}
+	return s.send(p)
+}
+
+// send writes whatever is held.
+func (s *sink) send(p []byte) (int, error) {
 	w := s.w
 	if s.pager != nil {
 		w = s.pager

@@ -220,6 +220,15 @@ func duration(value string) (time.Duration, error) {
 
 func settings() []string { return []string{"seed", "step", "jitter", "min", "max", "reset", "cost"} }
 
+// Words are those by which the parts of a spec begin.
+func Words() []string {
+	words := append([]string{hereKey}, settings()...)
+	for _, kind := range Faults() {
+		words = append(words, string(kind))
+	}
+	return words
+}
+
 func example(key string) string {
 	switch key {
 	case "seed":
@@ -237,10 +246,7 @@ func example(key string) string {
 }
 
 func unknownKey(key string) error {
-	keys := append([]string{hereKey}, settings()...)
-	for _, kind := range Faults() {
-		keys = append(keys, string(kind))
-	}
+	keys := Words()
 	hint := ""
 	if n := suggest.Match(key, keys); n != "" {
 		hint = fmt.Sprintf(", did you mean %q?", n)

@@ -38,6 +38,7 @@ type Session struct {
 	Name string // as tmux has it: [A-Za-z0-9_-] only
 
 	socket []string // -L NAME, or -S PATH where the usual place is too long
+	path   string   // of the socket
 	env    []string
 
 	mu   sync.Mutex
@@ -77,9 +78,10 @@ func Open(root, prefix string, env []string) *Session {
 		tmpdir = real
 	}
 	uid := strconv.Itoa(os.Getuid())
-	if path := filepath.Join(tmpdir, "tmux-"+uid, socket); len(path) > maxSocket {
+	if s.path = filepath.Join(tmpdir, "tmux-"+uid, socket); len(s.path) > maxSocket {
 		// tmux would fail with "File name too long".
-		s.socket = []string{"-S", filepath.Join("/tmp", socket+"-"+uid)}
+		s.path = filepath.Join("/tmp", socket+"-"+uid)
+		s.socket = []string{"-S", s.path}
 	}
 	return s
 }
@@ -107,9 +109,6 @@ func (s *Session) argv(args ...string) []string {
 func (s *Session) AttachArgv() []string {
 	return append([]string{"env", "-u", "TMUX"}, s.argv("attach-session", "-t", s.Name)...)
 }
-
-// Env is the environment in which AttachArgv is to run.
-func (s *Session) Env() []string { return s.env }
 
 // target matches the whole name and nothing that begins like it. Where a pane or a window is meant, ":" must follow.
 func (s *Session) target() string { return "=" + s.Name }

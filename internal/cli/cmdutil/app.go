@@ -28,6 +28,8 @@ type App struct {
 	DirFlag     string // -C
 	ContextFlag string // --context
 	SystemFlag  string // --system
+
+	changes *changes // nil unless a ChangeDoc is asked for
 }
 
 // NewApp returns an App that reads no flag yet.
@@ -149,7 +151,9 @@ func (app *App) Slice(id string) (*project.Project, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	id, err = app.Resolve(p, id)
+	if id, err = app.Resolve(p, id); err == nil {
+		app.About(pr, p, id)
+	}
 	return pr, id, err
 }
 

@@ -23,7 +23,7 @@ planned. It becomes the current one with gl sw unit next, or when the unit befor
   gl sw unit approve form
   gl sw unit next`,
 	}
-	return cmdutil.Family(c, newUnitAdd(s), newUnitApprove(s), newUnitNext(s))
+	return cmdutil.Family(c, s.changes(newUnitAdd), s.changes(newUnitApprove), s.changes(newUnitNext))
 }
 
 func newUnitAdd(s *caller) *cobra.Command {
@@ -119,9 +119,9 @@ while building; their number is known once planning has begun.` + exitHelp,
   gl sw task start task-1
   gl sw task done task-1`,
 	}
-	return cmdutil.Family(c, newTaskTotal(s),
-		newTaskWord(s, "start", "Record the task in progress", (*specwright.Edit).StartTask),
-		newTaskWord(s, "done", "Record that a task is done", (*specwright.Edit).FinishTask))
+	return cmdutil.Family(c, s.changes(newTaskTotal),
+		cmdutil.Changes(s.app, newTaskWord(s, "start", "Record the task in progress", (*specwright.Edit).StartTask)),
+		cmdutil.Changes(s.app, newTaskWord(s, "done", "Record that a task is done", (*specwright.Edit).FinishTask)))
 }
 
 func newTaskTotal(s *caller) *cobra.Command {

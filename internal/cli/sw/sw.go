@@ -53,8 +53,13 @@ CLAUDE_CODE_SESSION_ID, else --token with the token that gl sw lock printed.` + 
 	f := c.PersistentFlags()
 	f.StringVar(&s.token, "token", "", "the `TOKEN` that gl sw lock printed")
 	f.BoolVar(&s.force, "force", false, "ignore another session's lock")
-	return cmdutil.Family(c, cmdutil.Paged(app, newStatus(s)), newInit(s), newStart(s), newTo(s), newUnit(s), newTask(s), newGate(s),
-		newShip(s), newReset(s), newLock(s), newUnlock(s))
+	return cmdutil.Family(c, cmdutil.Paged(app, newStatus(s)), s.changes(newInit), s.changes(newStart), s.changes(newTo), newUnit(s), newTask(s), s.changes(newGate),
+		s.changes(newShip), s.changes(newReset), cmdutil.Documented(app, newLock(s)), s.changes(newUnlock))
+}
+
+// changes is cmdutil.Changes of a command.
+func (s *caller) changes(f func(*caller) *cobra.Command) *cobra.Command {
+	return cmdutil.Changes(s.app, f(s))
 }
 
 // open finds the project and its store.
