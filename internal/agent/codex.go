@@ -94,7 +94,7 @@ func (d *Decoder) codexCompleted(it *codexItem) []Event {
 		d.answered()
 		return nil
 	case "error": // a warning that stops nothing
-		return []Event{{KindPlain, complaint{text: it.Message}.words(argumentRunes)}}
+		return []Event{{Kind: KindPlain, Text: complaint{text: it.Message}.words(argumentRunes)}}
 	}
 	text := it.toolText()
 	if text == "" {

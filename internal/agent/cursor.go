@@ -44,7 +44,7 @@ func (d *Decoder) cursor(line []byte) (events []Event, ok bool) {
 	case l.Type == "tool_call":
 		return d.cursorTool(&l), true
 	case l.Type == "connection" && l.Subtype == "reconnecting":
-		return []Event{{KindRetry, fmt.Sprintf("connection lost, attempt %d", l.Attempt)}}, true
+		return []Event{{Kind: KindRetry, Text: fmt.Sprintf("connection lost, attempt %d", l.Attempt)}}, true
 	case l.Type == "result" && (l.Subtype != "" || l.IsError != nil):
 		return d.cursorResult(&l), true
 	}

@@ -20,7 +20,7 @@ func (d *Decoder) Piece(p lines.Piece) []Event {
 	if start := bytes.TrimLeft(text, " \t"); len(start) > 0 && start[0] == '{' {
 		text = closeJSON(start)
 	}
-	return append(d.Line(text), Event{KindPlain, fmt.Sprintf("(truncated: the line is longer than %d MiB; the log file has the rest)", lines.Max>>20)})
+	return append(d.Line(text), Event{Kind: KindPlain, Text: fmt.Sprintf("(truncated: the line is longer than %d MiB; the log file has the rest)", lines.Max>>20)})
 }
 
 // closeJSON makes a JSON text of the start of one: a string that is cut ends there, any other value and a key that are

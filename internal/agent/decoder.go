@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -29,6 +30,7 @@ const (
 type Event struct {
 	Kind Kind
 	Text string
+	By   string // the sub-agent that it is of; "" for the agent itself
 }
 
 // A Summary is what a stream has shown so far.
@@ -74,6 +76,7 @@ type Decoder struct {
 	sum     Summary
 	open    map[string]struct{} // ids of tool calls that haven't returned
 	limits  limits              // of claude
+	agents  map[string]string   // of claude: sub-agents by the id of the call that started them
 
 	heard       []string          // ids of messages that claude has taken in from stdin
 	messages    map[string]Tokens // of claude, by the message's id
@@ -95,7 +98,7 @@ func (d *Decoder) Line(line []byte) []Event {
 	}
 	switch d.stream {
 	case StreamText:
-		return []Event{{KindPlain, sanitize.Text(string(line))}}
+		return []Event{{Kind: KindPlain, Text: sanitize.Text(string(line))}}
 	case StreamCodex, StreamGemini, StreamOpencode, StreamCursor:
 		return d.otherLine(line)
 	}
@@ -108,7 +111,7 @@ func (d *Decoder) Line(line []byte) []Event {
 		return d.Line(line)
 	}
 	if !ok {
-		return []Event{{KindPlain, plainText(line)}}
+		return []Event{{Kind: KindPlain, Text: plainText(line)}}
 	}
 	return d.event(w, line)
 }
@@ -119,20 +122,20 @@ func (d *Decoder) event(w *wire, line []byte) []Event {
 		return d.init(w)
 	case w.Type == "system" && w.Subtype == "api_retry":
 		d.limits.retried(w)
-		return []Event{{KindRetry, retryText(w)}}
+		return []Event{{Kind: KindRetry, Text: retryText(w)}}
 	case w.Type == "system" && w.Subtype == "background_tasks_changed":
 		d.sum.Background = len(w.Tasks)
 		return nil
 	case w.Type == "assistant" && w.Message != nil:
-		return d.assistant(w)
+		return d.by(w.Parent, d.assistant(w))
 	case w.Type == "user" && w.Message != nil:
-		return d.user(w)
+		return d.by(w.Parent, d.user(w))
 	case w.Type == "rate_limit_event" && w.RateLimit != nil:
 		return d.rateLimit(w.RateLimit)
 	case w.Type == "result" && (w.Subtype != "" || w.IsError != nil):
 		return d.result(w)
 	case d.foreign && !d.sum.SawInit:
-		return []Event{{KindPlain, sanitize.Excerpt(string(line), argumentRunes)}}
+		return []Event{{Kind: KindPlain, Text: sanitize.Excerpt(string(line), argumentRunes)}}
 	}
 	return nil // progress, hooks, what later clients add
 }
@@ -150,7 +153,7 @@ func (d *Decoder) init(w *wire) []Event {
 	d.sum.Commands = w.SlashCommands
 	d.sum.Version = w.Version
 	d.sum.Conversation = ConversationID(w.SessionID)
-	return []Event{{KindInit, initText(w)}}
+	return []Event{{Kind: KindInit, Text: initText(w)}}
 }
 
 func (d *Decoder) assistant(w *wire) []Event {
@@ -167,12 +170,42 @@ func (d *Decoder) assistant(w *wire) []Event {
 		switch b.Type {
 		case "text":
 			if text := sanitize.Text(b.Text); text != "" {
-				events = append(events, Event{kind, text})
+				events = append(events, Event{Kind: kind, Text: text})
 			}
 		case "tool_use":
 			d.open[b.ID] = struct{}{}
-			events = append(events, Event{KindTool, toolText(b)})
+			d.starts(b)
+			events = append(events, Event{Kind: KindTool, Text: toolText(b)})
 		}
+	}
+	return events
+}
+
+const mostAgents = 10_000 // whose names are kept
+
+// starts keeps the name of a sub-agent that a call starts.
+func (d *Decoder) starts(b block) {
+	var input struct {
+		Type string `json:"subagent_type"`
+	}
+	if b.Name != "Agent" && b.Name != "Task" || len(d.agents) >= mostAgents || !unmarshal(b.Input, &input) || input.Type == "" {
+		return
+	}
+	if d.agents == nil {
+		d.agents = map[string]string{}
+	}
+	name := input.Type[strings.LastIndexByte(input.Type, ':')+1:] // without its plugin
+	d.agents[b.ID] = sanitize.Excerpt(name, nameRunes)
+}
+
+// by says whose events these are: those of the sub-agent that the call started, or of the agent itself.
+func (d *Decoder) by(call string, events []Event) []Event {
+	if call == "" {
+		return events
+	}
+	name := cmp.Or(d.agents[call], "sub-agent")
+	for i := range events {
+		events[i].By = name
 	}
 	return events
 }
@@ -183,7 +216,7 @@ func (d *Decoder) user(w *wire) []Event {
 			return nil
 		}
 		d.heard = append(d.heard, w.UUID)
-		return []Event{{KindHeard, sanitize.Text(w.Message.Content.text())}}
+		return []Event{{Kind: KindHeard, Text: sanitize.Text(w.Message.Content.text())}}
 	}
 	var events []Event
 	for _, b := range w.Message.Content {
@@ -192,7 +225,7 @@ func (d *Decoder) user(w *wire) []Event {
 		}
 		delete(d.open, b.ToolUseID)
 		if b.IsError {
-			events = append(events, Event{KindToolError, toolErrorText(b)})
+			events = append(events, Event{Kind: KindToolError, Text: toolErrorText(b)})
 		}
 	}
 	return events
@@ -205,9 +238,9 @@ func (d *Decoder) rateLimit(info *rateLimitInfo) []Event {
 	}
 	switch info.Status {
 	case "rejected":
-		return []Event{{KindLimit, rateLimitText("rate limit", info)}}
+		return []Event{{Kind: KindLimit, Text: rateLimitText("rate limit", info)}}
 	case "allowed_warning":
-		return []Event{{KindPlain, rateLimitText("close to the rate limit", info)}}
+		return []Event{{Kind: KindPlain, Text: rateLimitText("close to the rate limit", info)}}
 	}
 	return nil
 }
@@ -220,7 +253,7 @@ func (d *Decoder) result(w *wire) []Event {
 	}
 	d.sum.Denials = max(d.sum.Denials, len(w.Denials))
 	d.sum.Limit = d.limits.of(d.sum.Result, w.text())
-	return []Event{{KindResult, resultText(d.sum.Result, len(w.Denials))}}
+	return []Event{{Kind: KindResult, Text: resultText(d.sum.Result, len(w.Denials))}}
 }
 
 // IsModel says whether a model, or an agent, may have that name. A model's becomes an argument of a client's command line.

@@ -45,3 +45,15 @@ func isMark(name string) bool {
 	}
 	return false
 }
+
+// forwardSubagents has Claude Code print what its sub-agents say, not only their tool calls. It is the same as its flag
+// --forward-subagent-text, which clients that don't know it would refuse.
+const forwardSubagents = "CLAUDE_CODE_FORWARD_SUBAGENT_TEXT"
+
+// StreamEnv returns env with what makes an agent of that stream tell all that a Decoder understands. What the user has set stays.
+func StreamEnv(stream string, env []string) []string {
+	if stream != StreamClaude || slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, forwardSubagents+"=") }) {
+		return env
+	}
+	return append(slices.Clip(env), forwardSubagents+"=1")
+}

@@ -66,7 +66,7 @@ func (d *Decoder) geminiEvent(l *geminiLine) []Event {
 		}
 	case "error":
 		if l.Severity == "warning" {
-			return []Event{{KindPlain, "warning: " + complaint{text: l.Message}.words(argumentRunes)}}
+			return []Event{{Kind: KindPlain, Text: "warning: " + complaint{text: l.Message}.words(argumentRunes)}}
 		}
 		return d.troubled(complaint{text: l.Message, at: l.when()})
 	case "result":

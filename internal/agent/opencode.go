@@ -92,7 +92,7 @@ func (d *Decoder) opencodeEvent(l *opencodeLine) []Event {
 func (d *Decoder) opencodeTool(p *opencodePart) []Event {
 	text := toolText(block{Name: p.Tool, Input: p.State.Input})
 	d.answered()
-	events := []Event{{KindTool, text}}
+	events := []Event{{Kind: KindTool, Text: text}}
 	if p.State.Status == "error" {
 		events = append(events, toolFailed(p.State.Error)...)
 	}

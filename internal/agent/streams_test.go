@@ -99,10 +99,10 @@ func geminiPiece(text string) string {
 }
 
 func TestOtherEvents(t *testing.T) {
-	tool, say := func(s string) Event { return Event{KindTool, s} }, func(s string) Event { return Event{KindSay, s} }
-	broke, plain := func(s string) Event { return Event{KindToolError, s} }, func(s string) Event { return Event{KindPlain, s} }
-	started, limit := Event{KindInit, "started"}, func(s string) Event { return Event{KindLimit, s} }
-	result := func(s string) Event { return Event{KindResult, s} }
+	tool, say := func(s string) Event { return Event{Kind: KindTool, Text: s} }, func(s string) Event { return Event{Kind: KindSay, Text: s} }
+	broke, plain := func(s string) Event { return Event{Kind: KindToolError, Text: s} }, func(s string) Event { return Event{Kind: KindPlain, Text: s} }
+	started, limit := Event{Kind: KindInit, Text: "started"}, func(s string) Event { return Event{Kind: KindLimit, Text: s} }
+	result := func(s string) Event { return Event{Kind: KindResult, Text: s} }
 	const usage = "You've hit your usage limit. Try again at 3:45 PM."
 	for _, tt := range []struct {
 		name, stream string
@@ -115,11 +115,11 @@ func TestOtherEvents(t *testing.T) {
 			tool("shell: go test ./..."), broke("exit 1: FAIL x"), tool("shell: rm x"), broke("declined"),
 			tool("docs.find: q"), broke("down"), plain("model rerouted")}},
 		{"codex limit", StreamCodex, []string{codexRetry, codexLimit, codexFailed}, []Event{
-			{KindRetry, "Reconnecting... 1/5 (stream disconnected before completion)"}, limit(usage), result("ended: error: " + usage)}},
+			{Kind: KindRetry, Text: "Reconnecting... 1/5 (stream disconnected before completion)"}, limit(usage), result("ended: error: " + usage)}},
 		{"codex, the error a string", StreamCodex, []string{`{"type":"turn.failed","error":"boom"}`}, []Event{result("ended: error: boom")}},
 		{"codex, no reason", StreamCodex, []string{`{"type":"turn.failed"}`}, []Event{result("ended: error: unknown error")}},
 		{"gemini", StreamGemini, []string{geminiInit, geminiUser, geminiPiece("all "), geminiPiece("green\nan"), geminiPiece("d done"),
-			geminiCall, geminiBack, geminiPiece("end"), geminiDone}, []Event{{KindInit, "started, pro"},
+			geminiCall, geminiBack, geminiPiece("end"), geminiDone}, []Event{{Kind: KindInit, Text: "started, pro"},
 			say("all green"), say("and done"), tool("run_shell_command: go test"), say("end"), result("finished: 2 turns, 1200 tokens, 1m1s")}},
 		{"gemini, what isn't JSON ends a piece", StreamGemini, []string{geminiPiece("half"), "noise"}, []Event{say("half"), plain("noise")}},
 		{"gemini, a whole message", StreamGemini, []string{`{"type":"message","role":"assistant","content":"hi\u001b[2J"}`}, []Event{say(`hi\x1b[2J`)}},
@@ -133,9 +133,9 @@ func TestOtherEvents(t *testing.T) {
 		{"opencode errors", StreamOpencode, []string{openError, openLimit, openDone}, []Event{
 			started, plain("error: too long"), limit("Too many"), result("ended: api error 429: Too many")}},
 		{"cursor", StreamCursor, []string{cursorInit, cursorUser, cursorThink, cursorSay, cursorCall, cursorBack, cursorSay, cursorDone}, []Event{
-			{KindInit, "started, Auto"}, say("all green"), tool("shell: go test"), say("all green"), result("finished: 2 turns, 123 tokens, 5.2s")}},
+			{Kind: KindInit, Text: "started, Auto"}, say("all green"), tool("shell: go test"), say("all green"), result("finished: 2 turns, 123 tokens, 5.2s")}},
 		{"cursor tools", StreamCursor, []string{cursorCall, cursorBroke, cursorNo, cursorLost}, []Event{
-			tool("shell: go test"), broke("exit 2: FAIL x"), tool("edit: a.go"), broke("rejected: no"), {KindRetry, "connection lost, attempt 2"}}},
+			tool("shell: go test"), broke("exit 2: FAIL x"), tool("edit: a.go"), broke("rejected: no"), {Kind: KindRetry, Text: "connection lost, attempt 2"}}},
 		{"cursor fails", StreamCursor, []string{cursorBad}, []Event{result("ended: error: You've hit your usage limit")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -150,10 +150,10 @@ func TestOtherStreamsAreForgiving(t *testing.T) {
 	for stream := range otherRuns() {
 		for line, want := range map[string][]Event{
 			`{"type":"new.thing","item":7,"part":[],"stats":"x","tool_call":[1],"message":3}`: nil,
-			"warning: \x1b[1mslow\r\n":      {{KindPlain, `warning: \x1b[1mslow`}},
-			`{"type":"text","par`:           {{KindPlain, `{"type":"text","par`}},
-			`{"a":1}`:                       {{KindPlain, `{"a":1}`}},
-			`[1]`:                           {{KindPlain, `[1]`}},
+			"warning: \x1b[1mslow\r\n":      {{Kind: KindPlain, Text: `warning: \x1b[1mslow`}},
+			`{"type":"text","par`:           {{Kind: KindPlain, Text: `{"type":"text","par`}},
+			`{"a":1}`:                       {{Kind: KindPlain, Text: `{"a":1}`}},
+			`[1]`:                           {{Kind: KindPlain, Text: `[1]`}},
 			" \n":                           nil,
 			`{"type":"user","message":"x"}`: nil,
 		} {

@@ -10,7 +10,10 @@ import (
 	"greenlight/internal/words"
 )
 
-const argumentRunes = 160
+const (
+	argumentRunes = 160
+	nameRunes     = 40
+)
 
 func isErrorSubtype(subtype string) bool { return strings.HasPrefix(subtype, "error") }
 

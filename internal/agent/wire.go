@@ -25,6 +25,7 @@ type wire struct {
 
 	// assistant, user
 	Message  *message `json:"message"`
+	Parent   string   `json:"parent_tool_use_id"` // the call that started the sub-agent that it is of; "" for the agent itself
 	APIError bool     `json:"is_api_error_message"`
 	UUID     string   `json:"uuid"`
 	IsReplay bool     `json:"isReplay"` // user: it came in on stdin

@@ -44,7 +44,7 @@ func (d *Decoder) otherLine(line []byte) []Event {
 		events, ok = d.cursor(line)
 	}
 	if !ok {
-		return append(d.flush(), Event{KindPlain, plainText(line)})
+		return append(d.flush(), Event{Kind: KindPlain, Text: plainText(line)})
 	}
 	return events
 }
@@ -54,7 +54,7 @@ func (d *Decoder) began(session, model string) []Event {
 	if session != "" {
 		d.work.session = session
 	}
-	return []Event{{KindInit, initText(&wire{Model: model})}}
+	return []Event{{Kind: KindInit, Text: initText(&wire{Model: model})}}
 }
 
 // answered notes that the model works: whatever stood in the way doesn't any more.
@@ -75,7 +75,7 @@ func (d *Decoder) said(text string) []Event {
 		return nil
 	}
 	d.work.said = cutBytes(text, resultBytes)
-	return []Event{{KindSay, clean}}
+	return []Event{{Kind: KindSay, Text: clean}}
 }
 
 // piece is a part of a message, which may end within a word. Whole lines are told at once.
@@ -114,7 +114,7 @@ func (d *Decoder) called(id, name string, input json.RawMessage) []Event {
 func (d *Decoder) calling(id, text string) []Event {
 	d.answered()
 	d.open[id] = struct{}{}
-	return []Event{{KindTool, text}}
+	return []Event{{Kind: KindTool, Text: text}}
 }
 
 // returned is the end of a tool call.
@@ -128,22 +128,22 @@ func toolFailed(text string) []Event {
 	if text = sanitize.Excerpt(text, argumentRunes); text == "" {
 		text = "the tool failed"
 	}
-	return []Event{{KindToolError, text}}
+	return []Event{{Kind: KindToolError, Text: text}}
 }
 
 // troubled notes a complaint that the agent may yet survive.
 func (d *Decoder) troubled(c complaint) []Event {
 	d.work.trouble, d.work.limit = c, c.limit()
 	if d.work.limit != nil {
-		return []Event{{KindLimit, d.work.limit.Reason}}
+		return []Event{{Kind: KindLimit, Text: d.work.limit.Reason}}
 	}
-	return []Event{{KindPlain, "error: " + c.words(argumentRunes)}}
+	return []Event{{Kind: KindPlain, Text: "error: " + c.words(argumentRunes)}}
 }
 
 // retried is a request that is tried again. A retry for another reason is the newer truth.
 func (d *Decoder) retried(c complaint) []Event {
 	d.work.trouble, d.work.limit = c, c.limit()
-	return []Event{{KindRetry, c.words(argumentRunes)}}
+	return []Event{{Kind: KindRetry, Text: c.words(argumentRunes)}}
 }
 
 // ended is a result event. What r doesn't say of turns, text, session, tokens and cost is what was counted; c is what
@@ -171,7 +171,7 @@ func (d *Decoder) ended(r Result, c complaint) []Event {
 	}
 	d.sum.Denials = d.work.denials
 	d.sum.Result = &r
-	return append(events, Event{KindResult, resultText(&r, d.work.denials)})
+	return append(events, Event{Kind: KindResult, Text: resultText(&r, d.work.denials)})
 }
 
 const maxTurns = "error_max_turns"

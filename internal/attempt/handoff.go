@@ -125,7 +125,7 @@ func lastSaid(path, stream string) string {
 			return
 		}
 		for _, e := range d.Piece(p) {
-			if e.Kind != agent.KindInit {
+			if e.Kind != agent.KindInit && e.By == "" {
 				texts = append(texts, e.Text)
 			}
 		}

@@ -118,7 +118,7 @@ func (w *Wrapper) noteWorktree(line string) { w.log.note(logfile.Worktree, line)
 
 // environ is what the agent runs in.
 func (w *Wrapper) environ() []string {
-	env := agent.WithEnv(w.rec.Env(w.Env, w.Root), w.AgentEnv)
+	env := agent.WithEnv(agent.StreamEnv(w.rec.Stream, w.rec.Env(w.Env, w.Root)), w.AgentEnv)
 	if w.site != nil {
 		env = w.site.Env(env)
 	}

@@ -497,7 +497,7 @@ func (w *Wrapper) takeStdout(ctx context.Context, p lines.Piece) {
 	w.log.stdout(p)
 	for _, e := range w.dec.Piece(p) {
 		w.Print(e)
-		if e.Kind == agent.KindSay || e.Kind == agent.KindPlain {
+		if e.By == "" && (e.Kind == agent.KindSay || e.Kind == agent.KindPlain) {
 			w.said.Hear(e.Text)
 		}
 		if e.Kind == agent.KindInit {

@@ -10,9 +10,19 @@ import (
 )
 
 // EventText is an agent's event as lines for a person, without the last line end. The first character tells its kind;
-// later lines are indented, so that they can't be taken for events. The text of an event is safe to print.
+// later lines are indented, so that they can't be taken for events. What a sub-agent did and said has a bar and its name in front.
+// The text of an event is safe to print.
 func EventText(ev agent.Event) string {
-	return eventMark(ev.Kind) + strings.ReplaceAll(ev.Text, "\n", "\n  ")
+	mark, indent := eventMark(ev.Kind), "\n  "
+	if ev.By != "" {
+		if indent = "\n|   "; mark == "" {
+			mark = ": "
+		} else {
+			mark = " " + mark
+		}
+		mark = "| " + ev.By + mark
+	}
+	return mark + strings.ReplaceAll(ev.Text, "\n", indent)
 }
 
 func eventMark(k agent.Kind) string {
@@ -97,7 +107,7 @@ func said(dec *agent.Decoder, p lines.Piece) []string {
 	}
 	var texts []string
 	for _, ev := range Events(dec, p) {
-		if ev.Kind == agent.KindSay || ev.Kind == agent.KindPlain {
+		if ev.By == "" && (ev.Kind == agent.KindSay || ev.Kind == agent.KindPlain) {
 			texts = append(texts, sanitize.Text(ev.Text))
 		}
 	}

@@ -26,6 +26,28 @@ func TestEventText(t *testing.T) {
 	}
 }
 
+// What a sub-agent did and said is set apart, with its name, and isn't taken for the agent's own words.
+func TestSubAgents(t *testing.T) {
+	log := strings.Join([]string{
+		`{"type":"system","subtype":"init","session_id":"x","slash_commands":["gl:slice"]}`,
+		`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Agent","input":{"subagent_type":"gl:gl-test-writer","description":"tests"}}]},"parent_tool_use_id":null}`,
+		`{"type":"assistant","message":{"content":[{"type":"text","text":"I look\nfirst"},{"type":"tool_use","id":"t2","name":"Bash","input":{"command":"ls"}}]},"parent_tool_use_id":"t1"}`,
+		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t2","is_error":true,"content":"no such file"}]},"parent_tool_use_id":"t1"}`,
+		`{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t3","name":"Read","input":{"file_path":"a"}}]},"parent_tool_use_id":"unknown"}`,
+		`{"type":"assistant","message":{"content":[{"type":"text","text":"all done"}]},"parent_tool_use_id":null}`,
+	}, "\n") + "\n"
+	path := filepath.Join(t.TempDir(), "log")
+	appendTo(t, path, log)
+	want := []string{"- started", "> Agent: tests", "| gl-test-writer: I look", "|   first", "| gl-test-writer > Bash: ls", "| gl-test-writer ! no such file",
+		"| sub-agent > Read: a", "all done"}
+	if diff := cmp.Diff(want, End(path, "claude", 20)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"all done"}, Said(path, "claude", 20)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestText(t *testing.T) {
 	tests := []struct{ name, line, want string }{
 		{"an event", `{"type":"assistant","message":{"content":[{"type":"text","text":"one\ntwo"}]}}`, "one\n  two"},

@@ -46,6 +46,8 @@ gl sets these for the agents it starts:
   GL_TASK             for a task that isn't a slice, such as gl quick: its kind
   GL_SUMMARY          the file to which such a task writes its summary
   GL_ATTEMPT          the number of the attempt, from 1
-  GREENLIGHT_ROOT     the project's directory`,
+  GREENLIGHT_ROOT     the project's directory
+  CLAUDE_CODE_FORWARD_SUBAGENT_TEXT
+                      1 for Claude Code, unless you have set it: its stream has what its sub-agents say, too`,
 	}
 }

@@ -43,7 +43,8 @@ func newLogs(app *cmdutil.App) *cobra.Command {
 
   - started    > tool call    ! tool failed    ~ rate limit or retried request    = ended
 
-Lines without a mark are what the agent said, or what it wrote outside its event stream.
+Lines without a mark are what the agent said, or what it wrote outside its event stream. A bar and a name in front are a
+sub-agent's: | gl-test-writer > Bash: go test.
 
 Exit codes: 0 shown; 1 there is no such attempt; 2 wrong usage; 130, 143 interrupted.`,
 		Example: `  gl logs S-07

@@ -10,6 +10,7 @@ import (
 	"greenlight/internal/attemptlog"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/iostreams"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -28,6 +29,7 @@ type logsDoc struct {
 type logEvent struct {
 	Kind agent.Kind `json:"kind"`
 	Text string     `json:"text"` // control characters are escaped
+	By   *string    `json:"by"`   // the sub-agent that it is of; null for the agent itself
 }
 
 func logsJSON(out *iostreams.Streams, pr *project.Project, rec *attempt.Record) error {
@@ -38,7 +40,7 @@ func logsJSON(out *iostreams.Streams, pr *project.Project, rec *attempt.Record) 
 	defer t.Close()
 	err := t.Lines(rec.Phase == plan.Settled, func(p lines.Piece) {
 		for _, ev := range attemptlog.Events(dec, p) {
-			doc.Events = append(doc.Events, logEvent(ev))
+			doc.Events = append(doc.Events, logEvent{ev.Kind, ev.Text, jsondoc.OrNull(ev.By)})
 		}
 	})
 	if err != nil {
