@@ -100,7 +100,7 @@ func printReport(io *iostreams.Streams, r *doctor.Report) {
 			if f.Fixable {
 				fixable++
 			}
-			io.Printf("%s\n", term.WrapLines(sanitize.Text(findingText(f)), io.Width()))
+			printFinding(io, f)
 		}
 	}
 	sum := words.Count(r.Errors, "error") + ", " + words.Count(r.Warnings, "warning") + ", " + words.Count(r.Notes, "note")
@@ -114,15 +114,20 @@ func printReport(io *iostreams.Streams, r *doctor.Report) {
 	}
 }
 
-// findingText is a finding in words, with what helps on a line of its own.
-func findingText(f doctor.Finding) string {
-	s := string(f.Severity) + ": "
+// severityColors are those of the word that a finding begins with.
+var severityColors = map[doctor.Severity]term.Color{doctor.Error: term.Red, doctor.Warning: term.Yellow, doctor.Note: term.Dim}
+
+// printFinding prints a finding in words, with what helps on lines of their own, which are whole: commands are copied.
+func printFinding(io *iostreams.Streams, f doctor.Finding) {
+	head := string(f.Severity) + ":"
+	text := ""
 	if f.Path != nil && !strings.Contains(f.Message, *f.Path) {
-		s += *f.Path + ": "
+		text = *f.Path + ": "
 	}
-	s += strings.ReplaceAll(f.Message, "\n", "; ")
+	text += strings.ReplaceAll(f.Message, "\n", "; ")
+	text = term.Wrap(head+" "+sanitize.Text(text), io.Width(), 2)
+	io.Printf("%s%s\n", io.Paint(severityColors[f.Severity], head), strings.TrimPrefix(text, head))
 	if f.Help != nil {
-		s += "\n    " + *f.Help
+		io.Printf("    %s\n", sanitize.Text(*f.Help))
 	}
-	return s
 }

@@ -101,7 +101,7 @@ func rootHelp(app *cmdutil.App, root *cobra.Command, order []*cobra.Command) str
 		"agents are run, and gl help rehearsal what can happen in a rehearsal."+
 		"\n"+cmdutil.ExitHelp, screen) + "\n")
 	if line := projectLine(app); line != "" {
-		b.WriteString("\n" + line + "\n")
+		b.WriteString("\n" + term.Wrap(line, screen, 2) + "\n")
 	}
 	return b.String()
 }
@@ -144,7 +144,7 @@ func commandHelp(out *iostreams.Streams, c *cobra.Command) string {
 	if c.Runnable() {
 		section("Usage:", term.Wrap("  "+c.UseLine(), screen, 4))
 	}
-	section("Examples:", c.Example)
+	section("Examples:", exampleText(c.Example, screen))
 	var subs []*cobra.Command
 	for _, sub := range c.Commands() {
 		if sub.IsAvailableCommand() {
@@ -210,6 +210,22 @@ func flagLines(flags *pflag.FlagSet, screen int) string {
 		b.WriteString(line + "\n")
 	}
 	return b.String()
+}
+
+// exampleText is the examples; where a line is too long for the screen, the words about a command stand below it. The command itself
+// is on one line, for copying.
+func exampleText(text string, screen int) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		command, about, found := strings.Cut(strings.TrimSpace(line), "   ")
+		if !found || screen == 0 || term.Width(line) <= screen {
+			lines = append(lines, line)
+			continue
+		}
+		lines = append(lines, "  "+command, term.Wrap("      "+strings.TrimSpace(about), screen, 6))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // inOrder is all commands, those that cobra added at the end.

@@ -23,6 +23,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 	"greenlight/internal/text/lines"
 )
 
@@ -94,7 +95,7 @@ func runLogs(ctx context.Context, app *cmdutil.App, id string, o logsOptions) er
 		return logsJSON(app.IO, pr, rec)
 	}
 	out := bufio.NewWriter(app.IO)
-	l := &logView{pr: pr, rec: rec, raw: o.raw, out: out, dec: agent.NewDecoder(rec.Stream),
+	l := &logView{pr: pr, rec: rec, raw: o.raw, out: out, streams: app.IO, dec: agent.NewDecoder(rec.Stream),
 		tail: attemptlog.NewTail(pr.Runs.LogPath(rec.Slice, rec.N))}
 	defer l.tail.Close()
 	defer out.Flush()
@@ -169,6 +170,8 @@ type logView struct {
 	out  *bufio.Writer
 	dec  *agent.Decoder
 	tail *attemptlog.Tail
+
+	streams *iostreams.Streams // whose width and colors out has
 }
 
 // head is the line before the log.
@@ -182,7 +185,7 @@ func (l *logView) head() {
 	} else if l.rec.StartedAt != nil {
 		started = "started " + l.rec.StartedAt.Local().Format(time.DateTime)
 	}
-	l.line(fmt.Sprintf("attempt %d of %s with %s, %s", l.rec.N, l.rec.Slice, l.rec.Agent, started))
+	l.line(term.Dim, fmt.Sprintf("attempt %d of %s with %s, %s", l.rec.N, l.rec.Slice, l.rec.Agent, started))
 }
 
 // once shows what is there.
@@ -258,14 +261,39 @@ func (l *logView) more(over bool) error {
 	}
 	return l.tail.Lines(over, func(p lines.Piece) {
 		for _, text := range attemptlog.Text(l.dec, p) {
-			l.line(text)
+			l.event(text)
 		}
 	})
 }
 
-func (l *logView) line(text string) {
-	l.out.WriteString(sanitize.Text(text))
-	l.out.WriteByte('\n')
+// markColors are those of events, by the mark that they begin with.
+var markColors = map[string]term.Color{"- ": term.Dim, "> ": term.Blue, "! ": term.Red, "~ ": term.Yellow, "= ": term.Bold, "| ": term.Violet}
+
+// event shows an event. A sub-agent's bar and name have a color, what it did that of its mark.
+func (l *logView) event(text string) {
+	head := text[:min(2, len(text))]
+	c := markColors[head]
+	if head != "| " {
+		l.line(c, text)
+		return
+	}
+	for line := range strings.SplitSeq(term.Wrap(text, l.streams.Width(), len("|   ")), "\n") {
+		if !strings.HasPrefix(line, head) {
+			line = "|   " + strings.TrimLeft(line, " ")
+		}
+		l.out.WriteString(l.streams.Paint(c, line[:1]) + line[1:] + "\n")
+	}
+}
+
+// line shows a text in a color; on a terminal, no line is wider than that.
+func (l *logView) line(c term.Color, text string) {
+	for line := range strings.SplitSeq(sanitize.Text(text), "\n") {
+		lead := len(line) - len(strings.TrimLeft(line, " "))
+		for part := range strings.SplitSeq(term.Wrap(line, l.streams.Width(), lead+2), "\n") {
+			body := strings.TrimLeft(part, " ")
+			l.out.WriteString(part[:len(part)-len(body)] + l.streams.Paint(c, body) + "\n")
+		}
+	}
 }
 
 // end is the line after the log of a settled attempt: "failed: exit 7, after 12s, 3 turns, $0.42".
@@ -274,16 +302,16 @@ func (l *logView) end() {
 		return
 	}
 	if text := verdictText(l.rec); text != "" {
-		l.line(text)
+		l.line("", text)
 	}
 	for _, text := range lastOutput(l.rec) {
-		l.line("    " + text)
+		l.line(term.Dim, "    "+text)
 	}
-	l.line(withCost(l.rec.Outcome.Text(l.rec.Detail), l.rec))
+	l.line(outcomeColor(l.rec), withCost(l.rec.Outcome.Text(l.rec.Detail), l.rec))
 	for _, text := range workText(l.rec) {
-		l.line(text)
+		l.line("", text)
 	}
 	if v := l.rec.Verdict; v != nil && v.Log != "" {
-		l.line("its tests: " + v.Log)
+		l.line("", "its tests: "+v.Log)
 	}
 }

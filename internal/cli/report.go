@@ -95,17 +95,32 @@ func lineColor(l string) term.Color {
 		if said == "" {
 			said = tr.Words
 		}
-		switch {
-		case !strings.HasPrefix(rest, said):
-		case tr.Success:
-			return term.Green
-		case o == attempt.Waiting || o == attempt.Empty:
-			return term.Yellow
-		case tr.Active.Troubled() || tr.Available.Troubled():
-			return term.Red
+		if strings.HasPrefix(rest, said) {
+			return colorOf(o)
 		}
 	}
 	return ""
+}
+
+// colorOf is the color of an outcome.
+func colorOf(o attempt.Outcome) term.Color {
+	switch tr := o.Traits(); {
+	case tr.Success:
+		return term.Green
+	case o == attempt.Waiting || o == attempt.Empty || o == attempt.Held:
+		return term.Yellow
+	case tr.Active.Troubled() || tr.Available.Troubled():
+		return term.Red
+	}
+	return ""
+}
+
+// outcomeColor is the color of an attempt: of its outcome, or of what runs.
+func outcomeColor(r *attempt.Record) term.Color {
+	if r.Phase == plan.Settled {
+		return colorOf(r.Outcome)
+	}
+	return term.Blue
 }
 
 // warn tells something at once, in the middle of a pass.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/ops"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -258,26 +260,57 @@ func runSettings(app *cmdutil.App, asJSON bool) error {
 	if asJSON {
 		return app.IO.JSON(newSettingsDoc(s, warnings))
 	}
-	list, width := s.List(), 0
+	list := s.List()
+	rows := make([]settingRow, 0, len(list))
 	for _, set := range list {
-		width = max(width, len(set.Key))
+		rows = append(rows, settingRow{set.Key, set.Source(), valueText(set.Value)})
 	}
-	line := func(key, source, value string) {
-		text := fmt.Sprintf("%-*s  %-8s  %s", width, sanitize.Text(key), source, value)
-		app.IO.Printf("%s\n", term.Wrap(text, app.IO.Width(), 4))
-	}
-	for _, set := range list {
-		line(set.Key, set.Source(), valueText(set.Value))
-	}
-	app.IO.Printf("\nModels of the agents, profile %s:\n", sanitize.Line(s.Profile()))
+	models := make([]settingRow, 0)
 	for _, m := range s.Models() {
-		model := sanitize.Line(m.Model)
-		if model == "" {
-			model = "(what its own file names)"
-		}
-		line(m.Role, modelSource(m), model)
+		models = append(models, settingRow{m.Role, modelSource(m), cmp.Or(sanitize.Line(m.Model), "(what its own file names)")})
 	}
+	printSettings(app.IO, rows)
+	app.IO.Printf("\n%s\n", app.IO.Paint(term.Bold, "Models of the agents, profile "+sanitize.Line(s.Profile())+":"))
+	printSettings(app.IO, models)
 	return nil
+}
+
+// A settingRow is a line of gl settings.
+type settingRow struct{ key, source, value string }
+
+// printSettings prints rows in columns; on a screen that is too narrow for them, without the source. What is only the default is dim.
+func printSettings(out *iostreams.Streams, rows []settingRow) {
+	const least = 24 // columns for values
+	key, source := 0, 0
+	for _, r := range rows {
+		key, source = max(key, term.Width(sanitize.Line(r.key))), max(source, len(r.source))
+	}
+	screen, column := out.Width(), key+source+4
+	for _, r := range rows {
+		c := term.Color("")
+		if r.source == "default" || r.source == "profile" {
+			c = term.Dim
+		}
+		switch {
+		case screen == 0:
+			out.Printf("%-*s  %-*s  %s\n", key, sanitize.Line(r.key), source, r.source, out.Paint(c, r.value))
+		case screen < column+least:
+			printSetting(out, c, sanitize.Line(r.key)+"  ", r.value, 4)
+		default:
+			printSetting(out, c, term.Pad(sanitize.Line(r.key), key)+"  "+term.Pad(r.source, source)+"  ", r.value, column)
+		}
+	}
+}
+
+// printSetting prints a value behind its head, or below it if there is no room.
+func printSetting(out *iostreams.Streams, c term.Color, head, value string, hang int) {
+	words := strings.Fields(value)
+	if len(words) > 0 && term.Width(head+words[0]) > out.Width() {
+		out.Printf("%s\n", strings.TrimRight(head, " "))
+		head, hang = "    ", 4
+	}
+	text := term.WrapWords(head, words, out.Width(), hang)
+	out.Printf("%s%s\n", head, out.Paint(c, text[len(head):]))
 }
 
 // settingWarnings names the values that don't count; where the file can't be read at all that alone.

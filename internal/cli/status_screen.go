@@ -55,16 +55,22 @@ func (s screen) lines(m *view.Model) []string {
 func (s screen) head(m *view.Model) []string {
 	p, c := m.Plan, m.Counts
 	count := fmt.Sprintf(" %d/%d %ss", c.Done, c.Total, p.Snapshot.Noun)
-	var cost string
+	var more []string
 	if text := m.Cost.String(); text != "" {
-		cost = "  cost " + text
+		more = append(more, "  cost "+text)
 	}
 	if m.ETA != nil && *m.ETA > 0 {
-		cost += "  about " + plan.Age(*m.ETA) + " left"
+		more = append(more, "  about "+plan.Age(*m.ETA)+" left")
 	}
 	cells := min(barCells, max(4, s.width-2-term.Width(count)))
 	text := bar(c.Done, c.Total, cells)
-	list := []string{term.Cut(s.paint(term.Green, text)+s.paint(term.Bold, count)+s.paint(term.Dim, cost), s.width)}
+	rest := ""
+	for _, part := range more {
+		if term.Width(text+count+rest+part) <= s.width {
+			rest += part
+		}
+	}
+	list := []string{term.Cut(s.paint(term.Green, text)+s.paint(term.Bold, count)+s.paint(term.Dim, rest), s.width)}
 	if text := recorded(p.Snapshot.Progress, p.Snapshot.Noun); text != "" {
 		list = append(list, s.line(term.Dim, "recorded: "+text))
 	}
@@ -83,8 +89,11 @@ func (s screen) foot(m *view.Model) []string {
 	p := m.Plan
 	var list []string
 	add := func(c term.Color, text string) {
-		if text != "" {
-			list = append(list, s.line(c, text))
+		if text == "" {
+			return
+		}
+		for line := range strings.SplitSeq(term.Wrap(text, s.width, 2), "\n") {
+			list = append(list, s.line(c, line))
 		}
 	}
 	if len(p.Unverified) > 0 {

@@ -15,8 +15,10 @@ import (
 	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/rowlayout"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
+	"greenlight/internal/view"
 )
 
 func newWhy(app *cmdutil.App) *cobra.Command {
@@ -119,10 +121,10 @@ func whyAll(out *iostreams.Streams, p *plan.Plan, ids []string, now time.Time) {
 		return
 	}
 	for _, held := range heldLines(p, now) {
-		out.Printf("%s\n", held)
+		out.Printf("%s\n", wrapped(out, term.Yellow, held, 2))
 	}
 	for _, id := range ids {
-		out.Printf("%s\n", term.Wrap(sanitize.Line(p.Why(id, now).String()), out.Width(), 2))
+		out.Printf("%s\n", reasonText(out, p, p.Why(id, now)))
 	}
 }
 
@@ -141,6 +143,17 @@ func builtBy(st *plan.State) string {
 	return "built " + sanitize.Line(strings.Join(parts, " "))
 }
 
+// reasonText is a reason on as many lines as it takes, its id in the color of the group.
+func reasonText(out *iostreams.Streams, p *plan.Plan, r plan.Reason) string {
+	text := term.Wrap(sanitize.Line(r.String()), out.Width(), 2)
+	id := sanitize.Line(r.ID)
+	rest, ok := strings.CutPrefix(text, id)
+	if st := p.State(r.ID); ok && st != nil {
+		return out.Paint(rowlayout.Colors[view.GroupOf(st)], id) + rest
+	}
+	return text
+}
+
 // whyOne tells all about one slice.
 func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string, now time.Time) error {
 	recs, err := pr.Runs.Last(id)
@@ -150,10 +163,10 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	r := p.Why(id, now)
 	help := explain.Help(p, r, now)
 	r.Next = nil
-	out.Printf("%s\n", term.Wrap(sanitize.Line(r.String()), out.Width(), 2))
+	out.Printf("%s\n", reasonText(out, p, r))
 	if r.State == "ready" {
 		for _, held := range heldLines(p, now) {
-			out.Printf("%s\n", held)
+			out.Printf("%s\n", wrapped(out, term.Yellow, held, 2))
 		}
 	}
 	if text := builtBy(p.State(id)); text != "" {
@@ -161,27 +174,38 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	}
 	for _, c := range p.Foreseen(id) {
 		if r.State != "ready" { // that says it
-			out.Printf("%s\n", term.Wrap("  "+sanitize.Line(c.Text()), out.Width(), 4))
+			out.Printf("%s\n", wrapped(out, term.Yellow, "  "+c.Text(), 4))
 		}
 	}
 	for i, hop := range p.Hops(id, now) {
-		out.Printf("%s%s\n", strings.Repeat("  ", i+1), sanitize.Line(hop))
+		out.Printf("%s\n", wrapped(out, "", strings.Repeat("  ", i+1)+hop, 2*i+4))
 	}
 	for _, rec := range recs[id] {
-		out.Printf("%s\n", term.Wrap("  "+sanitize.Line(attemptText(p.State(id), rec, now)), out.Width(), 4))
+		out.Printf("%s\n", wrapped(out, outcomeColor(rec), "  "+attemptText(p.State(id), rec, now), 4))
 		for _, line := range slices.Concat(proofText(rec), workText(rec)) {
-			out.Printf("%s\n", term.Wrap("    "+sanitize.Line(line), out.Width(), 6))
+			out.Printf("%s\n", wrapped(out, term.Dim, "    "+line, 6))
 		}
 	}
 	switch landed := facts.Upstream(ctx, pr, p); {
 	case p.State(id).Class != plan.Done || landed.Has(id):
 	case landed.PullRequest != nil && slices.Contains(landed.PullRequest.IDs(), id):
-		out.Printf("%s\n", term.Wrap("in review: "+sanitize.Line(landed.PullRequest.URL), out.Width(), 2))
+		out.Printf("%s\n", wrapped(out, "", "in review: "+landed.PullRequest.URL, 2))
 	default:
-		out.Printf("%s\n", term.Wrap("not delivered: "+sanitize.Line(cmp.Or(landed.Reason, "it hasn't been tried yet"))+". Run gl land", out.Width(), 2))
+		out.Printf("%s\n", wrapped(out, term.Yellow, "not delivered: "+cmp.Or(landed.Reason, "it hasn't been tried yet")+". Run gl land", 2))
 	}
 	for _, command := range help.Next {
 		out.Printf("%s\n", sanitize.Text(help.Run(command)))
 	}
 	return nil
+}
+
+// wrapped is a text from files on lines of the screen, each in a color; those behind the first are indented by hang.
+func wrapped(out *iostreams.Streams, c term.Color, text string, hang int) string {
+	lead := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	lines := strings.Split(term.Wrap(lead+sanitize.Line(text), out.Width(), hang), "\n")
+	for i, l := range lines {
+		body := strings.TrimLeft(l, " ")
+		lines[i] = l[:len(l)-len(body)] + out.Paint(c, body)
+	}
+	return strings.Join(lines, "\n")
 }

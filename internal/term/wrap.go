@@ -6,7 +6,8 @@ import "strings"
 const MaxProse = 100
 
 // Wrap breaks a line between words so that no part is wider than width columns; the parts that follow are indented by
-// hang. A word stays whole however long it is, because a broken id or path can't be copied. A width of 0 is no limit.
+// hang. A word stays whole however long it is, because a broken id or path can't be copied; but text in characters of two columns,
+// such as Chinese, has no spaces and is broken between them. A width of 0 is no limit.
 func Wrap(line string, width, hang int) string {
 	if width <= 0 || Width(line) <= width {
 		return line
@@ -25,20 +26,39 @@ func WrapWords(lead string, words []string, width, hang int) string {
 	b.WriteString(lead)
 	column := Width(lead)
 	for i, word := range words {
-		n := Width(word)
-		switch {
-		case i == 0:
-		case column+1+n > width:
-			b.WriteString("\n" + strings.Repeat(" ", hang))
-			column = hang
-		default:
-			b.WriteByte(' ')
-			column++
+		for j, part := range parts(word, width-hang) {
+			space := " "
+			if i == 0 || j > 0 {
+				space = ""
+			}
+			n := Width(part)
+			if i+j > 0 && column+len(space)+n > width {
+				space, column = "\n"+strings.Repeat(" ", hang), hang
+			} else {
+				column += len(space)
+			}
+			b.WriteString(space + part)
+			column += n
 		}
-		b.WriteString(word)
-		column += n
 	}
 	return b.String()
+}
+
+// parts are those of a word that a line may be broken between: where it is wider than a line, its characters of two columns.
+func parts(word string, width int) []string {
+	if Width(word) <= width {
+		return []string{word}
+	}
+	var list []string
+	whole := false // the last part may get longer
+	for g := columns.StringGraphemes(word); g.Next(); {
+		if wide := Width(g.Value()) == 2; wide || !whole {
+			list, whole = append(list, g.Value()), !wide
+		} else {
+			list[len(list)-1] += g.Value()
+		}
+	}
+	return list
 }
 
 // WrapLines wraps each line of a text that already has a layout: continuation lines are aligned with the line's own

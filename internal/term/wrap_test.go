@@ -28,3 +28,32 @@ func TestWrap(t *testing.T) {
 		}
 	})
 }
+
+// Text without spaces in characters of two columns is broken between them, and no line is too wide.
+func TestWrapWide(t *testing.T) {
+	for _, tt := range []struct {
+		line string
+		want string
+	}{
+		{"S-2 failed: 注文履歴の表示と検索", "S-2 failed: 注文履歴\n  の表示と検索"},
+		{"注文", "注文"},
+		{"a 注文履歴の表示.go:12と検索と検索と検索", "a 注文履歴の表示\n  .go:12と検索と検索\n  と検索"},
+	} {
+		if got := Wrap(tt.line, 20, 2); got != tt.want {
+			t.Errorf("%q became\n%q, want\n%q", tt.line, got, tt.want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		line := rapid.StringMatching(`( ?[日本é]{1,30}){0,8}`).Draw(t, "line")
+		width, hang := rapid.IntRange(12, 40).Draw(t, "width"), rapid.IntRange(0, 2).Draw(t, "hang")
+		got := Wrap(line, width, hang)
+		if strings.Join(strings.Fields(strings.ReplaceAll(got, "\n", " ")), "") != strings.Join(strings.Fields(line), "") {
+			t.Fatalf("%q became %q", line, got)
+		}
+		for l := range strings.SplitSeq(got, "\n") {
+			if Width(l) > width && strings.Contains(l, "日") && !strings.Contains(l, "é") {
+				t.Fatalf("%q is wider than %d", l, width)
+			}
+		}
+	})
+}
