@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,10 +51,12 @@ type snapshot struct {
 const (
 	ages    = 2 * time.Second        // how often the screen is drawn again while something runs: ages grow
 	looks   = 5 * time.Second        // how often it is looked whether a drain lives: one that is killed leaves no event
-	safety  = 30 * time.Second       // how long the files may go without a look
+	heard   = 30 * time.Second       // how long the files may go without a look while agents run: their logs have no events,
+	safety  = 10 * time.Minute       // and else, in case an event was lost
 	calm    = 150 * time.Millisecond // between two looks at the files
 	peeked  = 200                    // lines of a log
 	timeout = 2 * time.Minute        // of a command beside the board
+	regret  = 30 * time.Second       // how long u takes back what deletes
 )
 
 // Run shows the board until the person quits it.
@@ -84,19 +87,27 @@ func feed(ctx context.Context, cfg Config, send func(tea.Msg)) {
 	for {
 		last := look(cfg, reader)
 		send(last)
+		if last.err == nil && reader.LookAtWork(ctx, last.model.Plan, last.model.Now) {
+			last.model = view.New(last.model.Plan, reader.WithWork(last.facts), last.model.Now)
+			send(last)
+		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(calm):
+		}
+		longest := safety
+		if last.model != nil && last.model.Counts.Running+last.model.Counts.Merging > 0 {
+			longest = heard
 		}
 		for looked, same := time.Now(), true; same; {
 			select {
 			case <-w.News:
 				same = false
 			case <-tick.C:
-				// A drain that is killed leaves no event. All else is read again rarely, in case an event was lost.
+				// A drain that is killed leaves no event.
 				leader, _ := cfg.Project.Runs.Leader()
-				same = !w.Renew(cfg.Project.Runs) && !w.Blind && leader == last.leader && time.Since(looked) < safety
+				same = !w.Renew(cfg.Project.Runs) && !w.Blind && leader == last.leader && time.Since(looked) < longest
 			case <-ctx.Done():
 				return
 			}
@@ -146,6 +157,8 @@ type board struct {
 	says          string // the last line of what a command said
 	bad           bool   // and it failed
 	running       string // the command that runs beside the board
+	doomed        *doomed
+	tabs          []int // the column behind each view's name in the second line, for the mouse
 	kept          map[view.Group]laidOut
 	lineOf        []string // ids by line of the last frame, for the mouse
 }
@@ -157,6 +170,12 @@ type input struct {
 	then   func(text string) tea.Cmd // nil for the filter
 }
 
+// A doomed command deletes something, and waits until nobody can regret it any more. Closing the board drops it.
+type doomed struct {
+	argv []string
+	at   time.Time
+}
+
 // A ran is the end of a command.
 type ran struct {
 	what string
@@ -164,7 +183,10 @@ type ran struct {
 	err  error
 }
 
-type tock time.Time
+type (
+	tock time.Time
+	due  struct{ of *doomed }
+)
 
 func newBoard(cfg Config) *board {
 	return &board{cfg: cfg, keys: has(cfg.Commands), now: time.Now(), width: 80, height: 24}
@@ -199,6 +221,11 @@ func (b *board) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tock:
 		b.ticking, b.now = false, time.Time(msg)
 		b.readPeek()
+	case due:
+		if b.doomed == msg.of {
+			b.doomed = nil
+			return b, tea.Batch(b.gl(msg.of.argv, behind), b.tick())
+		}
 	case ran:
 		b.running = ""
 		b.bad, b.says = msg.err != nil, lastLine(msg.out)
@@ -209,6 +236,11 @@ func (b *board) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			}
 		}
 	case tea.MouseClickMsg:
+		if msg.Mouse().Y == 1 {
+			if i := slices.IndexFunc(b.tabs, func(end int) bool { return msg.Mouse().X < end }); i >= 0 {
+				b.view, b.top = i, 0
+			}
+		}
 		if i := msg.Mouse().Y; i >= 0 && i < len(b.lineOf) && b.lineOf[i] != "" {
 			b.selected = b.lineOf[i]
 			b.readPeek()
@@ -289,6 +321,14 @@ func (b *board) press(msg tea.KeyPressMsg) tea.Cmd {
 	case "space":
 		b.peek = !b.peek
 		b.readPeek()
+	case "u":
+		if b.doomed != nil {
+			b.says, b.doomed = "gl "+strings.Join(b.doomed.argv, " ")+" isn't run", nil
+			return nil
+		}
+		return b.act(name)
+	case "=": // the key of +, without Shift
+		return b.act("+")
 	case "/":
 		b.input = &input{prompt: "filter", text: b.filter}
 	case ":":
@@ -344,6 +384,8 @@ func (b *board) act(name string) tea.Cmd {
 			continue
 		}
 		switch {
+		case k.Slots != 0:
+			return b.run(k, strconv.Itoa(max(b.facts.Slots+k.Slots, 1)))
 		case k.Asks != "":
 			b.input = &input{prompt: k.Asks, then: func(text string) tea.Cmd { return b.run(k, text) }}
 		case k.Sure:
@@ -379,6 +421,11 @@ func (b *board) palette(text string) tea.Cmd {
 	}
 	if argv[0] == "gl" {
 		argv = argv[1:]
+	}
+	if deletes(argv) {
+		b.doomed = &doomed{argv, time.Now().Add(regret)}
+		of := b.doomed
+		return tea.Tick(regret, func(time.Time) tea.Msg { return due{of} })
 	}
 	how := terminal
 	for _, k := range keys {

@@ -164,6 +164,47 @@ func TestAsking(t *testing.T) {
 	}
 }
 
+// What deletes waits for half a minute, in which u takes it back. + and - set the slots that there are.
+func TestRegret(t *testing.T) {
+	b := fixture(0)
+	b.facts.Slots = 3
+	typed := func(line string) tea.Cmd {
+		press(b, ":")
+		for _, r := range line {
+			press(b, string(r))
+		}
+		return press(b, "enter")
+	}
+	if cmd := typed("remove S-5"); cmd == nil || b.running != "" || !strings.Contains(b.screen(), "gl remove S-5 at ") {
+		t.Errorf("it runs at once, or not at all:\n%s", b.screen())
+	}
+	first := b.doomed
+	if cmd := press(b, "u"); cmd != nil || b.doomed != nil {
+		t.Error("u doesn't take it back")
+	}
+	if _, cmd := b.Update(due{first}); cmd != nil || b.running != "" {
+		t.Error("what was taken back runs")
+	}
+	typed("gl remove S-5")
+	b.Update(due{first})
+	if b.running != "" {
+		t.Error("it runs early")
+	}
+	if b.Update(due{b.doomed}); b.running != "gl remove S-5" {
+		t.Errorf("it never runs: %q", b.running)
+	}
+	b.running = ""
+	for key, want := range map[string]string{"+": "4", "=": "4", "-": "2"} {
+		if press(b, key); b.running != "gl settings set parallel.max "+want {
+			t.Errorf("%s runs %q", key, b.running)
+		}
+	}
+	b.facts.Slots = 1
+	if press(b, "-"); b.running != "gl settings set parallel.max 1" {
+		t.Errorf("- runs %q", b.running)
+	}
+}
+
 // Whatever the size, the view and what is open, the frame fits the screen, and the selected slice is in sight.
 func TestFrameFits(t *testing.T) {
 	b := fixture(500)

@@ -22,6 +22,7 @@ type key struct {
 	How     how
 	Asks    string                                  // a text is asked for first: its prompt
 	Sure    bool                                    // it asks for y or n first
+	Slots   int                                     // the text is how many slots there are and this many
 	Argv    func(r *view.Row, text string) []string // without gl itself; nil where it doesn't apply to the row
 }
 
@@ -38,6 +39,12 @@ func of(command string, groups ...view.Group) func(*view.Row, string) []string {
 		return argv
 	}
 }
+
+// slots sets how many agents may run at a time; a drain without --max follows.
+func slots(_ *view.Row, n string) []string { return []string{"settings", "set", "parallel.max", n} }
+
+// deletes says whether a command takes something away for good.
+func deletes(argv []string) bool { return len(argv) > 1 && argv[0] == "remove" }
 
 // keys are all that the board can do. A command that gl doesn't have takes its key with it.
 var keys = []key{
@@ -66,6 +73,8 @@ var keys = []key{
 	}},
 	{Key: "H", Command: "hold", Means: "lift the hold", Argv: func(*view.Row, string) []string { return []string{"hold", "--lift"} }},
 	{Key: "u", Command: "undo", Means: "undo: revert it and open it again", Sure: true, Argv: of("undo", view.Done)},
+	{Key: "+", Command: "settings", Means: "a slot more", Slots: 1, Argv: slots},
+	{Key: "-", Command: "settings", Means: "a slot less", Slots: -1, Argv: slots},
 	{Key: "v", Command: "review", Means: "review what waits for you", How: terminal, Argv: func(*view.Row, string) []string { return []string{"review"} }},
 }
 

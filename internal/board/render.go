@@ -78,6 +78,9 @@ func (b *board) head() []string {
 	if b.leader != "" {
 		drained = "draining"
 	}
+	if b.facts.Slots > 0 {
+		drained += " | " + words.Count(b.facts.Slots, "slot")
+	}
 	if b.model != nil {
 		if cost := b.model.Cost.String(); cost != "" {
 			drained += " | cost " + cost
@@ -87,7 +90,13 @@ func (b *board) head() []string {
 		}
 	}
 	var tabs []string
+	b.tabs = b.tabs[:0]
+	column := 0
 	for i, v := range views {
+		if column += len(v) + 1; i == b.view {
+			column += len("[]")
+		}
+		b.tabs = append(b.tabs, column)
 		if i == b.view {
 			tabs = append(tabs, b.paint(term.Bold, "["+v+"]"))
 		} else {
@@ -105,6 +114,8 @@ func (b *board) foot() []string {
 		return []string{b.paint(term.Bold, term.Truncate(b.input.prompt+"> "+sanitize.Line(b.input.text)+"█", b.width))}
 	case b.confirm != nil:
 		return []string{b.paint(term.Yellow, term.Truncate(fmt.Sprintf("gl %s? [y/n]", strings.Join(b.confirm.Argv(b.row(), ""), " ")), b.width))}
+	case b.doomed != nil:
+		return []string{b.paint(term.Yellow, term.Truncate(fmt.Sprintf("gl %s at %s: u takes it back", sanitize.Line(strings.Join(b.doomed.argv, " ")), b.doomed.at.Format("15:04:05")), b.width))}
 	case b.running != "":
 		return []string{b.paint(term.Dim, term.Truncate(b.running+" …", b.width))}
 	case b.says != "":
@@ -121,7 +132,7 @@ func (b *board) foot() []string {
 	text := "? help  tab view  space peek  / filter  : gl  q quit"
 	row := b.row()
 	for _, k := range b.keys {
-		if row != nil && k.Key != "h" && k.Key != "H" && k.Argv(row, "x") != nil {
+		if row != nil && k.Key != "h" && k.Key != "H" && k.Slots == 0 && k.Argv(row, "x") != nil {
 			text += "  " + k.Key + " " + k.Command
 		}
 	}
@@ -455,9 +466,13 @@ func (b *board) about(width, room int) []string {
 		if len(text) == 0 {
 			text = []string{"no log yet"}
 		}
-		rest := text[max(0, len(text)-max(room-len(lines), 0)):]
+		answer := b.answerHint(r)
+		rest := text[max(0, len(text)-max(room-len(lines)-len(answer), 0)):]
 		for _, l := range rest {
 			lines = append(lines, " "+term.Truncate(sanitize.Line(l), width-1))
+		}
+		for _, l := range answer {
+			lines = append(lines, " "+b.paint(term.Yellow, term.Truncate(l, width-1)))
 		}
 		return lines[:min(len(lines), room)]
 	}
@@ -496,4 +511,14 @@ func (b *board) about(width, room int) []string {
 		add(term.Dim, c)
 	}
 	return lines[:min(len(lines), room)]
+}
+
+// answerHint is the line of a peek that says how to answer what is read there; none where nobody listens.
+func (b *board) answerHint(r *view.Row) []string {
+	for _, k := range b.keys {
+		if (k.Command == "answer" || k.Command == "say") && k.Argv(r, "x") != nil {
+			return []string{k.Key + "> " + k.Means}
+		}
+	}
+	return nil
 }

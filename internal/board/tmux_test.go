@@ -214,3 +214,142 @@ func ticks(t *testing.T, shell int) (sum int) {
 	}
 	return sum
 }
+
+// pick selects a slice by the filter, which it leaves again.
+func (s *screen) pick(id string) {
+	s.t.Helper()
+	s.press("/")
+	s.shows(`filter> █`)
+	s.press("-l", "of "+id)
+	s.press("Enter")
+	s.shows(`(?m)^> ` + id + ` `)
+	s.press("Escape")
+	s.shows(`(?s)> ` + id + ` .*\? help`)
+}
+
+// back leaves the output of a command that has had the terminal.
+func (s *screen) back(pattern string) {
+	s.t.Helper()
+	s.shows(`(?s)` + pattern + `.*Press Enter to go back`)
+	s.press("Enter")
+	s.shows(`(?m)^\[board\]`)
+}
+
+// click is a click of the mouse at a column and a row, from 1.
+func (s *screen) click(x, y int) {
+	s.t.Helper()
+	s.press("-l", fmt.Sprintf("\x1b[<0;%d;%dM\x1b[<0;%d;%dm", x, y, x, y))
+}
+
+// Every key of the board, typed while a drain runs.
+func TestEveryKey(t *testing.T) {
+	if os.Getenv("GREENLIGHT_LONG") == "" {
+		t.Skip("in make pages")
+	}
+	sockets, err := os.MkdirTemp("/tmp", "glb") // t.TempDir's names are too long for a socket
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(sockets) })
+	t.Setenv("TMUX_TMPDIR", sockets)
+	t.Setenv("TMUX", "")
+	s := open(t, map[string]string{
+		"config.json":   `{"git": {"isolation": "shared"}, "parallel": {"max": 1}}`,
+		"slices/S-1.md": slice("S-1", "complete", "tests: 3\n"), "slices/S-2.md": slice("S-2", "failed", ""), "slices/S-3.md": slice("S-3", "pending", "deps: S-2\n"),
+		"slices/S-4.md": slice("S-4", "verifying", "waiting_for: a look\n"), "slices/S-5.md": slice("S-5", "tests", "waiting_for: which color?\n"),
+		"slices/S-6.md": slice("S-6", "pending", ""), "slices/S-7.md": slice("S-7", "verifying", "waiting_for: a look\n"), "slices/S-8.md": slice("S-8", "pending", ""),
+	}, "TMUX_TMPDIR="+sockets)
+	t.Cleanup(func() { s.run("stop", "--all") })
+	drain := exec.Command(s.gl, "slice", "--watch", "--runner", "tmux", "--agent", "rehearsal:here,step=600s")
+	drain.Dir, drain.Env = s.dir, append(os.Environ(), "GREENLIGHT_TEST_GL=1", "HOME="+filepath.Dir(s.gl), "CLAUDECODE=", "CLAUDE_CODE=")
+	if err := drain.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s.shows(`1 running .*draining \| 1 slot`)
+
+	s.pick("S-6")
+	s.press("Space")
+	s.shows(`S-6: tests`)
+	s.press("Space")
+	s.press("Enter") // nobody is attached to this tmux, so the session is nested
+	s.shows(` S-6 Name of S-6 `)
+	s.press("C-b", "d")
+	s.shows(`gl attach S-6: done`)
+	s.press("l")
+	s.back(`attempt 1 of S-6`)
+	s.press("d")
+	s.back(`S-6`)
+	s.press("w")
+	s.back(`S-6 is running`)
+	s.press("+")
+	s.shows(`(?s)2 running .*draining \| 2 slots.*parallel.max is now 2`)
+	s.press("-")
+	s.shows(`(?s)draining \| 1 slot\n.*parallel.max is now 1`)
+	s.pick("S-8")
+	s.press("s", "n")
+	s.shows(`2 running`)
+	s.press("s", "y")
+	s.shows(`(?s)1 running.*S-8 stopped`)
+	s.press("h")
+	s.shows(`hold until`)
+	s.press("2", "h", "Enter")
+	s.shows(`(?s)held until .*\nheld until`)
+	s.press("H")
+	s.shows(`(?m)^lifted`)
+	s.pick("S-4")
+	s.press("a")
+	s.shows(`(?s)^2/8 done.*S-4 is complete`)
+	s.pick("S-5")
+	s.press("a")
+	s.shows(`answer> █`)
+	s.press("-l", "blue")
+	s.press("Enter")
+	s.shows(`S-5 is answered`)
+	s.pick("S-7")
+	s.press("x", "n", "o", "Enter")
+	s.shows(`S-7 is pending again`)
+	s.pick("S-2")
+	s.press("r")
+	s.shows(`S-2 is pending again`)
+	s.pick("S-1")
+	s.press("u", "y")
+	s.shows(`(?m)^.*S-1 .*$`)
+	s.press(":")
+	s.shows(`gl> █`)
+	s.press("-l", "remove S-3")
+	s.press("Enter")
+	s.shows(`gl remove S-3 at .*: u takes it back`)
+	s.press("u")
+	s.shows(`gl remove S-3 isn't run`)
+	s.press(":")
+	s.press("-l", "status")
+	s.press("Enter")
+	s.back(`Progress|slices`)
+	s.press("?")
+	s.shows(`esc +close`)
+	s.press("Escape")
+	s.shows(`(?m)^Running \(1\)`) // or Escape and Tab would be one key
+	for _, view := range []string{`(?m)^Layer 1`, `S-6\.1`, `In the lane \(0\)`, `Last 24 hours`, `Needs you|Running`} {
+		s.press("Tab")
+		s.shows(view)
+	}
+	s.click(10, 2) // graph
+	s.shows(`(?m)^Layer 1`)
+	s.click(3, 2)
+	s.shows(`(?m)^Running`)
+	row := 0
+	for i, line := range strings.Split(s.text(), "\n") {
+		if strings.HasPrefix(line, "  S-6 ") || strings.HasPrefix(line, "> S-6 ") {
+			row = i + 1
+		}
+	}
+	s.click(5, row)
+	s.shows(`(?m)^> S-6 `)
+	s.press("-l", "\x1b[<65;5;5M") // the wheel
+	s.shows(`(?m)^  S-6 `)
+	s.press("q")
+	s.shows(`closed with 0`)
+	if text := s.run("status"); !strings.Contains(text, "Running:") {
+		t.Errorf("closing the board stopped what runs:\n%s", text)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"greenlight/internal/board"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/plan"
+	"greenlight/internal/term"
 )
 
 func newBoard(app *cmdutil.App) *cobra.Command {
@@ -42,9 +43,13 @@ Exit codes: 0 closed; 1 there is no project, or no terminal; 2 wrong usage.`,
 				flags = append(flags, "--system", app.SystemFlag)
 			}
 			runsLong()
+			paint := func(_ term.Color, text string) string { return text }
+			if app.IO.Colors() { // asked once: a frame has a thousand words
+				paint = term.Color.Paint
+			}
 			return board.Run(c.Context(), board.Config{
 				Project: pr, Plan: func(now time.Time) (*plan.Plan, error) { return shownPlan(pr, now, "") }, Commands: commandNames(), Self: self, Flags: flags,
-				Environ: app.Environ, Paint: app.IO.Paint, In: in, Out: out,
+				Environ: app.Environ, Paint: paint, In: in, Out: out,
 			})
 		},
 	}

@@ -46,12 +46,13 @@ type Config struct {
 	Force     bool
 	Over      map[string]string // by id: the session whose claim a person agreed to take over
 
-	Max        int  // attempts at a time in the whole project
-	Serial     bool // of these, one at a time is ours
-	Refill     bool // launch again as slots free; else one round
-	Lead       bool // gl slice --watch: adopt what runs, and let one such drain decide for the project
-	Foreground bool // a signal ends the attempts; else they go on
-	Detach     bool // end as soon as the first round is launched
+	Max        int        // attempts at a time in the whole project
+	Slots      func() int // Max as it is now, for one that may change during the run; nil for Max
+	Serial     bool       // of these, one at a time is ours
+	Refill     bool       // launch again as slots free; else one round
+	Lead       bool       // gl slice --watch: adopt what runs, and let one such drain decide for the project
+	Foreground bool       // a signal ends the attempts; else they go on
+	Detach     bool       // end as soon as the first round is launched
 
 	Interval time.Duration // the safety net
 	Stagger  time.Duration // between two launches
@@ -77,6 +78,7 @@ func (a Agent) account() plan.Account {
 // A Report is what one pass has to tell. Plan is always there.
 type Report struct {
 	Plan     *plan.Plan
+	Max      int               // attempts at a time, now
 	Adopted  []*attempt.Record // found running, of an earlier gl
 	Ended    []*attempt.Record // settled
 	Launched []*attempt.Record
@@ -296,7 +298,10 @@ func (d *drain) hearing(ctx context.Context, f func(context.Context) error) (sig
 
 // pass looks at everything, settles the dead, tells what changed, and launches.
 func (d *drain) pass(ctx context.Context) error {
-	var r Report
+	if d.Slots != nil {
+		d.Max = d.Slots()
+	}
+	r := Report{Max: d.Max}
 	for _, f := range d.notStarted {
 		d.failedStart(ctx, f.rec, &r, f.why)
 	}

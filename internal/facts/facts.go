@@ -19,6 +19,8 @@ import (
 type Reader struct {
 	pr      *project.Project
 	settled map[attempt.Entry]*attempt.Record
+	diffs   map[string]view.Diff
+	seen    map[string]seen
 	pacer   *Pacer
 }
 
@@ -56,12 +58,12 @@ func Pace(pr *project.Project) eta.Pace {
 
 // NewReader returns a Reader that has read nothing yet.
 func NewReader(pr *project.Project) *Reader {
-	return &Reader{pr: pr, settled: map[attempt.Entry]*attempt.Record{}, pacer: NewPacer(pr)}
+	return &Reader{pr: pr, settled: map[attempt.Entry]*attempt.Record{}, diffs: map[string]view.Diff{}, seen: map[string]seen{}, pacer: NewPacer(pr)}
 }
 
 // Brief are the facts that no record has to be read for.
 func Brief(pr *project.Project, p *plan.Plan) view.Facts {
-	return view.Facts{Lane: Lane(pr, p), Slots: pr.Config.Max}
+	return view.Facts{Lane: Lane(pr, p), Slots: pr.Slots()}
 }
 
 // Lane is what the target hasn't got yet of the plan's items.
@@ -83,6 +85,7 @@ func Upstream(ctx context.Context, pr *project.Project, p *plan.Plan) lane.Statu
 // All are all facts. Records that can't be read are left out: the plan's warnings name those that matter.
 func (r *Reader) All(p *plan.Plan) (view.Facts, error) {
 	f := Brief(r.pr, p)
+	f.Diffs = r.diffs
 	index, err := r.pr.Runs.Index()
 	if err != nil {
 		return f, err

@@ -236,3 +236,11 @@ func common(r *attempt.Record) *plan.Attempt {
 	}
 	return a
 }
+
+// Slots is how many attempts may run at a time, by the configuration as it is now: it may change while a drain runs.
+func (p *Project) Slots() int {
+	if c, err := readConfig(statedir.Path(p.Root, "config.json")); err == nil {
+		return c.Max
+	}
+	return p.Config.Max
+}

@@ -37,7 +37,8 @@ func New(runs *attempt.Store, state []string, trace func(string, ...any)) *Watch
 	}
 	w.fs = fs
 	w.dirs = append([]string{runs.LiveDir(), runs.Dir()}, state...)
-	for _, dir := range w.dirs {
+	for i, dir := range w.dirs {
+		w.dirs[i] = filepath.Clean(dir) // as fsnotify names it: see Renew
 		if fs.Add(dir) != nil {
 			w.Blind = true
 		}

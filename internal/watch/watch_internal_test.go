@@ -36,3 +36,20 @@ func TestUrgency(t *testing.T) {
 		}
 	}
 }
+
+// What is watched is known by its name, however that was written: else each look would find it gone, and look at everything again.
+func TestRenewNothing(t *testing.T) {
+	root := t.TempDir()
+	runs := attempt.OpenStore(filepath.Join(root, "runs"))
+	if err := runs.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	w := New(runs, []string{root + "/", filepath.Join(root, "runs") + "/../runs"}, func(string, ...any) {})
+	defer w.Close()
+	if w.Blind {
+		t.Skip("there are no file events here")
+	}
+	if w.Renew(runs) {
+		t.Error("something is watched anew that was never lost")
+	}
+}

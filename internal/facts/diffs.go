@@ -1,0 +1,82 @@
+package facts
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"greenlight/internal/git"
+	"greenlight/internal/plan"
+	"greenlight/internal/statedir"
+	"greenlight/internal/view"
+	"greenlight/internal/worktree"
+)
+
+// again is how long what a slice's work changes is good for.
+const again = 10 * time.Second
+
+// A seen is the last look at a slice's work.
+type seen struct {
+	at     time.Time
+	commit string
+}
+
+// LookAtWork finds out how much the work changes of slices that are being built, merged or looked at, as far as it is kept: the commits on
+// their branches and the snapshots of their worktrees. Nothing is looked into twice that hasn't changed. It says whether there
+// is news, which All has from then on.
+func (r *Reader) LookAtWork(ctx context.Context, p *plan.Plan, now time.Time) bool {
+	ids := slices.Concat(p.Running, p.Landing, p.Waiting)
+	if p.Snapshot.Noun != plan.Slice || len(ids) == 0 {
+		return false
+	}
+	repo, err := r.pr.Worktrees(ctx)
+	if err != nil { // without git there is nothing to compare
+		return false
+	}
+	diffs := maps.Clone(r.diffs)
+	for _, id := range ids {
+		if now.Sub(r.seen[id].at) < again {
+			continue
+		}
+		d, commit, err := work(ctx, repo, r.pr.Key(), id, r.seen[id].commit)
+		r.seen[id] = seen{now, commit}
+		if err == nil && d != nil {
+			diffs[id] = *d
+		}
+	}
+	changed := !maps.Equal(diffs, r.diffs)
+	r.diffs = diffs
+	return changed
+}
+
+// WithWork is f with what LookAtWork has found.
+func (r *Reader) WithWork(f view.Facts) view.Facts {
+	f.Diffs = r.diffs
+	return f
+}
+
+// work is what a slice's work changes, nil for none, or for what it was at the commit that is known already.
+func work(ctx context.Context, repo *worktree.Repo, system, id, known string) (*view.Diff, string, error) {
+	l, err := repo.Get(system, id)
+	if err != nil {
+		return nil, "", err
+	}
+	commit, err := repo.Saved(ctx, l)
+	if err != nil || commit == "" || commit == known {
+		return nil, known, err
+	}
+	base, err := git.ResolveCommit(ctx, repo.Common, repo.LaneRef())
+	if err == nil && base != "" { // its branch may have the lane merged into it
+		base, err = git.MergeBase(ctx, repo.Common, base, commit)
+	}
+	if err != nil {
+		return nil, known, err
+	}
+	s, err := git.Stat(ctx, repo.Common, cmp.Or(base, l.Base), commit, statedir.InState)
+	if err != nil {
+		return nil, known, err
+	}
+	return &view.Diff{Files: s.Files, Added: s.Insertions, Removed: s.Deletions}, commit, nil
+}
