@@ -76,6 +76,18 @@ func Run(ctx context.Context, cfg Config) error {
 	return err
 }
 
+// Still is the first frame of a board that has read everything, of that size: what the board says where nobody looks at it.
+func Still(cfg Config, width, height int) (string, error) {
+	s := look(cfg, facts.NewReader(cfg.Project))
+	if s.err != nil {
+		return "", s.err
+	}
+	b := newBoard(cfg)
+	b.width, b.height = width, height
+	b.Update(s)
+	return strings.Join(b.frame(), "\n"), nil
+}
+
 // feed sends what there is to show: at once, and whenever files have changed.
 func feed(ctx context.Context, cfg Config, send func(tea.Msg)) {
 	w := watch.New(cfg.Project.Runs, cfg.Project.Tracker.Watch(), func(string, ...any) {})

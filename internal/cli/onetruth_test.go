@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/board"
+	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/project/projecttest"
 	"greenlight/internal/report"
@@ -15,7 +17,7 @@ import (
 	"greenlight/internal/view"
 )
 
-// One night, shown by every command that shows it: the numbers are the same. Package board compares its own with the status bar's.
+// One night, shown by every command that shows it (status, board, report, events, cost): the numbers are the same.
 func TestOneTruth(t *testing.T) {
 	files := maps.Clone(everyClass)
 	for i, usd := range []string{"1.25", "0.50"} {
@@ -25,8 +27,8 @@ func TestOneTruth(t *testing.T) {
 	}
 	files["runs/journal.jsonl"] = strings.Join([]string{
 		`{"schema_version":1,"time":"2026-01-01T00:59:00.000Z","kind":"drain_started","max":4}`,
-		`{"schema_version":1,"time":"2026-01-01T02:00:00.000Z","kind":"ended","slice":"S-4","attempt":1,"outcome":"failed","cost_usd":1.25}`,
-		`{"schema_version":1,"time":"2026-01-01T02:00:00.000Z","kind":"ended","slice":"S-7","attempt":1,"outcome":"failed","cost_usd":0.5}`,
+		`{"schema_version":1,"time":"2026-01-01T02:00:00.000Z","kind":"ended","slice":"S-4","attempt":1,"outcome":"failed","duration_ms":3600000,"cost_usd":1.25}`,
+		`{"schema_version":1,"time":"2026-01-01T02:00:00.000Z","kind":"ended","slice":"S-7","attempt":1,"outcome":"failed","duration_ms":3600000,"cost_usd":0.5}`,
 		`{"schema_version":1,"time":"2026-01-01T02:01:00.000Z","kind":"drain_ended","reason":"nothing left to do"}`,
 	}, "\n") + "\n"
 	root := projecttest.Write(t, files)
@@ -96,5 +98,23 @@ func TestOneTruth(t *testing.T) {
 	}
 	if !strings.Contains(string(output(t, "report", "--format", "md", "-C", root)), "$1.75") {
 		t.Error("the Markdown has another sum")
+	}
+	var cost costDoc
+	decode(&cost, "cost", "--json")
+	if usd := cost.Total.CostUSD; usd == nil || *usd != spent || cost.Total.FailedUSD != night.Cost.Failed.USD || cost.Total.Attempts != night.Cost.Total.Known {
+		t.Errorf("cost: %+v, report: %+v, events: $%.2f", cost.Total, night.Cost, spent)
+	}
+	frame, err := board.Still(board.Config{Project: pr, Paint: func(_ term.Color, s string) string { return s },
+		Plan: func(now time.Time) (*plan.Plan, error) { return shownPlan(pr, now, "") }}, 200, 80)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(frame, want.Bar(p.Hold, now)+" | ") || !strings.Contains(frame, "cost $1.75") {
+		t.Errorf("board: %q, want %q", strings.SplitN(frame, "\n", 2)[0], want.Bar(p.Hold, now))
+	}
+	for _, g := range view.BoardGroups() {
+		if n := want.Of(g); n > 0 && !strings.Contains(frame, fmt.Sprintf("\n%s (%d)", g, n)) {
+			t.Errorf("the board doesn't have %s (%d):\n%s", g, n, frame)
+		}
 	}
 }

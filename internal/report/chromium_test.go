@@ -26,7 +26,10 @@ const lum = ([r, g, b]) => { const f = v => { v /= 255; return v <= .03928 ? v /
 const contrast = (a, b) => { const [x, y] = [lum(a), lum(b)].sort((p, q) => q - p); return (x + .05) / (y + .05) };
 const behind = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c } return rgb(getComputedStyle(document.documentElement).backgroundColor) };
 const bad = [];
-document.querySelectorAll("details").forEach(d => d.open = true);
+const paper = document.documentElement.dataset.paper;
+if (!paper) document.querySelectorAll("details").forEach(d => d.open = true);
+else for (const d of document.querySelectorAll("details")) if (!d.querySelector("td, li")?.checkVisibility({ contentVisibilityAuto: true })) bad.push("not on paper: " + d.textContent.trim().slice(0, 30));
+if (paper) for (const e of document.querySelectorAll("svg")) if (e.getBoundingClientRect().right > innerWidth) bad.push("beyond the paper: " + e.getAttribute("aria-labelledby"));
 for (const e of document.querySelectorAll("body *")) {
   const own = [...e.childNodes].some(n => n.nodeType == 3 && n.textContent.trim());
   if (own && !e.closest("svg") && e.checkVisibility()) { const r = contrast(rgb(getComputedStyle(e).color), behind(e)); if (r < 4.5) bad.push("contrast " + r.toFixed(2) + ": " + e.tagName + "." + e.className + " " + e.textContent.slice(0, 30)) }
@@ -73,25 +76,31 @@ func TestPageInChromium(t *testing.T) {
 		mu.Unlock()
 		name := strings.TrimPrefix(r.URL.Path, "/")
 		if name == "frame" {
-			fmt.Fprintf(w, `<!DOCTYPE html><html style="color-scheme: light dark"><head><link rel="icon" href="data:,"></head><body style="margin:0"><iframe src="/%s" style="border:0;width:%spx;height:3600px"></iframe></body></html>`,
-				r.FormValue("page"), r.FormValue("width"))
+			fmt.Fprintf(w, `<!DOCTYPE html><html style="color-scheme: light dark"><head><link rel="icon" href="data:,"></head><body style="margin:0"><iframe src="/%s?paper=%s" style="border:0;width:%spx;height:3600px"></iframe></body></html>`,
+				r.FormValue("page"), r.FormValue("paper"), r.FormValue("width"))
 			return
 		}
 		if pages[name] == "" {
 			http.NotFound(w, r)
 			return
 		}
+		page := pages[name]
+		if r.FormValue("paper") != "" { // as it is printed; --print-to-pdf makes no document that a script could look at
+			page = strings.NewReplacer("@media print", "@media all", "@media screen", "@media print", `<html `, `<html data-paper="1" `).Replace(page)
+		}
 		// The policy of the page itself lets no script run: this one is the test's.
 		policy := regexp.MustCompile(`<meta http-equiv="Content-Security-Policy"[^>]*>`)
-		fmt.Fprint(w, strings.Replace(policy.ReplaceAllString(pages[name], ""), "</body>", "<script>"+inspect+"</script></body>", 1))
+		fmt.Fprint(w, strings.Replace(policy.ReplaceAllString(page, ""), "</body>", "<script>"+inspect+"</script></body>", 1))
 	}))
 	defer server.Close()
 	shots := os.Getenv("GREENLIGHT_SHOTS")
 	for _, c := range []struct {
 		page, scheme string
 		width        int
-	}{{"small", "light", 1200}, {"small", "dark", 1200}, {"small", "light", 390}, {"small", "dark", 390}, {"large", "light", 1200}, {"large", "dark", 390}} {
-		t.Run(fmt.Sprintf("%s_%s_%d", c.page, c.scheme, c.width), func(t *testing.T) {
+		paper        string
+	}{{"small", "light", 1200, ""}, {"small", "dark", 1200, ""}, {"small", "light", 390, ""}, {"small", "dark", 390, ""}, {"large", "light", 1200, ""}, {"large", "dark", 390, ""},
+		{"small", "light", 720, "a4"}, {"small", "dark", 720, "a4"}, {"large", "dark", 720, "a4"}} {
+		t.Run(fmt.Sprintf("%s_%s_%d%s", c.page, c.scheme, c.width, c.paper), func(t *testing.T) {
 			run := func(args ...string) []byte {
 				scheme := map[string]string{"light": "1", "dark": "0"}[c.scheme]
 				cmd := exec.Command(chromium, append([]string{"--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--user-data-dir=" + t.TempDir(),
@@ -115,7 +124,7 @@ func TestPageInChromium(t *testing.T) {
 				return out.Bytes()
 			}
 			// A window is never narrower than 500 pixels, so a phone's is a frame in one.
-			url := fmt.Sprintf("%s/frame?page=%s&width=%d", server.URL, c.page, c.width)
+			url := fmt.Sprintf("%s/frame?page=%s&width=%d&paper=%s", server.URL, c.page, c.width, c.paper)
 			dom := run("--dump-dom", url)
 			m := regexp.MustCompile(`(?s)<title>(\{.*?\})</title>`).FindSubmatch(dom)
 			if m == nil {
@@ -131,8 +140,17 @@ func TestPageInChromium(t *testing.T) {
 			if f.Inner != c.width || f.Width > c.width {
 				t.Errorf("%d wide in a window of %d", f.Width, f.Inner)
 			}
-			if f.Dark != (c.scheme == "dark") || f.Dark != (f.Background == "rgb(13, 17, 23)") {
+			// Paper is white, whatever the screen is.
+			if f.Dark != (c.scheme == "dark") || (f.Background == "rgb(13, 17, 23)") != (f.Dark && c.paper == "") {
 				t.Errorf("dark %v, background %s", f.Dark, f.Background)
+			}
+			if c.paper != "" && c.page == "small" {
+				pdf := filepath.Join(t.TempDir(), "page.pdf")
+				run("--print-to-pdf="+pdf, "--no-pdf-header-footer", server.URL+"/"+c.page)
+				data, err := os.ReadFile(pdf)
+				if n := bytes.Count(data, []byte("/Type /Page\n")); err != nil || n < 2 || n > 8 {
+					t.Errorf("%d pages in %d bytes: %v", n, len(data), err)
+				}
 			}
 			t.Logf("loaded in %.0f ms", f.Load)
 			if shots != "" {
