@@ -144,7 +144,7 @@ func (app *App) Slice(id string) (*project.Project, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if pr.Exactly(id) != nil {
+	if app.changes == nil && pr.Exactly(id) != nil { // what a document tells of needs the plan
 		return pr, id, nil
 	}
 	p, err := pr.Plan(time.Now(), pr.Options())
