@@ -109,8 +109,8 @@ func TestOneTruth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(frame, want.Bar(p.Hold, now)+" | ") || !strings.Contains(frame, "cost $1.75") {
-		t.Errorf("board: %q, want %q", strings.SplitN(frame, "\n", 2)[0], want.Bar(p.Hold, now))
+	if !strings.HasPrefix(frame, want.Bar(p, now)+" | ") || !strings.Contains(frame, "cost $1.75") {
+		t.Errorf("board: %q, want %q", strings.SplitN(frame, "\n", 2)[0], want.Bar(p, now))
 	}
 	for _, g := range view.BoardGroups() {
 		if n := want.Of(g); n > 0 && !strings.Contains(frame, fmt.Sprintf("\n%s (%d)", g, n)) {

@@ -131,7 +131,7 @@ const forever = "exec sleep 600"
 // another server.
 func (f *fixture) terminal(width, height int) (screen func() string, outer *Session) {
 	f.t.Helper()
-	outer = Open(filepath.Join(f.dir, "outer"), "terminal", f.Env())
+	outer = Open(filepath.Join(f.dir, "outer"), "terminal", f.env)
 	argv := append([]string{"-f", "/dev/null", "new-session", "-d", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height)}, f.AttachArgv()...)
 	if _, err := outer.run(f.t.Context(), argv...); err != nil {
 		f.t.Fatal(err)
