@@ -43,8 +43,8 @@ func TestAttachArgv(t *testing.T) {
 
 func TestOpenLeavesTmuxOut(t *testing.T) {
 	s := Open("/src/shop", "gl", []string{"A=1", "TMUX=/tmp/tmux-0/default,1,0", "TMUX_PANE=%3", "TMUX_TMPDIR=/var/tmp"})
-	if want := []string{"A=1", "TMUX_TMPDIR=/var/tmp"}; !slices.Equal(s.Env(), want) {
-		t.Errorf("environment %q", s.Env())
+	if want := []string{"A=1", "TMUX_TMPDIR=/var/tmp"}; !slices.Equal(s.env, want) {
+		t.Errorf("environment %q", s.env)
 	}
 }
 
