@@ -59,7 +59,7 @@ func fakeClaude() {
 
 // fakeTalk is the client on the user's own terminal: it says where its input and outputs go, and ends as FAKE_EXIT says.
 func fakeTalk() {
-	f := &fake{slice: "talk", attempt: "1", dir: os.Getenv("FAKE_DIR")}
+	f := &fake{slice: "talk", attempt: "1", dir: os.Getenv("FAKE_DIR"), argv: os.Args}
 	f.record()
 	text := ""
 	for fd, name := range []string{"stdin", "stdout", "stderr"} {

@@ -238,7 +238,7 @@ func TestBoardShowsAllGroups(t *testing.T) {
 			t.Errorf("no %q on\n%s", want, screen)
 		}
 	}
-	if !strings.HasPrefix(screen, b.model.Counts.Bar(nil, now)) {
+	if !strings.HasPrefix(screen, b.model.Counts.Bar(&plan.Plan{Snapshot: &plan.Snapshot{}}, now)) {
 		t.Errorf("the first line isn't the status bar's:\n%s", screen)
 	}
 	b.selected, b.view = "S-5", 1

@@ -181,7 +181,7 @@ func commandGroups() []commandGroup {
 			{"events", paged(newEvents, "follow")}, {"cost", paged(newCost)}, {"budget", newBudget},
 			{"logs", paged(newLogs, "follow")}, {"debug", paged(newDebug, "run-tests")}, {"changelog", paged(newChangelog)},
 			{"statusline", newStatusline}}},
-		{"run", "Running sessions:", []maker{{"attach", newAttach}, {"say", newSay}, {"do", newDo}, {"trust", newTrust}, {"stop", telling(newStop)}, {"hold", newHold}}},
+		{"run", "Running sessions:", []maker{{"attach", newAttach}, {"say", changes(newSay)}, {"do", newDo}, {"trust", newTrust}, {"stop", telling(newStop)}, {"hold", newHold}}},
 		{"code", "Existing code:", []maker{{"assess", newAssess}, {"map", newMap}, {"wrap", newWrap}}},
 		{"release", "Release:", []maker{{"ship", newShip}}},
 		{"session", "Session:", []maker{{"pause", telling(newPause)}, {"resume", newResume}}},

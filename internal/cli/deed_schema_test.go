@@ -37,7 +37,7 @@ var deedSchemas = map[string][]deed{
 	"gsd-line":       {{position, []string{"gsd", "line", "--json"}}, {map[string]string{"../.planning/STATE.md": ""}, []string{"gsd", "line", "--json"}}},
 	"change": {
 		{everyClass, []string{"accept", "S-6", "--force", "--json"}}, {everyClass, []string{"answer", "S-5", "blue", "--json"}}, {everyClass, []string{"reject", "S-6", "no", "--json"}},
-		{everyClass, []string{"remove", "S-12", "--json"}}, {everyClass, []string{"rename", "S-12", "S-20", "--json"}}, {everyClass, []string{"undo", "S-1", "--json"}},
+		{everyClass, []string{"say", "S-12", "a word", "--json"}}, {everyClass, []string{"remove", "S-12", "--json"}}, {everyClass, []string{"rename", "S-12", "S-20", "--json"}}, {everyClass, []string{"undo", "S-1", "--json"}},
 		{everyClass, []string{"state", "claim", "S-12", "--json"}}, {everyClass, []string{"state", "release", "S-3", "--json"}},
 		{everyClass, []string{"state", "set", "S-12", "step=tests", "--json"}}, {everyClass, []string{"state", "note", "S-12", "--why", "x", "--json"}},
 		{nil, []string{"state", "render", "--json"}}, {nil, []string{"land", "--json"}}, {nil, []string{"sw", "init", "--json"}},

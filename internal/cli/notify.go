@@ -14,7 +14,7 @@ import (
 func channels(app *cmdutil.App, pr *project.Project) []notify.Channel {
 	var list []notify.Channel
 	n := pr.Config.Notify
-	if n.Terminal && iostreams.IsTerminal(app.IO.Err) {
+	if n.Terminal && iostreams.IsTerminal(app.IO.Err) && app.Getenv("TERM") != "dumb" {
 		list = append(list, notify.Terminal{Tmux: app.Getenv("TMUX") != "", Write: func(text string) { io.WriteString(app.IO.Err, text) }})
 	}
 	if n.Desktop {

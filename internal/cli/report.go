@@ -343,7 +343,11 @@ func (t *reporter) sentence(res *drain.Result) {
 	out := t.app.IO
 	text := c.Sentence(how, res.Plan.Snapshot.Noun)
 	if res.Spent.Attempts > 0 && (res.Spent.CostUSD == nil || *res.Spent.CostUSD > 0) { // a rehearsal costs nothing
-		text += " Cost: " + res.Spent.Text() + "."
+		if res.Spent.CostUSD == nil {
+			text += " Cost unknown."
+		} else {
+			text += " Cost: " + res.Spent.Text() + "."
+		}
 	}
 	out.Printf("%s\n", out.Paint(color, term.Wrap(text, out.Width(), 2)))
 }

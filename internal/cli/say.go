@@ -56,6 +56,7 @@ func runSay(ctx context.Context, app *cmdutil.App, id, text string) error {
 		if id, err = app.Resolve(p, id); err != nil {
 			return err
 		}
+		app.About(pr, p, id)
 	}
 	s, err := ops.Say(ctx, pr, id, text, time.Now())
 	if err != nil {

@@ -83,7 +83,7 @@ var inSituations = map[string][4]int{
 	"roadmap":                         {1, 1, 1, 0},
 	"roadmap archive":                 {0, 1, 1, 1},
 	"roadmap milestone":               {0, 1, 1, 1},
-	"say S-2 text":                    {0, 1, 0, 0},
+	"say S-2 text":                    {0, 1, 0, 1},
 	"settings":                        {0, 1, 0, 0},
 	"settings get mode":               {0, 1, 0, 0},
 	"settings mode yolo":              {0, 1, 0, 0},

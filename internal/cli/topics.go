@@ -30,6 +30,7 @@ No shell reads the command line. The elements behind the program may hold these 
   {instructions}    the text of that command, for programs that have no slash commands
   {slice}           the id of the slice; of a task, its kind
   {dir}             the directory to work in
+  {model}           the model that the slice, or retry.escalate, asks for; empty for the agent's own choice
   {conversation}    with resume, the conversation to go on with
 
 resume is optional. It is used for a slice whose earlier attempt was in a conversation, on the same account. The conversation is the

@@ -106,7 +106,7 @@ func ending(e *journal.Event) string {
 			}
 		}
 	}
-	if e.CostUSD != nil {
+	if e.CostUSD != nil && *e.CostUSD > 0 { // a rehearsal costs nothing
 		parts = append(parts, fmt.Sprintf("$%.2f", *e.CostUSD))
 	}
 	text := strings.Join(parts, ", ")
