@@ -80,6 +80,7 @@ var documents = []document{
 	{"gl settings mode NAME --json", settingDoc{}, false, "settings-get"},
 	{"gl settings model --json", modelsDoc{}, false, "settings-model"},
 	{"gl accept ID --json", cmdutil.ChangeDoc{}, false, "change"},
+	{"gl say ID TEXT --json", cmdutil.ChangeDoc{}, false, "change"},
 	{"gl answer ID TEXT --json", cmdutil.ChangeDoc{}, false, "change"},
 	{"gl demo --json", cmdutil.ChangeDoc{}, false, "change"},
 	{"gl edit ID --json", cmdutil.ChangeDoc{}, false, "change"},
