@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,7 +14,7 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv("NOTIFY_PANE") != "" {
 		t := Terminal{Tmux: os.Getenv("TMUX") != "", Write: func(s string) { os.Stderr.WriteString(s) }}
-		_ = t.Send(nil, Message{Title: "S-3 needs you", Text: "a look"}.clean("shop"))
+		_ = t.Send(context.Background(), Message{Title: "S-3 needs you", Text: "a look"}.clean("shop"))
 		time.Sleep(time.Minute)
 	}
 	os.Exit(m.Run())
