@@ -256,6 +256,9 @@ func (w *world) build(id string, flags ...string) (*attempt.Record, string) {
 	w.Helper()
 	j := w.start("gl", append([]string{"slice", id}, flags...)...)
 	w.within(id+" is settled", func() bool { return w.attempt(id, 1) != nil || exited(j) })
+	if r := w.attempt(id, 1); r != nil && r.Outcome == attempt.Held { // the drain tells that in its next look, and then waits
+		w.within("the hold is told", func() bool { return strings.Contains(j.out.String(), "held until") || exited(j) })
+	}
 	j.Process.Signal(os.Interrupt)
 	w.end(j)
 	r := w.attempt(id, 1)
