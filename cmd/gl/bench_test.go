@@ -210,7 +210,8 @@ func runIn(b *testing.B, dir, program string, args ...string) {
 	b.Helper()
 	c := exec.Command(program, args...)
 	c.Dir, c.Stdout = dir, io.Discard
-	c.Env = append(os.Environ(), "HOME="+dir, "GREENLIGHT_ROOT=")
+	home := dir + ".home" // beside it: what is trusted may not be said inside a project
+	c.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"), "XDG_STATE_HOME="+filepath.Join(home, ".local/state"), "GREENLIGHT_ROOT=")
 	var errText strings.Builder
 	c.Stderr = &errText
 	if err := c.Run(); err != nil {
