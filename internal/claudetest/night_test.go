@@ -22,7 +22,7 @@ func TestSay(t *testing.T) {
 	}
 	w.must("touch", "go")
 	if code := w.end(j); code != 0 {
-		t.Fatalf("exit %d\n%s", code, j.out.String())
+		t.Fatalf("exit %d\n%s", code, w.said(j))
 	}
 	requests := w.api.Requests()
 	if !requests[0].Asked("<command-name>/gl:slice</command-name>") || requests[0].Says("use BLUE") {
@@ -31,8 +31,8 @@ func TestSay(t *testing.T) {
 	if !requests[1].Says("use BLUE, not red") {
 		t.Errorf("the model isn't told after its tool call: %+v", requests[1].Messages)
 	}
-	if !strings.Contains(j.out.String(), "you: use BLUE, not red") {
-		t.Errorf("%s", j.out.String())
+	if !strings.Contains(w.said(j), "you: use BLUE, not red") {
+		t.Errorf("%s", w.said(j))
 	}
 	if out := w.must("gl", "events", "--json"); !strings.Contains(out, `"kind":"heard"`) {
 		t.Errorf("%s", out)
@@ -52,7 +52,7 @@ func TestSayAtTheEnd(t *testing.T) {
 	w.within("the model answers for the last time", func() bool { return len(w.api.Requests()) > 1 })
 	w.must("gl", "say", "S-01", "you aren't done")
 	if code := w.end(j); code != 0 {
-		t.Fatalf("exit %d\n%s", code, j.out.String())
+		t.Fatalf("exit %d\n%s", code, w.said(j))
 	}
 	if !w.last().Says("you aren't done") {
 		t.Error("the model isn't told")

@@ -163,7 +163,7 @@ func TestInterrupted(t *testing.T) {
 			w.end(j)
 			r := w.attempt("S-01", 1)
 			if r == nil {
-				t.Fatalf("no record\n%s", j.out.String())
+				t.Fatalf("no record\n%s", w.said(j))
 			}
 			w.settled(r, attempt.Interrupted, "tests")
 			if w.read("work.txt") == "" {

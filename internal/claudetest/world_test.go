@@ -193,15 +193,18 @@ func (w *world) must(name string, args ...string) string {
 // A job is a program that runs beside the test.
 type job struct {
 	*exec.Cmd
-	out  bytes.Buffer // both streams; to be read after end
+	log  string // the file that both streams go to, which can be read at any time
 	done chan struct{}
 }
 
 // start starts a program in the project. It is killed when the test ends.
 func (w *world) start(name string, args ...string) *job {
 	w.Helper()
-	j := &job{Cmd: w.command(context.Background(), name, args...), done: make(chan struct{})}
-	j.Stdout, j.Stderr = &j.out, &j.out
+	log, err := os.CreateTemp(w.TempDir(), "job")
+	w.check(err)
+	defer log.Close()
+	j := &job{Cmd: w.command(context.Background(), name, args...), log: log.Name(), done: make(chan struct{})}
+	j.Stdout, j.Stderr = log, log
 	w.check(j.Start())
 	go func() {
 		j.Wait()
@@ -214,6 +217,14 @@ func (w *world) start(name string, args ...string) *job {
 	return j
 }
 
+// said is what the program wrote until now.
+func (w *world) said(j *job) string {
+	w.Helper()
+	data, err := os.ReadFile(j.log)
+	w.check(err)
+	return string(data)
+}
+
 // end waits for the program and returns its exit code, -1 for a signal.
 func (w *world) end(j *job) int {
 	w.Helper()
@@ -222,7 +233,7 @@ func (w *world) end(j *job) int {
 	case <-time.After(patience):
 		j.Process.Kill()
 		<-j.done
-		w.Fatalf("%q hangs\n%s", j.Args, j.out.String())
+		w.Fatalf("%q hangs\n%s", j.Args, w.said(j))
 	}
 	return j.ProcessState.ExitCode()
 }
@@ -257,15 +268,15 @@ func (w *world) build(id string, flags ...string) (*attempt.Record, string) {
 	j := w.start("gl", append([]string{"slice", id}, flags...)...)
 	w.within(id+" is settled", func() bool { return w.attempt(id, 1) != nil || exited(j) })
 	if r := w.attempt(id, 1); r != nil && r.Outcome == attempt.Held { // the drain tells that in its next look, and then waits
-		w.within("the hold is told", func() bool { return strings.Contains(j.out.String(), "held until") || exited(j) })
+		w.within("the hold is told", func() bool { return strings.Contains(w.said(j), "held until") || exited(j) })
 	}
 	j.Process.Signal(os.Interrupt)
 	w.end(j)
 	r := w.attempt(id, 1)
 	if r == nil {
-		w.Fatalf("no attempt was made\n%s", j.out.String())
+		w.Fatalf("no attempt was made\n%s", w.said(j))
 	}
-	return r, j.out.String()
+	return r, w.said(j)
 }
 
 func exited(j *job) bool {
