@@ -145,7 +145,7 @@ func (s *Store) LiftHolds(which func(*plan.Hold) bool, now time.Time) (lifted Ho
 }
 
 // putHold makes all with the attempt's agent and account wait after it met a limit. Attempts that ran beside the one that met it first
-// meet the same limit: they can only move the end, the next wait doubles once. The lock must be held.
+// meet the same limit: only a reset that they are told can move the end, and the next wait doubles once. The lock must be held.
 func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Duration) error {
 	h := plan.Hold{Agent: r.Agent, Account: r.Account, Since: now, Kind: l.Kind, Reason: l.Reason, By: r.Slice, Count: 1}
 	old := s.Holds().same(&h)
@@ -155,6 +155,9 @@ func (s *Store) putHold(r *Record, l *agent.Limit, now time.Time, first time.Dur
 	if old != nil && old.Proven == 0 && old.Kind != plan.HeldByWindow {
 		h.Count = old.Count + 1
 		if r.StartedAt != nil && r.StartedAt.Before(old.Since) {
+			if l.Reset == nil && now.Before(old.Until) {
+				return nil // nothing new, and a person would be told once more
+			}
 			h.Since, h.Count = old.Since, old.Count
 		}
 	}

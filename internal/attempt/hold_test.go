@@ -28,10 +28,11 @@ func TestHold(t *testing.T) {
 
 	now := noon
 	check(put(rec("A", now.Add(-time.Minute)), rateLimit, now), now.Add(first), 1)
-	// Those beside it meet the same limit: it counts once, and only its end moves.
-	check(put(rec("B", now.Add(-time.Second)), rateLimit, now.Add(time.Second)), now.Add(first+time.Second), 1)
-	check(put(rec("C", now.Add(-time.Second)), &agent.Limit{Kind: agent.RateLimit, Reset: ptr(now.Add(2 * time.Second))}, now.Add(time.Second)),
-		now.Add(first+time.Second), 1)
+	// Those beside it meet the same limit: it counts once, and only a later reset moves its end.
+	beside := now.Add(time.Second)
+	check(put(rec("B", now.Add(-time.Second)), rateLimit, beside), now.Add(first), 1)
+	check(put(rec("C", now.Add(-time.Second)), &agent.Limit{Kind: agent.RateLimit, Reset: ptr(now.Add(2 * time.Second))}, beside), now.Add(first), 1)
+	check(put(rec("D", now.Add(-time.Second)), &agent.Limit{Kind: agent.RateLimit, Reset: ptr(now.Add(2 * first))}, beside), now.Add(2*first), 1)
 
 	// Each hold that follows at once is twice as long, to an hour.
 	wait := first

@@ -1,11 +1,18 @@
 package claudetest
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/journal"
 )
 
 // The client gets its prompt on stdin, where the slash command expands, and a sentence in the middle of a turn, which the model reads at
@@ -56,5 +63,96 @@ func TestSayAtTheEnd(t *testing.T) {
 	}
 	if !w.last().Says("you aren't done") {
 		t.Error("the model isn't told")
+	}
+}
+
+// For five minutes (by GREENLIGHT_LONG; a shorter time else) the API is overloaded, for every slice and whatever the client tries again: no slice fails, one
+// attempt at a time looks whether it is over, after waits that grow, and then all is built.
+func TestOutage(t *testing.T) {
+	lasts := 25 * time.Second
+	if os.Getenv("GREENLIGHT_LONG") != "" {
+		lasts = 5 * time.Minute
+	}
+	var began atomic.Int64
+	down := func(r *Request) bool {
+		began.CompareAndSwap(0, time.Now().UnixNano())
+		return len(r.Tools) > 0 && time.Since(time.Unix(0, began.Load())) < lasts
+	}
+	overloaded := Fail(529, "overloaded_error", "Overloaded")
+	ids := []string{"S-01", "S-02", "S-03", "S-04"}
+	scripts := []Script{{When: down, Steps: []Reply{overloaded, overloaded, overloaded}}}
+	for _, id := range ids {
+		scripts = append(scripts, Script{When: func(r *Request) bool { return r.Asked("<command-args>" + id) }, Steps: built(id)})
+	}
+	w := newWorld(t, ids, scripts...)
+	w.must("gl", "settings", "set", "parallel.hold_seconds", "3")
+	w.flags(yolo)
+	w.must("gl", "slice", "--watch", "--runner", "process", "--max", "4")
+
+	var waits []time.Duration
+	running, launched, over := 0, 0, false
+	for e, err := range attempt.OpenStore(filepath.Join(w.root, ".greenlight", "runs")).Journal().Events(time.Time{}) {
+		w.check(err)
+		switch e.Kind {
+		case journal.Held:
+			waits = append(waits, e.Until.Sub(e.Time).Round(time.Second))
+			if e.Reason != agent.Outage {
+				t.Errorf("held by %s: %s", e.Reason, e.Detail)
+			}
+		case journal.Launched:
+			running, launched = running+1, launched+1
+			if running > 1 && len(waits) > 0 && !over {
+				t.Errorf("%d attempts at once look whether the outage is over", running)
+			}
+		case journal.Ended:
+			running--
+			over = over || e.Outcome == string(attempt.Done)
+			if e.Outcome != string(attempt.Done) && e.Outcome != string(attempt.Held) {
+				t.Errorf("%s was %s (%s)", e.Slice, e.Outcome, e.Detail)
+			}
+		}
+	}
+	if len(waits) < 3 || slices.Max(waits) < 2*waits[0] {
+		t.Errorf("waits %s don't grow", waits)
+	}
+	t.Logf("an outage of %s: %d launches, and waits of %s", lasts, launched, waits)
+	for _, id := range ids {
+		if s := w.slice(id); s["status"] != "complete" {
+			t.Errorf("%s is %s", id, s["status"])
+		}
+	}
+}
+
+// At the budget of the drain nothing more is launched, a person is asked, and goes on by raising it. A slice's own budget stops the client itself.
+func TestBudget(t *testing.T) {
+	ids := []string{"S-01", "S-02", "S-03"}
+	var scripts []Script
+	for _, id := range ids {
+		scripts = append(scripts, Script{When: func(r *Request) bool { return r.Asked("<command-args>" + id) }, Steps: built(id)})
+	}
+	w := newWorld(t, ids, scripts...)
+	w.flags(yolo)
+	w.must("gl", "budget", "drain", "0.0001") // less than one slice costs
+	drain := func() run { return w.call("gl", "slice", "--watch", "--runner", "process", "--max", "1") }
+	r := drain()
+	if r.code == 0 || !strings.Contains(r.out, "held until you raise the budget") || !strings.Contains(r.out, "1/3 done") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
+	}
+	first := w.attempt("S-01", 1)
+	if first == nil || first.Evidence.Result == nil || first.Evidence.Result.CostUSD == nil || w.attempt("S-02", 1) != nil {
+		t.Fatalf("attempts %+v, %+v", first, w.attempt("S-02", 1))
+	}
+	var cost struct {
+		Total struct {
+			USD float64 `json:"cost_usd"`
+		} `json:"total"`
+	}
+	w.check(json.Unmarshal([]byte(w.must("gl", "cost", "--json")), &cost))
+	if cost.Total.USD != *first.Evidence.Result.CostUSD {
+		t.Errorf("gl cost has $%g, the client's result $%g", cost.Total.USD, *first.Evidence.Result.CostUSD)
+	}
+	w.must("gl", "budget", "drain", "100")
+	if r := drain(); r.code != 0 || !strings.Contains(r.out, "3/3 done") {
+		t.Errorf("exit %d\n%s%s", r.code, r.out, r.err)
 	}
 }
