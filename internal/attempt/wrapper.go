@@ -338,10 +338,9 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 	spacing := min(w.Limits.Silent/16, w.Limits.Result/16, longestTick)
 	ticker := time.NewTicker(max(spacing, time.Millisecond))
 	defer ticker.Stop()
-	silence, afterResult := newLull(spacing), newLull(spacing)
+	silence, grace := newLull(spacing), &grace{lull: newLull(spacing)}
 	keeper := w.newKeeper()
 	defer keeper.stop()
-	resulted := false // and the agent has its grace
 	lines := w.lines
 	for {
 		select {
@@ -350,20 +349,8 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 				lines = nil
 				continue
 			}
-			left := w.dec.Summary().Background
-			w.take(ctx, c)
-			w.takeHeard(ctx)
-			w.hangUp(ctx)
+			w.hear(ctx, c, grace)
 			silence.begin()
-			if left > 0 && w.dec.Summary().Background == 0 { // what ended now wakes it
-				afterResult.begin()
-			}
-			if had := resulted; w.dec.Summary().Result == nil {
-				resulted = false
-			} else if !had {
-				resulted = true
-				afterResult.begin()
-			}
 		case <-keeper.tick:
 			keeper.take(ctx)
 		case err := <-keeper.failed:
@@ -371,25 +358,11 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 		case ev.Exec = <-failed:
 			failed = nil
 		case now := <-ticker.C:
-			w.keepRecord(ctx)
-			w.heedWindow(ctx)
-			w.tellNews(ctx)
-			if w.sandboxed() {
-				w.follow(ctx, now)
-			}
+			w.look(ctx, now)
 			if len(lines) > 0 { // it has said something, and we haven't come to it yet
 				silence.begin()
 			}
-			silent, rest := silence.tick(now), afterResult.tick(now)
-			switch {
-			case w.rec.Ending != "": // it is being ended already, and has its grace
-			case silent >= w.silent():
-				w.end(ctx, EndSilence, "silent for "+w.silent().String())
-			case resulted && rest >= w.Limits.Result && w.waits(ctx): // what it left in the background may wake it
-				afterResult.begin()
-			case resulted && rest >= w.Limits.Result:
-				w.end(ctx, EndGrace, "still running "+w.Limits.Result.String()+" after its result")
-			}
+			w.endIdle(ctx, silence.tick(now), grace, now)
 		case <-w.Stop:
 			w.end(ctx, EndStop, "")
 		case err := <-exited:
@@ -408,6 +381,55 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 			}
 			return ev
 		}
+	}
+}
+
+// A grace is the time that an agent has for its exit after its result. It begins anew when what runs in the background ends, which
+// wakes the agent, and there is none once it works again.
+type grace struct {
+	*lull
+	on bool
+}
+
+// heed begins or ends the grace, after the agent has said something; background is how much ran there before.
+func (g *grace) heed(sum agent.Summary, background int) {
+	had := g.on
+	g.on = sum.Result != nil
+	if g.on && !had || background > 0 && sum.Background == 0 {
+		g.begin()
+	}
+}
+
+// hear takes some output, and does what follows from it.
+func (w *Wrapper) hear(ctx context.Context, c chunk, g *grace) {
+	background := w.dec.Summary().Background
+	w.take(ctx, c)
+	w.takeHeard(ctx)
+	w.hangUp(ctx)
+	g.heed(w.dec.Summary(), background)
+}
+
+// look does what is done at each tick.
+func (w *Wrapper) look(ctx context.Context, now time.Time) {
+	w.keepRecord(ctx)
+	w.heedWindow(ctx)
+	w.tellNews(ctx)
+	if w.sandboxed() {
+		w.follow(ctx, now)
+	}
+}
+
+// endIdle ends an agent that has been silent for too long, or doesn't exit after its result.
+func (w *Wrapper) endIdle(ctx context.Context, silent time.Duration, g *grace, now time.Time) {
+	rest := g.tick(now)
+	switch {
+	case w.rec.Ending != "": // it is being ended already, and has its grace
+	case silent >= w.silent():
+		w.end(ctx, EndSilence, "silent for "+w.silent().String())
+	case g.on && rest >= w.Limits.Result && w.waits(ctx): // what it left in the background may wake it
+		g.begin()
+	case g.on && rest >= w.Limits.Result:
+		w.end(ctx, EndGrace, "still running "+w.Limits.Result.String()+" after its result")
 	}
 }
 
