@@ -37,7 +37,6 @@ var layers = []string{
 	"greenlight/internal/rowlayout",
 	"greenlight/internal/drain",
 	"greenlight/internal/watch",
-	"greenlight/internal/notify",
 	"greenlight/internal/view",
 	"greenlight/internal/lane",
 	"greenlight/internal/runner",
@@ -69,6 +68,7 @@ var layers = []string{
 	"greenlight/internal/tracker/trackertest", // for tests alone
 	"greenlight/internal/tracker",
 	"greenlight/internal/graphview",
+	"greenlight/internal/notify",
 	"greenlight/internal/eta",
 	"greenlight/internal/roadmap",
 	"greenlight/internal/contracts",
@@ -98,6 +98,7 @@ var layers = []string{
 	"greenlight/internal/text/conflict",
 	"greenlight/internal/text/lines",
 	"greenlight/internal/text/textline",
+	"greenlight/internal/text/moment",
 	"greenlight/internal/uniq",
 	"greenlight/internal/crashtest",
 	"greenlight/internal/rapidtest",

@@ -11,23 +11,6 @@ import (
 	"greenlight/internal/attempt"
 )
 
-func TestParseSince(t *testing.T) {
-	now := time.Date(2026, 3, 10, 12, 0, 0, 0, time.UTC)
-	for s, want := range map[string]time.Time{
-		"2026-03-01": time.Date(2026, 3, 1, 0, 0, 0, 0, time.Local), "2026-03-01T05:00:00Z": time.Date(2026, 3, 1, 5, 0, 0, 0, time.UTC),
-		"2d": now.AddDate(0, 0, -2), "1w": now.AddDate(0, 0, -7), "90m": now.Add(-90 * time.Minute), "0d": now,
-	} {
-		if got, err := ParseSince(s, now); err != nil || !got.Equal(want) {
-			t.Errorf("%q: %v, %v, want %v", s, got, err, want)
-		}
-	}
-	for _, s := range []string{"", "yesterday", "-5h", "-2d", "d", "2026-13-01", "99999999d", "1.5d"} {
-		if got, err := ParseSince(s, now); err == nil {
-			t.Errorf("%q: %v, want an error", s, got)
-		}
-	}
-}
-
 func TestQuickTime(t *testing.T) {
 	for stem, want := range map[string]string{
 		"quick-20260305-101500-typo": "2026-03-05T10:15:00Z", "quick-2026-03-05-typo": "2026-03-05",

@@ -87,6 +87,7 @@ func TestOutage(t *testing.T) {
 	w := newWorld(t, ids, scripts...)
 	w.must("gl", "settings", "set", "parallel.hold_seconds", "3")
 	w.flags(yolo)
+	w.patience += 2 * lasts // the last wait may begin at its end
 	w.must("gl", "slice", "--watch", "--runner", "process", "--max", "4")
 
 	var waits []time.Duration

@@ -65,6 +65,7 @@ type world struct {
 	api        *API
 	root, home string
 	env        []string
+	patience   time.Duration
 }
 
 // newWorld makes a project with the slices; "S-02:S-01" depends on S-01.
@@ -73,7 +74,7 @@ func newWorld(t *testing.T, slices []string, scripts ...Script) *world {
 	if bin == "" {
 		t.Skip(ErrNoClient)
 	}
-	w := &world{T: t}
+	w := &world{T: t, patience: patience}
 	dir := t.TempDir()
 	w.root, w.home = filepath.Join(dir, "shop"), filepath.Join(dir, "home")
 	for _, d := range []string{w.root, w.home} {
@@ -164,7 +165,7 @@ func (w *world) command(ctx context.Context, name string, args ...string) *exec.
 // call runs a program in the project to its end.
 func (w *world) call(name string, args ...string) run {
 	w.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), w.patience)
 	defer cancel()
 	cmd := w.command(ctx, name, args...)
 	var out, errs bytes.Buffer
@@ -230,7 +231,7 @@ func (w *world) end(j *job) int {
 	w.Helper()
 	select {
 	case <-j.done:
-	case <-time.After(patience):
+	case <-time.After(w.patience):
 		j.Process.Kill()
 		<-j.done
 		w.Fatalf("%q hangs\n%s", j.Args, w.said(j))
@@ -241,9 +242,9 @@ func (w *world) end(j *job) int {
 // within waits until it is so.
 func (w *world) within(what string, so func() bool) {
 	w.Helper()
-	for deadline := time.Now().Add(patience); !so(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(w.patience); !so(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.Fatalf("%s: not within %s", what, patience)
+			w.Fatalf("%s: not within %s", what, w.patience)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/spending"
+	"greenlight/internal/text/moment"
 	"greenlight/internal/trust"
 )
 
@@ -126,8 +127,7 @@ func newBudgetDoc(pr *project.Project, now time.Time) (*budgetDoc, error) {
 		return &usd
 	}
 	doc := &budgetDoc{SchemaVersion: 1, SliceUSD: limit(b.Slice), DrainUSD: limit(b.Drain), DayUSD: limit(b.Day)}
-	local := now.Local()
-	book, err := spending.Read(pr.Runs.Journal().Events(time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.Local)), time.Local)
+	book, err := spending.Read(pr.Runs.Journal().Events(moment.Midnight(now)), time.Local)
 	if err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}

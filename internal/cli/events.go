@@ -14,13 +14,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/attempt"
-	"greenlight/internal/changelog"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/text/moment"
 	"greenlight/internal/words"
 )
 
@@ -64,7 +64,7 @@ func sinceFlag(value string, now time.Time) (time.Time, error) {
 	if value == "" {
 		return time.Time{}, nil
 	}
-	since, err := changelog.ParseSince(value, now)
+	since, err := moment.Since(value, now)
 	if err != nil {
 		return time.Time{}, cmdutil.Usage("--since %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/text/moment"
 )
 
 func newHold(app *cmdutil.App) *cobra.Command {
@@ -83,9 +84,10 @@ func runHold(ctx context.Context, app *cmdutil.App, o holdOptions, put bool) err
 	switch {
 	case put:
 		var until time.Time
-		if until, err = ops.ParseUntil(o.until, now); err == nil {
-			err = ops.PutHold(ctx, pr, o.agent, until, now)
+		if until, err = moment.Until(o.until, now); err != nil {
+			return cmdutil.Usage("--until: %w", err)
 		}
+		err = ops.PutHold(ctx, pr, o.agent, until, now)
 	case o.lift:
 		lifted, err = ops.LiftHolds(ctx, pr, of, now)
 	}

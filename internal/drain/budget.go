@@ -7,6 +7,7 @@ import (
 
 	"greenlight/internal/plan"
 	"greenlight/internal/spending"
+	"greenlight/internal/text/moment"
 )
 
 // heedBudget holds everybody if the drain's or the day's budget is spent. What runs goes on. The lock must be held, and the
@@ -16,8 +17,7 @@ func (d *drain) heedBudget(now time.Time) error {
 	if d.ignoresHold() {
 		return nil
 	}
-	local := now.Local()
-	midnight := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.Local)
+	midnight := moment.Midnight(now)
 	for _, l := range []struct {
 		name        string
 		usd         float64

@@ -17,11 +17,8 @@ func (d *drain) startNotifier() {
 	if len(d.Channels) == 0 {
 		return
 	}
-	var kinds []notify.Kind
-	for _, e := range d.Project.Config.Notify.Events {
-		kinds = append(kinds, notify.Kind(e))
-	}
-	n, err := notify.Start(notify.Config{Journal: d.Project.Runs.Journal(), Root: d.Project.Root, Kinds: kinds, Channels: d.Channels, Past: d.Lead, Mine: d.tells})
+	n, err := notify.Start(notify.Config{Journal: d.Project.Runs.Journal(), Root: d.Project.Root, Kinds: d.Project.Config.Notify.Events,
+		Channels: d.Channels, Past: d.Lead, Mine: d.tells})
 	if err != nil {
 		d.report(Report{Warnings: []string{"nobody is notified: " + err.Error()}})
 		return

@@ -197,9 +197,34 @@ func parseConfig(data []byte) (Config, error) {
 	if err := jsonedit.Unmarshal(data, &file); err != nil {
 		return c, err
 	}
-	return c, errors.Join(c.mode(file.Mode), c.sandbox(file), readSection("git", file.Git, c.git), readSection("parallel", file.Parallel, c.parallel),
+	return c, errors.Join(file.top().read(c.top), readSection("git", file.Git, c.git), readSection("parallel", file.Parallel, c.parallel),
 		readSection("test", file.Test, c.test), readSection("budget", file.Budget, c.budget), readSection("retry", file.Retry, c.retry),
 		readSection("notify", file.Notify, c.notify))
+}
+
+// configFile is what gl reads of the file.
+type configFile struct {
+	Parallel, Git, Test, Budget, Retry, Notify, Mode, Sandbox, Review json.RawMessage
+	SandboxCaches                                                     json.RawMessage `json:"sandbox_caches"`
+}
+
+// top are the keys that are in no section.
+func (f *configFile) top() *section {
+	return &section{keys: map[string]json.RawMessage{"mode": f.Mode, "review": f.Review, "sandbox": f.Sandbox, "sandbox_caches": f.SandboxCaches}}
+}
+
+// top takes over the keys that are in no section.
+func (c *Config) top(s *section) {
+	s.get("mode", func(raw json.RawMessage) error { return text(raw, &c.Mode) })
+	s.get("review", func(raw json.RawMessage) error { return oneOf(raw, Reviews(), &c.Review) })
+	s.get("sandbox", func(raw json.RawMessage) error {
+		err := oneOf(raw, Sandboxes(), &c.Sandbox)
+		if err != nil { // nobody is to take a mistyped "bwrap" for one that counts
+			c.Sandbox = SandboxBwrap
+		}
+		return err
+	})
+	s.get("sandbox_caches", func(raw json.RawMessage) error { return directories(raw, &c.Caches) })
 }
 
 // budget takes over the keys of the section of that name.
@@ -228,91 +253,46 @@ func (c *Config) retry(s *section) {
 	})
 }
 
-// configFile is what gl reads of the file.
-type configFile struct {
-	Parallel, Git, Test, Budget, Retry, Notify, Mode, Sandbox, Review json.RawMessage
-	SandboxCaches                                                     json.RawMessage `json:"sandbox_caches"`
-}
-
-// sandbox takes over what the file says about confining agents. A value that can't be read confines: nobody is to take a mistyped "bwrap"
-// for one that counts.
-func (c *Config) sandbox(file configFile) error {
-	var errs []error
-	if raw := file.Review; len(raw) > 0 && string(raw) != "null" {
-		var text string
-		if json.Unmarshal(raw, &text) != nil || !slices.Contains(Reviews(), text) {
-			errs = append(errs, fmt.Errorf("review must be one of %s, not %s", strings.Join(Reviews(), ", "), short(raw)))
-		} else {
-			c.Review = text
-		}
-	}
-	if raw := file.Sandbox; len(raw) > 0 && string(raw) != "null" {
-		var text string
-		if json.Unmarshal(raw, &text) != nil || !slices.Contains(Sandboxes(), text) {
-			c.Sandbox = SandboxBwrap
-			errs = append(errs, fmt.Errorf("sandbox must be %s, not %s", strings.Join(Sandboxes(), " or "), short(raw)))
-		} else {
-			c.Sandbox = text
-		}
-	}
-	if raw := file.SandboxCaches; len(raw) > 0 && string(raw) != "null" {
-		var list []string
-		bad := func(path string) bool {
-			return strings.ContainsFunc(path, unicode.IsControl) || !filepath.IsAbs(path) && !strings.HasPrefix(path, "~/")
-		}
-		if json.Unmarshal(raw, &list) != nil || slices.ContainsFunc(list, bad) {
-			errs = append(errs, fmt.Errorf("sandbox_caches must be a list of directories that begin with / or ~/, not %s", short(raw)))
-		} else if len(list) > 0 {
-			c.Caches = list
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (c *Config) mode(raw json.RawMessage) error {
-	if len(raw) == 0 || string(raw) == "null" {
-		return nil
-	}
-	if err := text(raw, &c.Mode); err != nil {
-		return fmt.Errorf("mode %w, not %s", err, short(raw))
-	}
-	return nil
-}
-
 // A section is one of the file's objects while its keys are taken over.
 type section struct {
-	name string
+	name string // with a point after it; "" for the file itself
 	keys map[string]json.RawMessage
 	errs []error
 }
 
-// readSection has f take over the keys of a section, which may be missing. Errors are joined, so that all are named at once.
+// readSection has f take over the keys of a section, which may be missing.
 func readSection(name string, raw json.RawMessage, f func(*section)) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
-	s := &section{name: name}
+	s := &section{name: name + "."}
 	if err := json.Unmarshal(raw, &s.keys); err != nil {
 		return fmt.Errorf("%s must be an object", name)
 	}
+	return s.read(f)
+}
+
+// read has f take over the keys. Errors are joined, so that all are named at once.
+func (s *section) read(f func(*section)) error {
 	f(s)
 	slices.SortFunc(s.errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(s.errs...)
 }
 
 func (s *section) get(key string, set func(json.RawMessage) error) {
-	if raw, ok := s.keys[key]; ok && string(raw) != "null" {
+	s.secret(key, func(raw json.RawMessage) error {
 		if err := set(raw); err != nil {
-			s.errs = append(s.errs, fmt.Errorf("%s.%s %w, not %s", s.name, key, err, short(raw)))
+			return fmt.Errorf("%w, not %s", err, short(raw))
 		}
-	}
+		return nil
+	})
 }
 
 // secret is get for a value that may hold keys: the error doesn't quote it.
 func (s *section) secret(key string, set func(json.RawMessage) error) {
-	if raw, ok := s.keys[key]; ok && string(raw) != "null" {
+	if raw := s.keys[key]; len(raw) > 0 && string(raw) != "null" {
 		if err := set(raw); err != nil {
-			s.errs = append(s.errs, fmt.Errorf("%s.%s %w", s.name, key, err))
+			s.errs = append(s.errs, fmt.Errorf("%s%s %w", s.name, key, err))
 		}
 	}
 }
@@ -356,12 +336,7 @@ func (c *Config) git(s *section) {
 	s.get("teardown", func(raw json.RawMessage) error { return program(raw, &g.Teardown) })
 	s.get("deliver", func(raw json.RawMessage) error { return oneOf(raw, Deliveries(), &g.Deliver) })
 	s.get("land", func(raw json.RawMessage) error { return oneOf(raw, Landings(), &g.Land) })
-	s.get("commit_state", func(raw json.RawMessage) error {
-		if json.Unmarshal(raw, &g.CommitState) != nil {
-			return errors.New("must be true or false")
-		}
-		return nil
-	})
+	s.get("commit_state", func(raw json.RawMessage) error { return yesOrNo(raw, &g.CommitState) })
 	s.get("snapshot_mb", func(raw json.RawMessage) error { return whole(raw, 1<<20, &g.SnapshotMB) })
 	s.spans(g.spans())
 }
@@ -642,6 +617,28 @@ func short(raw json.RawMessage) string {
 		s = s[:60] + "…"
 	}
 	return sanitize.Text(s)
+}
+
+// directories takes over absolute directories, or such of HOME's.
+func directories(raw json.RawMessage, to *[]string) error {
+	var list []string
+	bad := func(path string) bool {
+		return strings.ContainsFunc(path, unicode.IsControl) || !filepath.IsAbs(path) && !strings.HasPrefix(path, "~/")
+	}
+	if json.Unmarshal(raw, &list) != nil || slices.ContainsFunc(list, bad) {
+		return errors.New("must be a list of directories that begin with / or ~/")
+	}
+	if len(list) > 0 {
+		*to = list
+	}
+	return nil
+}
+
+func yesOrNo(raw json.RawMessage, to *bool) error {
+	if json.Unmarshal(raw, to) != nil {
+		return errors.New("must be true or false")
+	}
+	return nil
 }
 
 // oneOf takes over a word.

@@ -8,22 +8,20 @@ import (
 	"slices"
 	"strings"
 
+	"greenlight/internal/notify"
 	"greenlight/internal/shellwords"
 	"greenlight/internal/trust"
 )
 
 // Notify is what the configuration says about telling a person of what a drain meets.
 type Notify struct {
-	Events   []string // of NotifyEvents
+	Events   []notify.Kind
 	Terminal bool     // the drain's terminal: OSC 777 and the bell
 	Desktop  bool     // notify-send or osascript, where there is a desktop
 	Command  []string // gets each event as JSON on its stdin; nil for none
 	Webhook  string   // URL that each event is posted to as JSON; "" for none
 	Ntfy     string   // URL of a topic of ntfy; "" for none
 }
-
-// NotifyEvents are what notify.events may have; package notify says what each is.
-func NotifyEvents() []string { return []string{"needs_you", "failed", "hold", "budget", "end", "done"} }
 
 const (
 	notifyCommandKey = "notify.command"
@@ -35,22 +33,16 @@ const (
 func (c *Config) notify(s *section) {
 	n := &c.Notify
 	s.get("events", func(raw json.RawMessage) error {
-		var list []string
-		bad := func(e string) bool { return !slices.Contains(NotifyEvents(), e) }
+		var list []notify.Kind
+		bad := func(k notify.Kind) bool { return !slices.Contains(notify.Kinds(), k) }
 		if json.Unmarshal(raw, &list) != nil || slices.ContainsFunc(list, bad) {
-			return fmt.Errorf("must be a list of %s", strings.Join(NotifyEvents(), ", "))
+			return fmt.Errorf("must be a list of %s", kindList())
 		}
 		n.Events = list
 		return nil
 	})
-	for key, to := range map[string]*bool{"terminal": &n.Terminal, "desktop": &n.Desktop} {
-		s.get(key, func(raw json.RawMessage) error {
-			if json.Unmarshal(raw, to) != nil {
-				return errors.New("must be true or false")
-			}
-			return nil
-		})
-	}
+	s.get("terminal", func(raw json.RawMessage) error { return yesOrNo(raw, &n.Terminal) })
+	s.get("desktop", func(raw json.RawMessage) error { return yesOrNo(raw, &n.Desktop) })
 	s.get("command", func(raw json.RawMessage) error { return program(raw, &n.Command) })
 	s.get("webhook", func(raw json.RawMessage) error { return address(raw, &n.Webhook) })
 	s.get("ntfy", func(raw json.RawMessage) error { return address(raw, &n.Ntfy) })
@@ -75,14 +67,22 @@ func (n Notify) commands() []trust.Command {
 	if len(n.Command) > 0 {
 		list = append(list, trust.Command{Key: notifyCommandKey, Line: shellwords.Join(n.Command)})
 	}
-	for key, to := range map[string]string{webhookKey: n.Webhook, ntfyKey: n.Ntfy} {
-		if to != "" {
-			list = append(list, trust.Command{Key: key, Line: to})
+	for _, c := range []trust.Command{{Key: webhookKey, Line: n.Webhook}, {Key: ntfyKey, Line: n.Ntfy}} {
+		if c.Line != "" {
+			list = append(list, c)
 		}
 	}
 	return list
 }
 
 func defaultNotify() Notify {
-	return Notify{Events: []string{"needs_you", "failed", "hold", "budget", "end"}, Terminal: true, Desktop: true}
+	return Notify{Events: notify.Default(), Terminal: true, Desktop: true}
+}
+
+func kindList() string {
+	var list []string
+	for _, k := range notify.Kinds() {
+		list = append(list, string(k))
+	}
+	return strings.Join(list, ", ")
 }

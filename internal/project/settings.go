@@ -269,7 +269,7 @@ func (s *Settings) reads(raw json.RawMessage, path []string) error {
 		return fmt.Errorf("%s: %w", ConfigFile, err)
 	}
 	got := raw
-	if top, ok := map[string]json.RawMessage{"mode": file.Mode, "sandbox": file.Sandbox, "sandbox_caches": file.SandboxCaches}[path[0]]; ok {
+	if top, ok := file.top().keys[path[0]]; ok {
 		got = top
 	} else if section, ok := map[string]json.RawMessage{"parallel": file.Parallel, "git": file.Git, "test": file.Test}[path[0]]; ok {
 		doc, err := jsonedit.Parse(section)
