@@ -645,6 +645,9 @@ func yesOrNo(raw json.RawMessage, to *bool) error {
 func oneOf(raw json.RawMessage, words []string, to *string) error {
 	var text string
 	if json.Unmarshal(raw, &text) != nil || !slices.Contains(words, text) {
+		if len(words) > 2 {
+			return errors.New("must be one of " + strings.Join(words, ", "))
+		}
 		return errors.New("must be " + strings.Join(words, " or "))
 	}
 	*to = text
