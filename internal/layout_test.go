@@ -101,6 +101,7 @@ var layers = []string{
 	"greenlight/internal/text/moment",
 	"greenlight/internal/uniq",
 	"greenlight/internal/crashtest",
+	"greenlight/internal/testfiles",
 	"greenlight/internal/rapidtest",
 }
 

@@ -7,21 +7,11 @@ import (
 	"testing"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/testfiles"
 	"greenlight/internal/worktree"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-func put(t *testing.T, dir, name, text string) {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func gitIn(t *testing.T, dir string, args ...string) {
 	t.Helper()
@@ -37,10 +27,10 @@ func gitIn(t *testing.T, dir string, args ...string) {
 func TestFind(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	root := filepath.Join(t.TempDir(), "p")
-	put(t, root, "routes", "1\n2\n3\n")
-	put(t, root, "other", "1\n")
-	put(t, root, ".greenlight/STATE.md", "state\n")
-	put(t, root, ".greenlight/.gitignore", "runs/\n")
+	testfiles.Put(t, root, "routes", "1\n2\n3\n")
+	testfiles.Put(t, root, "other", "1\n")
+	testfiles.Put(t, root, ".greenlight/STATE.md", "state\n")
+	testfiles.Put(t, root, ".greenlight/.gitignore", "runs/\n")
 	gitIn(t, root, "init", "-q", "-b", "main")
 	gitIn(t, root, "add", ".")
 	gitIn(t, root, "commit", "-qm", "first")
@@ -87,18 +77,18 @@ func TestFind(t *testing.T) {
 		}
 	}
 	find(0)
-	put(t, dirs["S-1"], "routes", "1\n2\nS-1\n")
-	put(t, dirs["S-1"], ".greenlight/STATE.md", "S-1\n")
-	put(t, dirs["S-2"], ".greenlight/STATE.md", "S-2\n")
-	put(t, dirs["S-2"], "new", "S-2\n")
+	testfiles.Put(t, dirs["S-1"], "routes", "1\n2\nS-1\n")
+	testfiles.Put(t, dirs["S-1"], ".greenlight/STATE.md", "S-1\n")
+	testfiles.Put(t, dirs["S-2"], ".greenlight/STATE.md", "S-2\n")
+	testfiles.Put(t, dirs["S-2"], "new", "S-2\n")
 	find(0)
-	put(t, dirs["S-2"], "routes", "1\n2\nS-2\n")
+	testfiles.Put(t, dirs["S-2"], "routes", "1\n2\nS-2\n")
 	find(1, plan.Collision{Slice: "S-1", With: "S-2", Paths: []string{"routes"}})
 	find(0, plan.Collision{Slice: "S-1", With: "S-2", Paths: []string{"routes"}})
 
 	// What waits counts by what it has committed; two that wait are none of the forecast's business.
-	put(t, dirs["S-3"], "routes", "S-3\n2\n3\n")
-	put(t, dirs["S-3"], "new", "S-3\n")
+	testfiles.Put(t, dirs["S-3"], "routes", "S-3\n2\n3\n")
+	testfiles.Put(t, dirs["S-3"], "new", "S-3\n")
 	gitIn(t, dirs["S-3"], "commit", "-qam", "S-3")
 	gitIn(t, dirs["S-3"], "add", "new")
 	gitIn(t, dirs["S-3"], "commit", "-qm", "S-3")
@@ -146,7 +136,7 @@ func TestFile(t *testing.T) {
 	if err := Write(dir, nil); err != nil || Read(dir) != nil {
 		t.Errorf("%v, %v", err, Read(dir))
 	}
-	put(t, dir, "forecast.json", "{")
+	testfiles.Put(t, dir, "forecast.json", "{")
 	if Read(dir) != nil {
 		t.Error("what can't be read says something")
 	}

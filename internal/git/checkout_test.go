@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"greenlight/internal/testfiles"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -27,7 +29,7 @@ func TestMainCheckout(t *testing.T) {
 	run(at("bare.git"), "worktree", "add", "-q", "-b", "a", at("bare-linked"))
 	run(at("bare.git"), "worktree", "add", "-q", "-b", "b", at("bare-state"))
 	run(top, "clone", "-q", "--bare", top, at("hidden", ".bare"))
-	write(t, at("hidden"), map[string]string{".git": "gitdir: ./.bare\n"})
+	testfiles.Write(t, at("hidden"), map[string]string{".git": "gitdir: ./.bare\n"})
 	run(at("hidden"), "worktree", "add", "-q", "-b", "a", at("hidden", "main"))
 	run(top, "clone", "-q", "--separate-git-dir="+at("sep.git"), top, at("sep"))
 	run(at("sep"), "worktree", "add", "-q", "-b", "a", at("sep-linked"))
@@ -67,7 +69,7 @@ func TestMainCheckout(t *testing.T) {
 	check("pruned", "plain/.git", "plain") // a copy, although git has forgotten it
 
 	// gl-root says it in every layout, where it names a checkout of the repository.
-	name := func(common, text string) { write(t, at(common), map[string]string{RootFile: text}) }
+	name := func(common, text string) { testfiles.Write(t, at(common), map[string]string{RootFile: text}) }
 	name("bare.git", at("bare-state")+"\n")
 	check("bare-linked", "bare.git", "bare-state")
 	check("bare-state", "bare.git", "bare-state")
@@ -93,7 +95,7 @@ func TestFilters(t *testing.T) {
 	git(t, dir, "config", "--add", "filter.a.b.clean", "x --y=z\nw")
 	git(t, dir, "config", "filter.off.smudge", "")
 	git(t, dir, "config", "filter.a.required", "true")
-	write(t, dir, map[string]string{"more": "[filter \"inc\"]\n\tprocess = p\n"})
+	testfiles.Write(t, dir, map[string]string{"more": "[filter \"inc\"]\n\tprocess = p\n"})
 	git(t, dir, "config", "include.path", "../more")
 	got, err := Filters(t.Context(), dir)
 	want := []Setting{{"filter.a.b.clean", "x --y=z\nw"}, {"filter.inc.process", "p"}}

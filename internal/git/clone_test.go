@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/testfiles"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -73,7 +75,7 @@ func TestClone(t *testing.T) {
 	git(t, dir, "checkout", "-q", "-b", "topic")
 	git(t, dir, "remote", "add", "origin", "https://example.invalid/x")
 	commitAll(t, dir, "second")
-	write(t, dir, map[string]string{"a": "changed", "new": "untracked"})
+	testfiles.Write(t, dir, map[string]string{"a": "changed", "new": "untracked"})
 	dst := clone(t, filepath.Join(dir, "sub"))
 	if got := ask(t, dst, "log", "--format=%s %D"); got != "second HEAD -> topic\nfirst" {
 		t.Errorf("history: %s", got)
@@ -116,7 +118,7 @@ func TestCloneOfAnyHead(t *testing.T) {
 		dir := repo(t, map[string]string{"a": "1"})
 		tree := filepath.Join(t.TempDir(), "tree")
 		git(t, dir, "worktree", "add", "-q", "-b", "side", tree)
-		write(t, tree, map[string]string{"b": "2"})
+		testfiles.Write(t, tree, map[string]string{"b": "2"})
 		commitAll(t, tree, "beside")
 		if got := ask(t, clone(t, tree), "log", "--format=%s %D"); got != "beside HEAD -> side\nfirst" {
 			t.Errorf("history: %s", got)
@@ -135,7 +137,7 @@ func TestCloneOfAnyHead(t *testing.T) {
 		repo(t, nil)
 		dir := t.TempDir()
 		git(t, dir, "init", "-q", "--object-format=sha256")
-		write(t, dir, map[string]string{"a": "1"})
+		testfiles.Write(t, dir, map[string]string{"a": "1"})
 		commitAll(t, dir, "first")
 		if got, want := ask(t, clone(t, dir), "rev-parse", "HEAD"), ask(t, dir, "rev-parse", "HEAD"); got != want {
 			t.Errorf("HEAD is %s, want %s", got, want)
@@ -143,7 +145,7 @@ func TestCloneOfAnyHead(t *testing.T) {
 	})
 	t.Run("partial", func(t *testing.T) {
 		dir := repo(t, map[string]string{"a": "1"})
-		write(t, dir, map[string]string{"a": "2"})
+		testfiles.Write(t, dir, map[string]string{"a": "2"})
 		commitAll(t, dir, "second")
 		git(t, dir, "config", "uploadpack.allowFilter", "true")
 		partial := filepath.Join(t.TempDir(), "partial")
@@ -172,13 +174,13 @@ func TestCloneRunsNothing(t *testing.T) {
 	git(t, dir, "config", "commit.gpgSign", "true")
 	git(t, dir, "config", "--global", "core.hooksPath", filepath.Join(dir, ".git/hooks")) // the person's own aren't for this
 	for _, hook := range []string{"post-checkout", "pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"} {
-		write(t, dir, map[string]string{".git/hooks/" + hook: "#!/bin/sh\ntouch " + ran + "\n"})
+		testfiles.Write(t, dir, map[string]string{".git/hooks/" + hook: "#!/bin/sh\ntouch " + ran + "\n"})
 		if err := os.Chmod(filepath.Join(dir, ".git/hooks", hook), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	dst := clone(t, dir)
-	write(t, dst, map[string]string{"c.x": "3"})
+	testfiles.Write(t, dst, map[string]string{"c.x": "3"})
 	if err := CommitFiles(t.Context(), dst, []string{"c.x"}, "third", Author{"t", "t@t"}); err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +192,7 @@ func TestCloneRunsNothing(t *testing.T) {
 func TestCommitFiles(t *testing.T) {
 	dst := clone(t, repo(t, map[string]string{"a": "1", "b": "2", ".gitignore": "out\n"}))
 	by := Author{"gl rehearsal", "rehearsal@localhost"}
-	write(t, dst, map[string]string{"a": "changed", "b": "staged", "out/[x]": "3"})
+	testfiles.Write(t, dst, map[string]string{"a": "changed", "b": "staged", "out/[x]": "3"})
 	git(t, dst, "add", "b")
 	t.Setenv("GIT_AUTHOR_NAME", "person")
 	t.Setenv("GIT_COMMITTER_EMAIL", "person@localhost")
@@ -211,7 +213,7 @@ func TestCommitFiles(t *testing.T) {
 	// Many at a time all get their commit.
 	done := make(chan error)
 	for _, name := range strings.Split("abcdefgh", "") {
-		write(t, dst, map[string]string{"many/" + name: name})
+		testfiles.Write(t, dst, map[string]string{"many/" + name: name})
 		go func() { done <- CommitFiles(t.Context(), dst, []string{"many/" + name}, name, by) }()
 	}
 	for range 8 {

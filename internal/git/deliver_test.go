@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/testfiles"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -48,12 +50,12 @@ func TestFastForward(t *testing.T) {
 	}{
 		{"clean", func(*bench, string) {}, ""},
 		{"edits that don't overlap", func(b *bench, _ string) {
-			write(b.t, b.main, map[string]string{"other": "edited\n", "untracked": "u", "x.o": "o"})
+			testfiles.Write(b.t, b.main, map[string]string{"other": "edited\n", "untracked": "u", "x.o": "o"})
 		}, " M other\n?? untracked"},
 		{"staged, and edited again", func(b *bench, _ string) {
-			write(b.t, b.main, map[string]string{"other": "staged\n", "added": "a"})
+			testfiles.Write(b.t, b.main, map[string]string{"other": "staged\n", "added": "a"})
 			b.in(b.main, "add", "other", "added")
-			write(b.t, b.main, map[string]string{"other": "edited\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"other": "edited\n"})
 		}, "A  added\nMM other"},
 		{"settings that interfere", func(b *bench, _ string) {
 			hooks := b.t.TempDir()
@@ -69,10 +71,10 @@ func TestFastForward(t *testing.T) {
 					b.t.Error("a hook ran")
 				}
 			})
-			write(b.t, b.main, map[string]string{"other": "edited\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"other": "edited\n"})
 		}, " M other"},
 		{"files that a killed git had written", func(b *bench, _ string) {
-			write(b.t, b.main, map[string]string{"f": "2\n", "new": "2\n", ".env": "2\n", "other": "edited\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"f": "2\n", "new": "2\n", ".env": "2\n", "other": "edited\n"})
 			b.ok(os.Remove(filepath.Join(b.main, "gone")))
 			b.ok(os.Remove(filepath.Join(b.main, "g")))
 		}, " M other"},
@@ -86,7 +88,7 @@ func TestFastForward(t *testing.T) {
 		}, ""},
 		{"assume-unchanged elsewhere", func(b *bench, _ string) {
 			b.in(b.main, "update-index", "--assume-unchanged", "other")
-			write(b.t, b.main, map[string]string{"other": "edited\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"other": "edited\n"})
 		}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -136,24 +138,24 @@ func TestFastForwardRefuses(t *testing.T) {
 		do   func(b *bench)
 		want func(t *testing.T, err error)
 	}{
-		{"an edit", func(b *bench) { write(b.t, b.main, map[string]string{"f": "mine\n"}) }, overlap("f")},
-		{"an edit, and one that is as it is to be", func(b *bench) { write(b.t, b.main, map[string]string{"f": "mine\n", "g": "2\n"}) }, overlap("f", "g")},
+		{"an edit", func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{"f": "mine\n"}) }, overlap("f")},
+		{"an edit, and one that is as it is to be", func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{"f": "mine\n", "g": "2\n"}) }, overlap("f", "g")},
 		{"a staged edit", func(b *bench) {
-			write(b.t, b.main, map[string]string{"f": "mine\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"f": "mine\n"})
 			b.in(b.main, "add", "f")
 		}, overlap("f")},
 		{"staged, and then as it is to be", func(b *bench) {
-			write(b.t, b.main, map[string]string{"f": "mine\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"f": "mine\n"})
 			b.in(b.main, "add", "f")
-			write(b.t, b.main, map[string]string{"f": "2\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"f": "2\n"})
 		}, overlap("f")},
-		{"an ignored file", func(b *bench) { write(b.t, b.main, map[string]string{".env": "secret"}) }, overlap(".env")},
-		{"an untracked file", func(b *bench) { write(b.t, b.main, map[string]string{"new": "mine"}) }, overlap("new")},
-		{"an untracked directory", func(b *bench) { write(b.t, b.main, map[string]string{"new/mine": "mine"}) }, overlap("new")},
-		{"an untracked file in the place of a directory", func(b *bench) { write(b.t, b.main, map[string]string{"d": "mine"}) }, overlap("d")},
+		{"an ignored file", func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{".env": "secret"}) }, overlap(".env")},
+		{"an untracked file", func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{"new": "mine"}) }, overlap("new")},
+		{"an untracked directory", func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{"new/mine": "mine"}) }, overlap("new")},
+		{"an untracked file in the place of a directory", func(b *bench) { testfiles.Write(b.t, b.main, map[string]string{"d": "mine"}) }, overlap("d")},
 		{"assume-unchanged", func(b *bench) {
 			b.in(b.main, "update-index", "--assume-unchanged", "f")
-			write(b.t, b.main, map[string]string{"f": "mine\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"f": "mine\n"})
 		}, overlap("f")},
 		{"a merge", func(b *bench) {
 			b.commitOn("side", "master", map[string]string{"s": "s"})
@@ -161,7 +163,7 @@ func TestFastForwardRefuses(t *testing.T) {
 		}, busy("merge")},
 		{"a cherry-pick", func(b *bench) {
 			b.commitOn("side", "master", map[string]string{"s": "s", "other": ""})
-			write(b.t, b.main, map[string]string{"other": "2\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"other": "2\n"})
 			b.in(b.main, "stash", "-q")
 			b.ok(os.WriteFile(filepath.Join(b.Common, "CHERRY_PICK_HEAD"), []byte(b.in(b.main, "rev-parse", "side")+"\n"), 0o644))
 		}, busy("cherry-pick")},
@@ -181,9 +183,9 @@ func TestFastForwardRefuses(t *testing.T) {
 			b.in(b.main, "bisect", "start", "HEAD", "HEAD~2")
 		}, busy("bisect")},
 		{"unmerged files", func(b *bench) {
-			write(b.t, b.main, map[string]string{"other": "stashed\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"other": "stashed\n"})
 			b.in(b.main, "stash", "-q")
-			write(b.t, b.main, map[string]string{"other": "mine\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"other": "mine\n"})
 			b.in(b.main, "add", "other")
 			id := b.in(b.main, "rev-parse", ":other")
 			cmd := "printf '0 0000000000000000000000000000000000000000\tother\n100644 %s 2\tother\n100644 %s 3\tother\n' " + id + " " + id + " | git update-index --index-info"
@@ -227,7 +229,7 @@ func TestFastForwardWithoutACheckout(t *testing.T) {
 	b, from, to := delivered(t)
 	side := b.commitOn("side", "master", map[string]string{"s": "s"})
 	b.in(b.main, "checkout", "-q", "-b", "mine")
-	write(b.t, b.main, map[string]string{"f": "mine\n"})
+	testfiles.Write(b.t, b.main, map[string]string{"f": "mine\n"})
 	before := b.in(b.main, "status", "--porcelain")
 	if err := b.forward(side, to); !errors.Is(err, ErrRefMoved) {
 		t.Error(err)
@@ -309,7 +311,7 @@ exec "$REAL" "$@"
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, from, to := delivered(t)
-			write(t, b.main, map[string]string{"other": "edited\n"})
+			testfiles.Write(t, b.main, map[string]string{"other": "edited\n"})
 			t.Setenv("TOP", b.main)
 			fakeGit(t, strings.Replace(tear, "%s", c.end, 1))
 			if err := b.forward(from, to); err == nil || errors.As(err, new(*OverlapError)) {
@@ -335,7 +337,7 @@ exec "$REAL" "$@"
 			t.Fatal("no error")
 		}
 		b.ok(os.Remove(filepath.Join(b.main, ".git/index.lock")))
-		write(t, b.main, map[string]string{"f": "mine\n", "new": "mine\n"})
+		testfiles.Write(t, b.main, map[string]string{"f": "mine\n", "new": "mine\n"})
 		if err := new(OverlapError); !errors.As(b.forward(from, to), &err) || !slices.Equal(err.Paths, []string{"f", "new"}) {
 			t.Errorf("%v", err)
 		}
@@ -345,7 +347,7 @@ exec "$REAL" "$@"
 	})
 	t.Run("an edit that looks like it", func(t *testing.T) {
 		b, from, to := delivered(t)
-		write(t, b.main, map[string]string{"f": "", "new": ""})
+		testfiles.Write(t, b.main, map[string]string{"f": "", "new": ""})
 		for range 2 {
 			if err := new(OverlapError); !errors.As(b.forward(from, to), &err) {
 				t.Errorf("%v", err)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/testfiles"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -27,24 +29,11 @@ func repo(t testing.TB, files map[string]string) string {
 	t.Setenv("HOME", dir) // nobody's settings
 	t.Setenv("XDG_CONFIG_HOME", dir)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
-	write(t, dir, files)
+	testfiles.Write(t, dir, files)
 	git(t, dir, "init", "-q")
 	git(t, dir, "add", ".")
 	git(t, dir, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "first")
 	return dir
-}
-
-func write(t testing.TB, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 func git(t testing.TB, dir string, args ...string) {
@@ -61,7 +50,7 @@ func TestDirty(t *testing.T) {
 	if got, err := Dirty(t.Context(), dir, ".greenlight"); err != nil || len(got) > 0 {
 		t.Fatalf("%q, %v", got, err)
 	}
-	write(t, dir, map[string]string{"a": "other", ".greenlight/x": "5", "new file\n": "", "sub/ü": "", "new/1": "", "new/2": ""})
+	testfiles.Write(t, dir, map[string]string{"a": "other", ".greenlight/x": "5", "new file\n": "", "sub/ü": "", "new/1": "", "new/2": ""})
 	git(t, dir, "mv", "b", "moved")
 	index, err := os.ReadFile(filepath.Join(dir, ".git", "index"))
 	if err != nil {
@@ -87,7 +76,7 @@ func TestDirty(t *testing.T) {
 func TestQuestions(t *testing.T) {
 	dir := repo(t, map[string]string{"g/STATE.md": "", "g/runs/1": "", "g/runs/2": "", "*": "",
 		".gitattributes": "g/STATE.md merge=ours\n"})
-	write(t, dir, map[string]string{"g/.gitignore": "*.tmp\nruns/\n"})
+	testfiles.Write(t, dir, map[string]string{"g/.gitignore": "*.tmp\nruns/\n"})
 	ctx := t.Context()
 	if got, err := Tracked(ctx, dir, "g/runs", "*"); err != nil || !slices.Equal(got, []string{"*", "g/runs/1", "g/runs/2"}) {
 		t.Errorf("tracked: %q, %v", got, err)
@@ -167,20 +156,20 @@ func TestRepositoryRunsNothing(t *testing.T) {
 	}
 	hooks := filepath.Join(dir, ".git", "myhooks")
 	for _, name := range []string{"post-index-change", "fsmonitor-watchman", "reference-transaction", "pre-commit"} {
-		write(t, hooks, map[string]string{name: "#!/bin/sh\n" + evil + " hook " + name + "\n"})
+		testfiles.Write(t, hooks, map[string]string{name: "#!/bin/sh\n" + evil + " hook " + name + "\n"})
 		if err := os.Chmod(filepath.Join(hooks, name), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
 	// Git runs the filter of a file whose size is right and whose time isn't.
-	write(t, dir, map[string]string{"a.x": "2", "b.y": "2", "c.z": "2", "new.x": "1", "sub/d": "2"})
+	testfiles.Write(t, dir, map[string]string{"a.x": "2", "b.y": "2", "c.z": "2", "new.x": "1", "sub/d": "2"})
 	sub := filepath.Join(dir, "module")
 	git(t, dir, "init", "-q", sub)
-	write(t, sub, map[string]string{"a.x": "1", ".gitattributes": "*.x filter=s\n"})
+	testfiles.Write(t, sub, map[string]string{"a.x": "1", ".gitattributes": "*.x filter=s\n"})
 	git(t, sub, "add", ".")
 	git(t, sub, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "first")
 	git(t, dir, "-c", "advice.addEmbeddedRepo=false", "add", "module")
-	write(t, sub, map[string]string{"a.x": "2"})
+	testfiles.Write(t, sub, map[string]string{"a.x": "2"})
 	git(t, sub, "config", "filter.s.clean", evil+" submodule")
 	git(t, sub, "config", "core.fsmonitor", evil)
 	for _, setting := range [][2]string{
@@ -223,7 +212,7 @@ func TestRepositoryRunsNothing(t *testing.T) {
 // The person's own filters do run: a file that git-lfs keeps hasn't changed because it is there.
 func TestOwnFiltersCount(t *testing.T) {
 	dir := repo(t, map[string]string{".gitattributes": "*.x filter=own\n"})
-	write(t, dir, map[string]string{".gitconfig": "[filter \"own\"]\n\tclean = tr a-z A-Z\n", "f.x": "abc"})
+	testfiles.Write(t, dir, map[string]string{".gitconfig": "[filter \"own\"]\n\tclean = tr a-z A-Z\n", "f.x": "abc"})
 	git(t, dir, "add", "f.x")
 	git(t, dir, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "-m", "x")
 	past := time.Unix(1, 0)
@@ -239,7 +228,7 @@ func TestOwnFiltersCount(t *testing.T) {
 func TestFilterThatCannotBeSwitchedOff(t *testing.T) {
 	dir := repo(t, map[string]string{"a.x": "1", ".gitattributes": "*.x filter=a=b\n"})
 	ran := filepath.Join(t.TempDir(), "ran")
-	write(t, dir, map[string]string{"a.x": "2"})
+	testfiles.Write(t, dir, map[string]string{"a.x": "2"})
 	git(t, dir, "config", "filter.a=b.clean", "touch "+ran+" #")
 	if dirty, err := Dirty(t.Context(), dir, ""); err == nil {
 		t.Errorf("%q", dirty)
@@ -276,7 +265,7 @@ func TestMissingObjectsAreNotFetched(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, dir, map[string]string{".git/refs/heads/" + branch: "1234567890123456789012345678901234567890\n"})
+	testfiles.Write(t, dir, map[string]string{".git/refs/heads/" + branch: "1234567890123456789012345678901234567890\n"})
 	_, _ = Log(t.Context(), dir, 1) // whatever it says about what is missing
 	_, _ = Dirty(t.Context(), dir, "")
 	if _, err := os.Stat(ran); err == nil {

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"testing"
 
+	"greenlight/internal/testfiles"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 func commit(t *testing.T, dir, subject, date string, files map[string]string) {
 	t.Helper()
-	write(t, dir, files)
+	testfiles.Write(t, dir, files)
 	t.Setenv("GIT_AUTHOR_DATE", date)
 	t.Setenv("GIT_COMMITTER_DATE", date)
 	git(t, dir, "add", ".")
@@ -86,7 +88,7 @@ func TestTags(t *testing.T) {
 
 func TestDirtyAt(t *testing.T) {
 	dir := repo(t, map[string]string{"a": "1", "b": "1", "sub/c": "1"})
-	write(t, dir, map[string]string{"a": "2", "b": "2", "sub/new/d": "1"})
+	testfiles.Write(t, dir, map[string]string{"a": "2", "b": "2", "sub/new/d": "1"})
 	got, err := DirtyAt(t.Context(), dir, "a", "sub")
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/testfiles"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -340,7 +342,7 @@ func TestResetStaysInside(t *testing.T) {
 	b := worktree(t, map[string]string{"f": "1\n"})
 	lane := b.commitOn("lane", "master", map[string]string{"d/victim": "lane\n", "f": "lane\n"})
 	outside := t.TempDir()
-	write(t, outside, map[string]string{"victim": "mine"})
+	testfiles.Write(t, outside, map[string]string{"victim": "mine"})
 	b.ok(os.Symlink(outside, filepath.Join(b.Path, "d")))
 	b.write("f", "work\n")
 	head, _ := b.commitAll()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"greenlight/internal/crashtest"
+	"greenlight/internal/testfiles"
 )
 
 var every = flag.Bool("every", false, "kill before every call, not before some")
@@ -71,7 +72,7 @@ func TestKilledAnywhere(t *testing.T) {
 		b.write("f", "work\n")
 		b.write("new/x", "work\n")
 		b.write("x.o", "ignored")
-		write(t, b.main, map[string]string{"other": "mine\n", "state/S": "1\n", "state/new": "1\n", "staged": "mine\n"})
+		testfiles.Write(t, b.main, map[string]string{"other": "mine\n", "state/S": "1\n", "state/new": "1\n", "staged": "mine\n"})
 		b.in(b.main, "add", "staged")
 		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_TOP="+b.main, "GREENLIGHT_TEST_LANE="+lane)
 		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) {

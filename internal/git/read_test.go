@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"greenlight/internal/testfiles"
 )
 
 func TestBlobs(t *testing.T) {
@@ -12,7 +14,7 @@ func TestBlobs(t *testing.T) {
 	texts := []string{"a\n", "", "no end", strings.Repeat("long\n", 100), "\x00\n\n"}
 	var ids []string
 	for i, text := range texts {
-		write(t, b.Path, map[string]string{fmt.Sprint("f", i): text})
+		testfiles.Write(t, b.Path, map[string]string{fmt.Sprint("f", i): text})
 		ids = append(ids, b.in(b.Path, "hash-object", "-w", fmt.Sprint("f", i)))
 	}
 	var got []string

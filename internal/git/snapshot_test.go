@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/testfiles"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -28,7 +30,7 @@ type bench struct {
 func worktree(t testing.TB, files map[string]string) *bench {
 	t.Helper()
 	dir := filepath.Join(repo(t, map[string]string{}), "main")
-	write(t, dir, files)
+	testfiles.Write(t, dir, files)
 	git(t, filepath.Dir(dir), "init", "-q", dir)
 	b := &bench{t: t, main: dir}
 	b.Common = filepath.Join(dir, ".git")
@@ -62,9 +64,7 @@ func (b *bench) git(args ...string) string {
 
 func (b *bench) write(name, text string) {
 	b.t.Helper()
-	path := filepath.Join(b.Path, name)
-	b.ok(os.MkdirAll(filepath.Dir(path), 0o755))
-	b.ok(os.WriteFile(path, []byte(text), 0o644))
+	testfiles.Put(b.t, b.Path, name, text)
 }
 
 func (b *bench) remove(name string) {
@@ -517,7 +517,7 @@ func TestRestore(t *testing.T) {
 	b.write("a", "x")
 	s := b.snapshot(b.options())
 	dir := t.TempDir()
-	write(t, dir, map[string]string{"a": "mine"})
+	testfiles.Write(t, dir, map[string]string{"a": "mine"})
 	if err := Restore(t.Context(), b.Common, s.Tree, dir); !errors.Is(err, ErrNotEmpty) {
 		t.Errorf("%v", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/testfiles"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -43,34 +45,34 @@ func TestCommitPaths(t *testing.T) {
 	}{
 		{"nothing", func(*bench) {}, "", nil, ""},
 		{"edits, a new file, a deletion", func(b *bench) {
-			write(b.t, b.main, map[string]string{"state/S": "1\n", "state/new": "1\n", "state/x.log": "ignored"})
+			testfiles.Write(b.t, b.main, map[string]string{"state/S": "1\n", "state/new": "1\n", "state/x.log": "ignored"})
 			b.ok(os.Remove(filepath.Join(b.main, "state/T")))
 		}, "M state/S,D state/T,A state/new", nil, ""},
 		{"a person's edits", func(b *bench) {
-			write(b.t, b.main, map[string]string{"f": "staged\n", "added": "1", "state/S": "1\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"f": "staged\n", "added": "1", "state/S": "1\n"})
 			b.in(b.main, "add", "f", "added")
-			write(b.t, b.main, map[string]string{"f": "edited\n", "g": "edited\n", "untracked": ""})
+			testfiles.Write(b.t, b.main, map[string]string{"f": "edited\n", "g": "edited\n", "untracked": ""})
 		}, "M state/S", nil, "A  added\nMM f\n M g\n?? untracked"},
 		{"a person's staged state", func(b *bench) {
-			write(b.t, b.main, map[string]string{"state/S": "staged\n", "state/new": "1\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"state/S": "staged\n", "state/new": "1\n"})
 			b.in(b.main, "add", "state")
-			write(b.t, b.main, map[string]string{"state/S": "1\n", "state/T": "1\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"state/S": "1\n", "state/T": "1\n"})
 		}, "M state/T", []string{"state/S", "state/new"}, "MM state/S\nA  state/new"},
 		{"removed from the index", func(b *bench) { b.in(b.main, "rm", "-q", "--cached", "state/S") }, "", []string{"state/S"}, "D  state/S\n?? state/S"},
 		{"an ignored file that git has", func(b *bench) {
-			write(b.t, b.main, map[string]string{"state/x.log": "1"})
+			testfiles.Write(b.t, b.main, map[string]string{"state/x.log": "1"})
 			b.in(b.main, "add", "-f", "state/x.log")
 			b.in(b.main, "commit", "-q", "-m", "log")
-			write(b.t, b.main, map[string]string{"state/x.log": "2"})
+			testfiles.Write(b.t, b.main, map[string]string{"state/x.log": "2"})
 		}, "M state/x.log", nil, ""},
 		{"sparse", func(b *bench) {
 			b.in(b.main, "sparse-checkout", "set", "--no-cone", "/f", "/g", "/.gitignore", "/state/T")
-			write(b.t, b.main, map[string]string{"state/T": "1\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"state/T": "1\n"})
 		}, "M state/T", nil, ""},
 		{"split index", func(b *bench) {
 			b.in(b.main, "config", "core.splitIndex", "true")
 			b.in(b.main, "update-index", "--split-index")
-			write(b.t, b.main, map[string]string{"state/T": "1\n", "f": "x\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"state/T": "1\n", "f": "x\n"})
 		}, "M state/T", nil, " M f"},
 		{"hooks and signing", func(b *bench) {
 			hooks := b.t.TempDir()
@@ -80,11 +82,11 @@ func TestCommitPaths(t *testing.T) {
 			for key, value := range map[string]string{"core.hooksPath": hooks, "commit.gpgSign": "true", "gpg.program": "false"} {
 				b.in(b.main, "config", key, value)
 			}
-			write(b.t, b.main, map[string]string{"state/T": "1\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"state/T": "1\n"})
 		}, "M state/T", nil, ""},
 		{"a symbolic link leads elsewhere", func(b *bench) {
 			elsewhere := b.t.TempDir()
-			write(b.t, elsewhere, map[string]string{"S": "secret", "T": "secret", "new": "secret"})
+			testfiles.Write(b.t, elsewhere, map[string]string{"S": "secret", "T": "secret", "new": "secret"})
 			b.ok(os.RemoveAll(filepath.Join(b.main, "state")))
 			b.ok(os.Symlink(elsewhere, filepath.Join(b.main, "state")))
 		}, "", nil, " D state/S\n D state/T\n?? state"},
@@ -135,7 +137,7 @@ func TestCommitPathsRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b, at := stateRepo(t)
 			c.do(b)
-			write(t, b.main, map[string]string{"state/S": "1\n"})
+			testfiles.Write(t, b.main, map[string]string{"state/S": "1\n"})
 			before := b.mainState()
 			if id, _, err := CommitPaths(t.Context(), at, target, statePaths, "state", time.Time{}); id != "" || !errors.As(err, c.want) {
 				t.Errorf("%s, %v", id, err)
@@ -167,14 +169,14 @@ func TestCommitPathsKilled(t *testing.T) {
 		{"after it was, and the person removed the lock", func(b *bench, p place, head, commit string) {
 			b.ok(os.WriteFile(filepath.Join(p.gitDir, committing), []byte(commit+"\n"), 0o644))
 			b.in(b.main, "update-ref", target, commit, head)
-			write(b.t, b.main, map[string]string{"state/T": "2\n"})
+			testfiles.Write(b.t, b.main, map[string]string{"state/T": "2\n"})
 			b.in(b.main, "add", "state/T")
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b, at := stateRepo(t)
 			p := place{at.GitDir, at.Top}
-			write(t, b.main, map[string]string{"state/S": "1\n", "state/T": "1\n", "state/new": "1\n", "f": "staged\n"})
+			testfiles.Write(t, b.main, map[string]string{"state/S": "1\n", "state/T": "1\n", "state/new": "1\n", "f": "staged\n"})
 			b.in(b.main, "add", "f")
 			head := b.in(b.main, "rev-parse", "HEAD")
 			commit, err := p.commit(t.Context(), at.Common, head, []string{"state/S", "state/T", "state/new"}, "state", time.Unix(1e9, 0))

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/testfiles"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -24,7 +26,7 @@ func (b *bench) commitOn(branch, from string, files map[string]string) string {
 			delete(files, name)
 		}
 	}
-	write(b.t, dir, files)
+	testfiles.Write(b.t, dir, files)
 	b.in(dir, "add", "-A", "-f")
 	b.in(dir, "commit", "-q", "--allow-empty", "-m", branch)
 	return b.in(dir, "rev-parse", "HEAD")

@@ -10,13 +10,14 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/statedir"
+	"greenlight/internal/testfiles"
 )
 
 // Whatever hides a file from a guard that looks only at one field, one type, one directory or one name.
 func TestGuardIsNotGoneAround(t *testing.T) {
 	root := shop(t)
 	other := shop(t) // the session "me" has S-2 here, too
-	plain := newProject(t, map[string]string{".greenlight/slices/S-9.md": "---\nid: S-9\nstatus: pending\n---\n"})
+	plain := testfiles.Make(t, map[string]string{".greenlight/slices/S-9.md": "---\nid: S-9\nstatus: pending\n---\n"})
 	nested := filepath.Join(root, "apps", "web")
 	for _, dir := range []string{"apps/web/.greenlight/slices", "testdata/p/.greenlight/slices", "sub", ".git"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
@@ -123,7 +124,7 @@ func TestGuardIsNotGoneAround(t *testing.T) {
 // In a linked worktree the state files are copies: they are refused, and the reason names the ones that count. Documents are
 // written there, like code.
 func TestGuardOfAWorktree(t *testing.T) {
-	root := newProject(t, map[string]string{
+	root := testfiles.Make(t, map[string]string{
 		"apps/web/.greenlight/slices/S-2.md":            "---\nid: S-2\nstatus: implementing\nstep: implementing\nsession: t2\n---\n# S-2\n",
 		"apps/web/.greenlight/contracts/S-2.md":         "",
 		"apps/web/.planning/STATE.md":                   "",
@@ -139,7 +140,7 @@ func TestGuardOfAWorktree(t *testing.T) {
 	if err := runs.PutHolder("S-2", attempt.ClaimHolder{Token: "t2", Holder: "me"}); err != nil {
 		t.Fatal(err)
 	}
-	linked := newProject(t, map[string]string{
+	linked := testfiles.Make(t, map[string]string{
 		".git":                               "gitdir: " + filepath.Join(root, ".git", "worktrees", "w") + "\n",
 		"apps/web/.greenlight/slices/S-2.md": "---\nid: S-2\nstatus: pending\n---\n# S-2\n", "apps/web/sub/x": "",
 		"apps/web/.greenlight/contracts/S-2.md": "", "apps/web/.greenlight/STATE.md": "", "apps/web/.planning/STATE.md": "",

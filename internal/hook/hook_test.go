@@ -20,31 +20,16 @@ import (
 	"greenlight/internal/guard"
 	"greenlight/internal/plugin"
 	"greenlight/internal/statedir"
+	"greenlight/internal/testfiles"
 )
 
 var noon = time.Date(2031, 5, 6, 12, 0, 0, 0, time.Local)
-
-// newProject writes the files, by their paths under the root, and returns the root.
-func newProject(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
 
 // shop has slices in several states; the session "me" has claimed S-2.
 func shop(t *testing.T) string {
 	t.Helper()
 	slice := func(id, rest string) string { return "---\nid: " + id + "\n" + rest + "---\n# " + id + "\n" }
-	root := newProject(t, map[string]string{
+	root := testfiles.Make(t, map[string]string{
 		".greenlight/slices/S-1.md": slice("S-1", "status: complete\n"),
 		".greenlight/slices/S-2.md": slice("S-2", "status: implementing\nstep: implementing\nsession: t2\n"),
 		".greenlight/slices/S-3.md": slice("S-3", "status: pending\n"),
@@ -167,7 +152,7 @@ func TestStartOfALargeProject(t *testing.T) {
 	for _, n := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {
 		files[".greenlight/slices/S-"+n+".md"] = "---\nid: S-" + n + "\nstatus: pending\n---\n"
 	}
-	got := run(t, SessionStart, object{"cwd": newProject(t, files)}).Text
+	got := run(t, SessionStart, object{"cwd": testfiles.Make(t, files)}).Text
 	for _, want := range []string{"\nReady: S-1, S-2, S-3, S-4, S-5, S-6 and 2 more\n", `(quota met by S-3: come\x1b[2J back)` + "\n",
 		"\nNext: /gl:slice builds S-1; gl slice --watch in a terminal builds everything.\n"} {
 		if !strings.Contains(got, want) {
@@ -225,7 +210,7 @@ func TestStop(t *testing.T) {
 
 func TestGuard(t *testing.T) {
 	root := shop(t)
-	legacy := newProject(t, map[string]string{".greenlight/STATE.md": "| ID | Name | Status | Deps |\n|--|--|--|--|\n| S-1 | x | pending | |\n"})
+	legacy := testfiles.Make(t, map[string]string{".greenlight/STATE.md": "| ID | Name | Status | Deps |\n|--|--|--|--|\n| S-1 | x | pending | |\n"})
 	fixture := "testdata/p/.greenlight/slices/S-1.md"
 	if err := os.MkdirAll(filepath.Join(root, filepath.Dir(fixture)), 0o755); err != nil {
 		t.Fatal(err)

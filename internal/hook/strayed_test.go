@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"greenlight/internal/testfiles"
 )
 
 // A checkoutProject is a project in a git repository, as a person works in it.
@@ -20,7 +22,7 @@ func newCheckout(t *testing.T) *checkoutProject {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip(err)
 	}
-	root := newProject(t, map[string]string{
+	root := testfiles.Make(t, map[string]string{
 		".greenlight/slices/S-1.md": "---\nid: S-1\nstatus: pending\n---\n# S-1\n",
 		".greenlight/CONTRACTS.md":  "# Contracts\n",
 		".gitignore":                "/.greenlight/runs/\n/.greenlight/.lock\n",

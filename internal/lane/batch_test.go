@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/journal"
 	"greenlight/internal/lane"
 	"greenlight/internal/plan"
+	"greenlight/internal/testfiles"
 )
 
 // slow has the journal tell that the tests take long.
@@ -28,7 +29,7 @@ func (s *site) slow() {
 
 // lie is an agent whose work doesn't pass: a file that isn't listed.
 func lie(t testing.TB, id string) func(dir string) {
-	return func(dir string) { put(t, dir, "src/"+id, "not listed") }
+	return func(dir string) { testfiles.Put(t, dir, "src/"+id, "not listed") }
 }
 
 // Where tests take long, five that wait are tested as one. If they fail, whose work it is that fails is found out, and the others land.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/testfiles"
 )
 
 // A disk that fills up while work is merged, tested or delivered isn't taken for a fault of the work. It is said, and with space things
@@ -37,13 +38,13 @@ func TestDiskFull(t *testing.T) {
 			ballast := filepath.Join(disk, "ballast")
 			a := s.queue("S-1", func(dir string) {
 				list(t, "S-1")(dir)
-				put(t, dir, "big", string(big))
+				testfiles.Put(t, dir, "big", string(big))
 				if c.test != "" {
-					put(t, dir, "test.extra", "BALLAST="+ballast+"\n[ ! -e $BALLAST.off ] || exit 0\n"+c.test+"\n")
+					testfiles.Put(t, dir, "test.extra", "BALLAST="+ballast+"\n[ ! -e $BALLAST.off ] || exit 0\n"+c.test+"\n")
 				}
 				gitIn(t, dir, "add", "-A", ".")
 				gitIn(t, dir, "commit", "-qm", "big")
-				put(t, dir, "x.ignored", "") // so that the worktree stays
+				testfiles.Put(t, dir, "x.ignored", "") // so that the worktree stays
 			})
 			s.write("notes", "mine\n")
 			if c.free > 0 {
@@ -62,7 +63,7 @@ func TestDiskFull(t *testing.T) {
 			if !strings.Contains(said, "space") && !strings.Contains(said, "disk is full") && !strings.Contains(said, "unable to write") {
 				t.Errorf("nothing is said of the disk: %s", said)
 			}
-			put(t, disk, "ballast.off", "")
+			testfiles.Put(t, disk, "ballast.off", "")
 			check(t, os.Remove(ballast))
 			s.work()
 			s.landed(a)

@@ -23,6 +23,7 @@ import (
 	"greenlight/internal/proc"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
+	"greenlight/internal/testfiles"
 	"greenlight/internal/tracker"
 	"greenlight/internal/trust"
 	"greenlight/internal/worktree"
@@ -185,14 +186,7 @@ func check(t testing.TB, err error) {
 // write writes a file of the project in the person's checkout.
 func (s *site) write(name, text string) {
 	s.t.Helper()
-	put(s.t, s.root, name, text)
-}
-
-func put(t testing.TB, dir, name, text string) {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	check(t, os.MkdirAll(filepath.Dir(path), 0o755))
-	check(t, os.WriteFile(path, []byte(text), 0o644))
+	testfiles.Put(s.t, s.root, name, text)
 }
 
 func (s *site) read(name string) string {
@@ -277,10 +271,10 @@ func (s *site) countTests() (runs func() int) {
 func list(t testing.TB, id string) func(dir string) {
 	return func(dir string) {
 		t.Helper()
-		put(t, dir, "src/"+id, id+"\n")
+		testfiles.Put(t, dir, "src/"+id, id+"\n")
 		data, err := os.ReadFile(filepath.Join(dir, "list"))
 		check(t, err)
-		put(t, dir, "list", id+"\n"+string(data))
+		testfiles.Put(t, dir, "list", id+"\n"+string(data))
 		gitIn(t, dir, "add", "-A", ".")
 		gitIn(t, dir, "commit", "-qm", id)
 	}
@@ -290,7 +284,7 @@ func list(t testing.TB, id string) func(dir string) {
 func apart(t testing.TB, id string) func(dir string) {
 	return func(dir string) {
 		t.Helper()
-		put(t, dir, "doc/"+id, id+"\n")
+		testfiles.Put(t, dir, "doc/"+id, id+"\n")
 		gitIn(t, dir, "add", "-A", ".")
 		gitIn(t, dir, "commit", "-qm", id)
 	}

@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/crashtest"
 	"greenlight/internal/plan"
+	"greenlight/internal/testfiles"
 )
 
 var stride = flag.Int("stride", 0, "kill before one of so many calls each, 1: before every one; 0: before a single one")
@@ -36,9 +37,9 @@ func TestKilledAnywhere(t *testing.T) {
 		lands := s.queue("S-1", list(t, "S-1"))
 		conflicts := s.queue("S-2", func(dir string) {
 			list(t, "S-2")(dir)
-			put(t, dir, "left", "uncommitted")
+			testfiles.Put(t, dir, "left", "uncommitted")
 		})
-		red := s.queue("S-3", func(dir string) { put(t, dir, "src/S-3", "not listed") })
+		red := s.queue("S-3", func(dir string) { testfiles.Put(t, dir, "src/S-3", "not listed") })
 		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_ROOT="+s.root)
 		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) {
 			s.t = t
@@ -74,7 +75,7 @@ func TestKilledAnywhere(t *testing.T) {
 				if got := gitIn(t, dir, "diff", "--name-only", "--diff-filter=U"); got != "list" {
 					t.Errorf("in conflict: %q", got)
 				}
-				put(t, dir, "list", "S-2\nS-1\n")
+				testfiles.Put(t, dir, "list", "S-2\nS-1\n")
 			})
 			s.work()
 			s.landed(again)

@@ -11,6 +11,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
+	"greenlight/internal/testfiles"
 	"greenlight/internal/worktree"
 )
 
@@ -74,7 +75,7 @@ func TestSeveralLand(t *testing.T) {
 // Red goes on once in its lineage, with the output; then a person is needed.
 func TestRed(t *testing.T) {
 	s := newSite(t, "")
-	lie := func(dir string) { put(t, dir, "list", "S-1\n") }
+	lie := func(dir string) { testfiles.Put(t, dir, "list", "S-1\n") }
 	r := s.queue("S-1", lie)
 	s.work()
 	final := s.settled(r, attempt.Red, "tests: exit status 1")
@@ -97,7 +98,7 @@ func TestRed(t *testing.T) {
 	if n := runs(); n != 2 { // no test is known to have failed: it may have been the machine; and what is red may be flaky
 		t.Errorf("tested %d times, want 2", n)
 	}
-	third := s.queue("S-1", func(dir string) { put(t, dir, "src/S-1", "1\n") })
+	third := s.queue("S-1", func(dir string) { testfiles.Put(t, dir, "src/S-1", "1\n") })
 	s.work()
 	s.landed(third)
 	s.green("main")
@@ -146,7 +147,7 @@ func TestBaseRedIsSentBack(t *testing.T) {
 func TestDeletedWorktreeIsntSetUp(t *testing.T) {
 	s := newSite(t, "")
 	r := s.queue("S-1", func(dir string) {
-		put(t, dir, "list", "missing\n")
+		testfiles.Put(t, dir, "list", "missing\n")
 		gitIn(t, dir, "commit", "-qam", "S-1")
 	})
 	check(t, os.RemoveAll(r.Dir))
@@ -175,8 +176,8 @@ func TestBaseRedByNames(t *testing.T) {
 	s.git("add", "-A")
 	s.git("commit", "-qm", "break it")
 	good := s.queue("S-1", apart(t, "S-1"))
-	bad := s.queue("S-2", func(dir string) { put(t, dir, "t/new", "exit 1") })
-	broken := s.queue("S-3", func(dir string) { put(t, dir, "source.sh", "(") })
+	bad := s.queue("S-2", func(dir string) { testfiles.Put(t, dir, "t/new", "exit 1") })
+	broken := s.queue("S-3", func(dir string) { testfiles.Put(t, dir, "source.sh", "(") })
 	s.work()
 	if final := s.landed(good); final.Verified != plan.KnownRed || s.field("S-1", "verified") != string(plan.KnownRed) {
 		t.Errorf("verified %q", final.Verified)
@@ -207,7 +208,7 @@ func TestConflict(t *testing.T) {
 		if !strings.Contains(string(text), "<<<<<<<") {
 			t.Errorf("no marks: %s", text)
 		}
-		put(t, dir, "list", "S-2\nS-1\n")
+		testfiles.Put(t, dir, "list", "S-2\nS-1\n")
 	}
 	again := s.queue("S-2", resolve)
 	s.work()
@@ -217,7 +218,7 @@ func TestConflict(t *testing.T) {
 		t.Error("it isn't told")
 	}
 	s.landed(again)
-	last := s.queue("S-3", func(dir string) { put(t, dir, "list", "S-3\nS-2\nS-1\n") })
+	last := s.queue("S-3", func(dir string) { testfiles.Put(t, dir, "list", "S-3\nS-2\nS-1\n") })
 	s.work()
 	s.landed(last)
 	s.delivered()
@@ -237,7 +238,7 @@ func TestConflictLeft(t *testing.T) {
 			s := newSite(t, `"test": {"command": "true"}`)
 			edit := func(text string) func(string) {
 				return func(dir string) {
-					put(t, dir, "notes", text)
+					testfiles.Put(t, dir, "notes", text)
 					gitIn(t, dir, "commit", "-qam", text)
 				}
 			}
@@ -294,7 +295,7 @@ func TestNoCommand(t *testing.T) {
 
 func TestTimedOut(t *testing.T) {
 	s := newSite(t, `"test": {"command": "./test.sh", "timeout_minutes": 0.01}`)
-	r := s.queue("S-1", func(dir string) { put(t, dir, "test.extra", "sleep 1000") })
+	r := s.queue("S-1", func(dir string) { testfiles.Put(t, dir, "test.extra", "sleep 1000") })
 	s.work()
 	s.settled(r, attempt.Red, "not done after")
 }
@@ -302,7 +303,9 @@ func TestTimedOut(t *testing.T) {
 func TestFlaky(t *testing.T) {
 	s := newSite(t, "")
 	mark := filepath.Join(t.TempDir(), "ran")
-	r := s.queue("S-1", func(dir string) { put(t, dir, "test.extra", "[ -f "+mark+" ] || { touch "+mark+"; exit 1; }") })
+	r := s.queue("S-1", func(dir string) {
+		testfiles.Put(t, dir, "test.extra", "[ -f "+mark+" ] || { touch "+mark+"; exit 1; }")
+	})
 	s.work()
 	if final := s.landed(r); final.Verdict == nil || len(final.Verdict.Flaky) == 0 {
 		t.Errorf("nothing is said of it: %+v", final.Verdict)
@@ -312,15 +315,17 @@ func TestFlaky(t *testing.T) {
 // What one run of the tests leaves behind doesn't decide the next, whether git ignores it or not.
 func TestLeftovers(t *testing.T) {
 	s := newSite(t, "")
-	a := s.queue("S-1", func(dir string) { put(t, dir, "test.extra", "mkdir -p out.ignored/d nr; touch nr/x out.ignored/d/x") })
+	a := s.queue("S-1", func(dir string) {
+		testfiles.Put(t, dir, "test.extra", "mkdir -p out.ignored/d nr; touch nr/x out.ignored/d/x")
+	})
 	b := s.queue("S-2", func(dir string) {
-		put(t, dir, "src/.keep", "")
-		put(t, dir, "doc/b", "[ ! -e out.ignored ] && [ ! -e nr ]")
+		testfiles.Put(t, dir, "src/.keep", "")
+		testfiles.Put(t, dir, "doc/b", "[ ! -e out.ignored ] && [ ! -e nr ]")
 	})
 	s.work()
 	s.landed(a)
 	s.landed(b)
-	c := s.queue("S-3", func(dir string) { put(t, dir, "test.extra", "[ ! -e out.ignored ] && [ ! -e nr ]") })
+	c := s.queue("S-3", func(dir string) { testfiles.Put(t, dir, "test.extra", "[ ! -e out.ignored ] && [ ! -e nr ]") })
 	s.work()
 	s.landed(c)
 }
@@ -343,7 +348,7 @@ func TestSetupAgain(t *testing.T) {
 	if setups() != before {
 		t.Error("set up again for nothing")
 	}
-	c := s.queue("S-3", func(dir string) { put(t, dir, "go.mod", "module x\n") })
+	c := s.queue("S-3", func(dir string) { testfiles.Put(t, dir, "go.mod", "module x\n") })
 	s.work()
 	s.landed(c)
 	if setups() != before+1 {
@@ -356,8 +361,8 @@ func TestStateStays(t *testing.T) {
 	s := newSite(t, "")
 	r := s.queue("S-1", func(dir string) {
 		list(t, "S-1")(dir)
-		put(t, dir, ".greenlight/slices/S-2.md", "broken")
-		put(t, dir, ".greenlight/slices/S-9.md", "new")
+		testfiles.Put(t, dir, ".greenlight/slices/S-2.md", "broken")
+		testfiles.Put(t, dir, ".greenlight/slices/S-9.md", "new")
 		gitIn(t, dir, "rm", "-q", ".greenlight/slices/S-3.md")
 		gitIn(t, dir, "add", "-A", ".")
 		gitIn(t, dir, "commit", "-qm", "state")
@@ -368,7 +373,7 @@ func TestStateStays(t *testing.T) {
 	if got := s.git("diff", "--name-only", "main~1", "main", "--", ".greenlight"); got != "" {
 		t.Errorf("state has landed: %s", got)
 	}
-	only := s.queue("S-2", func(dir string) { put(t, dir, ".greenlight/slices/S-2.md", "broken") })
+	only := s.queue("S-2", func(dir string) { testfiles.Put(t, dir, ".greenlight/slices/S-2.md", "broken") })
 	s.work()
 	s.settled(only, attempt.Empty, "")
 }
@@ -416,7 +421,7 @@ func (s *site) change(r *attempt.Record, f func(*attempt.Record)) {
 func (s *site) put(dir, name, text string, err error) {
 	s.t.Helper()
 	check(s.t, err)
-	put(s.t, dir, name, text)
+	testfiles.Put(s.t, dir, name, text)
 }
 
 // What is in the queue for another system of the project isn't this lane's, and isn't waited for.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/testfiles"
 )
 
 // What a person has begun in the checkout stays as it is, and nothing waits for it.
@@ -68,9 +69,9 @@ func TestUndelivered(t *testing.T) {
 			s.git("checkout", "-q", "main")
 			r := s.queue("S-1", func(dir string) {
 				list(t, "S-1")(dir)
-				put(t, dir, "notes", "theirs\n")
-				put(t, dir, "new", "theirs\n")
-				put(t, dir, ".env", "theirs\n")
+				testfiles.Put(t, dir, "notes", "theirs\n")
+				testfiles.Put(t, dir, "new", "theirs\n")
+				testfiles.Put(t, dir, ".env", "theirs\n")
 				gitIn(t, dir, "add", "-f", ".env", "notes", "new")
 				gitIn(t, dir, "commit", "-qm", "more")
 			})
@@ -398,7 +399,9 @@ func TestRunsRemoved(t *testing.T) {
 // runs/ removed while the tests run.
 func TestRunsRemovedMeanwhile(t *testing.T) {
 	s := newSite(t, "")
-	a := s.queue("S-1", func(dir string) { put(t, dir, "test.extra", "rm -rf "+filepath.Join(s.root, ".greenlight/runs")) })
+	a := s.queue("S-1", func(dir string) {
+		testfiles.Put(t, dir, "test.extra", "rm -rf "+filepath.Join(s.root, ".greenlight/runs"))
+	})
 	b := s.queue("S-2", apart(t, "S-2"))
 	s.work()
 	s.git("cat-file", "-e", a.Branch+"^{commit}")

@@ -9,6 +9,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/lane"
+	"greenlight/internal/testfiles"
 )
 
 // In each of git.land's shapes the same tree lands, once, with the proof; the record says by which commits, and the worktree may go.
@@ -19,7 +20,7 @@ func TestShapes(t *testing.T) {
 			first := s.queue("S-1", apart(t, "S-1"))
 			r := s.queue("S-2", func(dir string) {
 				list(t, "S-2")(dir)
-				put(t, dir, "doc/more", "more\n")
+				testfiles.Put(t, dir, "doc/more", "more\n")
 				gitIn(t, dir, "add", "-A", ".")
 				gitIn(t, dir, "-c", "user.name=Agent", "commit", "-qm", "more\n\nwhy\n\nSlice: S-9\nVerified: everything, exit 0, 1s\nReviewed-by: me")
 			})
@@ -72,7 +73,7 @@ func TestRebaseThatDoesntApply(t *testing.T) {
 	s.work()
 	s.landed(a)
 	s.settled(b, attempt.Conflict, "list")
-	again := s.queue("S-2", func(dir string) { put(t, dir, "list", "S-2\nS-1\n") })
+	again := s.queue("S-2", func(dir string) { testfiles.Put(t, dir, "list", "S-2\nS-1\n") })
 	s.work()
 	if g := s.landed(again).Landing; g.As != "squash" || !strings.Contains(strings.Join(g.Caveats, "\n"), "one by one") {
 		t.Errorf("landed as %s: %q", g.As, g.Caveats)

@@ -3,7 +3,6 @@ package legacy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,21 +104,11 @@ func crashEverywhere(t *testing.T, op string, files map[string]string) {
 	if err := crashOps[op](t.Context(), open(whole)); err != nil {
 		t.Fatal(err)
 	}
-	before, after := files, tree(t, whole)
-	for step := 1; ; step++ {
-		root := project(t, files)
-		killed, call := crashtest.At(t, step, "GREENLIGHT_TEST_CHILD=crash", "GREENLIGHT_TEST_ROOT="+root, "GREENLIGHT_TEST_OP="+op)
-		t.Run(fmt.Sprintf("%d %s", step, call), func(t *testing.T) { lookAtCrash(t, root, op, before, after) })
-		if !killed {
-			if step < 5 {
-				t.Errorf("only %d steps", step)
-			}
-			return
-		}
-		if step > 1000 {
-			t.Fatal("it never ends")
-		}
-	}
+	after := tree(t, whole)
+	crashtest.Everywhere(t, func() (root string, env []string) {
+		root = project(t, files)
+		return root, []string{"GREENLIGHT_TEST_CHILD=crash", "GREENLIGHT_TEST_ROOT=" + root, "GREENLIGHT_TEST_OP=" + op}
+	}, func(t *testing.T, root string) { lookAtCrash(t, root, op, files, after) })
 }
 
 // lookAtCrash checks that every file is as before or as after, and that the project goes on from there.

@@ -2,15 +2,13 @@ package legacy
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"greenlight/internal/testfiles"
 	"greenlight/internal/tracker"
 )
 
@@ -46,37 +44,18 @@ func load(t testing.TB, root string) *tracker.Contents {
 func project(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
-	for name, text := range files {
-		put(t, root, name, text)
-	}
+	testfiles.Write(t, filepath.Join(root, ".greenlight"), files)
 	return root
 }
 
 func put(t testing.TB, root, name, text string) {
 	t.Helper()
-	path := filepath.Join(root, ".greenlight", name)
-	dir, isDir := filepath.Dir(path), strings.HasSuffix(name, "/")
-	if isDir {
-		dir = path
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if isDir {
-		return
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfiles.Put(t, filepath.Join(root, ".greenlight"), name, text)
 }
 
 func get(t testing.TB, root, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, ".greenlight", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return testfiles.Get(t, filepath.Join(root, ".greenlight"), name)
 }
 
 func same(t *testing.T, root, name, want string) {
@@ -102,22 +81,5 @@ func brief(c *tracker.Contents) []string {
 // tree reads all files under .greenlight but the lock, the count of changes and .gitignore.
 func tree(t testing.TB, root string) map[string]string {
 	t.Helper()
-	files := map[string]string{}
-	base := filepath.Join(root, ".greenlight")
-	err := filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		rel, _ := filepath.Rel(base, path)
-		if rel == ".lock" || rel == ".gitignore" || rel == "runs/view" {
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		files[filepath.ToSlash(rel)] = string(data)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
+	return testfiles.All(t, filepath.Join(root, ".greenlight"), ".lock", ".gitignore", "runs/view")
 }

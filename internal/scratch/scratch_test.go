@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/testfiles"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -34,19 +36,6 @@ func dirs(t *testing.T) (root, tmp string) {
 	t.Setenv("XDG_CONFIG_HOME", dir)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	return root, tmp
-}
-
-func write(t *testing.T, root string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
 }
 
 func link(t *testing.T, target, path string) {
@@ -114,12 +103,12 @@ func make1(t *testing.T, root string) *Copy {
 // A clone has the commit's files and the disk's state, of every system: what isn't on disk any more isn't in the copy.
 func TestMakeClone(t *testing.T) {
 	root, tmp := dirs(t)
-	write(t, root, map[string]string{"main.go": "old", ".greenlight/slices/S-1.md": "old", ".greenlight/slices/S-2.md": "gone",
+	testfiles.Write(t, root, map[string]string{"main.go": "old", ".greenlight/slices/S-1.md": "old", ".greenlight/slices/S-2.md": "gone",
 		".specwright/config.json": "{}", ".greenlight/.gitignore": "runs/\n"})
 	runGit(t, root, "init", "-q")
 	runGit(t, root, "add", ".")
 	runGit(t, root, "commit", "-q", "-m", "first")
-	write(t, root, map[string]string{"main.go": "new", "untracked": "x", ".greenlight/slices/S-1.md": "new", ".planning/STATE.md": "state",
+	testfiles.Write(t, root, map[string]string{"main.go": "new", "untracked": "x", ".greenlight/slices/S-1.md": "new", ".planning/STATE.md": "state",
 		".greenlight/runs/live/S-1.1.json": "{}", ".greenlight/.lock": "pid 1", ".greenlight/x.tmp": "half"})
 	if err := os.Remove(filepath.Join(root, ".greenlight/slices/S-2.md")); err != nil {
 		t.Fatal(err)
@@ -148,7 +137,7 @@ func TestMakeClone(t *testing.T) {
 func TestCommit(t *testing.T) {
 	root, _ := dirs(t)
 	project := filepath.Join(root, "services", "shop")
-	write(t, project, map[string]string{"main.go": "1", ".greenlight/GRAPH.json": "{}"})
+	testfiles.Write(t, project, map[string]string{"main.go": "1", ".greenlight/GRAPH.json": "{}"})
 	runGit(t, root, "init", "-q")
 	runGit(t, root, "add", ".")
 	runGit(t, root, "commit", "-q", "-m", "first")
@@ -166,7 +155,7 @@ func TestCommit(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 	// A mark counts at its own place alone.
-	write(t, project, map[string]string{".greenlight/runs/scratch.json": `{"root": "/elsewhere", "repository": "` + root + `"}`})
+	testfiles.Write(t, project, map[string]string{".greenlight/runs/scratch.json": `{"root": "/elsewhere", "repository": "` + root + `"}`})
 	if err := Commit(t.Context(), project, project, []string{"main.go"}, "no"); err == nil || Is(project) {
 		t.Errorf("the project passes for a copy: %v", err)
 	}
@@ -175,12 +164,12 @@ func TestCommit(t *testing.T) {
 // Beside a bare repository there is no checkout; its HEAD counts.
 func TestMakeBesideBare(t *testing.T) {
 	root, _ := dirs(t)
-	write(t, root, map[string]string{"main.go": "1"})
+	testfiles.Write(t, root, map[string]string{"main.go": "1"})
 	runGit(t, root, "init", "-q", "-b", "work")
 	runGit(t, root, "add", ".")
 	runGit(t, root, "commit", "-q", "-m", "first")
 	beside := filepath.Join(filepath.Dir(root), "beside")
-	write(t, beside, map[string]string{".git": "gitdir: ./.bare\n", ".greenlight/GRAPH.json": "{}"})
+	testfiles.Write(t, beside, map[string]string{".git": "gitdir: ./.bare\n", ".greenlight/GRAPH.json": "{}"})
 	runGit(t, root, "clone", "-q", "--bare", root, filepath.Join(beside, ".bare"))
 	runGit(t, beside, "worktree", "add", "-q", "-b", "side", "tree")
 	c := make1(t, beside)
@@ -196,8 +185,8 @@ func TestMakeBesideBare(t *testing.T) {
 func TestMakeFiles(t *testing.T) {
 	root, _ := dirs(t)
 	outside := filepath.Join(filepath.Dir(root), "outside")
-	write(t, outside, map[string]string{"secret": "s"})
-	write(t, root, map[string]string{"a/b": "1", "run.sh": "2", ".greenlight/GRAPH.json": "{}", ".greenlight/runs/hold.json": "{}",
+	testfiles.Write(t, outside, map[string]string{"secret": "s"})
+	testfiles.Write(t, root, map[string]string{"a/b": "1", "run.sh": "2", ".greenlight/GRAPH.json": "{}", ".greenlight/runs/hold.json": "{}",
 		"sub/.git/config": "remote", "notes.tmp": "kept"})
 	if err := os.Chmod(filepath.Join(root, "run.sh"), 0o755); err != nil {
 		t.Fatal(err)
@@ -244,7 +233,7 @@ func TestMakeFiles(t *testing.T) {
 func TestLinksInTheCommit(t *testing.T) {
 	root, tmp := dirs(t)
 	outside := filepath.Join(filepath.Dir(root), "outside")
-	write(t, outside, map[string]string{"keep": "1"})
+	testfiles.Write(t, outside, map[string]string{"keep": "1"})
 	link(t, outside, filepath.Join(root, "rehearsal"))
 	link(t, outside, filepath.Join(root, ".greenlight"))
 	link(t, outside, filepath.Join(root, "sub"))
@@ -256,7 +245,7 @@ func TestLinksInTheCommit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(t, root, map[string]string{".greenlight/GRAPH.json": "{}", "sub/.greenlight/GRAPH.json": "{}"})
+	testfiles.Write(t, root, map[string]string{".greenlight/GRAPH.json": "{}", "sub/.greenlight/GRAPH.json": "{}"})
 	c := make1(t, root)
 	if err := WriteFile(c.Root, "rehearsal/S-1.md", "text"); err == nil {
 		t.Error("a file was written through a link")
@@ -274,7 +263,7 @@ func TestLinksInTheCommit(t *testing.T) {
 
 func TestMakeRefuses(t *testing.T) {
 	root, tmp := dirs(t)
-	write(t, root, map[string]string{".greenlight/GRAPH.json": "{}", "big": ""})
+	testfiles.Write(t, root, map[string]string{".greenlight/GRAPH.json": "{}", "big": ""})
 	empty := func() {
 		t.Helper()
 		if list, _ := os.ReadDir(tmp); len(list) > 0 {

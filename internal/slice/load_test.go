@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/testfiles"
 	"greenlight/internal/tracker"
 )
 
@@ -19,37 +20,18 @@ import (
 func project(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
-	for name, text := range files {
-		put(t, root, name, text)
-	}
+	testfiles.Write(t, filepath.Join(root, ".greenlight"), files)
 	return root
 }
 
 func put(t testing.TB, root, name, text string) {
 	t.Helper()
-	path := filepath.Join(root, ".greenlight", name)
-	dir, isDir := filepath.Dir(path), strings.HasSuffix(name, "/")
-	if isDir {
-		dir = path
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if isDir {
-		return
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testfiles.Put(t, filepath.Join(root, ".greenlight"), name, text)
 }
 
 func get(t testing.TB, root, name string) string {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(root, ".greenlight", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(data)
+	return testfiles.Get(t, filepath.Join(root, ".greenlight"), name)
 }
 
 // sliceText is a small slice file; extra holds further lines of frontmatter.

@@ -1,11 +1,12 @@
 package slice
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"greenlight/internal/testfiles"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -32,24 +33,7 @@ const tableText = `# Project State
 // tree reads all files under .greenlight but the lock, the count of changes and .gitignore.
 func tree(t testing.TB, root string) map[string]string {
 	t.Helper()
-	files := map[string]string{}
-	base := filepath.Join(root, ".greenlight")
-	err := filepath.WalkDir(base, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		rel, _ := filepath.Rel(base, path)
-		if rel == ".lock" || rel == ".gitignore" || rel == viewFile {
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		files[filepath.ToSlash(rel)] = string(data)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
+	return testfiles.All(t, filepath.Join(root, ".greenlight"), ".lock", ".gitignore", viewFile)
 }
 
 // source is the legacy project at root as package legacy reads it, without a side file.

@@ -17,23 +17,8 @@ import (
 	"pgregory.net/rapid"
 
 	"greenlight/internal/term"
+	"greenlight/internal/testfiles"
 )
-
-// tree writes files and returns the directory that holds them.
-func tree(t *testing.T, files map[string]string) string {
-	t.Helper()
-	root := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return root
-}
 
 // env is a getenv; pairs has KEY, VALUE, ….
 func env(pairs ...string) func(string) string {
@@ -60,7 +45,7 @@ func client(t *testing.T, text string) Client {
 func FuzzLine(f *testing.F) {
 	f.Add([]byte(`{"model": "x\u001b[2J\n"}`), []byte("---\nmilestone: v1\n---\n"))
 	f.Fuzz(func(t *testing.T, in, state []byte) {
-		root := tree(t, map[string]string{".planning/STATE.md": string(state)})
+		root := testfiles.Make(t, map[string]string{".planning/STATE.md": string(state)})
 		o := Options{Dir: root, Getenv: env("HOME", root, "COLUMNS", "100")}
 		line := New(ReadClient(bytes.NewReader(in)), o).Render(false)
 		if strings.ContainsFunc(line, unicode.IsControl) || term.Width(line) > 150 {
@@ -178,7 +163,7 @@ func TestCurrentTask(t *testing.T) {
 	list := func(status string) string {
 		return `[{"status": "completed", "activeForm": "Old"}, 7, {"status": "` + status + `", "activeForm": "Testing"}]`
 	}
-	home := tree(t, map[string]string{
+	home := testfiles.Make(t, map[string]string{
 		".claude/todos/s1-agent-a.json": list("in_progress"), ".claude/todos/s1-agent-b.json": `[]`, ".claude/todos/s1-other.json": list("in_progress"),
 		".claude/todos/s2-agent-a.json": list("pending"), ".claude/todos/s3-agent-a.json": `nonsense`,
 		"elsewhere/todos/s2-agent-a.json": list("in_progress"), "elsewhere/todos/[a-z]-agent-a.json": list("in_progress"),
@@ -200,7 +185,7 @@ func TestCurrentTask(t *testing.T) {
 
 // A task in progress takes the place of the project's state.
 func TestNew(t *testing.T) {
-	root := tree(t, map[string]string{
+	root := testfiles.Make(t, map[string]string{
 		"p/.greenlight/slices/S-1.md":       "---\nid: S-1\nstatus: complete\n---\n",
 		"p/.planning/STATE.md":              "",
 		"p/.planning/config.json":           `{"statusline": {"state_format": "compact", "context_position": "front"}}`,
@@ -243,7 +228,7 @@ func TestProjectState(t *testing.T) {
 		{"Specwright, compact", map[string]string{".specwright/state/workflow.json": work}, "", true, "cart building 1/?"},
 		{"Specwright, broken", map[string]string{".specwright/state/workflow.json": work[1:]}, "", true, "workflow.json can't be understood"},
 	} {
-		root := tree(t, tt.files)
+		root := testfiles.Make(t, tt.files)
 		if got := projectState(filepath.Join(root, tt.dir), tt.compact, env("HOME", root)); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
@@ -260,7 +245,7 @@ func TestProjectStateOfALargeProject(t *testing.T) {
 	for n := range 300 {
 		files[fmt.Sprintf(".greenlight/slices/S-%d.md", n)] = "not read\n"
 	}
-	root := tree(t, files)
+	root := testfiles.Make(t, files)
 	if got := projectState(root, false, env("HOME", root)); strings.HasPrefix(got, "300/400") {
 		t.Errorf("a project of %d slices isn't read: %q", 300, got)
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"greenlight/internal/testfiles"
 )
 
 // BenchmarkOverhead is what a slice's worktree and its last snapshot cost in a repository of 5,000 files, against bare git
@@ -19,12 +21,12 @@ func BenchmarkOverhead(b *testing.B) {
 	for i := range 5000 {
 		files[fmt.Sprintf("d%d/e%d/f%d", i%10, i%100, i)] = strings.Repeat(fmt.Sprintf("line %d\n", i), 100)
 	}
-	write(b, root, files)
+	testfiles.Write(b, root, files)
 	commit(b, root, "5,000 files")
 	r := open(b, root)
 	edit := func(dir, text string) {
 		for i := range 10 {
-			write(b, dir, map[string]string{fmt.Sprintf("d%d/e%d/f%d", i, i, i): text})
+			testfiles.Write(b, dir, map[string]string{fmt.Sprintf("d%d/e%d/f%d", i, i, i): text})
 		}
 	}
 	perSlice := func(b *testing.B, slices int) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"greenlight/internal/git"
+	"greenlight/internal/testfiles"
 )
 
 func TestLaneRef(t *testing.T) {
@@ -107,7 +108,7 @@ func TestLaneWorktree(t *testing.T) {
 	h, err := r.Make(t.Context(), l, m)
 	must(t, err)
 	next := commitOn(t, root)
-	write(t, l.Path, map[string]string{"a.txt": "a test's\n", "left": "by a test", "kept.o": ""})
+	testfiles.Write(t, l.Path, map[string]string{"a.txt": "a test's\n", "left": "by a test", "kept.o": ""})
 	must(t, r.CheckoutLane(t.Context(), l, h, next))
 	if got := gitIn(t, l.Path, "status", "--porcelain", "--ignored"); got != "!! kept.o\n!! setup.o" || gitIn(t, l.Path, "rev-parse", "HEAD") != next {
 		t.Error(got)
@@ -126,7 +127,7 @@ func TestLaneWorktree(t *testing.T) {
 func TestLaneWorktreeIsNoOnesWork(t *testing.T) {
 	root := project(t)
 	r, l := lane(t, root, Making{})
-	write(t, l.Path, map[string]string{"deep/left": ""})
+	testfiles.Write(t, l.Path, map[string]string{"deep/left": ""})
 	check := func(when string) {
 		t.Helper()
 		if kept, err := r.Kept(t.Context()); err != nil || len(kept) > 0 {
@@ -153,7 +154,7 @@ func TestLaneWorktreeIsNoOnesWork(t *testing.T) {
 func TestLaneWorktreeIsRemoved(t *testing.T) {
 	root := project(t)
 	r, l := lane(t, root, Making{})
-	write(t, l.Path, map[string]string{"left": "by a test", "x.o": ""})
+	testfiles.Write(t, l.Path, map[string]string{"left": "by a test", "x.o": ""})
 	must(t, os.WriteFile(filepath.Join(l.Admin, "MERGE_HEAD"), []byte(l.Base+"\n"), 0o644))
 	c, err := r.CleanableLane()
 	if err != nil || c == nil {
@@ -214,14 +215,14 @@ func TestHandOver(t *testing.T) {
 	if got, err := r.HandedOver(t.Context(), l); err != nil || got != "" {
 		t.Error(got, err)
 	}
-	write(t, l.Path, map[string]string{"a_test.txt": "1\n", "x.o": "ignored"})
+	testfiles.Write(t, l.Path, map[string]string{"a_test.txt": "1\n", "x.o": "ignored"})
 	first, err := r.HandOver(t.Context(), l)
 	must(t, err)
 	if again, err := r.HandOver(t.Context(), l); err != nil || again != first {
 		t.Error(again, err)
 	}
 	commit(t, l.Path, "tests")
-	write(t, l.Path, map[string]string{"a_test.txt": "2\n"})
+	testfiles.Write(t, l.Path, map[string]string{"a_test.txt": "2\n"})
 	second, err := r.HandOver(t.Context(), l)
 	must(t, err)
 	if got, err := r.HandedOver(t.Context(), l); err != nil || got != second || gitIn(t, root, "rev-parse", second+"^") != first {
@@ -249,7 +250,7 @@ func TestRemoveWhatTheLaneHas(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "S-1")
-	write(t, l.Path, map[string]string{"a.txt": "done\n"})
+	testfiles.Write(t, l.Path, map[string]string{"a.txt": "done\n"})
 	tip := commit(t, l.Path, "done")
 	if kept, err := r.Remove(t.Context(), l); err != nil || !strings.Contains(kept, "that main doesn't have") {
 		t.Errorf("%q, %v", kept, err)

@@ -14,6 +14,7 @@ import (
 
 	"greenlight/internal/crashtest"
 	"greenlight/internal/durable"
+	"greenlight/internal/testfiles"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -231,7 +232,9 @@ func TestHalfAdded(t *testing.T) {
 // Nothing is taken that has come to be another's between planning and making: the next plan has another number.
 func TestTaken(t *testing.T) {
 	for name, take := range map[string]func(t *testing.T, root string, l *Lineage){
-		"directory": func(t *testing.T, root string, l *Lineage) { write(t, l.Path, map[string]string{"mine": "mine"}) },
+		"directory": func(t *testing.T, root string, l *Lineage) {
+			testfiles.Write(t, l.Path, map[string]string{"mine": "mine"})
+		},
 		"branch": func(t *testing.T, root string, l *Lineage) {
 			gitIn(t, root, "branch", short(l.Branch), commitOn(t, root))
 		},
@@ -280,7 +283,7 @@ func TestNumbers(t *testing.T) {
 		t.Errorf("beside branches: %d", l.N)
 	}
 	gitIn(t, root, "update-ref", "refs/gl/wip/_/_/_s-2/7/1/tree", "HEAD")
-	write(t, r.path("", "s-2", 8), map[string]string{"left": ""})
+	testfiles.Write(t, r.path("", "s-2", 8), map[string]string{"left": ""})
 	if l := plan(t, r, "s-2"); l.N != 9 {
 		t.Errorf("beside a WIP ref and a directory: %d", l.N)
 	}
@@ -310,7 +313,7 @@ func TestRunsRemoved(t *testing.T) {
 func TestCheckoutIsUntouched(t *testing.T) {
 	root := project(t)
 	open(t, root)
-	write(t, root, map[string]string{"a.txt": "edited\n", "staged": "1", "untracked": "2", "x.o": "ignored"})
+	testfiles.Write(t, root, map[string]string{"a.txt": "edited\n", "staged": "1", "untracked": "2", "x.o": "ignored"})
 	gitIn(t, root, "add", "staged")
 	for _, hook := range []string{"post-checkout", "reference-transaction", "post-index-change"} {
 		path := filepath.Join(root, ".git", "hooks", hook)
@@ -352,8 +355,8 @@ func TestBrokenLinks(t *testing.T) {
 			root := project(t)
 			r := open(t, root)
 			l := made(t, r, "s-1")
-			write(t, l.Path, map[string]string{"work": "work"})
-			write(t, root, map[string]string{"a.txt": "edited\n"})
+			testfiles.Write(t, l.Path, map[string]string{"work": "work"})
+			testfiles.Write(t, root, map[string]string{"a.txt": "edited\n"})
 			gitIn(t, root, "add", "a.txt")
 			harm(t, root, l)
 			before := stamps(t, l.Path)
@@ -385,7 +388,7 @@ func TestForgedLineage(t *testing.T) {
 	l := plan(t, r, "s-1")
 	person := filepath.Join(filepath.Dir(root), "s-1.1")
 	gitIn(t, root, "worktree", "add", "-q", "-b", short(l.Branch), person)
-	write(t, person, map[string]string{"a.txt": "precious\n"})
+	testfiles.Write(t, person, map[string]string{"a.txt": "precious\n"})
 	l.Path, l.Admin, l.Phase = person, filepath.Join(root, ".git", "worktrees", "s-1.1"), Added
 	must(t, r.Save(l))
 	if _, err := r.Make(t.Context(), l, Making{}); err == nil {
@@ -448,7 +451,7 @@ func TestSetup(t *testing.T) {
 	if _, err := r.Make(t.Context(), l, fails); err == nil || l.Phase != Filled {
 		t.Fatalf("%v in phase %s", err, l.Phase)
 	}
-	write(t, l.Path, map[string]string{"a.txt": "changed by setup\n"})
+	testfiles.Write(t, l.Path, map[string]string{"a.txt": "changed by setup\n"})
 	var lines []string
 	m := Making{
 		Log:     func(line string) { lines = append(lines, line) },
@@ -460,7 +463,7 @@ func TestSetup(t *testing.T) {
 			return os.WriteFile(filepath.Join(to, "env.o"), nil, 0o644)
 		},
 		Setup: func(_ context.Context, dir string, files []*os.File) error {
-			write(t, dir, map[string]string{"build/x/y": "", "plain": ""})
+			testfiles.Write(t, dir, map[string]string{"build/x/y": "", "plain": ""})
 			if len(files) != 1 {
 				t.Errorf("%d files are inherited", len(files))
 			}
@@ -553,7 +556,7 @@ func TestSparseCheckout(t *testing.T) {
 	for _, bits := range []string{"--cone", "--no-cone"} {
 		t.Run(bits, func(t *testing.T) {
 			root := project(t)
-			write(t, root, map[string]string{"big/x": "x"})
+			testfiles.Write(t, root, map[string]string{"big/x": "x"})
 			commit(t, root, "big")
 			gitIn(t, root, "sparse-checkout", "set", bits, "sub")
 			l := made(t, open(t, root), "s-1")
@@ -604,14 +607,14 @@ func TestInspect(t *testing.T) {
 	if c := inspect(); c.MainBranch != "refs/heads/other" || c.Config != first.Config {
 		t.Errorf("%+v", c)
 	}
-	write(t, root, map[string]string{".git/hooks/pre-commit": "#!/bin/sh\n"})
+	testfiles.Write(t, root, map[string]string{".git/hooks/pre-commit": "#!/bin/sh\n"})
 	if inspect().Config == first.Config {
 		t.Error("a new hook isn't seen")
 	}
 	gitIn(t, l.Path, "checkout", "-q", "--detach")
-	write(t, l.Path, map[string]string{"a.txt": "here\n"})
+	testfiles.Write(t, l.Path, map[string]string{"a.txt": "here\n"})
 	commit(t, l.Path, "here")
-	write(t, root, map[string]string{"a.txt": "there\n"})
+	testfiles.Write(t, root, map[string]string{"a.txt": "there\n"})
 	there := commit(t, root, "there")
 	cmd := exec.Command("git", "merge", there)
 	cmd.Dir = l.Path

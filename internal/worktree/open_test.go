@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/testfiles"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -112,7 +114,7 @@ func TestTarget(t *testing.T) {
 func TestTwoProjectsInOneRepository(t *testing.T) {
 	root := project(t)
 	for _, p := range []string{"one", "two/deep"} {
-		write(t, root, map[string]string{p + "/x": p, p + "/.greenlight/.gitignore": "*\n"})
+		testfiles.Write(t, root, map[string]string{p + "/x": p, p + "/.greenlight/.gitignore": "*\n"})
 	}
 	commit(t, root, "projects")
 	seen := map[string]bool{}
@@ -136,10 +138,10 @@ func TestTwoProjectsInOneRepository(t *testing.T) {
 func TestAttach(t *testing.T) {
 	root := project(t)
 	l := made(t, open(t, root), "s-1")
-	write(t, l.Path, map[string]string{"work": "work"})
+	testfiles.Write(t, l.Path, map[string]string{"work": "work"})
 	gitIn(t, root, "checkout", "-q", "--detach")
 	gitIn(t, root, "symbolic-ref", "-d", "refs/gl/target/_")
-	write(t, filepath.Dir(root), map[string]string{".git/HEAD": "ref: refs/heads/x\n"})
+	testfiles.Write(t, filepath.Dir(root), map[string]string{".git/HEAD": "ref: refs/heads/x\n"})
 	if _, err := Open(t.Context(), root, Options{}); !errors.As(err, new(*Refused)) {
 		t.Fatalf("%v", err)
 	}
@@ -163,7 +165,7 @@ func TestBareLayout(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(top, ".git"), []byte("gitdir: ./.bare\n"), 0o644))
 	gitIn(t, top, "worktree", "add", "-q", "main", "main")
 	root := filepath.Join(top, "main")
-	write(t, root, map[string]string{".greenlight/.gitignore": "*\n"})
+	testfiles.Write(t, root, map[string]string{".greenlight/.gitignore": "*\n"})
 	l := made(t, open(t, root), "s-1")
 	if l.Path != root+".gl/_/_/s-1.1" || read(t, l.Path, "a.txt") != "a\n" {
 		t.Errorf("%+v", l)
@@ -173,7 +175,7 @@ func TestBareLayout(t *testing.T) {
 	}
 	// A second checkout of the same repository isn't where the state is.
 	gitIn(t, top, "worktree", "add", "-q", "-b", "more", "more", "main")
-	write(t, filepath.Join(top, "more"), map[string]string{".greenlight/.gitignore": "*\n"})
+	testfiles.Write(t, filepath.Join(top, "more"), map[string]string{".greenlight/.gitignore": "*\n"})
 	if _, err := Open(t.Context(), filepath.Join(top, "more"), Options{}); !errors.As(err, new(*Refused)) || !strings.Contains(err.Error(), root) {
 		t.Errorf("a second state: %v", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/testfiles"
+
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -20,19 +22,19 @@ func TestDeletedByHand(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "s-1")
-	write(t, l.Path, map[string]string{"a.txt": "committed\n"})
+	testfiles.Write(t, l.Path, map[string]string{"a.txt": "committed\n"})
 	commit(t, l.Path, "work")
 	dropped := gitIn(t, l.Path, "commit-tree", "-p", "HEAD", "-m", "dropped", "HEAD^{tree}")
 	gitIn(t, l.Path, "reset", "-q", "--hard", dropped)
 	gitIn(t, l.Path, "reset", "-q", "--hard", "HEAD~1")
-	write(t, l.Path, map[string]string{"new/file": "new\n", "sub/b.txt": "edited\n"})
+	testfiles.Write(t, l.Path, map[string]string{"new/file": "new\n", "sub/b.txt": "edited\n"})
 	must(t, os.Remove(filepath.Join(l.Path, ".gitignore")))
 	s, err := r.Snapshot(t.Context(), l, SnapshotOptions{})
 	if err != nil || s.Prefix != "refs/gl/wip/_/_/_s-1/1/1" {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	gitIn(t, root, "update-ref", "-d", "refs/gl/wip/_/_/_s-1/1/1/log-1") // as if it came after the snapshot
-	write(t, l.Path, map[string]string{"staged": "staged\n"})
+	testfiles.Write(t, l.Path, map[string]string{"staged": "staged\n"})
 	gitIn(t, l.Path, "add", "staged")
 	must(t, os.RemoveAll(l.Path))
 
@@ -64,11 +66,11 @@ func TestOldSnapshotIsNotWrittenOver(t *testing.T) {
 	root := project(t)
 	r := open(t, root)
 	l := made(t, r, "s-1")
-	write(t, l.Path, map[string]string{"a.txt": "half\n"})
+	testfiles.Write(t, l.Path, map[string]string{"a.txt": "half\n"})
 	if _, err := r.Snapshot(t.Context(), l, SnapshotOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	write(t, l.Path, map[string]string{"a.txt": "whole\n"})
+	testfiles.Write(t, l.Path, map[string]string{"a.txt": "whole\n"})
 	commit(t, l.Path, "whole")
 	must(t, os.RemoveAll(l.Path))
 	finish(t, r, l, Making{})
@@ -153,7 +155,7 @@ func TestSnapshots(t *testing.T) {
 	for k := 2; k <= mostSnapshots; k++ {
 		gitIn(t, root, "update-ref", fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d/tree", k), l.Base)
 	}
-	write(t, l.Path, map[string]string{"new": "new"})
+	testfiles.Write(t, l.Path, map[string]string{"new": "new"})
 	if s := take(); s.Prefix != fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d", mostSnapshots+1) {
 		t.Errorf("%+v", s)
 	}
@@ -173,7 +175,7 @@ func TestOldSnapshotsLeaveTheirCommits(t *testing.T) {
 		must(t, err)
 		return s
 	}
-	write(t, l.Path, map[string]string{"a.txt": "amended\n"})
+	testfiles.Write(t, l.Path, map[string]string{"a.txt": "amended\n"})
 	lost := commit(t, l.Path, "first")
 	take()
 	gitIn(t, l.Path, "commit", "-q", "--amend", "-m", "again")
@@ -181,7 +183,7 @@ func TestOldSnapshotsLeaveTheirCommits(t *testing.T) {
 	for k := 3; k <= mostSnapshots+1; k++ {
 		gitIn(t, root, "update-ref", fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d/tree", k), l.Base)
 	}
-	write(t, l.Path, map[string]string{"new": "new"})
+	testfiles.Write(t, l.Path, map[string]string{"new": "new"})
 	take()
 	if refs := gitIn(t, root, "for-each-ref", "refs/gl/wip/_/_/_s-1/1/1/tree"); refs != "" {
 		t.Fatalf("the first isn't given up: %s", refs)
@@ -198,7 +200,7 @@ func TestSnapshotBesideLocks(t *testing.T) {
 	l := plan(t, r, "s-1")
 	locks := func(refs ...string) {
 		for _, ref := range refs {
-			write(t, r.Common, map[string]string{ref + ".lock": ""})
+			testfiles.Write(t, r.Common, map[string]string{ref + ".lock": ""})
 		}
 	}
 	locks(l.Branch)
@@ -210,7 +212,7 @@ func TestSnapshotBesideLocks(t *testing.T) {
 			t.Fatalf("%+v, %v", s, err)
 		}
 	}
-	write(t, l.Path, map[string]string{"new": "1"})
+	testfiles.Write(t, l.Path, map[string]string{"new": "1"})
 	locks("refs/gl/wip/_/_/_s-1/1/1/tree")
 	take("refs/gl/wip/_/_/_s-1/1/2")
 	// What can't be given up doesn't cost the new one.
@@ -218,7 +220,7 @@ func TestSnapshotBesideLocks(t *testing.T) {
 		gitIn(t, root, "update-ref", fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d/tree", k), l.Base)
 	}
 	locks("packed-refs")
-	write(t, l.Path, map[string]string{"new": "2"})
+	testfiles.Write(t, l.Path, map[string]string{"new": "2"})
 	take(fmt.Sprintf("refs/gl/wip/_/_/_s-1/1/%d", mostSnapshots+2))
 	// Of a worktree that somebody has deleted.
 	gitIn(t, l.Path, "checkout", "-q", "--detach")
@@ -233,7 +235,7 @@ func landed(t *testing.T, root string) (*Repo, *Lineage) {
 	t.Helper()
 	r := open(t, root)
 	l := made(t, r, "s-1")
-	write(t, l.Path, map[string]string{"a.txt": "done\n"})
+	testfiles.Write(t, l.Path, map[string]string{"a.txt": "done\n"})
 	commit(t, l.Path, "done")
 	gitIn(t, root, "merge", "-q", "--ff-only", short(l.Branch))
 	return r, l
@@ -243,7 +245,7 @@ func TestRemove(t *testing.T) {
 	root := project(t)
 	r, l := landed(t, root)
 	cache := filepath.Join(l.Path, "build", "cache")
-	write(t, l.Path, map[string]string{"build/cache/x": ""})
+	testfiles.Write(t, l.Path, map[string]string{"build/cache/x": ""})
 	must(t, os.Chmod(cache, 0o500))
 	l.Ignored = []string{"build/"}
 	must(t, r.Save(l))
@@ -270,13 +272,17 @@ func TestRemoveKeeps(t *testing.T) {
 		want   string
 	}{
 		"a commit": {func(t *testing.T, root string, l *Lineage) {
-			write(t, l.Path, map[string]string{"a.txt": "more\n"})
+			testfiles.Write(t, l.Path, map[string]string{"a.txt": "more\n"})
 			commit(t, l.Path, "more")
 		}, "has 1 commit"},
-		"a change":         {func(t *testing.T, root string, l *Lineage) { write(t, l.Path, map[string]string{"a.txt": "more\n"}) }, `aren't committed: "a.txt"`},
-		"an untracked one": {func(t *testing.T, root string, l *Lineage) { write(t, l.Path, map[string]string{"new": ""}) }, `aren't committed: "new"`},
-		"an ignored one":   {func(t *testing.T, root string, l *Lineage) { write(t, l.Path, map[string]string{"result.o": ""}) }, `setup didn't make: "result.o"`},
-		"another branch":   {func(t *testing.T, root string, l *Lineage) { gitIn(t, l.Path, "switch", "-q", "-c", "mine") }, "isn't checked out"},
+		"a change": {func(t *testing.T, root string, l *Lineage) {
+			testfiles.Write(t, l.Path, map[string]string{"a.txt": "more\n"})
+		}, `aren't committed: "a.txt"`},
+		"an untracked one": {func(t *testing.T, root string, l *Lineage) { testfiles.Write(t, l.Path, map[string]string{"new": ""}) }, `aren't committed: "new"`},
+		"an ignored one": {func(t *testing.T, root string, l *Lineage) {
+			testfiles.Write(t, l.Path, map[string]string{"result.o": ""})
+		}, `setup didn't make: "result.o"`},
+		"another branch": {func(t *testing.T, root string, l *Lineage) { gitIn(t, l.Path, "switch", "-q", "-c", "mine") }, "isn't checked out"},
 		"a merge": {func(t *testing.T, root string, l *Lineage) {
 			must(t, os.WriteFile(l.Admin+"/MERGE_HEAD", []byte(l.Base+"\n"), 0o644))
 		}, "a merge isn't finished"},
@@ -327,7 +333,7 @@ func TestRemoveIsFinished(t *testing.T) {
 	r, l := landed(t, root)
 	must(t, r.step(l, Gone))
 	must(t, os.Rename(l.Path, r.asideOf(l)))
-	write(t, r.asideOf(l), map[string]string{"late": "late\n"})
+	testfiles.Write(t, r.asideOf(l), map[string]string{"late": "late\n"})
 	kept, err := r.Remove(t.Context(), l)
 	if err != nil || !strings.Contains(kept, "late") {
 		t.Errorf("%q, %v", kept, err)
@@ -367,13 +373,13 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	must(t, os.RemoveAll(filepath.Join(root, ".greenlight", "runs")))
-	write(t, r.place, map[string]string{"_/.gone-x/file": ""})
+	testfiles.Write(t, r.place, map[string]string{"_/.gone-x/file": ""})
 	want := []string{"branch S-1", "branch s-2", "directory", "wip S-1", "worktree", "worktree"}
 	if diff := cmp.Diff(want, kinds()); diff != "" {
 		t.Error(diff)
 	}
 	must(t, os.RemoveAll(l.Path))
-	write(t, root, map[string]string{".greenlight/runs/lineage/_._s-3.json": "{"})
+	testfiles.Write(t, root, map[string]string{".greenlight/runs/lineage/_._s-3.json": "{"})
 	if diff := cmp.Diff([]string{"branch S-1", "branch s-2", "directory", "entry", "file", "wip S-1", "worktree"}, kinds()); diff != "" {
 		t.Error(diff)
 	}

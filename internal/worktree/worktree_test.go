@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"greenlight/internal/testfiles"
 )
 
 // gitIn runs git in dir and returns what it prints.
@@ -31,20 +33,6 @@ func tempDir(t testing.TB) string {
 	return dir
 }
 
-// write writes files below dir.
-func write(t testing.TB, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // project makes a repository with one commit and the state directory of a project in its root.
 func project(t testing.TB) string {
 	t.Helper()
@@ -55,7 +43,7 @@ func project(t testing.TB) string {
 
 func newRepo(t testing.TB, root string) {
 	t.Helper()
-	write(t, root, map[string]string{"a.txt": "a\n", "sub/b.txt": "b\n", ".gitignore": "*.o\nbuild/\n", ".greenlight/.gitignore": "*\n"})
+	testfiles.Write(t, root, map[string]string{"a.txt": "a\n", "sub/b.txt": "b\n", ".gitignore": "*.o\nbuild/\n", ".greenlight/.gitignore": "*\n"})
 	gitIn(t, root, "init", "-q", "-b", "main")
 	for key, value := range map[string]string{"user.name": "t", "user.email": "t@t", "gc.auto": "0"} {
 		gitIn(t, root, "config", key, value)
