@@ -253,6 +253,11 @@ func (w Worktree) on(branch string, but ...string) error {
 	if err := w.Check(); err != nil {
 		return err
 	}
+	return w.idle(branch, but...)
+}
+
+// idle refuses a checkout that has another branch, or in which something isn't finished but those operations.
+func (w Worktree) idle(branch string, but ...string) error {
 	// A rebase has no branch checked out, and is the better reason.
 	if op := w.Operation(); op != "" && !slices.Contains(but, op) {
 		return &BusyError{w.Path, op}

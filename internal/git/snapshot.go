@@ -168,21 +168,34 @@ func (s *snapshot) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hasIndex := index != "" && index != headTree && index != tree
 	note := "Tree"
-	if hasIndex {
+	if index == headTree || index == tree {
+		index = ""
+	}
+	if index != "" {
 		note = "Index: " + index
 	}
-	if s.o.Last != "" && tree == s.last.tree && s.parent == s.last.parent && len(s.Stashes)+len(s.Logs)+len(s.Modules)+len(s.Failed) == 0 {
-		message, err := s.git(ctx, time.Minute, nil, "log", "-1", "--no-show-signature", "--format=%B", s.o.Last)
-		if err != nil {
-			return err
-		}
-		if strings.TrimSpace(lastLine(message)) == note {
-			s.Tree, s.Same, s.Head = s.o.Last, true, ""
-			return nil
-		}
+	if same, err := s.isLast(ctx, tree, note); same || err != nil {
+		return err
 	}
+	return s.commit(ctx, tree, index, note)
+}
+
+// isLast takes the last snapshot for this one where nothing has changed since.
+func (s *snapshot) isLast(ctx context.Context, tree, note string) (bool, error) {
+	if s.o.Last == "" || tree != s.last.tree || s.parent != s.last.parent || len(s.Stashes)+len(s.Logs)+len(s.Modules)+len(s.Failed) > 0 {
+		return false, nil
+	}
+	message, err := s.git(ctx, time.Minute, nil, "log", "-1", "--no-show-signature", "--format=%B", s.o.Last)
+	if err != nil || strings.TrimSpace(lastLine(message)) != note {
+		return false, err
+	}
+	s.Tree, s.Same, s.Head = s.o.Last, true, ""
+	return true, nil
+}
+
+// commit makes the snapshot's commits: of the tree and, unless it is "", of the index's.
+func (s *snapshot) commit(ctx context.Context, tree, index, note string) error {
 	identity, err := identityOptions(s.o.By, func(args ...string) (string, error) { return s.git(ctx, time.Minute, nil, args...) })
 	if err != nil {
 		return err
@@ -199,10 +212,7 @@ func (s *snapshot) take(ctx context.Context) error {
 		out, err := s.git(ctx, time.Minute, strings.NewReader(message), args...)
 		return strings.TrimSpace(out), err
 	}
-	if s.Tree, err = commit(tree, why+"\n\n"+note+"\n"); err != nil {
-		return err
-	}
-	if hasIndex {
+	if s.Tree, err = commit(tree, why+"\n\n"+note+"\n"); err == nil && index != "" {
 		s.Index, err = commit(index, why+"\n\nIndex\n")
 	}
 	return err
@@ -332,35 +342,35 @@ func isID(s string) bool {
 	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == "" && strings.Trim(s, "0") != ""
 }
 
+// own are the commits that an unfinished operation, the worktree's own refs and its reflog name.
+func (s *snapshot) own(ctx context.Context) ([]string, error) {
+	if s.gitDir != s.w.Admin {
+		return nil, nil
+	}
+	var ids []string
+	for _, name := range []string{"ORIG_HEAD", "MERGE_HEAD", "MERGE_AUTOSTASH", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "BISECT_HEAD",
+		"rebase-merge/autostash", "rebase-merge/orig-head", "rebase-merge/onto",
+		"rebase-apply/autostash", "rebase-apply/orig-head", "rebase-apply/onto"} {
+		data, err := durable.ReadFile(filepath.Join(s.w.Admin, name))
+		if ignoreMissing(err) != nil {
+			return nil, err
+		}
+		ids = append(ids, strings.Fields(string(data))...) // MERGE_HEAD has several in an octopus merge
+	}
+	refs, err := s.git(ctx, time.Minute, nil, "for-each-ref", "--format=%(objectname)", "refs/worktree", "refs/bisect", "refs/rewritten")
+	if err != nil {
+		return nil, err
+	}
+	log, err := s.reflog(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.commits(ctx, slices.Concat(ids, strings.Fields(refs), log))
+}
+
 // others finds the commits that only the reflog, an unfinished operation or a stash has.
 func (s *snapshot) others(ctx context.Context) error {
-	var ids []string
-	if s.gitDir == s.w.Admin {
-		for _, name := range []string{"ORIG_HEAD", "MERGE_HEAD", "MERGE_AUTOSTASH", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "BISECT_HEAD",
-			"rebase-merge/autostash", "rebase-merge/orig-head", "rebase-merge/onto",
-			"rebase-apply/autostash", "rebase-apply/orig-head", "rebase-apply/onto"} {
-			data, err := durable.ReadFile(filepath.Join(s.w.Admin, name))
-			if err != nil {
-				if ignoreMissing(err) != nil {
-					return err
-				}
-				continue
-			}
-			ids = append(ids, strings.Fields(string(data))...) // MERGE_HEAD has several in an octopus merge
-		}
-		// The worktree's own.
-		out, err := s.git(ctx, time.Minute, nil, "for-each-ref", "--format=%(objectname)", "refs/worktree", "refs/bisect", "refs/rewritten")
-		if err != nil {
-			return err
-		}
-		ids = append(ids, strings.Fields(out)...)
-		log, err := s.reflog(ctx)
-		if err != nil {
-			return err
-		}
-		ids = append(ids, log...)
-	}
-	ids, err := s.commits(ctx, ids)
+	ids, err := s.own(ctx)
 	if err != nil {
 		return err
 	}

@@ -188,33 +188,49 @@ func (s *snapshot) beginIndex(ctx context.Context) ([]string, error) {
 		}
 	}
 	if s.o.Exact || s.noIndex {
-		args := []string{"read-tree", "--empty"}
-		if s.parent != "" {
-			args = []string{"read-tree", s.parent + "^{tree}"}
-		}
-		if err := os.Remove(filepath.Join(s.q.dir, "index")); ignoreMissing(err) != nil {
-			return nil, err
-		}
-		if _, err := s.git(ctx, time.Minute, nil, args...); err != nil {
-			return nil, err
-		}
-		out, err := s.git(ctx, time.Minute, nil, "ls-files", "-z", "-v", "-s")
-		if err != nil {
-			return nil, err
-		}
-		begun, err := readEntries(out)
-		if err != nil {
-			return nil, err
-		}
-		if s.noIndex {
-			s.entries = begun
-		}
-		have := map[string]bool{}
-		for _, e := range begun {
-			have[e.path] = true
-		}
-		return slices.DeleteFunc(names, func(p string) bool { return have[p] }), nil
+		have, err := s.parentsIndex(ctx)
+		return slices.DeleteFunc(names, func(p string) bool { return have[p] }), err
 	}
+	if err := s.compareAll(ctx); err != nil || s.parent == "" {
+		return names, err
+	}
+	// What is no longer in the index and is ignored would look removed, though it is there.
+	out, err := s.git(ctx, time.Minute, nil, "diff-index", "--cached", "--no-renames", "--diff-filter=D", "--name-only", "-z", s.parent, "--")
+	return append(names, split(out)...), err
+}
+
+// parentsIndex makes the temporary index that of the parent's tree, empty without a parent, and returns the paths in it.
+func (s *snapshot) parentsIndex(ctx context.Context) (have map[string]bool, err error) {
+	args := []string{"read-tree", "--empty"}
+	if s.parent != "" {
+		args = []string{"read-tree", s.parent + "^{tree}"}
+	}
+	if err := os.Remove(filepath.Join(s.q.dir, "index")); ignoreMissing(err) != nil {
+		return nil, err
+	}
+	if _, err := s.git(ctx, time.Minute, nil, args...); err != nil {
+		return nil, err
+	}
+	out, err := s.git(ctx, time.Minute, nil, "ls-files", "-z", "-v", "-s")
+	if err != nil {
+		return nil, err
+	}
+	begun, err := readEntries(out)
+	if err != nil {
+		return nil, err
+	}
+	if s.noIndex {
+		s.entries = begun
+	}
+	have = map[string]bool{}
+	for _, e := range begun {
+		have[e.path] = true
+	}
+	return have, nil
+}
+
+// compareAll has git compare the files, too, that the index says not to look at, if they are there.
+func (s *snapshot) compareAll(ctx context.Context) error {
 	var assumed, skipped []string
 	for _, e := range s.entries {
 		if e.tag >= 'A' && e.tag <= 'Z' && e.tag != 'S' {
@@ -233,18 +249,10 @@ func (s *snapshot) beginIndex(ctx context.Context) ([]string, error) {
 			continue
 		}
 		if _, err := s.git(ctx, time.Minute, nulled(list), "update-index", option, "-z", "--stdin"); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	// What is no longer in the index and is ignored would look removed, though it is there.
-	if s.parent != "" {
-		out, err := s.git(ctx, time.Minute, nil, "diff-index", "--cached", "--no-renames", "--diff-filter=D", "--name-only", "-z", s.parent, "--")
-		if err != nil {
-			return nil, err
-		}
-		names = append(names, split(out)...)
-	}
-	return names, nil
+	return nil
 }
 
 // fail notes that a path isn't kept.

@@ -36,7 +36,7 @@ func CommitPaths(ctx context.Context, c Checkout, branch string, names []string,
 	if err := p.recover(ctx, branch); err != nil {
 		return "", nil, err
 	}
-	if err := p.ready(branch); err != nil {
+	if err := p.worktree().idle(branch); err != nil {
 		return "", nil, err
 	}
 	if err := p.lockIndex(); err != nil {
@@ -71,19 +71,6 @@ func CommitPaths(ctx context.Context, c Checkout, branch string, names []string,
 		return commit, left, err
 	}
 	return commit, left, os.Remove(filepath.Join(p.gitDir, committing))
-}
-
-// ready refuses a checkout in which nothing can be committed now.
-func (p place) ready(branch string) error {
-	w := p.worktree()
-	if op := w.Operation(); op != "" {
-		return &BusyError{p.top, op}
-	}
-	have, err := w.Branch()
-	if err == nil && have != branch {
-		err = &BranchError{p.top, have, branch}
-	}
-	return err
 }
 
 // lockIndex takes git's lock on the index. The lock has its mark from the first instant on.

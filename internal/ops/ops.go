@@ -16,6 +16,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/journal"
+	"greenlight/internal/legacy"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -55,22 +56,8 @@ func (e *ArgumentError) Unwrap() error { return e.Err }
 
 func badArgument(format string, a ...any) error { return &ArgumentError{fmt.Errorf(format, a...)} }
 
-// A keeper holds Greenlight's own slices, in slice files or in a legacy STATE.md: what the operations need beyond a
-// tracker.
-type keeper interface {
-	Read(id string) (*slice.File, error)
-	Edit(ctx context.Context, id string, f func(*slice.File) error) error
-	Add(ctx context.Context, n slice.NewSlice) (*slice.AddedSlice, error)
-	ReadProject() (*slice.ProjectState, error)
-	EditProject(ctx context.Context, f func(*slice.ProjectState) error) error
-	Decide(ctx context.Context, at time.Time, texts ...string) (ids []string, err error)
-	Migrate(ctx context.Context, dryRun bool) (*slice.Migration, error)
-	Rename(ctx context.Context, old, id string, do func() error) (*slice.Moved, error)
-	Remove(ctx context.Context, id string, do func() error) (*slice.Moved, error)
-}
-
 // store is the only way to the project's slices.
-func store(pr *project.Project) (keeper, error) {
+func store(pr *project.Project) (legacy.Keeper, error) {
 	if err := pr.RequireGreenlight(); err != nil {
 		return nil, err
 	}

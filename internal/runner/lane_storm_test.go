@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -53,26 +52,9 @@ exit $fail
 // Whatever is killed, and when, while slices land whose edits conflict: each lands once, every commit of the target is green, and neither
 // an agent's nor the person's work is lost. GREENLIGHT_KILLS and GREENLIGHT_SEED are as for TestNothingIsLost.
 func TestLandedOnce(t *testing.T) {
-	for _, program := range []string{"flock", "git"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skip(program + " is not installed")
-		}
-	}
-	kills := 3
-	if text := os.Getenv("GREENLIGHT_KILLS"); text != "" {
-		var err error
-		kills, err = strconv.Atoi(text)
-		check(t, err)
-	} else {
-		t.Parallel()
-	}
-	seed, random := seeded()
-	counts := map[string]int{}
-	t.Cleanup(func() { t.Logf("seed %d: %v", seed, counts) })
-	for kills > 0 && !t.Failed() {
-		kills -= landRound(t, random, counts, min(kills, 10))
-		counts["rounds"]++
-	}
+	killRounds(t, 3, func(random *rand.Rand, counts map[string]int, kills int) int {
+		return landRound(t, random, counts, kills)
+	})
 }
 
 func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int) (killed int) {

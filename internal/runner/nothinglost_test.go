@@ -71,12 +71,18 @@ const hoarded = 6 // slices of a round
 // Whatever is killed, and when: what an agent has written and closed is somewhere that git or gl keeps, and the person's
 // checkout is as it was. GREENLIGHT_KILLS=50 is a long one; GREENLIGHT_SEED repeats the order of the kills, if not their instants.
 func TestNothingIsLost(t *testing.T) {
+	killRounds(t, 4, func(random *rand.Rand, counts map[string]int, kills int) int {
+		return hoardRound(t, random, counts, kills, counts["rounds"])
+	})
+}
+
+// killRounds has rounds done until there were that many kills, or as many as GREENLIGHT_KILLS says: then nothing runs beside them.
+func killRounds(t *testing.T, kills int, round func(random *rand.Rand, counts map[string]int, kills int) (killed int)) {
 	for _, program := range []string{"flock", "git"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(program + " is not installed")
 		}
 	}
-	kills := 4
 	if text := os.Getenv("GREENLIGHT_KILLS"); text != "" {
 		var err error
 		kills, err = strconv.Atoi(text)
@@ -87,8 +93,8 @@ func TestNothingIsLost(t *testing.T) {
 	seed, random := seeded()
 	counts := map[string]int{}
 	t.Cleanup(func() { t.Logf("seed %d: %v", seed, counts) })
-	for round := 0; kills > 0 && !t.Failed(); round++ {
-		kills -= hoardRound(t, random, counts, min(kills, 10), round)
+	for kills > 0 && !t.Failed() {
+		kills -= round(random, counts, min(kills, 10))
 		counts["rounds"]++
 	}
 }
