@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,49 @@ func TestRamp(t *testing.T) {
 		}
 		if got := New(s, now, Options{}).ramp(c.hold, now); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+		s.Attempts = nil
+		for _, a := range c.attempts {
+			s.Tasks = append(s.Tasks, Task{ID: "@quick", Attempt: a})
+		}
+		if got := New(s, now, Options{}).ramp(c.hold, now); got != c.want {
+			t.Errorf("%s, of tasks: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// A hold is told with who is held, everybody's first, and how it ends.
+func TestHoldWords(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local)
+	everybody := &Hold{Kind: HeldByFailures, Until: UntilLifted}
+	one := &Hold{Agent: "codex", Kind: "quota", Until: now.Add(time.Hour)}
+	for h, want := range map[*Hold][2]string{
+		everybody: {"held until you lift it (failures): gl hold --lift", "held until you lift it"},
+		one:       {"codex is held until 13:00 (quota)", "codex held until 13:00"},
+		{Kind: HeldByBudget, Until: UntilLifted, Reason: "spent"}: {"held until you raise the budget (budget: spent)", "held until you raise the budget"},
+	} {
+		if got := [2]string{h.Sentence(now), h.Brief(now)}; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	for _, c := range []struct {
+		snapshot Snapshot
+		want     []*Hold
+	}{{Snapshot{Hold: everybody, Holds: []*Hold{one}}, []*Hold{everybody, one}}, {Snapshot{Holds: []*Hold{one}}, []*Hold{one}}} {
+		if got := New(&c.snapshot, now, Options{}).InEffect(); !slices.Equal(got, c.want) {
+			t.Errorf("%v, want %v", got, c.want)
+		}
+	}
+}
+
+// An agent that a slice names is one more that may be launched.
+func TestHoldWithANamedAgent(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	held := &Hold{Agent: "claude", Until: now.Add(time.Hour)}
+	for agent, want := range map[string]*Hold{"": held, "codex": nil, "claude": held} {
+		s := &Snapshot{Holds: []*Hold{held}, Items: []Item{{ID: "S-1", Status: "pending", Agent: agent}}}
+		if got := New(s, now, Options{Agents: []Account{{Agent: "claude"}}}).Hold; got != want {
+			t.Errorf("%q: %v, want %v", agent, got, want)
 		}
 	}
 }
