@@ -26,6 +26,8 @@ func TestToVerify(t *testing.T) {
 		{"bold, verify", "### C-1\n**Verification:** `Verify`.\n", "", "C-1", "its contract C-1 says verify"},
 		{"bold around the colon", "### C-1\n__Verification__: auto\n", "", "C-1", ""},
 		{"a heading", "### C-1\n#### Verification\n\nauto, it is plumbing\n\n#### Steps\nverify\n", "", "C-1", ""},
+		{"in the line below", "### C-1\n**Verification:**\n- verify\n", "", "C-1", "its contract C-1 says verify"},
+		{"with its reason below", "### C-1\n#### Verification\nauto\nBecause nobody sees it.\n", "", "C-1", ""},
 		{"a heading with its value", "### C-1\n#### Verification: auto\n", "", "C-1", ""},
 		{"code", "## C-1\n```\nVerification: auto\n```\n", "", "C-1", "its contract C-1 doesn't say auto"},
 		{"a word in a sentence", "## C-1\nVerification is auto: no\n", "", "C-1", "its contract C-1 doesn't say auto"},
@@ -103,7 +105,7 @@ func TestToLookAt(t *testing.T) {
 		{[]string{"C-3", "C-4"}, []string{"the colors", "look"}},
 		{[]string{"C-5"}, nil},
 	} {
-		if got := ToLookAt(dir, c.ids); !slices.Equal(got, c.want) {
+		if got := ReadBook(dir).ToLookAt(c.ids); !slices.Equal(got, c.want) {
 			t.Errorf("%q: %q", c.ids, got)
 		}
 	}

@@ -208,7 +208,7 @@ func ToLookAt(ctx context.Context, pr *project.Project, id string) []string {
 		return nil
 	}
 	field, _ := f.Get("contracts")
-	return contracts.ToLookAt(placeOf(ctx, pr, id), contracts.In(string(f.Bytes()), field))
+	return contracts.ReadBook(placeOf(ctx, pr, id)).ToLookAt(contracts.In(string(f.Bytes()), field))
 }
 
 // Summary is what a slice's session has written about it for people: the first paragraph of its summary, "" for none.
