@@ -16,7 +16,6 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/journal"
-	"greenlight/internal/legacy"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
@@ -57,7 +56,7 @@ func (e *ArgumentError) Unwrap() error { return e.Err }
 func badArgument(format string, a ...any) error { return &ArgumentError{fmt.Errorf(format, a...)} }
 
 // store is the only way to the project's slices.
-func store(pr *project.Project) (legacy.Keeper, error) {
+func store(pr *project.Project) (project.SliceKeeper, error) {
 	if err := pr.RequireGreenlight(); err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"greenlight/internal/legacy"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
 	"greenlight/internal/suggest"
@@ -83,7 +82,7 @@ func EditOverview(ctx context.Context, pr *project.Project, c OverviewChanges) (
 	return s.Decide(ctx, time.Now(), c.Decide...)
 }
 
-func editOverview(ctx context.Context, s legacy.Keeper, c OverviewChanges) error {
+func editOverview(ctx context.Context, s project.SliceKeeper, c OverviewChanges) error {
 	return s.EditProject(ctx, func(p *slice.ProjectState) error {
 		for _, ch := range c.Set {
 			if err := p.SetOverview(ch.Key, ch.Value); err != nil {

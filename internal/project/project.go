@@ -23,7 +23,7 @@ type Project struct {
 	Root    string // absolute
 	Config  Config
 	Tracker tracker.Tracker // of the system that counts
-	Slices  legacy.Keeper   // the tracker, where Greenlight's own counts: gl state and its kind need more than a tracker has
+	Slices  SliceKeeper     // the tracker, where Greenlight's own counts: gl state and its kind need more than a tracker has
 	Runs    *attempt.Store
 
 	// ConfigErr is what is wrong with config.json; the defaults stand for it. Commands that run agents refuse,
@@ -39,6 +39,9 @@ type Project struct {
 	part string    // of the system that counts, where it has parts
 	all  []tracked // those that are looked at, the one that counts first
 }
+
+// A SliceKeeper keeps Greenlight's own slices, whatever their format.
+type SliceKeeper = legacy.Keeper
 
 // Open opens the project at root. It fails where there is no state at all.
 func Open(root string) (*Project, error) {

@@ -211,7 +211,7 @@ func (p *Project) Keys() []string {
 func (p *Project) use(all []tracked) {
 	p.all = all
 	p.Tracker = all[0].Tracker
-	p.Slices, _ = p.Tracker.(legacy.Keeper)
+	p.Slices, _ = p.Tracker.(SliceKeeper)
 	p.part = p.Tracker.Traits().Part
 	if len(p.used) > 1 || p.part != "" {
 		p.Runs = p.Runs.Of(p.Has)
