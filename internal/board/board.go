@@ -177,9 +177,10 @@ type board struct {
 
 // An input is a line that a person types.
 type input struct {
-	prompt string
-	text   string
-	then   func(text string) tea.Cmd // nil for the filter
+	prompt  string
+	text    string
+	answers bool                      // what the agent says: typed below its log while that is shown
+	then    func(text string) tea.Cmd // nil for the filter
 }
 
 // A doomed command deletes something, and waits until nobody can regret it any more. Closing the board drops it.
@@ -399,7 +400,7 @@ func (b *board) act(name string) tea.Cmd {
 		case k.Slots != 0:
 			return b.run(k, strconv.Itoa(max(b.facts.Slots+k.Slots, 1)))
 		case k.Asks != "":
-			b.input = &input{prompt: k.Asks, then: func(text string) tea.Cmd { return b.run(k, text) }}
+			b.input = &input{prompt: k.Asks, answers: answers(k), then: func(text string) tea.Cmd { return b.run(k, text) }}
 		case k.Sure:
 			b.confirm = &k
 		default:

@@ -92,7 +92,7 @@ func TestKeys(t *testing.T) {
 		"r":     {"S-2": "retry S-2", "S-7": "retry S-7", "S-8": "retry S-8"},
 		"s":     {"S-3": "stop S-3", "S-4": "stop S-4"},
 		"u":     {"S-1": "undo S-1"},
-		"m":     {"S-3": "say S-3 x"},
+		"m":     {"S-2": "say S-2 x", "S-3": "say S-3 x", "S-4": "say S-4 x", "S-5": "say S-5 x", "S-6": "say S-6 x", "S-7": "say S-7 x", "S-8": "say S-8 x"},
 	} {
 		for _, row := range b.rows() {
 			got := ""
@@ -161,6 +161,39 @@ func TestAsking(t *testing.T) {
 		t.Error("q does nothing")
 	} else if _, quit := cmd().(tea.QuitMsg); !quit {
 		t.Error("q doesn't quit")
+	}
+}
+
+// Below the log that a person peeks into is a line to answer, in which they type: gl say, or gl answer to a question. It is seen at every
+// size, and where the text is longer than the line, its end is.
+func TestAnswerInPeek(t *testing.T) {
+	for _, size := range [][2]int{{40, 10}, {60, 24}, {80, 24}, {200, 50}} {
+		b := fixture(0)
+		b.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+		b.selected = "S-3"
+		press(b, "space")
+		b.peekText = []string{"reading the basket", strings.Repeat("a long line ", 30), "the last line"}
+		if screen := b.screen(); !strings.Contains(screen, "the last line") || !strings.Contains(screen, "m> say something to its agent") {
+			t.Errorf("%v: no log with a line to answer:\n%s", size, screen)
+		}
+		press(b, strings.Split("m"+strings.Repeat("use cents ", 12)+"please", "")...)
+		lines := b.frame()
+		at := slices.IndexFunc(lines, func(l string) bool { return strings.Contains(l, "cents please█") })
+		if at < 1 || at == len(lines)-1 || !strings.Contains(lines[at-1], "the last line") {
+			t.Errorf("%v: what is typed isn't below the log:\n%s", size, strings.Join(lines, "\n"))
+		}
+		if press(b, "enter"); !strings.HasPrefix(b.running, "gl say S-3 use cents") || b.input != nil {
+			t.Errorf("%v: runs %q", size, b.running)
+		}
+	}
+	b := fixture(0)
+	b.selected = "S-8"
+	if press(b, "space"); !strings.Contains(b.screen(), "a> answer its question") {
+		t.Errorf("a question has no line to answer:\n%s", b.screen())
+	}
+	b.selected = "S-1"
+	if screen := b.screen(); strings.Contains(screen, "m> ") {
+		t.Errorf("what is done has a line to answer:\n%s", screen)
 	}
 }
 

@@ -67,7 +67,7 @@ var keys = []key{
 	{Key: "x", Command: "reject", Means: "send it back", Asks: "why", Argv: of("reject", view.NeedsYou)},
 	{Key: "r", Command: "retry", Means: "retry it", Argv: of("retry", view.Failed, view.NeedsYou)},
 	{Key: "s", Command: "stop", Means: "stop it, keep its work", Sure: true, Argv: of("stop", view.Running, view.Merging)},
-	{Key: "m", Command: "say", Means: "say something to its agent", Asks: "say", Argv: of("say", view.Running)},
+	{Key: "m", Command: "say", Means: "say something to its agent", Asks: "say", Argv: of("say", view.Running, view.Merging, view.NeedsYou, view.Failed, view.Ready, view.Blocked)},
 	{Key: "h", Command: "hold", Means: "hold: launch nothing", Asks: "hold until (07:00, 2h)", Argv: func(_ *view.Row, text string) []string {
 		return []string{"hold", "--until", text}
 	}},

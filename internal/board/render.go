@@ -110,8 +110,10 @@ func (b *board) head() []string {
 // foot is a line that is typed, what a command said, or the keys.
 func (b *board) foot() []string {
 	switch {
+	case b.answering():
+		return []string{b.paint(term.Dim, term.Truncate("enter sends it  esc closes the line", b.width))}
 	case b.input != nil:
-		return []string{b.paint(term.Bold, term.Truncate(b.input.prompt+"> "+sanitize.Line(b.input.text)+"█", b.width))}
+		return []string{b.paint(term.Bold, term.Truncate(b.typing(b.width), b.width))}
 	case b.confirm != nil:
 		return []string{b.paint(term.Yellow, term.Truncate(fmt.Sprintf("gl %s? [y/n]", strings.Join(b.confirm.Argv(b.row(), ""), " ")), b.width))}
 	case b.doomed != nil:
@@ -155,25 +157,31 @@ func (b *board) helpText() []string {
 	return lines
 }
 
+// split says how many columns beside the list, or rows below it, are for what is about the selected slice; 0 for none. A log that is
+// peeked into gets more than facts do.
+func (b *board) split(room int) (side, below int) {
+	wanted := b.view == 0 || b.peek
+	switch {
+	case b.width >= sideBySide && b.peek:
+		return min(b.width/2, 100), 0
+	case b.width >= sideBySide && wanted:
+		return min(max(b.width*2/5, 30), 70), 0
+	case room < 8 && b.peek:
+		return 0, room * 2 / 3
+	case b.peek:
+		return 0, room / 2
+	case room >= 8 && b.width >= listOnly && wanted:
+		return 0, min(max(room/3, 3), 12)
+	}
+	return 0, 0
+}
+
 // body is the chosen view, in so many rows.
 func (b *board) body(room int) []string {
+	side, below := b.split(room)
 	width := b.width
-	side := 0
-	if b.width >= sideBySide && b.view == 0 || b.width >= sideBySide && b.peek {
-		side = min(max(b.width*2/5, 30), 70)
+	if side > 0 {
 		width -= side + 1
-	}
-	below := 0
-	if side == 0 && b.width >= listOnly && (b.view == 0 || b.peek) {
-		below = min(max(room/3, 3), 12)
-	} else if side == 0 && b.peek {
-		below = max(room/2, 2)
-	}
-	if room < 8 {
-		below = 0
-		if b.peek {
-			below = room / 2
-		}
 	}
 	lines, ids := b.main(width)
 	lines, ids = b.scroll(lines, ids, room-below)
@@ -444,81 +452,140 @@ func (b *board) costView(width int) (lines, ids []string) {
 	return lines, ids
 }
 
-// about is what there is to know of the selected slice, or the end of its log.
+// about is what there is to know of the selected slice: facts, or the end of its log with a line to answer.
 func (b *board) about(width, room int) []string {
 	r := b.row()
 	if r == nil || room < 1 {
 		return []string{""}
 	}
-	var lines []string
-	add := func(c term.Color, text string) {
-		for _, l := range strings.Split(term.Wrap(sanitize.Line(text), width-1, 2), "\n") {
-			lines = append(lines, " "+b.paint(c, term.Truncate(l, width-1)))
+	a := aside{width: width, paint: b.paint}
+	if head := r.ID; room > 3 { // else the list must do
+		if r.Name != r.ID {
+			head += " " + r.Name
 		}
+		a.add(term.Bold, head)
 	}
-	head := r.ID
-	if r.Name != r.ID {
-		head += " " + r.Name
-	}
-	add(term.Bold, head)
 	if b.peek {
-		text := b.peekText
-		if len(text) == 0 {
-			text = []string{"no log yet"}
-		}
-		answer := b.answerHint(r)
-		rest := text[max(0, len(text)-max(room-len(lines)-len(answer), 0)):]
-		for _, l := range rest {
-			lines = append(lines, " "+term.Truncate(sanitize.Line(l), width-1))
-		}
-		for _, l := range answer {
-			lines = append(lines, " "+b.paint(term.Yellow, term.Truncate(l, width-1)))
-		}
-		return lines[:min(len(lines), room)]
+		b.peekInto(&a, r, room)
+	} else {
+		b.factsInto(&a, r)
 	}
-	add(rowlayout.Colors[r.Group], cmp.Or(r.Text, strings.ToLower(r.Group.String())))
-	fact := func(name, text string) {
-		if text != "" {
-			add("", name+": "+text)
-		}
+	return a.lines[:min(len(a.lines), room)]
+}
+
+// An aside is the lines beside the list, or below it.
+type aside struct {
+	width int
+	paint func(term.Color, string) string
+	lines []string
+}
+
+// add adds a text in as many lines as it takes.
+func (a *aside) add(c term.Color, text string) {
+	for _, l := range strings.Split(term.Wrap(sanitize.Line(text), a.width-1, 2), "\n") {
+		a.line(c, l)
 	}
-	fact("agent", rowlayout.AgentName(r.Agent))
+}
+
+// line adds one line, cut to the width.
+func (a *aside) line(c term.Color, text string) {
+	a.lines = append(a.lines, " "+a.paint(c, term.Truncate(text, a.width-1)))
+}
+
+// tail adds the end of a text, in so many lines.
+func (a *aside) tail(text []string, room int) {
+	var end []string
+	for i := len(text) - 1; i >= 0 && len(end) < room; i-- {
+		end = append(strings.Split(term.Wrap(sanitize.Line(text[i]), a.width-1, 2), "\n"), end...)
+	}
+	for _, l := range end[max(0, len(end)-max(room, 0)):] {
+		a.line("", l)
+	}
+}
+
+func (a *aside) fact(name, text string) {
+	if text != "" {
+		a.add("", name+": "+text)
+	}
+}
+
+// factsInto adds what is known of a slice.
+func (b *board) factsInto(a *aside, r *view.Row) {
+	a.add(rowlayout.Colors[r.Group], cmp.Or(r.Text, strings.ToLower(r.Group.String())))
+	a.fact("agent", rowlayout.AgentName(r.Agent))
 	if age, ok := r.Age(b.now); ok {
-		fact("last heard", plan.Age(age)+" ago")
+		a.fact("last heard", plan.Age(age)+" ago")
 	}
 	if r.Group == view.Running {
 		eta := "unknown"
 		if r.ETA != nil {
 			eta = "about " + plan.Age(*r.ETA)
 		}
-		fact("left", eta)
+		a.fact("left", eta)
 	}
 	if r.Attempts > 0 {
-		fact("attempts", fmt.Sprint(r.Attempts))
+		a.fact("attempts", fmt.Sprint(r.Attempts))
 	}
-	fact("cost", r.Cost.String())
+	a.fact("cost", r.Cost.String())
 	if r.Counted {
-		fact("tests", fmt.Sprint(r.Tests))
+		a.fact("tests", fmt.Sprint(r.Tests))
 	}
 	if r.Diff != nil {
-		fact("diff", r.Diff.String())
+		a.fact("diff", r.Diff.String())
 	}
 	if r.Undelivered {
-		add(term.Yellow, "not delivered")
+		a.add(term.Yellow, "not delivered")
 	}
-	fact("needs", strings.Join(r.Needs, ", "))
+	a.fact("needs", strings.Join(r.Needs, ", "))
 	for _, c := range r.Next {
-		add(term.Dim, c)
+		a.add(term.Dim, c)
 	}
-	return lines[:min(len(lines), room)]
 }
 
-// answerHint is the line of a peek that says how to answer what is read there; none where nobody listens.
-func (b *board) answerHint(r *view.Row) []string {
+// peekInto adds the end of a slice's log, as much as there is room for, and below it the line by which a person answers.
+func (b *board) peekInto(a *aside, r *view.Row, room int) {
+	text := b.peekText
+	if len(text) == 0 {
+		text = []string{"no log yet"}
+	}
+	answer, c := b.answerLine(r), term.Yellow
+	if b.answering() {
+		answer, c = b.typing(a.width-1), term.Bold
+	}
+	left := room - len(a.lines)
+	if answer != "" {
+		left--
+	}
+	a.tail(text, left)
+	if answer != "" {
+		a.line(c, answer)
+	}
+}
+
+// answers says whether a key is for what a person says to an agent.
+func answers(k key) bool { return k.Command == "answer" || k.Command == "say" }
+
+// answerLine names the key that answers what is read in a peek; "" where nobody would hear it.
+func (b *board) answerLine(r *view.Row) string {
 	for _, k := range b.keys {
-		if (k.Command == "answer" || k.Command == "say") && k.Argv(r, "x") != nil {
-			return []string{k.Key + "> " + k.Means}
+		if answers(k) && k.Argv(r, "x") != nil {
+			return k.Key + "> " + k.Means
 		}
 	}
-	return nil
+	return ""
+}
+
+// answering says whether the line that is typed belongs below the log that it answers.
+func (b *board) answering() bool {
+	const lowest = 8 // rows: below there is no room for both
+	return b.input != nil && b.input.answers && b.peek && b.height >= lowest && b.row() != nil && !b.help
+}
+
+// typing is the line that is typed, so that its end is in sight.
+func (b *board) typing(width int) string {
+	head, text := b.input.prompt+"> ", sanitize.Line(b.input.text)
+	for room := width - term.Width(head) - 1; text != "" && term.Width(text) > max(room, 1); {
+		text = string([]rune(text)[1:])
+	}
+	return head + text + "█"
 }

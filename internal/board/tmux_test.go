@@ -269,7 +269,13 @@ func TestEveryKey(t *testing.T) {
 
 	s.pick("S-6")
 	s.press("Space")
-	s.shows(`S-6: tests`)
+	s.shows(`(?s)S-6: tests.*m> say something`)
+	s.press("m")
+	s.shows(`say> █`)
+	s.press("-l", "use cents")
+	s.shows(`(?s)S-6: tests.*say> use cents█.*enter sends it`)
+	s.press("Enter")
+	s.shows(`(?s)m> say something.*kept for the next start of S-6`) // a rehearsal listens to nobody
 	s.press("Space")
 	s.press("Enter") // nobody is attached to this tmux, so the session is nested
 	s.shows(` S-6 Name of S-6 `)
