@@ -186,20 +186,32 @@ func (j *job) runner() string {
 }
 
 // run builds slices.
-func (j *job) run(ctx context.Context) (err error) {
+func (j *job) run(ctx context.Context) error {
 	j.app.IO.Hush()
-	if j.events != nil {
-		events, failed := streamEvents(ctx, j.pr, j.events)
-		if failed != nil {
-			return failed
-		}
-		defer func() {
-			if failed := events.close(); failed != nil {
-				err = errors.Join(err, failed)
-			}
-		}()
+	return j.streamed(ctx, func() error { return j.build(ctx) })
+}
+
+// streaming gives stdout to the events of a run: app with everything else on stderr, and where the events go. Unless on, all
+// stays as it is.
+func streaming(app *cmdutil.App, on bool) (*cmdutil.App, *iostreams.Streams) {
+	if !on {
+		return app, nil
 	}
-	return j.build(ctx)
+	messages := *app
+	messages.IO = app.IO.ForMessages()
+	return &messages, app.IO
+}
+
+// streamed runs f, and meanwhile prints the events as they come, if somebody asked for them.
+func (j *job) streamed(ctx context.Context, f func() error) error {
+	if j.events == nil {
+		return f()
+	}
+	events, err := streamEvents(ctx, j.pr, j.events)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(), events.close())
 }
 
 // build builds what is ready, or what was named.
@@ -425,7 +437,7 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 		}
 		defer panes.Session.CloseIdle(context.WithoutCancel(ctx), panes.Over)
 		cfg.Runner = panes
-		cfg.Detach = !cfg.Refill && canAttach(j.app)
+		cfg.Detach = !cfg.Refill && j.events == nil && canAttach(j.app)
 	}
 	cfg.Signals = signals
 	t := newReporter(j.app, cfg)

@@ -77,12 +77,15 @@ func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	f.StringVar(&o.milestone, "milestone", "", "only slices of milestone `M`")
 	f.DurationVar(&o.interval, "interval", 0, "check again after `D` even if no file has changed (default 30s)")
 	f.BoolVar(&o.force, "force", false, "ignore unmet dependencies, other sessions' claims and completed status; of named slices also a hold")
-	f.BoolVar(&o.json, "json", false, "with --watch, print events as they come, one JSON document a line, and messages to stderr; with --dry-run, print one JSON document")
+	f.BoolVar(&o.json, "json", false, jsonOfRuns)
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	cmdutil.CompleteFlag(c, "runner", runners)
 	cmdutil.CompleteFlag(c, "isolation", project.Isolations)
 	cmdutil.CompleteFlag(c, "milestone", app.Milestones)
 }
+
+// jsonOfRuns is the text of --json for what runs agents.
+const jsonOfRuns = "print events as they come, one JSON document a line, and messages to stderr; with --dry-run, print one JSON document"
 
 // check refuses what a flag can't be.
 func (o *sliceOptions) check(c *cobra.Command) error {
@@ -91,8 +94,6 @@ func (o *sliceOptions) check(c *cobra.Command) error {
 		return cmdutil.Usage("--max must be 1 or more, not %d", o.max)
 	case c.Flags().Changed("interval") && o.interval <= 0:
 		return cmdutil.Usage("--interval must be greater than 0, not %s", o.interval)
-	case o.json && !o.dryRun && !o.watch:
-		return cmdutil.Usage("--json requires --watch or --dry-run")
 	}
 	return nil
 }
@@ -132,21 +133,12 @@ func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []strin
 	if app.Inside() && !o.dryRun && !o.copy {
 		return sliceInside(app, pr, p, ids)
 	}
-	events := o.json && o.watch && !o.dryRun
-	stdout := app.IO
-	if events {
-		messages := *app
-		messages.IO = app.IO.ForMessages()
-		app = &messages
-	}
+	app, events := streaming(app, o.json && !o.dryRun)
 	job, err := newJob(app, pr, o, "slice")
 	if err != nil {
 		return err
 	}
-	job.ids = ids
-	if events {
-		job.events = stdout
-	}
+	job.ids, job.events = ids, events
 	if o.dryRun {
 		return dryRun(ctx, app, pr, p, job, o)
 	}

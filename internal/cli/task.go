@@ -57,15 +57,12 @@ func (o *taskOptions) flags(app *cmdutil.App, c *cobra.Command) *cobra.Command {
 	}
 	f.IntVar(&o.max, "max", 0, "wait while `N` attempts are running in the project (default 4)")
 	f.BoolVar(&o.dryRun, "dry-run", false, "show what would happen without changing anything")
-	f.BoolVar(&o.json, "json", false, "with --dry-run, print one JSON document")
+	f.BoolVar(&o.json, "json", false, jsonOfRuns)
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	run := c.RunE
 	c.RunE = func(c *cobra.Command, a []string) error {
-		switch {
-		case c.Flags().Changed("max") && o.max < 1:
+		if c.Flags().Changed("max") && o.max < 1 {
 			return cmdutil.Usage("--max must be 1 or more, not %d", o.max)
-		case o.json && !o.dryRun:
-			return cmdutil.Usage("--json requires --dry-run")
 		}
 		return run(c, a)
 	}
@@ -129,11 +126,12 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	if err := isolate(pr, o.isolation); err != nil {
 		return err
 	}
+	app, events := streaming(app, o.json && !o.dryRun)
 	j, err := newJob(app, pr, sliceOptions{agent: o.agent, max: o.max}, t.Name)
 	if err != nil {
 		return err
 	}
-	j.task = &t
+	j.task, j.events = &t, events
 	if o.dryRun {
 		noteTrust(ctx, app, pr, j.kinds()...)
 		return dryTask(app.IO, j, &t, o.json)
@@ -175,7 +173,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 		app.IO.Message("%s; --max %d starts it now", slotsTaken(p, j.max), p.Taken+1)
 	}
 	app.IO.Hush()
-	return j.drain(ctx, cfg)
+	return j.streamed(ctx, func() error { return j.drain(ctx, cfg) })
 }
 
 // slotsTaken says that all slots are taken, and by what.

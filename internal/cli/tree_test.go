@@ -254,6 +254,8 @@ func TestEveryCommandHasADocument(t *testing.T) {
 			t.Errorf("%s has no --json: see cmdutil.Changes", path)
 		case schemas[path] == "":
 			t.Errorf("%s --json has no schema: add it to documents", path)
+		case !slices.ContainsFunc(documents, func(d document) bool { return isOf(root, d, c) && !strings.Contains(d.command, "--dry-run") }):
+			t.Errorf("%s --json works with --dry-run alone", path)
 		}
 	}
 	for path := range withoutDocument {
@@ -261,6 +263,12 @@ func TestEveryCommandHasADocument(t *testing.T) {
 			t.Errorf("%s is in withoutDocument, and isn't there", path)
 		}
 	}
+}
+
+// isOf says whether the document is the command's.
+func isOf(root *cobra.Command, d document, c *cobra.Command) bool {
+	found, _, err := root.Find(strings.Fields(d.command)[1:])
+	return err == nil && found.CommandPath() == c.CommandPath()
 }
 
 // gl help agents lists the placeholders that command lines may hold and the variables that an agent gets, and gl help rehearsal the
