@@ -424,7 +424,7 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 	signals, stop := drainSignals(cfg.Lead)
 	defer stop()
 	var stdout *os.File
-	if cfg.Foreground {
+	if cfg.Foreground && !j.app.IO.Quiet {
 		stdout, _ = j.app.IO.Out.(*os.File)
 	}
 	process := runner.NewProcess(j.parent, j.pr.Root, j.app.Environ, stdout, cfg.Max)
