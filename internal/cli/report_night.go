@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -32,11 +33,13 @@ func newReport(app *cmdutil.App) *cobra.Command {
 		Use:        "report",
 		SuggestFor: []string{"morning", "summary", "night"},
 		Short:      "Report on the last night: what landed, what failed, what it cost",
-		Long: `Report on the last night: what needs you, what failed and why, what was completed, what it cost, when what ran, and what is next.
+		Long: `Report on the last night: what needs you, what was completed, what failed and why, what it cost, when what ran, and what is next.
 A night is a run of gl slice, with those that began less than an hour after it.
 
 Without --format, the report is one HTML file, .greenlight/runs/report.html, that needs no network; its verdict and its path are
 printed. With --format html, md or json it is printed.
+
+Links lead to the records, in Markdown by their paths from the project's root.
 
 --since takes how long ago (2h, 7d), a time of day (22:30), a day (2026-03-01) or a time (2026-03-01T22:30:00Z). What looks
 like a password or a key is taken out of the lines it quotes.
@@ -93,7 +96,11 @@ func runReport(ctx context.Context, app *cmdutil.App, o reportOptions) error {
 	case "json":
 		return app.IO.JSON(d)
 	case "md":
-		return d.Markdown(app.IO)
+		base, err := filepath.Rel(pr.Root, pr.Runs.Dir())
+		if err != nil {
+			return err
+		}
+		return d.Markdown(app.IO, filepath.ToSlash(base))
 	case "html":
 		return d.HTML(app.IO, pr.Runs.Dir())
 	}

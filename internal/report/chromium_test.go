@@ -26,6 +26,8 @@ const lum = ([r, g, b]) => { const f = v => { v /= 255; return v <= .03928 ? v /
 const contrast = (a, b) => { const [x, y] = [lum(a), lum(b)].sort((p, q) => q - p); return (x + .05) / (y + .05) };
 const behind = e => { for (; e; e = e.parentElement) { const c = rgb(getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) return c } return rgb(getComputedStyle(document.documentElement).backgroundColor) };
 const bad = [];
+document.body.offsetHeight; // laid out
+const opened = performance.now();
 const paper = document.documentElement.dataset.paper;
 if (!paper) document.querySelectorAll("details").forEach(d => d.open = true);
 else for (const d of document.querySelectorAll("details")) if (!d.querySelector("td, li")?.checkVisibility({ contentVisibilityAuto: true })) bad.push("not on paper: " + d.textContent.trim().slice(0, 30));
@@ -44,7 +46,7 @@ const seen = new Set();
 for (const e of document.querySelectorAll("[id]")) { if (seen.has(e.id)) bad.push("id twice: " + e.id); seen.add(e.id) }
 for (const e of document.querySelectorAll("body > *")) if (!["HEADER", "MAIN", "FOOTER", "SCRIPT"].includes(e.tagName)) bad.push("outside of a landmark: " + e.tagName);
 for (const th of document.querySelectorAll("table")) if (!th.querySelector("th")) bad.push("table without a header");
-top.document.title = JSON.stringify({ bad, width: document.documentElement.scrollWidth, inner: innerWidth, background: getComputedStyle(document.body).backgroundColor, load: performance.now(), dark: matchMedia("(prefers-color-scheme: dark)").matches });
+top.document.title = JSON.stringify({ bad, width: document.documentElement.scrollWidth, inner: innerWidth, background: getComputedStyle(document.body).backgroundColor, load: opened, dark: matchMedia("(prefers-color-scheme: dark)").matches });
 `
 
 // A found is what inspect says.

@@ -109,6 +109,7 @@ type Share struct {
 	Attempts int       `json:"attempts"`
 	Cost     view.Cost `json:"cost"`
 	Failed   view.Cost `json:"failed"`
+	Record   string    `json:"record"` // of a slice's last attempt; "" for an agent and an account
 }
 
 // A Timeline is when what ran.

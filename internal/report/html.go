@@ -21,9 +21,10 @@ var page string
 
 // A tile is a number at the top of the page.
 type tile struct {
-	N    int
-	Text string
-	Tone string
+	N       int
+	Text    string
+	Tone    string
+	Section string // of the page, that lists them
 }
 
 type shares struct {
@@ -116,14 +117,15 @@ func (d *Document) tone() string {
 func (d *Document) tiles() []tile {
 	var list []tile
 	tones := map[view.Group]string{view.NeedsYou: "warn", view.Failed: "bad"}
+	sections := map[view.Group]string{view.NeedsYou: "needs", view.Failed: "failed", view.Ready: "next", view.Blocked: "next"}
 	for _, g := range []view.Group{view.Failed, view.NeedsYou, view.Running, view.Merging, view.Ready, view.Blocked} {
 		if n := d.Counts.Of(g); n > 0 {
 			text := view.Tally(n, g)
-			list = append(list, tile{n, strings.TrimPrefix(text, strconv.Itoa(n)+" "), tones[g]})
+			list = append(list, tile{n, strings.TrimPrefix(text, strconv.Itoa(n)+" "), tones[g], sections[g]})
 		}
 	}
 	if n := d.Counts.Undelivered; n > 0 {
-		list = append(list, tile{n, "not delivered", "warn"})
+		list = append(list, tile{n, "not delivered", "warn", "landed"})
 	}
 	return list
 }

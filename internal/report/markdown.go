@@ -3,38 +3,73 @@ package report
 import (
 	"fmt"
 	"io"
+	"net/url"
+	"path"
 	"strings"
 
 	"greenlight/internal/sanitize"
 	"greenlight/internal/words"
 )
 
-// Markdown writes the document as Markdown.
-func (d *Document) Markdown(w io.Writer) error {
+// Markdown writes the document as Markdown. base is where the links to records lead: the path of .greenlight/runs from where the
+// document is read.
+func (d *Document) Markdown(w io.Writer, base string) error {
 	var b strings.Builder
-	p := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
-	p("# %s: %s to %s\n", md(d.Project), moment(d.Night.From), moment(d.Night.To))
-	p("**%s**\n", md(d.Verdict))
+	p := line{base: base, Builder: &b}
+	p.f("# %s: %s to %s\n", md(d.Project), moment(d.Night.From), moment(d.Night.To))
+	p.f("**%s**\n", md(d.Verdict))
 	if d.Hold != nil {
-		p("Held %s\n", md(*d.Hold))
+		p.f("Held %s\n", md(*d.Hold))
 	}
-	p("## Needs you (%d)\n", len(d.NeedsYou))
-	for _, it := range d.NeedsYou {
-		p("- %s: %s%s", title(it), md(it.Text), command(it.Command))
-	}
-	nothing(p, len(d.NeedsYou))
-	for _, section := range []func(line){d.markFailed, d.markCompleted, d.markPrevious, d.markCost, d.markTimeline, d.markNext} {
+	for _, section := range []func(line){d.markNeedsYou, d.markCompleted, d.markFailed, d.markPrevious, d.markCost, d.markTimeline, d.markGraph, d.markNext} {
 		section(p)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// A line writes a line.
-type line func(format string, a ...any)
+// A line writes lines.
+type line struct {
+	*strings.Builder
+	base string
+}
+
+func (p line) f(format string, a ...any) { fmt.Fprintf(p, format+"\n", a...) }
+
+// link is a text that leads to a record; the text alone where there is none.
+func (p line) link(record, text string) string {
+	if record == "" {
+		return md(text)
+	}
+	to := url.URL{Path: path.Join(p.base, record)}
+	return fmt.Sprintf("[%s](%s)", md(text), strings.ReplaceAll(to.String(), ")", "%29"))
+}
+
+func (p line) title(it Item) string {
+	text := "**" + p.link(it.Record, it.ID) + "**"
+	if n := name(it.ID, it.Name); n != "" {
+		text += " " + md(n)
+	}
+	return text
+}
+
+func (p line) nothing(n int) {
+	if n == 0 {
+		p.f("Nothing.")
+	}
+	p.f("")
+}
+
+func (d *Document) markNeedsYou(p line) {
+	p.f("## Needs you (%d)\n", len(d.NeedsYou))
+	for _, it := range d.NeedsYou {
+		p.f("- %s: %s%s", p.title(it), md(it.Text), command(it.Command))
+	}
+	p.nothing(len(d.NeedsYou))
+}
 
 func (d *Document) markFailed(p line) {
-	p("## Failed (%d)\n", len(d.Failed))
+	p.f("## Failed (%d)\n", len(d.Failed))
 	for _, f := range d.Failed {
 		more := words.Count(f.Attempts, "attempt")
 		if cost := f.Cost.String(); cost != "" {
@@ -43,18 +78,18 @@ func (d *Document) markFailed(p line) {
 		if f.Kept != "" {
 			more += ", work kept: " + f.Kept
 		}
-		p("- %s: %s (%s)%s", title(f.Item), md(f.Text), md(more), command(f.Command))
+		p.f("- %s: %s (%s)%s", p.title(f.Item), md(f.Text), md(more), command(f.Command))
 		if len(f.Evidence) > 0 {
-			p("\n      %s\n", strings.Join(safe(f.Evidence), "\n      "))
+			p.f("\n      %s\n", strings.Join(safe(f.Evidence), "\n      "))
 		}
 	}
-	nothing(p, len(d.Failed))
+	p.nothing(len(d.Failed))
 }
 
 func (d *Document) markCompleted(p line) {
-	p("## Completed (%d)\n", len(d.Landed))
+	p.f("## Completed (%d)\n", len(d.Landed))
 	if len(d.Landed) > 0 {
-		p("| slice | name | diff | tests | verified | cost | commit |\n|---|---|---|---|---|---|---|")
+		p.f("| slice | name | diff | tests | verified | cost of all attempts | commit |\n|---|---|---|---|---|---|---|")
 	}
 	for _, l := range d.Landed {
 		diff, verified, commit := "", "verified", ""
@@ -63,6 +98,9 @@ func (d *Document) markCompleted(p line) {
 		}
 		if !l.Verified {
 			verified = "unverified"
+			if l.Unverified != "" {
+				verified += ": " + md(l.Unverified)
+			}
 		}
 		if !l.Delivered {
 			verified += ", not delivered"
@@ -70,75 +108,83 @@ func (d *Document) markCompleted(p line) {
 		if l.Commit != "" {
 			commit = "`" + l.Commit[:min(len(l.Commit), 10)] + "`"
 		}
-		p("| %s | %s | %s | %s | %s | %s | %s |", md(l.ID), md(l.Name), diff, change(l.Before, l.After), verified, l.Cost, commit)
+		p.f("| %s | %s | %s | %s | %s | %s | %s |", p.link(l.Record, l.ID), md(l.Name), diff, change(l.Before, l.After), verified, l.Cost, commit)
 	}
-	nothing(p, len(d.Landed))
+	p.nothing(len(d.Landed))
 }
 
 func (d *Document) markPrevious(p line) {
 	if n := d.Previous; n != nil {
-		p("## Compared with the night before\n\n| | %s | %s |\n|---|---:|---:|", day(d.Night.From), day(n.From))
-		p("| completed | %d | %d |", d.Night.Done, n.Done)
-		p("| attempts | %d | %d |", d.Night.Attempts, n.Attempts)
-		p("| attempts that came to nothing | %d | %d |", d.Night.Failed, n.Failed)
-		p("| cost | %s | %s |", orDash(d.Night.Cost.String()), orDash(n.Cost.String()))
-		p("| tests passing | %s | %s |", number(d.Night.Passed), number(n.Passed))
-		p("| time | %s | %s |\n", duration(d.Night.Seconds), duration(n.Seconds))
+		p.f("## Compared with the night before\n\n| | %s | %s |\n|---|---:|---:|", day(d.Night.From), day(n.From))
+		p.f("| completed | %d | %d |", d.Night.Done, n.Done)
+		p.f("| attempts | %d | %d |", d.Night.Attempts, n.Attempts)
+		p.f("| attempts that came to nothing | %d | %d |", d.Night.Failed, n.Failed)
+		p.f("| cost | %s | %s |", orDash(d.Night.Cost.String()), orDash(n.Cost.String()))
+		p.f("| tests passing | %s | %s |", number(d.Night.Passed), number(n.Passed))
+		p.f("| time | %s | %s |\n", duration(d.Night.Seconds), duration(n.Seconds))
 	}
 }
 
 func (d *Document) markCost(p line) {
-	p("## Cost\n\n%s in all", orDash(d.Cost.Total.String()))
+	p.f("## Cost\n\n%s in all", orDash(d.Cost.Total.String()))
 	if failed := d.Cost.Failed.String(); failed != "" {
-		p("%s on attempts that came to nothing", failed)
+		p.f("%s on attempts that came to nothing", failed)
 	}
 	for _, list := range [][]Share{d.Cost.Agents, d.Cost.Account, d.Cost.Slices} {
 		if len(list) > 0 {
-			p("")
+			p.f("")
 		}
 		for _, s := range list {
-			p("- %s: %s, %s", md(orDash(s.Name)), orDash(s.Cost.String()), words.Count(s.Attempts, "attempt"))
+			p.f("- %s: %s, %s", p.link(s.Record, orDash(s.Name)), orDash(s.Cost.String()), words.Count(s.Attempts, "attempt"))
 		}
 	}
 }
 
 func (d *Document) markTimeline(p line) {
-	p("\n## Timeline\n")
+	p.f("\n## Timeline\n")
 	for _, s := range d.Timeline.Attempts {
 		mark := ""
 		if s.Critical {
 			mark = " (critical path)"
 		}
-		p("- %s–%s %s.%d: %s%s", s.From.Local().Format("15:04:05"), s.To.Local().Format("15:04:05"), md(s.ID), s.N, md(s.Text), mark)
+		p.f("- %s–%s %s: %s%s", s.From.Local().Format("15:04:05"), s.To.Local().Format("15:04:05"), p.link(s.Record, fmt.Sprintf("%s.%d", s.ID, s.N)), md(s.Text), mark)
 	}
 	for _, s := range d.Timeline.Holds {
-		p("- %s–%s held: %s", s.From.Local().Format("15:04:05"), s.To.Local().Format("15:04:05"), md(s.Text))
+		p.f("- %s–%s held: %s", s.From.Local().Format("15:04:05"), s.To.Local().Format("15:04:05"), md(s.Text))
+	}
+	for _, s := range d.Timeline.Lane {
+		p.f("- %s–%s lane: %s %s", s.From.Local().Format("15:04:05"), s.To.Local().Format("15:04:05"), md(s.ID), md(s.Text))
+	}
+}
+
+func (d *Document) markGraph(p line) {
+	p.f("\n## Graph\n")
+	for i, n := range d.Graph {
+		if i == 0 || n.Layer != d.Graph[i-1].Layer {
+			p.f("- Layer %d", n.Layer+1)
+		}
+		p.f("  - %s", md(n.spoken()))
+	}
+	if len(d.Graph) == 0 {
+		p.f("There are no slices yet.")
 	}
 }
 
 func (d *Document) markNext(p line) {
-	p("\n## What is next\n")
+	p.f("\n## What is next\n")
 	if len(d.Next.Ready) > 0 {
-		p("Ready: %s.", md(strings.Join(d.Next.Ready, ", ")))
+		p.f("Ready: %s.", md(strings.Join(d.Next.Ready, ", ")))
 	}
-	p("%s", d.ForecastText())
+	p.f("%s", d.ForecastText())
+	if len(d.Blocked) > 0 {
+		p.f("\nBlocked (%d):\n", len(d.Blocked))
+	}
+	for _, b := range d.Blocked {
+		p.f("- %s %s: %s", md(b.ID), md(name(b.ID, b.Name)), md(b.Because))
+	}
 	for _, w := range d.Warnings {
-		p("\nWarning: %s", md(w))
+		p.f("\nWarning: %s", md(w))
 	}
-}
-
-func nothing(p line, n int) {
-	if n == 0 {
-		p("Nothing.")
-	}
-	p("")
-}
-
-func title(it Item) string {
-	if n := name(it.ID, it.Name); n != "" {
-		return "**" + md(it.ID) + "** " + md(n)
-	}
-	return "**" + md(it.ID) + "**"
 }
 
 func command(c string) string {

@@ -319,6 +319,13 @@ func costs(recs []*attempt.Record) Cost {
 		}
 	}
 	c.Slices = by(func(r *attempt.Record) string { return r.Slice })
+	last := map[string]string{}
+	for _, r := range recs { // the oldest first
+		last[r.Slice], _ = paths(r)
+	}
+	for i := range c.Slices {
+		c.Slices[i].Record = last[c.Slices[i].Name]
+	}
 	c.Agents = by(func(r *attempt.Record) string { return r.Agent })
 	if accounts := by(func(r *attempt.Record) string { return r.Account }); len(accounts) > 1 {
 		c.Account = accounts

@@ -165,6 +165,34 @@ func TestDocument(t *testing.T) {
 	}
 }
 
+// What a person reads first comes first, in each form: what needs them, what landed, what failed, and then the figures and pictures.
+// Each line leads to its record.
+func TestOrderAndLinks(t *testing.T) {
+	d := report.New(night(24))
+	var b bytes.Buffer
+	if err := d.Markdown(&b, ".greenlight/runs"); err != nil {
+		t.Fatal(err)
+	}
+	for form, text := range map[string]string{"html": html(t, d), "markdown": b.String()} {
+		last := strings.Index(text, strings.Fields(d.Verdict)[0])
+		for _, heading := range []string{"Needs you (1)", "Completed (19)", "Failed (2)", "Compared with the night before", "Cost", "Timeline", "Graph", "What is next"} {
+			at := regexp.MustCompile(`(## |<h2 id="[a-z]+">)` + regexp.QuoteMeta(heading)).FindStringIndex(text)
+			if at == nil || at[0] < last {
+				t.Fatalf("%s: %s is missing, or too early", form, heading)
+			}
+			last = at[0]
+		}
+		for _, r := range []string{"done/S-10.1.waiting.json", "done/S-8.1.red.json", "done/S-1.2.done.json"} { // in their lists, the costs and the timeline
+			if n := len(regexp.MustCompile(`(href="|\(\.greenlight/runs/)`+regexp.QuoteMeta(r)).FindAllString(text, -1)); n != 3 {
+				t.Errorf("%s: %d links to %s", form, n, r)
+			}
+		}
+		if !strings.Contains(text, "S-2 tests passed") {
+			t.Errorf("%s: no times of the lane in words", form)
+		}
+	}
+}
+
 // A project in which nothing has run has a report, and it says so.
 func TestEmptyDocument(t *testing.T) {
 	d := report.New(report.Input{Plan: plan.New(&plan.Snapshot{Root: "/p"}, began, plan.Options{}), Now: began})
@@ -242,13 +270,21 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// A night of 300 attempts is a page that any browser opens at once. How long that takes is in the log of TestPageInChromium.
+func TestLargePageIsSmall(t *testing.T) {
+	const most = 512 << 10
+	if n := len(html(t, report.New(night(300)))); n > most {
+		t.Errorf("%d KB", n>>10)
+	}
+}
+
 func TestMarkdown(t *testing.T) {
 	var b bytes.Buffer
-	if err := report.New(night(24)).Markdown(&b); err != nil {
+	if err := report.New(night(24)).Markdown(&b, ".greenlight/runs"); err != nil {
 		t.Fatal(err)
 	}
 	text := b.String()
-	for _, want := range []string{"## Needs you (1)\n\n- **S-10** Basket: waiting for a look at the colors: `gl accept S-10`\n", "## Failed (2)", "| S-4 | &lt;b>Prices", "API\\_KEY"} {
+	for _, want := range []string{"## Needs you (1)\n\n- **[S-10](.greenlight/runs/done/S-10.1.waiting.json)** Basket: waiting for a look at the colors: `gl accept S-10`\n", "## Failed (2)", "| [S-4](.greenlight/runs/done/S-4.1.done.json) | &lt;b>Prices", "API\\_KEY"} {
 		if want == "API\\_KEY" {
 			want = "login_test.go:12: API_KEY=[removed]"
 		}

@@ -10,6 +10,7 @@ import (
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 	"greenlight/internal/uniq"
+	"greenlight/internal/view"
 )
 
 // A drawing is an SVG in the making. All text goes in through esc.
@@ -165,14 +166,19 @@ func (d *Document) graphText() string {
 			parts = append(parts, fmt.Sprintf("and %d more", len(d.Graph)-i))
 			break
 		}
-		text := n.ID + " is " + strings.ToLower(n.Group)
-		if n.Group == "Needs you" {
-			text = n.ID + " needs you"
-		}
-		if len(n.Deps) > 0 {
-			text = fmt.Sprintf("%s, %s", text, plan.NeedsText(n.Deps))
-		}
-		parts = append(parts, text)
+		parts = append(parts, n.spoken())
 	}
 	return strings.Join(parts, "; ") + "."
+}
+
+// spoken is the node in words: "S-3 is blocked, needs S-1".
+func (n *Node) spoken() string {
+	text := n.ID + " is " + strings.ToLower(n.Group)
+	if n.Group == view.NeedsYou.String() {
+		text = n.ID + " needs you"
+	}
+	if len(n.Deps) > 0 {
+		text += ", " + plan.NeedsText(n.Deps)
+	}
+	return text
 }
