@@ -131,14 +131,28 @@ func (b *board) foot() []string {
 	case b.filter != "":
 		return []string{b.paint(term.Yellow, term.Truncate(fmt.Sprintf("filter %q: %s (esc)", b.filter, words.Count(len(b.rows()), "row")), b.width))}
 	}
-	text := "? help  tab view  space peek  / filter  : gl  q quit"
+	return []string{b.paint(term.Dim, term.Truncate(b.keysLine(), b.width))}
+}
+
+// keysLine is as many of the keys that do something now as there is room for, and an ellipsis for the rest.
+func (b *board) keysLine() string {
+	list := []string{"? help", "tab view", "space peek", "/ filter", ": gl", "q quit"}
 	row := b.row()
 	for _, k := range b.keys {
 		if row != nil && k.Key != "h" && k.Key != "H" && k.Slots == 0 && k.Argv(row, "x") != nil {
-			text += "  " + k.Key + " " + k.Command
+			list = append(list, k.Key+" "+k.Command)
 		}
 	}
-	return []string{b.paint(term.Dim, term.Truncate(text, b.width))}
+	for n := len(list); n > 1; n-- {
+		text := strings.Join(list[:n], "  ")
+		if n < len(list) {
+			text += "  …"
+		}
+		if term.Width(text) <= b.width {
+			return text
+		}
+	}
+	return list[0]
 }
 
 func (b *board) helpText() []string {
