@@ -73,7 +73,7 @@ func (d *Document) markFailed(p line) {
 	for _, f := range d.Failed {
 		more := words.Count(f.Attempts, "attempt")
 		if cost := f.Cost.String(); cost != "" {
-			more += ", " + cost
+			more += ", cost " + cost
 		}
 		if f.Kept != "" {
 			more += ", work kept: " + f.Kept
@@ -153,7 +153,7 @@ func (d *Document) markTimeline(p line) {
 		p.f("- %s–%s held: %s", s.From.Local().Format("15:04:05"), s.To.Local().Format("15:04:05"), md(s.Text))
 	}
 	for _, s := range d.Timeline.Lane {
-		p.f("- %s–%s lane: %s %s", s.From.Local().Format("15:04:05"), s.To.Local().Format("15:04:05"), md(s.ID), md(s.Text))
+		p.f("- %s–%s lane: %s", s.From.Local().Format("15:04:05"), s.To.Local().Format("15:04:05"), md(strings.TrimSpace(s.ID+" "+s.Text)))
 	}
 }
 

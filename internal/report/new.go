@@ -129,6 +129,11 @@ func cameToNothing(r *attempt.Record) bool {
 	return r.Phase == plan.Settled && !t.Success && !t.Free && r.Outcome != attempt.Interrupted && r.Outcome != attempt.Waiting
 }
 
+// completed says whether the attempt completed a slice, and nobody has taken that back.
+func completed(r *attempt.Record) bool {
+	return r.Phase == plan.Settled && r.Outcome.Traits().Success && !r.IsTask() && r.Undone == nil
+}
+
 // tally counts a night.
 func tally(n *Night, recs []*attempt.Record) {
 	done := map[string]bool{}
@@ -137,7 +142,7 @@ func tally(n *Night, recs []*attempt.Record) {
 		n.Cost.Add(r)
 		switch {
 		case r.Phase != plan.Settled:
-		case r.Outcome.Traits().Success && !r.IsTask():
+		case completed(r):
 			done[r.Slice] = true
 			if v := r.Verdict; v.Green() && v.Passed != nil {
 				n.Passed = v.Passed
@@ -236,7 +241,7 @@ func evidence(r *attempt.Record) []string {
 func landed(in Input, recs []*attempt.Record, n Night) []Landed {
 	var done []*attempt.Record
 	for _, r := range recs {
-		if r.Phase == plan.Settled && r.Outcome.Traits().Success && !r.IsTask() {
+		if completed(r) {
 			done = append(done, r)
 		}
 	}
@@ -377,7 +382,7 @@ func critical(p *plan.Plan, recs []*attempt.Record, n Night) []string {
 	ends := map[string]time.Time{}
 	last := ""
 	for _, r := range recs {
-		if r.IsTask() || !r.Outcome.Traits().Success || r.Phase != plan.Settled {
+		if !completed(r) {
 			continue
 		}
 		ends[r.Slice] = over(r, n.To)

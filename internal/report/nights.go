@@ -116,6 +116,9 @@ func laneSpans(events []journal.Event, n Night) []Span {
 		default:
 			continue
 		}
+		if e.Slice == "" {
+			s.Text += " before anything landed"
+		}
 		if within(s, n) {
 			list = append(list, s)
 		}

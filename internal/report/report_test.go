@@ -193,6 +193,17 @@ func TestOrderAndLinks(t *testing.T) {
 	}
 }
 
+// What was taken back isn't completed.
+func TestTakenBack(t *testing.T) {
+	in := night(12)
+	before := report.New(in)
+	in.Facts.Records["S-2"][0].Undone = &attempt.Undo{Commit: "0"}
+	d := report.New(in)
+	if d.Night.Done != before.Night.Done-1 || len(d.Landed) != d.Night.Done || d.Landed[1].ID == "S-2" {
+		t.Errorf("%d of %d completed, %d listed", d.Night.Done, before.Night.Done, len(d.Landed))
+	}
+}
+
 // A project in which nothing has run has a report, and it says so.
 func TestEmptyDocument(t *testing.T) {
 	d := report.New(report.Input{Plan: plan.New(&plan.Snapshot{Root: "/p"}, began, plan.Options{}), Now: began})
