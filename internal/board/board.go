@@ -164,6 +164,7 @@ type board struct {
 	peek          bool
 	peekText      []string
 	help          bool
+	helpTop       int // first line of the help that is shown
 	input         *input
 	confirm       *key
 	says          string // the last line of what a command said
@@ -297,7 +298,7 @@ func (b *board) press(msg tea.KeyPressMsg) tea.Cmd {
 		b.says, b.bad = "", false
 		return nil
 	case b.help:
-		b.help = false
+		b.scrollHelp(name)
 		return nil
 	}
 	b.says, b.bad = "", false
@@ -308,7 +309,7 @@ func (b *board) press(msg tea.KeyPressMsg) tea.Cmd {
 		b.peek, b.filter = false, ""
 		b.settle()
 	case "?":
-		b.help = true
+		b.help, b.helpTop = true, 0
 	case "tab":
 		b.view = (b.view + 1) % len(views)
 		b.top = 0
@@ -350,6 +351,22 @@ func (b *board) press(msg tea.KeyPressMsg) tea.Cmd {
 		return b.act(name)
 	}
 	return nil
+}
+
+// scrollHelp takes a key while the help is shown: what doesn't scroll closes it.
+func (b *board) scrollHelp(name string) {
+	switch name {
+	case "up", "k":
+		b.helpTop--
+	case "down", "j":
+		b.helpTop++
+	case "pgup":
+		b.helpTop -= max(b.height-4, 1)
+	case "pgdown", "space":
+		b.helpTop += max(b.height-4, 1)
+	default:
+		b.help = false
+	}
 }
 
 // typed takes a key into the line that is typed.

@@ -197,6 +197,52 @@ func TestAnswerInPeek(t *testing.T) {
 	}
 }
 
+// The help has every key at every size: what doesn't fit is scrolled to.
+func TestHelpHasEveryKey(t *testing.T) {
+	for _, size := range [][2]int{{40, 10}, {80, 24}, {120, 40}} {
+		b := fixture(0)
+		b.Update(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+		press(b, "?")
+		seen := b.screen()
+		for range 40 {
+			press(b, "down")
+			seen += b.screen()
+		}
+		for _, k := range b.keys {
+			if !strings.Contains(seen, k.Key+strings.Repeat(" ", 9-len(k.Key))+"gl "+k.Command) {
+				t.Errorf("%v: no key %s for gl %s", size, k.Key, k.Command)
+			}
+		}
+		if press(b, "x"); b.help || b.input != nil {
+			t.Errorf("%v: x doesn't close the help alone", size)
+		}
+	}
+}
+
+// The first line has whole facts only, and as many as fit. States are told without colors, too.
+func TestPlainFacts(t *testing.T) {
+	b := fixture(0)
+	b.facts.Slots, b.leader = 4, "1 gl slice --watch"
+	for width, want := range map[int]string{
+		200: "1/8 done | 1 running | 1 merging | 1 failed | 2 need you | draining | 4 slots",
+		70:  "1/8 done | 1 running | 1 merging | 1 failed | 2 need you | draining",
+		60:  "1/8 done | 1 running | 1 merging | 1 failed | 2 need you",
+		20:  "1/8 done | 1 runnin…",
+	} {
+		b.Update(tea.WindowSizeMsg{Width: width, Height: 30})
+		if got := b.firstLine(); got != want {
+			t.Errorf("%d columns: %q, want %q", width, got, want)
+		}
+	}
+	b.view = slices.Index(views, "graph")
+	b.Update(tea.WindowSizeMsg{Width: 100, Height: 30})
+	for _, want := range []string{"S-2 注文履歴の表示と検索  failed", "S-3 Basket  running ← S-1"} {
+		if !strings.Contains(b.screen(), want) {
+			t.Errorf("no %q in\n%s", want, b.screen())
+		}
+	}
+}
+
 // What deletes waits for half a minute, in which u takes it back. + and - set the slots that there are.
 func TestRegret(t *testing.T) {
 	b := fixture(0)
@@ -275,7 +321,7 @@ func TestBoardShowsAllGroups(t *testing.T) {
 		t.Errorf("the first line isn't the status bar's:\n%s", screen)
 	}
 	b.selected, b.view = "S-5", 1
-	if screen := b.screen(); !strings.Contains(screen, "S-6 ← S-5  (needs S-5)") {
+	if screen := b.screen(); !strings.Contains(screen, "S-6  blocked ← S-5  (needs S-5)") {
 		t.Errorf("what needs S-5 isn't lit:\n%s", screen)
 	}
 }

@@ -39,7 +39,7 @@ func (b *board) frame() []string {
 	var body []string
 	switch {
 	case b.help:
-		body = b.helpText()
+		body = b.helpText(room)
 	case b.model == nil && b.err != nil:
 		body = strings.Split(term.Wrap(sanitize.Text(b.err.Error()), b.width, 2), "\n")
 	case b.model == nil:
@@ -70,46 +70,59 @@ func (b *board) paint(c term.Color, text string) string { return b.cfg.Paint(c, 
 
 // head is the counts, and the views to choose from.
 func (b *board) head() []string {
-	bar := "? slices"
-	drained := "no drain"
-	if b.model != nil {
-		bar = b.model.Counts.Bar(b.model.Plan, b.now)
+	return []string{b.paint(term.Bold, b.firstLine()), b.tabLine()}
+}
+
+// firstLine is the counts, and as much of what else there is to know about the whole as there is room for.
+func (b *board) firstLine() string {
+	if b.model == nil {
+		return term.Truncate("? slices", b.width)
+	}
+	line := term.Truncate(b.model.Counts.Bar(b.model.Plan, b.now), b.width)
+	add := func(text string) {
+		if longer := line + " | " + text; text != "" && term.Width(longer) <= b.width {
+			line = longer
+		}
 	}
 	if b.leader != "" {
-		drained = "draining"
+		add("draining")
+	} else {
+		add("no drain")
 	}
 	if b.facts.Slots > 0 {
-		drained += " | " + words.Count(b.facts.Slots, "slot")
+		add(words.Count(b.facts.Slots, "slot"))
 	}
-	if b.model != nil {
-		if cost := b.model.Cost.String(); cost != "" {
-			drained += " | cost " + cost
-		}
-		if b.model.ETA != nil && *b.model.ETA > 0 {
-			drained += " | about " + plan.Age(*b.model.ETA) + " left"
-		}
+	if cost := b.model.Cost.String(); cost != "" {
+		add("cost " + cost)
 	}
+	if b.model.ETA != nil && *b.model.ETA > 0 {
+		add("about " + plan.Age(*b.model.ETA) + " left")
+	}
+	return line
+}
+
+// tabLine is the views to choose from. It keeps where each of them ends, for the mouse.
+func (b *board) tabLine() string {
 	var tabs []string
 	b.tabs = b.tabs[:0]
 	column := 0
 	for i, v := range views {
-		if column += len(v) + 1; i == b.view {
-			column += len("[]")
-		}
-		b.tabs = append(b.tabs, column)
+		text, c := v, term.Dim
 		if i == b.view {
-			tabs = append(tabs, b.paint(term.Bold, "["+v+"]"))
-		} else {
-			tabs = append(tabs, b.paint(term.Dim, v))
+			text, c = "["+v+"]", term.Bold
 		}
+		column += len(text) + 1
+		b.tabs = append(b.tabs, column)
+		tabs = append(tabs, b.paint(c, text))
 	}
-	first := term.Truncate(bar+" | "+drained, b.width)
-	return []string{b.paint(term.Bold, first), strings.Join(tabs, " ")}
+	return strings.Join(tabs, " ")
 }
 
 // foot is a line that is typed, what a command said, or the keys.
 func (b *board) foot() []string {
 	switch {
+	case b.help:
+		return []string{b.paint(term.Dim, term.Truncate("↑ ↓ scroll  any other key goes back", b.width))}
 	case b.answering():
 		return []string{b.paint(term.Dim, term.Truncate("enter sends it  esc closes the line", b.width))}
 	case b.input != nil:
@@ -155,16 +168,26 @@ func (b *board) keysLine() string {
 	return list[0]
 }
 
-func (b *board) helpText() []string {
-	fixed := [][2]string{{"↑ ↓ j k", "select"}, {"← →", "the group before, after"}, {"tab 1-5", "another view"}, {"space", "peek into its log"}, {"/", "filter"},
+// helpText is all keys, in two columns where there is room, from the line on to which a person has scrolled.
+func (b *board) helpText(room int) []string {
+	const column = 44
+	list := [][2]string{{"↑ ↓ j k", "select"}, {"← →", "the group before, after"}, {"tab 1-5", "another view"}, {"space", "peek into its log"}, {"/", "filter"},
 		{":", "any gl command"}, {"esc", "close; no filter"}, {"q", "quit: nothing stops"}}
-	var lines []string
-	for _, f := range fixed {
-		lines = append(lines, fmt.Sprintf("  %-8s %s", f[0], f[1]))
-	}
 	for _, k := range b.keys {
-		lines = append(lines, fmt.Sprintf("  %-8s gl %-8s %s", k.Key, k.Command, k.Means))
+		list = append(list, [2]string{k.Key, fmt.Sprintf("%-12s %s", "gl "+k.Command, k.Means)})
 	}
+	var lines []string
+	for _, l := range list {
+		lines = append(lines, fmt.Sprintf("  %-8s %s", l[0], l[1]))
+	}
+	if half := (len(lines) + 1) / 2; b.width >= 2*column {
+		for i, right := range lines[half:] {
+			lines[i] = term.Pad(lines[i], b.width/2) + right
+		}
+		lines = lines[:half]
+	}
+	b.helpTop = max(min(b.helpTop, len(lines)-room), 0)
+	lines = lines[b.helpTop:]
 	for i := range lines {
 		lines[i] = term.Truncate(lines[i], b.width)
 	}
@@ -310,6 +333,7 @@ func (b *board) graphView(width int) (lines, ids []string) {
 			if st.Name != id && st.Name != "" {
 				text += " " + sanitize.Line(st.Name)
 			}
+			text += "  " + strings.ToLower(g.String())
 			if len(st.Deps) > 0 {
 				text += " ← " + sanitize.Line(strings.Join(st.Deps, ", "))
 			}
@@ -389,7 +413,7 @@ func (b *board) timelineView(width int) (lines, ids []string) {
 			to = s.To
 		}
 	}
-	label := min(22, width/3)
+	label := min(max(22, width/4), width/3)
 	chart := max(width-label-1, 4)
 	at := func(t time.Time) int {
 		return min(int(float64(chart)*float64(t.Sub(from))/float64(max(to.Sub(from), time.Second))), chart-1)
@@ -397,17 +421,47 @@ func (b *board) timelineView(width int) (lines, ids []string) {
 	left, right := plan.At(from, b.now, "15:04:05"), plan.At(to, b.now, "15:04:05")
 	lines = append(lines, b.paint(term.Dim, term.Truncate(strings.Repeat(" ", label+1)+left+strings.Repeat(" ", max(chart-len(left)-len(right), 1))+right, width)))
 	ids = append(ids, "")
-	colors := map[string]term.Color{"done": term.Green, "failed": term.Red, "running": term.Blue, "held": term.Yellow}
 	for _, s := range spans {
 		x, n := at(s.From), max(at(s.To)-at(s.From), 1)
-		mark := "█"
-		if s.State == "failed" {
-			mark = "▒"
+		name := fmt.Sprintf("  %s.%d", s.ID, s.N)
+		if st := b.model.Plan.State(s.ID); st != nil && st.Name != s.ID {
+			name += " " + st.Name
 		}
-		lines = append(lines, b.mark(s.ID, term.Pad(term.Truncate(fmt.Sprintf("  %s.%d", sanitize.Line(s.ID), s.N), label), label)+" "+strings.Repeat(" ", x)+b.paint(colors[s.State], strings.Repeat(mark, n))))
+		m := markOf(s.State)
+		lines = append(lines, b.mark(s.ID, term.Pad(term.Truncate(sanitize.Line(name), label), label)+" "+strings.Repeat(" ", x)+b.paint(m.color, strings.Repeat(m.text, n))))
 		ids = append(ids, s.ID)
 	}
-	return lines, ids
+	return append(lines, "", b.legend(width)), append(ids, "", "")
+}
+
+// A spanMark is how the timeline shows a state; marks differ where there are no colors, too.
+type spanMark struct {
+	state, text, means string
+	color              term.Color
+}
+
+var spanMarks = []spanMark{
+	{"done", "█", "completed", term.Green}, {"failed", "▒", "came to nothing", term.Red}, {"running", "▓", "running", term.Blue},
+	{"held", "░", "met a limit", term.Yellow}, {"other", "▄", "other", ""},
+}
+
+func markOf(state string) spanMark {
+	i := slices.IndexFunc(spanMarks, func(m spanMark) bool { return m.state == state })
+	if i < 0 {
+		i = len(spanMarks) - 1
+	}
+	return spanMarks[i]
+}
+
+// legend says what the marks of the timeline mean.
+func (b *board) legend(width int) string {
+	line := " "
+	for _, m := range spanMarks {
+		if next := " " + m.text + " " + m.means; term.Width(line+next) <= width {
+			line += next
+		}
+	}
+	return b.paint(term.Dim, term.Truncate(line, width))
 }
 
 func (b *board) laneView(width int) (lines, ids []string) {
@@ -459,7 +513,8 @@ func (b *board) costView(width int) (lines, ids []string) {
 		add("", "")
 		add("", b.paint(term.Dim, list.what))
 		for _, s := range list.shares {
-			text := fmt.Sprintf("  %-20s %14s  %s", term.Truncate(sanitize.Line(s.Name), 20), cmp.Or(s.Cost.String(), "–"), words.Count(s.Attempts, "attempt"))
+			const column = 26
+			text := fmt.Sprintf("  %s %18s  %s", term.Pad(term.Truncate(sanitize.Line(s.Name), column), column), cmp.Or(s.Cost.String(), "–"), words.Count(s.Attempts, "attempt"))
 			add(s.Name, b.mark(s.Name, term.Truncate(text, width)))
 		}
 	}

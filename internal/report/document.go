@@ -100,7 +100,7 @@ type Cost struct {
 	Failed  view.Cost `json:"failed"` // of these, attempts that completed nothing
 	Slices  []Share   `json:"slices"` // the dearest first
 	Agents  []Share   `json:"agents"`
-	Account []Share   `json:"accounts"` // empty if there was one
+	Account []Share   `json:"accounts"` // empty if there was one, or each agent had its own
 }
 
 // A Share is the part of one slice, agent or account.

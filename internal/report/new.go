@@ -332,7 +332,12 @@ func costs(recs []*attempt.Record) Cost {
 		c.Slices[i].Record = last[c.Slices[i].Name]
 	}
 	c.Agents = by(func(r *attempt.Record) string { return r.Agent })
-	if accounts := by(func(r *attempt.Record) string { return r.Account }); len(accounts) > 1 {
+	accounts := by(func(r *attempt.Record) string { return r.Account })
+	pairs := map[[2]string]bool{}
+	for _, r := range recs {
+		pairs[[2]string{r.Agent, r.Account}] = true
+	}
+	if len(accounts) > 1 && (len(pairs) > len(accounts) || len(pairs) > len(c.Agents)) {
 		c.Account = accounts
 	}
 	return c

@@ -193,6 +193,29 @@ func TestOrderAndLinks(t *testing.T) {
 	}
 }
 
+// Accounts are listed where they say something else than agents do.
+func TestAccounts(t *testing.T) {
+	in := night(12)
+	accounts := func(of map[string]string) int {
+		for _, recs := range in.Facts.Records {
+			for _, r := range recs {
+				r.Account = of[r.Agent]
+			}
+		}
+		in.Facts.Records["S-1"][1].Account = of["first"] + in.Facts.Records["S-1"][1].Account
+		return len(report.New(in).Cost.Account)
+	}
+	if n := accounts(map[string]string{"claude": "a", "codex": "a"}); n != 0 {
+		t.Errorf("one account: %d", n)
+	}
+	if n := accounts(map[string]string{"claude": "a", "codex": "b"}); n != 0 {
+		t.Errorf("one for each agent: %d", n)
+	}
+	if n := accounts(map[string]string{"claude": "a", "codex": "b", "first": "second "}); n != 3 {
+		t.Errorf("two for one agent: %d", n)
+	}
+}
+
 // What was taken back isn't completed.
 func TestTakenBack(t *testing.T) {
 	in := night(12)
