@@ -28,6 +28,7 @@ type Reader struct {
 type Pacer struct {
 	events  *journal.Reader
 	learner eta.Learner
+	slots   int // of the last drain, if it has a number of its own; 0 for what the configuration says
 }
 
 // history is how far back is looked for how long slices take.
@@ -35,12 +36,18 @@ const history = 30 * 24 * time.Hour
 
 // NewPacer returns a Pacer that has read nothing yet.
 func NewPacer(pr *project.Project) *Pacer {
-	return &Pacer{events: pr.Runs.Journal().ReaderOf(time.Now().Add(-history), journal.Launched, journal.Step, journal.Queued, journal.Ended)}
+	return &Pacer{events: pr.Runs.Journal().ReaderOf(time.Now().Add(-history), journal.DrainStarted, journal.Launched, journal.Step, journal.Queued, journal.Ended)}
 }
 
 // Pace is how long slices take by what the journal has now. What can't be read is left out.
 func (p *Pacer) Pace() eta.Pace {
 	for e := range p.events.All() {
+		if e.Kind == journal.DrainStarted {
+			if p.slots = 0; e.Fixed {
+				p.slots = e.Max
+			}
+			continue
+		}
 		p.learner.Take(&e)
 	}
 	return p.learner.Pace()
@@ -99,6 +106,9 @@ func (r *Reader) All(p *plan.Plan) (view.Facts, error) {
 		}
 	}
 	f.Pace = r.pacer.Pace()
+	if leader, err := r.pr.Runs.Leader(); r.pacer.slots > 0 && err == nil && leader != "" {
+		f.Slots = r.pacer.slots
+	}
 	return f, nil
 }
 
