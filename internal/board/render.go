@@ -423,12 +423,12 @@ func (b *board) timelineView(width int) (lines, ids []string) {
 	ids = append(ids, "")
 	for _, s := range spans {
 		x, n := at(s.From), max(at(s.To)-at(s.From), 1)
-		name := fmt.Sprintf("  %s.%d", s.ID, s.N)
+		name := fmt.Sprintf("%s.%d", s.ID, s.N)
 		if st := b.model.Plan.State(s.ID); st != nil && st.Name != s.ID {
 			name += " " + st.Name
 		}
 		m := markOf(s.State)
-		lines = append(lines, b.mark(s.ID, term.Pad(term.Truncate(sanitize.Line(name), label), label)+" "+strings.Repeat(" ", x)+b.paint(m.color, strings.Repeat(m.text, n))))
+		lines = append(lines, b.mark(s.ID, term.Pad(term.Truncate("  "+sanitize.Line(name), label), label)+" "+strings.Repeat(" ", x)+b.paint(m.color, strings.Repeat(m.text, n))))
 		ids = append(ids, s.ID)
 	}
 	return append(lines, "", b.legend(width)), append(ids, "", "")
@@ -512,14 +512,20 @@ func (b *board) costView(width int) (lines, ids []string) {
 		}
 		add("", "")
 		add("", b.paint(term.Dim, list.what))
+		money := 0
 		for _, s := range list.shares {
-			const column = 26
-			text := fmt.Sprintf("  %s %18s  %s", term.Pad(term.Truncate(sanitize.Line(s.Name), column), column), cmp.Or(s.Cost.String(), "–"), words.Count(s.Attempts, "attempt"))
+			money = max(money, term.Width(orDash(s.Cost)))
+		}
+		column := min(max(width-money-len("   , 10 attempts"), 8), 26)
+		for _, s := range list.shares {
+			text := fmt.Sprintf("  %s %*s  %s", term.Pad(term.Truncate(sanitize.Line(s.Name), column), column), money, orDash(s.Cost), words.Count(s.Attempts, "attempt"))
 			add(s.Name, b.mark(s.Name, term.Truncate(text, width)))
 		}
 	}
 	return lines, ids
 }
+
+func orDash(c view.Cost) string { return cmp.Or(c.String(), "–") }
 
 // about is what there is to know of the selected slice: facts, or the end of its log with a line to answer.
 func (b *board) about(width, room int) []string {

@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/iostreams"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/project"
+	"greenlight/internal/term"
 	"greenlight/internal/tmux"
 	"greenlight/internal/trust"
 	"greenlight/internal/words"
@@ -195,7 +196,8 @@ func tellLanded(ctx context.Context, app *cmdutil.App, root string) error {
 	if len(landed) == 1 {
 		each = " after "
 	}
-	app.IO.Printf("%s landed on %s%s%s passed on the merge\n", words.Count(len(landed), "slice"), demoBranch, each, demoCommand)
+	text := fmt.Sprintf("%s landed on %s%s%s passed on the merge", words.Count(len(landed), "slice"), demoBranch, each, demoCommand)
+	app.IO.Printf("%s\n", term.Wrap(text, app.IO.Width(), 2))
 	app.IO.Printf("   see them with: %s\n", shellLine([]string{"git", "-C", root, "log", "--first-parent", "--oneline"}))
 	return nil
 }

@@ -66,22 +66,32 @@ func (t *reporter) report(r drain.Report) {
 func (t *reporter) print(l string) {
 	out := t.app.IO
 	l = sanitize.Text(l)
-	switch {
-	case out.Width() == 0:
-		out.Printf("%s\n", l)
-	case strings.HasPrefix(l, "   "): // a command line, for copying
-		out.Printf("%s\n", l)
-	default:
-		const stamp = "15:04:05 "
-		lines := strings.Split(term.Wrap(strings.Repeat(" ", len(stamp))+l, out.Width(), len(stamp)+2), "\n")
-		for i, line := range lines {
-			head := ""
-			if i == 0 {
-				head, line = out.Paint(term.Dim, time.Now().Format(stamp)), strings.TrimLeft(line, " ")
-			}
-			out.Printf("%s%s\n", head, out.Paint(lineColor(l), line))
+	if w := out.Width(); w > 0 && !strings.HasPrefix(l, commandIndent) {
+		l = onTerminal(l, time.Now(), w, out.Paint)
+	}
+	out.Printf("%s\n", l)
+}
+
+// commandIndent begins a command line, which stays as it is, for copying.
+const commandIndent = "   "
+
+// onTerminal is a line with the time in front of it, in its color and in as many lines as the width takes. What belongs to it, behind
+// line breaks, stands below its text.
+func onTerminal(l string, at time.Time, width int, paint func(term.Color, string) string) string {
+	const stamp = "15:04:05 "
+	l, notes, _ := strings.Cut(l, "\n")
+	indent := strings.Repeat(" ", len(stamp))
+	first, rest, broken := strings.Cut(term.Wrap(indent+l, width, len(stamp)+2), "\n")
+	lines := []string{paint(term.Dim, at.Format(stamp)) + paint(lineColor(l), strings.TrimLeft(first, " "))}
+	if broken {
+		for _, line := range strings.Split(rest, "\n") {
+			lines = append(lines, paint(lineColor(l), line))
 		}
 	}
+	for note := range strings.Lines(notes) {
+		lines = append(lines, term.Wrap(indent+"  "+strings.TrimSpace(note), width, len(stamp)+4))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // lineColor is the color of one of the drain's lines: of an attempt that ended, its outcome's.
@@ -208,23 +218,23 @@ func (t *reporter) turnover(r drain.Report) []string {
 		t.greeted = true
 		lines := t.greeting(r)
 		for _, rec := range r.Ended {
-			lines = append(append(lines, t.ended(rec, r.Plan.Snapshot.Flags)), indented(slices.Concat(flakyText(rec), workText(rec)))...)
+			lines = append(lines, endedText(rec, r.Plan.Snapshot.Flags)+notes(flakyText(rec), workText(rec)))
 		}
 		return lines
 	}
 	var lines []string
 	for _, rec := range r.Ended {
-		line := t.ended(rec, r.Plan.Snapshot.Flags)
+		line := endedText(rec, r.Plan.Snapshot.Flags)
 		if i := slices.IndexFunc(launched, func(next *attempt.Record) bool { return next.Slice == rec.Slice && next.Mends() }); i >= 0 {
 			launched = slices.Delete(slices.Clone(launched), i, i+1)
-			lines = append(append(lines, line+" -> its agent goes on"), indented(slices.Concat(flakyText(rec), troubleText(rec)))...)
+			lines = append(lines, line+" -> its agent goes on"+notes(flakyText(rec), troubleText(rec)))
 			continue
 		}
 		if len(launched) > 0 && !launched[0].Mends() {
 			line += " -> launched " + launched[0].Label()
 			launched = launched[1:]
 		}
-		lines = append(append(lines, line), indented(slices.Concat(flakyText(rec), workText(rec)))...)
+		lines = append(lines, line+notes(flakyText(rec), workText(rec)))
 	}
 	for _, rec := range launched {
 		if rec.Mends() {
@@ -236,13 +246,13 @@ func (t *reporter) turnover(r drain.Report) []string {
 	return lines
 }
 
-// indented are lines that belong to the one above them.
-func indented(list []string) []string {
-	lines := make([]string, len(list))
-	for i, l := range list {
-		lines[i] = "   " + l
+// notes are lines that belong to the one in front of them.
+func notes(lists ...[]string) string {
+	text := ""
+	for _, l := range slices.Concat(lists...) {
+		text += "\n   " + l
 	}
-	return lines
+	return text
 }
 
 // greeting is the first launch: how many, and with which command line.
@@ -266,12 +276,12 @@ func (t *reporter) greeting(r drain.Report) []string {
 	if n > 1 {
 		lines = append(lines, "launched "+strings.Join(ids, ", "))
 	}
-	lines = append(lines, "   "+shellLine(shortened(r.Launched[0].Argv)))
+	lines = append(lines, commandIndent+shellLine(shortened(r.Launched[0].Argv)))
 	switch {
 	case t.session != nil:
-		lines = append(lines, "   attach with: "+shellLine(t.session.AttachArgv())+"  (or: gl attach"+r.Plan.Snapshot.Flags+")")
+		lines = append(lines, commandIndent+"attach with: "+shellLine(t.session.AttachArgv())+"  (or: gl attach"+r.Plan.Snapshot.Flags+")")
 	case !t.cfg.Foreground:
-		lines = append(lines, "   watch one with: gl logs -f "+ids[0]+r.Plan.Snapshot.Flags)
+		lines = append(lines, commandIndent+"watch one with: gl logs -f "+ids[0]+r.Plan.Snapshot.Flags)
 	}
 	return lines
 }
@@ -285,10 +295,6 @@ func called(p *plan.Plan, rec *attempt.Record) string {
 		return " (" + st.Name + ")"
 	}
 	return ""
-}
-
-func (t *reporter) ended(rec *attempt.Record, flags string) string {
-	return endedText(rec, flags)
 }
 
 // summary is the end of a run: its totals, and the reason of each slice left.
@@ -318,7 +324,7 @@ func (t *reporter) summary(res *drain.Result) {
 		app.IO.Printf("%s\n", term.Wrap(fmt.Sprintf("  Still running in the background: %s. %s shows it, gl stop --all%s ends it, gl slice --watch%s takes over",
 			strings.Join(ids, ", "), show, p.Snapshot.Flags, t.agentFlag()+p.Snapshot.Flags), app.IO.Width(), 4))
 	}
-	app.IO.Printf("  %s\n", totals(p))
+	app.IO.Printf("%s\n", term.Wrap("  "+totals(p), app.IO.Width(), 4))
 	t.sentence(res)
 }
 

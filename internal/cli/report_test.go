@@ -10,7 +10,26 @@ import (
 	"greenlight/internal/drain"
 	"greenlight/internal/eta"
 	"greenlight/internal/plan"
+	"greenlight/internal/term"
 )
+
+// On a terminal the time is in front of a line, its text is in one column with what belongs to it, and nothing is wider than the screen.
+func TestDrainLineOnTerminal(t *testing.T) {
+	plain := func(_ term.Color, s string) string { return s }
+	at := time.Date(2026, 3, 1, 22, 5, 7, 0, time.Local)
+	line := "S-04 red (tests: exit 1: 1 failed: 注文履歴の表示と検索; gl logs S-04)\n   its work is on the branch gl/s/_/greenlight/S-04/1"
+	want := `22:05:07 S-04 red (tests: exit 1: 1
+           failed: 注文履歴の表示と検索;
+           gl logs S-04)
+           its work is on the branch
+             gl/s/_/greenlight/S-04/1`
+	if got := onTerminal(line, at, 40, plain); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	if got, want := onTerminal("launched S-1", at, 40, plain), "22:05:07 launched S-1"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
 
 // The live line keeps what is about the whole when there isn't room for every slice that runs, and is never too long.
 func TestLiveLine(t *testing.T) {
