@@ -14,7 +14,20 @@ func newAgentsTopic() *cobra.Command {
 	return &cobra.Command{
 		Use:   "agents",
 		Short: "How gl runs agents, and how they say complete, waiting and failed",
-		Long: `How gl runs agents, and what it expects of them. Built in are those that gl slice --help lists. Any other program can be one by a
+		Long:  agentsText,
+	}
+}
+
+// newRehearsalTopic is gl help rehearsal: the grammar of a rehearsal's SPEC.
+func newRehearsalTopic() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rehearsal",
+		Short: "What can happen in a rehearsal: the grammar of SPEC",
+		Long:  rehearsalText,
+	}
+}
+
+const agentsText = `How gl runs agents, and what it expects of them. Built in are those that gl slice --help lists. Any other program can be one by a
 command line in .greenlight/config.json:
 
   {"parallel": {"agents": {"mine": {
@@ -73,19 +86,12 @@ It ends in one of these ways:
   held              a result in Claude Code's stream that names a rate limit, an empty account, a login or an outage. The slice isn't
                     blamed: it is launched again when the hold ends.
 
-A task (GL_TASK) is done when its agent exits with 0.
+A task (GL_TASK) is done when its agent exits with 0 and has left what the task is for, such as the documents of gl map.
 
 gl ends an agent by SIGTERM and, seconds later, SIGKILL, both to its process group, when it is stopped (gl stop) or silent for longer
-than parallel.silent_minutes. Everything that it left running ends with it. What it wrote stays.`,
-	}
-}
+than parallel.silent_minutes. Everything that it left running ends with it. What it wrote stays.`
 
-// newRehearsalTopic is gl help rehearsal: the grammar of a rehearsal's SPEC.
-func newRehearsalTopic() *cobra.Command {
-	return &cobra.Command{
-		Use:   "rehearsal",
-		Short: "What can happen in a rehearsal: the grammar of SPEC",
-		Long: `What can happen in a rehearsal, for gl rehearse --spec SPEC and gl slice --agent rehearsal:SPEC. A SPEC is a list with commas. All
+const rehearsalText = `What can happen in a rehearsal, for gl rehearse --spec SPEC and gl slice --agent rehearsal:SPEC. A SPEC is a list with commas. All
 parts are optional, in any order:
 
   seed=N            other numbers give other fates; the same number, the same ones
@@ -121,6 +127,4 @@ Examples:
 
   gl rehearse --spec step=100ms,fail=10%,limit=5%
   gl rehearse --spec seed=7,red=S-03#1,clash=S-05+S-06
-  gl slice --watch --agent rehearsal:seed=1,crash=5%,hang=S-3`,
-	}
-}
+  gl slice --watch --agent rehearsal:seed=1,crash=5%,hang=S-3`
