@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,82 +175,104 @@ func eventLine(e journal.Event, now time.Time) string {
 	return line + "  " + sanitize.Line(eventText(e))
 }
 
-// eventText says what happened. A kind that isn't here is said by its name and what there is to it.
+// eventText says what happened, and in brackets what there is to know about it.
 func eventText(e journal.Event) string {
-	var more []string
-	if e.Attempt > 0 {
-		more = append(more, fmt.Sprintf("attempt %d", e.Attempt))
+	if e.Kind == journal.Held || e.Kind == journal.HoldEnded {
+		return holdEventText(e)
 	}
-	text := ""
+	// An event of another gl may lack what ours have.
+	text := cmp.Or(happened(e), kindText(e.Kind))
+	return text + inBrackets(strings.Join(eventFacts(e), ", "), "")
+}
+
+// happened says what happened. A kind that isn't here is said by its name and what there is to it.
+func happened(e journal.Event) string {
 	switch e.Kind {
 	case journal.DrainStarted:
-		text, more = "drain started", []string{e.Agent, words.Count(e.Max, "slot")}
+		return "drain started"
 	case journal.DrainEnded:
-		text = "drain ended: " + withDetail(e.Reason, e.Detail)
-		if t := e.Totals; t != nil {
-			more = append(more, sumsText(t))
-		}
+		return "drain ended: " + withDetail(e.Reason, e.Detail)
 	case journal.Claimed:
-		text = "claimed"
 		if e.By != "" {
-			text += " by " + e.By
+			return "claimed by " + e.By
 		}
+		return "claimed"
 	case journal.Launched:
-		text = e.Agent + " started"
+		return e.Agent + " started"
 	case journal.Step:
-		text = "status " + e.Status
-		if e.Step != "" && e.Step != "none" {
-			text = "step " + e.Step
-			if e.Status != e.Step {
-				text += ", status " + e.Status
-			}
-		}
+		return stepText(e)
 	case journal.Tests:
-		text = testsText(e)
+		return testsText(e)
 	case journal.Ended:
-		text = attempt.Outcome(e.Outcome).Text(e.Detail)
-		more = append(more, endText(e)...)
+		return attempt.Outcome(e.Outcome).Text(e.Detail)
 	case journal.Settled:
-		text, more = "settled as "+attempt.Outcome(e.Outcome).Traits().Words, nil
-		if e.Status != "" { // a task has none
-			more = []string{"status " + e.Status}
-		}
+		return "settled as " + attempt.Outcome(e.Outcome).Traits().Words
 	case journal.Stopped:
-		text = "being ended: " + withDetail(e.Reason, e.Detail)
+		return "being ended: " + withDetail(e.Reason, e.Detail)
 	case journal.NeedsYou:
-		text, more = "needs you: "+e.Reason, nil
-	case journal.Held, journal.HoldEnded:
-		return holdEventText(e)
+		return "needs you: " + e.Reason
 	case journal.Queued:
-		text = "awaits the lane"
+		return "awaits the lane"
 	case journal.Merge, journal.Verdict, journal.Landed, journal.Delivered, journal.Undelivered, journal.PullRequest:
-		text = laneText(e)
-		if e.DurationMS != nil && e.Kind == journal.Verdict {
-			more = append(more, eventAge(e))
-		}
+		return laneText(e)
 	case journal.Undone:
-		text = strings.TrimSuffix("taken back: "+e.Reason, ": ")
+		return strings.TrimSuffix("taken back: "+e.Reason, ": ")
 	case journal.Answered:
-		text = "answered: " + e.Reason
+		return "answered: " + e.Reason
 	case journal.Budget:
-		text = e.Setting + " is now " + e.Value
+		return e.Setting + " is now " + e.Value
 	case journal.Proposal:
-		text = "proposes " + e.Setting + " = " + e.Value
+		return "proposes " + e.Setting + " = " + e.Value
+	}
+	text := kindText(e.Kind)
+	for _, s := range []string{e.Outcome, e.Target, e.Commit, withDetail(e.Reason, e.Detail)} {
+		if s != "" {
+			text += ": " + s
+		}
+	}
+	return text
+}
+
+// stepText says how far a slice is: "step tests, status in_progress", and where both are one, only one of them.
+func stepText(e journal.Event) string {
+	switch {
+	case e.Step == "" || e.Step == "none":
+		return "status " + e.Status
+	case e.Status == e.Step:
+		return "step " + e.Step
+	}
+	return "step " + e.Step + ", status " + e.Status
+}
+
+// eventFacts are what is known of an event beside what happened.
+func eventFacts(e journal.Event) []string {
+	var list []string
+	if e.Attempt > 0 {
+		list = append(list, fmt.Sprintf("attempt %d", e.Attempt))
+	}
+	switch e.Kind {
+	case journal.DrainStarted:
+		return []string{e.Agent, words.Count(e.Max, "slot")}
+	case journal.DrainEnded:
+		if t := e.Totals; t != nil {
+			list = append(list, sumsText(t))
+		}
+	case journal.Ended:
+		list = append(list, endText(e)...)
+	case journal.Settled:
+		if e.Status == "" { // a task has none
+			return nil
+		}
+		return []string{"status " + e.Status}
+	case journal.NeedsYou:
+		return nil
+	case journal.Merge, journal.Landed, journal.Delivered, journal.Undelivered, journal.PullRequest: // their length says nothing
 	default:
-		text = kindText(e.Kind)
-		for _, s := range []string{e.Outcome, e.Target, e.Commit, withDetail(e.Reason, e.Detail)} {
-			if s != "" {
-				text += ": " + s
-			}
-		}
 		if e.DurationMS != nil {
-			more = append(more, eventAge(e))
+			list = append(list, eventAge(e))
 		}
 	}
-	if text == "" { // an event of another gl, without what ours have
-		text = kindText(e.Kind)
-	}
-	return text + inBrackets(strings.Join(more, ", "), "")
+	return list
 }
 
 // laneText says what the lane did.
