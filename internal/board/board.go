@@ -241,24 +241,9 @@ func (b *board) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return b, tea.Batch(b.gl(msg.of.argv, behind), b.tick())
 		}
 	case ran:
-		b.running = ""
-		b.bad, b.says = msg.err != nil, lastLine(msg.out)
-		if b.says == "" {
-			b.says = msg.what + ": done"
-			if msg.err != nil {
-				b.says = msg.what + ": " + msg.err.Error()
-			}
-		}
+		b.tell(msg)
 	case tea.MouseClickMsg:
-		if msg.Mouse().Y == 1 {
-			if i := slices.IndexFunc(b.tabs, func(end int) bool { return msg.Mouse().X < end }); i >= 0 {
-				b.view, b.top = i, 0
-			}
-		}
-		if i := msg.Mouse().Y; i >= 0 && i < len(b.lineOf) && b.lineOf[i] != "" {
-			b.selected = b.lineOf[i]
-			b.readPeek()
-		}
+		b.click(msg.Mouse().X, msg.Mouse().Y)
 	case tea.MouseWheelMsg:
 		switch msg.Mouse().Button {
 		case tea.MouseWheelUp:
@@ -276,32 +261,55 @@ func (b *board) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return b, b.tick()
 }
 
+// tell shows how a command ended.
+func (b *board) tell(r ran) {
+	b.running = ""
+	b.bad, b.says = r.err != nil, lastLine(r.out)
+	switch {
+	case b.says != "":
+	case r.err != nil:
+		b.says = r.what + ": " + r.err.Error()
+	default:
+		b.says = r.what + ": done"
+	}
+}
+
+// click selects what is under the mouse: a view or a row.
+func (b *board) click(x, y int) {
+	if y == 1 {
+		if i := slices.IndexFunc(b.tabs, func(end int) bool { return x < end }); i >= 0 {
+			b.show(i)
+		}
+	}
+	if y >= 0 && y < len(b.lineOf) && b.lineOf[y] != "" {
+		b.selected = b.lineOf[y]
+		b.readPeek()
+	}
+}
+
 // moves says whether something on the screen changes by itself.
 func (b *board) moves() bool {
 	return b.model != nil && (b.model.Counts.Running > 0 || b.model.Counts.Merging > 0 || b.peek)
 }
 
+// press takes a key: into what is asked, else for the board itself, and else for the gl command that it stands for.
 func (b *board) press(msg tea.KeyPressMsg) tea.Cmd {
 	name := msg.String()
-	if name == "ctrl+c" {
-		return tea.Quit
-	}
 	switch {
+	case name == "ctrl+c":
+		return tea.Quit
 	case b.input != nil:
 		return b.typed(msg)
 	case b.confirm != nil:
-		k := *b.confirm
-		b.confirm = nil
-		if name == "y" {
-			return b.run(k, "")
-		}
-		b.says, b.bad = "", false
-		return nil
+		return b.confirmed(name == "y")
 	case b.help:
 		b.scrollHelp(name)
 		return nil
 	}
 	b.says, b.bad = "", false
+	if b.navigate(name) {
+		return nil
+	}
 	switch name {
 	case "q":
 		return tea.Quit
@@ -310,46 +318,70 @@ func (b *board) press(msg tea.KeyPressMsg) tea.Cmd {
 		b.settle()
 	case "?":
 		b.help, b.helpTop = true, 0
-	case "tab":
-		b.view = (b.view + 1) % len(views)
-		b.top = 0
-	case "shift+tab":
-		b.view = (b.view + len(views) - 1) % len(views)
-		b.top = 0
-	case "1", "2", "3", "4", "5":
-		b.view, b.top = int(name[0]-'1'), 0
-	case "up", "k":
-		b.move(-1)
-	case "down", "j":
-		b.move(1)
-	case "pgup":
-		b.move(-max(b.height-4, 1))
-	case "pgdown":
-		b.move(max(b.height-4, 1))
-	case "home", "g":
-		b.move(-len(b.rows()))
-	case "end", "G":
-		b.move(len(b.rows()))
-	case "left", "right":
-		b.hop(map[string]int{"left": -1, "right": 1}[name])
 	case "space":
 		b.peek = !b.peek
 		b.readPeek()
+	case "/":
+		b.input = &input{prompt: "filter", text: b.filter}
+	case ":":
+		b.input = &input{prompt: "gl", then: b.palette}
+	case "=": // the key of +, without Shift
+		return b.act("+")
 	case "u":
 		if b.doomed != nil {
 			b.says, b.doomed = "gl "+strings.Join(b.doomed.argv, " ")+" isn't run", nil
 			return nil
 		}
 		return b.act(name)
-	case "=": // the key of +, without Shift
-		return b.act("+")
-	case "/":
-		b.input = &input{prompt: "filter", text: b.filter}
-	case ":":
-		b.input = &input{prompt: "gl", then: b.palette}
 	default:
 		return b.act(name)
 	}
+	return nil
+}
+
+// navigate takes a key that leads to another view or row, and says whether it is one.
+func (b *board) navigate(name string) bool {
+	page := max(b.height-4, 1)
+	switch name {
+	case "tab":
+		b.show(b.view + 1)
+	case "shift+tab":
+		b.show(b.view + len(views) - 1)
+	case "1", "2", "3", "4", "5":
+		b.show(int(name[0] - '1'))
+	case "up", "k":
+		b.move(-1)
+	case "down", "j":
+		b.move(1)
+	case "pgup":
+		b.move(-page)
+	case "pgdown":
+		b.move(page)
+	case "home", "g":
+		b.move(-len(b.rows()))
+	case "end", "G":
+		b.move(len(b.rows()))
+	case "left":
+		b.hop(-1)
+	case "right":
+		b.hop(1)
+	default:
+		return false
+	}
+	return true
+}
+
+// show shows a view from its top.
+func (b *board) show(view int) { b.view, b.top = view%len(views), 0 }
+
+// confirmed runs what was asked about, or doesn't.
+func (b *board) confirmed(yes bool) tea.Cmd {
+	k := *b.confirm
+	b.confirm = nil
+	if yes {
+		return b.run(k, "")
+	}
+	b.says, b.bad = "", false
 	return nil
 }
 
@@ -374,10 +406,7 @@ func (b *board) typed(msg tea.KeyPressMsg) tea.Cmd {
 	in := b.input
 	switch name := msg.String(); name {
 	case "esc":
-		b.input = nil
-		if in.then == nil {
-			b.filter = ""
-		}
+		b.input, in.text = nil, ""
 	case "enter":
 		b.input = nil
 		if in.then != nil && strings.TrimSpace(in.text) != "" {
@@ -394,9 +423,6 @@ func (b *board) typed(msg tea.KeyPressMsg) tea.Cmd {
 	}
 	if in.then == nil {
 		b.filter = in.text
-		if b.input == nil && msg.String() == "esc" {
-			b.filter = ""
-		}
 		b.settle()
 	}
 	return nil

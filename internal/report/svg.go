@@ -20,70 +20,118 @@ func (s *drawing) f(format string, a ...any) { fmt.Fprintf(s, format, a...) }
 
 func esc(text string) string { return template.HTMLEscapeString(sanitize.Line(text)) }
 
-// gantt draws the attempts, a line for each slice, with the lane below and the holds behind.
+// A chart is the Gantt chart in the making: a line for each slice, with the lane below and the holds behind.
+type chart struct {
+	drawing
+	d        *Document
+	from, to time.Time
+	ids      []string       // of the lines
+	line     map[string]int // by id
+	height   int
+}
+
+// The chart's measures: the width of the names and of the times, the height of a line, and where the first one begins.
+const (
+	chartLabel, chartWidth, chartLine, chartTop = 150, 820, 22, 28
+)
+
+// gantt draws the attempts of the night.
 func gantt(d *Document) template.HTML {
-	const (
-		label, chart, lineHeight, top = 150, 820, 22, 28
-	)
-	from, to := d.Night.From, d.Night.To
+	c := newChart(d)
+	width := chartLabel + chartWidth + 20
+	c.f(`<svg viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="gantt-title gantt-desc">`, width, c.height, width, c.height)
+	c.f(`<title id="gantt-title">Timeline of %d attempts at %d slices</title><desc id="gantt-desc">From %s to %s. The table below has the same.</desc>`,
+		len(d.Timeline.Attempts), len(c.ids), esc(moment(c.from)), esc(moment(c.to)))
+	c.drawHolds()
+	c.drawTicks()
+	c.drawNames()
+	c.drawAttempts()
+	c.drawLane()
+	c.f(`</svg>`)
+	return template.HTML(c.String())
+}
+
+func newChart(d *Document) *chart {
+	c := &chart{d: d, from: d.Night.From, to: d.Night.To, line: map[string]int{}}
 	var ids uniq.List
 	for _, s := range d.Timeline.Attempts {
-		if s.From.Before(from) {
-			from = s.From
+		if s.From.Before(c.from) {
+			c.from = s.From
 		}
-		if s.To.After(to) {
-			to = s.To
+		if s.To.After(c.to) {
+			c.to = s.To
 		}
 		ids.Add(s.ID)
 	}
-	whole := max(to.Sub(from), time.Second)
-	x := func(t time.Time) float64 {
-		return label + chart*min(max(float64(t.Sub(from))/float64(whole), 0), 1)
+	c.ids = ids.Items()
+	for i, id := range c.ids {
+		c.line[id] = i
 	}
-	rows := map[string]int{}
-	for i, id := range ids.Items() {
-		rows[id] = i
-	}
-	lines := len(rows)
+	lines := len(c.ids)
 	if len(d.Timeline.Lane) > 0 {
 		lines++
 	}
-	height := top + lines*lineHeight + 8
-	var s drawing
-	s.f(`<svg viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-labelledby="gantt-title gantt-desc">`, label+chart+20, height, label+chart+20, height)
-	s.f(`<title id="gantt-title">Timeline of %d attempts at %d slices</title><desc id="gantt-desc">From %s to %s. The table below has the same.</desc>`,
-		len(d.Timeline.Attempts), len(rows), esc(moment(from)), esc(moment(to)))
-	for _, h := range d.Timeline.Holds {
-		s.f(`<rect class="band" x="%.1f" y="%d" width="%.1f" height="%d"><title>held: %s</title></rect>`, x(h.From), top-6, max(x(h.To)-x(h.From), 1), height-top+2, esc(h.Text))
+	c.height = chartTop + lines*chartLine + 8
+	return c
+}
+
+// whole is how long the chart's time is.
+func (c *chart) whole() time.Duration { return max(c.to.Sub(c.from), time.Second) }
+
+// x is where a time is.
+func (c *chart) x(t time.Time) float64 {
+	return chartLabel + chartWidth*min(max(float64(t.Sub(c.from))/float64(c.whole()), 0), 1)
+}
+
+// width is how wide a span is, and so many points at least: what is short has to be seen.
+func (c *chart) width(s Span, least float64) float64 { return max(c.x(s.To)-c.x(s.From), least) }
+
+// y is where a line begins.
+func (c *chart) y(line int) int { return chartTop + line*chartLine }
+
+func (c *chart) drawHolds() {
+	for _, h := range c.d.Timeline.Holds {
+		c.f(`<rect class="band" x="%.1f" y="%d" width="%.1f" height="%d"><title>held: %s</title></rect>`, c.x(h.From), chartTop-6, c.width(h, 1), c.height-chartTop+2, esc(h.Text))
 	}
-	for _, t := range ticks(from, to) {
-		s.f(`<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/><text class="dim" x="%.1f" y="14" text-anchor="middle">%s</text>`, x(t), x(t), top-8, height-4, x(t), esc(tick(t, whole)))
+}
+
+func (c *chart) drawTicks() {
+	for _, t := range ticks(c.from, c.to) {
+		c.f(`<line class="grid" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/><text class="dim" x="%.1f" y="14" text-anchor="middle">%s</text>`,
+			c.x(t), c.x(t), chartTop-8, c.height-4, c.x(t), esc(tick(t, c.whole())))
 	}
+}
+
+func (c *chart) drawNames() {
 	names := map[string]string{}
-	for _, n := range d.Graph {
+	for _, n := range c.d.Graph {
 		names[n.ID] = n.Name
 	}
-	for i, id := range ids.Items() {
-		y := top + i*lineHeight
-		s.f(`<text x="4" y="%d">%s<title>%s</title></text>`, y+12, esc(term.Truncate(id+" "+name(id, names[id]), 20)), esc(id+" "+names[id]))
+	for i, id := range c.ids {
+		c.f(`<text x="4" y="%d">%s<title>%s</title></text>`, c.y(i)+12, esc(term.Truncate(id+" "+name(id, names[id]), 20)), esc(id+" "+names[id]))
 	}
-	for _, a := range d.Timeline.Attempts {
+}
+
+func (c *chart) drawAttempts() {
+	for _, a := range c.d.Timeline.Attempts {
 		class := a.State
 		if a.Critical {
 			class += " critical"
 		}
-		s.f(`<rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d" rx="2"><title>%s.%d: %s, %s to %s</title></rect>`, class, x(a.From), top+rows[a.ID]*lineHeight+2,
-			max(x(a.To)-x(a.From), 2), lineHeight-8, esc(a.ID), a.N, esc(a.Text), a.From.Local().Format("15:04:05"), a.To.Local().Format("15:04:05"))
+		c.f(`<rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d" rx="2"><title>%s.%d: %s, %s to %s</title></rect>`, class, c.x(a.From), c.y(c.line[a.ID])+2,
+			c.width(a, 2), chartLine-8, esc(a.ID), a.N, esc(a.Text), a.From.Local().Format("15:04:05"), a.To.Local().Format("15:04:05"))
 	}
-	if len(d.Timeline.Lane) > 0 {
-		y := top + len(rows)*lineHeight
-		s.f(`<text x="4" y="%d">Lane</text>`, y+12)
-		for _, l := range d.Timeline.Lane {
-			s.f(`<rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d"><title>%s %s</title></rect>`, l.State, x(l.From), y+2, max(x(l.To)-x(l.From), 1), lineHeight-8, esc(l.ID), esc(l.Text))
-		}
+}
+
+func (c *chart) drawLane() {
+	if len(c.d.Timeline.Lane) == 0 {
+		return
 	}
-	s.f(`</svg>`)
-	return template.HTML(s.String())
+	y := c.y(len(c.ids))
+	c.f(`<text x="4" y="%d">Lane</text>`, y+12)
+	for _, l := range c.d.Timeline.Lane {
+		c.f(`<rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d"><title>%s %s</title></rect>`, l.State, c.x(l.From), y+2, c.width(l, 1), chartLine-8, esc(l.ID), esc(l.Text))
+	}
 }
 
 // ticks are round times between two.
