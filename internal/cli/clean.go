@@ -10,6 +10,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/ops"
+	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/words"
 	"greenlight/internal/worktree"
@@ -61,63 +62,37 @@ type cleanedEntry struct {
 }
 
 func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOptions) error {
+	if o.yes && !o.dryRun {
+		app.IO.Hush()
+	}
 	pr, err := app.AnyProject()
 	if err != nil {
 		return err
 	}
-	commands, err := pr.CleanCommands(ctx)
-	if err == nil {
-		err = permit(ctx, app, pr.Root, commands)
-	}
+	list, err := cleanable(ctx, app, pr, ids)
 	if err != nil {
 		return err
 	}
-	list, err := ops.Cleanables(ctx, pr, ids)
-	if none := new(worktree.Unavailable); errors.As(err, &none) && len(ids) == 0 {
-		app.IO.Message("%s", sanitize.Text(none.Reason))
-	} else if err != nil {
-		return err
-	}
-	doc := cleanDoc{1, o.dryRun, []cleanedEntry{}}
 	going := 0
 	for _, c := range list {
-		verb := "keep"
 		if c.Remove {
-			verb = "remove"
 			going++
 		}
-		if !o.json {
-			app.IO.Printf("%s\n", sanitize.Text(fmt.Sprintf("%s %s: %s", verb, c.Path, c.Why)))
+	}
+	if !o.json {
+		tellCleanable(app, list, going)
+	}
+	if going > 0 && !o.dryRun && !o.yes {
+		if err := agreeToClean(app, going); err != nil {
+			return err
 		}
 	}
-	if !o.json && going == 0 {
-		app.IO.Printf("there is nothing to remove\n")
-	}
-	if going > 0 && !o.dryRun && !o.yes && !app.Confirm("Remove "+words.Count(going, "worktree")+"?") {
-		if !app.IO.Interactive() {
-			return errors.New("gl clean asks a question and needs a terminal: gl clean --yes removes without asking")
-		}
-		return errors.New("nothing was removed")
-	}
-	self, err := cmdutil.Self()
-	if err != nil {
-		return err
-	}
+	doc := cleanDoc{1, o.dryRun, []cleanedEntry{}}
 	var errs []error
 	for _, c := range list {
 		e := cleanedEntry{jsondoc.OrNull(c.System), jsondoc.OrNull(c.Slice), c.N, c.Path, c.Remove, c.Why}
 		if c.Remove && !o.dryRun {
-			kept, err := ops.Clean(ctx, pr, c, self, app.Environ)
-			switch {
-			case err != nil:
-				e.Removed, e.Why = false, err.Error()
-				errs = append(errs, fmt.Errorf("%s: %w", c.Path, err))
-			case kept != "":
-				e.Removed, e.Why = false, kept
-				app.IO.Message("%s", sanitize.Text(c.Path+" is kept: "+kept))
-			case !o.json:
-				app.IO.Printf("%s\n", sanitize.Text("removed "+c.Path))
-			}
+			errs = append(errs, clean(ctx, app, pr, c, &e, o.json))
 		}
 		doc.Worktrees = append(doc.Worktrees, e)
 	}
@@ -125,4 +100,66 @@ func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOption
 		errs = append(errs, app.IO.JSON(doc))
 	}
 	return errors.Join(errs...)
+}
+
+// cleanable are the worktrees with what may become of them. The commands by which that is found out and done must be allowed.
+func cleanable(ctx context.Context, app *cmdutil.App, pr *project.Project, ids []string) ([]ops.Cleanable, error) {
+	commands, err := pr.CleanCommands(ctx)
+	if err == nil {
+		err = permit(ctx, app, pr.Root, commands)
+	}
+	if err != nil {
+		return nil, err
+	}
+	list, err := ops.Cleanables(ctx, pr, ids)
+	if none := new(worktree.Unavailable); errors.As(err, &none) && len(ids) == 0 {
+		app.IO.Message("%s", sanitize.Text(none.Reason))
+		return list, nil
+	}
+	return list, err
+}
+
+// tellCleanable says what is kept and what goes.
+func tellCleanable(app *cmdutil.App, list []ops.Cleanable, going int) {
+	for _, c := range list {
+		verb := "keep"
+		if c.Remove {
+			verb = "remove"
+		}
+		app.IO.Printf("%s\n", sanitize.Text(fmt.Sprintf("%s %s: %s", verb, c.Path, c.Why)))
+	}
+	if going == 0 {
+		app.IO.Printf("there is nothing to remove\n")
+	}
+}
+
+// agreeToClean asks a person, and is the refusal.
+func agreeToClean(app *cmdutil.App, going int) error {
+	switch {
+	case app.Confirm("Remove " + words.Count(going, "worktree") + "?"):
+		return nil
+	case !app.IO.Interactive():
+		return errors.New("gl clean asks a question and needs a terminal: gl clean --yes removes without asking")
+	}
+	return errors.New("nothing was removed")
+}
+
+// clean removes a worktree, and writes into e what has become of it.
+func clean(ctx context.Context, app *cmdutil.App, pr *project.Project, c ops.Cleanable, e *cleanedEntry, asJSON bool) error {
+	self, err := cmdutil.Self()
+	if err != nil {
+		return err
+	}
+	kept, err := ops.Clean(ctx, pr, c, self, app.Environ)
+	switch {
+	case err != nil:
+		e.Removed, e.Why = false, err.Error()
+		return fmt.Errorf("%s: %w", c.Path, err)
+	case kept != "":
+		e.Removed, e.Why = false, kept
+		app.IO.Message("%s", sanitize.Text(c.Path+" is kept: "+kept))
+	case !asJSON:
+		app.IO.Printf("%s\n", sanitize.Text("removed "+c.Path))
+	}
+	return nil
 }

@@ -64,31 +64,6 @@ type trustCommand struct {
 	Allowed bool   `json:"allowed"` // false for one that is new, or has changed
 }
 
-// trustJSON prints the commands; with yes it allows them first.
-func trustJSON(ctx context.Context, app *cmdutil.App, pr *project.Project, store trust.Store, commands []trust.Command, yes bool) error {
-	pending, err := store.Pending(pr.Root, commands)
-	if err != nil {
-		return err
-	}
-	if yes && len(pending) > 0 {
-		if err := errors.Join(store.Allow(ctx, pr.Root, pending), pr.Decided(ctx, pending)); err != nil {
-			return err
-		}
-		pending = nil
-	}
-	doc := trustDoc{1, pr.Root, []trustCommand{}}
-	for _, c := range commands {
-		allowed := !slices.Contains(pending, c)
-		if !c.Free || !allowed {
-			doc.Commands = append(doc.Commands, trustCommand{c.Key, c.Line, allowed})
-		}
-	}
-	if err := app.IO.JSON(doc); err != nil || len(pending) == 0 {
-		return err
-	}
-	return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
-}
-
 func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 	if o.yes || o.revoke {
 		app.IO.Hush()
@@ -102,36 +77,20 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 	}
 	store := trust.Open(app.Getenv)
 	if o.revoke {
-		if err := store.Revoke(ctx, pr.Root); err != nil {
-			return err
-		}
-		if o.json {
-			return app.IO.JSON(trustDoc{1, pr.Root, []trustCommand{}})
-		}
-		app.IO.Printf("Nothing is allowed in %s now.\n", sanitize.Text(pr.Root))
-		return nil
+		return revoke(ctx, app, store, pr.Root, o.json)
 	}
-	s, err := pr.Settings()
+	commands, err := allCommands(ctx, app, pr)
 	if err != nil {
 		return err
-	}
-	commands, err := s.Commands()
-	if err != nil { // what can't be read isn't run either
-		app.IO.Message("warning: %s: %v", project.ConfigFile, err)
-	}
-	filters, err := pr.Filters(ctx)
-	if err != nil {
-		return err
-	}
-	commands = append(commands, filters...)
-	if o.json {
-		return trustJSON(ctx, app, pr, store, commands, o.yes)
 	}
 	pending, err := store.Pending(pr.Root, commands)
 	if err != nil {
 		return err
 	}
 	commands = slices.DeleteFunc(commands, func(c trust.Command) bool { return c.Free && !slices.Contains(pending, c) })
+	if o.json {
+		return trustJSON(ctx, app, pr, store, commands, pending, o.yes)
+	}
 	if len(commands) == 0 {
 		app.IO.Printf("%s names no commands.\n", project.ConfigFile)
 		return nil
@@ -152,6 +111,50 @@ func runTrust(ctx context.Context, app *cmdutil.App, o trustOptions) error {
 		return err
 	}
 	return pr.Decided(ctx, pending)
+}
+
+// revoke forgets what this person has allowed in the project.
+func revoke(ctx context.Context, app *cmdutil.App, store trust.Store, root string, asJSON bool) error {
+	if err := store.Revoke(ctx, root); err != nil {
+		return err
+	}
+	if asJSON {
+		return app.IO.JSON(trustDoc{1, root, []trustCommand{}})
+	}
+	app.IO.Printf("Nothing is allowed in %s now.\n", sanitize.Text(root))
+	return nil
+}
+
+// allCommands are those that the project's configuration and its repository name.
+func allCommands(ctx context.Context, app *cmdutil.App, pr *project.Project) ([]trust.Command, error) {
+	s, err := pr.Settings()
+	if err != nil {
+		return nil, err
+	}
+	commands, err := s.Commands()
+	if err != nil { // what can't be read isn't run either
+		app.IO.Message("warning: %s: %v", project.ConfigFile, err)
+	}
+	filters, err := pr.Filters(ctx)
+	return append(commands, filters...), err
+}
+
+// trustJSON prints the commands; with yes it allows them first.
+func trustJSON(ctx context.Context, app *cmdutil.App, pr *project.Project, store trust.Store, commands, pending []trust.Command, yes bool) error {
+	if yes && len(pending) > 0 {
+		if err := errors.Join(store.Allow(ctx, pr.Root, pending), pr.Decided(ctx, pending)); err != nil {
+			return err
+		}
+		pending = nil
+	}
+	doc := trustDoc{1, pr.Root, []trustCommand{}}
+	for _, c := range commands {
+		doc.Commands = append(doc.Commands, trustCommand{c.Key, c.Line, !slices.Contains(pending, c)})
+	}
+	if err := app.IO.JSON(doc); err != nil || len(pending) == 0 {
+		return err
+	}
+	return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
 }
 
 // singular is the ending of a verb whose subject is the files that name the commands.
