@@ -12,16 +12,14 @@ func Stats(ctx context.Context, dir string, commits []string) (map[string]DiffSt
 	if len(commits) == 0 {
 		return nil, nil
 	}
-	out, err := runInput(ctx, dir, strings.Join(commits, "\n")+"\n", "log", "--no-walk=unsorted", "--stdin", "--ignore-missing", "--diff-merges=first-parent",
-		"--no-ext-diff", "--no-textconv", "--no-renames", "--numstat", "--format=%x00%H")
+	parts, err := perCommit(ctx, dir, commits, "--numstat")
 	if err != nil {
 		return nil, err
 	}
 	stats := map[string]DiffStat{}
-	for _, part := range strings.Split(out, "\x00")[1:] {
-		lines := strings.Split(part, "\n")
+	for hash, text := range parts {
 		var s DiffStat
-		for _, l := range lines[1:] {
+		for _, l := range strings.Split(text, "\n") {
 			f := strings.SplitN(l, "\t", 3)
 			if len(f) != 3 {
 				continue
@@ -33,7 +31,30 @@ func Stats(ctx context.Context, dir string, commits []string) (map[string]DiffSt
 			}
 			s.Files, s.Insertions, s.Deletions = s.Files+1, s.Insertions+added, s.Deletions+removed
 		}
-		stats[lines[0]] = s
+		stats[hash] = s
 	}
 	return stats, nil
+}
+
+// Patches are the patches of the commits, a merge's against its first parent. Commits that aren't there are left out.
+func Patches(ctx context.Context, dir string, commits []string) (map[string]string, error) {
+	if len(commits) == 0 {
+		return nil, nil
+	}
+	return perCommit(ctx, dir, commits, "--patch")
+}
+
+// perCommit is what git log prints of each commit.
+func perCommit(ctx context.Context, dir string, commits []string, what string) (map[string]string, error) {
+	out, err := runInput(ctx, dir, strings.Join(commits, "\n")+"\n", "log", "--ignore-missing", "--no-walk=unsorted", "--stdin", "--diff-merges=first-parent",
+		"--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", what, "--format=%x00%H")
+	if err != nil {
+		return nil, err
+	}
+	parts := map[string]string{}
+	for _, part := range strings.Split("\n"+out, "\n\x00")[1:] { // no line of a patch begins so
+		hash, text, _ := strings.Cut(part, "\n")
+		parts[hash] = strings.Trim(text, "\n")
+	}
+	return parts, nil
 }

@@ -30,7 +30,7 @@ document.body.offsetHeight; // laid out
 const opened = performance.now();
 const paper = document.documentElement.dataset.paper;
 if (!paper) document.querySelectorAll("details").forEach(d => d.open = true);
-else for (const d of document.querySelectorAll("details")) if (!d.querySelector("td, li")?.checkVisibility({ contentVisibilityAuto: true })) bad.push("not on paper: " + d.textContent.trim().slice(0, 30));
+else for (const d of document.querySelectorAll("main > section:not(.diffs) details")) if (!d.querySelector("td, li")?.checkVisibility({ contentVisibilityAuto: true })) bad.push("not on paper: " + d.textContent.trim().slice(0, 30));
 if (paper) for (const e of document.querySelectorAll("svg")) if (e.getBoundingClientRect().right > innerWidth) bad.push("beyond the paper: " + e.getAttribute("aria-labelledby"));
 for (const e of document.querySelectorAll("body *")) {
   const own = [...e.childNodes].some(n => n.nodeType == 3 && n.textContent.trim());
@@ -69,7 +69,12 @@ func TestPageInChromium(t *testing.T) {
 	if err != nil {
 		t.Skip("chromium is not installed")
 	}
-	pages := map[string]string{"small": html(t, report.New(night(24))), "large": html(t, report.New(night(300)))}
+	pages := map[string]string{}
+	for name, slices := range map[string]int{"small": 24, "large": 300} {
+		d := report.New(night(slices))
+		d.AddPatches(patches(d, 10))
+		pages[name] = html(t, d)
+	}
 	var mu sync.Mutex
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

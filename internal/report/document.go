@@ -65,7 +65,7 @@ type Item struct {
 // A Landed slice was completed in the night.
 type Landed struct {
 	Item
-	Commit     string     `json:"commit"` // by which it landed; "" where there is no lane
+	Commit     string     `json:"commit"` // by which it landed, the last one of several; "" where there is no lane
 	Diff       *view.Diff `json:"diff"`
 	Before     *int       `json:"tests_before"` // that passed before it landed, and after
 	After      *int       `json:"tests_after"`
@@ -75,6 +75,9 @@ type Landed struct {
 	Attempts   int        `json:"attempts"`
 	Cost       view.Cost  `json:"cost"`
 	At         time.Time  `json:"at"`
+
+	Patch   []string `json:"-"` // lines; nil for what is too long for the page, where the command has to do
+	commits []string
 }
 
 // A Failed slice is one whose last attempt came to nothing.

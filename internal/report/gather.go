@@ -36,14 +36,17 @@ func Gather(ctx context.Context, pr *project.Project, p *plan.Plan, since, now t
 	for _, recs := range in.Facts.Records {
 		for _, rec := range recs {
 			if g := rec.Landing; g != nil && g.Commit != "" {
-				commits = append(commits, g.Commit)
+				commits = append(commits, landedBy(g)...)
 			}
 			in.Running = in.Running || rec.Phase != plan.Settled && !rec.Dead()
 		}
 	}
 	// Without git there are no commits to look at, and one that is gone has no size.
 	in.Changes, _ = git.Stats(ctx, pr.Root, commits)
-	return New(in), nil
+	d := New(in)
+	patches, _ := git.Patches(ctx, pr.Root, d.shownPatches())
+	d.AddPatches(patches)
+	return d, nil
 }
 
 // FileName is the report's file in .greenlight/runs.

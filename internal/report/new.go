@@ -261,6 +261,14 @@ func landed(in Input, recs []*attempt.Record, n Night) []Landed {
 	return list
 }
 
+// landedBy are the commits by which work has landed.
+func landedBy(g *attempt.Landing) []string {
+	if len(g.Commits) > 0 {
+		return g.Commits
+	}
+	return []string{g.Commit}
+}
+
 func tests(r *attempt.Record) *int {
 	if v := r.Verdict; v.Green() {
 		return v.Passed
@@ -276,11 +284,17 @@ func newLanded(in Input, r *attempt.Record, before, after *int, at time.Time) La
 	}
 	l.Record, l.Log = paths(r)
 	if g := r.Landing; g != nil && g.Commit != "" {
-		l.Commit = g.Commit
-		if c, ok := in.Changes[g.Commit]; ok {
-			l.Diff = &view.Diff{Files: c.Files, Added: c.Insertions, Removed: c.Deletions}
+		l.Commit, l.commits = g.Commit, landedBy(g)
+		for _, hash := range l.commits {
+			if c, ok := in.Changes[hash]; ok {
+				l.Diff = cmp.Or(l.Diff, &view.Diff{})
+				l.Diff.Files, l.Diff.Added, l.Diff.Removed = l.Diff.Files+c.Files, l.Diff.Added+c.Insertions, l.Diff.Removed+c.Deletions
+			}
 		}
 		l.Command = "git show " + g.Commit[:min(len(g.Commit), 10)]
+		if len(l.commits) > 1 {
+			l.Command = "gl diff " + r.Slice
+		}
 	}
 	for _, a := range in.Facts.Records[r.Slice] {
 		l.Cost.Add(a)

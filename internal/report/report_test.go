@@ -59,7 +59,7 @@ func night(slices int) report.Input {
 			SettledAt: &end, Phase: plan.Settled, Outcome: attempt.Done, Verified: plan.Green, Branch: "refs/heads/gl/s/_/greenlight/" + id + "/1",
 			Evidence: &attempt.Evidence{Result: &agent.Result{CostUSD: &usd}}}
 		passed, zero := 100+3*i, 0
-		r.Landing, r.Verdict = &attempt.Landing{Commit: fmt.Sprintf("%040d", i)}, &testrun.Verdict{Passed: &passed, ExitCode: &zero}
+		r.Landing, r.Verdict = &attempt.Landing{Commit: fmt.Sprintf("%010d%030d", i, 0)}, &testrun.Verdict{Passed: &passed, ExitCode: &zero}
 		in.Changes[r.Landing.Commit] = git.DiffStat{Files: 2, Insertions: 10 * i, Deletions: i}
 		switch {
 		case i == 4: // no cost known
@@ -304,10 +304,48 @@ func TestPage(t *testing.T) {
 	}
 }
 
+// patches are a patch of so many lines for each slice that landed.
+func patches(d *report.Document, lines int) map[string]string {
+	byCommit := map[string]string{}
+	for _, l := range d.Landed {
+		byCommit[l.Commit] = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-old <b>\n" + strings.Repeat("+\tnew API_KEY="+secret+"\n", lines) + " same"
+	}
+	return byCommit
+}
+
+// What landed leads to its diff on the page, which has no secrets and no markup of others.
+func TestPatches(t *testing.T) {
+	d := report.New(night(24))
+	d.AddPatches(patches(d, 2))
+	text := html(t, d)
+	for _, want := range []string{`<a href="#diff-0000000000">diff</a>`, `<pre id="diff-0000000000">`, "<span class=\"good\">&#43;\tnew API_KEY=[removed]\n&#43;\tnew API_KEY=[removed]</span>", `<span class="bad">-old &lt;b&gt;</span>`, "\n same\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(text, secret) {
+		t.Error("a secret is in it")
+	}
+	in := night(24)
+	in.Facts.Records["S-2"][0].Landing.Commits = []string{fmt.Sprintf("%010d%030d", 0, 0), in.Facts.Records["S-2"][0].Landing.Commit}
+	d = report.New(in)
+	byCommit := patches(report.New(night(24)), 2)
+	byCommit[in.Facts.Records["S-4"][0].Landing.Commit] = strings.Repeat("+minified", 10000)
+	d.AddPatches(byCommit)
+	if l := d.Landed[1]; l.Command != "gl diff S-2" || len(l.Patch) != 16 {
+		t.Errorf("landed as two commits: %s, %d lines", l.Command, len(l.Patch))
+	}
+	if l := d.Landed[3]; l.ID != "S-4" || l.Patch != nil {
+		t.Errorf("%s: a patch of %d KB", l.ID, len(strings.Join(l.Patch, "\n"))>>10)
+	}
+}
+
 // A night of 300 attempts is a page that any browser opens at once. How long that takes is in the log of TestPageInChromium.
 func TestLargePageIsSmall(t *testing.T) {
 	const most = 512 << 10
-	if n := len(html(t, report.New(night(300)))); n > most {
+	d := report.New(night(300))
+	d.AddPatches(patches(d, 10))
+	if n := len(html(t, d)); n > most {
 		t.Errorf("%d KB", n>>10)
 	}
 }
