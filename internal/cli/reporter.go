@@ -1,0 +1,469 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	xterm "golang.org/x/term"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/drain"
+	"greenlight/internal/eta"
+	"greenlight/internal/facts"
+	"greenlight/internal/iostreams"
+	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
+	"greenlight/internal/shellwords"
+	"greenlight/internal/term"
+	"greenlight/internal/tmux"
+	"greenlight/internal/view"
+	"greenlight/internal/words"
+)
+
+// A reporter turns a drain's reports into lines: one for each event, and on a terminal a last line that lives.
+type reporter struct {
+	app     *cmdutil.App
+	cfg     drain.Config
+	live    *os.File      // nil: no live line
+	session *tmux.Session // nil: not in tmux
+	shown   bool
+	plan    *plan.Plan
+	greeted bool
+	pace    func() eta.Pace // how long slices take
+}
+
+func newReporter(app *cmdutil.App, cfg drain.Config) *reporter {
+	t := &reporter{app: app, cfg: cfg, pace: facts.NewPacer(cfg.Project).Pace}
+	if !cfg.Foreground { // there the agent's own lines come, and theirs is the last one
+		t.live = app.IO.Terminal()
+	}
+	return t
+}
+
+// report tells one pass.
+func (t *reporter) report(r drain.Report) {
+	t.cfg.Max = r.Max
+	lines := t.lines(r)
+	if len(lines) > 0 {
+		t.clear()
+		for _, l := range lines {
+			t.print(l)
+		}
+	}
+	if r.Plan.Total > 0 {
+		t.plan = r.Plan
+	}
+	t.draw()
+}
+
+// print prints a line: on a terminal with the time in front of it and in its color, and no wider than the screen. Elsewhere
+// the line is as scripts know it, and gl events has the time.
+func (t *reporter) print(l string) {
+	out := t.app.IO
+	l = sanitize.Text(l)
+	if w := out.Width(); w > 0 && !strings.HasPrefix(l, commandIndent) {
+		l = onTerminal(l, time.Now(), w, out.Paint)
+	}
+	out.Printf("%s\n", l)
+}
+
+// commandIndent begins a command line, which stays as it is, for copying.
+const commandIndent = "   "
+
+// onTerminal is a line with the time in front of it, in its color and in as many lines as the width takes. What belongs to it, behind
+// line breaks, stands below its text.
+func onTerminal(l string, at time.Time, width int, paint func(term.Color, string) string) string {
+	const stamp = "15:04:05 "
+	l, notes, _ := strings.Cut(l, "\n")
+	indent := strings.Repeat(" ", len(stamp))
+	first, rest, broken := strings.Cut(term.Wrap(indent+l, width, len(stamp)+2), "\n")
+	lines := []string{paint(term.Dim, at.Format(stamp)) + paint(lineColor(l), strings.TrimLeft(first, " "))}
+	if broken {
+		for _, line := range strings.Split(rest, "\n") {
+			lines = append(lines, paint(lineColor(l), line))
+		}
+	}
+	for note := range strings.Lines(notes) {
+		lines = append(lines, term.Wrap(indent+"  "+strings.TrimSpace(note), width, len(stamp)+4))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// lineColor is the color of one of the drain's lines: of an attempt that ended, its outcome's.
+func lineColor(l string) term.Color {
+	if strings.HasPrefix(l, "warning: ") || strings.HasPrefix(l, "held ") {
+		return term.Yellow
+	}
+	_, rest, _ := strings.Cut(l, " ")
+	for _, o := range attempt.Outcomes() {
+		tr := o.Traits()
+		said := tr.Line
+		if said == "" {
+			said = tr.Words
+		}
+		if strings.HasPrefix(rest, said) {
+			return colorOf(o)
+		}
+	}
+	return ""
+}
+
+// colorOf is the color of an outcome.
+func colorOf(o attempt.Outcome) term.Color {
+	switch tr := o.Traits(); {
+	case tr.Success:
+		return term.Green
+	case o == attempt.Waiting || o == attempt.Empty || o == attempt.Held:
+		return term.Yellow
+	case tr.Active.Troubled() || tr.Available.Troubled():
+		return term.Red
+	}
+	return ""
+}
+
+// outcomeColor is the color of an attempt: of its outcome, or of what runs.
+func outcomeColor(r *attempt.Record) term.Color {
+	if r.Phase == plan.Settled {
+		return colorOf(r.Outcome)
+	}
+	return term.Blue
+}
+
+// warn tells something at once, in the middle of a pass.
+func (t *reporter) warn(words string) {
+	t.clear()
+	t.app.IO.Printf("warning: %s\n", sanitize.Text(words))
+}
+
+func (t *reporter) lines(r drain.Report) []string {
+	var lines []string
+	if r.Leader != "" {
+		lines = append(lines, "another gl slice --watch is draining this project: "+r.Leader+"; watching, and taking over when it ends")
+	}
+	if r.TookOver {
+		lines = append(lines, "the other gl slice --watch is gone: taking over")
+	}
+	if r.Locked != "" {
+		lines = append(lines, lockedText(r.Locked))
+	}
+	if r.NoSpace != nil {
+		lines = append(lines, "the disk is full, so no slice can be settled or started; free some space in "+t.cfg.Project.Root+", and gl goes on by itself")
+	}
+	if r.Full {
+		who := "gl status shows them"
+		if len(r.Plan.Running) > 0 {
+			who = "gl why" + r.Plan.Snapshot.Flags + " says by whom"
+		}
+		lines = append(lines, slotsTaken(r.Plan, t.cfg.Max)+"; "+who)
+	}
+	for _, rec := range r.Adopted {
+		lines = append(lines, fmt.Sprintf("adopted %s (attempt %d, running for %s)", rec.Slice, rec.N, plan.Age(time.Since(rec.ClaimedAt))))
+	}
+	lines = append(lines, t.turnover(r)...)
+	for _, w := range r.Warnings {
+		lines = append(lines, "warning: "+w)
+	}
+	for _, h := range r.Holds {
+		lines = append(lines, t.holdText(h))
+	}
+	return lines
+}
+
+// lockedText says who keeps a run waiting.
+func lockedText(holder string) string {
+	return "waiting for the project's lock, which is held by " + sanitize.Text(holder) + "; if that process hangs or is stopped, end it"
+}
+
+func (t *reporter) holdText(h *plan.Hold) string {
+	who := ""
+	if h.Agent != "" {
+		who = sanitize.Line(h.Agent) + " is "
+	}
+	if h.Kind == plan.HeldByPerson {
+		return fmt.Sprintf("%sheld until %s by gl hold; gl hold --lift%s ends it", who, clock(h.Until), t.cfg.Project.Flags())
+	}
+	if h.Kind == plan.HeldByCurfew {
+		return fmt.Sprintf("held until %s: %s", clock(h.Until), h.Reason)
+	}
+	if h.Kind == plan.HeldByBudget {
+		return fmt.Sprintf("held %s: %s", h.End(time.Now()), h.Reason)
+	}
+	if h.Open() {
+		return fmt.Sprintf("held until you lift it: %s; find out why, then gl hold --lift%s", h.Reason, t.cfg.Project.Flags())
+	}
+	if h.Kind == plan.HeldByWindow {
+		return fmt.Sprintf("%sheld until %s: %s", who, clock(h.Until), h.Reason)
+	}
+	s := fmt.Sprintf("%sheld until %s: %s met by %s", who, clock(h.Until), h.Kind, h.By)
+	if h.Reason != "" {
+		s += " (" + h.Reason + ")"
+	}
+	for _, a := range t.cfg.Agents {
+		if h.Kind == agent.Login && a.Login != "" && h.Holds(plan.Account{Agent: a.Name, ID: a.Job.Account}) {
+			s += "; log in with: " + a.Login
+		}
+	}
+	return s
+}
+
+// turnover pairs what ended with what took its place.
+func (t *reporter) turnover(r drain.Report) []string {
+	launched := r.Launched
+	if !t.greeted && len(launched) > 0 {
+		t.greeted = true
+		lines := t.greeting(r)
+		for _, rec := range r.Ended {
+			lines = append(lines, endedText(rec, r.Plan.Snapshot.Flags)+notes(flakyText(rec), workText(rec)))
+		}
+		return lines
+	}
+	var lines []string
+	for _, rec := range r.Ended {
+		line := endedText(rec, r.Plan.Snapshot.Flags)
+		if i := slices.IndexFunc(launched, func(next *attempt.Record) bool { return next.Slice == rec.Slice && next.Mends() }); i >= 0 {
+			launched = slices.Delete(slices.Clone(launched), i, i+1)
+			lines = append(lines, line+" -> its agent goes on"+notes(flakyText(rec), troubleText(rec)))
+			continue
+		}
+		if len(launched) > 0 && !launched[0].Mends() {
+			line += " -> launched " + launched[0].Label()
+			launched = launched[1:]
+		}
+		lines = append(lines, line+notes(flakyText(rec), workText(rec)))
+	}
+	for _, rec := range launched {
+		if rec.Mends() {
+			lines = append(lines, rec.Label()+" goes on"+called(r.Plan, rec))
+			continue
+		}
+		lines = append(lines, "launched "+rec.Label()+called(r.Plan, rec))
+	}
+	return lines
+}
+
+// notes are lines that belong to the one in front of them.
+func notes(lists ...[]string) string {
+	text := ""
+	for _, l := range slices.Concat(lists...) {
+		text += "\n   " + l
+	}
+	return text
+}
+
+// greeting is the first launch: how many, and with which command line.
+func (t *reporter) greeting(r drain.Report) []string {
+	n := len(r.Launched)
+	head := fmt.Sprintf("-> %s ready, launching %d", words.Count(r.Ready, r.Plan.Snapshot.Noun), n)
+	if r.Ready == 1 {
+		head = "-> launching " + r.Launched[0].Label() + called(r.Plan, r.Launched[0])
+	}
+	if rest := r.Ready - n; rest > 0 && t.cfg.Refill {
+		head += fmt.Sprintf("... (%d queued)", rest)
+	}
+	if t.session != nil {
+		head += fmt.Sprintf(" in tmux session %q", t.session.Name)
+	}
+	ids := make([]string, n)
+	for i, rec := range r.Launched {
+		ids[i] = rec.Slice
+	}
+	lines := []string{head}
+	if n > 1 {
+		lines = append(lines, "launched "+strings.Join(ids, ", "))
+	}
+	lines = append(lines, commandIndent+shellLine(shortened(r.Launched[0].Argv)))
+	switch {
+	case t.session != nil:
+		lines = append(lines, commandIndent+"attach with: "+shellLine(t.session.AttachArgv())+"  (or: gl attach"+r.Plan.Snapshot.Flags+")")
+	case !t.cfg.Foreground:
+		lines = append(lines, commandIndent+"watch one with: gl logs -f "+ids[0]+r.Plan.Snapshot.Flags)
+	}
+	return lines
+}
+
+// called is what people read beside the label: " (Session list)".
+func called(p *plan.Plan, rec *attempt.Record) string {
+	if rec.IsTask() && rec.Title != "" {
+		return " (" + brief(rec.Title) + ")"
+	}
+	if st := p.State(rec.Slice); st != nil && st.Name != rec.Slice {
+		return " (" + st.Name + ")"
+	}
+	return ""
+}
+
+// summary is the end of a run: its totals, and the reason of each slice left.
+func (t *reporter) summary(res *drain.Result) {
+	p := res.Plan
+	if p == nil {
+		return
+	}
+	app := t.app
+	if p.Total == 0 && res.Signal == nil && !res.Stopped {
+		app.IO.Printf("%s\n", nothingYet(p))
+		return
+	}
+	leftOver(app.IO, p)
+	if t.cfg.Lane != nil {
+		tellUndelivered(app.IO, res.Lane)
+	}
+	if len(res.Open) > 0 && res.Signal != nil {
+		ids := make([]string, len(res.Open))
+		for i, rec := range res.Open {
+			ids[i] = rec.Slice
+		}
+		show := "gl logs -f " + ids[0] + p.Snapshot.Flags
+		if t.session != nil {
+			show = "gl attach" + p.Snapshot.Flags + " or " + show
+		}
+		app.IO.Printf("%s\n", term.Wrap(fmt.Sprintf("  Still running in the background: %s. %s shows it, gl stop --all%s ends it, gl slice --watch%s takes over",
+			strings.Join(ids, ", "), show, p.Snapshot.Flags, t.agentFlag()+p.Snapshot.Flags), app.IO.Width(), 4))
+	}
+	app.IO.Printf("%s\n", term.Wrap("  "+totals(p), app.IO.Width(), 4))
+	t.sentence(res)
+}
+
+// sentence is the last line of a run: how it ended, and where each slice is. Of named slices each has had its line.
+func (t *reporter) sentence(res *drain.Result) {
+	how, color := "Stopped", term.Yellow
+	switch {
+	case res.Signal != nil:
+		how = "Interrupted"
+	case res.Stopped:
+		how = "Stopped by gl stop --all"
+	case len(t.cfg.IDs) > 0:
+		return
+	}
+	c := view.Count(res.Plan, res.Lane)
+	switch {
+	case c.Failed > 0:
+		color = term.Red
+	case c.Done == c.Total && c.Undelivered == 0:
+		color = term.Green
+	}
+	out := t.app.IO
+	text := c.Sentence(how, res.Plan.Snapshot.Noun)
+	if res.Spent.Attempts > 0 && (res.Spent.CostUSD == nil || *res.Spent.CostUSD > 0) { // a rehearsal costs nothing
+		if res.Spent.CostUSD == nil {
+			text += " Cost unknown."
+		} else {
+			text += " Cost: " + res.Spent.Text() + "."
+		}
+	}
+	out.Printf("%s\n", out.Paint(color, term.Wrap(text, out.Width(), 2)))
+}
+
+// agentFlag names the agent in hints about a scratch copy: without it, the configured agent would start there, at a cost.
+func (t *reporter) agentFlag() string {
+	var names []string
+	for _, a := range t.cfg.Agents {
+		names = append(names, a.Name)
+	}
+	if !t.cfg.Project.Away || slices.Equal(names, t.cfg.Project.Config.Agent) {
+		return ""
+	}
+	return " --agent " + shellwords.Quote(strings.Join(names, ","))
+}
+
+// nothingYet says how a project gets its first item.
+func nothingYet(p *plan.Plan) string {
+	if p.Snapshot.Noun != plan.Slice {
+		return fmt.Sprintf("There are no %ss yet.", p.Snapshot.Noun)
+	}
+	return "There are no slices yet. Run gl add-slice NAME, or gl init"
+}
+
+// totals is the summary line: "28/36 done | 1,847 tests | 8 blocked on S6.1".
+func totals(p *plan.Plan) string {
+	s := fmt.Sprintf("%d/%d done", p.Done, p.Total)
+	if p.Snapshot.Noun == plan.Slice || p.Tests > 0 { // the siblings don't count tests
+		s += " | " + thousands(p.Tests) + map[bool]string{true: " test", false: " tests"}[p.Tests == 1]
+	}
+	switch root, n := p.BlockedOn(); {
+	case n == 0:
+	case n < len(p.Blocked):
+		s += fmt.Sprintf(" | %d blocked, %d of them on %s", len(p.Blocked), n, sanitize.Text(root))
+	default:
+		s += fmt.Sprintf(" | %d blocked on %s", n, sanitize.Text(root))
+	}
+	return s
+}
+
+// leftOver gives the reason for each slice that isn't done, the ones that hold up others first.
+func leftOver(out *iostreams.Streams, p *plan.Plan) {
+	now := time.Now()
+	for _, ids := range [][]string{p.TroubledIDs(), p.Waiting, p.Unknown, p.Running, p.Landing, p.Ready, p.Blocked} {
+		for _, id := range ids {
+			out.Printf("%s\n", term.Wrap("  "+sanitize.Text(p.Why(id, now).String()), out.Width(), 4))
+		}
+	}
+}
+
+// draw renews the live line.
+func (t *reporter) draw() {
+	if t.live == nil || t.plan == nil {
+		return
+	}
+	width, _, err := xterm.GetSize(int(t.live.Fd()))
+	if err != nil || width < 2 {
+		width = 80
+	}
+	t.shown = true
+	fmt.Fprintf(t.live, "\r\x1b[K%s", t.liveText(time.Now(), width-1))
+}
+
+// clear takes the live line away, for lines that stay.
+func (t *reporter) clear() {
+	if t.shown {
+		t.shown = false
+		fmt.Fprint(t.live, "\r\x1b[K")
+	}
+}
+
+// liveText is the live line in so many columns. What is about the whole is always in it: how much is done, the slots and
+// the time left. Then come as many of the running slices as there is room for; the bar goes first.
+func (t *reporter) liveText(now time.Time, width int) string {
+	p := t.plan
+	done := fmt.Sprintf("%d/%d", p.Done, p.Total)
+	rest := fmt.Sprintf(" | %d of %d slots", p.Taken, t.cfg.Max)
+	if eta := t.eta(); eta > 0 {
+		rest += " | about " + plan.Age(eta) + " left"
+	}
+	var running []string
+	for _, id := range p.Running {
+		st := p.State(id)
+		s := id + " " + st.Doing(now)
+		if st.Attempt.Live() && !st.Attempt.Started.IsZero() {
+			s += " " + plan.Age(now.Sub(st.Attempt.Started))
+		}
+		running = append(running, sanitize.Text(s))
+	}
+	line := bar(p.Done, p.Total, barCells) + " " + done + withMore(running, len(running)) + rest
+	for n := len(running); term.Width(line) > width && n >= 0; n-- {
+		line = done + withMore(running, n) + rest
+	}
+	return term.Truncate(line, width)
+}
+
+// withMore is " | a, b, 3 more": the first n of the list.
+func withMore(list []string, n int) string {
+	shown := list[:n:n]
+	if left := len(list) - n; left > 0 {
+		shown = append(shown, fmt.Sprintf("%d more", left))
+	}
+	if len(shown) == 0 {
+		return ""
+	}
+	return " | " + strings.Join(shown, ", ")
+}
+
+// eta is how long the rest is likely to take. 0 for no idea.
+func (t *reporter) eta() time.Duration {
+	left, _ := t.pace().Remaining(t.plan, t.cfg.Max, time.Now())
+	return left
+}
