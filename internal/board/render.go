@@ -220,7 +220,8 @@ func (b *board) body(room int) []string {
 	if side > 0 {
 		width -= side + 1
 	}
-	lines, ids := b.main(width)
+	gap := min(side, 1) // in front of the rule
+	lines, ids := b.main(width - gap)
 	lines, ids = b.scroll(lines, ids, room-below)
 	b.lineOf = ids
 	if below > 0 {
@@ -516,7 +517,7 @@ func (b *board) costView(width int) (lines, ids []string) {
 		for _, s := range list.shares {
 			money = max(money, term.Width(orDash(s.Cost)))
 		}
-		column := min(max(width-money-len("   , 10 attempts"), 8), 26)
+		column := min(max(width-money-len("   , 10 attempts"), 8), max(26, width/3))
 		for _, s := range list.shares {
 			text := fmt.Sprintf("  %s %*s  %s", term.Pad(term.Truncate(sanitize.Line(s.Name), column), column), money, orDash(s.Cost), words.Count(s.Attempts, "attempt"))
 			add(s.Name, b.mark(s.Name, term.Truncate(text, width)))
