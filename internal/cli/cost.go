@@ -95,26 +95,26 @@ func printCost(out *iostreams.Streams, doc costDoc) {
 		width = max(width, term.Width(rows[i].Key))
 	}
 	for _, r := range rows {
-		out.Printf("%s  %s\n", r.Key+strings.Repeat(" ", width-term.Width(r.Key)), costText(r.Total))
+		cost, notes := costText(r.Total)
+		out.Printf("%s\n", term.WrapColumn(fmt.Sprintf("%s  %9s  ", term.Pad(r.Key, width), cost), notes, out.Width()))
 	}
 }
 
-// costText is one line: "$1.20   2 attempts, $0.40 of it failed, 1 of unknown cost   12,000 in, 900 out".
-func costText(t spending.Total) string {
-	cost := "unknown"
+// costText is the cost, and what belongs to it: "$1.20", "2 attempts, $0.40 on attempts that failed  12,000 in, 900 out, 0 from cache".
+func costText(t spending.Total) (cost, notes string) {
+	cost = "unknown"
 	if t.CostUSD != nil {
 		cost = fmt.Sprintf("$%.2f", *t.CostUSD)
 	}
-	notes := words.Count(t.Attempts, "attempt")
+	notes = words.Count(t.Attempts, "attempt")
 	if t.FailedUSD > 0 {
 		notes += fmt.Sprintf(", $%.2f on attempts that failed", t.FailedUSD)
 	}
 	if t.UnknownCost > 0 && t.CostUSD != nil {
 		notes += fmt.Sprintf(", %d of unknown cost", t.UnknownCost)
 	}
-	s := fmt.Sprintf("%9s  %s", cost, notes)
 	if k := t.Tokens; k != nil {
-		s += fmt.Sprintf("  %s in, %s out, %s from cache", thousands(int(k.Input+k.CacheWrite)), thousands(int(k.Output)), thousands(int(k.CacheRead)))
+		notes += fmt.Sprintf("  %s in, %s out, %s from cache", thousands(int(k.Input+k.CacheWrite)), thousands(int(k.Output)), thousands(int(k.CacheRead)))
 	}
-	return s
+	return cost, notes
 }

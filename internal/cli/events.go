@@ -21,6 +21,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/term"
 	"greenlight/internal/text/moment"
 	"greenlight/internal/words"
 )
@@ -155,7 +156,7 @@ func journalID(app *cmdutil.App, pr *project.Project, id string) (string, error)
 func eventPrinter(out *iostreams.Streams, asJSON bool) func(journal.Event) error {
 	return func(e journal.Event) error {
 		if !asJSON {
-			_, err := fmt.Fprintln(out, eventLine(e, time.Now()))
+			_, err := fmt.Fprintln(out, eventLine(e, time.Now(), out.Width()))
 			return err
 		}
 		line, err := e.Line()
@@ -167,12 +168,12 @@ func eventPrinter(out *iostreams.Streams, asJSON bool) func(journal.Event) error
 }
 
 // eventLine is an event for people: "02:13  S-3  failed: exit 7 (attempt 2, 12s, 3 turns, $0.42)".
-func eventLine(e journal.Event, now time.Time) string {
-	line := plan.At(e.Time, now, "15:04")
+func eventLine(e journal.Event, now time.Time, width int) string {
+	lead := plan.At(e.Time, now, "15:04") + "  "
 	if e.Slice != "" {
-		line += "  " + sanitize.Line(e.Slice)
+		lead += sanitize.Line(e.Slice) + "  "
 	}
-	return line + "  " + sanitize.Line(eventText(e))
+	return term.WrapColumn(lead, sanitize.Line(eventText(e)), width)
 }
 
 // eventText says what happened, and in brackets what there is to know about it.

@@ -19,6 +19,15 @@ func Wrap(line string, width, hang int) string {
 	return WrapWords(line[:len(line)-len(body)], strings.Fields(body), width, hang)
 }
 
+// WrapColumn puts a text on lines of at most width columns, all of them behind the column of lead, where that leaves half of the width.
+// A width of 0 is no limit.
+func WrapColumn(lead, text string, width int) string {
+	if width == 0 || Width(lead)+Width(text) <= width {
+		return lead + text
+	}
+	return WrapWords(lead, strings.Fields(text), width, min(Width(lead), width/2))
+}
+
 // WrapWords puts words on lines of at most width columns, unless a single word is wider; the first line begins with
 // lead, the others are indented by hang.
 func WrapWords(lead string, words []string, width, hang int) string {

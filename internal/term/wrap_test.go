@@ -57,3 +57,18 @@ func TestWrapWide(t *testing.T) {
 		}
 	})
 }
+
+// What is broken stands in its column, behind what leads it; a screen that is too narrow for that gives it half.
+func TestWrapColumn(t *testing.T) {
+	const lead, text = "18:02  注文  ", "done: 6 tests,  verified"
+	for width, want := range map[int]string{
+		0:  "18:02  注文  done: 6 tests,  verified",
+		40: "18:02  注文  done: 6 tests,  verified",
+		30: "18:02  注文  done: 6 tests,\n             verified",
+		20: "18:02  注文  done: 6\n          tests,\n          verified",
+	} {
+		if got := WrapColumn(lead, text, width); got != want {
+			t.Errorf("%d columns:\n%s\nwant:\n%s", width, got, want)
+		}
+	}
+}
