@@ -5,6 +5,8 @@ import (
 	"context"
 	"maps"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,30 +77,88 @@ func TestDeedsAreAsTheirSchemasSay(t *testing.T) {
 	home := t.TempDir()
 	for name, deeds := range deedSchemas {
 		for _, d := range deeds {
-			root := t.TempDir()
-			if name != "init" {
-				files := maps.Clone(d.files)
-				for path, text := range files {
-					files[path] = strings.ReplaceAll(text, "HOST", host)
-				}
-				root = projecttest.Write(t, files)
-			}
-			var stdout, stderr bytes.Buffer
-			code := Main(context.Background(), append([]string{"-C", root}, d.args...), strings.NewReader(""), &stdout, &stderr, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home})
 			line := strings.Join(d.args, " ")
-			if code == cmdutil.ExitUsage || stdout.Len() == 0 {
-				t.Errorf("gl %s: exit code %d: %s", line, code, &stderr)
+			code, stdout, stderr := d.run(t, name, host, home, d.args)
+			if code == cmdutil.ExitUsage || len(stdout) == 0 {
+				t.Errorf("gl %s: exit code %d: %s", line, code, stderr)
 				continue
 			}
-			if err := conforms(t, name, stdout.Bytes()); err != nil {
+			if err := conforms(t, name, stdout); err != nil {
 				t.Errorf("gl %s: %v", line, err)
 			}
-			doc := object(t, stdout.Bytes())
+			doc := object(t, stdout)
 			for _, list := range []string{"slices", "events"} { // or its schema isn't tried
 				if all, ok := doc[list].([]any); ok && len(all) == 0 && d.files != nil && name != "slice" && line != "logs S-2 --json" {
-					t.Errorf("gl %s: no %s\n%s", line, list, &stderr)
+					t.Errorf("gl %s: no %s\n%s", line, list, stderr)
 				}
 			}
+		}
+	}
+}
+
+// run runs a command line in a project of the deed's; name is that of its schema.
+func (d deed) run(t *testing.T, name, host, home string, args []string) (code int, stdout, stderr []byte) {
+	t.Helper()
+	root := t.TempDir()
+	if name != "init" {
+		files := maps.Clone(d.files)
+		for path, text := range files {
+			files[path] = strings.ReplaceAll(text, "HOST", host)
+		}
+		root = projecttest.Write(t, files)
+	}
+	var out, errs bytes.Buffer
+	code = Main(context.Background(), append([]string{"-C", root}, args...), strings.NewReader(""), &out, &errs, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home})
+	return code, out.Bytes(), errs.Bytes()
+}
+
+// shownQuietly are commands whose text isn't about what they have done, so that --quiet keeps it.
+var shownQuietly = map[string]string{
+	`^add-slice `:      "the new id",
+	`^state claim `:    "the token",
+	`^state overview$`: "the overview",
+	`^state show `:     "the slice",
+	`^resume$`:         "the hand-off",
+	`^doctor`:          "what is wrong",
+	`^logs `:           "the log",
+	`^gsd line$`:       "the line",
+	`^settings model$`: "the models",
+	`^trust$`:          "what there is to allow",
+	`--dry-run`:        "what would happen",
+}
+
+// With --quiet a command that changes something prints nothing, unless that is what it was run for.
+func TestQuietTellsNothing(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	used := map[string]bool{}
+	for name, deeds := range deedSchemas {
+		for _, d := range deeds {
+			args := slices.DeleteFunc(slices.Clone(d.args), func(a string) bool { return a == "--json" })
+			line := strings.Join(args, " ")
+			asked := ""
+			for pattern := range shownQuietly {
+				if regexp.MustCompile(pattern).MatchString(line) {
+					asked = pattern
+				}
+			}
+			code, stdout, stderr := d.run(t, name, host, home, append([]string{"--quiet"}, args...))
+			switch {
+			case code == cmdutil.ExitUsage:
+				t.Errorf("gl %s --quiet: %s", line, stderr)
+			case asked == "" && len(stdout) > 0:
+				t.Errorf("gl %s --quiet prints %q", line, stdout)
+			case asked != "" && len(stdout) > 0:
+				used[asked] = true
+			}
+		}
+	}
+	for pattern := range shownQuietly {
+		if !used[pattern] {
+			t.Errorf("%s prints nothing: take it out of the list", pattern)
 		}
 	}
 }
