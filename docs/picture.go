@@ -100,7 +100,7 @@ func record(gl string) []string {
 	return frames
 }
 
-var colors = map[string]string{"31": "#ff7b72", "32": "#56d364", "33": "#e3b341", "34": "#79c0ff", "2": "#8b949e"}
+var colors = map[string]string{"31": "#ff7b72", "32": "#56d364", "33": "#e3b341", "34": "#79c0ff"}
 
 var escape = regexp.MustCompile(`\x1b\[([0-9;]*)m`)
 
@@ -110,7 +110,7 @@ func draw(frames []string) string {
 	width, height := columns*cellWidth+24, rows*cellHeight+24
 	whole := pause*float64(len(frames)) + 3
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %d" width="%g" height="%d" role="img" aria-label="gl board while a sample project of twelve slices is drained">`, width, height, width, height)
-	fmt.Fprintf(&b, `<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#e6edf3;white-space:pre}.b{font-weight:bold}.f{visibility:hidden}.f:last-child{visibility:visible}`)
+	fmt.Fprintf(&b, `<style>text{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;fill:#e6edf3;white-space:pre}.b{font-weight:bold}.d{fill:#8b949e}.f{visibility:hidden}.f:last-child{visibility:visible}`)
 	for i := range frames {
 		from, to := 100*pause*float64(i)/whole, 100*pause*float64(i+1)/whole
 		if i == len(frames)-1 {
@@ -122,8 +122,9 @@ func draw(frames []string) string {
 	fmt.Fprintf(&b, `@media(prefers-reduced-motion:reduce){.f{animation:none!important}}</style><rect width="%g" height="%d" rx="8" fill="#0d1117"/>`, width, height)
 	for i, f := range frames {
 		fmt.Fprintf(&b, `<g class="f" id="f%d">`, i)
+		var p pen
 		for y, line := range strings.Split(strings.TrimRight(f, "\n"), "\n") {
-			drawLine(&b, line, y)
+			p.drawLine(&b, line, y)
 		}
 		b.WriteString("</g>\n")
 	}
@@ -131,42 +132,51 @@ func draw(frames []string) string {
 	return b.String()
 }
 
-func drawLine(b *strings.Builder, line string, y int) {
-	fill, class, x := "", "", 0
+// A pen is how the text looks that follows: tmux tells only what changes, also from one line to the next.
+type pen struct{ fill, class string }
+
+func (p *pen) drawLine(b *strings.Builder, line string, y int) {
+	x := 0
 	for line != "" {
-		text := line
-		if m := escape.FindStringSubmatchIndex(line); m != nil {
-			text, line = line[:m[0]], line[m[0]:]
-			codes := line[2 : m[1]-m[0]-1]
-			line = line[m[1]-m[0]:]
-			x = span(b, text, x, y, fill, class)
-			for _, c := range strings.Split(codes, ";") {
-				switch {
-				case c == "" || c == "0":
-					fill, class = "", ""
-				case c == "1":
-					class = "b"
-				case colors[c] != "":
-					fill = colors[c]
-				case c == "39":
-					fill = ""
-				}
-			}
-			continue
+		m := escape.FindStringSubmatchIndex(line)
+		if m == nil {
+			p.span(b, line, x, y)
+			return
 		}
-		line = ""
-		x = span(b, text, x, y, fill, class)
+		x = p.span(b, line[:m[0]], x, y)
+		for _, c := range strings.Split(line[m[2]:m[3]], ";") {
+			p.set(c)
+		}
+		line = line[m[1]:]
 	}
 }
 
-func span(b *strings.Builder, text string, x, y int, fill, class string) int {
+// set does what a code of SGR says.
+func (p *pen) set(code string) {
+	switch {
+	case code == "" || code == "0":
+		*p = pen{}
+	case code == "1":
+		p.class = "b"
+	case code == "2":
+		p.class = "d"
+	case code == "22":
+		p.class = ""
+	case code == "39":
+		p.fill = ""
+	case colors[code] != "":
+		p.fill = colors[code]
+	}
+}
+
+func (p *pen) span(b *strings.Builder, text string, x, y int) int {
 	if strings.TrimSpace(text) != "" {
 		fmt.Fprintf(b, `<text x="%.1f" y="%d"`, 12+float64(x)*cellWidth, 26+y*cellHeight)
-		if fill != "" {
-			fmt.Fprintf(b, ` style="fill:%s"`, fill)
+		if p.fill != "" {
+			fmt.Fprintf(b, ` style="fill:%s"`, p.fill)
 		}
-		if class != "" {
-			fmt.Fprintf(b, ` class="%s"`, class)
+		if p.class != "" {
+			fmt.Fprintf(b, ` class="%s"`, p.class)
 		}
 		fmt.Fprintf(b, ">%s</text>", html.EscapeString(strings.TrimRight(text, " ")))
 	}

@@ -62,7 +62,7 @@ func GroupOf(st *plan.State) Group {
 type Facts struct {
 	Lane    lane.Status
 	Records map[string][]*attempt.Record // of the items, as far as they were read, the oldest first
-	Diffs   map[string]Diff              // what an item's work changes, where somebody has looked
+	Diffs   map[string]Diff              // what work changes that isn't over, where somebody has looked
 	Pace    eta.Pace
 	Slots   int // how many agents may run at a time; 0 for unknown
 }
@@ -195,7 +195,7 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 		r.Cost.Add(rec)
 		r.Agent = rec.Agent
 	}
-	if d, ok := f.Diffs[st.ID]; ok {
+	if d, ok := f.Diffs[st.ID]; ok && (g == Running || g == Merging || g == NeedsYou) { // nobody looks at the others any more
 		r.Diff = &d
 	}
 	switch g {
