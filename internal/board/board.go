@@ -166,7 +166,7 @@ type board struct {
 	help          bool
 	helpTop       int // first line of the help that is shown
 	input         *input
-	confirm       *key
+	confirm       *question
 	says          string // the last line of what a command said
 	bad           bool   // and it failed
 	running       string // the command that runs beside the board
@@ -178,10 +178,16 @@ type board struct {
 
 // An input is a line that a person types.
 type input struct {
-	prompt  string
-	text    string
-	answers bool                      // what the agent says: typed below its log while that is shown
-	then    func(text string) tea.Cmd // nil for the filter
+	prompt string
+	text   string
+	below  string                    // the slice that it answers: it is typed below its log while that is shown
+	then   func(text string) tea.Cmd // nil for the filter
+}
+
+// A question is a key that waits for y. It is about the row that was selected, whatever is by then.
+type question struct {
+	key
+	row *view.Row
 }
 
 // A doomed command deletes something, and waits until nobody can regret it any more. Closing the board drops it.
@@ -376,10 +382,10 @@ func (b *board) show(view int) { b.view, b.top = view%len(views), 0 }
 
 // confirmed runs what was asked about, or doesn't.
 func (b *board) confirmed(yes bool) tea.Cmd {
-	k := *b.confirm
+	q := b.confirm
 	b.confirm = nil
 	if yes {
-		return b.run(k, "")
+		return b.run(q.key, q.row, "")
 	}
 	b.says, b.bad = "", false
 	return nil
@@ -441,13 +447,16 @@ func (b *board) act(name string) tea.Cmd {
 		}
 		switch {
 		case k.Slots != 0:
-			return b.run(k, strconv.Itoa(max(b.facts.Slots+k.Slots, 1)))
+			return b.run(k, row, strconv.Itoa(max(b.facts.Slots+k.Slots, 1)))
 		case k.Asks != "":
-			b.input = &input{prompt: k.Asks, answers: answers(k), then: func(text string) tea.Cmd { return b.run(k, text) }}
+			b.input = &input{prompt: k.Asks, then: func(text string) tea.Cmd { return b.run(k, row, text) }}
+			if answers(k) {
+				b.input.below = row.ID
+			}
 		case k.Sure:
-			b.confirm = &k
+			b.confirm = &question{k, row}
 		default:
-			return b.run(k, "")
+			return b.run(k, row, "")
 		}
 		return nil
 	}
@@ -460,8 +469,8 @@ func (b *board) act(name string) tea.Cmd {
 	return nil
 }
 
-func (b *board) run(k key, text string) tea.Cmd {
-	argv := k.Argv(b.row(), text)
+func (b *board) run(k key, row *view.Row, text string) tea.Cmd {
+	argv := k.Argv(row, text)
 	if argv == nil {
 		return nil
 	}

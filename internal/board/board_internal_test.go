@@ -164,6 +164,26 @@ func TestAsking(t *testing.T) {
 	}
 }
 
+// What is asked is about the slice that was selected then, also where another one is when the answer comes.
+func TestAskingIsAboutOneSlice(t *testing.T) {
+	b := fixture(0)
+	b.selected = "S-3"
+	press(b, "m", "h", "i")
+	b.selected = "S-8"
+	if press(b, "enter"); b.running != "gl say S-3 hi" {
+		t.Errorf("runs %q", b.running)
+	}
+	b.running, b.selected = "", "S-3"
+	press(b, "s")
+	b.selected = "S-4"
+	if screen := b.screen(); !strings.Contains(screen, "gl stop S-3? [y/n]") {
+		t.Errorf("asks about another one:\n%s", screen)
+	}
+	if press(b, "y"); b.running != "gl stop S-3" {
+		t.Errorf("runs %q", b.running)
+	}
+}
+
 // Below the log that a person peeks into is a line to answer, in which they type: gl say, or gl answer to a question. It is seen at every
 // size, and where the text is longer than the line, its end is.
 func TestAnswerInPeek(t *testing.T) {

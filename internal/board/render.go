@@ -128,7 +128,7 @@ func (b *board) foot() []string {
 	case b.input != nil:
 		return []string{b.paint(term.Bold, term.Truncate(b.typing(b.width), b.width))}
 	case b.confirm != nil:
-		return []string{b.paint(term.Yellow, term.Truncate(fmt.Sprintf("gl %s? [y/n]", strings.Join(b.confirm.Argv(b.row(), ""), " ")), b.width))}
+		return []string{b.paint(term.Yellow, term.Truncate(fmt.Sprintf("gl %s? [y/n]", strings.Join(b.confirm.Argv(b.confirm.row, ""), " ")), b.width))}
 	case b.doomed != nil:
 		return []string{b.paint(term.Yellow, term.Truncate(fmt.Sprintf("gl %s at %s: u takes it back", sanitize.Line(strings.Join(b.doomed.argv, " ")), b.doomed.at.Format("15:04:05")), b.width))}
 	case b.running != "":
@@ -654,7 +654,7 @@ func (b *board) answerLine(r *view.Row) string {
 // answering says whether the line that is typed belongs below the log that it answers.
 func (b *board) answering() bool {
 	const lowest = 8 // rows: below there is no room for both
-	return b.input != nil && b.input.answers && b.peek && b.height >= lowest && b.row() != nil && !b.help
+	return b.input != nil && b.input.below != "" && b.input.below == b.selected && b.peek && b.height >= lowest
 }
 
 // typing is the line that is typed, so that its end is in sight.
