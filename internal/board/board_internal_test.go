@@ -174,6 +174,10 @@ func TestAskingIsAboutOneSlice(t *testing.T) {
 		t.Errorf("runs %q", b.running)
 	}
 	b.running, b.selected = "", "S-3"
+	if press(b, "m", "-", "v", "enter"); b.running != "gl say S-3 -- -v" {
+		t.Errorf("runs %q", b.running)
+	}
+	b.running = ""
 	press(b, "s")
 	b.selected = "S-4"
 	if screen := b.screen(); !strings.Contains(screen, "gl stop S-3? [y/n]") {

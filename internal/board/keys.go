@@ -2,6 +2,7 @@ package board
 
 import (
 	"slices"
+	"strings"
 
 	"greenlight/internal/view"
 )
@@ -33,6 +34,9 @@ func of(command string, groups ...view.Group) func(*view.Row, string) []string {
 			return nil
 		}
 		argv := []string{command, r.ID}
+		if strings.HasPrefix(text, "-") { // no flag
+			argv = append(argv, "--")
+		}
 		if text != "" {
 			argv = append(argv, text)
 		}
