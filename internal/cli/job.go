@@ -441,6 +441,9 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 	}
 	cfg.Signals = signals
 	t := newReporter(j.app, cfg)
+	if j.events != nil && iostreams.IsTerminal(j.events.Out) { // the events would come into the line
+		t.live = nil
+	}
 	if panes != nil {
 		t.session, panes.Warn = panes.Session, t.warn
 	}
