@@ -26,6 +26,7 @@ type Landing struct {
 	As       string        `json:"as,omitempty"`       // the shape of what lands: "merge", "rebase", "squash"; "" is a merge
 	Commits  []string      `json:"commits,omitempty"`  // all that land, the last of them Commit, where they are more than one
 	Batch    *Batch        `json:"batch,omitempty"`    // with which others it was tested, and lands
+	Tests    *int          `json:"tests,omitempty"`    // by how many more pass than before; missing where nobody knows
 	Step     string        `json:"step,omitempty"`     // what is being done with it, in a word: "merging", "testing"
 	Takes    float64       `json:"takes,omitempty"`    // about how many seconds the step takes, 0 for unknown
 	Tried    string        `json:"tried,omitempty"`    // the base on which it couldn't land: tried again once the lane has moved,
@@ -152,6 +153,7 @@ type LandingResult struct {
 	Detail   string
 	Effect   *tracker.Effect // nil for the outcome's
 	Verified plan.Verified   // of a complete one
+	Tests    *int            // that it has brought; nil where nobody but its agent knows
 }
 
 // EndLanding takes an attempt out of the queue and settles it. It returns nil for one that isn't there any more.
@@ -166,9 +168,7 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) 
 		if res.Effect != nil {
 			disk.Effect = *res.Effect
 		}
-		if res.Verified != "" && disk.Verdict != nil && disk.Verdict.Passed != nil {
-			disk.Tests = *disk.Verdict.Passed
-		}
+		disk.Landing.Tests = res.Tests
 		if err := s.Store.putLive(disk); err != nil {
 			return err
 		}

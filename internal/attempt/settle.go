@@ -99,9 +99,6 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 		r.Phase, r.Landing = plan.Queued, &Landing{Queued: now}
 	} else {
 		r.Phase, r.Outcome, r.Detail, r.Effect, r.Verified = plan.Ended, v.Outcome, v.Detail, v.Effect, v.Verified
-		if r.Verdict.Green() && r.Verdict.Passed != nil {
-			r.Tests = *r.Verdict.Passed
-		}
 	}
 	r.Seen = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 	if r.Phase == plan.Queued { // as withdraw leaves it
@@ -149,17 +146,24 @@ func (r *Record) write(tx tracker.Tx) (plan.Mark, error) {
 	lander, lands := tx.(tracker.Lander)
 	switch {
 	case r.Effect == tracker.Complete && lands:
-		landed := tracker.Landed{Verified: r.Verified}
-		if r.Verdict != nil {
-			landed.Tests = r.Verdict.Passed
-		}
-		return lander.Land(r.Slice, landed)
+		return lander.Land(r.Slice, tracker.Landed{Verified: r.Verified, Tests: r.counted()})
 	case r.Effect == tracker.Ask && lands:
 		return lander.Ask(r.Slice, reviewing+strings.TrimPrefix(r.Detail, reviewing))
 	case r.Effect == tracker.Complete, r.Effect == tracker.Ask:
 		return tx.Settle(r.Slice, tracker.Release, r.Before)
 	}
 	return tx.Settle(r.Slice, r.Effect, r.Before)
+}
+
+// counted is how many tests the slice has by what gl has seen; nil where its agent's count stays. No slice has more than pass in all.
+func (r *Record) counted() *int {
+	switch {
+	case r.Landing != nil && r.Landing.Tests != nil:
+		return r.Landing.Tests
+	case r.Verdict != nil && r.Verdict.Passed != nil && *r.Verdict.Passed < r.Tests:
+		return r.Verdict.Passed
+	}
+	return nil
 }
 
 // recordOnly settles an attempt whose slice file can't be read or written: it must not hold up the others.

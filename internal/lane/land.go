@@ -319,7 +319,7 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 		detail += " together with " + strings.Join(slices.DeleteFunc(b.Slices(), func(id string) bool { return id == r.Slice }), ", ")
 	}
 	clear(l.stuck) // it may have been what others wait for
-	if err := l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified}); err != nil {
+	if err := l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified, Tests: l.gained(ctx, r)}); err != nil {
 		return err
 	}
 	l.tidy(ctx, r)

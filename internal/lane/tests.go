@@ -68,26 +68,14 @@ func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, t
 	if err != nil {
 		return nil, err
 	}
-	cache := testrun.Cache{Dir: filepath.Join(l.Project.Runs.Dir(), "verdicts")}
-	find := func() (testrun.Key, *testrun.Verdict) {
-		key := testrun.Key{Tree: tree, Command: test.Command.Line, Dir: strings.TrimSuffix(l.Repo.Prefix, "/")}
-		if key.Toolchain, err = testrun.Toolchain(test.Command.Argv, bed.Dir(), bed.Lineage.Path); err != nil {
-			return key, nil
-		}
-		v := cmp.Or(l.seen[key], cache.Get(key))
-		if v != nil && !trust(v) {
-			v = nil
-		}
-		return key, v
-	}
-	if _, v := find(); v != nil {
+	if _, v := l.recorded(bed, tree); v != nil && trust(v) {
 		return v, nil
 	}
 	if err := l.checkOut(ctx, bed, commit); err != nil {
 		return nil, err
 	}
-	key, v := find() // its program may come with the tree
-	if v != nil {
+	key, v := l.recorded(bed, tree) // its program may come with the tree
+	if v != nil && trust(v) {
 		return v, nil
 	}
 	if v, err = l.runTwice(ctx, bed, commit, key, of); err != nil {
@@ -99,10 +87,47 @@ func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, t
 	if !v.TimedOut {
 		l.seen[key] = v
 	}
-	if err := cache.Put(v); err != nil {
+	if err := l.cache().Put(v); err != nil {
 		l.tell("the verdict can't be kept: %v", err)
 	}
 	return v, nil
+}
+
+func (l *Lane) cache() testrun.Cache {
+	return testrun.Cache{Dir: filepath.Join(l.Project.Runs.Dir(), "verdicts")}
+}
+
+// recorded is an old verdict on a tree, nil for none.
+func (l *Lane) recorded(bed *site.Site, tree string) (testrun.Key, *testrun.Verdict) {
+	command := l.Project.Config.Test.Command
+	key := testrun.Key{Tree: tree, Command: command.Line, Dir: strings.TrimSuffix(l.Repo.Prefix, "/")}
+	var err error
+	if key.Toolchain, err = testrun.Toolchain(command.Argv, bed.Dir(), bed.Lineage.Path); err != nil {
+		return key, nil
+	}
+	return key, cmp.Or(l.seen[key], l.cache().Get(key))
+}
+
+// gained is by how much the count of tests that pass has grown with what an attempt landed; nil where one of the counts isn't known. Of a
+// batch nobody knows whose they are.
+func (l *Lane) gained(ctx context.Context, r *attempt.Record) *int {
+	if r.Verdict == nil || r.Verdict.Passed == nil || r.Landing.Batch != nil {
+		return nil
+	}
+	tree, err := git.TreeWithout(ctx, l.Repo.Common, r.Landing.Base, statedir.InState)
+	if err != nil {
+		return nil
+	}
+	bed, err := l.makeBed(ctx)
+	if err != nil {
+		return nil
+	}
+	_, before := l.recorded(bed, tree)
+	if before == nil || before.Passed == nil {
+		return nil
+	}
+	n := max(0, *r.Verdict.Passed-*before.Passed)
+	return &n
 }
 
 // runTwice runs the tests on the commit, which is checked out, and once more if they fail: they may be flaky.
