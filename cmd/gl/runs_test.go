@@ -19,15 +19,16 @@ import (
 
 // runs are the script commands that start gl and look at what came of it; they join commands.
 var runs = map[string]func(ts *testscript.TestScript, neg bool, args []string){
-	"project": makeProject,
-	"code":    code,
-	"start":   start,
-	"finish":  finish,
-	"gone":    gone,
-	"is":      is,
-	"tree":    tree,
-	"order":   order,
-	"atmost":  atMost,
+	"project":   makeProject,
+	"code":      code,
+	"start":     start,
+	"finish":    finish,
+	"gone":      gone,
+	"is":        is,
+	"tree":      tree,
+	"order":     order,
+	"atmost":    atMost,
+	"accounted": accounted,
 }
 
 // project DIR SLICE…: makes a project; a SLICE is "S-3" or, with what it depends on, "S-3:S-1,S-2".

@@ -75,6 +75,9 @@ func of(e *journal.Event) (Message, bool) {
 	case e.Kind == journal.Held && e.Until != nil:
 		h := plan.Hold{Kind: e.Reason, Until: *e.Until}
 		m.Kind, m.Title = Hold, "launching is held "+h.End(e.Time)
+		if e.Agent != "" {
+			m.Title = e.Agent + " is held " + h.End(e.Time)
+		}
 		if e.Reason == plan.HeldByBudget {
 			m.Kind, m.Title = Budget, "the budget is spent"
 		}

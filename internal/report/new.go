@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/scrub"
+	"greenlight/internal/spending"
 	"greenlight/internal/view"
 	"greenlight/internal/words"
 )
@@ -123,10 +124,9 @@ func inNight(recs []*attempt.Record, n Night) []*attempt.Record {
 	return list
 }
 
-// cameToNothing says whether the attempt is over, and a failure. A limit and gl stop are nobody's failure.
+// cameToNothing says whether the attempt is over, and a failure.
 func cameToNothing(r *attempt.Record) bool {
-	t := r.Outcome.Traits()
-	return r.Phase == plan.Settled && !t.Success && !t.Free && r.Outcome != attempt.Interrupted && r.Outcome != attempt.Waiting
+	return r.Phase == plan.Settled && spending.CameToNothing(string(r.Outcome))
 }
 
 // completed says whether the attempt completed a slice, and nobody has taken that back.

@@ -19,7 +19,7 @@ type Total struct {
 	Attempts      int             `json:"attempts" jsonschema:"minimum=0"`       // that ran an agent
 	CostUSD       *float64        `json:"cost_usd"`                              // of those that told it; null if none did
 	UnknownCost   int             `json:"unknown_cost" jsonschema:"minimum=0"`   // attempts that didn't
-	FailedUSD     float64         `json:"failed_usd" jsonschema:"minimum=0"`     // part of cost_usd: of attempts that didn't complete their slice or task
+	FailedUSD     float64         `json:"failed_usd" jsonschema:"minimum=0"`     // part of cost_usd: of attempts that came to nothing; a limit, a question and gl stop are nobody's failure
 	Tokens        *journal.Tokens `json:"tokens"`                                // of those that told them; null if none did
 	UnknownTokens int             `json:"unknown_tokens" jsonschema:"minimum=0"` // attempts that didn't
 }
@@ -74,7 +74,7 @@ func (t *Total) add(e *journal.Event) {
 			sum += *t.CostUSD
 		}
 		t.CostUSD = &sum
-		if e.Outcome != "done" && e.Outcome != "advanced" {
+		if CameToNothing(e.Outcome) {
 			t.FailedUSD += *e.CostUSD
 		}
 	}
@@ -89,6 +89,15 @@ func (t *Total) add(e *journal.Event) {
 	t.Tokens.Output += max(e.Tokens.Output, 0)
 	t.Tokens.CacheRead += max(e.Tokens.CacheRead, 0)
 	t.Tokens.CacheWrite += max(e.Tokens.CacheWrite, 0)
+}
+
+// CameToNothing says whether an attempt with this outcome is a failure. A limit, a question and gl stop are nobody's.
+func CameToNothing(outcome string) bool {
+	switch outcome {
+	case "", "done", "advanced", "held", "waiting", "interrupted":
+		return false
+	}
+	return true
 }
 
 // Total is that of all attempts.
