@@ -51,13 +51,19 @@ pages:
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -v ./internal/report ./internal/board
 
 STORM = 30m
-# The long forms of the tests that kill drains, wrappers, agents and tmux at random instants, and the night with every ending.
+# The long forms of the tests that kill drains, wrappers, agents and tmux at random instants, and the nights with every ending and
+# every fault.
 chaos:
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 60m ./internal/attempt ./internal/drain ./internal/runner
-	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run '^TestScript$$/^night$$' ./cmd/gl
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run '^TestScript$$/^night(_counted)?$$' ./cmd/gl
 	GREENLIGHT_STORM=$(STORM) $(GO) test -count=1 -timeout 120m -v -run '^TestStorm' ./internal/runner
 	$(GO) test -count=1 -timeout 240m -run '^TestKilledAnywhere$$' ./internal/lane -stride 7
 	GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 60m -v -run '^(TestNothingIsLost|TestLandedOnce)$$' ./internal/runner
+
+# How far off the estimates of a night's end are: on simulated nights, and on one with real processes.
+eta:
+	$(GO) test -count=1 -v -run '^TestNight$$' ./internal/eta
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -v -run '^TestScript$$/^night_counted$$' ./cmd/gl | grep 'estimates of the end'
 
 # Every fuzz target for a while. make fuzz FUZZ=FuzzGraph FUZZTIME=10m is one for longer.
 FUZZ = .
@@ -98,4 +104,4 @@ sizes:
 docs:
 	$(GO) test ./internal/cli -run '^(TestReference|TestSchemas)$$' -count=1 -update
 
-.PHONY: build demo test race lint golangci-lint check-heavy index torture chaos pages fuzz package test-claude bench sizes docs
+.PHONY: build demo test race lint golangci-lint check-heavy index torture chaos pages eta fuzz package test-claude bench sizes docs

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -24,11 +25,15 @@ type agentRun struct {
 
 func (r *agentRun) name() string { return r.slice + "." + r.attempt }
 
-// endings are how an attempt with that fate ends, and of which transition a person is told.
-var endings = map[string]struct{ outcome, told string }{
-	"complete": {"done", ""}, "429": {"held", ""}, "500": {"held", ""}, "offline": {"held", ""}, "exit7": {"failed", "failed"}, "kill9": {"failed", "failed"},
-	"question": {"waiting", "needs_you"}, "turns": {"stalled", "failed"}, "budget": {"stalled", "failed"}, "hang": {"hung", "failed"},
-	"vanish": {"crashed", "failed"},
+// endings are how an attempt with that fate ends, of which transition a person is told, and whether what it cost was for nothing.
+var endings = map[string]struct {
+	outcome, told string
+	lost          bool
+}{
+	"complete": {"done", "", false}, "429": {"held", "", false}, "500": {"held", "", false}, "offline": {"held", "", false},
+	"question": {"waiting", "needs_you", false}, "red": {"red", "", true}, "redagain": {"red", "needs_you", true},
+	"exit7": {"failed", "failed", true}, "kill9": {"failed", "failed", true}, "turns": {"stalled", "failed", true}, "budget": {"stalled", "failed", true},
+	"hang": {"hung", "failed", true}, "vanish": {"crashed", "failed", true},
 }
 
 // A night is the agents' log. Whoever kills a drain or raises a budget logs that, too.
@@ -157,7 +162,7 @@ func (n *night) checkCosts(ts *testscript.TestScript, same func(string, any, any
 			s := sums[key]
 			if math.IsNaN(r.cost) {
 				s.unknown++
-			} else if s.known += cents(r.cost); endings[r.fate].told == "failed" {
+			} else if s.known += cents(r.cost); endings[r.fate].lost {
 				s.failed += cents(r.cost)
 			}
 			sums[key] = s
@@ -240,4 +245,33 @@ func jsonLines(ts *testscript.TestScript, path string) (list []object) {
 		list = append(list, o)
 	}
 	return list
+}
+
+// estimated SAMPLES: prints how far off gl's estimates of the end were; SAMPLES has a line "NANOSECONDS SECONDS" for each, without SECONDS where gl
+// knew none. It is a measurement, and fails only where gl has never known an end.
+func estimated(ts *testscript.TestScript, _ bool, args []string) {
+	ends := of(jsonLines(ts, ".greenlight/runs/journal.jsonl"), "drain_ended")
+	end, err := time.Parse(time.RFC3339, ends[len(ends)-1]["time"].(string))
+	ts.Check(err)
+	var late, relative []float64
+	for line := range strings.Lines(ts.ReadFile(args[0])) {
+		f := strings.Fields(line)
+		at, err := strconv.ParseInt(f[0], 10, 64)
+		ts.Check(err)
+		left := end.Sub(time.Unix(0, at)).Seconds()
+		if len(f) < 2 || left < 1 { // seconds can't tell less
+			continue
+		}
+		eta, err := strconv.ParseFloat(f[1], 64)
+		ts.Check(err)
+		late = append(late, math.Abs(left-eta))
+		relative = append(relative, 100*math.Abs(left-eta)/left)
+	}
+	if len(late) == 0 {
+		ts.Fatalf("gl has never known an end")
+	}
+	slices.Sort(late)
+	slices.Sort(relative)
+	ts.Logf("%d estimates of the end: the median is off by %.1f s or %.0f%% of what was left, the worst by %.1f s or %.0f%%", len(late),
+		late[len(late)/2], relative[len(relative)/2], late[len(late)-1], relative[len(relative)-1])
 }

@@ -29,6 +29,7 @@ var runs = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"order":     order,
 	"atmost":    atMost,
 	"accounted": accounted,
+	"estimated": estimated,
 }
 
 // project DIR SLICE…: makes a project; a SLICE is "S-3" or, with what it depends on, "S-3:S-1,S-2".

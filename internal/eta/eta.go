@@ -23,6 +23,12 @@ func (p Pace) Left(st *plan.State, now time.Time) (time.Duration, bool) {
 	return left, left > 0
 }
 
+// longer is how long those took still, in the mean, that took longer than that; 0 for too few to tell.
+func (p Pace) longer(than time.Duration) time.Duration {
+	i, _ := slices.BinarySearch(p.took, than+1)
+	return max(mean(p.took[i:])-than, 0)
+}
+
 // whole is how long an item takes that hasn't begun.
 func (p Pace) whole() time.Duration { return max(p.Whole, p.Typical) }
 
@@ -48,9 +54,12 @@ func (p Pace) Remaining(pl *plan.Plan, slots int, now time.Time) (time.Duration,
 	}
 	for _, id := range pl.Running {
 		st := pl.State(id)
-		left, _ := p.Left(st, now) // one that takes longer than usual may end at any moment
-		if !st.Attempt.Open() || st.Attempt.Started.IsZero() {
+		left, known := p.Left(st, now)
+		switch {
+		case !st.Attempt.Open() || st.Attempt.Started.IsZero():
 			left = p.whole()
+		case !known:
+			left = p.longer(now.Sub(st.Attempt.Started))
 		}
 		slices.Sort(s.free)
 		s.free[0] = max(s.free[0], left)

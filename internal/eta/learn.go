@@ -19,11 +19,12 @@ const (
 type Pace struct {
 	Typical time.Duration            // of an attempt that completes its slice, from the agent's start to its end: the median; 0 for unknown
 	Samples int                      // attempts that it is of
-	Whole   time.Duration            // of all attempts at such a slice together
-	Lane    time.Duration            // from the queue to the end of merge and tests
+	Whole   time.Duration            // of all attempts at such a slice together: the mean, which is what many of them take
+	Lane    time.Duration            // that the lane is busy with such a slice: the mean, too
 	Rest    map[string]time.Duration // by step: from its begin to the end of the agent
 
-	at map[string]entry // of the attempts under way, by slice
+	took []time.Duration  // by attempts that completed their slices, the shortest first
+	at   map[string]entry // of the attempts under way, by slice
 }
 
 // An entry is the step in which an attempt is.
@@ -36,12 +37,16 @@ type entry struct {
 // A Learner learns from events in their order. The zero Learner has seen none.
 type Learner struct {
 	live   map[string]*run
-	worked map[string]time.Duration // by attempts so far at a slice that isn't complete
+	worked map[string]work // so far at a slice that isn't complete
 	total  []time.Duration
 	whole  []time.Duration
 	lane   []time.Duration
 	rest   map[string][]time.Duration
+	landed time.Time // when the lane was through with something last
 }
+
+// A work is what attempts at a slice and the lane have taken together.
+type work struct{ agents, lane time.Duration }
 
 // A run is an attempt under way.
 type run struct {
@@ -57,7 +62,7 @@ func (l *Learner) Take(e *journal.Event) {
 		return
 	}
 	if l.live == nil {
-		l.live, l.worked, l.rest = map[string]*run{}, map[string]time.Duration{}, map[string][]time.Duration{}
+		l.live, l.worked, l.rest = map[string]*run{}, map[string]work{}, map[string][]time.Duration{}
 	}
 	key := e.System + "/" + e.Slice
 	r := l.live[key]
@@ -77,8 +82,24 @@ func (l *Learner) Take(e *journal.Event) {
 		r.queued = e.Time
 	case journal.Ended:
 		delete(l.live, key)
+		l.leaveLane(key, r, e)
 		l.end(key, r, e)
 	}
+}
+
+// leaveLane takes in how long the lane was busy with what has left it, without the time for which others were before it.
+func (l *Learner) leaveLane(key string, r *run, e *journal.Event) {
+	if r.queued.IsZero() {
+		return
+	}
+	from := r.queued
+	if l.landed.After(from) {
+		from = l.landed
+	}
+	l.landed = e.Time
+	w := l.worked[key]
+	w.lane += max(e.Time.Sub(from), 0)
+	l.worked[key] = w
 }
 
 func (l *Learner) end(key string, r *run, e *journal.Event) {
@@ -86,16 +107,18 @@ func (l *Learner) end(key string, r *run, e *journal.Event) {
 		return
 	}
 	took := time.Duration(*e.DurationMS) * time.Millisecond
-	l.worked[key] += took
+	w := l.worked[key]
+	w.agents += took
+	l.worked[key] = w
 	if e.Outcome != "done" {
 		return
 	}
 	keep(&l.total, took)
-	keep(&l.whole, l.worked[key])
-	delete(l.worked, key)
+	keep(&l.whole, w.agents)
 	if !r.queued.IsZero() {
-		keep(&l.lane, max(e.Time.Sub(r.queued), 0))
+		keep(&l.lane, w.lane)
 	}
+	delete(l.worked, key)
 	over := r.launched.Add(took)
 	seen := map[string]bool{}
 	for _, s := range r.steps {
@@ -118,9 +141,11 @@ func keep(list *[]time.Duration, d time.Duration) {
 
 // Pace is what has been learned so far.
 func (l *Learner) Pace() Pace {
-	p := Pace{Typical: median(l.total), Samples: len(l.total), Whole: median(l.whole), Lane: median(l.lane), Rest: map[string]time.Duration{}, at: map[string]entry{}}
+	p := Pace{Typical: median(l.total), Samples: len(l.total), Whole: mean(l.whole), Lane: mean(l.lane), Rest: map[string]time.Duration{}, at: map[string]entry{}}
 	if p.Typical == 0 {
 		p.Samples = 0
+	} else {
+		p.took = slices.Sorted(slices.Values(l.total))
 	}
 	for step, list := range l.rest {
 		if len(list) >= fewest {
@@ -144,6 +169,23 @@ func median(list []time.Duration) time.Duration {
 	sorted := slices.Clone(list)
 	slices.Sort(sorted)
 	return max(sorted[len(sorted)/2], 1)
+}
+
+// mean is 0 for too few. The longest of many doesn't count: the machine may have slept.
+func mean(list []time.Duration) time.Duration {
+	if len(list) < fewest {
+		return 0
+	}
+	sorted := slices.Clone(list)
+	slices.Sort(sorted)
+	if len(sorted) > 10 {
+		sorted = sorted[:len(sorted)-1]
+	}
+	var sum time.Duration
+	for _, d := range sorted {
+		sum += d / time.Duration(len(sorted))
+	}
+	return max(sum, 1)
 }
 
 // Of is the pace of attempts that took so long.
