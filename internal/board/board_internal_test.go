@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"pgregory.net/rapid"
 
+	"greenlight/internal/eta"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/project/projecttest"
@@ -347,6 +348,28 @@ func TestBoardShowsAllGroups(t *testing.T) {
 	b.selected, b.view = "S-5", 1
 	if screen := b.screen(); !strings.Contains(screen, "S-6  blocked ← S-5  (needs S-5)") {
 		t.Errorf("what needs S-5 isn't lit:\n%s", screen)
+	}
+}
+
+// An agent that says nothing is on the board as silent, without an end; one in a tool with the tool, its age and its end.
+func TestBoardShowsSilence(t *testing.T) {
+	for tool, want := range map[string]string{"": "silent for 3m", "Bash: make": "for 3m in Bash: make"} {
+		for _, width := range []int{45, 70, 120} {
+			b := fixture(0)
+			p := b.model.Plan
+			a := p.State("S-3").Attempt
+			a.Heard, a.Tool = now.Add(-3*time.Minute), tool
+			b.Update(snapshot{model: view.New(p, view.Facts{Pace: eta.Of(time.Hour, time.Hour, time.Hour), Slots: 1}, now)})
+			b.Update(tea.WindowSizeMsg{Width: width, Height: 60})
+			b.selected, b.peek = "S-3", true
+			screen := strings.Join(strings.Fields(b.screen()), " ")
+			if !strings.Contains(screen, want) {
+				t.Errorf("%d columns: no %q in\n%s", width, want, b.screen())
+			}
+			if ends := strings.Contains(screen, "~56m"); width >= 70 && ends != (tool != "") {
+				t.Errorf("%d columns, tool %q: end %v\n%s", width, tool, ends, b.screen())
+			}
+		}
 	}
 }
 

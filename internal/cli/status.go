@@ -13,10 +13,12 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/facts"
 	"greenlight/internal/iostreams"
+	"greenlight/internal/journal"
 	"greenlight/internal/lane"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/spending"
 	"greenlight/internal/statedir"
 	"greenlight/internal/term"
 	"greenlight/internal/view"
@@ -150,10 +152,32 @@ func statusText(ctx context.Context, out *iostreams.Streams, o statusOptions, pr
 		return screen{width: max(width, 10), all: o.all, paint: out.Paint}.lines(facts.Model(pr, p, now))
 	}
 	var list []string
-	for _, l := range statusLines(p, facts.Upstream(ctx, pr, p), now) {
+	for _, l := range append(statusLines(p, facts.Upstream(ctx, pr, p), now), outlook(pr, p, now)...) {
 		list = append(list, hang(l.label, l.text, 0))
 	}
 	return list
+}
+
+// outlook is what it cost so far and how long it is likely to take still, as far as that is known. It is read from the journal alone: a script
+// may ask often, and records are many.
+func outlook(pr *project.Project, p *plan.Plan, now time.Time) (lines []statusLine) {
+	if t, err := costSoFar(pr); err == nil && t.Attempts > 0 {
+		cost := view.Cost{USD: t.USD(), Known: t.Attempts - t.UnknownCost, Unknown: t.UnknownCost}
+		lines = append(lines, statusLine{"Cost:", cost.String()})
+	}
+	if len(p.Running)+len(p.Landing)+len(p.Ready) == 0 {
+		return lines
+	}
+	if left, ok := facts.Pace(pr).Remaining(p, pr.Config.Max, now); ok && left > 0 {
+		lines = append(lines, statusLine{"Left:", "about " + plan.Age(left)})
+	}
+	return lines
+}
+
+// costSoFar is what all attempts cost so far.
+func costSoFar(pr *project.Project) (spending.Total, error) {
+	book, err := spending.Read(pr.Runs.Journal().ReaderOf(time.Time{}, journal.Ended).All(), time.Local)
+	return book.Total(), err
 }
 
 // wideEnough is how many columns rows have where there is no screen.
@@ -260,7 +284,7 @@ func statusLines(p *plan.Plan, landed lane.Status, now time.Time) []statusLine {
 		}
 		add("Held:", text)
 	}
-	add("Running:", progressList(p))
+	add("Running:", progressList(p, now))
 	add("Forecast:", sanitize.Text(forecastText(p)))
 	add("Unverified:", unverified(p))
 	add("Undelivered:", undelivered(landed))

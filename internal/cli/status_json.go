@@ -5,7 +5,6 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/facts"
-	"greenlight/internal/journal"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/lane"
 	"greenlight/internal/plan"
@@ -160,8 +159,7 @@ func newStatusDoc(p *plan.Plan, landed lane.Status, by map[string]*attempt.Recor
 
 // expect adds what it cost so far and when it is likely to be done.
 func (doc *statusDoc) expect(pr *project.Project, p *plan.Plan, now time.Time) {
-	if book, err := spending.Read(pr.Runs.Journal().ReaderOf(time.Time{}, journal.Ended).All(), time.Local); err == nil {
-		total := book.Total()
+	if total, err := costSoFar(pr); err == nil {
 		doc.Cost = &total
 	}
 	pace := facts.Pace(pr)

@@ -352,7 +352,7 @@ func stateless(app *cmdutil.App, err error) error {
 	if planErr != nil {
 		return err
 	}
-	for _, l := range []statusLine{{"Running:", progressList(p)}, {"Merging:", landingList(p, time.Now())}} {
+	for _, l := range []statusLine{{"Running:", progressList(p, time.Now())}, {"Merging:", landingList(p, time.Now())}} {
 		if l.text != "" {
 			app.IO.Printf("%s\n", hang(l.label, l.text, app.IO.Width()))
 		}

@@ -41,11 +41,11 @@ func briefs(p *plan.Plan, ids []string, now time.Time) string {
 }
 
 // progressList is the running slices with their steps, and the tasks: "S-2 (implementing), @quick.1 (fix the login)".
-func progressList(p *plan.Plan) string {
+func progressList(p *plan.Plan, now time.Time) string {
 	list := make([]string, len(p.Running))
 	for i, id := range p.Running {
 		st := p.State(id)
-		word := st.Progress()
+		word := st.Doing(now)
 		if st.Stale {
 			word += ", stale"
 		}

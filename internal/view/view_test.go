@@ -102,6 +102,30 @@ func TestDiffs(t *testing.T) {
 	}
 }
 
+// An agent that has said nothing for a minute is shown as silent, without an end; one that waits for a tool is shown with the tool and its end.
+func TestSilence(t *testing.T) {
+	for _, c := range []struct {
+		quiet time.Duration
+		tool  string
+		text  string
+		ends  bool
+	}{
+		{0, "", "implementing", true},
+		{plan.QuietAfter - time.Second, "", "implementing", true},
+		{plan.QuietAfter, "", "implementing, silent for 1m", false},
+		{3 * time.Minute, "", "implementing, silent for 3m", false},
+		{3 * time.Minute, "Bash: go test ./...", "implementing, for 3m in Bash: go test ./...", true},
+	} {
+		p := plan.New(&plan.Snapshot{Noun: plan.Slice, Items: []plan.Item{{ID: "S-1", Status: "implementing", Changed: now}}, Attempts: map[string]*plan.Attempt{
+			"S-1": {N: 1, Phase: plan.Started, Agent: "claude", Started: now.Add(-10 * time.Minute), Heard: now.Add(-c.quiet), Tool: c.tool},
+		}}, now, plan.Options{})
+		row := view.New(p, view.Facts{Pace: eta.Of(time.Hour, time.Hour, time.Hour), Slots: 1}, now).In(view.Running)[0]
+		if row.Text != c.text || (row.ETA != nil) != c.ends {
+			t.Errorf("after %s, tool %q: %q, end %v", c.quiet, c.tool, row.Text, row.ETA)
+		}
+	}
+}
+
 // Every item in scope is in one group, and the counts say so.
 func TestGroupsCoverAll(t *testing.T) {
 	statuses := []string{"", "pending", "tests", "in_progress", "complete", "failed", "paused", "nonsense"}
