@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/spending"
 	"greenlight/internal/text/moment"
@@ -40,6 +41,25 @@ func (d *drain) heedBudget(now time.Time) error {
 		d.plan.HoldAll(d.Project.Runs.Hold())
 	}
 	return nil
+}
+
+// tellBudgets writes which slices a person is to raise the budget of: no attempt of theirs ends with it, so nobody else does.
+func (d *drain) tellBudgets() {
+	if !d.leads || d.Task != nil || d.plan == nil {
+		return
+	}
+	for i := range d.plan.States {
+		st := &d.plan.States[i]
+		if !st.OverBudget || !st.InScope || d.overBudget[st.ID] == st.WaitingFor {
+			continue
+		}
+		d.overBudget[st.ID] = st.WaitingFor
+		e := journal.Event{Kind: journal.NeedsYou, System: d.Project.Key(), Slice: st.ID, Reason: "waiting for " + st.WaitingFor}
+		if e.Key = fmt.Sprintf("%s.budget.%.2f.%g", st.ID, d.plan.Snapshot.Spent[st.ID], d.plan.Snapshot.SliceUSD); st.Attempt != nil {
+			e.Attempt = st.Attempt.N
+		}
+		_ = d.Project.Runs.Journal().AppendOnce(e)
+	}
 }
 
 // spentSince is what is known to have been spent: by attempts that have ended, and by those that await the lane, which the

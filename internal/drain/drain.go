@@ -159,6 +159,7 @@ type drain struct {
 	noSpace    bool // too
 	lastLaunch time.Time
 	toldHolds  map[plan.Account]time.Time // the ends of those that were told
+	overBudget map[string]string          // by id: what was told of slices that have cost what they may
 	stopping   bool
 	res        Result
 }
@@ -180,7 +181,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d := &drain{
 		Config: cfg, began: time.Now(), settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
 		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, claimedAt: map[string]time.Time{}, dueAgain: map[string]bool{},
-		toldHolds: map[plan.Account]time.Time{}, locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
+		toldHolds: map[plan.Account]time.Time{}, overBudget: map[string]string{}, locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
 		held: cfg.Project.Runs.Holds(), // what has ended since may have been told by nobody
 	}
 	var telling sync.Mutex // a wait for the lock is told while the pass goes on
@@ -315,6 +316,7 @@ func (d *drain) pass(ctx context.Context) error {
 	d.workLane()
 	d.lookAhead()
 	d.noteHold(&r)
+	d.tellBudgets()
 	d.noteJournal(&r)
 	d.notify(&r)
 	d.noteFull(&r)

@@ -30,6 +30,8 @@ type State struct {
 	Root    string   // a blocked item: the one item (or unknown id) most to blame, through all its needs
 	Attempt *Attempt // the last one, where it is known
 
+	OverBudget bool // it waits because its attempts have cost what they may
+
 	inCycle bool
 }
 
@@ -95,7 +97,7 @@ func (st *State) heedBudget(s *Snapshot) {
 	if s.SliceUSD <= 0 || spent < s.SliceUSD || st.Class != Available {
 		return
 	}
-	st.Class = Waiting
+	st.Class, st.OverBudget = Waiting, true
 	st.WaitingFor = fmt.Sprintf("its budget: $%.2f of $%.2f spent", spent, s.SliceUSD)
 	st.Next = []string{fmt.Sprintf("gl budget slice %g", math.Ceil(2*spent))}
 }
