@@ -278,11 +278,7 @@ func statusLines(p *plan.Plan, landed lane.Status, now time.Time) []statusLine {
 	}
 	add("Recorded:", recorded(p.Snapshot.Progress, p.Snapshot.Noun))
 	for _, h := range p.InEffect() {
-		text := heldText(h, now)
-		if h.Agent != "" {
-			text = sanitize.Line(h.Agent) + " " + text
-		}
-		add("Held:", text)
+		add("Held:", sanitize.Line(h.Listed(now)))
 	}
 	add("Running:", progressList(p, now))
 	add("Forecast:", sanitize.Text(forecastText(p)))

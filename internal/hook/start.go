@@ -49,8 +49,8 @@ func (s *session) state() string {
 	for _, st := range s.held(pr, p) {
 		lines = append(lines, fmt.Sprintf("This session has claimed %s (%s).", st.ID, st.Progress()))
 	}
-	if p.Hold != nil {
-		lines = append(lines, "Held: "+p.Hold.Describe(s.now))
+	for _, h := range p.InEffect() {
+		lines = append(lines, "Held: "+h.Listed(s.now))
 	}
 	lines = append(lines, s.lists(p)...)
 	if landed := lane.ReadStatus(pr.Runs.Dir()); len(landed.Waiting()) > 0 && p.Snapshot.Noun == plan.Slice {

@@ -183,6 +183,14 @@ func (p *Plan) eachOpen(f func(*Attempt)) {
 // Sentence is Describe with who is held: "held until 14:05 (…)", "codex is held until 14:05 (…)".
 func (h *Hold) Sentence(now time.Time) string { return h.who("held ") + h.Describe(now) }
 
+// Listed is Describe behind a label that says "held": "until 14:05 (…)", "codex until 14:05 (…)".
+func (h *Hold) Listed(now time.Time) string {
+	if h.Agent == "" {
+		return h.Describe(now)
+	}
+	return textline.Collapse(h.Agent) + " " + h.Describe(now)
+}
+
 // Brief is until when who is held: "held until 14:05", "codex held until 14:05".
 func (h *Hold) Brief(now time.Time) string {
 	return strings.Replace(h.who("held "), " is ", " ", 1) + h.End(now)

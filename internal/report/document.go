@@ -21,7 +21,7 @@ type Document struct {
 	Previous *Night   `json:"previous"` // the night before; null if the journal has none
 	Verdict  string   `json:"verdict"`  // in a line
 	Sentence string   `json:"sentence"` // the counts, as the drain's last line and gl status have them
-	Hold     *string  `json:"hold"`     // until when nothing is launched, and why
+	Hold     *string  `json:"hold"`     // who is held until when, and why; everybody where it names no agent
 	Warnings []string `json:"warnings"`
 
 	Counts   view.Counts `json:"counts"` // of all items, now

@@ -50,8 +50,12 @@ func New(in Input) *Document {
 	}
 	d.Sentence = m.Counts.Sentence(how, noun)
 	d.Verdict = verdict(&d.Night, d.Sentence)
-	if p.Hold != nil {
-		text := scrub.Text(p.Hold.Describe(in.Now))
+	var held []string
+	for _, h := range p.InEffect() {
+		held = append(held, h.Listed(in.Now))
+	}
+	if len(held) > 0 {
+		text := scrub.Text(strings.Join(held, "; "))
 		d.Hold = &text
 	}
 	for _, w := range p.Warnings {

@@ -67,9 +67,15 @@ func choose(all []Night, since, now time.Time, running bool) (night Night, befor
 	return night, before
 }
 
-// holds are the times in which nothing was launched.
+// holds are the times in which nothing was launched, or nothing of an agent. Each agent's follow each other.
 func holds(events []journal.Event, n Night) []Span {
 	var list []Span
+	last := map[string]int{} // by agent, "" for everybody
+	end := func(e *journal.Event) {
+		if i, ok := last[e.Agent]; ok && e.Time.Before(list[i].To) {
+			list[i].To = e.Time
+		}
+	}
 	for _, e := range events {
 		switch e.Kind {
 		case journal.Held:
@@ -81,14 +87,14 @@ func holds(events []journal.Event, n Night) []Span {
 			if e.By != "" {
 				text += " met by " + e.By
 			}
-			if len(list) > 0 && list[len(list)-1].To.After(e.Time) { // a longer one
-				list[len(list)-1].To = e.Time
+			if e.Agent != "" {
+				text = e.Agent + ": " + text
 			}
+			end(&e) // this one is longer
+			last[e.Agent] = len(list)
 			list = append(list, Span{Text: text, State: "held", From: e.Time, To: to})
 		case journal.HoldEnded:
-			if len(list) > 0 && e.Time.Before(list[len(list)-1].To) {
-				list[len(list)-1].To = e.Time
-			}
+			end(&e)
 		}
 	}
 	return slices.DeleteFunc(list, func(s Span) bool { return !within(s, n) })
