@@ -584,6 +584,10 @@ func commands(raw json.RawMessage, to *map[string]agent.Custom) error {
 				return fmt.Errorf(`has %q in "env" of %q, which can't be set there`, variable, name)
 			}
 		}
+		if a.Extends == "" && len(a.Env) > 0 && len(a.Command)+len(a.Resume) == 0 && slices.Contains(agent.BuiltIn(), name) {
+			a.Extends = name // the agent of that name, with this environment
+			all[name] = a
+		}
 		if a.Extends != "" && len(a.Command)+len(a.Resume) == 0 {
 			continue
 		}

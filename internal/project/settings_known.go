@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode"
 
+	"greenlight/internal/agent"
 	"greenlight/internal/shellwords"
 	"greenlight/internal/text/jsonedit"
 )
@@ -238,40 +239,59 @@ func (k knownSetting) oneOf(raw json.RawMessage, all []string) error {
 	}
 }
 
-// agentValue reads what is set below parallel.agents: NAME.command and NAME.resume as a list or a command line, NAME as an object.
-func (s *Settings) agentValue(name, text string) (json.RawMessage, error) {
+// agentValue reads what is set below parallel.agents: an agent's NAME as an object, or one of its keys. The agent with it must be one.
+func (s *Settings) agentValue(key, text string) (json.RawMessage, error) {
+	name, part := key, ""
+	if i := strings.LastIndexByte(key, '.'); i >= 0 {
+		name, part = key[:i], key[i+1:]
+	}
+	if name == "" || strings.Contains(name, ".") || part != "" && !slices.Contains([]string{"command", "resume", "extends", "env"}, part) {
+		return nil, badSetting("parallel.agents.%s: the name of an agent can't have a dot here", key)
+	}
+	entry := map[string]json.RawMessage{}
+	if old, ok := s.doc.Get("parallel", "agents", name); ok && part != "" {
+		_ = json.Unmarshal(old, &entry) // what is no object is replaced
+	}
 	raw := json.RawMessage(strings.TrimSpace(text))
-	name, isCommand := strings.CutSuffix(name, ".command")
-	name, isResume := strings.CutSuffix(name, ".resume")
-	if name == "" || strings.Contains(strings.TrimSuffix(name, ".extends"), ".") || isCommand && isResume {
-		return nil, badSetting("parallel.agents.%s: the name of an agent can't have a dot here", name)
-	}
-	if base, ok := strings.CutSuffix(name, ".extends"); ok && !isCommand && !isResume && base != "" && !strings.Contains(base, ".") {
+	var err error
+	switch {
+	case part == "extends":
 		raw = rawJSON(text)
-		return raw, parses(fmt.Appendf(nil, `{"parallel": {"agents": {%s: {"extends": %s}}}}`, jsonedit.Quote(base), raw))
-	}
-	key := "command"
-	if isResume {
-		key = "resume"
-	}
-	if (isCommand || isResume) && !strings.HasPrefix(string(raw), "[") {
-		words, err := shellwords.Split(text)
-		if err != nil {
-			return nil, badSetting("parallel.agents.%s.%s can't be split into words (%v)", name, key, err)
-		}
+	case part == "env" && !strings.HasPrefix(string(raw), "{"):
+		raw, err = variables(text)
+	case (part == "command" || part == "resume") && !strings.HasPrefix(string(raw), "["):
+		var words []string
+		words, err = shellwords.Split(text)
 		raw = rawJSON(words)
 	}
-	whole := raw
-	switch command, ok := s.doc.Get("parallel", "agents", name, "command"); {
-	case isCommand:
-		whole = fmt.Appendf(nil, `{"command": %s}`, raw)
-	case isResume && !ok:
-		return nil, badSetting("parallel.agents.%s has no command: set parallel.agents.%s.command first", name, name)
-	case isResume:
-		whole = fmt.Appendf(nil, `{"command": %s, "resume": %s}`, command, raw)
-	}
-	if !json.Valid(raw) {
+	switch {
+	case err != nil:
+		return nil, badSetting("parallel.agents.%s can't be split into words (%v)", key, err)
+	case !json.Valid(raw):
 		return nil, badSetting(`parallel.agents.%s must be {"command": ["program", "{prompt}"]} or {"extends": "claude", "env": {"NAME": "value"}}`, name)
+	case part == "resume" && entry["command"] == nil:
+		return nil, badSetting("parallel.agents.%s has no command: set parallel.agents.%s.command first", name, name)
+	case part == "env" && len(entry) == 0 && !slices.Contains(agent.BuiltIn(), name):
+		return nil, badSetting("parallel.agents.%s is no agent yet: set parallel.agents.%s.extends or .command first", name, name)
+	}
+	whole := raw
+	if part != "" {
+		entry[part] = raw
+		whole = rawJSON(entry)
 	}
 	return raw, parses(fmt.Appendf(nil, `{"parallel": {"agents": {%s: %s}}}`, jsonedit.Quote(name), whole))
+}
+
+// variables reads NAME=VALUE words as an object.
+func variables(text string) (json.RawMessage, error) {
+	words, err := shellwords.Split(text)
+	env := map[string]string{}
+	for _, w := range words {
+		name, value, ok := strings.Cut(w, "=")
+		if !ok {
+			return nil, fmt.Errorf("%s is not NAME=VALUE", w)
+		}
+		env[name] = value
+	}
+	return rawJSON(env), err
 }

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// BenchmarkIdle measures what gl costs while it waits: a drain with all agents held, and a drain with four agents that say nothing, whose wrappers
+// count. An iteration is a minute, so run it with -benchtime 1x. The aim is 0.1 % of a processor and 30 MB for each process.
+func BenchmarkIdle(b *testing.B) {
+	gl := buildGl(b)
+	const window = time.Minute
+	for _, c := range []struct {
+		name    string
+		running int
+	}{{"held", 0}, {"silent", 4}} {
+		b.Run(c.name, func(b *testing.B) {
+			dir := benchProject(b, 50, 0)
+			runs := filepath.Join(dir, ".greenlight", "runs")
+			if c.running == 0 {
+				runIn(b, dir, gl, "hold", "--until", "8h")
+			}
+			drain := exec.Command(gl, "slice", "--watch", "--runner", "process", "--max", "4", "--agent", "rehearsal:here,step=10h")
+			drain.Dir = dir
+			if err := drain.Start(); err != nil {
+				b.Fatal(err)
+			}
+			b.Cleanup(func() {
+				runIn(b, dir, gl, "stop", "--all")
+				drain.Wait()
+			})
+			pids := []int{drain.Process.Pid}
+			for deadline := time.Now().Add(patience); len(pids) < 1+c.running; time.Sleep(100 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					b.Fatalf("%d of %d wrappers after %s", len(pids)-1, c.running, patience)
+				}
+				pids = append(pids[:1], wrappers(b, runs)...)
+			}
+			time.Sleep(5 * time.Second) // what follows the launches
+			for b.Loop() {
+				before := make([]float64, len(pids))
+				for i, pid := range pids {
+					before[i], _ = usage(b, pid)
+				}
+				time.Sleep(window)
+				var sum, most, wrapper float64
+				for i, pid := range pids {
+					cpu, mb := usage(b, pid)
+					cpu = 100 * (cpu - before[i]) / window.Seconds()
+					sum, most = sum+cpu, max(most, mb)
+					if i > 0 {
+						wrapper = max(wrapper, cpu)
+					}
+					b.Logf("pid %d: %.3f %% of a processor, %.1f MB", pid, cpu, mb)
+				}
+				b.ReportMetric(sum, "%cpu")
+				b.ReportMetric(wrapper, "%cpu/wrapper")
+				b.ReportMetric(most, "MB/process")
+			}
+		})
+	}
+}
+
+// wrappers are the pids of the wrappers of the attempts that have started.
+func wrappers(b *testing.B, runs string) (pids []int) {
+	files, err := filepath.Glob(filepath.Join(runs, "live", "*.json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, file := range files {
+		var rec struct {
+			Phase   string
+			Wrapper struct{ PID int }
+		}
+		if text, err := os.ReadFile(file); err == nil && json.Unmarshal(text, &rec) == nil && rec.Phase == "started" {
+			pids = append(pids, rec.Wrapper.PID)
+		}
+	}
+	return pids
+}
+
+// usage is how many seconds of a processor a process has used, and its resident memory in megabytes.
+func usage(b *testing.B, pid int) (seconds, mb float64) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), ") ")
+	fields := strings.Fields(after) // the first is field 3 of proc(5)
+	for _, f := range fields[11:13] {
+		ticks, _ := strconv.ParseFloat(f, 64)
+		seconds += ticks / 100
+	}
+	pages, _ := strconv.ParseFloat(fields[21], 64)
+	return seconds, pages * float64(os.Getpagesize()) / (1 << 20)
+}
