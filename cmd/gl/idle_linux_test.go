@@ -6,8 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 )
@@ -86,18 +84,23 @@ func wrappers(b *testing.B, runs string) (pids []int) {
 	return pids
 }
 
-// usage is how many seconds of a processor a process has used, and its resident memory in megabytes.
+// usage is for how many seconds the threads of a process have run, and its resident memory in megabytes.
 func usage(b *testing.B, pid int) (seconds, mb float64) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil || len(threads) == 0 {
+		b.Fatalf("process %d is gone", pid)
+	}
+	for _, file := range threads {
+		text, _ := os.ReadFile(file)
+		var ns float64
+		fmt.Sscan(string(text), &ns)
+		seconds += ns / 1e9
+	}
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
 		b.Fatal(err)
 	}
-	_, after, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(after) // the first is field 3 of proc(5)
-	for _, f := range fields[11:13] {
-		ticks, _ := strconv.ParseFloat(f, 64)
-		seconds += ticks / 100
-	}
-	pages, _ := strconv.ParseFloat(fields[21], 64)
-	return seconds, pages * float64(os.Getpagesize()) / (1 << 20)
+	var size, resident float64
+	fmt.Sscan(string(text), &size, &resident)
+	return seconds, resident * float64(os.Getpagesize()) / (1 << 20)
 }

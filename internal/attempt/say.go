@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"greenlight/internal/agent"
@@ -180,4 +181,37 @@ func (s *Store) heardAtStart(r *Record) error {
 		ids = append(ids, m.ID)
 	}
 	return s.heard(r, ids)
+}
+
+// Drop forgets what was said about work that is over, and tells the person that nobody has read it. The lock must be held.
+func (s *Store) Drop(system, work string) error {
+	list, err := s.Unheard(work)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	for _, m := range list {
+		_ = s.journal.AppendOnce(journal.Event{Kind: journal.Unheard, System: system, Slice: workSlice(work), Reason: m.Text, Key: "unheard." + m.ID})
+	}
+	return s.putUnheard(work, nil)
+}
+
+// Dropped says whether the message was forgotten before an agent had it.
+func (s *Store) Dropped(m Message) bool {
+	for e, err := range s.journal.ReaderOf(m.Time.Add(-time.Second), journal.Unheard).All() {
+		if err == nil && e.Key == "unheard."+m.ID {
+			return true
+		}
+	}
+	return false
+}
+
+// SaidTo are the slices, and the Works of tasks, for which there are messages.
+func (s *Store) SaidTo() (all []string) {
+	list, _ := durable.ReadDir(filepath.Join(s.dir, "say")) // without it nothing was said
+	for _, d := range list {
+		if work, ok := strings.CutSuffix(d.Name(), ".json"); ok {
+			all = append(all, work)
+		}
+	}
+	return all
 }

@@ -194,6 +194,11 @@ func (s *Settler) done(r *Record) (*Record, error) {
 	if err := s.Store.heardAtStart(r); err != nil && !errors.As(err, new(*BadRecord)) { // the person's words stay where they are
 		return r, err
 	}
+	if r.Outcome.Traits().Success {
+		if err := s.Store.Drop(r.System, r.Work()); err != nil && !errors.As(err, new(*BadRecord)) {
+			return r, err
+		}
+	}
 	return r, s.Store.finish(r)
 }
 

@@ -218,6 +218,8 @@ func happened(e journal.Event) string {
 		return laneText(e)
 	case journal.Undone:
 		return strings.TrimSuffix("taken back: "+e.Reason, ": ")
+	case journal.Unheard:
+		return "is complete, and nobody has read what was said: " + e.Reason
 	case journal.Answered:
 		return "answered: " + e.Reason
 	case journal.Budget:

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -21,7 +22,7 @@ func newSay(app *cmdutil.App) *cobra.Command {
 		Short:      "Say something to an agent while it works",
 		Long: `Put a sentence into the conversation of a slice's agent. Claude Code reads it when the tool call ends that it is in. Where the agent takes no
 messages while it works, isn't running, or ends first, the sentence is kept for the slice's next start, and gl says so. The message is kept until an
-agent has it; one that may have been read before says so.
+agent has it; one that may have been read before says so. When the slice is complete before that, it is dropped, and you are told.
 
 Exit codes: 0 said, or kept; 1 the slice is complete or doesn't exist, or it can't be written; 2 wrong usage.`,
 		Example:           "  gl say S-07 \"use the cents column, not the euros\"\n  gl say @quick.2 \"only the login page\"",
@@ -67,6 +68,8 @@ func runSay(ctx context.Context, app *cmdutil.App, id, text string) error {
 	switch {
 	case how == ops.Heard:
 		out.Printf("%s has it\n", who)
+	case how == ops.Dropped:
+		return fmt.Errorf("%s was complete before its agent could read it: gl undo %s takes it back, and gl add-slice adds another one", who, who)
 	case how == ops.Handed:
 		out.Printf("said to %s: its agent reads it when its tool call ends\n", who)
 	case how == ops.Ended:

@@ -36,6 +36,7 @@ func checks() []check {
 		{"attempts", checkAttempts},
 		{"records", checkRecords},
 		{"leftovers", checkLeftovers},
+		{"messages", checkMessages},
 		{"state-md", nil},
 		{"project-state", nil},
 		{"config", checkConfig},
@@ -68,6 +69,7 @@ func fixes() []fix {
 		{"leftovers", fixLeftovers},
 		{"attempts", fixAttempts},
 		{"environments", fixEnvs},
+		{"messages", fixMessages},
 		{"state", fixState},
 	}
 }

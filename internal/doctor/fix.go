@@ -127,3 +127,22 @@ func fixEnvs(_ context.Context, pr *project.Project) ([]string, error) {
 	}
 	return did, errors.Join(errs...)
 }
+
+// fixMessages drops what was said to agents that nobody is going to read.
+func fixMessages(ctx context.Context, pr *project.Project) ([]string, error) {
+	if len(pr.Runs.SaidTo()) == 0 {
+		return nil, nil
+	}
+	var did []string
+	err := pr.Tracker.Do(ctx, func(tracker.Tx) error {
+		var errs []error
+		for _, work := range unread(pr, time.Now()) {
+			err := pr.Runs.Drop(pr.Key(), work)
+			if errs = append(errs, err); err == nil {
+				did = append(did, "dropped what was said to "+work+": gl events has it")
+			}
+		}
+		return errors.Join(errs...)
+	})
+	return did, err
+}

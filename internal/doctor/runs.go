@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +12,9 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/durable"
 	"greenlight/internal/paths"
+	"greenlight/internal/plan"
 	"greenlight/internal/proc"
+	"greenlight/internal/project"
 	"greenlight/internal/statedir"
 	"greenlight/internal/words"
 )
@@ -68,6 +71,40 @@ func checkRecords(x *exam) []Finding {
 			fmt.Sprintf("%s of %s, which isn't a slice", words.Count(len(x.index[id]), "attempt record"), id), "gl logs "+id).of(id))
 	}
 	return all
+}
+
+// checkMessages reports what was said to agents that nobody is going to read.
+func checkMessages(x *exam) []Finding {
+	var all []Finding
+	for _, work := range unread(x.pr, x.Now) {
+		all = append(all, fixable(".greenlight/runs/say/"+work+".json", "what was said to "+work+", which is over, was read by nobody"))
+	}
+	return all
+}
+
+// unread are the slices that are complete or gone, and the tasks that are over, for which there are messages.
+func unread(pr *project.Project, now time.Time) []string {
+	said := pr.Runs.SaidTo()
+	if len(said) == 0 {
+		return nil
+	}
+	open := map[string]bool{}
+	live, _, err := pr.Runs.Live()
+	for _, r := range live {
+		open[r.Work()] = true
+	}
+	for _, view := range pr.Views() {
+		p, failed := view.Plan(now, view.Options())
+		if err = errors.Join(err, failed); err != nil {
+			return nil // who can't read the project can't tell
+		}
+		for i := range p.States {
+			if st := &p.States[i]; st.Class != plan.Done {
+				open[st.ID] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(said, func(work string) bool { return open[work] })
 }
 
 // tempDirs are the directories in which gl writes temporary files.

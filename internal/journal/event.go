@@ -74,6 +74,7 @@ const (
 	PullRequest  Kind = "pull_request"  // the lane was pushed, and is in a pull request
 	Said         Kind = "said"          // a person said something to a slice's agent
 	Heard        Kind = "heard"         // and the agent of an attempt has it
+	Unheard      Kind = "unheard"       // and nobody will have it: the work is done
 	Notified     Kind = "notified"      // a drain told a person of a transition; reason is its kind
 )
 

@@ -66,6 +66,8 @@ func of(e *journal.Event) (Message, bool) {
 	switch {
 	case e.Kind == journal.NeedsYou:
 		m.Kind, m.Title, m.Text = NeedsYou, who+" needs you", e.Reason
+	case e.Kind == journal.Unheard:
+		m.Kind, m.Title, m.Text = NeedsYou, who+" is complete, and nobody has read what you said", e.Reason
 	case e.Kind == journal.Ended && slices.Contains(failures, e.Outcome):
 		m.Kind, m.Title = Failed, who+" "+e.Outcome
 	case e.Kind == journal.Ended && e.Outcome == "done":

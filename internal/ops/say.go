@@ -71,10 +71,11 @@ func Say(ctx context.Context, pr *project.Project, id, text string, now time.Tim
 type Arrival int
 
 const (
-	Kept   Arrival = iota // nobody has it: the next agent is told
-	Handed                // it is on its way to the agent, which reads it when its tool call ends
-	Heard                 // the agent has it
-	Ended                 // the attempt ended before it had it: the next one is told
+	Kept    Arrival = iota // nobody has it: the next agent is told
+	Handed                 // it is on its way to the agent, which reads it when its tool call ends
+	Heard                  // the agent has it
+	Ended                  // the attempt ended before it had it: the next one is told
+	Dropped                // the work was complete before it had it: nobody is told
 )
 
 const (
@@ -96,7 +97,7 @@ func (s *Saying) Arrive(ctx context.Context) (Arrival, error) {
 		}
 		i := slices.IndexFunc(list, func(m attempt.Message) bool { return m.ID == s.Message.ID })
 		if i < 0 {
-			return Heard, nil
+			return s.gone(), nil
 		}
 		limit := handTime
 		if list[i].Attempt != 0 {
@@ -107,7 +108,7 @@ func (s *Saying) Arrive(ctx context.Context) (Arrival, error) {
 		}
 		if rec, err := s.pr.Runs.Get(s.Running.Slice, s.Running.N); err != nil || rec.Phase == plan.Settled || rec.Phase == plan.Queued || rec.Phase == plan.Ended {
 			if list, err := s.pr.Runs.Unheard(s.work); err == nil && !slices.ContainsFunc(list, func(m attempt.Message) bool { return m.ID == s.Message.ID }) {
-				return Heard, nil
+				return s.gone(), nil
 			}
 			return Ended, nil
 		}
@@ -120,4 +121,12 @@ func (s *Saying) Arrive(ctx context.Context) (Arrival, error) {
 		case <-time.After(sayPause):
 		}
 	}
+}
+
+// gone is how a message came to be kept no longer.
+func (s *Saying) gone() Arrival {
+	if s.pr.Runs.Dropped(s.Message) {
+		return Dropped
+	}
+	return Heard
 }
