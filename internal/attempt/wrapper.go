@@ -335,10 +335,12 @@ func (w *Wrapper) readBoth(p *pipes) {
 // in ticks: see lull.
 func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan string) *Evidence {
 	ev := &Evidence{}
-	spacing := min(w.Limits.Silent/16, w.Limits.Result/16, longestTick)
-	ticker := time.NewTicker(max(spacing, time.Millisecond))
+	// Finer ticks only for the grace after a result: each costs as much as all else that an idle wrapper does.
+	spacing := max(min(w.Limits.Silent/16, longestTick), time.Millisecond)
+	finer := max(min(w.Limits.Result/16, spacing), time.Millisecond)
+	ticker := time.NewTicker(spacing)
 	defer ticker.Stop()
-	silence, grace := newLull(spacing), &grace{lull: newLull(spacing)}
+	silence, grace := newLull(spacing), &grace{lull: newLull(finer)}
 	keeper := w.newKeeper()
 	defer keeper.stop()
 	lines := w.lines
@@ -349,8 +351,12 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 				lines = nil
 				continue
 			}
+			had := grace.on
 			w.hear(ctx, c, grace)
 			silence.begin()
+			if grace.on && !had {
+				ticker.Reset(finer)
+			}
 		case <-keeper.tick:
 			keeper.take(ctx)
 		case err := <-keeper.failed:
