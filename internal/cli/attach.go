@@ -25,7 +25,9 @@ func newAttach(app *cmdutil.App) *cobra.Command {
 		Long: `Attach this terminal to the project's tmux session; detach with tmux's own key (C-b d).
 
 Inside another tmux the session comes up in a popup, where all keys are the session's: C-b d closes it. A tmux before 3.2 has no
-popups; there the session is nested, and gl says how to detach. Without a terminal, print the command that attaches.` + "\n" + cmdutil.ExitHelp,
+popups; there the session is nested, and gl says how to detach. Without a terminal, print the command that attaches.
+
+A line that you type in a pane is said to its agent, as gl say does; C-c ends the agent.` + "\n" + cmdutil.ExitHelp,
 		Example:           "  gl attach\n  gl attach S-07",
 		Args:              cmdutil.Args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: app.CompleteSome(running),

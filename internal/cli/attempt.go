@@ -46,6 +46,7 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 		v := newPaneView(app.IO.Out)
 		defer v.close()
 		show = v.show
+		hearPane(ctx, app, pr, rec, show)
 	}
 	w, err := newWrapper(app, pr, stop, show)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -91,7 +90,7 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string, o
 		tasks = append(tasks, readTasks(text)...)
 	}
 	for i, text := range tasks {
-		if tasks[i] = strings.TrimSpace(text); tasks[i] == "" || len(text) > maxText || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }) {
+		if tasks[i] = strings.TrimSpace(text); !sayable(tasks[i]) {
 			return cmdutil.Usage("task %d must be text, of at most %d KB and without control characters", i+1, maxText>>10)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +37,7 @@ Exit codes: 0 said, or kept; 1 the slice is complete or doesn't exist, or it can
 
 func runSay(ctx context.Context, app *cmdutil.App, id, text string) error {
 	text = strings.TrimSpace(text)
-	if text == "" || len(text) > maxText || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' }) {
+	if !sayable(text) {
 		return cmdutil.Usage("say %s something: up to 64 KB of text without control characters", id)
 	}
 	if app.Getenv("GL_SESSION") != "" {
@@ -82,4 +83,9 @@ func runSay(ctx context.Context, app *cmdutil.App, id, text string) error {
 		out.Printf("%s gets it as soon as its agent runs\n", who)
 	}
 	return err
+}
+
+// sayable says whether the text can be given to an agent.
+func sayable(text string) bool {
+	return text != "" && len(text) <= maxText && !strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' })
 }

@@ -106,7 +106,7 @@ func (s *Saying) Arrive(ctx context.Context) (Arrival, error) {
 			}
 			state, limit = Handed, hearTime
 		}
-		if rec, err := s.pr.Runs.Get(s.Running.Slice, s.Running.N); err != nil || rec.Phase == plan.Settled || rec.Phase == plan.Queued || rec.Phase == plan.Ended {
+		if rec, err := s.pr.Runs.Get(s.Running.Slice, s.Running.N); err != nil || rec.Phase == plan.Settled || rec.Phase == plan.Queued { // what is about to be settled may drop it
 			if list, err := s.pr.Runs.Unheard(s.work); err == nil && !slices.ContainsFunc(list, func(m attempt.Message) bool { return m.ID == s.Message.ID }) {
 				return s.gone(), nil
 			}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
+	"greenlight/internal/ops"
+	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+)
+
+// hearPane passes on what a person types into the attempt's pane, a line at a time, as gl say does. The terminal stays as it is: the kernel
+// echoes and lets a line be corrected before Enter, and C-c ends the agent as ever. A goroutine waits for lines until the process ends.
+func hearPane(ctx context.Context, app *cmdutil.App, pr *project.Project, rec *attempt.Record, show func(string)) {
+	in, ok := app.IO.In.(*os.File)
+	if !ok || !iostreams.IsTerminal(in) || !inForeground(in) {
+		return
+	}
+	id := rec.Slice
+	if rec.IsTask() {
+		id = rec.Name()
+	}
+	go func() {
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			text := strings.TrimSpace(lines.Text())
+			switch {
+			case text == "":
+			case !sayable(text):
+				show("(not said: a line can't have control characters)")
+			default:
+				show(passOn(ctx, pr, id, text))
+			}
+		}
+	}()
+}
+
+// passOn says a line to the attempt's agent, and returns what the person is told.
+func passOn(ctx context.Context, pr *project.Project, id, text string) string {
+	said, err := ops.Say(ctx, pr, id, text, time.Now())
+	switch {
+	case err != nil:
+		return "(not said: " + sanitize.Text(err.Error()) + ")"
+	case said.Running == nil || !said.Running.Talks:
+		return "(kept for its next start: its agent takes no messages while it works)"
+	}
+	return "(its agent reads it when its tool call ends)"
+}
+
+// inForeground says whether this process may read from the terminal: one in the background would be stopped for it.
+func inForeground(tty *os.File) bool {
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == syscall.Getpgrp()
+}
