@@ -88,8 +88,7 @@ func accounted(ts *testscript.TestScript, _ bool, args []string) {
 	journal := jsonLines(ts, ".greenlight/runs/journal.jsonl")
 	same := func(what string, got, want any) {
 		if fmt.Sprint(got) != fmt.Sprint(want) {
-			ts.Logf("%s: %v by gl, %v by the agents' log", what, got, want)
-			defer ts.Fatalf("the accounts differ")
+			ts.Fatalf("%s: %v by gl, %v by the agents' log", what, got, want)
 		}
 	}
 	n.checkAttempts(ts, journal, same)

@@ -46,7 +46,7 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 		v := newPaneView(app.IO.Out)
 		defer v.close()
 		show = v.show
-		hearPane(ctx, app, pr, rec, show)
+		o.hearPane(ctx, app.IO.In, show)
 	}
 	w, err := newWrapper(app, pr, stop, show)
 	if err != nil {
@@ -107,13 +107,16 @@ func wrapperSignals() <-chan os.Signal {
 	return stop
 }
 
+func (o wrapperOptions) project() (*project.Project, error) {
+	if attempt.IsTask(o.id) {
+		return project.OpenRuns(o.root)
+	}
+	return project.Open(o.root)
+}
+
 // claimed finds the attempt, if it is still ours to start.
 func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
-	open := project.Open
-	if attempt.IsTask(o.id) {
-		open = project.OpenRuns
-	}
-	pr, err := open(o.root)
+	pr, err := o.project()
 	if err != nil {
 		return nil, nil, err
 	}

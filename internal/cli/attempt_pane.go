@@ -3,6 +3,7 @@ package cli
 import (
 	"bufio"
 	"context"
+	"io"
 	"os"
 	"strings"
 	"syscall"
@@ -11,41 +12,47 @@ import (
 	"golang.org/x/sys/unix"
 
 	"greenlight/internal/attempt"
-	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/ops"
-	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 )
 
 // hearPane passes on what a person types into the attempt's pane, a line at a time, as gl say does. The terminal stays as it is: the kernel
 // echoes and lets a line be corrected before Enter, and C-c ends the agent as ever. A goroutine waits for lines until the process ends.
-func hearPane(ctx context.Context, app *cmdutil.App, pr *project.Project, rec *attempt.Record, show func(string)) {
-	in, ok := app.IO.In.(*os.File)
-	if !ok || !iostreams.IsTerminal(in) || !inForeground(in) {
+func (o wrapperOptions) hearPane(ctx context.Context, in io.Reader, show func(string)) {
+	tty, ok := in.(*os.File)
+	if !ok || !iostreams.IsTerminal(tty) || !inForeground(tty) {
 		return
 	}
-	id := rec.Slice
-	if rec.IsTask() {
-		id = rec.Name()
-	}
 	go func() {
-		for lines := bufio.NewScanner(in); lines.Scan(); {
+		for lines := bufio.NewScanner(tty); lines.Scan(); {
 			text := strings.TrimSpace(lines.Text())
 			switch {
 			case text == "":
 			case !sayable(text):
 				show("(not said: a line can't have control characters)")
 			default:
-				show(passOn(ctx, pr, id, text))
+				show(o.passOn(ctx, text))
 			}
 		}
 	}()
 }
 
-// passOn says a line to the attempt's agent, and returns what the person is told.
-func passOn(ctx context.Context, pr *project.Project, id, text string) string {
-	said, err := ops.Say(ctx, pr, id, text, time.Now())
+// passOn says a line to the attempt's agent, and returns what the person is told. The wrapper's own project isn't for two goroutines.
+func (o wrapperOptions) passOn(ctx context.Context, text string) string {
+	pr, err := o.project()
+	var rec *attempt.Record
+	if err == nil {
+		rec, err = pr.Runs.Get(o.id, o.n)
+	}
+	var said *ops.Saying
+	if err == nil {
+		id := rec.Slice
+		if rec.IsTask() {
+			id = rec.Name()
+		}
+		said, err = ops.Say(ctx, pr.Whose(rec), id, text, time.Now())
+	}
 	switch {
 	case err != nil:
 		return "(not said: " + sanitize.Text(err.Error()) + ")"
