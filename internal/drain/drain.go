@@ -182,7 +182,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		Config: cfg, began: time.Now(), settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
 		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, claimedAt: map[string]time.Time{}, dueAgain: map[string]bool{},
 		toldHolds: map[plan.Account]time.Time{}, overBudget: map[string]string{}, locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
-		held: cfg.Project.Runs.Holds(), // what has ended since may have been told by nobody
+		held: lately(cfg.Project.Runs.Holds(), time.Now()),
 	}
 	var telling sync.Mutex // a wait for the lock is told while the pass goes on
 	d.Report = func(r Report) {

@@ -58,6 +58,11 @@ func (d *drain) names() string {
 	return strings.Join(names, ",")
 }
 
+// lately are the holds whose end may have come while no drain was there to tell it. What is older nobody waits for.
+func lately(holds []*plan.Hold, now time.Time) []*plan.Hold {
+	return slices.DeleteFunc(holds, func(h *plan.Hold) bool { return now.Sub(h.Until) > 24*time.Hour })
+}
+
 // tellHoldEnded writes which holds are over. A curfew is in no file, so its beginning is told here, too.
 func (d *drain) tellHoldEnded() {
 	now := d.plan.InEffect()
