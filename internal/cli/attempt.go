@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -145,9 +146,12 @@ func newWrapper(app *cmdutil.App, pr *project.Project, stop <-chan os.Signal, sh
 // A paneView shows lines in a pane without ever waiting for it: C-s, or a tmux server that is stopped, keeps a terminal from
 // taking more, and that must not keep an agent from its work. Lines that find no room are left out; the log has all.
 type paneView struct {
-	lines   chan string
-	done    chan struct{}
+	lines chan string
+	done  chan struct{}
+
+	mu      sync.Mutex // the agent's lines, and answers to what is typed, come from different goroutines
 	skipped int
+	closed  bool
 }
 
 const (
@@ -167,6 +171,11 @@ func newPaneView(out io.Writer) *paneView {
 }
 
 func (v *paneView) show(line string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.closed {
+		return
+	}
 	if v.skipped > 0 && len(v.lines) < viewRoom/2 {
 		v.lines <- fmt.Sprintf("(%s left out here)", words.Count(v.skipped, "line"))
 		v.skipped = 0
@@ -180,7 +189,10 @@ func (v *paneView) show(line string) {
 
 // close waits for what is still to be shown, but not for ever.
 func (v *paneView) close() {
+	v.mu.Lock()
+	v.closed = true
 	close(v.lines)
+	v.mu.Unlock()
 	select {
 	case <-v.done:
 	case <-time.After(viewWait):
