@@ -361,7 +361,7 @@ func TestBoardShowsSilence(t *testing.T) {
 			a.Heard, a.Tool = now.Add(-3*time.Minute), tool
 			b.Update(snapshot{model: view.New(p, view.Facts{Pace: eta.Of(time.Hour, time.Hour, time.Hour), Slots: 1}, now)})
 			b.Update(tea.WindowSizeMsg{Width: width, Height: 60})
-			b.selected, b.peek = "S-3", true
+			b.selected = "S-3"
 			screen := strings.Join(strings.Fields(b.screen()), " ")
 			if !strings.Contains(screen, want) {
 				t.Errorf("%d columns: no %q in\n%s", width, want, b.screen())

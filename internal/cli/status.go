@@ -168,7 +168,7 @@ func outlook(pr *project.Project, p *plan.Plan, now time.Time) (lines []statusLi
 	if len(p.Running)+len(p.Landing)+len(p.Ready) == 0 {
 		return lines
 	}
-	if left, ok := facts.Pace(pr).Remaining(p, pr.Config.Max, now); ok && left > 0 {
+	if _, left, ok := facts.Remaining(pr, p, now); ok && left > 0 {
 		lines = append(lines, statusLine{"Left:", "about " + plan.Age(left)})
 	}
 	return lines

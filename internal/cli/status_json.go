@@ -162,8 +162,8 @@ func (doc *statusDoc) expect(pr *project.Project, p *plan.Plan, now time.Time) {
 	if total, err := costSoFar(pr); err == nil {
 		doc.Cost = &total
 	}
-	pace := facts.Pace(pr)
-	if left, ok := pace.Remaining(p, pr.Config.Max, now); ok {
+	pace, left, ok := facts.Remaining(pr, p, now)
+	if ok {
 		doc.ETASeconds = wholeSeconds(left)
 	}
 	for i := range doc.Slices {

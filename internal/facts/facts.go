@@ -53,6 +53,14 @@ func (p *Pacer) Pace() eta.Pace {
 	return p.learner.Pace()
 }
 
+// slotsOf is how many slots there are now: a drain that runs may have a number of its own.
+func (p *Pacer) slotsOf(pr *project.Project) int {
+	if leader, err := pr.Runs.Leader(); p.slots > 0 && err == nil && leader != "" {
+		return p.slots
+	}
+	return pr.Slots()
+}
+
 // Close closes what is read.
 func (p *Pacer) Close() { p.events.Close() }
 
@@ -61,6 +69,15 @@ func Pace(pr *project.Project) eta.Pace {
 	p := NewPacer(pr)
 	defer p.Close()
 	return p.Pace()
+}
+
+// Remaining is how long the plan is likely to take still, and the pace by which it says so; false for unknown. It reads no record.
+func Remaining(pr *project.Project, p *plan.Plan, now time.Time) (eta.Pace, time.Duration, bool) {
+	pacer := NewPacer(pr)
+	defer pacer.Close()
+	pace := pacer.Pace()
+	left, ok := pace.Remaining(p, pacer.slotsOf(pr), now)
+	return pace, left, ok
 }
 
 // NewReader returns a Reader that has read nothing yet.
@@ -106,9 +123,7 @@ func (r *Reader) All(p *plan.Plan) (view.Facts, error) {
 		}
 	}
 	f.Pace = r.pacer.Pace()
-	if leader, err := r.pr.Runs.Leader(); r.pacer.slots > 0 && err == nil && leader != "" {
-		f.Slots = r.pacer.slots
-	}
+	f.Slots = r.pacer.slotsOf(r.pr)
 	return f, nil
 }
 
