@@ -87,6 +87,7 @@ func (s *Store) refreshAndCount() error {
 	if err := s.refreshView(); err != nil {
 		return err
 	}
+	s.sweepSlices()
 	s.keepIndex()
 	s.noteShown()
 	if shown < changes {

@@ -64,7 +64,8 @@ func (d *Dir) locked(ctx context.Context, more, f func() error) error {
 	})
 }
 
-// housekeep removes, once, the temporary files of writers that died, and writes the .gitignore.
+// housekeep removes, once, the temporary files of writers that died, and writes the .gitignore. Those among the slice files are found, and
+// removed, by who lists them: see Store.sweepSlices.
 func (d *Dir) housekeep(more func() error) error {
 	d.mu.Lock()
 	done := d.swept
@@ -74,7 +75,7 @@ func (d *Dir) housekeep(more func() error) error {
 		return nil
 	}
 	// A temporary file that stays is only untidy: no reason to refuse the work.
-	for _, dir := range []string{"slices", "", "runs"} {
+	for _, dir := range []string{"", "runs"} {
 		_ = durable.Sweep(d.path(dir), time.Now())
 	}
 	d.sweepStages()

@@ -201,7 +201,7 @@ func sliceOf(c *cached[*sliceFile]) *sliceFile {
 }
 
 // listSlices returns the names of the slice files without .md, sorted, and notes on those that a person may have meant
-// as slice files.
+// as slice files. The caller holds s.mu.
 func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
 	list, err := durable.ReadDir(s.path("slices"))
 	if err != nil {
@@ -213,6 +213,9 @@ func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
 		stem, ok := strings.CutSuffix(name, ".md")
 		lower := strings.ToLower(name)
 		why := ""
+		if strings.HasSuffix(lower, ".tmp") {
+			s.temps.seen = true
+		}
 		switch {
 		case name[0] == '.' || strings.HasSuffix(lower, ".tmp") || lower == "readme.md":
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"greenlight/internal/durable"
 	"greenlight/internal/text/textline"
@@ -76,6 +77,17 @@ func (s *Store) render() (old stateFile, text string, err error) {
 	text = v.stateMD(old, project)
 	s.rendered = &rendering{s, v, project, text}
 	return old, text, nil
+}
+
+// sweepSlices removes, once, the temporary files that dead writers have left among the slice files. The caller holds the lock.
+func (s *Store) sweepSlices() {
+	s.mu.Lock()
+	due := s.temps.seen && !s.temps.swept
+	s.temps.swept = s.temps.swept || due
+	s.mu.Unlock()
+	if due {
+		_ = durable.Sweep(s.path("slices"), time.Now()) // what stays is only untidy
+	}
 }
 
 // saveHandWritten keeps a STATE.md that somebody wrote as STATE.md.backup, or .backup.1 and so on: the first name that

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/durable"
 	"greenlight/internal/plan"
 	"greenlight/internal/sliceid"
 	"greenlight/internal/text/textline"
@@ -249,15 +250,10 @@ func (v *view) itemAt(i int, id string) plan.Item {
 	if f.corrupt != "" {
 		return it
 	}
-	it.Status, it.Step, it.Session = f.status, f.step, f.session
-	it.Started, it.Updated, it.WaitingFor, it.Wraps = f.started, f.updated, f.waiting, f.wraps
-	it.Tests, it.SecurityTests, it.Failing, it.Verified = f.tests, f.security, f.failing, f.verified
-	if it.Files = f.files; len(it.Files) == 0 && e != nil {
+	f.fill(&it)
+	if len(it.Files) == 0 && e != nil {
 		it.Files = e.files
 	}
-	it.Agent, it.Model = f.agent, f.model
-	checkBuilder(&it, "agent", &it.Agent)
-	checkBuilder(&it, "model", &it.Model)
 	if f.milestone != "" {
 		it.Milestone = f.milestone
 	}
@@ -268,6 +264,43 @@ func (v *view) itemAt(i int, id string) plan.Item {
 		it.Priority = f.priority
 	}
 	return it
+}
+
+// fill has the item say what its file says of itself.
+func (f *sliceFile) fill(it *plan.Item) {
+	it.Status, it.Step, it.Session = f.status, f.step, f.session
+	it.Started, it.Updated, it.WaitingFor, it.Wraps, it.Files = f.started, f.updated, f.waiting, f.wraps, f.files
+	it.Tests, it.SecurityTests, it.Failing, it.Verified = f.tests, f.security, f.failing, f.verified
+	it.Agent, it.Model = f.agent, f.model
+	checkBuilder(it, "agent", &it.Agent)
+	checkBuilder(it, "model", &it.Model)
+}
+
+// ownItem is what the slice of exactly that id says of itself; false where it has no file that could say it, or the graph may know its name
+// better. Neither the list of the slices nor the graph is read for it. The caller holds s.mu.
+func (s *Store) ownItem(id string) (plan.Item, bool) {
+	if !s.hasFile(id) {
+		return plan.Item{}, false
+	}
+	f := s.readFile(id)
+	if f == nil || f.row {
+		return plan.Item{}, false
+	}
+	it := plan.Item{ID: id, Name: nameOf(id, nil, f), File: sliceRel(id + ".md"), Corrupt: f.corrupt, Changed: f.changed,
+		Wave: plan.None, Priority: plan.None, Position: plan.None}
+	if f.corrupt == "" {
+		f.fill(&it)
+	}
+	return it, it.Name != id
+}
+
+// hasFile says whether there is a slice of exactly that id, by the file itself: that one is meant, whatever others read the same.
+func (s *Store) hasFile(id string) bool {
+	if sliceid.Valid(id) != nil || strings.EqualFold(id, "readme") {
+		return false
+	}
+	info, err := durable.Stat(s.slicePath(id))
+	return err == nil && info.Mode().IsRegular()
 }
 
 // checkBuilder has an item wait whose agent or model can't be one: it isn't built by another one instead.

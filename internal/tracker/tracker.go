@@ -147,7 +147,8 @@ const (
 type Tx interface {
 	// Load reads everything afresh, as Tracker.Load does.
 	Load() (*Contents, error)
-	// Item reads one item afresh, all its sources considered.
+	// Item reads one item afresh: what it says of itself. What it is among the others is in other files, which may be large, and only
+	// Load is sure to tell it: Deps, Wave, Priority, Position, Milestone, Files and Paused.
 	Item(id string) (plan.Item, error)
 	// Claim marks the item as being worked on under the token.
 	Claim(id, token string) error
