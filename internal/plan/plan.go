@@ -19,7 +19,7 @@ type Options struct {
 
 // A State is an item and what it means.
 type State struct {
-	Item
+	*Item   // the snapshot's, which others have, too
 	Class   Class
 	InScope bool
 	Stale   bool     // claimed by somebody else, who has been silent for Options.StaleAfter
@@ -72,7 +72,8 @@ func New(s *Snapshot, now time.Time, o Options) *Plan {
 	p := &Plan{Snapshot: s, States: make([]State, len(s.Items)), index: make(map[string]int, len(s.Items))}
 	p.Warnings = append(p.Warnings, s.Warnings...)
 	scope := newScope(o)
-	for i, it := range s.Items {
+	for i := range s.Items {
+		it := &s.Items[i]
 		p.index[it.ID] = i
 		p.States[i] = State{Item: it, InScope: scope.has(it), Attempt: s.Attempts[it.ID]}
 		p.States[i].classify(now, o)
@@ -96,6 +97,8 @@ func (st *State) heedBudget(s *Snapshot) {
 		return
 	}
 	st.Class = Waiting
+	own := *st.Item
+	st.Item = &own
 	st.WaitingFor = fmt.Sprintf("its budget: $%.2f of $%.2f spent", spent, s.SliceUSD)
 	st.Next = []string{fmt.Sprintf("gl budget slice %g", math.Ceil(2*spent))}
 }
@@ -157,7 +160,7 @@ func newScope(o Options) scope {
 	return s
 }
 
-func (s scope) has(it Item) bool {
+func (s scope) has(it *Item) bool {
 	if s.ids != nil && !s.ids[it.ID] {
 		return false
 	}

@@ -4,6 +4,7 @@ package project
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"greenlight/internal/attempt"
@@ -158,12 +159,19 @@ func badText(b *attempt.BadRecord) string {
 	return b.Error()
 }
 
-// addReleased tells slices that were given back half-way from those that somebody unknown works on.
+// addReleased tells slices that were given back half-way from those that somebody unknown works on. The items are the tracker's, and stay
+// as they are.
 func (p *Project) addReleased(s *plan.Snapshot) {
+	own := false
 	for i := range s.Items {
 		it := &s.Items[i]
-		it.Released = it.Session == "" && plan.Classify(it.Status) == plan.Active &&
-			p.Runs.Released(it.ID, plan.Mark{Status: it.Status, Step: it.Step})
+		if it.Session != "" || plan.Classify(it.Status) != plan.Active || !p.Runs.Released(it.ID, plan.Mark{Status: it.Status, Step: it.Step}) {
+			continue
+		}
+		if !own {
+			s.Items, own = slices.Clone(s.Items), true
+		}
+		s.Items[i].Released = true
 	}
 }
 

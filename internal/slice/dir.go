@@ -31,6 +31,8 @@ type Dir struct {
 	mu      sync.Mutex // guards what follows; never held while waiting for the project's lock
 	swept   bool
 	graph   *cached[graphFile]
+	noGraph graph            // where there is none
+	joined  *index           // the last one
 	index   func() keptIndex // what the index file had when it was first needed
 	state   *cached[stateFile]
 	backup  *cached[stateFile]

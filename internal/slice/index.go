@@ -12,6 +12,10 @@ import (
 
 // An index knows the ids of a project: those of its slice files and those of GRAPH.json, which together are the slices.
 type index struct {
+	stems []string // the files
+	g     *graph
+	twins []string // messages of warnTwins by place in stems, "" for none; nil until they are needed
+
 	ids    []string          // the slices: by place in the graph, then in natural order
 	at     map[string]int    // by slice, place in ids
 	stem   []int             // by place in ids, place of the slice's file in the list of all; none, made
@@ -30,7 +34,7 @@ const (
 // the file's name.
 func newIndex(stems []string, g *graph) *index {
 	n := max(len(stems), len(g.entries))
-	ix := &index{ids: make([]string, 0, n), stem: make([]int, 0, n), at: make(map[string]int, n), graph: g.entries, alias: map[string]string{}}
+	ix := &index{stems: stems, g: g, ids: make([]string, 0, n), stem: make([]int, 0, n), at: make(map[string]int, n), graph: g.entries, alias: map[string]string{}}
 	for i, stem := range stems {
 		ix.at[stem] = i // for now
 	}
@@ -64,6 +68,11 @@ func newIndex(stems []string, g *graph) *index {
 	}
 	ix.joinEdges(g)
 	return ix
+}
+
+// is says whether it is the index of these very lists.
+func (ix *index) is(stems []string, g *graph) bool {
+	return ix != nil && ix.g == g && len(stems) == len(ix.stems) && len(stems) > 0 && &stems[0] == &ix.stems[0]
 }
 
 func (ix *index) add(id string, stem int) {

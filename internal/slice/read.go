@@ -183,8 +183,12 @@ func (s *Store) readFiles(stems []string) []*sliceFile {
 
 // readFile reads one slice file, unless it is as it was. The caller holds s.mu.
 func (s *Store) readFile(stem string) *sliceFile {
-	c := refresh(s.files.get(stem), s.slicePath(stem), readSlice)
+	was := s.files.get(stem)
+	c := refresh(was, s.slicePath(stem), readSlice)
 	s.files.put(stem, c)
+	if s.memory != nil && c != was {
+		s.memory.due[stem] = true
+	}
 	return sliceOf(c)
 }
 
@@ -211,15 +215,12 @@ func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
 	for _, d := range list {
 		name := d.Name()
 		stem, ok := strings.CutSuffix(name, ".md")
-		lower := strings.ToLower(name)
 		why := ""
-		if strings.HasSuffix(lower, ".tmp") {
+		if strings.HasSuffix(strings.ToLower(name), ".tmp") {
 			s.temps.seen = true
 		}
 		switch {
-		case name[0] == '.' || strings.HasSuffix(lower, ".tmp") || lower == "readme.md":
-			continue
-		case !ok && !strings.HasSuffix(lower, ".md") && !strings.HasSuffix(lower, ".markdown"):
+		case isForeign(name):
 			continue
 		case d.IsDir():
 			why = "is a directory"
@@ -239,6 +240,13 @@ func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
 	return stems, notes, nil
 }
 
+// isForeign says whether the name of a file is none that a slice file has, nor one that a person may have meant as such.
+func isForeign(name string) bool {
+	lower := strings.ToLower(name)
+	return name[0] == '.' || strings.HasSuffix(lower, ".tmp") || lower == "readme.md" ||
+		!strings.HasSuffix(lower, ".md") && !strings.HasSuffix(lower, ".markdown")
+}
+
 // A graphFile is GRAPH.json as it was read.
 type graphFile struct {
 	*graph
@@ -256,9 +264,9 @@ func (d *Dir) readGraph() graphFile {
 	})
 	switch {
 	case d.graph.err != nil:
-		return graphFile{&graph{}, d.graph.err}
+		return graphFile{&d.noGraph, d.graph.err}
 	case d.graph.value.graph == nil:
-		return graphFile{&graph{}, nil}
+		return graphFile{&d.noGraph, nil}
 	}
 	return d.graph.value
 }

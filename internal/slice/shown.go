@@ -41,16 +41,16 @@ func (s *Store) noteShown() {
 // digest sums up the stamps of STATE.md and of all that it is made from; "" where one of them doesn't vouch for what was read. The caller
 // holds s.mu.
 func (s *Store) digest() string {
-	stems, _, err := s.listSlices()
+	stems, _, err := s.list()
 	if err != nil || s.program == "" || len(stems) < s.worth {
 		return ""
 	}
-	s.readFiles(stems)
+	s.recallFiles(stems)
 	var sum statcache.Coder
 	program := s.program
 	sum.Text(&program)
-	for i, c := range s.files.files {
-		if !c.trusted {
+	for i, c := range s.files.of(stems) {
+		if c == nil || !c.trusted {
 			return ""
 		}
 		sum.Text(&stems[i])

@@ -24,6 +24,7 @@ type Store struct {
 	files    fileCache  // guarded by mu, as what follows
 	recalled bool       // what the index file has is in files
 	temps    temps      // among the slice files
+	memory   *memory    // nil unless somebody follows
 	rendered *rendering // the last one
 	unshown  shownSoon  // the last change in Do
 }
@@ -31,7 +32,10 @@ type Store struct {
 // temps are the temporary files of writers.
 type temps struct{ seen, swept bool }
 
-var _ tracker.Tracker = (*Store)(nil)
+var (
+	_ tracker.Tracker  = (*Store)(nil)
+	_ tracker.Follower = (*Store)(nil)
+)
 
 // Open returns the store of the project at root, an absolute path. It reads nothing yet.
 func Open(root string) *Store { return &Store{Dir: NewDir(root)} }

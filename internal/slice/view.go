@@ -30,6 +30,7 @@ type view struct {
 	rowOf    map[string]Row // nil until it is needed
 	rowIDs   map[string][]string
 	warnings []plan.Warning
+	memory   *memory // nil unless somebody follows
 }
 
 // Load reads everything: the union of slice files and graph entries. What is wrong with single files is in the
@@ -48,19 +49,12 @@ func (s *Store) Load() (*tracker.Contents, error) {
 // contents joins all that the view has.
 func (v *view) contents() *tracker.Contents {
 	v.warnGraph()
-	c := &tracker.Contents{Items: make([]plan.Item, 0, len(v.ix.ids))}
+	c := &tracker.Contents{}
 	if v.graph.err != nil {
 		c.Unsure = fmt.Sprintf("%s can't be read: %v", stateRel("GRAPH.json"), bareError(v.graph.err))
 	}
-	unknown := false
-	for i, id := range v.ix.ids {
-		it := v.itemAt(i, id)
-		for _, d := range it.Deps {
-			unknown = unknown || !v.ix.known(d)
-		}
-		c.Items = append(c.Items, it)
-	}
-	if unknown {
+	items, unknown := v.assemble()
+	if c.Items = items; unknown {
 		v.evidence(c)
 	}
 	c.Warnings = v.warnings
@@ -74,8 +68,9 @@ func (s *Store) look() (*view, error) {
 
 // lookAtAll also reads the slice files.
 func (s *Store) lookAtAll() (*view, error) {
-	v, err := s.lookWith(func(v *view) { v.files = s.readFiles(v.stems) })
+	v, err := s.lookWith(func(v *view) { v.files = s.recallFiles(v.stems) })
 	if err == nil {
+		v.memory = s.memory
 		v.dropVanished()
 	}
 	return v, err
@@ -86,7 +81,7 @@ func (s *Store) lookWith(read func(*view)) (*view, error) {
 		return nil, err
 	}
 	return s.Dir.look(func(v *view) (err error) {
-		if v.stems, v.warnings, err = s.listSlices(); err == nil {
+		if v.stems, v.warnings, err = s.list(); err == nil {
 			read(v)
 		}
 		return err
@@ -119,7 +114,10 @@ func (d *Dir) look(list func(*view) error) (*view, error) {
 	if v.graph = <-graph; err != nil {
 		return nil, err
 	}
-	v.ix = newIndex(v.stems, v.graph.graph)
+	if v.ix = d.joined; !v.ix.is(v.stems, v.graph.graph) {
+		v.ix = newIndex(v.stems, v.graph.graph)
+		d.joined = v.ix
+	}
 	project := d.readProject()
 	if project.err != nil {
 		v.warn(stateRel("project-state.json"), "ignored: %v", bareError(project.err))
@@ -171,21 +169,31 @@ func (v *view) warnGraph() {
 
 // warnTwins names slice files whose names read the same.
 func (v *view) warnTwins() {
-	first := make(map[string]string, len(v.stems))
-	twins := map[string][]string{} // by the first of them
-	for _, stem := range v.stems {
+	if v.ix.twins == nil {
+		v.ix.twins = twins(v.stems)
+	}
+	for i, others := range v.ix.twins {
+		if others != "" {
+			v.warn(sliceRel(v.stems[i]+".md"), "reads the same as %s: they are different slices", others)
+		}
+	}
+}
+
+// twins are, by the place of each stem, the later ones that read the same.
+func twins(stems []string) []string {
+	first := make(map[string]int, len(stems))
+	twins := make([]string, len(stems))
+	for i, stem := range stems {
 		key := sliceid.Key(stem)
-		if other, ok := first[key]; ok {
-			twins[other] = append(twins[other], stem)
+		if at, ok := first[key]; !ok {
+			first[key] = i
+		} else if twins[at] == "" {
+			twins[at] = stem
 		} else {
-			first[key] = stem
+			twins[at] += ", " + stem
 		}
 	}
-	for _, stem := range v.stems {
-		if len(twins[stem]) > 0 {
-			v.warn(sliceRel(stem+".md"), "reads the same as %s: they are different slices", strings.Join(twins[stem], ", "))
-		}
-	}
+	return twins
 }
 
 // file returns what is kept of the file of the slice at place i in the index or, for one without, of its row; nil for neither.

@@ -45,6 +45,12 @@ type Tracker interface {
 	Repair(ctx context.Context) ([]string, error)
 }
 
+// A Follower is a Tracker that can answer from memory for what hasn't changed, since it has the kernel note what has: for who asks again
+// and again. Its answers are the same, but for changes that the kernel doesn't notice: those it may show some minutes late.
+type Follower interface {
+	Follow() (stop func())
+}
+
 // Defaults are the answers of a format that has nothing to add: a Tracker embeds it.
 type Defaults struct{}
 

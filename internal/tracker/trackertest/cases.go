@@ -111,7 +111,7 @@ func claim(s *subject) {
 		s.Errorf("another process sees %+v, running %q, ready %q", st, p.Running, p.Ready)
 	}
 	for _, id := range s.ids[1:] {
-		if was, is := before.State(id), p.State(id); mark(was.Item) != mark(is.Item) {
+		if was, is := before.State(id), p.State(id); mark(*was.Item) != mark(*is.Item) {
 			s.Errorf("%s was %+v and is %+v", id, was, is)
 		}
 	}
