@@ -177,5 +177,6 @@ func (d *Dir) State() StateText {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.readState(&d.state, "STATE.md")
-	return StateText{There: f.there, Text: f.body, Rows: f.rows, Table: f.table, Changed: d.state.stamp.Changed(), Err: bareError(f.err)}
+	rows, table := f.rows()
+	return StateText{There: f.there, Text: f.body, Rows: rows, Table: table, Changed: d.state.stamp.Changed(), Err: bareError(f.err)}
 }

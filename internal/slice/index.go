@@ -16,6 +16,8 @@ type index struct {
 	g     *graph
 	twins []string // messages of warnTwins by place in stems, "" for none; nil until they are needed
 
+	order []int // what inOrder returns; nil until it is needed
+
 	ids    []string          // the slices: by place in the graph, then in natural order
 	at     map[string]int    // by slice, place in ids
 	stem   []int             // by place in ids, place of the slice's file in the list of all; none, made
@@ -106,6 +108,20 @@ func (ix *index) hasNow(id string) {
 	if i, ok := ix.at[id]; ok && ix.stem[i] == none {
 		ix.stem[i] = made
 	}
+}
+
+// inOrder returns the places in ids of the slices that have files, in natural order.
+func (ix *index) inOrder() []int {
+	if ix.order == nil {
+		ix.order = make([]int, 0, len(ix.stems))
+		for i, stem := range ix.stem {
+			if stem >= 0 {
+				ix.order = append(ix.order, i)
+			}
+		}
+		sort.Slice(ix.order, func(i, j int) bool { return plan.NaturalLess(ix.ids[ix.order[i]], ix.ids[ix.order[j]]) })
+	}
+	return ix.order
 }
 
 // spellings finds, for graph ids without a file of that name, the one file whose name reads the same. ix.at has the files.

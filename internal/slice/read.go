@@ -276,8 +276,7 @@ type stateFile struct {
 	there bool
 	text  string
 	body  string // text without a byte order mark
-	rows  []Row
-	table bool
+	rows  func() (rows []Row, table bool)
 	err   error
 }
 
@@ -290,13 +289,15 @@ func (d *Dir) readState(old **cached[stateFile], name string) stateFile {
 		}
 		f := stateFile{there: true, text: string(data)}
 		f.body = strings.TrimPrefix(f.text, textline.BOM)
-		f.rows, f.table = parseRows(f.body)
+		f.rows = sync.OnceValues(func() ([]Row, bool) { return parseRows(f.body) })
 		return f
 	})
-	if err := (*old).err; err != nil {
-		return stateFile{err: err}
+	f := (*old).value
+	f.err = (*old).err
+	if f.rows == nil {
+		f.rows = func() ([]Row, bool) { return nil, false }
 	}
-	return (*old).value
+	return f
 }
 
 // A projectState is what project-state.json says.

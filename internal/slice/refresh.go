@@ -74,8 +74,15 @@ func (s *Store) render() (old stateFile, text string, err error) {
 		return old, "", fmt.Errorf("read %s: %w", stateRel("STATE.md"), bareError(old.err))
 	}
 	project := s.readProject()
-	text = v.stateMD(old, project)
-	s.rendered = &rendering{s, v, project, text}
+	var kept []line
+	if last := s.rendered; last != nil && last.v.ix == v.ix && last.text == old.text {
+		kept = last.kept // what we have written need not be read
+	} else {
+		rows, _ := old.rows()
+		kept = v.without(rows)
+	}
+	text = v.stateMD(old, project, kept)
+	s.rendered = &rendering{s, v, project, text, kept}
 	return old, text, nil
 }
 

@@ -24,12 +24,12 @@ const barCells = 10
 
 // stateMD renders STATE.md: nothing in it depends on the clock or on chance, so that the same slices give the same bytes.
 // Sections that aren't ours stay behind the section that they followed, rows without a slice file stay in the table.
-func (v *view) stateMD(old stateFile, p projectState) string {
-	rows, items := v.table(old.rows)
+func (v *view) stateMD(old stateFile, p projectState, kept []line) string {
+	rows := v.table(kept)
 	parts := map[string]string{
 		"Overview":     overview(p),
 		"Slices":       slicesTable(rows),
-		"Current":      current(items),
+		"Current":      current(rows),
 		"Test Summary": summary(rows),
 		"Blockers":     blockers(p.blockers),
 		"Session":      session(p),
@@ -76,31 +76,55 @@ func foreignSections(text string) map[string]string {
 	return foreign
 }
 
-// A line of the table, with what is summed up from it.
+// A line of the table, with what else is said of the slice.
 type line struct {
 	id, text                 string
+	current                  string // "" unless somebody works on it
 	done                     bool
 	tests, failing, security int
 }
 
-// table returns the lines of the table: one per slice file, and those of old that have none, in natural order; and the
-// items that have files.
-func (v *view) table(old []Row) (rows []line, items []plan.Item) {
-	for _, stem := range v.stems {
-		it := v.item(stem)
-		items = append(items, it)
-		status, class := it.Status, plan.Classify(it.Status)
-		switch {
-		case it.Corrupt != "":
-			status, class = "corrupt", plan.Corrupt
-		case status == "":
-			status = "pending"
+// table returns the lines of the table in natural order: one for each slice file, and those that have none.
+func (v *view) table(kept []line) []line {
+	a := v.assemble()
+	rows := make([]line, 0, len(a.lines)+len(kept))
+	for _, i := range v.ix.inOrder() {
+		if a.lines[i].id == "" {
+			a.lines[i] = lineOf(&a.items[i])
 		}
-		rows = append(rows, line{
-			id: stem, done: class == plan.Done, tests: it.Tests, failing: it.Failing, security: it.SecurityTests,
-			text: tableLine(stem, it.Name, status, it.Tests, it.SecurityTests, it.Deps),
-		})
+		rows = append(rows, a.lines[i])
 	}
+	if len(kept) > 0 {
+		rows = append(rows, kept...)
+		sort.Slice(rows, func(i, j int) bool { return plan.NaturalLess(rows[i].id, rows[j].id) })
+	}
+	return rows
+}
+
+func lineOf(it *plan.Item) line {
+	status, class := it.Status, plan.Classify(it.Status)
+	switch {
+	case it.Corrupt != "":
+		status, class = "corrupt", plan.Corrupt
+	case status == "":
+		status = "pending"
+	}
+	l := line{
+		id: it.ID, done: class == plan.Done, tests: it.Tests, failing: it.Failing, security: it.SecurityTests,
+		text: tableLine(it.ID, it.Name, status, it.Tests, it.SecurityTests, it.Deps),
+	}
+	if class == plan.Active {
+		step := it.Step
+		if !plan.StepReached(step) {
+			step = it.Status
+		}
+		l.current = fmt.Sprintf("- %s — %s: %s\n", it.ID, shown(it.Name), shown(step))
+	}
+	return l
+}
+
+// without are the lines of STATE.md's table that have no slice file.
+func (v *view) without(old []Row) (kept []line) {
 	var files map[string][]string
 	for _, r := range old {
 		if v.ix.hasFile(v.ix.canonical(r.ID)) {
@@ -116,13 +140,11 @@ func (v *view) table(old []Row) (rows []line, items []plan.Item) {
 		if text == "" {
 			text = tableLine(r.ID, r.Name, r.Status, r.Tests, r.Security, r.Deps)
 		}
-		rows = append(rows, line{
+		kept = append(kept, line{
 			id: r.ID, done: plan.Classify(r.Status) == plan.Done, tests: r.Tests, security: r.Security, text: text,
 		})
 	}
-	sort.Slice(rows, func(i, j int) bool { return plan.NaturalLess(rows[i].id, rows[j].id) })
-	sort.Slice(items, func(i, j int) bool { return plan.NaturalLess(items[i].ID, items[j].ID) })
-	return rows, items
+	return kept
 }
 
 func tableLine(id, name, status string, tests, security int, deps []string) string {
@@ -170,17 +192,10 @@ func overview(p projectState) string {
 }
 
 // current lists the slices that somebody works on.
-func current(items []plan.Item) string {
+func current(rows []line) string {
 	var b strings.Builder
-	for _, it := range items {
-		if it.Corrupt != "" || plan.Classify(it.Status) != plan.Active {
-			continue
-		}
-		step := it.Step
-		if !plan.StepReached(step) {
-			step = it.Status
-		}
-		fmt.Fprintf(&b, "- %s — %s: %s\n", it.ID, shown(it.Name), shown(step))
+	for _, r := range rows {
+		b.WriteString(r.current)
 	}
 	if b.Len() == 0 {
 		return "\nNone\n"

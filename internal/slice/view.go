@@ -53,8 +53,8 @@ func (v *view) contents() *tracker.Contents {
 	if v.graph.err != nil {
 		c.Unsure = fmt.Sprintf("%s can't be read: %v", stateRel("GRAPH.json"), bareError(v.graph.err))
 	}
-	items, unknown := v.assemble()
-	if c.Items = items; unknown {
+	a := v.assemble()
+	if c.Items = a.items; a.unknown {
 		v.evidence(c)
 	}
 	c.Warnings = v.warnings
@@ -456,10 +456,12 @@ func (v *view) readRows() {
 		v.rowOf[r.ID] = r
 		v.rowIDs[key] = append(v.rowIDs[key], r.ID)
 	}
-	for _, r := range current.rows {
+	rows, _ := current.rows()
+	for _, r := range rows {
 		add(r)
 	}
-	for _, r := range backup.rows {
+	rows, _ = backup.rows()
+	for _, r := range rows {
 		if len(v.rowIDs[sliceid.Key(r.ID)]) == 0 {
 			add(r)
 		}
