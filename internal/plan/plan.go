@@ -72,8 +72,7 @@ func New(s *Snapshot, now time.Time, o Options) *Plan {
 	p := &Plan{Snapshot: s, States: make([]State, len(s.Items)), index: make(map[string]int, len(s.Items))}
 	p.Warnings = append(p.Warnings, s.Warnings...)
 	scope := newScope(o)
-	for i := range s.Items {
-		it := &s.Items[i]
+	for i, it := range s.Items {
 		p.index[it.ID] = i
 		p.States[i] = State{Item: it, InScope: scope.has(it), Attempt: s.Attempts[it.ID]}
 		p.States[i].classify(now, o)

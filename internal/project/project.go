@@ -163,15 +163,16 @@ func badText(b *attempt.BadRecord) string {
 // as they are.
 func (p *Project) addReleased(s *plan.Snapshot) {
 	own := false
-	for i := range s.Items {
-		it := &s.Items[i]
+	for i, it := range s.Items {
 		if it.Session != "" || plan.Classify(it.Status) != plan.Active || !p.Runs.Released(it.ID, plan.Mark{Status: it.Status, Step: it.Step}) {
 			continue
 		}
 		if !own {
 			s.Items, own = slices.Clone(s.Items), true
 		}
-		s.Items[i].Released = true
+		released := *it
+		released.Released = true
+		s.Items[i] = &released
 	}
 }
 
@@ -181,8 +182,7 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 	if len(attempts) == 0 {
 		return nil
 	}
-	for i := range s.Items {
-		it := &s.Items[i]
+	for _, it := range s.Items {
 		tally, ok := attempts[it.ID]
 		if !ok {
 			continue

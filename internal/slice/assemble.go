@@ -12,7 +12,7 @@ type assembly struct {
 	ix       *index
 	paused   map[string]bool
 	files    []*sliceFile // by which one sees what has changed
-	items    []plan.Item
+	items    []*plan.Item
 	lines    []line                 // of STATE.md's table, those that have been rendered
 	warnings map[int][]plan.Warning // by the item's place
 	rows     bool                   // some of it is from STATE.md
@@ -31,15 +31,18 @@ func (v *view) assemble() *assembly {
 	if again {
 		a.items, a.lines, a.warnings = last.items, last.lines, last.warnings
 	} else {
-		a.items, a.lines, a.warnings = make([]plan.Item, n), make([]line, n), map[int][]plan.Warning{}
+		a.items, a.lines, a.warnings = plan.Pointers(make([]plan.Item, n)), make([]line, n), map[int][]plan.Warning{}
 	}
-	own := !again // until then others have them
+	own := !again // else others have the lists, too
 	for i, id := range v.ix.ids {
 		if again && v.files[v.ix.stem[i]] == last.files[v.ix.stem[i]] {
 			continue
 		}
 		if !own {
 			a.items, a.lines, a.warnings, own = slices.Clone(a.items), slices.Clone(a.lines), maps.Clone(a.warnings), true
+		}
+		if again {
+			a.items[i] = new(plan.Item) // others have the old one
 		}
 		a.add(v, i, id)
 	}
@@ -60,13 +63,14 @@ func (a *assembly) holdsFor(v *view) bool {
 // add puts one item together.
 func (a *assembly) add(v *view, i int, id string) {
 	n := len(v.warnings)
-	it := v.itemAt(i, id)
+	it := a.items[i]
+	*it = v.itemAt(i, id)
 	delete(a.warnings, i)
 	if own := v.warnings[n:]; len(own) > 0 {
 		a.warnings[i] = slices.Clone(own)
 	}
 	v.warnings = v.warnings[:n]
-	a.items[i], a.lines[i] = it, line{}
+	a.lines[i] = line{}
 	a.rows = a.rows || v.ix.stem[i] < 0
 	for _, d := range it.Deps {
 		a.unknown = a.unknown || !v.ix.known(d)

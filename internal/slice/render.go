@@ -90,7 +90,7 @@ func (v *view) table(kept []line) []line {
 	rows := make([]line, 0, len(a.lines)+len(kept))
 	for _, i := range v.ix.inOrder() {
 		if a.lines[i].id == "" {
-			a.lines[i] = lineOf(&a.items[i])
+			a.lines[i] = lineOf(a.items[i])
 		}
 		rows = append(rows, a.lines[i])
 	}

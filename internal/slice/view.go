@@ -479,8 +479,7 @@ func (v *view) evidence(c *tracker.Contents) {
 			c.Evidence[id] = r.Status
 		}
 	}
-	for i := range c.Items {
-		it := &c.Items[i]
+	for _, it := range c.Items {
 		own := false // until then the list is the file's, which others have, too
 		for k, d := range it.Deps {
 			if v.ix.known(d) {

@@ -97,7 +97,7 @@ type Traits struct {
 
 // Contents is what a tracker found.
 type Contents struct {
-	Items    []plan.Item
+	Items    []*plan.Item
 	Unsure   string            // non-empty: the dependency graph can't be read just now, and why; deps are a fallback
 	Evidence map[string]string // raw status of ids that are no items any more (rows of STATE.md)
 	Warnings []plan.Warning
@@ -196,12 +196,12 @@ type Before struct {
 
 // A Seen remembers, for a Tx, who held each item when the Tx last showed it.
 type Seen struct {
-	all []plan.Item
+	all []*plan.Item
 	one map[string]string // session by id, of what was looked at or claimed after all
 }
 
 // All notes what Load showed.
-func (s *Seen) All(items []plan.Item) { s.all, s.one = items, nil }
+func (s *Seen) All(items []*plan.Item) { s.all, s.one = items, nil }
 
 // One notes the session that an item was shown with, or has got.
 func (s *Seen) One(id, session string) {

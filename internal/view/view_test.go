@@ -39,7 +39,7 @@ func night() *plan.Plan {
 		{ID: "S-10", Status: "pending", Corrupt: "line 1: no front matter", File: "S-10.md"},
 	} {
 		it.Changed = now
-		s.Items = append(s.Items, it)
+		s.Items = append(s.Items, &it)
 	}
 	return plan.New(s, now, plan.Options{})
 }
@@ -119,7 +119,7 @@ func TestGroupsCoverAll(t *testing.T) {
 			case 1:
 				s.Attempts[it.ID] = &plan.Attempt{N: 1, Phase: plan.Queued}
 			}
-			s.Items = append(s.Items, it)
+			s.Items = append(s.Items, &it)
 		}
 		p := plan.New(s, now, plan.Options{})
 		m := view.New(p, view.Facts{Pace: eta.Of(time.Minute, time.Minute, time.Minute), Slots: 2}, now)

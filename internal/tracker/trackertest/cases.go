@@ -64,7 +64,7 @@ func load(s *subject) {
 			s.Errorf("under the lock: %+v, %v, want %+v", again, err, c)
 		}
 		for _, want := range c.Items {
-			if it, err := tx.Item(want.ID); err != nil || !reflect.DeepEqual(alone(it), alone(want)) {
+			if it, err := tx.Item(want.ID); err != nil || !reflect.DeepEqual(alone(it), alone(*want)) {
 				s.Errorf("%+v, %v, want %+v", it, err, want)
 			}
 		}

@@ -180,7 +180,7 @@ func (s *subject) item() plan.Item {
 	s.check(err)
 	for _, it := range c.Items {
 		if it.ID == s.id {
-			return it
+			return *it
 		}
 	}
 	s.Fatalf("%s is gone", s.id)
