@@ -69,11 +69,16 @@ type Plan struct {
 
 // New makes the plan of a snapshot. It doesn't change the snapshot.
 func New(s *Snapshot, now time.Time, o Options) *Plan {
-	p := &Plan{Snapshot: s, States: make([]State, len(s.Items)), index: make(map[string]int, len(s.Items))}
+	p := &Plan{Snapshot: s, States: make([]State, len(s.Items)), index: s.At}
 	p.Warnings = append(p.Warnings, s.Warnings...)
 	scope := newScope(o)
+	if p.index == nil {
+		p.index = make(map[string]int, len(s.Items))
+		for i, it := range s.Items {
+			p.index[it.ID] = i
+		}
+	}
 	for i, it := range s.Items {
-		p.index[it.ID] = i
 		p.States[i] = State{Item: it, InScope: scope.has(it), Attempt: s.Attempts[it.ID]}
 		p.States[i].classify(now, o)
 		p.States[i].heedBudget(s)

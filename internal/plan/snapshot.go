@@ -174,6 +174,7 @@ type Snapshot struct {
 	Root      string
 	Flags     string              // what commands about its items need besides: " --system gsd", "" where the system counts by itself
 	Items     []*Item             // one per id, in the tracker's order; others may have them, too, and nobody changes them
+	At        map[string]int      // the place of each item by its id, as somebody knows it already; nil: New finds out
 	Unsure    string              // non-empty: the dependency graph can't be read just now, and why
 	Evidence  map[string]string   // raw status of ids that are no items but are known to have been (rows of STATE.md)
 	Attempts  map[string]*Attempt // the last of each item that isn't done: records of done items aren't read

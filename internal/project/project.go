@@ -112,7 +112,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	}
 	traits := p.Tracker.Traits()
 	s := &plan.Snapshot{
-		Format: traits.Format, Noun: traits.Noun, Root: p.Root, Flags: p.Flags(), Items: c.Items, Unsure: c.Unsure, Evidence: c.Evidence, Progress: c.Progress,
+		Format: traits.Format, Noun: traits.Noun, Root: p.Root, Flags: p.Flags(), Items: c.Items, At: c.At, Unsure: c.Unsure, Evidence: c.Evidence, Progress: c.Progress,
 		Warnings: c.Warnings, Used: make(map[string]int, len(attempts)),
 		Attempts: make(map[string]*plan.Attempt, len(live)),
 	}

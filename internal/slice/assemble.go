@@ -13,7 +13,7 @@ type assembly struct {
 	paused   map[string]bool
 	files    []*sliceFile // by which one sees what has changed
 	items    []*plan.Item
-	lines    []line                 // of STATE.md's table, those that have been rendered
+	lines    []*line                // of STATE.md's table, nil: not rendered yet
 	warnings map[int][]plan.Warning // by the item's place
 	rows     bool                   // some of it is from STATE.md
 	unknown  bool                   // some dependency is no slice
@@ -31,7 +31,7 @@ func (v *view) assemble() *assembly {
 	if again {
 		a.items, a.lines, a.warnings = last.items, last.lines, last.warnings
 	} else {
-		a.items, a.lines, a.warnings = plan.Pointers(make([]plan.Item, n)), make([]line, n), map[int][]plan.Warning{}
+		a.items, a.lines, a.warnings = plan.Pointers(make([]plan.Item, n)), make([]*line, n), map[int][]plan.Warning{}
 	}
 	own := !again // else others have the lists, too
 	for i, id := range v.ix.ids {
@@ -70,7 +70,7 @@ func (a *assembly) add(v *view, i int, id string) {
 		a.warnings[i] = slices.Clone(own)
 	}
 	v.warnings = v.warnings[:n]
-	a.lines[i] = line{}
+	a.lines[i] = nil
 	a.rows = a.rows || v.ix.stem[i] < 0
 	for _, d := range it.Deps {
 		a.unknown = a.unknown || !v.ix.known(d)

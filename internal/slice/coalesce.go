@@ -102,7 +102,7 @@ type rendering struct {
 	v       *view
 	project projectState
 	text    string
-	kept    []line // of the table, that have no slice file
+	kept    []*line // of the table, that have no slice file
 }
 
 // holds says whether STATE.md and all that it was made from still are what they were. The caller holds s.mu.

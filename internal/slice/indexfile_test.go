@@ -83,10 +83,10 @@ func (w *world) edit(rt *rapid.T) {
 	path := filepath.Join(w.dir, "slices", id+".md")
 	text := sliceText(id, rapid.SampledFrom([]string{"pending", "stalled", "blocked", "complete"}).Draw(rt, "status"),
 		rapid.SampledFrom([]string{"", "deps: S-1\n", "deps: S-2\n", "tests: 12\n"}).Draw(rt, "extra"))
-	old, statErr := os.Stat(path)
-	if statErr == nil && old.IsDir() {
-		_ = os.Remove(path)
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() { // upset has been here
+		_ = os.RemoveAll(path)
 	}
+	old, statErr := os.Stat(path)
 	switch rapid.SampledFrom([]string{"in place", "same times", "renamed over", "remove", "graph", "state", "project", "gl", "lose index", "break index"}).Draw(rt, "edit") {
 	case "in place":
 		w.write("slices/"+id+".md", text)

@@ -42,10 +42,19 @@ type sliceFile struct {
 	warnings []string
 }
 
+// readSlice parses a slice file. What is kept of it has a text of its own: else the whole file would be, as long as one word of it is.
 func readSlice(data []byte, at statcache.Stamp) *sliceFile {
+	var w statcache.Coder
+	codeFile(&w, parseSlice(data))
+	s := &sliceFile{changed: at.Changed()}
+	codeFile(statcache.Reading(string(w.Bytes())), s)
+	return s
+}
+
+func parseSlice(data []byte) *sliceFile {
 	f, err := ParseFile(data)
 	if err != nil {
-		return &sliceFile{corrupt: reason(err), changed: at.Changed()}
+		return &sliceFile{corrupt: reason(err)}
 	}
 	get := func(key string) string {
 		v, _ := f.Get(key)
@@ -58,7 +67,7 @@ func readSlice(data []byte, at statcache.Stamp) *sliceFile {
 		tests: count(get("tests")), security: count(get("security_tests")),
 		wave: rank(get("wave")), priority: rank(get("priority")), verified: verified(get("verified")),
 		deps: f.List("deps"), hasDeps: f.Has("deps"), wraps: f.List("wraps"), files: f.File.List("files"),
-		changed: at.Changed(), warnings: f.Warnings(),
+		warnings: f.Warnings(),
 	}
 	s.failing = f.failing()
 	s.waiting = noneAsEmpty(s.waiting)

@@ -74,7 +74,7 @@ func (s *Store) render() (old stateFile, text string, err error) {
 		return old, "", fmt.Errorf("read %s: %w", stateRel("STATE.md"), bareError(old.err))
 	}
 	project := s.readProject()
-	var kept []line
+	var kept []*line
 	if last := s.rendered; last != nil && last.v.ix == v.ix && last.text == old.text {
 		kept = last.kept // what we have written need not be read
 	} else {

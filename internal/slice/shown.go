@@ -45,10 +45,13 @@ func (s *Store) digest() string {
 	if err != nil || s.program == "" || len(stems) < s.worth {
 		return ""
 	}
-	s.recallFiles(stems)
 	var sum statcache.Coder
 	program := s.program
 	sum.Text(&program)
+	if !vouched(&sum, s.state, s.path("STATE.md")) || !vouched(&sum, s.backup, s.path("STATE.md.backup")) {
+		return "" // it has just been written, mostly
+	}
+	s.recallFiles(stems)
 	for i, c := range s.files.of(stems) {
 		if c == nil || !c.trusted {
 			return ""
@@ -57,7 +60,7 @@ func (s *Store) digest() string {
 		sum.Stamp(&c.stamp)
 	}
 	if !vouched(&sum, s.graph, s.path("GRAPH.json")) || !vouched(&sum, s.project, s.path("project-state.json")) ||
-		!vouched(&sum, s.config, s.path("config.json")) || !vouched(&sum, s.state, s.path("STATE.md")) || !vouched(&sum, s.backup, s.path("STATE.md.backup")) {
+		!vouched(&sum, s.config, s.path("config.json")) {
 		return ""
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(sum.Bytes()))

@@ -54,7 +54,7 @@ func (v *view) contents() *tracker.Contents {
 		c.Unsure = fmt.Sprintf("%s can't be read: %v", stateRel("GRAPH.json"), bareError(v.graph.err))
 	}
 	a := v.assemble()
-	if c.Items = a.items; a.unknown {
+	if c.Items, c.At = a.items, v.ix.at; a.unknown {
 		v.evidence(c)
 	}
 	c.Warnings = v.warnings

@@ -98,6 +98,7 @@ type Traits struct {
 // Contents is what a tracker found.
 type Contents struct {
 	Items    []*plan.Item
+	At       map[string]int    // the place of each item by its id, where that is known already; nobody changes it
 	Unsure   string            // non-empty: the dependency graph can't be read just now, and why; deps are a fallback
 	Evidence map[string]string // raw status of ids that are no items any more (rows of STATE.md)
 	Warnings []plan.Warning
