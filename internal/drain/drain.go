@@ -23,7 +23,6 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
 	"greenlight/internal/spending"
-	"greenlight/internal/tracker"
 	"greenlight/internal/trust"
 	"greenlight/internal/watch"
 	"greenlight/internal/worktree"
@@ -196,9 +195,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	d.watch = watch.New(cfg.Project.Runs, cfg.Project.Tracker.Watch(), cfg.Trace)
 	defer d.watch.Close()
-	if f, can := cfg.Project.Tracker.(tracker.Follower); can {
-		defer f.Follow()()
-	}
+	defer cfg.Project.Follow()()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d.life = ctx

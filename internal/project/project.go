@@ -88,6 +88,14 @@ func (p *Project) Plan(now time.Time, o plan.Options) (*plan.Plan, error) {
 	return plan.New(s, now, o), nil
 }
 
+// Follow has the tracker answer from memory for what hasn't changed, where it can, for who looks more than once.
+func (p *Project) Follow() (stop func()) {
+	if f, can := p.Tracker.(tracker.Follower); can {
+		return f.Follow()
+	}
+	return func() {}
+}
+
 // Snapshot joins what load finds (Tracker.Load, or a Tx's Load under the lock) with the attempts.
 func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapshot, error) {
 	// The attempts first: an attempt that is settled between the two readings then shows as open beside a slice that

@@ -27,6 +27,7 @@ type Dir struct {
 	root    string
 	program string // for which the index file is; "": nobody reads or writes one
 	worth   int    // how many files must have been read for it to be written anew
+	many    int    // how many files there must be for a log of their changes
 
 	mu      sync.Mutex // guards what follows; never held while waiting for the project's lock
 	swept   bool
@@ -42,7 +43,7 @@ type Dir struct {
 
 // NewDir is the directory of the project at root, an absolute path. It reads nothing yet.
 func NewDir(root string) *Dir {
-	d := &Dir{Now: time.Now, root: root, program: statcache.Program(), worth: statcache.Worth(worthKeeping)}
+	d := &Dir{Now: time.Now, root: root, program: statcache.Program(), worth: statcache.Worth(worthKeeping), many: statcache.Worth(logFrom)}
 	d.index = sync.OnceValue(d.readIndex)
 	return d
 }

@@ -14,7 +14,7 @@ import (
 // A memory answers for the slice files that haven't changed since they were looked at. What has changed the kernel says (package dirlog);
 // where it isn't sure, and now and then in any case, all are looked at.
 type memory struct {
-	log    *dirlog.Log
+	log    *dirlog.Log // nil: not yet
 	whole  time.Time // when all were looked at
 	stems  []string  // as they were listed
 	notes  []plan.Warning
@@ -23,6 +23,9 @@ type memory struct {
 	relist bool            // a name may have come or gone
 	joined *assembly       // the items that were made of it last
 }
+
+// logFrom is from how many on they are answered for from memory: of fewer, a look costs less than to end the kernel's log.
+const logFrom = 1000
 
 // wholeLook is how long at most what the kernel hasn't noticed stays unseen: a file that is changed through a mapping into memory, or by
 // another name.
@@ -35,11 +38,13 @@ func (s *Store) Follow() (stop func()) {
 	if s.memory != nil { // somebody follows already
 		return func() {}
 	}
-	s.memory = &memory{log: dirlog.Of(s.path("slices")), due: map[string]bool{}}
+	s.memory = &memory{due: map[string]bool{}}
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.memory.log.Close()
+		if s.memory.log != nil {
+			s.memory.log.Close()
+		}
 		s.memory = nil
 	}
 }
@@ -64,8 +69,14 @@ func (m *memory) recollect() {
 // list is listSlices, from memory where no name has come or gone.
 func (s *Store) list() (stems []string, notes []plan.Warning, err error) {
 	m := s.memory
-	if m == nil {
+	if m == nil || s.program == "" {
 		return s.listSlices()
+	}
+	if m.log == nil {
+		if stems, notes, err = s.listSlices(); err != nil || len(stems) < s.many {
+			return stems, notes, err
+		}
+		m.log = dirlog.Of(s.path("slices")) // and then the list once more: the log begins before what it vouches for
 	}
 	m.recollect()
 	if m.values != nil && !m.relist && s.lookAtDue() {
@@ -104,7 +115,7 @@ func (s *Store) lookAtDue() bool {
 // recallFiles is readFiles from memory: what list has looked at, or found to be as it was.
 func (s *Store) recallFiles(stems []string) []*sliceFile {
 	m := s.memory
-	if m == nil {
+	if m == nil || m.log == nil {
 		return s.readFiles(stems)
 	}
 	if m.values == nil {

@@ -78,7 +78,7 @@ func (s *Store) render() (old stateFile, text string, err error) {
 	if last := s.rendered; last != nil && last.v.ix == v.ix && last.text == old.text {
 		kept = last.kept // what we have written need not be read
 	} else {
-		rows, _ := old.rows()
+		rows, _ := parseRowsBut(old.body, v.ix.hasFile)
 		kept = v.without(rows)
 	}
 	text = v.stateMD(old, project, kept)

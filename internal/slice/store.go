@@ -138,6 +138,7 @@ func (s *Store) readForEdit(id string) ([]byte, *File, error) {
 // is made first. Unless f sets it, the key "updated" becomes the time of the change. f may run up to three times, each
 // time on what somebody else has just written; then the error is tracker.ErrChanged with the path.
 func (s *Store) Edit(ctx context.Context, id string, f func(*File) error) error {
+	defer s.Follow()() // f looks at all, and so does STATE.md, more than once
 	var change uint64
 	err := s.locked(ctx, func() error {
 		t := &tx{s: s}
