@@ -15,8 +15,8 @@ import (
 // where it isn't sure, and now and then in any case, all are looked at.
 type memory struct {
 	log    *dirlog.Log // nil: not yet
-	whole  time.Time // when all were looked at
-	stems  []string  // as they were listed
+	whole  time.Time   // when all were looked at
+	stems  []string    // as they were listed
 	notes  []plan.Warning
 	values []*sliceFile    // of the stems; nil: all are to be looked at
 	due    map[string]bool // stems whose files are to be looked at
