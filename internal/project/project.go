@@ -88,12 +88,15 @@ func (p *Project) Plan(now time.Time, o plan.Options) (*plan.Plan, error) {
 	return plan.New(s, now, o), nil
 }
 
-// Follow has the tracker answer from memory for what hasn't changed, where it can, for who looks more than once.
+// Follow has the tracker and the attempts answer from memory for what hasn't changed, where they can, for who looks more than once.
 func (p *Project) Follow() (stop func()) {
-	if f, can := p.Tracker.(tracker.Follower); can {
-		return f.Follow()
+	runs := p.Runs.Follow()
+	f, can := p.Tracker.(tracker.Follower)
+	if !can {
+		return runs
 	}
-	return func() {}
+	items := f.Follow()
+	return func() { runs(); items() }
 }
 
 // Snapshot joins what load finds (Tracker.Load, or a Tx's Load under the lock) with the attempts.
