@@ -45,7 +45,7 @@ type tallies struct {
 	of      map[string]Tally
 	read    bool // from the file, if there were any
 
-	following bool
+	followers int
 	log       *dirlog.Log     // nil until there are enough
 	counted   map[string]bool // the files that are in of; nil: not known
 }
@@ -55,17 +55,17 @@ func (s *Store) Follow() (stop func()) {
 	m := s.settled
 	m.Lock()
 	defer m.Unlock()
-	if m.following {
-		return func() {}
-	}
-	m.following = true
+	m.followers++
 	return func() {
 		m.Lock()
 		defer m.Unlock()
+		if m.followers--; m.followers > 0 {
+			return
+		}
 		if m.log != nil {
 			m.log.Close()
 		}
-		m.following, m.log, m.counted = false, nil, nil
+		m.log, m.counted = nil, nil
 	}
 }
 
@@ -133,7 +133,7 @@ func (s *Store) settledTallies() (map[string]Tally, error) {
 			return nil, listErr
 		}
 		m.count(entries)
-		if m.following && m.log == nil && len(entries) >= statcache.Worth(worthTallying) {
+		if m.followers > 0 && m.log == nil && len(entries) >= statcache.Worth(worthTallying) {
 			m.log = dirlog.Of(s.doneDir()) // for the next time
 		}
 	}

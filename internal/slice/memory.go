@@ -14,6 +14,8 @@ import (
 // A memory answers for the slice files that haven't changed since they were looked at. What has changed the kernel says (package dirlog);
 // where it isn't sure, and now and then in any case, all are looked at.
 type memory struct {
+	followers int
+
 	log    *dirlog.Log // nil: not yet
 	whole  time.Time   // when all were looked at
 	stems  []string    // as they were listed
@@ -35,13 +37,16 @@ const wholeLook = 2 * time.Minute
 func (s *Store) Follow() (stop func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.memory != nil { // somebody follows already
-		return func() {}
+	if s.memory == nil {
+		s.memory = &memory{due: map[string]bool{}}
 	}
-	s.memory = &memory{due: map[string]bool{}}
+	s.memory.followers++
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if s.memory.followers--; s.memory.followers > 0 {
+			return
+		}
 		if s.memory.log != nil {
 			s.memory.log.Close()
 		}
@@ -49,7 +54,7 @@ func (s *Store) Follow() (stop func()) {
 	}
 }
 
-// recollect takes in what the kernel has noted since the last look. After it, values has what is due to be looked at no more than is.
+// recollect takes in what the kernel has noted since the last look.
 func (m *memory) recollect() {
 	names, sure := m.log.Changed()
 	if !sure || time.Since(m.whole) > wholeLook {
@@ -98,9 +103,9 @@ func (s *Store) lookAtDue() bool {
 	}
 	m.values = slices.Clone(m.values) // views have them
 	for stem := range m.due {
-		i, _ := slices.BinarySearch(m.stems, stem)
+		i, listed := slices.BinarySearch(m.stems, stem)
 		c := refreshIn(s.files.get(stem), s.slicePath(stem), readSlice)
-		if errors.Is(c.err, durable.ErrIrregular) || c.err == nil && c.value == nil {
+		if !listed || errors.Is(c.err, durable.ErrIrregular) || c.err == nil && c.value == nil {
 			return false
 		}
 		s.files.put(stem, c)

@@ -150,4 +150,8 @@ func TestMemoryIsUsed(t *testing.T) {
 	if diff := cmp.Diff([]string{"a pending []", "b pending []"}, brief(first)); diff != "" {
 		t.Errorf("an old answer has changed: %s", diff)
 	}
+	s.Follow()()
+	if s.memory == nil {
+		t.Error("nobody follows any more, since one of two has stopped")
+	}
 }
