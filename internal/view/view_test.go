@@ -92,7 +92,7 @@ func TestModel(t *testing.T) {
 
 // What work changes is shown as long as somebody looks: the last look at what has landed since was at something else.
 func TestDiffs(t *testing.T) {
-	p := plan.New(&plan.Snapshot{Noun: plan.Slice, Items: []plan.Item{{ID: "S-1", Status: "complete"}, {ID: "S-2", Status: "tests", Changed: now}}}, now, plan.Options{})
+	p := plan.New(&plan.Snapshot{Noun: plan.Slice, Items: []*plan.Item{{ID: "S-1", Status: "complete"}, {ID: "S-2", Status: "tests", Changed: now}}}, now, plan.Options{})
 	m := view.New(p, view.Facts{Diffs: map[string]view.Diff{"S-1": {}, "S-2": {Added: 3}}}, now)
 	if r := m.In(view.Done)[0]; r.Diff != nil {
 		t.Errorf("done: %s", r.Diff)
