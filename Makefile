@@ -33,7 +33,7 @@ golangci-lint:
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
 # All that is too heavy for CI; about an hour. .ci/run does a few seconds of each.
-check-heavy: race index torture chaos pages fuzz package bench test-claude
+check-heavy: race index torture chaos pages fuzz package bench bench-packages test-claude
 
 # The scripts with an index in the smallest project, and without one in any.
 index:
@@ -93,8 +93,16 @@ test-claude:
 	test "$$have" = $(CLAUDE_PINNED) || echo "warning: the client is $$have, and gl is tested with $(CLAUDE_PINNED): only what it does can fail" >&2; \
 	GREENLIGHT_CLAUDE_DIR="$$dir" $(GO) test -count=1 -timeout 60m ./internal/claudetest $(ARGS)
 
+# Whole processes against their limits, as a table or as JSON; some minutes, on a quiet machine.
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+	@.ci/bench
+
+bench-json:
+	@.ci/bench --json
+
+# What single packages do.
+bench-packages:
+	$(GO) test -run '^$$' -bench . -benchmem ./internal/...
 
 # How many bytes of the method a model reads, and what they cost about.
 sizes:
@@ -104,4 +112,4 @@ sizes:
 docs:
 	$(GO) test ./internal/cli -run '^(TestReference|TestSchemas)$$' -count=1 -update
 
-.PHONY: build demo test race lint golangci-lint check-heavy index torture chaos pages eta fuzz package test-claude bench sizes docs
+.PHONY: build demo test race lint golangci-lint check-heavy index torture chaos pages eta fuzz package test-claude bench bench-json bench-packages sizes docs

@@ -91,6 +91,7 @@ var layers = []string{
 	"greenlight/internal/paths",
 	"greenlight/internal/proc",
 	"greenlight/internal/statcache",
+	"greenlight/internal/dirlog",
 	"greenlight/internal/durable",
 	"greenlight/internal/text/frontmatter",
 	"greenlight/internal/text/markdown",

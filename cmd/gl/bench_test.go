@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,7 +18,7 @@ var benchSizes = []int{50, 1000, 10000}
 
 // BenchmarkCommands measures whole processes, with the limit beside each where there is one: what nobody could do faster, or the aim.
 func BenchmarkCommands(b *testing.B) {
-	gl := buildGl(b)
+	gl, start := buildGl(b), helloTime(b)
 	set := 0
 	for _, c := range []struct {
 		name  string
@@ -26,8 +27,8 @@ func BenchmarkCommands(b *testing.B) {
 	}{
 		{"status-compact", func() []string { return []string{"status", "--compact"} }, map[int]float64{10000: 40}},
 		{"status", func() []string { return []string{"status"} }, map[int]float64{10000: 80}},
-		{"state-show", func() []string { return []string{"state", "show", "S-20"} }, nil},
-		{"state-set", func() []string { set++; return []string{"state", "set", "S-20", fmt.Sprintf("milestone=m%d", set)} }, nil},
+		{"state-show", func() []string { return []string{"state", "show", "S-20"} }, map[int]float64{50: start + 4, 1000: start + 4, 10000: start + 4}},
+		{"state-set", func() []string { set++; return []string{"state", "set", "S-20", fmt.Sprintf("milestone=m%d", set)} }, map[int]float64{10000: start + 20}},
 		{"status-json", func() []string { return []string{"status", "--json"} }, map[int]float64{10000: 150}},
 	} {
 		for _, n := range benchSizes {
@@ -48,12 +49,7 @@ func BenchmarkCommands(b *testing.B) {
 
 // BenchmarkBare measures what the commands can't do without: starting a process of Go's, and looking at each file, or reading it.
 func BenchmarkBare(b *testing.B) {
-	hello := buildProgram(b, "hello", `package main
-
-import "os"
-
-func main() { os.Stdout.WriteString("hello\n") }
-`)
+	hello := buildProgram(b, "hello", helloProgram)
 	b.Run("hello", func(b *testing.B) {
 		for b.Loop() {
 			runIn(b, b.TempDir(), hello)
@@ -74,6 +70,25 @@ func main() { os.Stdout.WriteString("hello\n") }
 	}
 }
 
+const helloProgram = `package main
+
+import "os"
+
+func main() { os.Stdout.WriteString("hello\n") }
+`
+
+// helloTime is how long a process of Go's takes that does nothing, in milliseconds.
+func helloTime(b *testing.B) float64 {
+	b.Helper()
+	const runs = 20
+	hello, dir := buildProgram(b, "hello", helloProgram), b.TempDir()
+	begin := time.Now()
+	for range runs {
+		runIn(b, dir, hello)
+	}
+	return float64(time.Since(begin)) / runs / float64(time.Millisecond)
+}
+
 // BenchmarkAttempt measures what a drain adds to one attempt: 100 tasks that do nothing but complete their slices, 4 at a time, while
 // all other slices are done.
 func BenchmarkAttempt(b *testing.B) {
@@ -84,20 +99,13 @@ func BenchmarkAttempt(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				dir := benchProject(b, n, tasks)
-				config, err := json.Marshal(map[string]any{"parallel": map[string]any{
-					"agent": "bench", "agents": map[string]any{"bench": map[string]any{"command": []string{agent}}}}})
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := os.WriteFile(filepath.Join(dir, ".greenlight", "config.json"), config, 0o600); err != nil {
-					b.Fatal(err)
-				}
+				writeConfig(b, dir, agent)
 				runIn(b, dir, gl, "trust", "--yes")
 				b.StartTimer()
 				runIn(b, dir, gl, "slice", "--watch", "--runner", "process", "--max", "4")
 			}
 			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N)/tasks, "ms/attempt")
-			reportLimit(b, aim)
+			b.ReportMetric(aim, "limit-ms/attempt")
 		})
 	}
 }
@@ -135,6 +143,18 @@ func reportLimit(b *testing.B, ms float64) {
 // benchProject makes a project of n slices with GRAPH.json, as gl writes them; open of them are left to build.
 func benchProject(b *testing.B, n, open int) string {
 	b.Helper()
+	needs := func(i int) []string {
+		if open > 0 || i == 1 {
+			return []string{}
+		}
+		return []string{fmt.Sprintf("S-%d", i/2)}
+	}
+	return benchProjectOf(b, n, needs, func(i int) bool { return i <= n/2 || open > 0 && i <= n-open })
+}
+
+// benchProjectOf makes one whose slices need others, and are done or not.
+func benchProjectOf(b *testing.B, n int, needs func(i int) []string, done func(i int) bool) string {
+	b.Helper()
 	dir := b.TempDir()
 	slices := filepath.Join(dir, ".greenlight", "slices")
 	if err := os.MkdirAll(slices, 0o755); err != nil {
@@ -154,11 +174,8 @@ func benchProject(b *testing.B, n, open int) string {
 		Slices []entry `json:"slices"`
 	}
 	for i := 1; i <= n; i++ {
-		id, deps, status, step := fmt.Sprintf("S-%d", i), []string{}, "pending", "none"
-		if open == 0 && i > 1 {
-			deps = append(deps, fmt.Sprintf("S-%d", i/2))
-		}
-		if i <= n/2 || open > 0 && i <= n-open {
+		id, deps, status, step := fmt.Sprintf("S-%d", i), append([]string{}, needs(i)...), "pending", "none"
+		if done(i) {
 			status, step = "complete", "complete"
 		}
 		graph.Slices = append(graph.Slices, entry{id, fmt.Sprintf("Slice number %d", i), strings.Repeat("words ", 20), deps, []string{}})
@@ -208,15 +225,21 @@ func build(b *testing.B, args ...string) {
 
 func runIn(b *testing.B, dir, program string, args ...string) {
 	b.Helper()
-	c := exec.Command(program, args...)
-	c.Dir, c.Stdout = dir, io.Discard
-	home := dir + ".home" // beside it: what is trusted may not be said inside a project
-	c.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"), "XDG_STATE_HOME="+filepath.Join(home, ".local/state"), "GREENLIGHT_ROOT=")
+	c := commandIn(b.Context(), dir, program, args...)
 	var errText strings.Builder
 	c.Stderr = &errText
 	if err := c.Run(); err != nil {
 		b.Fatalf("%s %q: %v\n%s", filepath.Base(program), args, err, errText.String())
 	}
+}
+
+func commandIn(ctx context.Context, dir, program string, args ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, program, args...)
+	c.Dir, c.Stdout = dir, io.Discard
+	home := dir + ".home" // beside it: what is trusted may not be said inside a project
+	c.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+filepath.Join(home, ".config"), "XDG_STATE_HOME="+filepath.Join(home, ".local/state"),
+		"GREENLIGHT_ROOT=", "TMUX_TMPDIR="+home, "TMUX=")
+	return c
 }
 
 func eachFile(b *testing.B, dir string, do func(path string) error) {

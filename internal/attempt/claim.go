@@ -185,7 +185,11 @@ func (s *Store) putNew(r *Record) (err error) {
 
 // next is the number of the slice's next attempt.
 func (s *Store) next(slice string) (int, error) {
-	all, err := s.names()
+	settled, err := s.settledTallies()
+	if err != nil {
+		return 0, err
+	}
+	live, err := s.liveEntries()
 	if err != nil {
 		return 0, err
 	}
@@ -193,8 +197,8 @@ func (s *Store) next(slice string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n := 1
-	for _, e := range append(all[slice], aside...) {
+	n := settled[slice].Last.N + 1
+	for _, e := range append(live, aside...) {
 		if e.Slice == slice {
 			n = max(n, e.N+1)
 		}

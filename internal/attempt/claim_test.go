@@ -38,7 +38,7 @@ func mustAgent(t fataler) agent.Agent {
 }
 
 func TestAdmit(t *testing.T) {
-	items := []plan.Item{
+	items := []*plan.Item{
 		{ID: "ready", Status: "pending"}, {ID: "blocked", Status: "pending", Deps: []string{"failed"}},
 		{ID: "failed", Status: "failed"}, {ID: "stalled", Status: "tests"}, {ID: "done", Status: "complete"},
 		{ID: "waiting", Status: "verifying", WaitingFor: "you"}, {ID: "fresh", Status: "tests", Changed: noon},

@@ -30,7 +30,7 @@ func TestClaimantHolds(t *testing.T) {
 	runs := OpenStore(t.TempDir())
 	must(t, runs.PutHolder("S-1", ClaimHolder{Token: "t1", Holder: "me"}))
 	state := func(session string, a *plan.Attempt) *plan.State {
-		return &plan.State{Item: plan.Item{ID: "S-1", Session: session}, Class: plan.Active, Attempt: a}
+		return &plan.State{Item: &plan.Item{ID: "S-1", Session: session}, Class: plan.Active, Attempt: a}
 	}
 	running := &plan.Attempt{Token: "t1", Phase: plan.Started}
 	settled := &plan.Attempt{Token: "t1", Phase: plan.Settled}

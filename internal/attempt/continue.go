@@ -161,14 +161,17 @@ func (s *Store) beginAgain(r *Record, req Request) error {
 
 // lastIn is the last settled attempt in the record's lineage of which is is true, nil for none.
 func (s *Store) lastIn(r *Record, is func(*Record) bool) (*Record, error) {
-	all, err := s.names()
+	settled, err := s.settledTallies()
+	if err != nil || settled[r.Slice].Last.N == 0 { // the first attempt, mostly: no names need be read
+		return nil, err
+	}
+	entries, err := s.settledEntries()
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range slices.Backward(all[r.Slice]) {
-		if e.Outcome == "" || e.N == r.N {
-			continue
-		}
+	entries = slices.DeleteFunc(entries, func(e Entry) bool { return e.Slice != r.Slice || e.N == r.N })
+	slices.SortStableFunc(entries, func(a, b Entry) int { return b.N - a.N })
+	for _, e := range entries {
 		last, err := s.readSettled(e)
 		if errors.As(err, new(*BadRecord)) || errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -231,7 +231,7 @@ func testRoundTrip(t *testing.T, o Outcome, used int) {
 // classAfter is the class of an item that a settled attempt has left with the status.
 func classAfter(o Outcome, status string) plan.Class {
 	s := &plan.Snapshot{
-		Items:    []plan.Item{{ID: "S-1", Status: status}},
+		Items:    []*plan.Item{{ID: "S-1", Status: status}},
 		Attempts: map[string]*plan.Attempt{"S-1": {N: 1, Phase: plan.Settled, Outcome: o.Traits().Plan(), After: plan.Mark{Status: status}}},
 	}
 	return plan.New(s, noon, plan.Options{}).State("S-1").Class

@@ -224,8 +224,11 @@ func (s *Store) livePath(slice string, n int) string {
 }
 
 func (s *Store) donePath(slice string, n int, o Outcome) string {
-	return filepath.Join(s.doneDir(), fmt.Sprintf("%s.%d.%s.json", slice, n, o))
+	return filepath.Join(s.doneDir(), Entry{slice, n, o}.doneName())
 }
+
+// doneName is the name of the file of a settled one.
+func (e Entry) doneName() string { return fmt.Sprintf("%s.%d.%s.json", e.Slice, e.N, e.Outcome) }
 
 func (s *Store) readLive(slice string, n int) (*Record, error) {
 	return s.read(s.livePath(slice, n), Entry{Slice: slice, N: n})

@@ -2,11 +2,13 @@ package attempt
 
 import (
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"greenlight/internal/dirlog"
 	"greenlight/internal/statcache"
 )
 
@@ -42,6 +44,29 @@ type tallies struct {
 	names   int
 	of      map[string]Tally
 	read    bool // from the file, if there were any
+
+	followers int
+	log       *dirlog.Log     // nil until there are enough
+	counted   map[string]bool // the files that are in of; nil: not known
+}
+
+// Follow has the tallies follow the names in done/ as the kernel notes them, for who asks again and again.
+func (s *Store) Follow() (stop func()) {
+	m := s.settled
+	m.Lock()
+	defer m.Unlock()
+	m.followers++
+	return func() {
+		m.Lock()
+		defer m.Unlock()
+		if m.followers--; m.followers > 0 {
+			return
+		}
+		if m.log != nil {
+			m.log.Close()
+		}
+		m.log, m.counted = nil, nil
+	}
 }
 
 // Tallies returns the tally of every slice that has attempts, open ones included.
@@ -102,18 +127,64 @@ func (s *Store) settledTallies() (map[string]Tally, error) {
 	if err == nil && m.trusted && stamp == m.stamp {
 		return m.of, nil
 	}
-	entries, listErr := s.settledEntries() // which says what is wrong with the directory
-	if listErr != nil {
-		return nil, listErr
+	if !m.followed(s.doneDir()) {
+		entries, listErr := s.settledEntries() // which says what is wrong with the directory
+		if listErr != nil {
+			return nil, listErr
+		}
+		m.count(entries)
+		if m.followers > 0 && m.log == nil && len(entries) >= statcache.Worth(worthTallying) {
+			m.log = dirlog.Of(s.doneDir()) // for the next time
+		}
 	}
-	m.of = make(map[string]Tally)
+	m.stamp, m.trusted, m.kept = stamp, err == nil && stamp.Settled(now), false
+	return m.of, nil
+}
+
+// count takes the names for all there are.
+func (m *tallies) count(entries []Entry) {
+	m.of, m.names, m.counted = make(map[string]Tally), len(entries), nil
+	if m.log != nil {
+		m.counted = make(map[string]bool, len(entries))
+	}
 	for _, e := range entries {
 		t := m.of[e.Slice]
 		t.add(e)
 		m.of[e.Slice] = t
+		if m.log != nil {
+			m.counted[e.doneName()] = true
+		}
 	}
-	m.stamp, m.trusted, m.kept, m.names = stamp, err == nil && stamp.Settled(now), false, len(entries)
-	return m.of, nil
+}
+
+// followed adds what the kernel says has come to done/ since. It is false where that isn't all: then the names are to be read.
+func (m *tallies) followed(done string) bool {
+	if m.log == nil {
+		return false
+	}
+	names, sure := m.log.Changed()
+	if !sure || m.counted == nil {
+		return false
+	}
+	of := maps.Clone(m.of) // others have it
+	for _, name := range names {
+		e, ok := parseSettled(name)
+		_, err := os.Lstat(filepath.Join(done, name))
+		switch is := err == nil; {
+		case !ok || is == m.counted[name]:
+		case !is, e.doneName() != name: // one is gone, or isn't as gl writes it
+			m.counted = nil
+			return false
+		default:
+			m.counted[name] = true
+			m.names++
+			t := of[e.Slice]
+			t.add(e)
+			of[e.Slice] = t
+		}
+	}
+	m.of = of
+	return true
 }
 
 func (m *tallies) recall(text string) {

@@ -24,7 +24,8 @@ func TestTalliesAreThoseOfTheNames(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n++
 		dir := filepath.Join(base, fmt.Sprint(n))
-		s := OpenStore(dir)
+		s, following := OpenStore(dir), OpenStore(dir)
+		defer following.Follow()()
 		if err := s.Prepare(); err != nil {
 			t.Fatal(err)
 		}
@@ -47,11 +48,13 @@ func TestTalliesAreThoseOfTheNames(t *testing.T) {
 			case "wait":
 				time.Sleep(statcache.Tick() + time.Millisecond)
 			case "look":
+				compareTallies(rt, following)
 				compareTallies(rt, s)
 				s.KeepTallies()
 				s = OpenStore(dir)
 			}
 		}
+		compareTallies(rt, following)
 		compareTallies(rt, s)
 		compareTallies(rt, OpenStore(dir))
 	})
@@ -91,6 +94,35 @@ func TestTalliesAreKept(t *testing.T) {
 	again := OpenStore(dir)
 	if _, err := again.Tallies(); err != nil || !again.settled.kept {
 		t.Errorf("the names were read: %v", err)
+	}
+}
+
+// Who follows reads the names once.
+func TestTalliesAreFollowed(t *testing.T) {
+	t.Setenv("GL_INDEX", "always")
+	s := OpenStore(t.TempDir())
+	defer s.Follow()()
+	if err := s.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	var counted map[string]bool
+	for n := 1; n < 6; n++ {
+		if err := os.WriteFile(s.donePath("S-1", n, Done), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		of, err := s.Tallies()
+		if err != nil || of["S-1"].Used != n || of["S-1"].Last.N != n {
+			t.Errorf("%+v, %v", of, err)
+		}
+		if n == 3 {
+			if counted = s.settled.counted; counted == nil {
+				t.Skip("no log on this file system")
+			}
+			counted["mine"] = true
+		}
+	}
+	if !s.settled.counted["mine"] {
+		t.Error("the names were read again")
 	}
 }
 

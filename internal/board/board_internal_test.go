@@ -43,10 +43,10 @@ func fixture(more int) *board {
 		{ID: "S-8", Status: "tests", WaitingFor: "which color?"},
 	} {
 		it.Changed = now
-		s.Items = append(s.Items, it)
+		s.Items = append(s.Items, &it)
 	}
 	for i := range more {
-		s.Items = append(s.Items, plan.Item{ID: fmt.Sprint("S-", 100+i), Name: "後で", Deps: []string{"S-5"}})
+		s.Items = append(s.Items, &plan.Item{ID: fmt.Sprint("S-", 100+i), Name: "後で", Deps: []string{"S-5"}})
 	}
 	b := newBoard(Config{Commands: everything(), Paint: plain, Self: "gl"})
 	b.now = now

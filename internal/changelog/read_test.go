@@ -37,7 +37,7 @@ func shop(t *testing.T) (root string, p *plan.Plan) {
 			t.Fatal(err)
 		}
 	}
-	p = plan.New(&plan.Snapshot{Items: []plan.Item{
+	p = plan.New(&plan.Snapshot{Items: []*plan.Item{
 		{ID: "S-2", Name: "Store", Status: "complete", Milestone: "first", Updated: "2024-03-01T00:00:00Z"},
 		{ID: "S-10", Name: "Export", Status: "pending"},
 	}}, noon, plan.Options{})

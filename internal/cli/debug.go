@@ -264,7 +264,7 @@ func (d *debugPrinter) task(t *debugreport.Task, recs []*attempt.Record) {
 	d.title(t.ID)
 	d.section("Attempts")
 	for _, r := range recs {
-		st := &plan.State{Attempt: &plan.Attempt{N: r.N, Dead: r.Dead()}}
+		st := &plan.State{Item: &plan.Item{ID: r.Slice}, Attempt: &plan.Attempt{N: r.N, Dead: r.Dead()}}
 		d.line("%s: %s", r.Prompt, attemptText(st, r, d.now))
 		if r.HasSummary {
 			d.line("  summary: %s", r.Summary)

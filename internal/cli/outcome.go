@@ -174,7 +174,7 @@ func attemptText(st *plan.State, r *attempt.Record, now time.Time) string {
 		began = *r.StartedAt
 	}
 	other := ""
-	if st != nil && !r.IsOf(&st.Item) {
+	if st != nil && !r.IsOf(st.Item) {
 		other = " in " + r.Of
 	}
 	with := r.Agent

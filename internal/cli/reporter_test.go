@@ -40,7 +40,7 @@ func TestLiveLine(t *testing.T) {
 		if i > 30 {
 			it.Status = "complete"
 		}
-		s.Items = append(s.Items, it)
+		s.Items = append(s.Items, &it)
 	}
 	tell := &reporter{cfg: drain.Config{Max: 31}, plan: plan.New(s, now, plan.Options{}), pace: func() eta.Pace { return eta.Of(time.Minute, time.Minute, time.Minute) }}
 	for width := 2; width < 400; width++ {

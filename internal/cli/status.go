@@ -97,6 +97,7 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 	}
 	plans := make([]*plan.Plan, len(views))
 	for i, view := range views {
+		defer view.Follow()() // for STATE.md all is looked at once more
 		if plans[i], err = shownPlan(view, now, o.milestone); err != nil {
 			return err
 		}

@@ -63,11 +63,11 @@ func TestScreen(t *testing.T) {
 		"S-3": {N: 1, Phase: plan.Started, Agent: "claude", Started: now.Add(-4 * time.Minute), Heard: now.Add(-5 * time.Second)},
 	}}
 	for i, name := range []string{"Project skeleton", "注文履歴の表示と検索と並べ替え", "Search the catalog 🙂 and all that is in it", "S-4"} {
-		s.Items = append(s.Items, plan.Item{ID: fmt.Sprint("S-", i+1), Name: name, Status: [...]string{"failed", "verifying", "tests", "complete"}[i], Changed: now})
+		s.Items = append(s.Items, &plan.Item{ID: fmt.Sprint("S-", i+1), Name: name, Status: [...]string{"failed", "verifying", "tests", "complete"}[i], Changed: now})
 	}
 	s.Items[1].WaitingFor = "a look at the colors of the checkout page, on a phone too"
 	for i := range 30 {
-		s.Items = append(s.Items, plan.Item{ID: fmt.Sprint("S-", i+10), Name: "後で", Deps: []string{"S-1"}})
+		s.Items = append(s.Items, &plan.Item{ID: fmt.Sprint("S-", i+10), Name: "後で", Deps: []string{"S-1"}})
 	}
 	m := view.New(plan.New(s, now, plan.Options{}), view.Facts{}, now)
 	for _, paint := range []func(term.Color, string) string{func(_ term.Color, s string) string { return s }, term.Color.Paint} {

@@ -112,6 +112,7 @@ const (
 	reapLimit  = 5 * time.Second
 	calm       = 100 * time.Millisecond // how long STATE.md waits for launches
 	behind     = time.Second            // and how long at most
+	share      = 20                     // of the time, at most the 20th part goes into it while there is work
 )
 
 type drain struct {
@@ -154,6 +155,7 @@ type drain struct {
 	plan       *plan.Plan
 	dirty      bool      // STATE.md is behind
 	upToDate   time.Time // when it wasn't
+	refreshAt  time.Time // not before: a large one takes its time
 	unsure     time.Time
 	full       bool // was told
 	noSpace    bool // too
@@ -195,6 +197,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	d.watch = watch.New(cfg.Project.Runs, cfg.Project.Tracker.Watch(), cfg.Trace)
 	defer d.watch.Close()
+	defer cfg.Project.Follow()()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d.life = ctx
@@ -372,13 +375,15 @@ func (d *drain) refresh(ctx context.Context, launched bool) {
 	case !d.dirty:
 		d.upToDate = now
 		return
-	case launched && now.Sub(d.upToDate) < behind:
+	case (launched || now.Before(d.refreshAt)) && now.Sub(d.upToDate) < behind:
 		return
 	}
 	d.dirty, d.upToDate = false, now
 	if err := d.Project.Tracker.Refresh(ctx); err != nil && !errors.Is(err, context.Canceled) {
 		d.report(Report{Warnings: []string{err.Error()}})
 	}
+	over := time.Now()
+	d.refreshAt = over.Add(share * over.Sub(now))
 }
 
 func (d *drain) report(r Report) {

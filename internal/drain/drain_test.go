@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/drain"
 	"greenlight/internal/plan"
 	"greenlight/internal/rehearsal"
+	"greenlight/internal/statcache"
 )
 
 // Any graph, with any faults, at any --max, ends in the state that graph and faults imply, each slice launched once for
@@ -105,6 +106,30 @@ func TestDrainEndsBesideOthers(t *testing.T) {
 	}
 	if st := res.Plan.State("theirs"); st.Session != "somebody" || st.Class != plan.Active {
 		t.Errorf("the claim of somebody else is %+v", st)
+	}
+}
+
+// What the kernel hasn't noticed of a slice is found out at the latest when it is to be claimed.
+func TestDrainClaimsNothingFromMemory(t *testing.T) {
+	t.Setenv("GL_INDEX", "always")    // else so small a project is looked at each time
+	t.Cleanup(statcache.LowerTick(0)) // and what is so new is read again
+	pr := graph{ids: []string{"a", "b"}}.write(t, `{}`)
+	file, other := filepath.Join(pr.Root, ".greenlight", "slices", "b.md"), filepath.Join(pr.Root, "b")
+	check(t, os.Link(file, other)) // no file event tells what is done to it by this name
+	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
+	cfg.Interval = 50 * time.Millisecond
+	cfg.Report = func(r drain.Report) {
+		for _, rec := range r.Launched {
+			if rec.Slice == "b" {
+				t.Error("b was launched, which somebody has completed")
+			}
+			data, err := os.ReadFile(other)
+			check(t, err)
+			check(t, os.WriteFile(other, []byte(strings.Replace(string(data), "pending", "complete", 1)), 0o644))
+		}
+	}
+	if res := run(t, cfg); res.Plan.Done != 2 || len(res.Ended) != 1 {
+		t.Errorf("%d done, %d ended", res.Plan.Done, len(res.Ended))
 	}
 }
 

@@ -238,6 +238,10 @@ func (d *drain) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candida
 		if i < 0 {
 			continue
 		}
+		if !d.asPlanned(tx, id) {
+			d.Trace("%s isn't as it was planned: looking again", id)
+			continue
+		}
 		rec, err := d.claimOne(ctx, tx, id, d.Agents[i])
 		if err != nil && d.Task != nil {
 			return nil, err
@@ -260,6 +264,17 @@ func (d *drain) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candida
 		allotment.Launched(i)
 	}
 	return claimed, nil
+}
+
+// asPlanned says whether the item's own file says what the plan was made from: of a change that the kernel hasn't noticed a tracker that
+// answers from memory doesn't know yet.
+func (d *drain) asPlanned(tx tracker.Tx, id string) bool {
+	st := d.plan.State(id)
+	if st == nil || d.Task != nil {
+		return true
+	}
+	it, err := tx.Item(id)
+	return err != nil || it.Status == st.Status && it.Step == st.Step && it.Session == st.Session && it.Corrupt == st.Corrupt && it.WaitingFor == st.WaitingFor
 }
 
 // claimOne claims a slice, or the task, and the worktree for it.

@@ -70,7 +70,7 @@ func (d *drain) nextLook() time.Duration {
 		next = min(next, settleTime)
 	}
 	if d.dirty {
-		next = min(next, calm)
+		next = min(next, max(calm, min(time.Until(d.refreshAt), behind)))
 	}
 	if d.Stagger > 0 {
 		if rest := d.Stagger - time.Since(d.lastLaunch); rest > 0 {

@@ -54,7 +54,7 @@ func TestLearn(t *testing.T) {
 // The rest of a graph on slots: one that runs, two that are ready, a chain behind the first, and what can't happen by itself.
 func TestRemaining(t *testing.T) {
 	pace := Of(12*time.Minute, 12*time.Minute, 12*time.Minute)
-	items := []plan.Item{{ID: "S-1", Status: "tests"}, {ID: "S-2"}, {ID: "S-3"}, {ID: "S-4", Deps: []string{"S-1"}}, {ID: "S-5", Deps: []string{"S-4"}}, {ID: "S-6", Deps: []string{"S-7"}}, {ID: "S-7", Status: "failed"}}
+	items := []*plan.Item{{ID: "S-1", Status: "tests"}, {ID: "S-2"}, {ID: "S-3"}, {ID: "S-4", Deps: []string{"S-1"}}, {ID: "S-5", Deps: []string{"S-4"}}, {ID: "S-6", Deps: []string{"S-7"}}, {ID: "S-7", Status: "failed"}}
 	snapshot := &plan.Snapshot{Items: items, Attempts: map[string]*plan.Attempt{"S-1": {N: 1, Phase: plan.Started, Started: now.Add(-2 * time.Minute)}}}
 	p := plan.New(snapshot, now, plan.Options{})
 	for slots, want := range map[int]time.Duration{1: 58 * time.Minute, 2: 36 * time.Minute, 4: 34 * time.Minute} {
@@ -105,7 +105,7 @@ func BenchmarkRemaining(b *testing.B) {
 		}
 		items = append(items, it)
 	}
-	p, pace := plan.New(&plan.Snapshot{Items: items}, now, plan.Options{}), Of(time.Minute, time.Minute, time.Minute)
+	p, pace := plan.New(&plan.Snapshot{Items: plan.Pointers(items)}, now, plan.Options{}), Of(time.Minute, time.Minute, time.Minute)
 	for b.Loop() {
 		pace.Remaining(p, 8, now)
 	}

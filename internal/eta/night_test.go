@@ -62,7 +62,7 @@ func (w *night) plan() *plan.Plan {
 		}
 		attempts[id] = &plan.Attempt{N: w.tries[id], Phase: phase, Token: id, Started: w.began[id]}
 	}
-	return plan.New(&plan.Snapshot{Items: slices.Clone(w.items), Attempts: attempts}, w.now, plan.Options{})
+	return plan.New(&plan.Snapshot{Items: plan.Pointers(slices.Clone(w.items)), Attempts: attempts}, w.now, plan.Options{})
 }
 
 func (w *night) tell(k journal.Kind, id, outcome string, took time.Duration) {

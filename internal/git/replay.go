@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -104,7 +105,7 @@ func Message(ctx context.Context, common, commit string) (string, error) {
 // ours are the trailers that gl writes.
 var ours = []string{"Slice", "Attempt", "Project", "Verified", "Batch"}
 
-var trailerLine = regexp.MustCompile(`^[A-Za-z0-9-]+: `)
+var trailerLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9-]+: `) })
 
 // WithTrailers is somebody's message of a commit with trailers. What looks like one of gl's own in it is left out.
 func WithTrailers(message string, trailers ...Trailer) string {
@@ -129,7 +130,7 @@ func WithTrailers(message string, trailers ...Trailer) string {
 	if last = strings.TrimSpace(last); last != text { // trailers are one paragraph
 		all := true
 		for line := range strings.Lines(last) {
-			all = all && trailerLine.MatchString(line)
+			all = all && trailerLine().MatchString(line)
 		}
 		if all {
 			return text + "\n" + rest

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -267,7 +268,9 @@ func reason(err error) string {
 }
 
 // closed is what ls-files says, and goes on. It cuts long lines off.
-var closed = regexp.MustCompile(`(?m)^warning: could not open directory '(.*?)(?:/': (.*))?$`)
+var closed = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^warning: could not open directory '(.*?)(?:/': (.*))?$`)
+})
 
 // list runs ls-files in a directory below the worktree's top, and returns paths from the top. What lies in directories that
 // can't be read isn't kept.
@@ -281,7 +284,7 @@ func (s *snapshot) list(ctx context.Context, below string, args ...string) ([]st
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range closed.FindAllStringSubmatch(errOut, -1) {
+	for _, m := range closed().FindAllStringSubmatch(errOut, -1) {
 		why := "the directory can't be opened"
 		if m[2] != "" {
 			why += ": " + m[2]

@@ -23,7 +23,7 @@ func item(id, status, name string, deps ...string) plan.Item {
 }
 
 func graphOf(o plan.Options, items ...plan.Item) *Graph {
-	return New(plan.New(&plan.Snapshot{Items: items, Evidence: map[string]string{"S-0": "complete"}}, now, o))
+	return New(plan.New(&plan.Snapshot{Items: plan.Pointers(items), Evidence: map[string]string{"S-0": "complete"}}, now, o))
 }
 
 // everyState has a slice of each state, a cycle, and dependencies on what isn't there.
@@ -32,13 +32,13 @@ func everyState() *Graph {
 	waiting.WaitingFor = "a look"
 	stalled := item("S-9", "implementing", "Search")
 	return New(plan.New(&plan.Snapshot{
-		Items: []plan.Item{
+		Items: plan.Pointers([]plan.Item{
 			item("S-1", "complete", "Skeleton", "S-0"), item("S-2", "implementing", "Storage", "S-1"),
 			item("S-3", "pending", "A very long name, longer than all the others", "S-1"),
 			item("S-4", "pending", "Export", "S-2", "S-99"), item("S-5", "pending", "Import", "S-4"),
 			item("S-6", "failed", "Login"), item("S-7", "odd", "S-7"), waiting, stalled,
 			item("S-10", "pending", "Hen", "S-11"), item("S-11", "pending", "Egg", "S-10"),
-		},
+		}),
 		Evidence: map[string]string{"S-0": "complete"},
 		Attempts: map[string]*plan.Attempt{"S-9": {N: 1, Phase: plan.Settled, Outcome: plan.Outcome{Active: plan.Stalled},
 			After: plan.Mark{Status: "implementing"}}},

@@ -128,7 +128,7 @@ func (t *Tracker) Line(compact bool) tracker.Line {
 func (t *Tracker) Load() (*tracker.Contents, error) {
 	claims, err := t.readClaims()
 	s := t.survey()
-	c := &tracker.Contents{Items: s.items(claims), Unsure: s.unsure, Evidence: s.gone(), Warnings: s.warnings, Waves: s.waves(), Progress: s.progress()}
+	c := &tracker.Contents{Items: plan.Pointers(s.items(claims)), Unsure: s.unsure, Evidence: s.gone(), Warnings: s.warnings, Waves: s.waves(), Progress: s.progress()}
 	if s.unsure != "" {
 		c.Warnings = append(c.Warnings, plan.Warning{Path: s.place.rel(s.place.Roadmap()), Message: s.unsure})
 	}
@@ -203,7 +203,7 @@ func (t *Tracker) item(id string) (plan.Item, error) {
 	}
 	for _, it := range c.Items {
 		if it.ID == id {
-			return it, nil
+			return *it, nil
 		}
 	}
 	p := t.place()

@@ -61,6 +61,9 @@ func (e *either) Repair(ctx context.Context) ([]string, error)           { retur
 func (e *either) Read(id string) (*slice.File, error)                    { return e.now().Read(id) }
 func (e *either) ReadProject() (*slice.ProjectState, error)              { return e.now().ReadProject() }
 
+// Follow implements tracker.Follower. A legacy STATE.md is a single file.
+func (e *either) Follow() (stop func()) { return e.files.Follow() }
+
 func (e *either) Edit(ctx context.Context, id string, f func(*slice.File) error) error {
 	return e.now().Edit(ctx, id, f)
 }

@@ -94,7 +94,7 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 			return f.SetAll(set)
 		}
 		if a.Queued == nil {
-			if a.Queued, err = pr.Runs.PutAccepted(pr.Key(), &m.st.Item, l, m.now); err != nil {
+			if a.Queued, err = pr.Runs.PutAccepted(pr.Key(), m.st.Item, l, m.now); err != nil {
 				return err
 			}
 		}

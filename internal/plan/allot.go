@@ -41,7 +41,7 @@ func (p *Plan) Allot(agents []Account, now time.Time, o AllotOptions) *Allotment
 func (a *Allotment) Agent(id string) int {
 	st := a.p.State(id)
 	if st == nil {
-		st = &State{}
+		st = &State{Item: &Item{}}
 	}
 	if st.Agent != "" && a.o.Named {
 		return slices.IndexFunc(a.agents, func(x Account) bool { return x.Agent == st.Agent && a.free(x) })

@@ -42,7 +42,7 @@ func TestAllotment(t *testing.T) {
 		"the slice's own isn't there":          {item: Item{Agent: "gone"}, o: AllotOptions{Named: true}, want: -1},
 	} {
 		c.item.ID = "S-1"
-		s := &Snapshot{Items: []Item{c.item}, Holds: c.holds, Attempts: map[string]*Attempt{}}
+		s := &Snapshot{Items: Pointers([]Item{c.item}), Holds: c.holds, Attempts: map[string]*Attempt{}}
 		if c.last != nil {
 			s.Attempts["S-1"] = c.last
 		}
@@ -77,7 +77,7 @@ func TestAllotmentProperties(t *testing.T) {
 			if rapid.Bool().Draw(t, "names") {
 				it.Agent = pick().Agent
 			}
-			s.Items = append(s.Items, it)
+			s.Items = append(s.Items, &it)
 		}
 		p := New(s, now, Options{Agents: agents})
 		allotment := p.Allot(agents, now, AllotOptions{Named: true})

@@ -25,7 +25,15 @@ const (
 // Classify gives the class of a raw status. Case doesn't count; '-', '_' and space are the same. Landing, Red, Conflict,
 // Stalled and Corrupt are never the answer: no status says them.
 func Classify(status string) Class {
-	switch normal(status) {
+	c := classOf(status) // as gl writes it, and ten thousand files have it
+	if c == Unknown {
+		c = classOf(normal(status))
+	}
+	return c
+}
+
+func classOf(status string) Class {
+	switch status {
 	case "complete", "completed", "done":
 		return Done
 	case "", "pending", "ready":
@@ -72,22 +80,10 @@ func afterTests(s string) bool {
 func isDone(s string) bool { return Classify(s) == Done }
 
 func normal(s string) string {
-	if isNormal(s) { // as gl writes it, and ten thousand files have it
-		return s
-	}
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r == ' ' {
 			return '_'
 		}
 		return r
 	}, strings.ToLower(strings.TrimSpace(s)))
-}
-
-func isNormal(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; (c < 'a' || c > 'z') && c != '_' {
-			return false
-		}
-	}
-	return true
 }

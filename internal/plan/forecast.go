@@ -60,16 +60,43 @@ func (p *Plan) spread() {
 		to++
 	}
 	var first, later []string
-	var taken []string
+	taken := paths{in: map[string]bool{}, above: map[string]bool{}}
 	for _, id := range p.Ready[from:to] {
 		files := p.State(id).Files
-		if len(shared(files, taken)) > 0 {
+		if slices.ContainsFunc(files, taken.meet) {
 			later = append(later, id)
 			continue
 		}
-		first, taken = append(first, id), append(taken, files...)
+		first = append(first, id)
+		for _, f := range files {
+			taken.add(f)
+		}
 	}
 	copy(p.Ready[from:to], append(first, later...))
+}
+
+// paths are those of a set, and the directories above them.
+type paths struct{ in, above map[string]bool }
+
+func (s paths) add(path string) {
+	path = bare(path)
+	s.in[path] = true
+	for i := range path {
+		if path[i] == '/' {
+			s.above[path[:i]] = true
+		}
+	}
+}
+
+// meet says whether the path covers one of the set, or is covered by one.
+func (s paths) meet(path string) bool {
+	path = bare(path)
+	for i := range path {
+		if path[i] == '/' && i > 0 && s.in[path[:i]] {
+			return true
+		}
+	}
+	return path != "" && (s.in[path] || s.above[path])
 }
 
 // shared are those of the paths that are also among the others, or lie in a directory that is, or contain one of them.
@@ -85,9 +112,11 @@ func shared(paths, others []string) []string {
 
 // covers says whether a path is another one, or a directory in which it lies.
 func covers(dir, path string) bool {
-	dir, path = strings.Trim(strings.TrimPrefix(dir, "./"), "/"), strings.Trim(strings.TrimPrefix(path, "./"), "/")
+	dir, path = bare(dir), bare(path)
 	return dir != "" && (dir == path || strings.HasPrefix(path, dir+"/"))
 }
+
+func bare(path string) string { return strings.Trim(strings.TrimPrefix(path, "./"), "/") }
 
 // pending says whether the item has work that is still to land, or may have.
 func (st *State) pending() bool {

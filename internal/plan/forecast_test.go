@@ -13,7 +13,7 @@ func TestForecast(t *testing.T) {
 	first, second, running := item("S-1", "pending"), item("S-2", "pending"), item("S-3", "in_progress")
 	first.Priority = 1
 	plans := func(list ...Collision) *Plan {
-		return New(&Snapshot{Items: []Item{first, second, running, item("S-4", "complete")}, Forecast: list}, now, Options{})
+		return New(&Snapshot{Items: Pointers([]Item{first, second, running, item("S-4", "complete")}), Forecast: list}, now, Options{})
 	}
 	p := plans(Collision{Slice: "S-1", With: "S-3", Paths: []string{"a"}})
 	if !slices.Equal(p.Ready, []string{"S-2", "S-1"}) || len(p.Forecast) != 1 {
@@ -38,11 +38,11 @@ func TestForecastByHints(t *testing.T) {
 		it.Files = files
 		return it
 	}
-	p := New(&Snapshot{Items: []Item{
+	p := New(&Snapshot{Items: Pointers([]Item{
 		hinted("S-1", "pending", "cmd/", "docs/a.md"), hinted("S-2", "pending", "./cmd/main.go"), hinted("S-3", "pending", "cmdline.go"),
 		hinted("S-4", "pending", "internal/plan"), item("S-5", "pending"),
 		hinted("S-6", "in_progress", "internal/plan/order.go", "x"), hinted("S-7", "in_progress", "x"), hinted("S-8", "complete", "cmdline.go"),
-	}}, now, Options{})
+	})}, now, Options{})
 	if !slices.Equal(p.Ready, []string{"S-1", "S-3", "S-5", "S-2", "S-4"}) {
 		t.Errorf("ready %q", p.Ready)
 	}
@@ -69,8 +69,8 @@ func TestForecastHidesNothing(t *testing.T) {
 		list := rapid.SliceOf(rapid.Custom(func(t *rapid.T) Collision {
 			return Collision{Slice: rapid.SampledFrom(ids).Draw(t, "a"), With: rapid.SampledFrom(append(ids, "")).Draw(t, "b"), Paths: []string{"x"}}
 		})).Draw(t, "forecast")
-		without := New(&Snapshot{Items: items}, now, Options{})
-		with := New(&Snapshot{Items: items, Forecast: list}, now, Options{})
+		without := New(&Snapshot{Items: Pointers(items)}, now, Options{})
+		with := New(&Snapshot{Items: Pointers(items), Forecast: list}, now, Options{})
 		a, b := slices.Sorted(slices.Values(without.Ready)), slices.Sorted(slices.Values(with.Ready))
 		if !slices.Equal(a, b) || !slices.Equal(without.Running, with.Running) {
 			t.Fatalf("%q became %q", without.Ready, with.Ready)

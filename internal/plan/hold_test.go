@@ -111,7 +111,7 @@ func TestHoldWithANamedAgent(t *testing.T) {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	held := &Hold{Agent: "claude", Until: now.Add(time.Hour)}
 	for agent, want := range map[string]*Hold{"": held, "codex": nil, "claude": held} {
-		s := &Snapshot{Holds: []*Hold{held}, Items: []Item{{ID: "S-1", Status: "pending", Agent: agent}}}
+		s := &Snapshot{Holds: []*Hold{held}, Items: []*Item{{ID: "S-1", Status: "pending", Agent: agent}}}
 		if got := New(s, now, Options{Agents: []Account{{Agent: "claude"}}}).Hold; got != want {
 			t.Errorf("%q: %v, want %v", agent, got, want)
 		}

@@ -35,7 +35,7 @@ func TestCriticalPath(t *testing.T) {
 			milestone(item("S-3", "pending", "S-2"), "a"), milestone(item("S-4", "pending"), "a"),
 			milestone(item("S-5", "pending", "S-4"), "a")}, Options{Milestone: "a"}, []string{"S-4", "S-5"}},
 	} {
-		p := New(&Snapshot{Items: c.items}, now, c.o)
+		p := New(&Snapshot{Items: Pointers(c.items)}, now, c.o)
 		if d := cmp.Diff(c.want, p.CriticalPath()); d != "" {
 			t.Errorf("%s: %s", c.name, d)
 		}

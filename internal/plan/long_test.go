@@ -15,7 +15,7 @@ func chain(n int) *Plan {
 		if i > 0 {
 			it.Deps = []string{s.Items[i-1].ID}
 		}
-		s.Items = append(s.Items, it)
+		s.Items = append(s.Items, &it)
 	}
 	return New(s, time.Time{}, Options{})
 }

@@ -19,7 +19,7 @@ type Options struct {
 
 // A State is an item and what it means.
 type State struct {
-	Item
+	*Item   // the snapshot's, which others have, too
 	Class   Class
 	InScope bool
 	Stale   bool     // claimed by somebody else, who has been silent for Options.StaleAfter
@@ -71,11 +71,16 @@ type Plan struct {
 
 // New makes the plan of a snapshot. It doesn't change the snapshot.
 func New(s *Snapshot, now time.Time, o Options) *Plan {
-	p := &Plan{Snapshot: s, States: make([]State, len(s.Items)), index: make(map[string]int, len(s.Items))}
+	p := &Plan{Snapshot: s, States: make([]State, len(s.Items)), index: s.At}
 	p.Warnings = append(p.Warnings, s.Warnings...)
 	scope := newScope(o)
+	if p.index == nil {
+		p.index = make(map[string]int, len(s.Items))
+		for i, it := range s.Items {
+			p.index[it.ID] = i
+		}
+	}
 	for i, it := range s.Items {
-		p.index[it.ID] = i
 		p.States[i] = State{Item: it, InScope: scope.has(it), Attempt: s.Attempts[it.ID]}
 		p.States[i].classify(now, o)
 		p.States[i].heedBudget(s)
@@ -98,6 +103,8 @@ func (st *State) heedBudget(s *Snapshot) {
 		return
 	}
 	st.Class, st.OverBudget = Waiting, true
+	own := *st.Item
+	st.Item = &own
 	st.WaitingFor = fmt.Sprintf("its budget: $%.2f of $%.2f spent", spent, s.SliceUSD)
 	st.Next = []string{fmt.Sprintf("gl budget slice %g", math.Ceil(2*spent))}
 }
@@ -159,7 +166,7 @@ func newScope(o Options) scope {
 	return s
 }
 
-func (s scope) has(it Item) bool {
+func (s scope) has(it *Item) bool {
 	if s.ids != nil && !s.ids[it.ID] {
 		return false
 	}

@@ -26,7 +26,7 @@ func item(id, status string, deps ...string) Item {
 }
 
 func planOf(items ...Item) *Plan {
-	return New(&Snapshot{Items: items}, now, Options{StaleAfter: 2 * time.Hour})
+	return New(&Snapshot{Items: Pointers(items)}, now, Options{StaleAfter: 2 * time.Hour})
 }
 
 func TestClassify(t *testing.T) {
@@ -84,10 +84,10 @@ func TestReadyOrder(t *testing.T) {
 
 func TestDependencies(t *testing.T) {
 	s := &Snapshot{
-		Items: []Item{
+		Items: Pointers([]Item{
 			item("S-1", "complete"), item("S-2", "pending", "S-1"), item("S-3", "ready", "S-2"),
 			item("S-4", "pending", "S-0"), item("S-5", "pending", "S-99"),
-		},
+		}),
 		Evidence: map[string]string{"S-0": "complete", "S-98": "pending"},
 	}
 	p := New(s, now, Options{})
@@ -108,7 +108,7 @@ func TestDependencies(t *testing.T) {
 // A slice whose file says complete while its agent still runs doesn't free its dependants or its slot.
 func TestLiveAttemptBeatsTheFile(t *testing.T) {
 	s := &Snapshot{
-		Items:    []Item{item("S-1", "complete"), item("S-2", "pending", "S-1")},
+		Items:    Pointers([]Item{item("S-1", "complete"), item("S-2", "pending", "S-1")}),
 		Attempts: map[string]*Attempt{"S-1": {N: 1, Phase: Started}},
 	}
 	p := New(s, now, Options{})
@@ -129,7 +129,7 @@ func TestLiveAttemptBeatsTheFile(t *testing.T) {
 func TestStalledUntilTouched(t *testing.T) {
 	it := item("S-1", "in_progress")
 	it.Step = "tests"
-	s := &Snapshot{Items: []Item{it}, Attempts: map[string]*Attempt{
+	s := &Snapshot{Items: Pointers([]Item{it}), Attempts: map[string]*Attempt{
 		"S-1": {N: 1, Phase: Settled, Outcome: stalled, Detail: "turn limit", After: Mark{"in_progress", "tests", ""}}}}
 	p := New(s, now, Options{})
 	if got := p.Why("S-1", now); got.State != "stalled" || got.Cause != "turn limit" {
@@ -148,7 +148,7 @@ func TestPendingAgainIsNotReady(t *testing.T) {
 		{Phase: Settled, Outcome: stalled, After: Mark{Status: "pending"}},
 		{Phase: Settled, Outcome: complete, After: Mark{Status: "complete"}},
 	} {
-		s := &Snapshot{Items: []Item{item("S-1", "pending")}, Attempts: map[string]*Attempt{"S-1": &a}}
+		s := &Snapshot{Items: Pointers([]Item{item("S-1", "pending")}), Attempts: map[string]*Attempt{"S-1": &a}}
 		if p := New(s, now, Options{}); p.State("S-1").Class != Stalled {
 			t.Errorf("after %s: class %s", a.Outcome.Name, p.State("S-1").Class)
 		}
@@ -172,7 +172,7 @@ func TestOutcomeDecidesTheClass(t *testing.T) {
 	} {
 		a := &Attempt{N: 1, Phase: Settled, Outcome: c.outcome, After: Mark{Status: c.status}}
 		class := func() Class {
-			s := &Snapshot{Items: []Item{item("S-1", c.status)}, Attempts: map[string]*Attempt{"S-1": a}}
+			s := &Snapshot{Items: Pointers([]Item{item("S-1", c.status)}), Attempts: map[string]*Attempt{"S-1": a}}
 			return New(s, now, Options{}).State("S-1").Class
 		}
 		if got := class(); got != c.want {
@@ -236,7 +236,7 @@ func TestCycles(t *testing.T) {
 func TestScope(t *testing.T) {
 	a, b := item("S-1", "pending"), item("S-2", "pending", "S-1")
 	a.Milestone, b.Milestone = "one", "two"
-	p := New(&Snapshot{Items: []Item{a, b}}, now, Options{Milestone: "two"})
+	p := New(&Snapshot{Items: Pointers([]Item{a, b})}, now, Options{Milestone: "two"})
 	if p.Total != 1 || len(p.Ready) != 0 || len(p.Blocked) != 1 {
 		t.Errorf("total %d, ready %v, blocked %v", p.Total, p.Ready, p.Blocked)
 	}

@@ -51,6 +51,15 @@ type Item struct {
 	Corrupt string // non-empty: the file can't be read, and why
 }
 
+// Pointers returns pointers to the items of a list, as a snapshot has them.
+func Pointers(items []Item) []*Item {
+	list := make([]*Item, len(items))
+	for i := range items {
+		list[i] = &items[i]
+	}
+	return list
+}
+
 // Verified says what gl saw of the tests of a done item. Slice files have these words.
 type Verified string
 
@@ -164,7 +173,8 @@ type Snapshot struct {
 	Noun      string // what an item is called there: "slice", "unit", "phase"
 	Root      string
 	Flags     string              // what commands about its items need besides: " --system gsd", "" where the system counts by itself
-	Items     []Item              // one per id, in the tracker's order
+	Items     []*Item             // one per id, in the tracker's order; others may have them, too, and nobody changes them
+	At        map[string]int      // the place of each item by its id, as somebody knows it already; nil: New finds out
 	Unsure    string              // non-empty: the dependency graph can't be read just now, and why
 	Evidence  map[string]string   // raw status of ids that are no items but are known to have been (rows of STATE.md)
 	Attempts  map[string]*Attempt // the last of each item that isn't done: records of done items aren't read

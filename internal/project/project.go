@@ -4,6 +4,7 @@ package project
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"greenlight/internal/attempt"
@@ -87,6 +88,17 @@ func (p *Project) Plan(now time.Time, o plan.Options) (*plan.Plan, error) {
 	return plan.New(s, now, o), nil
 }
 
+// Follow has the tracker and the attempts answer from memory for what hasn't changed, where they can, for who looks more than once.
+func (p *Project) Follow() (stop func()) {
+	runs := p.Runs.Follow()
+	f, can := p.Tracker.(tracker.Follower)
+	if !can {
+		return runs
+	}
+	items := f.Follow()
+	return func() { runs(); items() }
+}
+
 // Snapshot joins what load finds (Tracker.Load, or a Tx's Load under the lock) with the attempts.
 func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapshot, error) {
 	// The attempts first: an attempt that is settled between the two readings then shows as open beside a slice that
@@ -111,7 +123,7 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	}
 	traits := p.Tracker.Traits()
 	s := &plan.Snapshot{
-		Format: traits.Format, Noun: traits.Noun, Root: p.Root, Flags: p.Flags(), Items: c.Items, Unsure: c.Unsure, Evidence: c.Evidence, Progress: c.Progress,
+		Format: traits.Format, Noun: traits.Noun, Root: p.Root, Flags: p.Flags(), Items: c.Items, At: c.At, Unsure: c.Unsure, Evidence: c.Evidence, Progress: c.Progress,
 		Warnings: c.Warnings, Used: make(map[string]int, len(attempts)),
 		Attempts: make(map[string]*plan.Attempt, len(live)),
 	}
@@ -158,12 +170,20 @@ func badText(b *attempt.BadRecord) string {
 	return b.Error()
 }
 
-// addReleased tells slices that were given back half-way from those that somebody unknown works on.
+// addReleased tells slices that were given back half-way from those that somebody unknown works on. The items are the tracker's, and stay
+// as they are.
 func (p *Project) addReleased(s *plan.Snapshot) {
-	for i := range s.Items {
-		it := &s.Items[i]
-		it.Released = it.Session == "" && plan.Classify(it.Status) == plan.Active &&
-			p.Runs.Released(it.ID, plan.Mark{Status: it.Status, Step: it.Step})
+	own := false
+	for i, it := range s.Items {
+		if it.Session != "" || plan.Classify(it.Status) != plan.Active || !p.Runs.Released(it.ID, plan.Mark{Status: it.Status, Step: it.Step}) {
+			continue
+		}
+		if !own {
+			s.Items, own = slices.Clone(s.Items), true
+		}
+		released := *it
+		released.Released = true
+		s.Items[i] = &released
 	}
 }
 
@@ -173,8 +193,7 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 	if len(attempts) == 0 {
 		return nil
 	}
-	for i := range s.Items {
-		it := &s.Items[i]
+	for _, it := range s.Items {
 		tally, ok := attempts[it.ID]
 		if !ok {
 			continue

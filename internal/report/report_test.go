@@ -77,7 +77,7 @@ func night(slices int) report.Input {
 			it.Status, it.Tests, it.Deps = "pending", 0, []string{"S-8"}
 			r = nil
 		}
-		s.Items = append(s.Items, it)
+		s.Items = append(s.Items, &it)
 		if r == nil {
 			continue
 		}

@@ -79,10 +79,10 @@ func TestDocument(t *testing.T) {
 	item := func(id, status, milestone string) plan.Item {
 		return plan.Item{ID: id, Status: status, Milestone: milestone}
 	}
-	p := plan.New(&plan.Snapshot{Items: []plan.Item{
+	p := plan.New(&plan.Snapshot{Items: plan.Pointers([]plan.Item{
 		item("S-1", "complete", ""), item("S-2", "complete", "one"), item("S-3", "pending", "two"),
 		item("S-4", "pending", "other"), item("S-5", "pending", ""),
-	}}, noon, plan.Options{})
+	})}, noon, plan.Options{})
 	r := Parse("## Milestone: one [complete]\n| S-1 | x |\n## Milestone: two\n## Milestone: one\n## Milestone: three\n")
 	r.File, r.Text = OwnFile, "a\xff"
 	got, err := json.Marshal(r.Document(p))

@@ -2,7 +2,10 @@
 // of keys that services give out, and for values behind names such as password. What has neither it can't know.
 package scrub
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
 
 // Removed stands where a secret was.
 const Removed = "[removed]"
@@ -13,22 +16,24 @@ type rule struct {
 }
 
 // longer ones first: what a rule has taken no other has to look at.
-var rules = []rule{
-	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----.*?(-----END [A-Z ]*PRIVATE KEY( BLOCK)?-----|\z)`), Removed},
-	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(\.[A-Za-z0-9_-]*)?`), Removed},
-	{regexp.MustCompile(`\b(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}`), Removed},
-	{regexp.MustCompile(`\b(gh[opusr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|npm_[A-Za-z0-9]{20,}|pypi-[A-Za-z0-9_-]{20,}|hf_[A-Za-z0-9]{20,})`), Removed},
-	{regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{16}\b`), Removed},
-	{regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`), Removed},
-	{regexp.MustCompile(`\bxox[abprs]-[A-Za-z0-9-]{10,}`), Removed},
-	{regexp.MustCompile(`(?i)\b((?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}`), "${1}" + Removed},
-	{regexp.MustCompile(`(://[^/\s:@]*:)[^/\s@]+@`), "${1}" + Removed + "@"},
-	{regexp.MustCompile(`(?i)([a-z0-9_.-]*(?:api[_-]?key|access[_-]?key|auth[_-]?token|token|secret|passwd|password|passphrase|credential)[a-z0-9_-]*["']?\s*[:=]\s*)("[^"\n]+"|'[^'\n]+'|[^\s"',;]+)`), "${1}" + Removed},
-}
+var rules = sync.OnceValue(func() []rule {
+	return []rule{
+		{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY( BLOCK)?-----.*?(-----END [A-Z ]*PRIVATE KEY( BLOCK)?-----|\z)`), Removed},
+		{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(\.[A-Za-z0-9_-]*)?`), Removed},
+		{regexp.MustCompile(`\b(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}`), Removed},
+		{regexp.MustCompile(`\b(gh[opusr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|npm_[A-Za-z0-9]{20,}|pypi-[A-Za-z0-9_-]{20,}|hf_[A-Za-z0-9]{20,})`), Removed},
+		{regexp.MustCompile(`\b(AKIA|ASIA)[A-Z0-9]{16}\b`), Removed},
+		{regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`), Removed},
+		{regexp.MustCompile(`\bxox[abprs]-[A-Za-z0-9-]{10,}`), Removed},
+		{regexp.MustCompile(`(?i)\b((?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}`), "${1}" + Removed},
+		{regexp.MustCompile(`(://[^/\s:@]*:)[^/\s@]+@`), "${1}" + Removed + "@"},
+		{regexp.MustCompile(`(?i)([a-z0-9_.-]*(?:api[_-]?key|access[_-]?key|auth[_-]?token|token|secret|passwd|password|passphrase|credential)[a-z0-9_-]*["']?\s*[:=]\s*)("[^"\n]+"|'[^'\n]+'|[^\s"',;]+)`), "${1}" + Removed},
+	}
+})
 
 // Text returns the text without what looks like a secret.
 func Text(s string) string {
-	for _, r := range rules {
+	for _, r := range rules() {
 		s = r.shape.ReplaceAllString(s, r.with)
 	}
 	return s

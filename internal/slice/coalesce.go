@@ -87,6 +87,7 @@ func (s *Store) refreshAndCount() error {
 	if err := s.refreshView(); err != nil {
 		return err
 	}
+	s.sweepSlices()
 	s.keepIndex()
 	s.noteShown()
 	if shown < changes {
@@ -101,16 +102,17 @@ type rendering struct {
 	v       *view
 	project projectState
 	text    string
+	kept    []*line // of the table, that have no slice file
 }
 
 // holds says whether STATE.md and all that it was made from still are what they were. The caller holds s.mu.
 func (r *rendering) holds() bool {
 	s := r.s
-	stems, _, err := s.listSlices()
+	stems, _, err := s.list()
 	if err != nil || !equal(stems, r.v.stems) {
 		return false
 	}
-	files := s.readFiles(stems)
+	files := s.recallFiles(stems)
 	for i, f := range files {
 		if was := r.v.files[i]; f != was && !reflect.DeepEqual(f, was) {
 			return false

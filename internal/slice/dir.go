@@ -27,10 +27,13 @@ type Dir struct {
 	root    string
 	program string // for which the index file is; "": nobody reads or writes one
 	worth   int    // how many files must have been read for it to be written anew
+	many    int    // how many files there must be for a log of their changes
 
 	mu      sync.Mutex // guards what follows; never held while waiting for the project's lock
 	swept   bool
 	graph   *cached[graphFile]
+	noGraph graph            // where there is none
+	joined  *index           // the last one
 	index   func() keptIndex // what the index file had when it was first needed
 	state   *cached[stateFile]
 	backup  *cached[stateFile]
@@ -40,7 +43,7 @@ type Dir struct {
 
 // NewDir is the directory of the project at root, an absolute path. It reads nothing yet.
 func NewDir(root string) *Dir {
-	d := &Dir{Now: time.Now, root: root, program: statcache.Program(), worth: statcache.Worth(worthKeeping)}
+	d := &Dir{Now: time.Now, root: root, program: statcache.Program(), worth: statcache.Worth(worthKeeping), many: statcache.Worth(logFrom)}
 	d.index = sync.OnceValue(d.readIndex)
 	return d
 }
@@ -64,7 +67,8 @@ func (d *Dir) locked(ctx context.Context, more, f func() error) error {
 	})
 }
 
-// housekeep removes, once, the temporary files of writers that died, and writes the .gitignore.
+// housekeep removes, once, the temporary files of writers that died, and writes the .gitignore. Those among the slice files are found, and
+// removed, by who lists them: see Store.sweepSlices.
 func (d *Dir) housekeep(more func() error) error {
 	d.mu.Lock()
 	done := d.swept
@@ -74,7 +78,7 @@ func (d *Dir) housekeep(more func() error) error {
 		return nil
 	}
 	// A temporary file that stays is only untidy: no reason to refuse the work.
-	for _, dir := range []string{"slices", "", "runs"} {
+	for _, dir := range []string{"", "runs"} {
 		_ = durable.Sweep(d.path(dir), time.Now())
 	}
 	d.sweepStages()
@@ -174,5 +178,6 @@ func (d *Dir) State() StateText {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	f := d.readState(&d.state, "STATE.md")
-	return StateText{There: f.there, Text: f.body, Rows: f.rows, Table: f.table, Changed: d.state.stamp.Changed(), Err: bareError(f.err)}
+	rows, table := f.rows()
+	return StateText{There: f.there, Text: f.body, Rows: rows, Table: table, Changed: d.state.stamp.Changed(), Err: bareError(f.err)}
 }

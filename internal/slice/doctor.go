@@ -104,7 +104,7 @@ func (d *Dir) checkProject(c *tracker.Contents) []tracker.Complaint {
 	}
 	for _, id := range pausedIDs(ps.Bytes()) {
 		mark, _ := ps.Paused(id)
-		i := slices.IndexFunc(c.Items, func(it plan.Item) bool { return it.ID == id })
+		i := slices.IndexFunc(c.Items, func(it *plan.Item) bool { return it.ID == id })
 		note := complain(tracker.Note, "", "")
 		switch note.Item = id; {
 		case i < 0:

@@ -121,7 +121,7 @@ func (s *Store) addFile(v *view, n *NewSlice, e entry) error {
 	v.ix = newIndex(v.stems, &grown)
 	t := &tx{s: s, view: v}
 	return s.retry("slices/"+n.ID+".md", func() error {
-		return t.try(v, n.ID, true, func(*File) error { return nil })
+		return t.try(n.ID, true, func(*File) error { return nil })
 	})
 }
 

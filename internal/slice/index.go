@@ -12,6 +12,12 @@ import (
 
 // An index knows the ids of a project: those of its slice files and those of GRAPH.json, which together are the slices.
 type index struct {
+	stems []string // the files
+	g     *graph
+	twins []string // messages of warnTwins by place in stems, "" for none; nil until they are needed
+
+	order []int // what inOrder returns; nil until it is needed
+
 	ids    []string          // the slices: by place in the graph, then in natural order
 	at     map[string]int    // by slice, place in ids
 	stem   []int             // by place in ids, place of the slice's file in the list of all; none, made
@@ -30,7 +36,7 @@ const (
 // the file's name.
 func newIndex(stems []string, g *graph) *index {
 	n := max(len(stems), len(g.entries))
-	ix := &index{ids: make([]string, 0, n), stem: make([]int, 0, n), at: make(map[string]int, n), graph: g.entries, alias: map[string]string{}}
+	ix := &index{stems: stems, g: g, ids: make([]string, 0, n), stem: make([]int, 0, n), at: make(map[string]int, n), graph: g.entries, alias: map[string]string{}}
 	for i, stem := range stems {
 		ix.at[stem] = i // for now
 	}
@@ -66,6 +72,11 @@ func newIndex(stems []string, g *graph) *index {
 	return ix
 }
 
+// is says whether it is the index of these very lists.
+func (ix *index) is(stems []string, g *graph) bool {
+	return ix != nil && ix.g == g && len(stems) == len(ix.stems) && len(stems) > 0 && &stems[0] == &ix.stems[0]
+}
+
 func (ix *index) add(id string, stem int) {
 	ix.ids, ix.stem = append(ix.ids, id), append(ix.stem, stem)
 }
@@ -97,6 +108,20 @@ func (ix *index) hasNow(id string) {
 	if i, ok := ix.at[id]; ok && ix.stem[i] == none {
 		ix.stem[i] = made
 	}
+}
+
+// inOrder returns the places in ids of the slices that have files, in natural order.
+func (ix *index) inOrder() []int {
+	if ix.order == nil {
+		ix.order = make([]int, 0, len(ix.stems))
+		for i, stem := range ix.stem {
+			if stem >= 0 {
+				ix.order = append(ix.order, i)
+			}
+		}
+		sort.Slice(ix.order, func(i, j int) bool { return plan.NaturalLess(ix.ids[ix.order[i]], ix.ids[ix.order[j]]) })
+	}
+	return ix.order
 }
 
 // spellings finds, for graph ids without a file of that name, the one file whose name reads the same. ix.at has the files.

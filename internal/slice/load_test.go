@@ -163,7 +163,7 @@ func TestLoadFields(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []plan.Item{
+	want := []*plan.Item{
 		{ID: "S-1", Name: "N | x", Status: "In-Progress", Step: "tests", Milestone: "M2", Wave: 1, Priority: 1, Position: 0, Session: "tok",
 			WaitingFor: "a key", Started: "2026-01-01", Updated: "u", Tests: 31, SecurityTests: 4, Failing: 2, File: ".greenlight/slices/S-1.md"},
 		{ID: "S-2", Name: "From the graph", Status: "paused", Wave: plan.None, Priority: plan.None, Position: 1, File: ".greenlight/slices/S-2.md"},

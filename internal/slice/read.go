@@ -42,10 +42,19 @@ type sliceFile struct {
 	warnings []string
 }
 
+// readSlice parses a slice file. What is kept of it has a text of its own: else the whole file would be, as long as one word of it is.
 func readSlice(data []byte, at statcache.Stamp) *sliceFile {
+	var w statcache.Coder
+	codeFile(&w, parseSlice(data))
+	s := &sliceFile{changed: at.Changed()}
+	codeFile(statcache.Reading(string(w.Bytes())), s)
+	return s
+}
+
+func parseSlice(data []byte) *sliceFile {
 	f, err := ParseFile(data)
 	if err != nil {
-		return &sliceFile{corrupt: reason(err), changed: at.Changed()}
+		return &sliceFile{corrupt: reason(err)}
 	}
 	get := func(key string) string {
 		v, _ := f.Get(key)
@@ -58,7 +67,7 @@ func readSlice(data []byte, at statcache.Stamp) *sliceFile {
 		tests: count(get("tests")), security: count(get("security_tests")),
 		wave: rank(get("wave")), priority: rank(get("priority")), verified: verified(get("verified")),
 		deps: f.List("deps"), hasDeps: f.Has("deps"), wraps: f.List("wraps"), files: f.File.List("files"),
-		changed: at.Changed(), warnings: f.Warnings(),
+		warnings: f.Warnings(),
 	}
 	s.failing = f.failing()
 	s.waiting = noneAsEmpty(s.waiting)
@@ -183,8 +192,12 @@ func (s *Store) readFiles(stems []string) []*sliceFile {
 
 // readFile reads one slice file, unless it is as it was. The caller holds s.mu.
 func (s *Store) readFile(stem string) *sliceFile {
-	c := refresh(s.files.get(stem), s.slicePath(stem), readSlice)
+	was := s.files.get(stem)
+	c := refresh(was, s.slicePath(stem), readSlice)
 	s.files.put(stem, c)
+	if s.memory != nil && c != was {
+		s.memory.due[stem] = true
+	}
 	return sliceOf(c)
 }
 
@@ -201,7 +214,7 @@ func sliceOf(c *cached[*sliceFile]) *sliceFile {
 }
 
 // listSlices returns the names of the slice files without .md, sorted, and notes on those that a person may have meant
-// as slice files.
+// as slice files. The caller holds s.mu.
 func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
 	list, err := durable.ReadDir(s.path("slices"))
 	if err != nil {
@@ -211,12 +224,12 @@ func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
 	for _, d := range list {
 		name := d.Name()
 		stem, ok := strings.CutSuffix(name, ".md")
-		lower := strings.ToLower(name)
 		why := ""
+		if strings.HasSuffix(strings.ToLower(name), ".tmp") {
+			s.temps.seen = true
+		}
 		switch {
-		case name[0] == '.' || strings.HasSuffix(lower, ".tmp") || lower == "readme.md":
-			continue
-		case !ok && !strings.HasSuffix(lower, ".md") && !strings.HasSuffix(lower, ".markdown"):
+		case isForeign(name):
 			continue
 		case d.IsDir():
 			why = "is a directory"
@@ -236,6 +249,13 @@ func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
 	return stems, notes, nil
 }
 
+// isForeign says whether the name of a file is none that a slice file has, nor one that a person may have meant as such.
+func isForeign(name string) bool {
+	lower := strings.ToLower(name)
+	return name[0] == '.' || strings.HasSuffix(lower, ".tmp") || lower == "readme.md" ||
+		!strings.HasSuffix(lower, ".md") && !strings.HasSuffix(lower, ".markdown")
+}
+
 // A graphFile is GRAPH.json as it was read.
 type graphFile struct {
 	*graph
@@ -253,9 +273,9 @@ func (d *Dir) readGraph() graphFile {
 	})
 	switch {
 	case d.graph.err != nil:
-		return graphFile{&graph{}, d.graph.err}
+		return graphFile{&d.noGraph, d.graph.err}
 	case d.graph.value.graph == nil:
-		return graphFile{&graph{}, nil}
+		return graphFile{&d.noGraph, nil}
 	}
 	return d.graph.value
 }
@@ -265,8 +285,7 @@ type stateFile struct {
 	there bool
 	text  string
 	body  string // text without a byte order mark
-	rows  []Row
-	table bool
+	rows  func() (rows []Row, table bool)
 	err   error
 }
 
@@ -279,13 +298,15 @@ func (d *Dir) readState(old **cached[stateFile], name string) stateFile {
 		}
 		f := stateFile{there: true, text: string(data)}
 		f.body = strings.TrimPrefix(f.text, textline.BOM)
-		f.rows, f.table = parseRows(f.body)
+		f.rows = sync.OnceValues(func() ([]Row, bool) { return parseRows(f.body) })
 		return f
 	})
-	if err := (*old).err; err != nil {
-		return stateFile{err: err}
+	f := (*old).value
+	f.err = (*old).err
+	if f.rows == nil {
+		f.rows = func() ([]Row, bool) { return nil, false }
 	}
-	return (*old).value
+	return f
 }
 
 // A projectState is what project-state.json says.

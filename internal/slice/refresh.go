@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"greenlight/internal/durable"
 	"greenlight/internal/text/textline"
@@ -73,9 +74,27 @@ func (s *Store) render() (old stateFile, text string, err error) {
 		return old, "", fmt.Errorf("read %s: %w", stateRel("STATE.md"), bareError(old.err))
 	}
 	project := s.readProject()
-	text = v.stateMD(old, project)
-	s.rendered = &rendering{s, v, project, text}
+	var kept []*line
+	if last := s.rendered; last != nil && last.v.ix == v.ix && last.text == old.text {
+		kept = last.kept // what we have written need not be read
+	} else {
+		rows, _ := parseRowsBut(old.body, v.ix.hasFile)
+		kept = v.without(rows)
+	}
+	text = v.stateMD(old, project, kept)
+	s.rendered = &rendering{s, v, project, text, kept}
 	return old, text, nil
+}
+
+// sweepSlices removes, once, the temporary files that dead writers have left among the slice files. The caller holds the lock.
+func (s *Store) sweepSlices() {
+	s.mu.Lock()
+	due := s.temps.seen && !s.temps.swept
+	s.temps.swept = s.temps.swept || due
+	s.mu.Unlock()
+	if due {
+		_ = durable.Sweep(s.path("slices"), time.Now()) // what stays is only untidy
+	}
 }
 
 // saveHandWritten keeps a STATE.md that somebody wrote as STATE.md.backup, or .backup.1 and so on: the first name that

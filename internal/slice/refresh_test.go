@@ -163,12 +163,12 @@ func TestRefreshKeepsForeignSections(t *testing.T) {
 		s := Open(base)
 		v := &view{d: s.Dir, graph: graphFile{&graph{}, nil}, files: []*sliceFile{}}
 		v.ix = newIndex(nil, v.graph.graph)
-		rowsOf := func(text string) stateFile {
+		render := func(text string) string {
 			r, _ := parseRows(text)
-			return stateFile{there: true, text: text, rows: r}
+			return v.stateMD(stateFile{there: true, text: text}, projectState{}, v.without(r))
 		}
-		once := v.stateMD(rowsOf(old), projectState{})
-		if twice := v.stateMD(rowsOf(once), projectState{}); twice != once {
+		once := render(old)
+		if twice := render(once); twice != once {
 			rt.Fatalf("%q\nbecame %q\nthen %q", old, once, twice)
 		}
 		for _, s := range splitSections(old)[1:] {

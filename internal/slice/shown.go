@@ -41,23 +41,26 @@ func (s *Store) noteShown() {
 // digest sums up the stamps of STATE.md and of all that it is made from; "" where one of them doesn't vouch for what was read. The caller
 // holds s.mu.
 func (s *Store) digest() string {
-	stems, _, err := s.listSlices()
+	stems, _, err := s.list()
 	if err != nil || s.program == "" || len(stems) < s.worth {
 		return ""
 	}
-	s.readFiles(stems)
 	var sum statcache.Coder
 	program := s.program
 	sum.Text(&program)
-	for i, c := range s.files.files {
-		if !c.trusted {
+	if !vouched(&sum, s.state, s.path("STATE.md")) || !vouched(&sum, s.backup, s.path("STATE.md.backup")) {
+		return "" // it has just been written, mostly
+	}
+	s.recallFiles(stems)
+	for i, c := range s.files.of(stems) {
+		if c == nil || !c.trusted {
 			return ""
 		}
 		sum.Text(&stems[i])
 		sum.Stamp(&c.stamp)
 	}
 	if !vouched(&sum, s.graph, s.path("GRAPH.json")) || !vouched(&sum, s.project, s.path("project-state.json")) ||
-		!vouched(&sum, s.config, s.path("config.json")) || !vouched(&sum, s.state, s.path("STATE.md")) || !vouched(&sum, s.backup, s.path("STATE.md.backup")) {
+		!vouched(&sum, s.config, s.path("config.json")) {
 		return ""
 	}
 	return fmt.Sprintf("%x", sha256.Sum256(sum.Bytes()))

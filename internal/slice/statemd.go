@@ -75,8 +75,16 @@ func generated(text string) bool {
 // parseRows returns the rows of the slice table: of those in the Slices section, else of any table that has columns
 // for an id and a status. tables says whether there is such a table at all; of two rows of one id the first counts.
 func parseRows(text string) (rows []Row, tables bool) {
+	return parseRowsBut(text, func(string) bool { return false })
+}
+
+// parseRowsBut leaves out rows whose first cell is just an id that is to be skipped, which costs less than to parse them.
+func parseRowsBut(text string, skip func(id string) bool) (rows []Row, tables bool) {
 	lines, tables := tableLines(text)
 	for _, l := range lines {
+		if first, _, _ := strings.Cut(strings.TrimPrefix(l.text, "|"), "|"); l.cols.id == 0 && skip(strings.Trim(first, " ")) {
+			continue
+		}
 		if r, ok := l.cols.row(cells(l.text)); ok {
 			if r.at, r.cols = l.at, l.cols; l.cols.ours {
 				r.line = l.text

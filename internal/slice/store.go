@@ -23,11 +23,19 @@ type Store struct {
 
 	files    fileCache  // guarded by mu, as what follows
 	recalled bool       // what the index file has is in files
+	temps    temps      // among the slice files
+	memory   *memory    // nil unless somebody follows
 	rendered *rendering // the last one
 	unshown  shownSoon  // the last change in Do
 }
 
-var _ tracker.Tracker = (*Store)(nil)
+// temps are the temporary files of writers.
+type temps struct{ seen, swept bool }
+
+var (
+	_ tracker.Tracker  = (*Store)(nil)
+	_ tracker.Follower = (*Store)(nil)
+)
 
 // Open returns the store of the project at root, an absolute path. It reads nothing yet.
 func Open(root string) *Store { return &Store{Dir: NewDir(root)} }
@@ -130,6 +138,7 @@ func (s *Store) readForEdit(id string) ([]byte, *File, error) {
 // is made first. Unless f sets it, the key "updated" becomes the time of the change. f may run up to three times, each
 // time on what somebody else has just written; then the error is tracker.ErrChanged with the path.
 func (s *Store) Edit(ctx context.Context, id string, f func(*File) error) error {
+	defer s.Follow()() // f looks at all, and so does STATE.md, more than once
 	var change uint64
 	err := s.locked(ctx, func() error {
 		t := &tx{s: s}
@@ -171,6 +180,9 @@ func (t *tx) look(id string) (*view, string, error) {
 
 // resolve is the canonical id.
 func (t *tx) resolve(id string) (string, error) {
+	if t.s.hasFile(id) {
+		return id, nil
+	}
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
 	_, id, err := t.look(id)
@@ -181,12 +193,15 @@ func (t *tx) resolve(id string) (string, error) {
 func (t *tx) Item(id string) (plan.Item, error) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
-	v, id, err := t.look(id)
-	if err != nil {
-		return plan.Item{}, err
+	it, ok := t.s.ownItem(id)
+	if !ok {
+		v, id, err := t.look(id)
+		if err != nil {
+			return plan.Item{}, err
+		}
+		it = v.item(id)
 	}
-	it := v.item(id)
-	t.seen.One(id, it.Session)
+	t.seen.One(it.ID, it.Session)
 	return it, nil
 }
 
@@ -362,14 +377,12 @@ func (f *File) SetAll(set [][2]string) error {
 
 // edit is one read-modify-write. With create, a slice without a file gets one even if f changes nothing.
 func (t *tx) edit(id string, create bool, f func(*File) error) error {
-	t.s.mu.Lock()
-	v, id, err := t.look(id)
-	t.s.mu.Unlock()
+	id, err := t.resolve(id)
 	if err != nil {
 		return err
 	}
 	for range tries {
-		err = t.try(v, id, create, f)
+		err = t.try(id, create, f)
 		if !errors.Is(err, durable.ErrChanged) {
 			return err
 		}
@@ -377,17 +390,14 @@ func (t *tx) edit(id string, create bool, f func(*File) error) error {
 	return fmt.Errorf("%s: %w", sliceRel(id+".md"), tracker.ErrChanged)
 }
 
-func (t *tx) try(v *view, id string, create bool, f func(*File) error) error {
+func (t *tx) try(id string, create bool, f func(*File) error) error {
 	old, file, err := t.s.readForEdit(id)
 	if err != nil {
 		return err
 	}
 	now := t.s.Now().UTC().Format(time.RFC3339)
 	if file == nil {
-		t.s.mu.Lock()
-		file, err = v.newFile(id, now)
-		t.s.mu.Unlock()
-		if err != nil {
+		if file, err = t.newFile(id, now); err != nil {
 			return err
 		}
 	}
@@ -411,6 +421,19 @@ func (t *tx) try(v *view, id string, create bool, f func(*File) error) error {
 		return fmt.Errorf("write %s: %w", sliceRel(id+".md"), bareError(err))
 	}
 	t.wrote = true
-	v.ix.hasNow(id)
+	if t.view != nil {
+		t.view.ix.hasNow(id)
+	}
 	return nil
+}
+
+// newFile makes the file of a slice that is only in the graph.
+func (t *tx) newFile(id, now string) (*File, error) {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	v, id, err := t.look(id)
+	if err != nil {
+		return nil, err
+	}
+	return v.newFile(id, now)
 }

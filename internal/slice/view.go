@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/durable"
 	"greenlight/internal/plan"
 	"greenlight/internal/sliceid"
 	"greenlight/internal/text/textline"
@@ -29,6 +30,7 @@ type view struct {
 	rowOf    map[string]Row // nil until it is needed
 	rowIDs   map[string][]string
 	warnings []plan.Warning
+	memory   *memory // nil unless somebody follows
 }
 
 // Load reads everything: the union of slice files and graph entries. What is wrong with single files is in the
@@ -47,19 +49,12 @@ func (s *Store) Load() (*tracker.Contents, error) {
 // contents joins all that the view has.
 func (v *view) contents() *tracker.Contents {
 	v.warnGraph()
-	c := &tracker.Contents{Items: make([]plan.Item, 0, len(v.ix.ids))}
+	c := &tracker.Contents{}
 	if v.graph.err != nil {
 		c.Unsure = fmt.Sprintf("%s can't be read: %v", stateRel("GRAPH.json"), bareError(v.graph.err))
 	}
-	unknown := false
-	for i, id := range v.ix.ids {
-		it := v.itemAt(i, id)
-		for _, d := range it.Deps {
-			unknown = unknown || !v.ix.known(d)
-		}
-		c.Items = append(c.Items, it)
-	}
-	if unknown {
+	a := v.assemble()
+	if c.Items, c.At = a.items, v.ix.at; a.unknown {
 		v.evidence(c)
 	}
 	c.Warnings = v.warnings
@@ -73,8 +68,9 @@ func (s *Store) look() (*view, error) {
 
 // lookAtAll also reads the slice files.
 func (s *Store) lookAtAll() (*view, error) {
-	v, err := s.lookWith(func(v *view) { v.files = s.readFiles(v.stems) })
+	v, err := s.lookWith(func(v *view) { v.files = s.recallFiles(v.stems) })
 	if err == nil {
+		v.memory = s.memory
 		v.dropVanished()
 	}
 	return v, err
@@ -85,7 +81,7 @@ func (s *Store) lookWith(read func(*view)) (*view, error) {
 		return nil, err
 	}
 	return s.Dir.look(func(v *view) (err error) {
-		if v.stems, v.warnings, err = s.listSlices(); err == nil {
+		if v.stems, v.warnings, err = s.list(); err == nil {
 			read(v)
 		}
 		return err
@@ -118,7 +114,10 @@ func (d *Dir) look(list func(*view) error) (*view, error) {
 	if v.graph = <-graph; err != nil {
 		return nil, err
 	}
-	v.ix = newIndex(v.stems, v.graph.graph)
+	if v.ix = d.joined; !v.ix.is(v.stems, v.graph.graph) {
+		v.ix = newIndex(v.stems, v.graph.graph)
+		d.joined = v.ix
+	}
 	project := d.readProject()
 	if project.err != nil {
 		v.warn(stateRel("project-state.json"), "ignored: %v", bareError(project.err))
@@ -170,21 +169,31 @@ func (v *view) warnGraph() {
 
 // warnTwins names slice files whose names read the same.
 func (v *view) warnTwins() {
-	first := make(map[string]string, len(v.stems))
-	twins := map[string][]string{} // by the first of them
-	for _, stem := range v.stems {
+	if v.ix.twins == nil {
+		v.ix.twins = twins(v.stems)
+	}
+	for i, others := range v.ix.twins {
+		if others != "" {
+			v.warn(sliceRel(v.stems[i]+".md"), "reads the same as %s: they are different slices", others)
+		}
+	}
+}
+
+// twins are, by the place of each stem, the later ones that read the same.
+func twins(stems []string) []string {
+	first := make(map[string]int, len(stems))
+	twins := make([]string, len(stems))
+	for i, stem := range stems {
 		key := sliceid.Key(stem)
-		if other, ok := first[key]; ok {
-			twins[other] = append(twins[other], stem)
+		if at, ok := first[key]; !ok {
+			first[key] = i
+		} else if twins[at] == "" {
+			twins[at] = stem
 		} else {
-			first[key] = stem
+			twins[at] += ", " + stem
 		}
 	}
-	for _, stem := range v.stems {
-		if len(twins[stem]) > 0 {
-			v.warn(sliceRel(stem+".md"), "reads the same as %s: they are different slices", strings.Join(twins[stem], ", "))
-		}
-	}
+	return twins
 }
 
 // file returns what is kept of the file of the slice at place i in the index or, for one without, of its row; nil for neither.
@@ -249,15 +258,10 @@ func (v *view) itemAt(i int, id string) plan.Item {
 	if f.corrupt != "" {
 		return it
 	}
-	it.Status, it.Step, it.Session = f.status, f.step, f.session
-	it.Started, it.Updated, it.WaitingFor, it.Wraps = f.started, f.updated, f.waiting, f.wraps
-	it.Tests, it.SecurityTests, it.Failing, it.Verified = f.tests, f.security, f.failing, f.verified
-	if it.Files = f.files; len(it.Files) == 0 && e != nil {
+	f.fill(&it)
+	if len(it.Files) == 0 && e != nil {
 		it.Files = e.files
 	}
-	it.Agent, it.Model = f.agent, f.model
-	checkBuilder(&it, "agent", &it.Agent)
-	checkBuilder(&it, "model", &it.Model)
 	if f.milestone != "" {
 		it.Milestone = f.milestone
 	}
@@ -268,6 +272,43 @@ func (v *view) itemAt(i int, id string) plan.Item {
 		it.Priority = f.priority
 	}
 	return it
+}
+
+// fill has the item say what its file says of itself.
+func (f *sliceFile) fill(it *plan.Item) {
+	it.Status, it.Step, it.Session = f.status, f.step, f.session
+	it.Started, it.Updated, it.WaitingFor, it.Wraps, it.Files = f.started, f.updated, f.waiting, f.wraps, f.files
+	it.Tests, it.SecurityTests, it.Failing, it.Verified = f.tests, f.security, f.failing, f.verified
+	it.Agent, it.Model = f.agent, f.model
+	checkBuilder(it, "agent", &it.Agent)
+	checkBuilder(it, "model", &it.Model)
+}
+
+// ownItem is what the slice of exactly that id says of itself; false where it has no file that could say it, or the graph may know its name
+// better. Neither the list of the slices nor the graph is read for it. The caller holds s.mu.
+func (s *Store) ownItem(id string) (plan.Item, bool) {
+	if !s.hasFile(id) {
+		return plan.Item{}, false
+	}
+	f := s.readFile(id)
+	if f == nil || f.row {
+		return plan.Item{}, false
+	}
+	it := plan.Item{ID: id, Name: nameOf(id, nil, f), File: sliceRel(id + ".md"), Corrupt: f.corrupt, Changed: f.changed,
+		Wave: plan.None, Priority: plan.None, Position: plan.None}
+	if f.corrupt == "" {
+		f.fill(&it)
+	}
+	return it, it.Name != id
+}
+
+// hasFile says whether there is a slice of exactly that id, by the file itself: that one is meant, whatever others read the same.
+func (s *Store) hasFile(id string) bool {
+	if sliceid.Valid(id) != nil || strings.EqualFold(id, "readme") {
+		return false
+	}
+	info, err := durable.Stat(s.slicePath(id))
+	return err == nil && info.Mode().IsRegular()
 }
 
 // checkBuilder has an item wait whose agent or model can't be one: it isn't built by another one instead.
@@ -415,10 +456,12 @@ func (v *view) readRows() {
 		v.rowOf[r.ID] = r
 		v.rowIDs[key] = append(v.rowIDs[key], r.ID)
 	}
-	for _, r := range current.rows {
+	rows, _ := current.rows()
+	for _, r := range rows {
 		add(r)
 	}
-	for _, r := range backup.rows {
+	rows, _ = backup.rows()
+	for _, r := range rows {
 		if len(v.rowIDs[sliceid.Key(r.ID)]) == 0 {
 			add(r)
 		}
@@ -436,8 +479,7 @@ func (v *view) evidence(c *tracker.Contents) {
 			c.Evidence[id] = r.Status
 		}
 	}
-	for i := range c.Items {
-		it := &c.Items[i]
+	for _, it := range c.Items {
 		own := false // until then the list is the file's, which others have, too
 		for k, d := range it.Deps {
 			if v.ix.known(d) {

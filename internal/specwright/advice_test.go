@@ -55,7 +55,7 @@ func TestAdviceIsAccepted(t *testing.T) {
 		cfg := ReadConfig(root)
 		verdict := e.State.Verdict(root, cfg, base)
 		items := (&itemMaker{s: e.State, verdict: verdict}).items()
-		p := plan.New(&plan.Snapshot{Items: items}, base, plan.Options{})
+		p := plan.New(&plan.Snapshot{Items: plan.Pointers(items)}, base, plan.Options{})
 		hint := e.State.Next(root, cfg, base)
 		advice := []string{hint.Command, hint.Also}
 		turns := ""

@@ -80,7 +80,7 @@ func (s *Store) load() (*tracker.Contents, *State, error) {
 	cfg, now := ReadConfig(s.root), s.Now()
 	warn := func(path, text string) { c.Warnings = append(c.Warnings, plan.Warning{Path: path, Message: text}) }
 	m := &itemMaker{s: st, verdict: st.Verdict(s.root, cfg, now), fresh: st.Fresh(now), been: s.remembers(st)}
-	c.Items = m.items()
+	c.Items = plan.Pointers(m.items())
 	for _, text := range append(st.Odd, m.warnings...) {
 		warn(StateFile, text)
 	}
@@ -112,7 +112,7 @@ func (s *Store) broken(why *BrokenError) *tracker.Contents {
 	for i := range items {
 		items[i].Corrupt = why.Reason.Error()
 	}
-	return &tracker.Contents{Items: items, Unsure: why.Error(),
+	return &tracker.Contents{Items: plan.Pointers(items), Unsure: why.Error(),
 		Warnings: []plan.Warning{{Path: StateFile, Message: why.Reason.Error()}}}
 }
 
@@ -155,7 +155,7 @@ func (t *tx) Item(id string) (plan.Item, error) {
 	t.seen = lockText(st)
 	for _, it := range c.Items {
 		if it.ID == id {
-			return it, nil
+			return *it, nil
 		}
 	}
 	if st == nil { // of a broken file nobody can say which units there are

@@ -47,7 +47,8 @@ const magic = "gl index 1\n"
 
 const sumBytes = 4
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is made when it is needed: it takes as long as a good part of the start of a gl that needs none.
+var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 // Read returns what the program has kept in the file; "" where that is nothing, or can't be used.
 func Read(path, program string) string {
@@ -57,7 +58,7 @@ func Read(path, program string) string {
 	data, err := durable.ReadFile(path)
 	head := len(magic) + sumBytes
 	if err != nil || len(data) < head || string(data[:len(magic)]) != magic ||
-		crc32.Checksum(data[head:], castagnoli) != binary.LittleEndian.Uint32(data[len(magic):]) {
+		crc32.Checksum(data[head:], castagnoli()) != binary.LittleEndian.Uint32(data[len(magic):]) {
 		return ""
 	}
 	c := Reading(string(data[head:]))
@@ -74,6 +75,6 @@ func Write(path, program string, kept []byte) {
 	var body Coder
 	body.Text(&program)
 	body.out = append(body.out, kept...)
-	data := binary.LittleEndian.AppendUint32([]byte(magic), crc32.Checksum(body.out, castagnoli))
+	data := binary.LittleEndian.AppendUint32([]byte(magic), crc32.Checksum(body.out, castagnoli()))
 	_ = durable.WriteCache(path, append(data, body.out...), 0o600)
 }

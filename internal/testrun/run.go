@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"greenlight/internal/command"
@@ -153,12 +154,14 @@ func (o *output) Write(data []byte) (int, error) {
 func excerpt(line []byte) string { return sanitize.Text(string(line[:min(len(line), 4096)])) }
 
 // failing is what a line says that tells of a failure, in the words of most runners.
-var failing = regexp.MustCompile(`(?i)\b(fail(s|ed|ures?|ing)?|errors?|not ok|panic|assert\w*)\b|✗|✖|✕|×`)
+var failing = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(fail(s|ed|ures?|ing)?|errors?|not ok|panic|assert\w*)\b|✗|✖|✕|×`)
+})
 
 // decisive is the last line that tells of a failure; that last one which says anything where none does.
 func decisive(lines []string, last string) string {
 	for _, line := range slices.Backward(lines) {
-		if failing.MatchString(line) {
+		if failing().MatchString(line) {
 			return strings.TrimSpace(line)
 		}
 	}

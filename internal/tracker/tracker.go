@@ -45,6 +45,12 @@ type Tracker interface {
 	Repair(ctx context.Context) ([]string, error)
 }
 
+// A Follower is a Tracker that can answer from memory for what hasn't changed, since it has the kernel note what has: for who asks again
+// and again. Its answers are the same, but for changes that the kernel doesn't notice: those it may show some minutes late.
+type Follower interface {
+	Follow() (stop func())
+}
+
 // Defaults are the answers of a format that has nothing to add: a Tracker embeds it.
 type Defaults struct{}
 
@@ -91,7 +97,8 @@ type Traits struct {
 
 // Contents is what a tracker found.
 type Contents struct {
-	Items    []plan.Item
+	Items    []*plan.Item
+	At       map[string]int    // the place of each item by its id, where that is known already; nobody changes it
 	Unsure   string            // non-empty: the dependency graph can't be read just now, and why; deps are a fallback
 	Evidence map[string]string // raw status of ids that are no items any more (rows of STATE.md)
 	Warnings []plan.Warning
@@ -147,7 +154,8 @@ const (
 type Tx interface {
 	// Load reads everything afresh, as Tracker.Load does.
 	Load() (*Contents, error)
-	// Item reads one item afresh, all its sources considered.
+	// Item reads one item afresh: what it says of itself. What it is among the others is in other files, which may be large, and only
+	// Load is sure to tell it: Deps, Wave, Priority, Position, Milestone, Files and Paused.
 	Item(id string) (plan.Item, error)
 	// Claim marks the item as being worked on under the token.
 	Claim(id, token string) error
@@ -189,12 +197,12 @@ type Before struct {
 
 // A Seen remembers, for a Tx, who held each item when the Tx last showed it.
 type Seen struct {
-	all []plan.Item
+	all []*plan.Item
 	one map[string]string // session by id, of what was looked at or claimed after all
 }
 
 // All notes what Load showed.
-func (s *Seen) All(items []plan.Item) { s.all, s.one = items, nil }
+func (s *Seen) All(items []*plan.Item) { s.all, s.one = items, nil }
 
 // One notes the session that an item was shown with, or has got.
 func (s *Seen) One(id, session string) {

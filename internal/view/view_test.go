@@ -39,7 +39,7 @@ func night() *plan.Plan {
 		{ID: "S-10", Status: "pending", Corrupt: "line 1: no front matter", File: "S-10.md"},
 	} {
 		it.Changed = now
-		s.Items = append(s.Items, it)
+		s.Items = append(s.Items, &it)
 	}
 	return plan.New(s, now, plan.Options{})
 }
@@ -92,7 +92,7 @@ func TestModel(t *testing.T) {
 
 // What work changes is shown as long as somebody looks: the last look at what has landed since was at something else.
 func TestDiffs(t *testing.T) {
-	p := plan.New(&plan.Snapshot{Noun: plan.Slice, Items: []plan.Item{{ID: "S-1", Status: "complete"}, {ID: "S-2", Status: "tests", Changed: now}}}, now, plan.Options{})
+	p := plan.New(&plan.Snapshot{Noun: plan.Slice, Items: []*plan.Item{{ID: "S-1", Status: "complete"}, {ID: "S-2", Status: "tests", Changed: now}}}, now, plan.Options{})
 	m := view.New(p, view.Facts{Diffs: map[string]view.Diff{"S-1": {}, "S-2": {Added: 3}}}, now)
 	if r := m.In(view.Done)[0]; r.Diff != nil {
 		t.Errorf("done: %s", r.Diff)
@@ -116,7 +116,7 @@ func TestSilence(t *testing.T) {
 		{3 * time.Minute, "", "implementing, silent for 3m", false},
 		{3 * time.Minute, "Bash: go test ./...", "implementing, for 3m in Bash: go test ./...", true},
 	} {
-		p := plan.New(&plan.Snapshot{Noun: plan.Slice, Items: []plan.Item{{ID: "S-1", Status: "implementing", Changed: now}}, Attempts: map[string]*plan.Attempt{
+		p := plan.New(&plan.Snapshot{Noun: plan.Slice, Items: []*plan.Item{{ID: "S-1", Status: "implementing", Changed: now}}, Attempts: map[string]*plan.Attempt{
 			"S-1": {N: 1, Phase: plan.Started, Agent: "claude", Started: now.Add(-10 * time.Minute), Heard: now.Add(-c.quiet), Tool: c.tool},
 		}}, now, plan.Options{})
 		row := view.New(p, view.Facts{Pace: eta.Of(time.Hour, time.Hour, time.Hour), Slots: 1}, now).In(view.Running)[0]
@@ -143,7 +143,7 @@ func TestGroupsCoverAll(t *testing.T) {
 			case 1:
 				s.Attempts[it.ID] = &plan.Attempt{N: 1, Phase: plan.Queued}
 			}
-			s.Items = append(s.Items, it)
+			s.Items = append(s.Items, &it)
 		}
 		p := plan.New(s, now, plan.Options{})
 		m := view.New(p, view.Facts{Pace: eta.Of(time.Minute, time.Minute, time.Minute), Slots: 2}, now)

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"greenlight/internal/git"
 	"greenlight/internal/paths"
@@ -86,11 +87,11 @@ func (r *Repo) MoveLane(ctx context.Context, from, to, reason string) error {
 // lanePath is the place of the lane's worktree.
 func (r *Repo) lanePath(n int) string { return filepath.Join(r.place, "lane."+strconv.Itoa(n)) }
 
-var laneName = regexp.MustCompile(`^lane\.[1-9][0-9]*$`)
+var laneName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^lane\.[1-9][0-9]*$`) })
 
 // isLanePath says whether a path is one of the lane's worktrees. Those of slices are in a system's directory.
 func (r *Repo) isLanePath(path string) bool {
-	return filepath.Dir(path) == r.place && laneName.MatchString(filepath.Base(path))
+	return filepath.Dir(path) == r.place && laneName().MatchString(filepath.Base(path))
 }
 
 // Lane is the lineage of the lane's worktree, for Make. If its file is gone, one that git lists is taken up. The caller has the lane's

@@ -178,9 +178,12 @@ func (s *subject) item() plan.Item {
 	s.Helper()
 	c, err := s.open().Load()
 	s.check(err)
-	for _, it := range c.Items {
+	for i, it := range c.Items {
+		if at, ok := c.At[it.ID]; c.At != nil && (!ok || at != i || len(c.At) != len(c.Items)) {
+			s.Fatalf("%s is item %d, and said to be %d of %d", it.ID, i, at, len(c.At))
+		}
 		if it.ID == s.id {
-			return it
+			return *it
 		}
 	}
 	s.Fatalf("%s is gone", s.id)
