@@ -34,6 +34,22 @@ func (b *book) Send(_ context.Context, m Message) error {
 	return nil
 }
 
+// await waits until it has been told n things.
+func (b *book) await(t *testing.T, n int) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		b.mu.Lock()
+		have := len(b.lines)
+		b.mu.Unlock()
+		if have >= n {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("told %d things, not %d", have, n)
+		}
+	}
+}
+
 // A wall is a channel that never comes to an end by itself.
 type wall struct{}
 
@@ -99,6 +115,7 @@ func TestOnce(t *testing.T) {
 	if err := j.Append(all[6:9]...); err != nil { // n is killed before it sees these
 		t.Fatal(err)
 	}
+	first.await(t, 3)
 	n.Close(0)
 	other.Close(time.Minute)
 	second := &book{}

@@ -90,15 +90,17 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 	switch st.Class {
 	case Done:
 		r.State = "done"
-		if st.Tests > 0 || p.ofSlices() { // the siblings don't count tests
-			r.Cause = words.Count(st.Tests, "test")
+		var is []string
+		if st.Tests > 0 || p.ofSlices() && st.Verified != Green { // the siblings don't count tests
+			is = append(is, words.Count(st.Tests, "test"))
 		}
 		switch st.Verified {
 		case Green:
-			r.Cause += ", verified"
+			is = append(is, "verified")
 		case KnownRed, Unverified:
-			r.Cause += ", unverified"
+			is = append(is, "unverified")
 		}
+		r.Cause = strings.Join(is, ", ")
 	case Available:
 		p.whyAvailable(st, &r)
 	case Active:
