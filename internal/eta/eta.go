@@ -23,9 +23,12 @@ func (p Pace) Left(st *plan.State, now time.Time) (time.Duration, bool) {
 	return left, left > 0
 }
 
-// longer is how long those took still, in the mean, that took longer than that; 0 for too few to tell.
+// longer is how long those took still, in the mean, that took longer than that. If few did, the best guess is as long again.
 func (p Pace) longer(than time.Duration) time.Duration {
 	i, _ := slices.BinarySearch(p.took, than+1)
+	if len(p.took)-i < fewest {
+		return than
+	}
 	return max(mean(p.took[i:])-than, 0)
 }
 

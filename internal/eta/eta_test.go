@@ -110,3 +110,12 @@ func BenchmarkRemaining(b *testing.B) {
 		pace.Remaining(p, 8, now)
 	}
 }
+
+// An agent that has taken longer than all before it isn't about to be done: as long again is the guess.
+func TestRemainingOfTheOverdue(t *testing.T) {
+	p := plan.New(&plan.Snapshot{Items: []*plan.Item{{ID: "S-1", Status: "implementing", Session: "t"}},
+		Attempts: map[string]*plan.Attempt{"S-1": {N: 1, Phase: plan.Started, Token: "t", Started: now.Add(-time.Hour)}}}, now, plan.Options{})
+	if left, ok := Of(20*time.Minute, 0, 0).Remaining(p, 4, now); !ok || left != time.Hour {
+		t.Errorf("%s, %v", left, ok)
+	}
+}
