@@ -40,6 +40,16 @@ func sleepTick(t testing.TB) func() {
 	return func() { time.Sleep(statcache.Tick() + time.Millisecond) }
 }
 
+// newWorld makes a project of three slices.
+func newWorld(t *testing.T, root string) *world {
+	w := &world{t: t, root: root, dir: filepath.Join(root, ".greenlight")}
+	for _, id := range []string{"S-1", "S-2", "S-3"} {
+		w.write("slices/"+id+".md", sliceText(id, "pending", ""))
+	}
+	w.write("runs/x", "")
+	return w
+}
+
 // What anybody does to the files, gl with an index and gl without one see the same, and STATE.md is the same.
 func TestIndexIsNeverBelievedAgainstTheFiles(t *testing.T) {
 	sleep := sleepTick(t)
@@ -48,12 +58,7 @@ func TestIndexIsNeverBelievedAgainstTheFiles(t *testing.T) {
 	rapidtest.Limit(t, 60)
 	rapid.Check(t, func(rt *rapid.T) {
 		dirs++
-		root := filepath.Join(base, fmt.Sprint(dirs))
-		w := &world{t: t, root: root, dir: filepath.Join(root, ".greenlight")}
-		for _, id := range []string{"S-1", "S-2", "S-3"} {
-			w.write("slices/"+id+".md", sliceText(id, "pending", ""))
-		}
-		w.write("runs/x", "")
+		w := newWorld(t, filepath.Join(base, fmt.Sprint(dirs)))
 		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
 			if rapid.Bool().Draw(rt, "settle") {
 				sleep()

@@ -30,13 +30,8 @@ func TestMemoryIsNeverBelievedAgainstTheFiles(t *testing.T) {
 	rapidtest.Limit(t, 25)
 	rapid.Check(t, func(rt *rapid.T) {
 		dirs++
-		root := filepath.Join(base, fmt.Sprint(dirs))
-		w := &world{t: t, root: root, dir: filepath.Join(root, ".greenlight")}
-		for _, id := range []string{"S-1", "S-2", "S-3"} {
-			w.write("slices/"+id+".md", sliceText(id, "pending", ""))
-		}
-		w.write("runs/x", "")
-		s := following(root)
+		w := newWorld(t, filepath.Join(base, fmt.Sprint(dirs)))
+		s := following(w.root)
 		defer s.Follow()()
 		for range rapid.IntRange(1, 16).Draw(rt, "steps") {
 			if rapid.Bool().Draw(rt, "settle") {

@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"greenlight/internal/agent"
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/drain"
+	"greenlight/internal/plugin"
+	"greenlight/internal/project"
+	"greenlight/internal/rehearsal"
+	"greenlight/internal/trust"
+)
+
+// A builder is an agent with what it needs to know the slash command.
+type builder struct {
+	agent.Agent
+	text   string // what the command says, for agents without slash commands
+	plugin string // directory of the plugin that has it, for those with
+}
+
+// find finds an agent, and of a rehearsal what is to happen.
+func (j *job) find(name string) (*builder, *rehearsal.Spec, error) {
+	pr := j.pr
+	a, err := agent.Find(name, agent.Config{ClaudeFlags: pr.Config.Flags, Custom: pr.Config.Agents, Self: j.parent})
+	if err != nil {
+		return nil, nil, &cmdutil.ExitError{Code: cmdutil.ExitUsage, Err: err}
+	}
+	b := &builder{Agent: a}
+	if a.Program == j.parent {
+		s, err := rehearsal.ParseSpec(strings.TrimPrefix(strings.TrimPrefix(a.Rehearses(), "rehearsal"), ":"))
+		if err != nil {
+			return nil, nil, &cmdutil.ExitError{Code: cmdutil.ExitUsage, Err: err}
+		}
+		return b, &s, nil
+	}
+	if a.Prompts != agent.MethodText {
+		return b, nil, nil
+	}
+	if !pr.Tracker.Traits().Managed && j.name == "slice" { // our method would be told to work on another system's state
+		return nil, nil, fmt.Errorf("%s has no slash commands, and %s projects are built with theirs: use --agent claude, or a command line with {prompt} in parallel.agents",
+			a.Name, pr.System().Name)
+	}
+	b.text, err = plugin.CommandText(j.name)
+	return b, nil, err
+}
+
+// first is the preferred agent.
+func (j *job) first() *builder { return j.agents[0] }
+
+// kinds are the agents without what they need here.
+func (j *job) kinds() []agent.Agent {
+	var all []agent.Agent
+	for _, b := range j.agents {
+		all = append(all, b.Agent)
+	}
+	return all
+}
+
+// launchable is the agent as a drain launches it.
+func (j *job) launchable(b *builder) drain.Agent {
+	return drain.Agent{
+		Agent: b.Agent, Environ: b.Environ(j.app.Getenv),
+		Job: agent.Job{Dir: j.pr.Root, PluginDir: b.plugin, Instructions: b.text, Account: b.Account(j.app.Getenv)},
+	}
+}
+
+func (j *job) launchables() []drain.Agent {
+	var all []drain.Agent
+	for _, b := range j.agents {
+		all = append(all, j.launchable(b))
+	}
+	return all
+}
+
+// named finds the agent that a slice names. Nobody is asked whether it may be launched: the drain goes on without it.
+func (j *job) named(ctx context.Context, name string) (drain.Agent, error) {
+	b, spec, err := j.find(name)
+	if err == nil && spec != nil {
+		err = errors.New("it is a rehearsal, which writes invented results")
+	}
+	if err != nil {
+		return drain.Agent{}, err
+	}
+	commands, err := j.pr.Commands(ctx, b.Agent)
+	if err == nil {
+		err = trust.Open(j.app.Getenv).Check(j.trustRoot(), commands)
+	}
+	if err == nil {
+		err = notOnPath(b.Agent, j.pr.Root)
+	}
+	if err == nil {
+		b.plugin, err = plugin.Dir(j.pr.Root, j.pr.Runs.Dir(), b.Agent, j.name, j.app.Getenv)
+	}
+	return j.launchable(b), err
+}
+
+// present checks that the agent may be started and that its program is there, before anything is claimed.
+func (j *job) present(ctx context.Context) error {
+	commands, err := j.pr.Commands(ctx, j.kinds()...)
+	if err == nil {
+		err = permit(ctx, j.app, j.trustRoot(), commands)
+	}
+	if err == nil && j.pr.Config.Sandbox == project.SandboxBwrap {
+		err = remember(ctx, j.app, j.trustRoot(), j.pr.Config.SandboxChoice())
+	}
+	if err == nil {
+		err = j.onPath()
+	}
+	for _, b := range j.agents {
+		if err == nil {
+			b.plugin, err = plugin.Dir(j.pr.Root, j.pr.Runs.Dir(), b.Agent, j.name, j.app.Getenv)
+		}
+	}
+	return err
+}
+
+// onPath leaves out the agents that aren't installed: the project's order of preference is for everybody who works on it. One must be.
+func (j *job) onPath() error {
+	var missing error
+	there := slices.DeleteFunc(slices.Clone(j.agents), func(b *builder) bool {
+		err := notOnPath(b.Agent, j.pr.Root)
+		if missing == nil {
+			missing = err
+		}
+		return err != nil
+	})
+	if len(there) == 0 {
+		return missing
+	}
+	if missing != nil {
+		j.app.IO.Message("going on without an agent: %v", missing)
+	}
+	j.agents = there
+	return nil
+}
