@@ -256,7 +256,13 @@ func peakMB(b *testing.B, pid int) float64 {
 	if err != nil {
 		b.Skip(err)
 	}
-	_, rest, _ := strings.Cut(string(data), "VmHWM:")
+	return megabytes(b, string(data), "VmHWM:")
+}
+
+// megabytes is what a file of /proc says of the key, in kilobytes.
+func megabytes(b *testing.B, text, key string) float64 {
+	b.Helper()
+	_, rest, _ := strings.Cut(text, key)
 	kb, err := strconv.ParseFloat(strings.Fields(rest + " 0")[0], 64)
 	if err != nil {
 		b.Fatal(err)

@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkIdle measures what gl costs while it waits: a drain with all agents held, and a drain with four agents that say nothing, whose wrappers
-// count. An iteration is a minute, so run it with -benchtime 1x. The aim is 0.1 % of a processor and 30 MB for each process.
+// count. An iteration is a minute, so run it with -benchtime 1x. The aim is 0.1 % of a processor.
 func BenchmarkIdle(b *testing.B) {
 	gl := buildGl(b)
 	const window = time.Minute
@@ -30,10 +30,10 @@ func BenchmarkIdle(b *testing.B) {
 			if err := drain.Start(); err != nil {
 				b.Fatal(err)
 			}
-			b.Cleanup(func() {
+			defer func() {
 				runIn(b, dir, gl, "stop", "--all")
 				drain.Wait()
-			})
+			}()
 			pids := []int{drain.Process.Pid}
 			for deadline := time.Now().Add(patience); len(pids) < 1+c.running; time.Sleep(100 * time.Millisecond) {
 				if time.Now().After(deadline) {
@@ -43,16 +43,15 @@ func BenchmarkIdle(b *testing.B) {
 			}
 			time.Sleep(5 * time.Second) // what follows the launches
 			for b.Loop() {
-				before := make([]float64, len(pids))
+				before := make([]time.Duration, len(pids))
 				for i, pid := range pids {
-					before[i], _ = usage(b, pid)
+					before[i] = processorTime(b, pid)
 				}
 				time.Sleep(window)
-				var sum, most, wrapper float64
+				var sum, whole, wrapper float64
 				for i, pid := range pids {
-					cpu, mb := usage(b, pid)
-					cpu = 100 * (cpu - before[i]) / window.Seconds()
-					sum, most = sum+cpu, max(most, mb)
+					cpu, mb := 100*float64(processorTime(b, pid)-before[i])/float64(window), proportionalMB(b, pid)
+					sum, whole = sum+cpu, whole+mb
 					if i > 0 {
 						wrapper = max(wrapper, cpu)
 					}
@@ -60,7 +59,7 @@ func BenchmarkIdle(b *testing.B) {
 				}
 				b.ReportMetric(sum, "%cpu")
 				b.ReportMetric(wrapper, "%cpu/wrapper")
-				b.ReportMetric(most, "MB/process")
+				b.ReportMetric(whole, "MB")
 			}
 		})
 	}
@@ -84,23 +83,12 @@ func wrappers(b *testing.B, runs string) (pids []int) {
 	return pids
 }
 
-// usage is for how many seconds the threads of a process have run, and its resident memory in megabytes.
-func usage(b *testing.B, pid int) (seconds, mb float64) {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	if err != nil || len(threads) == 0 {
-		b.Fatalf("process %d is gone", pid)
-	}
-	for _, file := range threads {
-		text, _ := os.ReadFile(file)
-		var ns float64
-		fmt.Sscan(string(text), &ns)
-		seconds += ns / 1e9
-	}
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+// proportionalMB is the memory of a process, with its part of what it shares with others.
+func proportionalMB(b *testing.B, pid int) float64 {
+	b.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
-		b.Fatal(err)
+		b.Skip(err)
 	}
-	var size, resident float64
-	fmt.Sscan(string(text), &size, &resident)
-	return seconds, resident * float64(os.Getpagesize()) / (1 << 20)
+	return megabytes(b, string(data), "Pss:")
 }

@@ -101,7 +101,7 @@ func (w *Wrapper) tryWorktree(ctx context.Context) error {
 	if err := w.site.Make(ctx); err != nil {
 		return err
 	}
-	if w.rec.Stashes, err = git.Stashes(repo.Common); err != nil {
+	if err := w.noteStashes(ctx, repo.Common); err != nil {
 		return err
 	}
 	w.before, err = repo.Inspect(ctx, l)
@@ -112,6 +112,25 @@ func (w *Wrapper) tryWorktree(ctx context.Context) error {
 		err = w.handOff(ctx, repo, l)
 	}
 	return err
+}
+
+// noteStashes notes which stashes aren't the agent's. Where the attempt before couldn't be saved they are those that weren't its agent's: what
+// it has stashed is to be saved still, and is so at once, as all else that it left.
+func (w *Wrapper) noteStashes(ctx context.Context, common string) (err error) {
+	last, err := w.Store.lastIn(w.rec, func(*Record) bool { return true })
+	if err != nil {
+		return err
+	}
+	if last == nil || last.Unsaved == "" {
+		w.rec.Stashes, err = git.Stashes(common)
+		return err
+	}
+	w.rec.Stashes = last.Stashes
+	why := "gl: snapshot of " + w.rec.Work() + " as attempt " + itoa(last.N) + " left it"
+	if _, err := w.snapshot(ctx, w.rec, worktree.SnapshotOptions{Last: true, Why: why, Stashes: last.Stashes}); err != nil {
+		w.log.note(logfile.Worktree, "no snapshot: "+err.Error())
+	}
+	return nil
 }
 
 func (w *Wrapper) noteWorktree(line string) { w.log.note(logfile.Worktree, line) }
