@@ -212,7 +212,10 @@ func newBoard(cfg Config) *board {
 	return &board{cfg: cfg, keys: has(cfg.Commands), now: time.Now(), width: 80, height: 24}
 }
 
-func (b *board) Init() tea.Cmd { return nil }
+// Init asks for the size of the screen once more when the program listens for changes of it: one that came before it did is told by nobody.
+func (b *board) Init() tea.Cmd {
+	return tea.Tick(time.Second, func(time.Time) tea.Msg { return tea.RequestWindowSize() })
+}
 
 // tick draws the screen again after a while, as long as something on it changes by itself.
 func (b *board) tick() tea.Cmd {
