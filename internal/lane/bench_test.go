@@ -16,25 +16,34 @@ func BenchmarkLand(b *testing.B) {
 	perSlice := func(b *testing.B) {
 		b.ReportMetric(float64(b.Elapsed().Microseconds())/1000/float64(b.N*slices), "ms/slice")
 	}
-	b.Run("gl", func(b *testing.B) {
-		s := newSiteAt(b, filepath.Join(b.TempDir(), "p"), "", "")
-		n := 0
-		for b.Loop() {
-			b.StopTimer()
-			for range slices {
-				n++
-				id := fmt.Sprint("B-", n)
-				s.write(".greenlight/slices/"+id+".md", "---\nid: "+id+"\nstatus: pending\nstep: none\nwaiting_for:\nsession:\ntests: 0\n---\n\n# B\n")
-				s.queue(id, apart(b, id))
+	text := func(id, status string) string {
+		return "---\nid: " + id + "\nstatus: " + status + "\nstep: none\nwaiting_for:\nsession:\ntests: 0\n---\n\n# B\n"
+	}
+	for _, done := range []int{0, 10000} { // slices that the project has besides
+		b.Run(fmt.Sprint("gl/", done), func(b *testing.B) {
+			s := newSiteAt(b, filepath.Join(b.TempDir(), "p"), "", "")
+			for i := range done {
+				id := fmt.Sprint("D-", i)
+				s.write(".greenlight/slices/"+id+".md", text(id, "complete"))
 			}
-			b.StartTimer()
-			s.work()
-		}
-		perSlice(b)
-		if landed := strings.Count(s.git("log", "--first-parent", "--format=%s"), "Land B-"); landed != n {
-			b.Errorf("%d of %d have landed", landed, n)
-		}
-	})
+			n := 0
+			for b.Loop() {
+				b.StopTimer()
+				for range slices {
+					n++
+					id := fmt.Sprint("B-", n)
+					s.write(".greenlight/slices/"+id+".md", text(id, "pending"))
+					s.queue(id, apart(b, id))
+				}
+				b.StartTimer()
+				s.work()
+			}
+			perSlice(b)
+			if landed := strings.Count(s.git("log", "--first-parent", "--format=%s"), "Land B-"); landed != n {
+				b.Errorf("%d of %d have landed", landed, n)
+			}
+		})
+	}
 	b.Run("bare", func(b *testing.B) {
 		s := newSiteAt(b, filepath.Join(b.TempDir(), "p"), "", "")
 		bed := filepath.Join(b.TempDir(), "bed")
