@@ -47,7 +47,9 @@ func newReporter(app *cmdutil.App, cfg drain.Config) *reporter {
 
 // report tells one pass.
 func (t *reporter) report(r drain.Report) {
-	t.cfg.Max = r.Max
+	if r.Max > 0 {
+		t.cfg.Max = r.Max
+	}
 	lines := t.lines(r)
 	if len(lines) > 0 {
 		t.clear()

@@ -78,7 +78,7 @@ func (a Agent) account() plan.Account {
 // A Report is what one pass has to tell. Plan is always there.
 type Report struct {
 	Plan     *plan.Plan
-	Max      int               // attempts at a time, now
+	Max      int               // attempts at a time, now; 0 where all that is told is Locked
 	Adopted  []*attempt.Record // found running, of an earlier gl
 	Ended    []*attempt.Record // settled
 	Launched []*attempt.Record
@@ -306,7 +306,7 @@ func (d *drain) pass(ctx context.Context) error {
 	if d.Slots != nil {
 		d.Max = d.Slots()
 	}
-	r := Report{Max: d.Max}
+	var r Report
 	for _, f := range d.notStarted {
 		d.failedStart(ctx, f.rec, &r, f.why)
 	}
@@ -387,6 +387,7 @@ func (d *drain) refresh(ctx context.Context, launched bool) {
 }
 
 func (d *drain) report(r Report) {
+	r.Max = d.Max
 	if r.Plan = d.plan; r.Plan == nil {
 		r.Plan = &plan.Plan{Snapshot: &plan.Snapshot{}}
 	}

@@ -80,6 +80,9 @@ func run(t testing.TB, cfg drain.Config) *drain.Result {
 	defer stuck.Stop()
 	report := cfg.Report
 	cfg.Report = func(r drain.Report) {
+		if r.Locked == "" && r.Max != cfg.Max {
+			t.Errorf("a report of %d slots: %+v", r.Max, r)
+		}
 		if len(r.Launched)+len(r.Ended)+len(r.Adopted) > 0 {
 			stuck.Reset(patience)
 		}
