@@ -121,7 +121,7 @@ func findAgent(pr *project.Project, name string) (agent.Agent, error) {
 	if err != nil {
 		return agent.Agent{}, err
 	}
-	a, err := agent.Find(name, agent.Config{ClaudeFlags: pr.Config.Flags, Custom: pr.Config.Agents, Self: self})
+	a, err := pr.Config.FindAgent(name, self)
 	if err != nil {
 		err = &cmdutil.ExitError{Code: cmdutil.ExitUsage, Err: err}
 	}

@@ -26,7 +26,7 @@ type builder struct {
 // find finds an agent, and of a rehearsal what is to happen.
 func (j *job) find(name string) (*builder, *rehearsal.Spec, error) {
 	pr := j.pr
-	a, err := agent.Find(name, agent.Config{ClaudeFlags: pr.Config.Flags, Custom: pr.Config.Agents, Self: j.parent})
+	a, err := pr.Config.FindAgent(name, j.parent)
 	if err != nil {
 		return nil, nil, &cmdutil.ExitError{Code: cmdutil.ExitUsage, Err: err}
 	}

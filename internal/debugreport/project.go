@@ -114,7 +114,7 @@ func (gl Program) agentTool(ctx context.Context, root string, c project.Config) 
 	if err != nil {
 		return t
 	}
-	a, err := agent.Find(c.Agent[0], agent.Config{ClaudeFlags: c.Flags, Custom: c.Agents, Self: self})
+	a, err := c.FindAgent(c.Agent[0], self)
 	if err != nil {
 		return t
 	}

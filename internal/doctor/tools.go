@@ -33,7 +33,7 @@ func checkAgent(x *exam) []Finding {
 }
 
 func checkNamedAgent(x *exam, name, parent string, badAgent func(error) []Finding) []Finding {
-	a, err := agent.Find(name, agent.Config{ClaudeFlags: x.pr.Config.Flags, Custom: x.pr.Config.Agents, Self: parent})
+	a, err := x.pr.Config.FindAgent(name, parent)
 	if err != nil {
 		return badAgent(err)
 	}

@@ -89,18 +89,7 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 	r := Reason{ID: id}
 	switch st.Class {
 	case Done:
-		r.State = "done"
-		var is []string
-		if st.Tests > 0 || p.ofSlices() && st.Verified != Green { // the siblings don't count tests
-			is = append(is, words.Count(st.Tests, "test"))
-		}
-		switch st.Verified {
-		case Green:
-			is = append(is, "verified")
-		case KnownRed, Unverified:
-			is = append(is, "unverified")
-		}
-		r.Cause = strings.Join(is, ", ")
+		r.State, r.Cause = "done", p.proof(st)
 	case Available:
 		p.whyAvailable(st, &r)
 	case Active:
@@ -448,6 +437,21 @@ func (st *State) lastDetail() string {
 		return fmt.Sprintf("was complete in attempt %d, its file says %q now", a.N, st.Status)
 	}
 	return a.Detail
+}
+
+// proof is what speaks for a done item: "3 tests, verified".
+func (p *Plan) proof(st *State) string {
+	var is []string
+	if st.Tests > 0 || p.ofSlices() && st.Verified != Green { // the siblings don't count tests
+		is = append(is, words.Count(st.Tests, "test"))
+	}
+	switch st.Verified {
+	case Green:
+		is = append(is, "verified")
+	case KnownRed, Unverified:
+		is = append(is, "unverified")
+	}
+	return strings.Join(is, ", ")
 }
 
 // TestCount is "42 tests"; "" where the format counts none.

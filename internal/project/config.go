@@ -167,6 +167,11 @@ func DefaultConfig() Config {
 	}
 }
 
+// FindAgent finds an agent by its name, self being the path of gl. The errors are agent.Find's.
+func (c Config) FindAgent(name, self string) (agent.Agent, error) {
+	return agent.Find(name, agent.Config{ClaudeFlags: c.Flags, Custom: c.Agents, Self: self})
+}
+
 // readConfig reads the file. A missing one is no error; a value of the wrong type is one that names its key, and the
 // default stands for it.
 func readConfig(path string) (Config, error) {
