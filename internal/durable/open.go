@@ -308,12 +308,13 @@ func missing(err error) bool {
 
 // ReadDir is os.ReadDir as OpenDir opens it.
 func ReadDir(path string) ([]fs.DirEntry, error) {
-	list, err := readDir(path)
+	list, err := List(path)
 	slices.SortFunc(list, byName)
 	return list, err
 }
 
-func readDir(path string) ([]fs.DirEntry, error) {
+// List is ReadDir in any order.
+func List(path string) ([]fs.DirEntry, error) {
 	f, err := OpenDir(path)
 	if err != nil {
 		return nil, err

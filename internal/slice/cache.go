@@ -28,10 +28,18 @@ func refresh[T any](old *cached[T], path string, parse func([]byte, statcache.St
 // refreshIn is refresh of a file in a directory that package durable has just read.
 func refreshIn[T any](old *cached[T], path string, parse func([]byte, statcache.Stamp) T) *cached[T] {
 	if old != nil && old.trusted {
-		if s, err := statcache.Stat(path); err == nil && s == old.stamp {
+		if s, err := statcache.Stat(path); err == nil && old.is(s) {
 			return old
 		}
 	}
+	return readCached(path, parse)
+}
+
+// is says whether a file that has the stamp is what was read.
+func (c *cached[T]) is(s statcache.Stamp) bool { return c.trusted && s == c.stamp }
+
+// readCached reads a file in such a directory.
+func readCached[T any](path string, parse func([]byte, statcache.Stamp) T) *cached[T] {
 	// A write between the stamp and the reading makes the stamp too old, and the next look reads again.
 	now := time.Now()
 	data, s, err := readStamped(path)

@@ -155,7 +155,8 @@ func (w *world) compare(rt *rapid.T) {
 func TestIndexIsUsed(t *testing.T) {
 	sleep := sleepTick(t)
 	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", ""), "slices/b.md": sliceText("b", "pending", ""),
-		"GRAPH.json": `{"slices":["a","b"]}`, "runs/x": ""})
+		"slices/a-b.md": sliceText("a-b", "pending", ""), // after a, but its file's name is before a.md
+		"GRAPH.json":    `{"slices":["a","b"]}`, "runs/x": ""})
 	for range 3 { // STATE.md is written, then found to be right
 		sleep()
 		if err := indexed(root).Refresh(t.Context()); err != nil {

@@ -160,34 +160,68 @@ func (c *fileCache) of(stems []string) []*cached[*sliceFile] {
 // readFiles reads the slice files of the sorted stems, those that changed since the last time. A file that is gone by now is
 // nil. The caller holds s.mu.
 func (s *Store) readFiles(stems []string) []*sliceFile {
+	var stamps <-chan []statcache.Stamp
+	if len(s.files.stems) > 0 || !s.recalled && s.index().filesText != "" {
+		stamps = s.statFiles(stems) // while what is known of them is decoded
+	}
 	s.recall()
 	read := s.files.of(stems)
-	var next atomic.Int64
-	const chunk = 32
-	dir := s.path("slices") + string(os.PathSeparator)
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(stems)/chunk+1) {
-		workers.Add(1)
-		go func() {
-			defer workers.Done()
-			for {
-				from := int(next.Add(chunk)) - chunk
-				if from >= len(stems) {
-					return
-				}
-				for i := from; i < min(from+chunk, len(stems)); i++ {
-					read[i] = refreshIn(read[i], dir+stems[i]+".md", readSlice)
-				}
-			}
-		}()
+	var now []statcache.Stamp
+	if stamps != nil {
+		now = <-stamps
 	}
-	workers.Wait()
+	var changed []int
+	for i, c := range read {
+		if c == nil || now == nil || !c.is(now[i]) {
+			changed = append(changed, i)
+		}
+	}
+	dir := s.path("slices") + string(os.PathSeparator)
+	inParallel(len(changed), func(from, to int) {
+		for _, i := range changed[from:to] {
+			read[i] = readCached(dir+stems[i]+".md", readSlice)
+		}
+	})
 	s.files = fileCache{stems, read}
 	files := make([]*sliceFile, len(stems))
 	for i, c := range read {
 		files[i] = sliceOf(c)
 	}
 	return files
+}
+
+// statFiles begins to look at the files, and sends what it has found out: the zero stamp of one that can't be looked at.
+func (s *Store) statFiles(stems []string) <-chan []statcache.Stamp {
+	done := make(chan []statcache.Stamp, 1)
+	path := s.path("slices")
+	go func() {
+		stamps := make([]statcache.Stamp, len(stems))
+		if dir, err := statcache.OpenDir(path); err == nil {
+			defer dir.Close()
+			inParallel(len(stems), func(from, to int) {
+				for i := from; i < to; i++ {
+					stamps[i], _ = dir.Stat(stems[i] + ".md")
+				}
+			})
+		}
+		done <- stamps
+	}()
+	return done
+}
+
+// inParallel calls f for parts of the numbers from 0 to n, on as many threads as there are processors.
+func inParallel(n int, f func(from, to int)) {
+	const part = 32
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), n/part+1) {
+		workers.Go(func() {
+			for from := int(next.Add(part)) - part; from < n; from = int(next.Add(part)) - part {
+				f(from, min(from+part, n))
+			}
+		})
+	}
+	workers.Wait()
 }
 
 // readFile reads one slice file, unless it is as it was. The caller holds s.mu.
@@ -216,7 +250,7 @@ func sliceOf(c *cached[*sliceFile]) *sliceFile {
 // listSlices returns the names of the slice files without .md, sorted, and notes on those that a person may have meant
 // as slice files. The caller holds s.mu.
 func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
-	list, err := durable.ReadDir(s.path("slices"))
+	list, err := durable.List(s.path("slices"))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the slice files: %w", err)
 	}
@@ -246,6 +280,8 @@ func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
 		}
 		notes = append(notes, plan.Warning{Path: sliceRel(name), Message: "ignored: " + why})
 	}
+	slices.Sort(stems) // which isn't the order of the files' names: "a-b.md" is before "a.md"
+	slices.SortFunc(notes, func(a, b plan.Warning) int { return strings.Compare(a.Path, b.Path) })
 	return stems, notes, nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"greenlight/internal/durable"
 	"greenlight/internal/statcache"
 )
@@ -41,11 +43,11 @@ func readStamped(path string) (data []byte, s statcache.Stamp, err error) {
 		return fail("open", err)
 	}
 	defer syscall.Close(fd)
-	var st syscall.Stat_t
-	if err := again(func() error { return syscall.Fstat(fd, &st) }); err != nil {
+	var st unix.Stat_t
+	if err := again(func() error { return unix.Fstat(fd, &st) }); err != nil {
 		return fail("stat", err)
 	}
-	if st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return fail("read", durable.ErrIrregular)
 	}
 	if most := maxSize(path); st.Size > most {

@@ -54,38 +54,55 @@ func (c *Coder) Uint(v *uint64) {
 
 func (c *Coder) fail() { c.bad, c.in = true, "" }
 
+// A value that is read isn't looked at before it is set. It is in memory that nobody has touched, mostly, and the system would map a page of
+// zeros there, only to take it away again.
+
 // Int64 is Uint for numbers that may be negative.
 func (c *Coder) Int64(v *int64) {
-	u := uint64(*v<<1) ^ uint64(*v>>63)
+	var u uint64
+	if !c.reading {
+		u = uint64(*v<<1) ^ uint64(*v>>63)
+	}
 	c.Uint(&u)
-	*v = int64(u>>1) ^ -int64(u&1)
+	if c.reading {
+		*v = int64(u>>1) ^ -int64(u&1)
+	}
 }
 
 // Int is Int64.
 func (c *Coder) Int(v *int) {
-	n := int64(*v)
+	var n int64
+	if !c.reading {
+		n = int64(*v)
+	}
 	c.Int64(&n)
-	*v = int(n)
+	if c.reading {
+		*v = int(n)
+	}
 }
 
 // Bool codes a truth.
 func (c *Coder) Bool(v *bool) {
 	var u uint64
-	if *v {
+	if !c.reading && *v {
 		u = 1
 	}
 	c.Uint(&u)
-	*v = u == 1
+	if c.reading {
+		*v = u == 1
+	}
 }
 
 // Text codes a string of any bytes.
 func (c *Coder) Text(v *string) {
-	n := uint64(len(*v))
-	c.Uint(&n)
 	if !c.reading {
+		n := uint64(len(*v))
+		c.Uint(&n)
 		c.out = append(c.out, *v...)
 		return
 	}
+	var n uint64
+	c.Uint(&n)
 	if n > uint64(len(c.in)) {
 		c.fail()
 		return
@@ -109,12 +126,12 @@ func (c *Coder) Size(n int, isNil bool) (int, bool) {
 
 // Texts codes a list of strings; nil stays nil.
 func (c *Coder) Texts(v *[]string) {
-	n, isNil := c.Size(len(*v), *v == nil)
-	if isNil {
-		return
-	}
-	if c.reading {
+	if !c.reading {
+		c.Size(len(*v), *v == nil)
+	} else if n, isNil := c.Size(0, true); !isNil {
 		*v = make([]string, n)
+	} else {
+		return // it is nil
 	}
 	for i := range *v {
 		c.Text(&(*v)[i])

@@ -6,8 +6,9 @@ package statcache
 import (
 	"errors"
 	"io/fs"
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // A Stamp is what tells one content of a file from another without reading it.
@@ -47,20 +48,45 @@ func (s Stamp) Settled(now time.Time) bool {
 	return now.Sub(time.Unix(0, max(s.Mtime, s.Ctime))) >= tick
 }
 
-// Stat is os.Lstat as far as a stamp needs it.
-func Stat(path string) (Stamp, error) {
-	var st syscall.Stat_t
-	if err := again(func() error { return syscall.Lstat(path, &st) }); err != nil {
-		return Stamp{}, &fs.PathError{Op: "stat", Path: path, Err: err}
-	}
-	return Of(&st), nil
+// Of is the stamp in what the system says of a file.
+func Of(st *unix.Stat_t) Stamp {
+	return Stamp{Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Ino: st.Ino, Dev: uint64(st.Dev)} //nolint:unconvert // it is an int32 on macOS
 }
 
-// again repeats a call that a signal interrupted.
-func again(call func() error) error {
+// Stat is os.Lstat as far as a stamp needs it.
+func Stat(path string) (Stamp, error) { return statAt(unix.AT_FDCWD, path, path) }
+
+// A Dir is a directory whose files are looked at, each by its name: the system then doesn't walk down to it for each of them.
+type Dir struct{ fd int }
+
+// OpenDir opens a directory. One that can't be opened has no files.
+func OpenDir(path string) (*Dir, error) {
 	for {
-		if err := call(); !errors.Is(err, syscall.EINTR) {
-			return err
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+		if err == nil {
+			return &Dir{fd}, nil
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+	}
+}
+
+// Stat is the stamp of a file.
+func (d *Dir) Stat(name string) (Stamp, error) { return statAt(d.fd, name, name) }
+
+// Close ends the use of it.
+func (d *Dir) Close() { _ = unix.Close(d.fd) }
+
+func statAt(dir int, name, path string) (Stamp, error) {
+	var st unix.Stat_t
+	for {
+		err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		if err == nil {
+			return Of(&st), nil
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return Stamp{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 		}
 	}
 }

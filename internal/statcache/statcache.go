@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"os"
 	"sync"
+	"unsafe"
 
 	"greenlight/internal/durable"
 )
@@ -57,11 +58,11 @@ func Read(path, program string) string {
 	}
 	data, err := durable.ReadFile(path)
 	head := len(magic) + sumBytes
-	if err != nil || len(data) < head || string(data[:len(magic)]) != magic ||
+	if err != nil || len(data) <= head || string(data[:len(magic)]) != magic ||
 		crc32.Checksum(data[head:], castagnoli()) != binary.LittleEndian.Uint32(data[len(magic):]) {
 		return ""
 	}
-	c := Reading(string(data[head:]))
+	c := Reading(unsafe.String(&data[head], len(data)-head)) // megabytes, which nobody else has and nobody changes
 	var of string
 	c.Text(&of)
 	if of != program {
