@@ -3,6 +3,7 @@ package slice
 import (
 	"maps"
 	"slices"
+	"sync"
 
 	"greenlight/internal/plan"
 )
@@ -33,19 +34,33 @@ func (v *view) assemble() *assembly {
 	} else {
 		a.items, a.lines, a.warnings = plan.Pointers(make([]plan.Item, n)), make([]*line, n), map[int][]plan.Warning{}
 	}
-	own := !again // else others have the lists, too
-	for i, id := range v.ix.ids {
-		if again && v.files[v.ix.stem[i]] == last.files[v.ix.stem[i]] {
-			continue
+	changed := make([]int, 0, n)
+	for i := range v.ix.ids {
+		if !again || v.files[v.ix.stem[i]] != last.files[v.ix.stem[i]] {
+			changed = append(changed, i)
 		}
-		if !own {
-			a.items, a.lines, a.warnings, own = slices.Clone(a.items), slices.Clone(a.lines), maps.Clone(a.warnings), true
-		}
-		if again {
-			a.items[i] = new(plan.Item) // others have the old one
-		}
-		a.add(v, i, id)
 	}
+	if again && len(changed) > 0 { // others have the lists and the old items, too
+		a.items, a.lines, a.warnings = slices.Clone(a.items), slices.Clone(a.lines), maps.Clone(a.warnings)
+		for _, i := range changed {
+			a.items[i] = new(plan.Item)
+		}
+	}
+	var mu sync.Mutex
+	inParallel(len(changed), func(from, to int) {
+		part := assembly{ix: a.ix, items: a.items, lines: a.lines, warnings: map[int][]plan.Warning{}}
+		own := *v // which takes the warnings
+		for _, i := range changed[from:to] {
+			part.add(&own, i)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, i := range changed[from:to] {
+			delete(a.warnings, i)
+		}
+		maps.Copy(a.warnings, part.warnings)
+		a.rows, a.unknown = a.rows || part.rows, a.unknown || part.unknown
+	})
 	for _, i := range slices.Sorted(maps.Keys(a.warnings)) {
 		v.warnings = append(v.warnings, a.warnings[i]...)
 	}
@@ -61,15 +76,13 @@ func (a *assembly) holdsFor(v *view) bool {
 }
 
 // add puts one item together.
-func (a *assembly) add(v *view, i int, id string) {
-	n := len(v.warnings)
+func (a *assembly) add(v *view, i int) {
+	v.warnings = nil
 	it := a.items[i]
-	*it = v.itemAt(i, id)
-	delete(a.warnings, i)
-	if own := v.warnings[n:]; len(own) > 0 {
-		a.warnings[i] = slices.Clone(own)
+	*it = v.itemAt(i, v.ix.ids[i])
+	if len(v.warnings) > 0 {
+		a.warnings[i] = v.warnings
 	}
-	v.warnings = v.warnings[:n]
 	a.lines[i] = nil
 	a.rows = a.rows || v.ix.stem[i] < 0
 	for _, d := range it.Deps {

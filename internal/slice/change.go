@@ -150,9 +150,6 @@ func (s *Store) move(ctx context.Context, old, id string, do func() error) (m *M
 			err = fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"), bareError(v.graph.err))
 		}
 		if err == nil && id != "" {
-			if v.rowOf == nil {
-				v.readRows()
-			}
 			err = v.free(id)
 		}
 		var ids []string

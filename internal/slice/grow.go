@@ -130,9 +130,6 @@ func (v *view) admit(n *NewSlice) (*AddedSlice, error) {
 	if v.graph.err != nil {
 		return nil, fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"), bareError(v.graph.err))
 	}
-	if v.rowOf == nil {
-		v.readRows()
-	}
 	a := &AddedSlice{}
 	if n.ID == "" {
 		n.ID = v.nextID(n.Avoid)
@@ -169,7 +166,7 @@ func (v *view) free(id string) error {
 			return fmt.Errorf("%s reads the same as %s, which is there already", id, have)
 		}
 	}
-	if rows := v.rowIDs[sliceid.Key(id)]; len(rows) > 0 {
+	if rows := v.rows().ids[sliceid.Key(id)]; len(rows) > 0 {
 		return fmt.Errorf("%s has a row %s, of a slice that was: choose another id", stateRel("STATE.md"), rows[0])
 	}
 	return nil
@@ -229,7 +226,7 @@ func (v *view) nextID(avoid []string) string {
 			note(d)
 		}
 	}
-	for id := range v.rowOf {
+	for id := range v.rows().of {
 		note(id)
 	}
 	for _, id := range avoid {

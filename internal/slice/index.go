@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"greenlight/internal/plan"
 	"greenlight/internal/sliceid"
@@ -18,12 +19,12 @@ type index struct {
 
 	order []int // what inOrder returns; nil until it is needed
 
-	ids    []string          // the slices: by place in the graph, then in natural order
-	at     map[string]int    // by slice, place in ids
-	stem   []int             // by place in ids, place of the slice's file in the list of all; none, made
-	graph  []entry           // the entries: of the slice at the same place in ids
-	alias  map[string]string // ids in the graph that a file has in another spelling
-	normal map[string][]string
+	ids    []string                   // the slices: by place in the graph, then in natural order
+	at     map[string]int             // by slice, place in ids
+	stem   []int                      // by place in ids, place of the slice's file in the list of all; none, made
+	graph  []entry                    // the entries: of the slice at the same place in ids
+	alias  map[string]string          // ids in the graph that a file has in another spelling
+	normal func() map[string][]string // byNormal of ids
 	edges  map[string][]string
 }
 
@@ -37,6 +38,7 @@ const (
 func newIndex(stems []string, g *graph) *index {
 	n := max(len(stems), len(g.entries))
 	ix := &index{stems: stems, g: g, ids: make([]string, 0, n), stem: make([]int, 0, n), at: make(map[string]int, n), graph: g.entries, alias: map[string]string{}}
+	ix.normal = sync.OnceValue(func() map[string][]string { return byNormal(ix.ids) })
 	for i, stem := range stems {
 		ix.at[stem] = i // for now
 	}
@@ -186,10 +188,7 @@ func (ix *index) canonical(id string) string {
 	if stem, ok := ix.alias[id]; ok {
 		return stem
 	}
-	if ix.normal == nil {
-		ix.normal = byNormal(ix.ids)
-	}
-	same := ix.normal[sliceid.Key(id)]
+	same := ix.normal()[sliceid.Key(id)]
 	var folded []string
 	for _, have := range same {
 		if strings.EqualFold(have, id) {

@@ -65,7 +65,7 @@ func (s *Store) recall() {
 		return
 	}
 	s.recalled = true
-	kept := s.index().files()
+	kept := s.keptFiles()                // which nobody else uses
 	for i, stem := range s.files.stems { // single ones have been read since
 		kept.put(stem, s.files.files[i])
 	}

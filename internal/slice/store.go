@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"time"
 
 	"greenlight/internal/durable"
@@ -20,6 +21,8 @@ import (
 // A Store is the state of one project that has a file for each slice.
 type Store struct {
 	*Dir
+
+	keptFiles func() fileCache // what the index file has
 
 	files    fileCache  // guarded by mu, as what follows
 	recalled bool       // what the index file has is in files
@@ -38,7 +41,11 @@ var (
 )
 
 // Open returns the store of the project at root, an absolute path. It reads nothing yet.
-func Open(root string) *Store { return &Store{Dir: NewDir(root)} }
+func Open(root string) *Store {
+	s := &Store{Dir: NewDir(root)}
+	s.keptFiles = sync.OnceValue(func() fileCache { return s.index().files() })
+	return s
+}
 
 func (s *Store) slicePath(stem string) string { return filepath.Join(s.path("slices"), stem+".md") }
 

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"greenlight/internal/agent"
 	"greenlight/internal/durable"
@@ -27,8 +28,7 @@ type view struct {
 	graph    graphFile
 	ix       *index
 	paused   map[string]bool
-	rowOf    map[string]Row // nil until it is needed
-	rowIDs   map[string][]string
+	rows     func() *stateRows // of STATE.md; read when they are needed
 	warnings []plan.Warning
 	memory   *memory // nil unless somebody follows
 }
@@ -68,6 +68,9 @@ func (s *Store) look() (*view, error) {
 
 // lookAtAll also reads the slice files.
 func (s *Store) lookAtAll() (*view, error) {
+	if !s.recalled {
+		go s.keptFiles() // decoded while the files are listed
+	}
 	v, err := s.lookWith(func(v *view) { v.files = s.recallFiles(v.stems) })
 	if err == nil {
 		v.memory = s.memory
@@ -109,7 +112,7 @@ func (d *Dir) lookAtRows(rows []RowSlice, warnings []plan.Warning) (*view, error
 func (d *Dir) look(list func(*view) error) (*view, error) {
 	graph := make(chan graphFile, 1)
 	go func() { graph <- d.readGraph() }()
-	v := &view{d: d}
+	v := &view{d: d, rows: sync.OnceValue(d.readRows)}
 	err := list(v)
 	if v.graph = <-graph; err != nil {
 		return nil, err
@@ -435,26 +438,29 @@ func withoutID(title, id string) string {
 
 // row finds the row of a slice in STATE.md, else in its backup: the same id, else the only one that reads the same.
 func (v *view) row(id string) (Row, bool) {
-	if v.rowOf == nil {
-		v.readRows()
-	}
-	if r, ok := v.rowOf[id]; ok {
+	rows := v.rows()
+	if r, ok := rows.of[id]; ok {
 		return r, true
 	}
-	if same := v.rowIDs[sliceid.Key(id)]; len(same) == 1 {
-		return v.rowOf[same[0]], true
+	if same := rows.ids[sliceid.Key(id)]; len(same) == 1 {
+		return rows.of[same[0]], true
 	}
 	return Row{}, false
 }
 
-// readRows joins the rows of STATE.md and, of ids that it doesn't have, those of the backup.
-func (v *view) readRows() {
-	v.rowOf, v.rowIDs = map[string]Row{}, map[string][]string{}
-	current, backup := v.d.readState(&v.d.state, "STATE.md"), v.d.readState(&v.d.backup, "STATE.md.backup")
+// stateRows are the rows of STATE.md and, of ids that it doesn't have, those of the backup.
+type stateRows struct {
+	of  map[string]Row
+	ids map[string][]string // by how they read
+}
+
+func (d *Dir) readRows() *stateRows {
+	all := &stateRows{map[string]Row{}, map[string][]string{}}
+	current, backup := d.readState(&d.state, "STATE.md"), d.readState(&d.backup, "STATE.md.backup")
 	add := func(r Row) {
 		key := sliceid.Key(r.ID)
-		v.rowOf[r.ID] = r
-		v.rowIDs[key] = append(v.rowIDs[key], r.ID)
+		all.of[r.ID] = r
+		all.ids[key] = append(all.ids[key], r.ID)
 	}
 	rows, _ := current.rows()
 	for _, r := range rows {
@@ -462,19 +468,17 @@ func (v *view) readRows() {
 	}
 	rows, _ = backup.rows()
 	for _, r := range rows {
-		if len(v.rowIDs[sliceid.Key(r.ID)]) == 0 {
+		if len(all.ids[sliceid.Key(r.ID)]) == 0 {
 			add(r)
 		}
 	}
+	return all
 }
 
 // evidence fills in what the rows say of ids that are no slices any more, and gives the dependencies their spelling.
 func (v *view) evidence(c *tracker.Contents) {
-	if v.rowOf == nil {
-		v.readRows()
-	}
 	c.Evidence = map[string]string{}
-	for id, r := range v.rowOf {
+	for id, r := range v.rows().of {
 		if !v.ix.known(v.ix.canonical(id)) {
 			c.Evidence[id] = r.Status
 		}
