@@ -11,6 +11,7 @@ import (
 type cached[T any] struct {
 	stamp   statcache.Stamp // the zero stamp: there was none
 	trusted bool            // a file that has the stamp has this value
+	sum     *digest         // of what was read, where that isn't so
 	kept    bool            // the index file has it
 	value   T
 	err     error // reading failed; nil where there was no file
@@ -49,5 +50,10 @@ func readCached[T any](path string, parse func([]byte, statcache.Stamp) T) *cach
 		}
 		return &cached[T]{err: err}
 	}
-	return &cached[T]{stamp: s, trusted: s.Settled(now), value: parse(data, s)}
+	c := &cached[T]{stamp: s, trusted: s.Settled(now), value: parse(data, s)}
+	if !c.trusted {
+		sum := digestOf(data)
+		c.sum = &sum
+	}
+	return c
 }

@@ -102,6 +102,7 @@ type rendering struct {
 	v       *view
 	project projectState
 	text    string
+	shape   shape
 	kept    []*line // of the table, that have no slice file
 }
 

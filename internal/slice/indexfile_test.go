@@ -92,7 +92,7 @@ func (w *world) edit(rt *rapid.T) {
 		_ = os.RemoveAll(path)
 	}
 	old, statErr := os.Stat(path)
-	switch rapid.SampledFrom([]string{"in place", "same times", "renamed over", "remove", "graph", "state", "project", "gl", "lose index", "break index"}).Draw(rt, "edit") {
+	switch rapid.SampledFrom([]string{"gl", "gl", "in place", "same times", "renamed over", "remove", "graph", "state", "project", "gl", "lose index", "break index"}).Draw(rt, "edit") {
 	case "in place":
 		w.write("slices/"+id+".md", text)
 	case "same times":
@@ -118,7 +118,9 @@ func (w *world) edit(rt *rapid.T) {
 	case "project":
 		w.write("project-state.json", rapid.SampledFrom([]string{`{"blockers":["a"]}`, `{"blockers":["b"]}`, `{"paused":{"S-1":{}}}`}).Draw(rt, "text"))
 	case "gl":
-		_ = indexed(w.root).Edit(context.Background(), id, func(f *File) error { return f.Set("status", "in_progress") })
+		set := rapid.SampledFrom([][2]string{{"status", "in_progress"}, {"status", "complete"}, {"status", ""}, {"step", "tests"}, {"tests", "7"}, {"failing", "2"},
+			{"security_tests", "1"}, {"name", "a | b"}, {"deps", "S-1"}, {"waiting_for", "you"}}).Draw(rt, "set")
+		_ = indexed(w.root).Edit(context.Background(), id, func(f *File) error { return f.Set(set[0], set[1]) })
 	case "lose index":
 		_ = os.RemoveAll(filepath.Join(w.dir, "runs"))
 	case "break index":
@@ -186,6 +188,59 @@ func TestIndexIsUsed(t *testing.T) {
 	put(t, root, "slices/b.md", sliceText("b", "stalled", ""))
 	if s := indexed(root); s.isShown() {
 		t.Error("a change since isn't noticed")
+	}
+}
+
+// Who changes one slice reads no other and no graph, and changes STATE.md where it says so, even right after others have.
+func TestOneChangeRendersNothing(t *testing.T) {
+	sleepTick(t)
+	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", "name: One | two\n"), "slices/b.md": sliceText("b", "in_progress", "deps: a\n"),
+		"slices/a-b.md": sliceText("a-b", "pending", ""), "GRAPH.json": `{"slices":["a",{"id":"b","name":"Named by the graph"}, "c"]}`, "runs/x": "",
+		"STATE.md": header + "## Slices\n\n## Mine\n\n## Current\n| a | is not it |\n"})
+	if err := indexed(root).Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	set := func(id string, pairs ...string) *Store {
+		t.Helper()
+		s := indexed(root)
+		err := s.Edit(t.Context(), id, func(f *File) error {
+			for i := 0; i < len(pairs); i += 2 {
+				if err := f.Set(pairs[i], pairs[i+1]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if old, text, err := render(plain(root)); err != nil || old.text != text {
+			t.Errorf("%s %q: %v\n%s", id, pairs, err, cmp.Diff(text, old.text))
+		}
+		return s
+	}
+	for _, change := range [][]string{
+		{"a", "status", "in_progress", "step", "tests"}, {"b", "status", "complete"}, {"b", "tests", "12", "security_tests", "3", "failing", "1"},
+		{"a", "step", "implementing"}, {"a-b", "status", "fixing"}, {"a", "status", "complete"}, {"a-b", "status", "pending"}, {"a", "status", ""},
+	} {
+		if s := set(change[0], change[1:]...); s.rendered != nil || s.recalled || s.graph != nil {
+			t.Errorf("%q: all was looked at", change)
+		}
+	}
+	for _, change := range [][]string{{"a", "name", "Another"}, {"a-b", "deps", "b"}} {
+		if s := set(change[0], change[1:]...); s.rendered == nil {
+			t.Errorf("%q: nothing was rendered", change)
+		}
+	}
+	if s := set("c", "status", "complete"); s.rendered == nil { // it gets a file
+		t.Error("a new file: nothing was rendered")
+	}
+	put(t, root, "slices/b.md", sliceText("b", "stalled", ""))
+	if s := set("a", "status", "complete"); s.rendered == nil {
+		t.Error("what somebody else has changed isn't shown")
+	}
+	if s := set("a", "status", "pending"); s.rendered != nil {
+		t.Error("all was looked at once more")
 	}
 }
 

@@ -81,8 +81,8 @@ func (s *Store) render() (old stateFile, text string, err error) {
 		rows, _ := parseRowsBut(old.body, v.ix.hasFile)
 		kept = v.without(rows)
 	}
-	text = v.stateMD(old, project, kept)
-	s.rendered = &rendering{s, v, project, text, kept}
+	text, shape := v.stateMD(old, project, kept)
+	s.rendered = &rendering{s, v, project, text, shape, kept}
 	return old, text, nil
 }
 

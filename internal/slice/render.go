@@ -27,29 +27,61 @@ const barCells = 10
 
 // stateMD renders STATE.md: nothing in it depends on the clock or on chance, so that the same slices give the same bytes.
 // Sections that aren't ours stay behind the section that they followed, rows without a slice file stay in the table.
-func (v *view) stateMD(old stateFile, p projectState, kept []*line) string {
+func (v *view) stateMD(old stateFile, p projectState, kept []*line) (string, shape) {
 	rows := v.table(kept)
+	sums := sumsOf(rows)
 	parts := map[string]string{
 		"Overview":     overview(p),
-		"Slices":       slicesTable(rows),
+		"Slices":       slicesTable(rows) + sums.progress(),
 		"Current":      current(rows),
-		"Test Summary": summary(rows),
+		"Test Summary": sums.summary(),
 		"Blockers":     blockers(p.blockers),
 		"Session":      session(p),
 	}
+	at := map[string]int{} // where each ends
 	foreign := foreignSections(old.text)
 	var b strings.Builder
 	b.WriteString(header)
 	join(&b, foreign[""])
 	for _, name := range owned {
 		join(&b, "## "+name+"\n"+parts[name]+"\n")
+		at[name] = b.Len() - len("\n")
 		join(&b, foreign[name])
 	}
 	text := b.String()
 	if len(foreign["Session"]) == 0 { // the blank line was for a section that doesn't follow
 		text = strings.TrimSuffix(text, "\n")
 	}
-	return text
+	return text, shape{
+		sums: sums, Table: at["Slices"] - len(parts["Slices"]), Progress: at["Slices"] - len(sums.progress()),
+		Current: at["Current"] - len(parts["Current"]), CurrentEnd: at["Current"], Summary: at["Test Summary"] - len(parts["Test Summary"]),
+	}
+}
+
+// A shape says where in STATE.md stands what changes with one slice: offsets in bytes.
+type shape struct {
+	sums
+
+	Table, Progress, Current, CurrentEnd, Summary int
+}
+
+// sums are those of all lines of the table.
+type sums struct{ Slices, Done, Tests, Failing, Security int }
+
+func sumsOf(rows []*line) (s sums) {
+	for _, r := range rows {
+		s.count(r, 1)
+	}
+	return s
+}
+
+// count adds a line n times.
+func (s *sums) count(r *line, n int) {
+	s.Slices += n
+	if r.done {
+		s.Done += n
+	}
+	s.Tests, s.Failing, s.Security = s.Tests+n*r.tests, s.Failing+n*r.failing, s.Security+n*r.security
 }
 
 // join adds a section on a line of its own.
@@ -79,6 +111,12 @@ func foreignSections(text string) map[string]string {
 	return foreign
 }
 
+// currentMark stands behind the id in a line of the section Current, and noneCurrent where there is none.
+const (
+	currentMark = " — "
+	noneCurrent = "None\n"
+)
+
 // A line of the table, with what else is said of the slice.
 type line struct {
 	id, text                 string
@@ -105,6 +143,11 @@ func (v *view) table(kept []*line) []*line {
 }
 
 func lineOf(it *plan.Item) *line {
+	return lineWith(it, cell(it.Name), depsCell(it.Deps))
+}
+
+// lineWith is the item's line, whose name and dependencies are as the table has them.
+func lineWith(it *plan.Item, name, deps string) *line {
 	status, class := it.Status, plan.Classify(it.Status)
 	switch {
 	case it.Corrupt != "":
@@ -114,14 +157,14 @@ func lineOf(it *plan.Item) *line {
 	}
 	l := &line{
 		id: it.ID, done: class == plan.Done, tests: it.Tests, failing: it.Failing, security: it.SecurityTests,
-		text: tableLine(it.ID, it.Name, status, it.Tests, it.SecurityTests, it.Deps),
+		text: tableLine(it.ID, name, cell(status), it.Tests, it.SecurityTests, deps),
 	}
 	if class == plan.Active {
 		step := it.Step
 		if !plan.StepReached(step) {
 			step = it.Status
 		}
-		l.current = fmt.Sprintf("- %s — %s: %s\n", it.ID, shown(it.Name), shown(step))
+		l.current = "- " + it.ID + currentMark + strings.ReplaceAll(name, `\|`, "|") + ": " + shown(step) + "\n"
 	}
 	return l
 }
@@ -141,7 +184,7 @@ func (v *view) without(old []Row) (kept []*line) {
 		}
 		text := r.line
 		if text == "" {
-			text = tableLine(r.ID, r.Name, r.Status, r.Tests, r.Security, r.Deps)
+			text = tableLine(r.ID, cell(r.Name), cell(r.Status), r.Tests, r.Security, depsCell(r.Deps))
 		}
 		kept = append(kept, &line{
 			id: r.ID, done: plan.Classify(r.Status) == plan.Done, tests: r.Tests, security: r.Security, text: text,
@@ -150,12 +193,16 @@ func (v *view) without(old []Row) (kept []*line) {
 	return kept
 }
 
-func tableLine(id, name, status string, tests, security int, deps []string) string {
-	list := "none"
-	if len(deps) > 0 {
-		list = strings.Join(deps, ", ")
+// tableLine is a line of the table; the texts are cells.
+func tableLine(id, name, status string, tests, security int, deps string) string {
+	return "| " + id + " | " + name + " | " + status + " | " + strconv.Itoa(tests) + " | " + strconv.Itoa(security) + " | " + deps + " |"
+}
+
+func depsCell(deps []string) string {
+	if len(deps) == 0 {
+		return "none"
 	}
-	return "| " + id + " | " + cell(name) + " | " + cell(status) + " | " + strconv.Itoa(tests) + " | " + strconv.Itoa(security) + " | " + cell(list) + " |"
+	return cell(strings.Join(deps, ", "))
 }
 
 // cell makes a text fit for a table: one line, no bar that would end the cell.
@@ -169,21 +216,20 @@ func slicesTable(rows []*line) string {
 	var b strings.Builder
 	b.Grow(len(rows) * lineBytes)
 	b.WriteString("\n| ID | Name | Status | Tests | Security | Deps |\n|----|------|--------|-------|----------|------|\n")
-	done := 0
 	for _, r := range rows {
 		b.WriteString(r.text)
 		b.WriteByte('\n')
-		if r.done {
-			done++
-		}
 	}
+	return b.String()
+}
+
+func (s sums) progress() string {
 	full := 0
-	if len(rows) > 0 {
-		full = done * barCells / len(rows)
+	if s.Slices > 0 {
+		full = s.Done * barCells / s.Slices
 	}
 	bar := strings.Repeat("█", full) + strings.Repeat("░", barCells-full)
-	fmt.Fprintf(&b, "\nProgress: [%s] %d/%d slices\n", bar, done, len(rows))
-	return b.String()
+	return fmt.Sprintf("\nProgress: [%s] %d/%d slices\n", bar, s.Done, s.Slices)
 }
 
 func overview(p projectState) string {
@@ -203,17 +249,13 @@ func current(rows []*line) string {
 		b.WriteString(r.current)
 	}
 	if b.Len() == 0 {
-		return "\nNone\n"
+		return "\n" + noneCurrent
 	}
 	return "\n" + b.String()
 }
 
-func summary(rows []*line) string {
-	var tests, failing, security int
-	for _, r := range rows {
-		tests, failing, security = tests+r.tests, failing+r.failing, security+r.security
-	}
-	return fmt.Sprintf("\nTotal: %d passing, %d failing, %d security\n", tests, failing, security)
+func (s sums) summary() string {
+	return fmt.Sprintf("\nTotal: %d passing, %d failing, %d security\n", s.Tests, s.Failing, s.Security)
 }
 
 func blockers(list []string) string {

@@ -30,6 +30,7 @@ type Store struct {
 	memory   *memory    // nil unless somebody follows
 	rendered *rendering // the last one
 	unshown  shownSoon  // the last change in Do
+	noted    time.Time  // when shownFile was written
 }
 
 // temps are the temporary files of writers.
@@ -148,15 +149,18 @@ func (s *Store) Edit(ctx context.Context, id string, f func(*File) error) error 
 	defer s.Follow()() // f looks at all, and so does STATE.md, more than once
 	var change uint64
 	err := s.locked(ctx, func() error {
+		was := s.shownBefore(id)
 		t := &tx{s: s}
 		if err := t.edit(id, true, f); err != nil {
 			return err
 		}
-		if t.wrote {
+		switch {
+		case !t.wrote:
+			return s.refreshAndCount()
+		case was == nil || !s.showOne(was, t.last):
 			change = s.noteChange()
-			return nil
 		}
-		return s.refreshAndCount()
+		return nil
 	})
 	if err != nil || change == 0 {
 		return err
@@ -170,6 +174,7 @@ type tx struct {
 	view  *view
 	seen  tracker.Seen
 	wrote bool // a slice file
+	last  fileEdit
 }
 
 // look returns the view and the canonical id. The caller holds s.mu.
@@ -427,7 +432,7 @@ func (t *tx) try(id string, create bool, f func(*File) error) error {
 	if err := durable.Replace(t.s.slicePath(id), old, data); err != nil {
 		return fmt.Errorf("write %s: %w", sliceRel(id+".md"), bareError(err))
 	}
-	t.wrote = true
+	t.wrote, t.last = true, fileEdit{id, old, data}
 	if t.view != nil {
 		t.view.ix.hasNow(id)
 	}

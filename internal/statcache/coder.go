@@ -1,6 +1,9 @@
 package statcache
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // A Coder writes values, or reads them: one func for both, which is given pointers, keeps them in step. What is read may be anything; then
 // Bad is true, and the values are zero or part of the truth. The zero Coder writes.
@@ -19,6 +22,9 @@ func (c *Coder) IsReading() bool { return c.reading }
 
 // Bad says that what was read isn't what somebody has written.
 func (c *Coder) Bad() bool { return c.bad }
+
+// Grow makes room for so many bytes more.
+func (c *Coder) Grow(n int) { c.out = slices.Grow(c.out, n) }
 
 // Bytes is what was written.
 func (c *Coder) Bytes() []byte { return c.out }

@@ -1,0 +1,111 @@
+package slice
+
+import (
+	"slices"
+	"strings"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/plan"
+)
+
+// A fileEdit is what became of a slice's file under the lock.
+type fileEdit struct {
+	id       string
+	old, new []byte // old is nil where there was none
+}
+
+// showOne writes what has become of one slice into a STATE.md that was right before: its line, and what is summed up. It is false where that
+// isn't enough, and then STATE.md is as it was. Of a change that somebody makes meanwhile without the lock the next gl knows, as of any
+// later one. The caller holds the lock.
+func (s *Store) showOne(was *shownState, e fileEdit) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.old == nil || string(e.old) != string(was.own) {
+		return false
+	}
+	text, at, ok := was.shape.change(string(was.text), e.id, parseSlice(e.old), parseSlice(e.new))
+	if !ok || durable.Replace(s.path("STATE.md"), was.text, []byte(text)) != nil {
+		return false
+	}
+	if was.basis.texts[was.place] = digestOf(e.new); len(was.basis.texts) <= mostTexts {
+		s.writeShown(was.basis, digestOf([]byte(text)), at)
+	}
+	return true
+}
+
+// change is STATE.md with a slice as it is now, and where everything then stands; false where more changes than the slice's own line and the
+// sums.
+func (at shape) change(text, id string, was, is *sliceFile) (string, shape, bool) {
+	if was.corrupt+is.corrupt != "" || was.name != is.name || was.heading != is.heading || was.hasDeps != is.hasDeps || !slices.Equal(was.deps, is.deps) || !at.fits(text) {
+		return "", at, false
+	}
+	row := at.row(text, id)
+	cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(row.text, rowStart(id)), " |"), " | ")
+	if len(cells) != 5 { // name, status, two counts, dependencies
+		return "", at, false
+	}
+	old, now := was.line(id, cells[0], cells[4]), is.line(id, cells[0], cells[4])
+	next := at
+	next.count(old, -1)
+	next.count(now, 1)
+	current := text[at.Current:at.CurrentEnd]
+	changes := []textChange{
+		{row.from, row.to(), now.text}, {at.Progress, at.Progress + len(at.progress()), next.progress()},
+		{at.Current, at.CurrentEnd, currentWith(current, id, old.current, now.current)}, {at.Summary, at.Summary + len(at.summary()), next.summary()},
+	}
+	if row.text != old.text || !strings.HasPrefix(text[at.Progress:], at.progress()) || !strings.HasPrefix(text[at.Summary:], at.summary()) ||
+		!strings.Contains(current, old.current) {
+		return "", at, false
+	}
+	for i, moved := range [][]*int{{&next.Progress, &next.Current, &next.CurrentEnd, &next.Summary}, {&next.Current, &next.CurrentEnd, &next.Summary}, {&next.CurrentEnd, &next.Summary}} {
+		for _, offset := range moved {
+			*offset += len(changes[i].text) - (changes[i].to - changes[i].from)
+		}
+	}
+	return apply(text, changes), next, true
+}
+
+// fits says whether the offsets are some of the text: they come from a file.
+func (at shape) fits(text string) bool {
+	return slices.IsSorted([]int{0, at.Table, at.Progress, at.Current, at.CurrentEnd, at.Summary, len(text)})
+}
+
+func rowStart(id string) string { return "| " + id + " | " }
+
+// row is the slice's line of the table, empty where it hasn't one.
+func (at shape) row(text, id string) stretch {
+	table := text[at.Table:at.Progress]
+	from := strings.Index(table, "\n"+rowStart(id)) + 1
+	if from == 0 {
+		return stretch{}
+	}
+	row, _, _ := strings.Cut(table[from:], "\n")
+	return stretch{at.Table + from, row}
+}
+
+// line is the slice's line, with these cells for its name and its dependencies.
+func (f *sliceFile) line(id, name, deps string) *line {
+	it := plan.Item{ID: id}
+	f.fill(&it)
+	return lineWith(&it, name, deps)
+}
+
+// currentWith is the section Current with another line for a slice; "" for none.
+func currentWith(text, id, was, is string) string {
+	lines := slices.Collect(strings.Lines(strings.TrimPrefix(text, "\n")))
+	lines = slices.DeleteFunc(lines, func(l string) bool { return l == was || l == noneCurrent })
+	if is != "" {
+		at := slices.IndexFunc(lines, func(l string) bool {
+			other, _, _ := strings.Cut(strings.TrimPrefix(l, "- "), currentMark)
+			return plan.NaturalLess(id, other)
+		})
+		if at < 0 {
+			at = len(lines)
+		}
+		lines = slices.Insert(lines, at, is)
+	}
+	if len(lines) == 0 {
+		lines = []string{noneCurrent}
+	}
+	return "\n" + strings.Join(lines, "")
+}
