@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"greenlight/internal/plan"
 	"greenlight/internal/roadmap"
 	"greenlight/internal/slice"
 	"greenlight/internal/tracker"
@@ -14,6 +15,7 @@ import (
 type Keeper interface {
 	tracker.Tracker
 	Read(id string) (*slice.File, error)
+	Own(id string) (plan.Item, bool)
 	Edit(ctx context.Context, id string, f func(*slice.File) error) error
 	Add(ctx context.Context, n slice.NewSlice) (*slice.AddedSlice, error)
 	ReadProject() (*slice.ProjectState, error)
@@ -59,6 +61,7 @@ func (e *either) Roadmap() (*roadmap.Roadmap, error)                     { retur
 func (e *either) Check() []tracker.Complaint                             { return e.now().Check() }
 func (e *either) Repair(ctx context.Context) ([]string, error)           { return e.now().Repair(ctx) }
 func (e *either) Read(id string) (*slice.File, error)                    { return e.now().Read(id) }
+func (e *either) Own(id string) (plan.Item, bool)                        { return e.now().Own(id) }
 func (e *either) ReadProject() (*slice.ProjectState, error)              { return e.now().ReadProject() }
 
 // Follow implements tracker.Follower. A legacy STATE.md is a single file.

@@ -243,6 +243,9 @@ func (t *tx) PutBack(id string, was plan.Mark, over bool) error {
 	return t.s.edit(it, func(f *slice.File) error { return f.PutBack(was, over) })
 }
 
+// Own knows nothing: all slices are in one file.
+func (s *Store) Own(string) (plan.Item, bool) { return plan.Item{}, false }
+
 // Read makes a slice file of what is known of one slice. The error is tracker.ErrNotFound where it has no row.
 func (s *Store) Read(id string) (*slice.File, error) {
 	if err := sliceid.Valid(id); err != nil {

@@ -15,7 +15,7 @@ type Note struct{ Section, Text string }
 // AddNotes appends the notes to the slice's file, in one write. A line that its section already has isn't written again.
 func AddNotes(ctx context.Context, pr *project.Project, id string, notes []Note, who attempt.Claimant) (warnings []string, err error) {
 	today := time.Now() // the same in every try
-	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
+	err = editAlone(ctx, pr, id, func(m moment, f *slice.File) error {
 		warnings = warnOther(pr, m.st, who, m.now)
 		for _, n := range notes {
 			text := n.Text

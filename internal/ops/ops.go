@@ -66,29 +66,60 @@ func store(pr *project.Project) (project.SliceKeeper, error) {
 // A moment is the project as an edit finds it, under the lock.
 type moment struct {
 	now  time.Time
-	plan *plan.Plan
+	plan *plan.Plan  // nil in editAlone
 	st   *plan.State // the slice that is edited
 }
 
-// edit changes a slice's file under the lock. f runs again if somebody who doesn't take the lock has written the file
+// An editor changes a slice's file under the lock. f runs again if somebody who doesn't take the lock has written the file
 // meanwhile.
+type editor func(ctx context.Context, pr *project.Project, id string, f func(moment, *slice.File) error) error
+
+// edit sees the whole project.
 func edit(ctx context.Context, pr *project.Project, id string, f func(moment, *slice.File) error) error {
+	return editSeeing(ctx, pr, id, lookAtAll, f)
+}
+
+// editAlone is for changes in which no other slice has a say. Its moment has no plan, and of the slice it knows what its own file and its
+// attempts say: so it costs the same in a project of any size.
+func editAlone(ctx context.Context, pr *project.Project, id string, f func(moment, *slice.File) error) error {
+	return editSeeing(ctx, pr, id, lookAtOne, f)
+}
+
+func editSeeing(ctx context.Context, pr *project.Project, id string, look func(*project.Project, string) (moment, error), f func(moment, *slice.File) error) error {
 	s, err := store(pr)
 	if err != nil {
 		return err
 	}
 	return s.Edit(ctx, id, func(file *slice.File) error {
-		now := time.Now()
-		p, err := pr.Plan(now, pr.Options())
+		m, err := look(pr, id)
 		if err != nil {
 			return err
 		}
-		st := p.State(id)
-		if st == nil {
-			return notFound(id)
-		}
-		return f(moment{now, p, st}, file)
+		return f(m, file)
 	})
+}
+
+func lookAtAll(pr *project.Project, id string) (moment, error) {
+	now := time.Now()
+	p, err := pr.Plan(now, pr.Options())
+	if err != nil {
+		return moment{}, err
+	}
+	st := p.State(id)
+	if st == nil {
+		return moment{}, notFound(id)
+	}
+	return moment{now, p, st}, nil
+}
+
+func lookAtOne(pr *project.Project, id string) (moment, error) {
+	it, ok := pr.Slices.Own(id)
+	if !ok {
+		return lookAtAll(pr, id)
+	}
+	now := time.Now()
+	st, err := pr.Alone(it, now, pr.Options())
+	return moment{now, nil, st}, err
 }
 
 // tell writes what was done to a slice into the journal, with the number of its last attempt. That is done, and stays done if

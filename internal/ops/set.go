@@ -154,8 +154,11 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 	var warnings []string
 	open := false
 	var events []journal.Event
-	due := handOver{pr: pr, who: who}
-	err = due.edit(ctx, id, func(m moment, f *slice.File) error {
+	due := handOver{pr: pr, who: who, edit: editAlone}
+	if slices.ContainsFunc(changes, func(c Change) bool { return c.Key == "deps" }) {
+		due.edit = edit
+	}
+	err = due.do(ctx, id, func(m moment, f *slice.File) error {
 		warnings, open = warnOther(pr, m.st, who, m.now), m.st.Attempt.Open()
 		before := f.Progress()
 		err := apply(m.plan, m.st, f, changes)

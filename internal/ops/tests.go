@@ -17,6 +17,7 @@ import (
 type handOver struct {
 	pr   *project.Project
 	who  attempt.Claimant
+	edit editor
 	due  *attempt.Record // whose attempt it is
 	done bool
 }
@@ -24,9 +25,9 @@ type handOver struct {
 // errDue says that the tests have to be handed over first. A snapshot may take longer than the project's lock should be held.
 var errDue = errors.New("the tests haven't been handed over")
 
-// edit is edit, with the hand-over before it if f's check says that it is due.
-func (h *handOver) edit(ctx context.Context, id string, f func(moment, *slice.File) error) error {
-	err := edit(ctx, h.pr, id, f)
+// do is h.edit, with the hand-over before it if f's check says that it is due.
+func (h *handOver) do(ctx context.Context, id string, f func(moment, *slice.File) error) error {
+	err := h.edit(ctx, h.pr, id, f)
 	if !errors.Is(err, errDue) {
 		return err
 	}
@@ -34,7 +35,7 @@ func (h *handOver) edit(ctx context.Context, id string, f func(moment, *slice.Fi
 		return fmt.Errorf("%s stays as it is, since its tests can't be handed over: %w", id, err)
 	}
 	h.done = true
-	return edit(ctx, h.pr, id, f)
+	return h.edit(ctx, h.pr, id, f)
 }
 
 // check is errDue if the change hands tests over: of the attempt whose agent makes it, in a worktree.

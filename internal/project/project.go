@@ -88,6 +88,18 @@ func (p *Project) Plan(now time.Time, o plan.Options) (*plan.Plan, error) {
 	return plan.New(s, now, o), nil
 }
 
+// Alone is an item as far as it and its attempts say, without what others have to do with it: what it needs, and who waits for it.
+func (p *Project) Alone(it plan.Item, now time.Time, o plan.Options) (*plan.State, error) {
+	it.Deps = nil
+	s, err := p.Snapshot(func() (*tracker.Contents, error) {
+		return &tracker.Contents{Items: []*plan.Item{&it}}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return plan.New(s, now, o).State(it.ID), nil
+}
+
 // Follow has the tracker and the attempts answer from memory for what hasn't changed, where they can, for who looks more than once.
 func (p *Project) Follow() (stop func()) {
 	runs := p.Runs.Follow()

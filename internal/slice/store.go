@@ -155,8 +155,9 @@ func (s *Store) Edit(ctx context.Context, id string, f func(*File) error) error 
 			return err
 		}
 		switch {
-		case !t.wrote:
+		case !t.wrote && was == nil:
 			return s.refreshAndCount()
+		case !t.wrote:
 		case was == nil || !s.showOne(was, t.last):
 			change = s.noteChange()
 		}
@@ -206,7 +207,7 @@ func (t *tx) Item(id string) (plan.Item, error) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
 	it, ok := t.s.ownItem(id)
-	if !ok {
+	if !ok || it.Name == id { // which the graph may know better
 		v, id, err := t.look(id)
 		if err != nil {
 			return plan.Item{}, err

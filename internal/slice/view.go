@@ -287,8 +287,15 @@ func (f *sliceFile) fill(it *plan.Item) {
 	checkBuilder(it, "model", &it.Model)
 }
 
-// ownItem is what the slice of exactly that id says of itself; false where it has no file that could say it, or the graph may know its name
-// better. Neither the list of the slices nor the graph is read for it. The caller holds s.mu.
+// Own is what the slice of exactly that id says of itself, false where it has no file that could say it. What the graph knows better isn't in
+// it: dependencies, and maybe the name; nor what other files say of the slice. It costs the same in a project of any size.
+func (s *Store) Own(id string) (plan.Item, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ownItem(id)
+}
+
+// ownItem is Own. The caller holds s.mu.
 func (s *Store) ownItem(id string) (plan.Item, bool) {
 	if !s.hasFile(id) {
 		return plan.Item{}, false
@@ -302,7 +309,7 @@ func (s *Store) ownItem(id string) (plan.Item, bool) {
 	if f.corrupt == "" {
 		f.fill(&it)
 	}
-	return it, it.Name != id
+	return it, true
 }
 
 // hasFile says whether there is a slice of exactly that id, by the file itself: that one is meant, whatever others read the same.
