@@ -308,13 +308,12 @@ func missing(err error) bool {
 
 // ReadDir is os.ReadDir as OpenDir opens it.
 func ReadDir(path string) ([]fs.DirEntry, error) {
-	list, err := List(path)
+	list, err := readDir(path)
 	slices.SortFunc(list, byName)
 	return list, err
 }
 
-// List is ReadDir in any order.
-func List(path string) ([]fs.DirEntry, error) {
+func readDir(path string) ([]fs.DirEntry, error) {
 	f, err := OpenDir(path)
 	if err != nil {
 		return nil, err

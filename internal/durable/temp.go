@@ -40,7 +40,7 @@ func Sweep(dir string, now time.Time) error {
 
 // Abandoned lists the temps that Sweep would remove.
 func Abandoned(dir string, now time.Time) (paths []string, err error) {
-	entries, err := List(dir)
+	entries, err := readDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

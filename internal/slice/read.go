@@ -250,22 +250,20 @@ func sliceOf(c *cached[*sliceFile]) *sliceFile {
 // listSlices returns the names of the slice files without .md, sorted, and notes on those that a person may have meant
 // as slice files. The caller holds s.mu.
 func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
-	list, err := durable.List(s.path("slices"))
+	list, err := durable.Names(s.path("slices"))
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the slice files: %w", err)
 	}
 	stems = make([]string, 0, len(list))
 	for _, d := range list {
-		name := d.Name()
+		name := d.Name
 		stem, ok := strings.CutSuffix(name, ".md")
 		why := ""
-		if strings.HasSuffix(strings.ToLower(name), ".tmp") {
-			s.temps.seen = true
-		}
 		switch {
 		case isForeign(name):
+			s.temps.seen = s.temps.seen || isTemp(name)
 			continue
-		case d.IsDir():
+		case d.Dir:
 			why = "is a directory"
 		case !ok:
 			why = "a slice file's name ends in .md"
@@ -287,9 +285,15 @@ func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
 
 // isForeign says whether the name of a file is none that a slice file has, nor one that a person may have meant as such.
 func isForeign(name string) bool {
-	lower := strings.ToLower(name)
-	return name[0] == '.' || strings.HasSuffix(lower, ".tmp") || lower == "readme.md" ||
-		!strings.HasSuffix(lower, ".md") && !strings.HasSuffix(lower, ".markdown")
+	return name[0] == '.' || strings.EqualFold(name, "readme.md") || !endsIn(name, ".md") && !endsIn(name, ".markdown")
+}
+
+// isTemp says whether the name is that of a temporary file.
+func isTemp(name string) bool { return endsIn(name, ".tmp") }
+
+// endsIn is strings.HasSuffix for names of which a file system may fold the case.
+func endsIn(name, end string) bool {
+	return len(name) >= len(end) && strings.EqualFold(name[len(name)-len(end):], end)
 }
 
 // A graphFile is GRAPH.json as it was read.

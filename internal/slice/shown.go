@@ -55,9 +55,18 @@ var shownSources = [...]string{"STATE.md.backup", "GRAPH.json", "project-state.j
 // A basis is what the files are that STATE.md follows from, but for itself: shownSources, then those of the slices. A file's place in it is a
 // number.
 type basis struct {
-	stems  []string
-	stamps []statcache.Stamp
-	texts  map[int]digest // of those whose stamps don't count
+	sources [len(shownSources)]statcache.Stamp
+	stems   []string
+	stamps  []statcache.Stamp
+	texts   map[int]digest // of those whose stamps don't count
+}
+
+// stamp is that of a file.
+func (b *basis) stamp(i int) *statcache.Stamp {
+	if i < len(b.sources) {
+		return &b.sources[i]
+	}
+	return &b.stamps[i-len(b.sources)]
 }
 
 // name is that of a file in .greenlight.
@@ -89,24 +98,27 @@ func (b *basis) text(program string, state digest, at shape) []byte {
 	if err != nil {
 		return nil // it can't be
 	}
-	var all statcache.Coder
-	all.Grow(len(b.stamps) * basisBytes)
-	for i := range b.stamps {
-		if i >= len(shownSources) {
-			all.Text(&b.stems[i-len(shownSources)])
-		}
-		if _, ok := b.texts[i]; !ok {
-			all.Stamp(&b.stamps[i])
-		}
-	}
 	sum := sha256.New()
 	sum.Write(head)
-	sum.Write(all.Bytes())
+	var part []byte
+	for i := range len(b.sources) + len(b.stems) {
+		if i >= len(b.sources) {
+			part = append(append(part, b.stems[i-len(b.sources)]...), '\n')
+		}
+		if _, ok := b.texts[i]; !ok {
+			part = b.stamp(i).Append(part)
+		}
+		if len(part) >= partBytes {
+			sum.Write(part)
+			part = part[:0]
+		}
+	}
+	sum.Write(part)
 	return fmt.Appendf(append(head, '\n'), "%x\n", sum.Sum(nil))
 }
 
-// basisBytes is more than what most files are in the digest.
-const basisBytes = 64
+// partBytes is about how much is summed at a time.
+const partBytes = 4096
 
 // A shownState is STATE.md, known to be right.
 type shownState struct {
@@ -153,9 +165,9 @@ func (s *Store) lookAtBasis(texts map[string]digest) (b *basis, settled []int) {
 	if err != nil {
 		return nil, nil
 	}
-	b = &basis{stems, append(make([]statcache.Stamp, len(shownSources)), stamps...), map[int]digest{}}
+	b = &basis{stems: stems, stamps: stamps, texts: map[int]digest{}}
 	for i, name := range shownSources {
-		if b.stamps[i], err = statcache.Stat(s.path(name)); err != nil && !missing(err) {
+		if b.sources[i], err = statcache.Stat(s.path(name)); err != nil && !missing(err) {
 			return nil, nil
 		}
 	}
@@ -169,7 +181,7 @@ func (s *Store) lookAtBasis(texts map[string]digest) (b *basis, settled []int) {
 		if err != nil {
 			return nil, nil
 		}
-		b.texts[i], b.stamps[i] = digestOf(data), stamp
+		b.texts[i], *b.stamp(i) = digestOf(data), stamp
 		if stamp.Settled(now) {
 			settled = append(settled, i)
 		}
@@ -223,7 +235,7 @@ func (s *Store) shownBefore(id string) *shownState {
 	}
 	data, stamp, err := readStamped(s.path(name))
 	text, byText := was.basis.texts[was.place]
-	if err != nil || byText && digestOf(data) != text || !byText && stamp != was.basis.stamps[was.place] { // it was changed while we looked
+	if err != nil || byText && digestOf(data) != text || !byText && stamp != *was.basis.stamp(was.place) { // it was changed while we looked
 		return nil
 	}
 	was.own = data
@@ -250,22 +262,25 @@ func (s *Store) writeShown(b *basis, state digest, at shape) {
 
 // basisOf is the basis as it was read; nil where too much of it has only just been written. The caller holds s.mu.
 func (s *Store) basisOf(stems []string) *basis {
-	b := &basis{stems, make([]statcache.Stamp, 0, len(shownSources)+len(stems)), map[int]digest{}}
-	known := b.add(s.backupFact()) && b.add(s.graph.fact()) && b.add(s.project.fact()) && b.add(s.config.fact())
-	for _, c := range s.files.of(stems) {
-		if known = known && c != nil && b.add(c.fact()); !known {
+	b := &basis{stems: stems, stamps: make([]statcache.Stamp, len(stems)), texts: map[int]digest{}}
+	for i, f := range [len(shownSources)]fact{s.backupFact(), s.graph.fact(), s.project.fact(), s.config.fact()} {
+		if !b.set(i, f) {
+			return nil
+		}
+	}
+	for i, c := range s.files.of(stems) {
+		if c == nil || !b.set(len(shownSources)+i, c.fact()) {
 			return nil
 		}
 	}
 	return b
 }
 
-// add adds a file that was read: by its stamp or, where that doesn't vouch for it yet, by its text.
-func (b *basis) add(f fact) bool {
-	if f.sum != nil {
-		b.texts[len(b.stamps)] = *f.sum
+// set takes in a file that was read: by its stamp or, where that doesn't vouch for it yet, by its text.
+func (b *basis) set(i int, f fact) bool {
+	if *b.stamp(i) = f.stamp; f.sum != nil {
+		b.texts[i] = *f.sum
 	}
-	b.stamps = append(b.stamps, f.stamp)
 	return f.known && len(b.texts) <= mostTexts
 }
 

@@ -1,6 +1,7 @@
 package slice
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -23,64 +24,68 @@ func (s *Store) showOne(was *shownState, e fileEdit) bool {
 	if e.old == nil || string(e.old) != string(was.own) {
 		return false
 	}
-	text, at, ok := was.shape.change(string(was.text), e.id, parseSlice(e.old), parseSlice(e.new))
-	if !ok || durable.Replace(s.path("STATE.md"), was.text, []byte(text)) != nil {
+	changes, at := was.shape.change(was.text, e.id, parseSlice(e.old), parseSlice(e.new))
+	if changes == nil {
+		return false
+	}
+	text := splice(was.text, changes)
+	if durable.Replace(s.path("STATE.md"), was.text, text) != nil {
 		return false
 	}
 	if was.basis.texts[was.place] = digestOf(e.new); len(was.basis.texts) <= mostTexts {
-		s.writeShown(was.basis, digestOf([]byte(text)), at)
+		s.writeShown(was.basis, digestOf(text), at)
 	}
 	return true
 }
 
-// change is STATE.md with a slice as it is now, and where everything then stands; false where more changes than the slice's own line and the
+// change is how STATE.md shows a slice as it is now, and where everything then stands; nil where more changes than the slice's own line and the
 // sums.
-func (at shape) change(text, id string, was, is *sliceFile) (string, shape, bool) {
+func (at shape) change(text []byte, id string, was, is *sliceFile) ([]textChange, shape) {
 	if was.corrupt+is.corrupt != "" || was.name != is.name || was.heading != is.heading || was.hasDeps != is.hasDeps || !slices.Equal(was.deps, is.deps) || !at.fits(text) {
-		return "", at, false
+		return nil, at
 	}
 	row := at.row(text, id)
 	cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(row.text, rowStart(id)), " |"), " | ")
 	if len(cells) != 5 { // name, status, two counts, dependencies
-		return "", at, false
+		return nil, at
 	}
 	old, now := was.line(id, cells[0], cells[4]), is.line(id, cells[0], cells[4])
 	next := at
 	next.count(old, -1)
 	next.count(now, 1)
-	current := text[at.Current:at.CurrentEnd]
+	current := string(text[at.Current:at.CurrentEnd])
 	changes := []textChange{
 		{row.from, row.to(), now.text}, {at.Progress, at.Progress + len(at.progress()), next.progress()},
 		{at.Current, at.CurrentEnd, currentWith(current, id, old.current, now.current)}, {at.Summary, at.Summary + len(at.summary()), next.summary()},
 	}
-	if row.text != old.text || !strings.HasPrefix(text[at.Progress:], at.progress()) || !strings.HasPrefix(text[at.Summary:], at.summary()) ||
+	if row.text != old.text || !bytes.HasPrefix(text[at.Progress:], []byte(at.progress())) || !bytes.HasPrefix(text[at.Summary:], []byte(at.summary())) ||
 		!strings.Contains(current, old.current) {
-		return "", at, false
+		return nil, at
 	}
 	for i, moved := range [][]*int{{&next.Progress, &next.Current, &next.CurrentEnd, &next.Summary}, {&next.Current, &next.CurrentEnd, &next.Summary}, {&next.CurrentEnd, &next.Summary}} {
 		for _, offset := range moved {
 			*offset += len(changes[i].text) - (changes[i].to - changes[i].from)
 		}
 	}
-	return apply(text, changes), next, true
+	return changes, next
 }
 
 // fits says whether the offsets are some of the text: they come from a file.
-func (at shape) fits(text string) bool {
+func (at shape) fits(text []byte) bool {
 	return slices.IsSorted([]int{0, at.Table, at.Progress, at.Current, at.CurrentEnd, at.Summary, len(text)})
 }
 
 func rowStart(id string) string { return "| " + id + " | " }
 
 // row is the slice's line of the table, empty where it hasn't one.
-func (at shape) row(text, id string) stretch {
+func (at shape) row(text []byte, id string) stretch {
 	table := text[at.Table:at.Progress]
-	from := strings.Index(table, "\n"+rowStart(id)) + 1
+	from := bytes.Index(table, []byte("\n"+rowStart(id))) + 1
 	if from == 0 {
 		return stretch{}
 	}
-	row, _, _ := strings.Cut(table[from:], "\n")
-	return stretch{at.Table + from, row}
+	row, _, _ := bytes.Cut(table[from:], []byte("\n"))
+	return stretch{at.Table + from, string(row)}
 }
 
 // line is the slice's line, with these cells for its name and its dependencies.

@@ -213,17 +213,22 @@ type textChange struct {
 }
 
 // apply makes all the changes; they must not overlap.
-func apply(text string, changes []textChange) string {
+func apply(text string, changes []textChange) string { return string(splice([]byte(text), changes)) }
+
+// splice is apply to bytes.
+func splice(text []byte, changes []textChange) []byte {
 	sort.SliceStable(changes, func(i, j int) bool { return changes[i].from < changes[j].from })
-	var b strings.Builder
+	grown := 0
+	for _, c := range changes {
+		grown += len(c.text) - (c.to - c.from)
+	}
+	next := make([]byte, 0, len(text)+grown)
 	pos := 0
 	for _, c := range changes {
-		b.WriteString(text[pos:c.from])
-		b.WriteString(c.text)
+		next = append(append(next, text[pos:c.from]...), c.text...)
 		pos = c.to
 	}
-	b.WriteString(text[pos:])
-	return b.String()
+	return append(next, text[pos:]...)
 }
 
 // A stretch is a part of a text and where it stands. from is -1 where there is none.

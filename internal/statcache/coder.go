@@ -1,9 +1,6 @@
 package statcache
 
-import (
-	"encoding/binary"
-	"slices"
-)
+import "encoding/binary"
 
 // A Coder writes values, or reads them: one func for both, which is given pointers, keeps them in step. What is read may be anything; then
 // Bad is true, and the values are zero or part of the truth. The zero Coder writes.
@@ -22,9 +19,6 @@ func (c *Coder) IsReading() bool { return c.reading }
 
 // Bad says that what was read isn't what somebody has written.
 func (c *Coder) Bad() bool { return c.bad }
-
-// Grow makes room for so many bytes more.
-func (c *Coder) Grow(n int) { c.out = slices.Grow(c.out, n) }
 
 // Bytes is what was written.
 func (c *Coder) Bytes() []byte { return c.out }
@@ -146,13 +140,11 @@ func (c *Coder) Texts(v *[]string) {
 
 // Stamp codes a stamp. It has numbers that are large and all different: each has eight bytes.
 func (c *Coder) Stamp(s *Stamp) {
-	const words = 5
 	if !c.reading {
-		for _, n := range [words]uint64{uint64(s.Size), uint64(s.Mtime), uint64(s.Ctime), s.Ino, s.Dev} {
-			c.out = binary.LittleEndian.AppendUint64(c.out, n)
-		}
+		c.out = s.Append(c.out)
 		return
 	}
+	const words = 5
 	if len(c.in) < 8*words {
 		c.fail()
 		return

@@ -4,6 +4,7 @@
 package statcache
 
 import (
+	"encoding/binary"
 	"errors"
 	"io/fs"
 	"time"
@@ -46,6 +47,14 @@ func (s Stamp) Settled(now time.Time) bool {
 		tick = coarseTick
 	}
 	return now.Sub(time.Unix(0, max(s.Mtime, s.Ctime))) >= tick
+}
+
+// Append appends the stamp's bytes.
+func (s Stamp) Append(to []byte) []byte {
+	for _, n := range [...]uint64{uint64(s.Size), uint64(s.Mtime), uint64(s.Ctime), s.Ino, s.Dev} {
+		to = binary.LittleEndian.AppendUint64(to, n)
+	}
+	return to
 }
 
 // Of is the stamp in what the system says of a file.

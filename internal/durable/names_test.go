@@ -1,0 +1,101 @@
+package durable
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+)
+
+// Names has what os.ReadDir has.
+func TestNames(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 1200 { // more than the system gives at once
+		seed(t, filepath.Join(dir, fmt.Sprintf("%s-%d", strings.Repeat("x", i%200), i)), "")
+	}
+	seed(t, filepath.Join(dir, ".hidden"), "")
+	seed(t, filepath.Join(dir, "a\n\x01ü"), "")
+	for _, err := range []error{os.Mkdir(filepath.Join(dir, "d.md"), 0o755), os.Symlink("d.md", filepath.Join(dir, "link"))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := Names(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(got, func(a, b Name) int { return strings.Compare(a.Name, b.Name) })
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []Name
+	for _, e := range entries {
+		want = append(want, Name{e.Name(), e.IsDir()})
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if names, err := Names(t.TempDir()); err != nil || names != nil {
+		t.Errorf("an empty one: %v, %v", names, err)
+	}
+	if _, err := Names(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+}
+
+// Where the file system doesn't say what an entry is, the entry itself does.
+func TestNamesOfUnknownKind(t *testing.T) {
+	path := t.TempDir()
+	if err := os.Mkdir(filepath.Join(path, "d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	seed(t, filepath.Join(path, "f"), "")
+	dir, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	records := record(1, unix.DT_UNKNOWN, "d") + record(2, unix.DT_UNKNOWN, "f") + record(3, unix.DT_UNKNOWN, "gone") + record(0, unix.DT_REG, "deleted") + record(4, unix.DT_DIR, "..")
+	got, err := appendNames(nil, records, dir)
+	if diff := cmp.Diff([]Name{{"d", true}, {"f", false}}, got); diff != "" || err != nil {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}
+
+// record is a directory's entry, as the system gives it.
+func record(ino uint64, kind byte, name string) string {
+	var d unix.Dirent
+	start := int(unsafe.Offsetof(d.Name))
+	b := make([]byte, start, start+len(name)+1)
+	binary.NativeEndian.PutUint64(b[unsafe.Offsetof(d.Ino):], ino)
+	binary.NativeEndian.PutUint16(b[unsafe.Offsetof(d.Reclen):], uint16(cap(b)))
+	b[unsafe.Offsetof(d.Type)] = kind
+	return string(append(append(b, name...), 0))
+}
+
+// Whatever the system gives, reading it ends.
+func FuzzNames(f *testing.F) {
+	f.Add(record(1, unix.DT_REG, "a") + record(2, unix.DT_DIR, "b"))
+	f.Add(record(1, unix.DT_REG, "a")[:20])
+	f.Fuzz(func(t *testing.T, records string) {
+		dir, err := os.Open(os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dir.Close()
+		names, err := appendNames(nil, records, dir)
+		if err == nil && len(names)*int(unsafe.Offsetof(unix.Dirent{}.Name)) > len(records) {
+			t.Error(names)
+		}
+	})
+}
