@@ -133,6 +133,8 @@ var face = map[string]bool{
 	"greenlight/internal/watch":       true, // fsnotify
 	"greenlight/internal/term":        true, // displaywidth
 	"greenlight/internal/include":     true, // x/sys: FICLONE, clonefile
+	"greenlight/internal/durable":     true, // x/sys: a directory's records
+	"greenlight/internal/statcache":   true, // x/sys: fstatat
 }
 
 // testLibraries are for _test files alone; no program carries them.

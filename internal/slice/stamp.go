@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"greenlight/internal/durable"
 	"greenlight/internal/statcache"
 )
@@ -43,21 +41,21 @@ func readStamped(path string) (data []byte, s statcache.Stamp, err error) {
 		return fail("open", err)
 	}
 	defer syscall.Close(fd)
-	var st unix.Stat_t
-	if err := again(func() error { return unix.Fstat(fd, &st) }); err != nil {
+	s, regular, err := statcache.OfOpen(fd)
+	if err != nil {
 		return fail("stat", err)
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+	if !regular {
 		return fail("read", durable.ErrIrregular)
 	}
-	if most := maxSize(path); st.Size > most {
+	if most := maxSize(path); s.Size > most {
 		return fail("read", &durable.SizeError{Max: most})
 	}
-	data, err = readAll(fd, st.Size)
+	data, err = readAll(fd, s.Size)
 	if err != nil {
 		return fail("read", err)
 	}
-	return data, statcache.Of(&st), nil
+	return data, s, nil
 }
 
 // maxSlice is how large a slice file may be: people and agents read it, too.

@@ -57,8 +57,17 @@ func (s Stamp) Append(to []byte) []byte {
 	return to
 }
 
-// Of is the stamp in what the system says of a file.
-func Of(st *unix.Stat_t) Stamp {
+// OfOpen is the stamp of an open file, and whether that is a regular one.
+func OfOpen(fd int) (s Stamp, regular bool, err error) {
+	var st unix.Stat_t
+	if err := again(func() error { return unix.Fstat(fd, &st) }); err != nil {
+		return Stamp{}, false, err
+	}
+	return of(&st), st.Mode&unix.S_IFMT == unix.S_IFREG, nil
+}
+
+// of is the stamp in what the system says of a file.
+func of(st *unix.Stat_t) Stamp {
 	return Stamp{Size: st.Size, Mtime: st.Mtim.Nano(), Ctime: st.Ctim.Nano(), Ino: st.Ino, Dev: uint64(st.Dev)} //nolint:unconvert // it is an int32 on macOS
 }
 
@@ -70,15 +79,15 @@ type Dir struct{ fd int }
 
 // OpenDir opens a directory. One that can't be opened has no files.
 func OpenDir(path string) (*Dir, error) {
-	for {
-		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-		if err == nil {
-			return &Dir{fd}, nil
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-		}
+	d := &Dir{}
+	err := again(func() (err error) {
+		d.fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
+		return err
+	})
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
+	return d, nil
 }
 
 // Stat is the stamp of a file.
@@ -89,13 +98,21 @@ func (d *Dir) Close() { _ = unix.Close(d.fd) }
 
 func statAt(dir int, name, path string) (Stamp, error) {
 	var st unix.Stat_t
+	err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	for errors.Is(err, unix.EINTR) {
+		err = unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
+	}
+	if err != nil {
+		return Stamp{}, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	return of(&st), nil
+}
+
+// again repeats a call that a signal interrupted.
+func again(call func() error) error {
 	for {
-		err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW)
-		if err == nil {
-			return Of(&st), nil
-		}
-		if !errors.Is(err, unix.EINTR) {
-			return Stamp{}, &fs.PathError{Op: "stat", Path: path, Err: err}
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
 		}
 	}
 }
