@@ -101,9 +101,9 @@ func (s *Streams) Detail(format string, a ...any) {
 
 // JSON prints one document to stdout.
 func (s *Streams) JSON(v any) error {
-	text, err := jsondoc.Marshal(v, "  ")
+	text, err := jsondoc.Line(v, "  ")
 	if err == nil {
-		_, err = s.data.send([]byte(text + "\n"))
+		_, err = s.data.send(text)
 	}
 	return err
 }

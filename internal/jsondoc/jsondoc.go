@@ -14,27 +14,33 @@ import (
 // Marshal is json.Marshal for output that a person may look at: <, > and & are not escaped, and characters that a
 // terminal may act on are.
 func Marshal(v any, indent string) (string, error) {
+	line, err := Line(v, indent)
+	return strings.TrimSuffix(string(line), "\n"), err
+}
+
+// Line is Marshal with a newline behind it.
+func Line(v any, indent string) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", indent)
 	err := enc.Encode(v)
-	return escapeInvisible(strings.TrimSuffix(b.String(), "\n")), err
+	return escapeInvisible(b.Bytes()), err
 }
 
 // escapeInvisible escapes what encoding/json leaves alone and a terminal may act on: C1 controls and the characters that
 // change the direction of text. They occur only inside strings, where \u means the same.
-func escapeInvisible(text string) string {
-	var b strings.Builder
+func escapeInvisible(text []byte) []byte {
+	var b []byte
 	done := 0
 	for i := 0; i < len(text); {
 		if text[i] < 0x7f { // nearly all
 			i++
 			continue
 		}
-		r, size := utf8.DecodeRuneInString(text[i:])
+		r, size := utf8.DecodeRune(text[i:])
 		if r < 0xa0 || unicode.Is(unicode.Bidi_Control, r) {
-			fmt.Fprintf(&b, `%s\u%04x`, text[done:i], r)
+			b = fmt.Appendf(append(b, text[done:i]...), `\u%04x`, r)
 			done = i + size
 		}
 		i += size
@@ -42,8 +48,7 @@ func escapeInvisible(text string) string {
 	if done == 0 {
 		return text
 	}
-	b.WriteString(text[done:])
-	return b.String()
+	return append(b, text[done:]...)
 }
 
 // OrNull makes an empty string null.

@@ -291,7 +291,10 @@ type fact struct {
 	known bool
 }
 
-func (c *cached[T]) fact() fact { return fact{c.stamp, c.sum, c.err == nil} }
+func (c *cached[T]) fact() fact {
+	missing := c.stamp == statcache.Stamp{}
+	return fact{c.stamp, c.sum, c.err == nil && (c.trusted || c.sum != nil || missing)}
+}
 
 // backupFact is that of STATE.md's backup, of which any will do while nobody has needed it.
 func (s *Store) backupFact() fact {
