@@ -2,12 +2,15 @@ package slice
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -172,6 +175,12 @@ func TestIndexIsUsed(t *testing.T) {
 	if !s.isShown() {
 		t.Error("STATE.md isn't known to be right")
 	}
+	follower := indexed(root)
+	follower.many = 1
+	defer follower.Follow()()
+	if _, err := follower.Load(); err != nil || !follower.isShown() {
+		t.Errorf("STATE.md isn't known to be right from memory: %v", err)
+	}
 	for i, c := range s.files.files {
 		if !c.kept {
 			t.Errorf("%s was read", s.files.stems[i])
@@ -241,6 +250,43 @@ func TestOneChangeRendersNothing(t *testing.T) {
 	}
 	if s := set("a", "status", "pending"); s.rendered != nil {
 		t.Error("all was looked at once more")
+	}
+}
+
+// What has only just been written is known by its text, and by its stamp as soon as that vouches for it.
+func TestShownByText(t *testing.T) {
+	sleep := sleepTick(t)
+	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", ""), "slices/b.md": sliceText("b", "pending", ""), "runs/x": ""})
+	sleep()
+	if err := indexed(root).Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	edit := func(id, status string) {
+		t.Helper()
+		if err := indexed(root).Edit(t.Context(), id, func(f *File) error { return f.Set("status", status) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	byText := func() []string {
+		t.Helper()
+		var head shownHead
+		line, _, _ := strings.Cut(get(t, root, shownFile), "\n")
+		if err := json.Unmarshal([]byte(line), &head); err != nil {
+			t.Fatal(err)
+		}
+		return slices.Sorted(maps.Keys(head.Texts))
+	}
+	statcache.LowerTick(time.Hour)
+	edit("a", "tests")
+	edit("b", "tests")
+	if diff := cmp.Diff([]string{"slices/a.md", "slices/b.md"}, byText()); diff != "" {
+		t.Error(diff)
+	}
+	statcache.LowerTick(time.Millisecond)
+	time.Sleep(2 * time.Millisecond)
+	edit("b", "complete")
+	if diff := cmp.Diff([]string{"slices/b.md"}, byText()); diff != "" {
+		t.Error(diff)
 	}
 }
 
