@@ -3,6 +3,7 @@ package slice
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -287,6 +288,30 @@ func TestShownByText(t *testing.T) {
 	edit("b", "complete")
 	if diff := cmp.Diff([]string{"slices/b.md"}, byText()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Files that change faster than STATE.md is written leave nobody to say that it is right.
+func TestShownWhileFilesChange(t *testing.T) {
+	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", ""), "runs/x": ""})
+	for round := range 40 {
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			for n := range round { // they end at any point of the other
+				put(t, root, "slices/a.md", sliceText("a", fmt.Sprintf("x%d-%d", round, n), ""))
+			}
+		}()
+		if err := indexed(root).Refresh(t.Context()); err != nil && !errors.Is(err, tracker.ErrChanged) {
+			t.Error(err)
+		}
+		<-stopped
+		if !indexed(root).isShown() {
+			continue
+		}
+		if old, text, err := render(plain(root)); err != nil || old.text != text {
+			t.Fatalf("STATE.md is believed: %v\n%s", err, cmp.Diff(text, old.text))
+		}
 	}
 }
 

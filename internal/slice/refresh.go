@@ -34,6 +34,9 @@ func (s *Store) refreshView() error {
 			return err
 		}
 	}
+	s.mu.Lock()
+	s.rendered = nil // it is no more what the files say
+	s.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("%s: %w", stateRel("STATE.md"), tracker.ErrChanged)
 	}
