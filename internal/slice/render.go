@@ -226,7 +226,7 @@ func slicesTable(rows []*line) string {
 func (s sums) progress() string {
 	full := 0
 	if s.Slices > 0 {
-		full = s.Done * barCells / s.Slices
+		full = max(0, min(s.Done*barCells/s.Slices, barCells))
 	}
 	bar := strings.Repeat("█", full) + strings.Repeat("░", barCells-full)
 	return fmt.Sprintf("\nProgress: [%s] %d/%d slices\n", bar, s.Done, s.Slices)

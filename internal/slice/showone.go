@@ -58,6 +58,11 @@ func (at shape) change(text []byte, id string, was, is *sliceFile) ([]textChange
 		{row.from, row.to(), now.text}, {at.Progress, at.Progress + len(at.progress()), next.progress()},
 		{at.Current, at.CurrentEnd, currentWith(current, id, old.current, now.current)}, {at.Summary, at.Summary + len(at.summary()), next.summary()},
 	}
+	for i, c := range changes {
+		if i > 0 && c.from < changes[i-1].to || c.to > len(text) {
+			return nil, at
+		}
+	}
 	if row.text != old.text || !bytes.HasPrefix(text[at.Progress:], []byte(at.progress())) || !bytes.HasPrefix(text[at.Summary:], []byte(at.summary())) ||
 		!strings.Contains(current, old.current) {
 		return nil, at
@@ -70,7 +75,7 @@ func (at shape) change(text []byte, id string, was, is *sliceFile) ([]textChange
 	return changes, next
 }
 
-// fits says whether the offsets are some of the text: they come from a file.
+// fits says whether the offsets can be some of the text: they come from a file.
 func (at shape) fits(text []byte) bool {
 	return slices.IsSorted([]int{0, at.Table, at.Progress, at.Current, at.CurrentEnd, at.Summary, len(text)})
 }
