@@ -189,8 +189,9 @@ func (s *Store) Drop(system, work string) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
+	_, n, _ := SplitTask(work)
 	for _, m := range list {
-		_ = s.journal.AppendOnce(journal.Event{Kind: journal.Unheard, System: system, Slice: workSlice(work), Reason: m.Text, Key: "unheard." + m.ID})
+		_ = s.journal.AppendOnce(journal.Event{Kind: journal.Unheard, System: system, Slice: workSlice(work), Attempt: n, Reason: m.Text, Key: "unheard." + m.ID})
 	}
 	return s.putUnheard(work, nil)
 }

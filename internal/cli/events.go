@@ -219,7 +219,7 @@ func happened(e journal.Event) string {
 	case journal.Undone:
 		return strings.TrimSuffix("taken back: "+e.Reason, ": ")
 	case journal.Unheard:
-		return "is complete, and nobody has read what was said: " + e.Reason
+		return journal.NobodyRead + ": " + e.Reason
 	case journal.Answered:
 		return "answered: " + e.Reason
 	case journal.Budget:

@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/eta"
 	"greenlight/internal/facts"
 	"greenlight/internal/iostreams"
+	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/shellwords"
@@ -167,6 +168,9 @@ func (t *reporter) lines(r drain.Report) []string {
 		lines = append(lines, fmt.Sprintf("adopted %s (attempt %d, running for %s)", rec.Slice, rec.N, plan.Age(time.Since(rec.ClaimedAt))))
 	}
 	lines = append(lines, t.turnover(r)...)
+	for _, e := range r.Unheard {
+		lines = append(lines, e.Subject()+" "+journal.NobodyRead+": "+e.Reason)
+	}
 	for _, w := range r.Warnings {
 		lines = append(lines, "warning: "+w)
 	}

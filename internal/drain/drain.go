@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/durable"
+	"greenlight/internal/journal"
 	"greenlight/internal/lane"
 	"greenlight/internal/notify"
 	"greenlight/internal/plan"
@@ -81,6 +82,7 @@ type Report struct {
 	Max      int               // attempts at a time, now; 0 where all that is told is Locked
 	Adopted  []*attempt.Record // found running, of an earlier gl
 	Ended    []*attempt.Record // settled
+	Unheard  []journal.Event   // of those that ended, what a person has said and nobody has read
 	Launched []*attempt.Record
 	Ready    int // how many were ready when the first of these was claimed, itself included
 	Warnings []string
@@ -151,7 +153,8 @@ type drain struct {
 	began      time.Time    // of this drain
 	told       bool         // the journal has the drain's start
 	held       []*plan.Hold // whose end the journal lacks
-	journalErr string       // was told
+	unheard    *journal.Reader
+	journalErr string // was told
 	plan       *plan.Plan
 	dirty      bool      // STATE.md is behind
 	upToDate   time.Time // when it wasn't
@@ -201,6 +204,8 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	d.life = ctx
+	d.unheard = cfg.Project.Runs.Journal().ReaderOf(d.began, journal.Unheard)
+	defer d.unheard.Close()
 	if cfg.Lead {
 		if err := d.standForLeader(ctx); err != nil {
 			return nil, err
@@ -319,6 +324,7 @@ func (d *drain) pass(ctx context.Context) error {
 	d.workLane()
 	d.lookAhead()
 	d.noteHold(&r)
+	d.noteUnheard(&r)
 	d.tellBudgets()
 	d.noteJournal(&r)
 	d.notify(&r)

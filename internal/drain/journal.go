@@ -79,6 +79,22 @@ func (d *drain) tellHoldEnded() {
 	d.held = now
 }
 
+// noteUnheard tells what nobody has read of what a person said to work that is complete now. Its events come before the end of the attempt
+// is seen. Where the journal can't be read, nobody can know.
+func (d *drain) noteUnheard(r *Report) {
+	if len(r.Ended) == 0 || !d.leads {
+		return
+	}
+	for e, err := range d.unheard.All() {
+		if err != nil {
+			return
+		}
+		if d.tells(e) {
+			r.Unheard = append(r.Unheard, e)
+		}
+	}
+}
+
 // noteJournal tells of a journal that can't be written. The run goes on without it.
 func (d *drain) noteJournal(r *Report) {
 	if err := d.Project.Runs.Journal().Trouble(); err != nil && err.Error() != d.journalErr {

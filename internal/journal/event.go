@@ -131,6 +131,14 @@ type Event struct {
 	Value   string `json:"value,omitempty"`   // and value
 }
 
+// Subject is the slice or, since a task's id is that of its kind, the task's attempt: "S-1", "@quick.2".
+func (e *Event) Subject() string {
+	if strings.HasPrefix(e.Slice, "@") && e.Attempt > 0 {
+		return fmt.Sprintf("%s.%d", e.Slice, e.Attempt)
+	}
+	return e.Slice
+}
+
 // Tokens are those of a run. No two of the counts have a token in common.
 type Tokens struct {
 	Input      int64 `json:"input" jsonschema:"minimum=0"`       // not from a cache
@@ -148,6 +156,9 @@ type Sums struct {
 	Waiting int `json:"waiting"`
 	Blocked int `json:"blocked"`
 }
+
+// NobodyRead is what an event Unheard says of its slice or task, for everything that tells it; the event's reason has what was said.
+const NobodyRead = "is complete, and nobody has read what you said"
 
 // NothingLeft is why a drain ended that has done what it could.
 const NothingLeft = "nothing left to do"

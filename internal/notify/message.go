@@ -59,15 +59,12 @@ const longest = 300 // characters of a title or a text
 // of is the message about an event; false for one that isn't a transition for people.
 func of(e *journal.Event) (Message, bool) {
 	m := Message{SchemaVersion: 1, Time: e.Time, Slice: e.Slice, Attempt: e.Attempt, Text: e.Detail}
-	who := e.Slice
-	if strings.HasPrefix(who, "@") && e.Attempt > 0 {
-		who = fmt.Sprintf("%s.%d", e.Slice, e.Attempt)
-	}
+	who := e.Subject()
 	switch {
 	case e.Kind == journal.NeedsYou:
 		m.Kind, m.Title, m.Text = NeedsYou, who+" needs you", e.Reason
 	case e.Kind == journal.Unheard:
-		m.Kind, m.Title, m.Text = NeedsYou, who+" is complete, and nobody has read what you said", e.Reason
+		m.Kind, m.Title, m.Text = NeedsYou, who+" "+journal.NobodyRead, e.Reason
 	case e.Kind == journal.Ended && slices.Contains(failures, e.Outcome):
 		m.Kind, m.Title = Failed, who+" "+e.Outcome
 	case e.Kind == journal.Ended && e.Outcome == "done":

@@ -26,7 +26,8 @@ type Document struct {
 
 	Counts   view.Counts `json:"counts"` // of all items, now
 	NeedsYou []Item      `json:"needs_you"`
-	Landed   []Landed    `json:"landed"` // or done without a lane
+	Unheard  []Item      `json:"unheard"` // complete, and nobody has read what a person said to it
+	Landed   []Landed    `json:"landed"`  // or done without a lane
 	Failed   []Failed    `json:"failed"`
 
 	Cost     Cost      `json:"cost"`

@@ -21,7 +21,7 @@ func (d *Document) Markdown(w io.Writer, base string) error {
 	if d.Hold != nil {
 		p.f("Held %s\n", md(*d.Hold))
 	}
-	for _, section := range []func(line){d.markNeedsYou, d.markCompleted, d.markFailed, d.markPrevious, d.markCost, d.markTimeline, d.markGraph, d.markNext} {
+	for _, section := range []func(line){d.markNeedsYou, d.markUnheard, d.markCompleted, d.markFailed, d.markPrevious, d.markCost, d.markTimeline, d.markGraph, d.markNext} {
 		section(p)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -66,6 +66,17 @@ func (d *Document) markNeedsYou(p line) {
 		p.f("- %s: %s%s", p.title(it), md(it.Text), command(it.Command))
 	}
 	p.nothing(len(d.NeedsYou))
+}
+
+func (d *Document) markUnheard(p line) {
+	if len(d.Unheard) == 0 {
+		return
+	}
+	p.f("## Said, and read by nobody (%d)\n", len(d.Unheard))
+	for _, it := range d.Unheard {
+		p.f("- %s %s", p.title(it), md(it.Text))
+	}
+	p.f("")
 }
 
 func (d *Document) markFailed(p line) {

@@ -35,7 +35,7 @@ func New(in Input) *Document {
 	p, m := in.Plan, view.New(in.Plan, in.Facts, in.Now)
 	noun := cmp.Or(p.Snapshot.Noun, plan.Slice)
 	d := &Document{SchemaVersion: 1, Project: filepath.Base(p.Snapshot.Root), Root: p.Snapshot.Root, Noun: noun, At: in.Now.UTC(), Counts: m.Counts,
-		Warnings: []string{}, NeedsYou: []Item{}, Landed: []Landed{}, Failed: []Failed{}, Graph: []Node{}, Blocked: []Blocked{}}
+		Warnings: []string{}, NeedsYou: []Item{}, Unheard: []Item{}, Landed: []Landed{}, Failed: []Failed{}, Graph: []Node{}, Blocked: []Blocked{}}
 	var before *Night
 	d.Night, before = choose(nights(in.Events), in.Since, in.Now, in.Running)
 	recs := records(in.Facts)
@@ -68,6 +68,7 @@ func New(in Input) *Document {
 	for _, r := range m.In(view.NeedsYou) {
 		d.NeedsYou = append(d.NeedsYou, item(&r, in.Facts))
 	}
+	d.Unheard = append(d.Unheard, unheard(in, d.Night)...)
 	for _, r := range m.In(view.Failed) {
 		d.Failed = append(d.Failed, failed(&r, in.Facts))
 	}
@@ -192,6 +193,29 @@ func item(r *view.Row, f view.Facts) Item {
 		it.Record, it.Log = paths(recs[len(recs)-1])
 	}
 	return it
+}
+
+// unheard is what a person has said since the night began and nobody has read. Of a slice that is open again its next agent is told by other
+// words.
+func unheard(in Input, n Night) []Item {
+	var list []Item
+	for _, e := range in.Events {
+		if e.Kind != journal.Unheard || e.Time.Before(n.From) {
+			continue
+		}
+		it := Item{ID: e.Subject(), Text: scrub.Text(journal.NobodyRead + ": " + e.Reason)}
+		if st := in.Plan.State(e.Slice); st != nil {
+			if st.Class != plan.Done {
+				continue
+			}
+			it.Name = st.Name
+		}
+		if recs := in.Facts.Records[e.Slice]; len(recs) > 0 {
+			it.Record, it.Log = paths(recs[len(recs)-1])
+		}
+		list = append(list, it)
+	}
+	return list
 }
 
 // paths are where the record and the log of an attempt are, relative to .greenlight/runs.

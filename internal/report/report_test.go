@@ -228,6 +228,31 @@ func TestTakenBack(t *testing.T) {
 }
 
 // A project in which nothing has run has a report, and it says so.
+// What a person said and nobody has read is listed for this night, not for the one before, and not of a slice that is open again.
+func TestUnheard(t *testing.T) {
+	in := night(24)
+	at := began.Add(-23 * time.Hour)
+	for _, e := range []journal.Event{
+		{Slice: "S-1", Reason: "last night", Time: at}, {Slice: "S-8", Reason: "it is open again"}, {Slice: "S-2", Reason: "use <blue>, " + secret}, {Slice: "@quick", Attempt: 3, Reason: "too late"},
+	} {
+		if e.Kind = journal.Unheard; e.Time.IsZero() {
+			e.Time = began.Add(9 * time.Hour)
+		}
+		in.Events = append(in.Events, e)
+	}
+	d := report.New(in)
+	if len(d.Unheard) != 2 || d.Unheard[0].ID != "S-2" || d.Unheard[0].Record == "" || d.Unheard[1].ID != "@quick.3" || d.Unheard[1].Record != "" {
+		t.Errorf("unheard: %+v", d.Unheard)
+	}
+	page := html(t, d)
+	if strings.Contains(page, secret) || !strings.Contains(page, journal.NobodyRead+": use &lt;blue&gt;") || !strings.Contains(page, "@quick.3") {
+		t.Error("the page doesn't have what nobody has read")
+	}
+	if strings.Contains(html(t, report.New(night(24))), journal.NobodyRead) {
+		t.Error("a night in which everything was read has the section")
+	}
+}
+
 func TestEmptyDocument(t *testing.T) {
 	d := report.New(report.Input{Plan: plan.New(&plan.Snapshot{Root: "/p"}, began, plan.Options{}), Now: began})
 	if d.Verdict != "Stopped: 0 done. Nothing ran." {
