@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"slices"
@@ -393,14 +394,17 @@ func nothingReady(out *iostreams.Streams, p *plan.Plan) error {
 func allDone(p *plan.Plan) bool { return p.Done == p.Total && p.Total > 0 }
 
 func tellNothingReady(out *iostreams.Streams, p *plan.Plan) {
+	out.Printf("%s\n", unready(p))
+	leftOver(out, p)
+}
+
+// unready says that nothing is ready, and whether that is the end.
+func unready(p *plan.Plan) string {
 	switch {
 	case p.Total == 0:
-		out.Printf("%s\n", nothingYet(p))
-		return
+		return nothingYet(p)
 	case p.Done == p.Total:
-		out.Printf("All %ss complete: %s\n", p.Snapshot.Noun, totals(p))
-		return
+		return fmt.Sprintf("All %ss complete: %s", p.Snapshot.Noun, totals(p))
 	}
-	out.Printf("Nothing is ready: %s\n", totals(p))
-	leftOver(out, p)
+	return "Nothing is ready: " + totals(p)
 }

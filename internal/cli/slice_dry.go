@@ -59,7 +59,9 @@ func tellDry(app *cmdutil.App, p *plan.Plan, launch, command []string) {
 	app.Warn(p)
 	dryLists(app.IO, p)
 	if len(launch) == 0 {
-		dryLine(app.IO, "Would launch", "nothing")
+		if p.Done < p.Total {
+			dryLine(app.IO, "Would launch", "nothing")
+		}
 		return
 	}
 	dryLine(app.IO, "Would launch", strings.Join(launch, ", "))
@@ -75,9 +77,12 @@ func dryLine(out *iostreams.Streams, label, words string) {
 func dryLists(out *iostreams.Streams, p *plan.Plan) {
 	now := time.Now()
 	list := func(label string, ids []string, words string) {
-		if len(ids) > 0 || label == "Ready" {
+		if len(ids) > 0 {
 			dryLine(out, fmt.Sprintf("%s (%d)", label, len(ids)), words)
 		}
+	}
+	if len(p.Ready) == 0 {
+		out.Printf("%s\n", term.Wrap(unready(p), out.Width(), 2))
 	}
 	list("Ready", p.Ready, strings.Join(p.Ready, ", "))
 	list("Running", p.Running, strings.Join(p.Running, ", "))
