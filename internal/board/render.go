@@ -78,9 +78,13 @@ func (b *board) firstLine() string {
 	if b.model == nil {
 		return term.Truncate("? slices", b.width)
 	}
-	line := term.Truncate(b.model.Counts.Bar(b.model.Plan, b.now), b.width)
+	fits := func(s string) bool { return term.Width(s) <= b.width }
+	line := b.model.Counts.Bar(b.model.Plan, b.now)
+	if !fits(line) {
+		return term.Truncate(b.model.Counts.Fit(b.model.Plan, b.now, fits), b.width)
+	}
 	add := func(text string) {
-		if longer := line + " | " + text; text != "" && term.Width(longer) <= b.width {
+		if longer := line + " | " + text; text != "" && fits(longer) {
 			line = longer
 		}
 	}

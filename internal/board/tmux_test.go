@@ -140,6 +140,8 @@ func TestSmallAndPlain(t *testing.T) {
 	s := open(t, map[string]string{"slices/S-1.md": slice("S-1", "failed", "")}, "NO_COLOR=1")
 	s.tmux("resize-window", "-x", "40", "-y", "10")
 	s.shows(`(?s)^0/1 done \| 0 running \| 1 failed.*> S-1  Name of S-1  failed`)
+	s.tmux("resize-window", "-x", "24")
+	s.shows(`(?s)^0/1 \| 1 failed\n.*> S-1`)
 	if text := s.tmux("capture-pane", "-p", "-e"); regexp.MustCompile(`\x1b\[(3\d|1|2)m`).MatchString(text) {
 		t.Errorf("there are colors: %q", text)
 	}

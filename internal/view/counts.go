@@ -2,6 +2,7 @@ package view
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,31 +54,88 @@ func Tally(n int, g Group) string {
 	return fmt.Sprintf("%d %s", n, [...]string{"need you", "failed", "running", "merging", "ready", "blocked", "done"}[g])
 }
 
-// Trouble is what runs and what is wrong, for a line: "3 running", "5 failed", "3 need you". It leaves out what is zero.
-func (c Counts) Trouble() []string {
-	var parts []string
-	for _, g := range []Group{Running, Merging, Failed, NeedsYou} {
-		if n := c.Of(g); n > 0 {
-			parts = append(parts, Tally(n, g))
+// A part is one count of a line. Where there is no room for all of them, those of the highest rank are left out first.
+type part struct {
+	text string
+	rank int
+}
+
+// The ranks of a line's parts: what needs a person is left out last.
+const (
+	toDecide = iota
+	toRepair
+	progress
+	toDeliver
+	pause
+	atWork
+	inLane
+	elsewhere
+)
+
+// trouble is what runs and what is wrong. It leaves out what is zero.
+func (c Counts) trouble() []part {
+	var parts []part
+	add := func(n int, rank int, text string) {
+		if n > 0 {
+			parts = append(parts, part{text, rank})
 		}
 	}
-	if c.Undelivered > 0 {
-		parts = append(parts, fmt.Sprintf("%d undelivered", c.Undelivered))
-	}
-	if c.InReview > 0 {
-		parts = append(parts, fmt.Sprintf("%d in review", c.InReview))
-	}
+	add(c.Running, atWork, Tally(c.Running, Running))
+	add(c.Merging, inLane, Tally(c.Merging, Merging))
+	add(c.Failed, toRepair, Tally(c.Failed, Failed))
+	add(c.NeedsYou, toDecide, Tally(c.NeedsYou, NeedsYou))
+	add(c.Undelivered, toDeliver, fmt.Sprintf("%d undelivered", c.Undelivered))
+	add(c.InReview, elsewhere, fmt.Sprintf("%d in review", c.InReview))
 	return parts
 }
 
+// Trouble is what runs and what is wrong, for a line: "3 running", "5 failed", "3 need you". It leaves out what is zero.
+func (c Counts) Trouble() []string { return texts(c.trouble()) }
+
+func texts(parts []part) []string {
+	var list []string
+	for _, p := range parts {
+		list = append(list, p.text)
+	}
+	return list
+}
+
+// parts are those of Bar.
+func (c Counts) parts(p *plan.Plan, now time.Time) []part {
+	list := []part{{fmt.Sprintf("%d/%d done", c.Done, c.Total), progress}}
+	if c.Running == 0 {
+		list = append(list, part{Tally(0, Running), atWork})
+	}
+	list = append(list, c.trouble()...)
+	for _, held := range Held(p, now) {
+		list = append(list, part{held, pause})
+	}
+	return list
+}
+
+func bar(parts []part) string { return strings.Join(texts(parts), " | ") }
+
 // Bar is the line for a status bar: "22/40 done | 3 running | 5 failed | 3 need you | held until 20:23". How many are done and
 // running is always in it.
-func (c Counts) Bar(p *plan.Plan, now time.Time) string {
-	parts := append([]string{fmt.Sprintf("%d/%d done", c.Done, c.Total)}, c.Trouble()...)
-	if c.Running == 0 {
-		parts = append(parts[:1], append([]string{Tally(0, Running)}, parts[1:]...)...)
+func (c Counts) Bar(p *plan.Plan, now time.Time) string { return bar(c.parts(p, now)) }
+
+// Fit is Bar where there may be no room for all of it: "22/40 | 5 failed | 3 need you". What it leaves out can be read further down; what
+// needs a person goes last, and stays even where nothing fits.
+func (c Counts) Fit(p *plan.Plan, now time.Time, fits func(string) bool) string {
+	parts := c.parts(p, now)
+	if !fits(bar(parts)) {
+		parts[0].text = fmt.Sprintf("%d/%d", c.Done, c.Total)
 	}
-	return strings.Join(append(parts, Held(p, now)...), " | ")
+	for len(parts) > 1 && !fits(bar(parts)) {
+		last := 0
+		for i := range parts {
+			if parts[i].rank >= parts[last].rank {
+				last = i
+			}
+		}
+		parts = slices.Delete(parts, last, last+1)
+	}
+	return bar(parts)
 }
 
 // Held says until when everything is held, "held until 20:23", "held until you lift it"; or else which agents are, "claude held until 20:23".

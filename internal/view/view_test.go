@@ -90,6 +90,29 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// Where there isn't room for all counts, what a person can do nothing about goes first, and what needs them stays whole.
+func TestFit(t *testing.T) {
+	c := view.Counts{Total: 40, Done: 22, Running: 3, Merging: 1, Failed: 5, NeedsYou: 3, Undelivered: 2, InReview: 4}
+	hold := &plan.Hold{Until: now.Add(time.Hour).Local()}
+	held := plan.New(&plan.Snapshot{Hold: hold}, now, plan.Options{})
+	until := " | held until " + hold.Until.Format("15:04")
+	for width, want := range map[int]string{
+		200:                       c.Bar(held, now),
+		len(c.Bar(held, now)) - 1: "22/40 | 3 running | 1 merging | 5 failed | 3 need you | 2 undelivered | 4 in review" + until,
+		80:                        "22/40 | 3 running | 5 failed | 3 need you | 2 undelivered" + until,
+		70:                        "22/40 | 5 failed | 3 need you | 2 undelivered" + until,
+		60:                        "22/40 | 5 failed | 3 need you | 2 undelivered",
+		40:                        "22/40 | 5 failed | 3 need you",
+		24:                        "5 failed | 3 need you",
+		12:                        "3 need you",
+		3:                         "3 need you",
+	} {
+		if got := c.Fit(held, now, func(s string) bool { return len(s) <= width }); got != want {
+			t.Errorf("%d columns: %q, want %q", width, got, want)
+		}
+	}
+}
+
 // What work changes is shown as long as somebody looks: the last look at what has landed since was at something else.
 func TestDiffs(t *testing.T) {
 	p := plan.New(&plan.Snapshot{Noun: plan.Slice, Items: []*plan.Item{{ID: "S-1", Status: "complete"}, {ID: "S-2", Status: "tests", Changed: now}}}, now, plan.Options{})
