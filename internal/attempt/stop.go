@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -144,6 +145,29 @@ func (s *Store) StopMark() string {
 // the same lock, so nothing is launched after it.
 func (s *Store) PutStopMark(now time.Time) error {
 	return writeJSON(s.stopPath(), StopMark{Nonce: newUUID(), At: now.UTC()})
+}
+
+// slotsMark is the word of gl settings set parallel.max: of drains that began before it and were started with --max, too.
+type slotsMark struct {
+	At time.Time `json:"at"`
+}
+
+func (s *Store) slotsPath() string { return filepath.Join(s.dir, "slots.json") }
+
+// SlotsSet is when a person last set how many attempts may run at a time, zero for never.
+func (s *Store) SlotsSet() time.Time {
+	var m slotsMark
+	readJSON(s.slotsPath(), &m)
+	return m.At
+}
+
+// PutSlotsSet tells what runs that a person has set how many attempts may run at a time. In a project in which nothing has run nobody is
+// there to be told.
+func (s *Store) PutSlotsSet(now time.Time) error {
+	if err := writeJSON(s.slotsPath(), slotsMark{now.UTC()}); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // LeaderLock is the file whose kernel lock makes one gl slice --watch the project's drain.

@@ -44,7 +44,7 @@ func of(command string, groups ...view.Group) func(*view.Row, string) []string {
 	}
 }
 
-// slots sets how many agents may run at a time; a drain without --max follows.
+// slots sets how many agents may run at a time; every drain that runs follows.
 func slots(_ *view.Row, n string) []string { return []string{"settings", "set", "parallel.max", n} }
 
 // deletes says whether a command takes something away for good.

@@ -260,14 +260,10 @@ func (j *job) config(p *plan.Plan) drain.Config {
 		ready = len(j.ids)
 	}
 	here := !j.parallel() || !j.o.watch && ready == 1
-	var slots func() int
-	if j.o.max == 0 { // a flag stays what it is
-		slots = j.pr.Slots
-	}
 	cfg := drain.Config{
 		Project: j.pr, Agents: j.launchables(), Escalate: j.pr.Config.Escalate,
 		Trust: trust.Open(j.app.Getenv), TrustRoot: j.trustRoot(), IDs: j.scope(), Milestone: j.o.milestone, Force: j.o.force, Over: j.over,
-		Max: j.max, Slots: slots, Serial: here, Foreground: here, Lead: j.o.watch,
+		Max: j.max, Fixed: j.o.max > 0, Slots: j.pr.Slots, Serial: here, Foreground: here, Lead: j.o.watch,
 		Refill:   j.o.watch || len(j.ids) > 1 || here && (ready > 1 || j.o.sequential),
 		Interval: j.every, Stagger: j.pr.Config.Stagger,
 	}

@@ -112,6 +112,8 @@ func newSettingsSet(app *cmdutil.App) *cobra.Command {
 which are split as a shell splits them; no shell runs them. test.command alone is run by sh -c if it has operators,
 variables or patterns outside of quotes, such as cd web && npm test. Put gl's own flags before the key.
 
+A run that is under way follows parallel.max, even with --max.
+
 gl counts tests by the summary that their runner prints. For a runner that it doesn't know, test.pattern is a regular
 expression with groups named passed, failed or skipped; what it finds in each line adds up. test.timeout_minutes is how
 long the tests may take.

@@ -156,7 +156,7 @@ func runTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t attem
 	}
 	cfg := drain.Config{
 		Project: pr, Agents: j.launchables(),
-		Trust: trust.Open(app.Getenv), TrustRoot: pr.Root, Task: &t, Max: j.max, Serial: true, Foreground: true, Interval: j.every,
+		Trust: trust.Open(app.Getenv), TrustRoot: pr.Root, Task: &t, Max: j.max, Fixed: j.o.max > 0, Slots: pr.Slots, Serial: true, Foreground: true, Interval: j.every,
 	}
 	switch {
 	case j.rehearsal != nil: // which changes nothing at a task

@@ -48,7 +48,8 @@ type Config struct {
 	Over      map[string]string // by id: the session whose claim a person agreed to take over
 
 	Max        int        // attempts at a time in the whole project
-	Slots      func() int // Max as it is now, for one that may change during the run; nil for Max
+	Fixed      bool       // by --max: Slots doesn't count until a person sets them, later than this
+	Slots      func() int // Max as it is now
 	Serial     bool       // of these, one at a time is ours
 	Refill     bool       // launch again as slots free; else one round
 	Lead       bool       // gl slice --watch: adopt what runs, and let one such drain decide for the project
@@ -143,6 +144,7 @@ type drain struct {
 	lock       *durable.Held     // the drain's, while it leads
 	succession <-chan succession // one word when the lock is ours at last; nil when nobody waits for it
 	stopMark   string
+	slotsSet   time.Time // when a person had set the slots last, as the drain began
 
 	locked chan *durable.LockedError // told while a pass waits for the project's lock
 
@@ -186,7 +188,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	d := &drain{
 		Config: cfg, began: time.Now(), settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
 		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, claimedAt: map[string]time.Time{}, dueAgain: map[string]bool{},
-		toldHolds: map[plan.Account]time.Time{}, overBudget: map[string]string{}, locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(),
+		toldHolds: map[plan.Account]time.Time{}, overBudget: map[string]string{}, locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(), slotsSet: cfg.Project.Runs.SlotsSet(),
 		held: lately(cfg.Project.Runs.Holds(), time.Now()),
 	}
 	var telling sync.Mutex // a wait for the lock is told while the pass goes on
@@ -308,9 +310,7 @@ func (d *drain) hearing(ctx context.Context, f func(context.Context) error) (sig
 
 // pass looks at everything, settles the dead, tells what changed, and launches.
 func (d *drain) pass(ctx context.Context) error {
-	if d.Slots != nil {
-		d.Max = d.Slots()
-	}
+	d.countSlots()
 	var r Report
 	for _, f := range d.notStarted {
 		d.failedStart(ctx, f.rec, &r, f.why)
@@ -332,6 +332,16 @@ func (d *drain) pass(ctx context.Context) error {
 	d.report(r)
 	d.refresh(ctx, len(r.Launched) > 0)
 	return nil
+}
+
+// countSlots follows the configuration, for which the number of a flag stands only until a person says another one.
+func (d *drain) countSlots() {
+	if d.Fixed && d.Project.Runs.SlotsSet().Equal(d.slotsSet) {
+		return
+	}
+	if d.Fixed = false; d.Slots != nil {
+		d.Max = d.Slots()
+	}
 }
 
 // look finds out what ended and launches what may be launched.

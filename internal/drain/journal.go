@@ -17,7 +17,7 @@ func (d *drain) tellStart() {
 		return
 	}
 	d.told = true
-	_ = d.Project.Runs.Journal().Append(journal.Event{Kind: journal.DrainStarted, System: d.Project.Key(), PID: os.Getpid(), Max: d.Max, Fixed: d.Slots == nil,
+	_ = d.Project.Runs.Journal().Append(journal.Event{Kind: journal.DrainStarted, System: d.Project.Key(), PID: os.Getpid(), Max: d.Max, Fixed: d.Fixed,
 		Agent: d.names(), Runner: d.Runner.Name()})
 }
 

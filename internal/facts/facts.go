@@ -28,7 +28,8 @@ type Reader struct {
 type Pacer struct {
 	events  *journal.Reader
 	learner eta.Learner
-	slots   int // of the last drain, if it has a number of its own; 0 for what the configuration says
+	slots   int       // of the last drain, if it has a number of its own; 0 for what the configuration says
+	since   time.Time // when it began
 }
 
 // history is how far back is looked for how long slices take.
@@ -44,7 +45,7 @@ func (p *Pacer) Pace() eta.Pace {
 	for e := range p.events.All() {
 		if e.Kind == journal.DrainStarted {
 			if p.slots = 0; e.Fixed {
-				p.slots = e.Max
+				p.slots, p.since = e.Max, e.Time
 			}
 			continue
 		}
@@ -53,9 +54,9 @@ func (p *Pacer) Pace() eta.Pace {
 	return p.learner.Pace()
 }
 
-// slotsOf is how many slots there are now: a drain that runs may have a number of its own.
+// slotsOf is how many slots there are now: a drain that runs may have a number of its own, which counts until a person sets another one.
 func (p *Pacer) slotsOf(pr *project.Project) int {
-	if leader, err := pr.Runs.Leader(); p.slots > 0 && err == nil && leader != "" {
+	if leader, err := pr.Runs.Leader(); p.slots > 0 && err == nil && leader != "" && !pr.Runs.SlotsSet().After(p.since) {
 		return p.slots
 	}
 	return pr.Slots()

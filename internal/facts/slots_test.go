@@ -42,6 +42,14 @@ func TestSlots(t *testing.T) {
 	}
 	start(journal.Event{Max: 3, Fixed: true})
 	is("with --max", 3)
+	if err := pr.Runs.PutSlotsSet(time.Now().Add(-time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	is("with --max, after an earlier word", 3)
+	if err := pr.Runs.PutSlotsSet(time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	is("with --max, and a later word", 7)
 	if err := lock.Unlock(); err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ type Event struct {
 	Runner string `json:"runner,omitempty"` // tmux or process
 	PID    int    `json:"pid,omitempty"`    // of the gl that drains, or of the agent
 	Max    int    `json:"max,omitempty"`    // slots of the drain
-	Fixed  bool   `json:"fixed,omitempty"`  // by --max: they don't follow parallel.max
+	Fixed  bool   `json:"fixed,omitempty"`  // by --max: they follow parallel.max only when somebody sets it later
 	Totals *Sums  `json:"totals,omitempty"` // drain_ended: the slices, as the drain leaves them
 
 	Status string `json:"status,omitempty"` // of the slice now

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"greenlight/internal/journal"
 	"greenlight/internal/project"
@@ -47,6 +48,11 @@ func SetSetting(ctx context.Context, pr *project.Project, store trust.Store, ses
 	}
 	if session != nil {
 		return was, is, nil
+	}
+	if key == "parallel.max" {
+		if err := pr.Runs.PutSlotsSet(time.Now()); err != nil {
+			return was, is, fmt.Errorf("%s is changed, but a drain with --max can't be told: %w", project.ConfigFile, err)
+		}
 	}
 	return was, is, pr.Decided(ctx, []trust.Command{{Key: key}})
 }
