@@ -252,7 +252,10 @@ func TestPlainFacts(t *testing.T) {
 		200: "1/8 done | 1 running | 1 merging | 1 failed | 2 need you | draining | 4 slots",
 		70:  "1/8 done | 1 running | 1 merging | 1 failed | 2 need you | draining",
 		60:  "1/8 done | 1 running | 1 merging | 1 failed | 2 need you",
-		20:  "1/8 done | 1 runnin…",
+		52:  "1/8 | 1 running | 1 merging | 1 failed | 2 need you",
+		40:  "1/8 | 1 running | 1 failed | 2 need you",
+		20:  "1/8 | 2 need you",
+		8:   "2 need …",
 	} {
 		b.Update(tea.WindowSizeMsg{Width: width, Height: 30})
 		if got := b.firstLine(); got != want {

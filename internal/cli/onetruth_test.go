@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"strings"
 	"testing"
 	"time"
 
 	"greenlight/internal/board"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/project/projecttest"
@@ -116,5 +119,68 @@ func TestOneTruth(t *testing.T) {
 		if n := want.Of(g); n > 0 && !strings.Contains(frame, fmt.Sprintf("\n%s (%d)", g, n)) {
 			t.Errorf("the board doesn't have %s (%d):\n%s", g, n, frame)
 		}
+	}
+}
+
+// What helps a slice is the same wherever it is named: all of the commands where there is room, else the one that a person most likely wants.
+func TestOneAdvice(t *testing.T) {
+	root := projecttest.Write(t, everyClass)
+	pr, err := project.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	p, err := pr.Plan(now, pr.Options())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drained bytes.Buffer
+	leftOver(iostreams.New(nil, &drained, io.Discard, nil), p)
+	plain := func(_ term.Color, s string) string { return s }
+	frame, err := board.Still(board.Config{Project: pr, Paint: plain, Plan: func(now time.Time) (*plan.Plan, error) { return shownPlan(pr, now, "") }}, 200, 80)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := map[string]string{
+		"gl status":               string(output(t, "status", "-C", root)),
+		"gl status on a terminal": strings.Join(screen{width: 200, all: true, paint: plain}.lines(view.New(p, view.Facts{}, now)), "\n"),
+		"gl board":                frame,
+	}
+	var night bytes.Buffer
+	doc := report.New(report.Input{Plan: p, Now: now})
+	if err := doc.HTML(&night, ""); err != nil {
+		t.Fatal(err)
+	}
+	markdown := string(output(t, "report", "--format", "md", "-C", root))
+	why := string(output(t, "why", "-C", root))
+	advised := 0
+	for i := range p.States {
+		r := p.Why(p.States[i].ID, now)
+		if len(r.Next) == 0 {
+			continue
+		}
+		advised++
+		for name, text := range map[string]string{"gl why": why, "the end of a drain": drained.String()} {
+			if !strings.Contains(text, r.String()+"\n") {
+				t.Errorf("%s doesn't say %q:\n%s", name, r, text)
+			}
+		}
+		if g := view.GroupOf(&p.States[i]); g != view.NeedsYou && g != view.Failed {
+			continue
+		}
+		for name, text := range short {
+			if c := r.Command(); !strings.Contains(text, c) && (name != "gl status" || p.States[i].Class.Troubled()) {
+				t.Errorf("%s doesn't name %q:\n%s", name, c, text)
+			}
+		}
+		if all := "`" + strings.Join(r.Next, "`"+plan.Then+"`") + "`"; !strings.Contains(markdown, all) {
+			t.Errorf("the report doesn't name %s:\n%s", all, markdown)
+		}
+		if all := "<code>" + strings.Join(r.Next, "</code>"+plan.Then+"<code>") + "</code>"; !strings.Contains(night.String(), all) {
+			t.Errorf("the report's page doesn't name %s", all)
+		}
+	}
+	if advised < 9 {
+		t.Errorf("%d slices need something", advised)
 	}
 }

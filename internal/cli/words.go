@@ -80,15 +80,12 @@ func brief(text string) string {
 	return term.Truncate(sanitize.Line(text), most)
 }
 
-// troubleList is failed or stalled slices with the cause and, where an agent tried, the command that shows more.
+// troubleList is failed or stalled slices with the cause and the command to begin with.
 func troubleList(p *plan.Plan, ids []string, now time.Time) string {
 	list := make([]string, len(ids))
 	for i, id := range ids {
-		logs := ""
-		if p.State(id).Attempt != nil {
-			logs = "gl logs " + id + p.Snapshot.Flags
-		}
-		list[i] = id + inBrackets(sanitize.Text(p.Why(id, now).Cause), logs)
+		why := p.Why(id, now)
+		list[i] = id + inBrackets(sanitize.Text(why.Cause), sanitize.Line(why.Command()))
 	}
 	return strings.Join(list, ", ")
 }

@@ -129,7 +129,7 @@ func mayDecide(m moment, force bool) error {
 	case st.Class == plan.Waiting && st.WaitingFor != "":
 		return nil
 	case st.Class == plan.Waiting:
-		return fmt.Errorf("%s is paused, not awaiting approval: run %s", st.ID, strings.Join(why.Next, ", then "))
+		return fmt.Errorf("%s is paused, not awaiting approval: run %s", st.ID, strings.Join(why.Next, plan.Then))
 	case (verifying || st.Class == plan.Stalled) && force:
 		return nil
 	case verifying || st.Class == plan.Stalled:

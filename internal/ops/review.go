@@ -176,8 +176,6 @@ func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
 			w.Kind = PendingInterrupted
 		}
 		w.Commands = []string{"gl retry " + st.ID + p.Snapshot.Flags}
-	case plan.Corrupt:
-		w.Commands = []string{"gl doctor"}
 	}
 	if len(w.Commands) == 0 {
 		w.Commands = []string{"gl why " + st.ID + p.Snapshot.Flags}

@@ -33,7 +33,7 @@ func (r Reason) String() string {
 		s += ": " + r.Cause
 	}
 	if len(r.Next) > 0 {
-		sep := ", then "
+		sep := Then
 		if r.State == "running" {
 			sep = ", or "
 		}
@@ -43,6 +43,23 @@ func (r Reason) String() string {
 		s += " " + r.Run(strings.Join(r.Next, sep))
 	}
 	return s
+}
+
+// Then is what stands between commands of Next where several help, one after the other.
+const Then = ", then "
+
+// Command is the one of Next that a person most likely wants where there is room for one only: what decides, or else the first; "" for
+// none.
+func (r Reason) Command() string {
+	for _, c := range r.Next {
+		if strings.HasPrefix(c, "gl accept ") || strings.HasPrefix(c, "gl answer ") {
+			return c
+		}
+	}
+	if len(r.Next) == 0 {
+		return ""
+	}
+	return r.Next[0]
 }
 
 // Run says when to run a command of Next: "Run gl retry S-4", "If nobody works on it, run gl state release S-4 --force".
@@ -112,7 +129,7 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 		r.State, r.Cause = "waiting", "for "+st.WaitingFor
 		r.Next = []string{"gl review " + id, "gl accept " + id}
 		if st.Asks() {
-			r.Next = []string{"gl review " + id, "gl answer " + id + " ANSWER"}
+			r.Next = []string{"gl review " + id, "gl answer " + id + " TEXT"}
 		}
 		if st.WaitingFor == "" {
 			r.Cause, r.Next = "paused", nil
@@ -126,6 +143,7 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 		r.help(st)
 	case Corrupt:
 		r.State, r.Cause = "corrupt", st.File+": "+st.Corrupt
+		r.Next = []string{"gl doctor"}
 	default:
 		r.State, r.Cause = "unknown", fmt.Sprintf("unknown status %q", st.Status)
 		r.Next = []string{"gl state set " + id + " status=pending"}

@@ -55,12 +55,13 @@ type Night struct {
 
 // An Item is a slice that is listed, with where to read more.
 type Item struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Text    string `json:"text"`
-	Command string `json:"command"` // that helps; "" for none
-	Record  string `json:"record"`  // path of the record of its last attempt, relative to .greenlight/runs; "" for none
-	Log     string `json:"log"`
+	ID      string   `json:"id"`
+	Name    string   `json:"name"`
+	Text    string   `json:"text"`
+	Command string   `json:"command"` // that a person most likely wants; "" for none
+	Next    []string `json:"next"`    // all commands that help, in order
+	Record  string   `json:"record"`  // path of the record of its last attempt, relative to .greenlight/runs; "" for none
+	Log     string   `json:"log"`
 }
 
 // A Landed slice was completed in the night.

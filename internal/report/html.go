@@ -50,7 +50,7 @@ func (d *Document) HTML(w io.Writer, base string) error {
 		"day": day, "time": moment, "clock": func(t time.Time) string { return plan.At(t, d.Night.To, "15:04:05") },
 		"tone": (*Document).tone, "tiles": (*Document).tiles, "money": view.Cost.String, "duration": duration, "link": link, "name": name, "change": change,
 		"costTile": func(c view.Cost) string { c.Unknown = 0; return orDash(c.String()) }, "count": words.Count, "orDash": orDash, "number": number, "gantt": gantt, "runs": runs, "short": func(commit string) string { return commit[:min(len(commit), 10)] }, "picture": picture, "join": func(l []string) string { return strings.Join(l, ", ") },
-		"forecast": (*Document).ForecastText, "attempt": func(s Span) string { return fmt.Sprintf("%s.%d", s.ID, s.N) },
+		"forecast": (*Document).ForecastText, "then": func() string { return plan.Then }, "attempt": func(s Span) string { return fmt.Sprintf("%s.%d", s.ID, s.N) },
 		"key": func(class, text string) template.HTML {
 			return template.HTML(`<span><svg width="12" height="12" aria-hidden="true"><rect width="12" height="12" rx="2" class="` + class + `"/></svg>` + text + `</span>`)
 		},

@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"greenlight/internal/plan"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/words"
 )
@@ -63,7 +64,7 @@ func (p line) nothing(n int) {
 func (d *Document) markNeedsYou(p line) {
 	p.f("## Needs you (%d)\n", len(d.NeedsYou))
 	for _, it := range d.NeedsYou {
-		p.f("- %s: %s%s", p.title(it), md(it.Text), command(it.Command))
+		p.f("- %s: %s%s", p.title(it), md(it.Text), next(it))
 	}
 	p.nothing(len(d.NeedsYou))
 }
@@ -89,7 +90,7 @@ func (d *Document) markFailed(p line) {
 		if f.Kept != "" {
 			more += ", work kept: " + f.Kept
 		}
-		p.f("- %s: %s (%s)%s", p.title(f.Item), md(f.Text), md(more), command(f.Command))
+		p.f("- %s: %s (%s)%s", p.title(f.Item), md(f.Text), md(more), next(f.Item))
 		if len(f.Evidence) > 0 {
 			p.f("\n      %s\n", strings.Join(safe(f.Evidence), "\n      "))
 		}
@@ -198,11 +199,16 @@ func (d *Document) markNext(p line) {
 	}
 }
 
-func command(c string) string {
-	if c == "" {
+// next is the commands that help.
+func next(it Item) string {
+	var list []string
+	for _, c := range it.Next {
+		list = append(list, "`"+sanitize.Line(c)+"`")
+	}
+	if len(list) == 0 {
 		return ""
 	}
-	return ": `" + sanitize.Line(c) + "`"
+	return ": " + strings.Join(list, plan.Then)
 }
 
 var mdEscaper = strings.NewReplacer(`\`, `\\`, "`", "\\`", "*", `\*`, "_", `\_`, "[", `\[`, "<", "&lt;", "|", `\|`)

@@ -188,7 +188,7 @@ func verdict(n *Night, sentence string) string {
 }
 
 func item(r *view.Row, f view.Facts) Item {
-	it := Item{ID: r.ID, Name: r.Name, Text: scrub.Text(r.Text), Command: r.Command()}
+	it := Item{ID: r.ID, Name: r.Name, Text: scrub.Text(r.Text), Command: r.Command, Next: append([]string{}, r.Next...)}
 	if recs := f.Records[r.ID]; len(recs) > 0 {
 		it.Record, it.Log = paths(recs[len(recs)-1])
 	}
@@ -203,7 +203,7 @@ func unheard(in Input, n Night) []Item {
 		if e.Kind != journal.Unheard || e.Time.Before(n.From) {
 			continue
 		}
-		it := Item{ID: e.Subject(), Text: scrub.Text(journal.NobodyRead + ": " + e.Reason)}
+		it := Item{ID: e.Subject(), Text: scrub.Text(journal.NobodyRead + ": " + e.Reason), Next: []string{}}
 		if st := in.Plan.State(e.Slice); st != nil {
 			if st.Class != plan.Done {
 				continue
@@ -305,7 +305,7 @@ func tests(r *attempt.Record) *int {
 }
 
 func newLanded(in Input, r *attempt.Record, before, after *int, at time.Time) Landed {
-	l := Landed{Item: Item{ID: r.Slice, Name: r.Title, Text: scrub.Text(r.Detail)}, Before: before, After: after, At: at.UTC(), Verified: r.Verified == plan.Green || r.Verdict.Green(),
+	l := Landed{Item: Item{ID: r.Slice, Name: r.Title, Text: scrub.Text(r.Detail), Next: []string{}}, Before: before, After: after, At: at.UTC(), Verified: r.Verified == plan.Green || r.Verdict.Green(),
 		Unverified: scrub.Text(r.Unverified), Delivered: in.Facts.Lane.Has(r.Slice)}
 	if st := in.Plan.State(r.Slice); st != nil {
 		l.Name = st.Name
@@ -321,8 +321,9 @@ func newLanded(in Input, r *attempt.Record, before, after *int, at time.Time) La
 		}
 		l.Command = "git show " + g.Commit[:min(len(g.Commit), 10)]
 		if len(l.commits) > 1 {
-			l.Command = "gl diff " + r.Slice
+			l.Command = "gl diff " + r.Slice + in.Plan.Snapshot.Flags
 		}
+		l.Next = []string{l.Command}
 	}
 	for _, a := range in.Facts.Records[r.Slice] {
 		l.Cost.Add(a)

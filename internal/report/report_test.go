@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -126,7 +127,7 @@ func TestDocument(t *testing.T) {
 		t.Errorf("the lists aren't as long as the counts say: %+v", d.Counts)
 	}
 	f := d.Failed[0]
-	if f.ID != "S-8" || f.Kept != "branch gl/s/_/greenlight/S-8/1" || f.Command != "gl logs S-8" || f.Record != "done/S-8.1.red.json" {
+	if f.ID != "S-8" || f.Kept != "branch gl/s/_/greenlight/S-8/1" || f.Command != "gl logs S-8" || !slices.Equal(f.Next, []string{"gl logs S-8", "gl retry S-8"}) || f.Record != "done/S-8.1.red.json" {
 		t.Errorf("failed: %+v", f)
 	}
 	if text := strings.Join(f.Evidence, "\n"); !strings.Contains(text, "TestLogin") || strings.Contains(text, secret) || !strings.Contains(text, "login_test.go:12") {
@@ -381,7 +382,7 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := b.String()
-	for _, want := range []string{"## Needs you (1)\n\n- **[S-10](.greenlight/runs/done/S-10.1.waiting.json)** Basket: waiting for a look at the colors: `gl accept S-10`\n", "## Failed (2)", "| [S-4](.greenlight/runs/done/S-4.1.done.json) | &lt;b>Prices", "API\\_KEY"} {
+	for _, want := range []string{"## Needs you (1)\n\n- **[S-10](.greenlight/runs/done/S-10.1.waiting.json)** Basket: waiting for a look at the colors: `gl review S-10`, then `gl accept S-10`\n", "## Failed (2)", "| [S-4](.greenlight/runs/done/S-4.1.done.json) | &lt;b>Prices", "API\\_KEY"} {
 		if want == "API\\_KEY" {
 			want = "login_test.go:12: API_KEY=[removed]"
 		}

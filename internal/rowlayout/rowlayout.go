@@ -173,7 +173,7 @@ func rowText(r *view.Row) string { return sanitize.Line(r.Text) }
 func rowDetails(r *view.Row, now time.Time) []cell {
 	switch r.Group {
 	case view.NeedsYou, view.Failed:
-		return []cell{{sanitize.Line(r.Command()), ""}, {r.Cost.String(), term.Dim}}
+		return []cell{{sanitize.Line(r.Command), ""}, {r.Cost.String(), term.Dim}}
 	case view.Running, view.Merging:
 		age := ""
 		if d, ok := r.Age(now); ok {

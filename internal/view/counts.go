@@ -54,7 +54,7 @@ func Tally(n int, g Group) string {
 	return fmt.Sprintf("%d %s", n, [...]string{"need you", "failed", "running", "merging", "ready", "blocked", "done"}[g])
 }
 
-// A part is one count of a line. Where there is no room for all of them, those of the highest rank are left out first.
+// A part is one count of a line. Where there is no room for all of them, those of the lowest rank are kept first.
 type part struct {
 	text string
 	rank int
@@ -123,19 +123,21 @@ func (c Counts) Bar(p *plan.Plan, now time.Time) string { return bar(c.parts(p, 
 // needs a person goes last, and stays even where nothing fits.
 func (c Counts) Fit(p *plan.Plan, now time.Time, fits func(string) bool) string {
 	parts := c.parts(p, now)
-	if !fits(bar(parts)) {
-		parts[0].text = fmt.Sprintf("%d/%d", c.Done, c.Total)
+	if fits(bar(parts)) {
+		return bar(parts)
 	}
-	for len(parts) > 1 && !fits(bar(parts)) {
-		last := 0
-		for i := range parts {
-			if parts[i].rank >= parts[last].rank {
-				last = i
-			}
+	parts[0].text = fmt.Sprintf("%d/%d", c.Done, c.Total)
+	line := ""
+	kept := map[part]bool{}
+	for _, next := range slices.SortedStableFunc(slices.Values(parts), func(a, b part) int { return a.rank - b.rank }) {
+		kept[next] = true
+		if longer := bar(slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return !kept[p] })); line == "" || fits(longer) {
+			line = longer
+		} else {
+			delete(kept, next)
 		}
-		parts = slices.Delete(parts, last, last+1)
 	}
-	return bar(parts)
+	return line
 }
 
 // Held says until when everything is held, "held until 20:23", "held until you lift it"; or else which agents are, "claude held until 20:23".

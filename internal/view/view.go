@@ -83,6 +83,7 @@ type Row struct {
 	State    string   // as gl why says it: "ready", "red", "waiting", …
 	Text     string   // the cause, without the id: "waiting for a look at the colors", "red: exit 1: 2 failed", "implementing"
 	Next     []string // commands that help, in order
+	Command  string   // the one of them that a person most likely wants, "" for none
 	Agent    string   // of its last attempt, "" for none
 	Step     string   // of one that runs or merges
 	Attempts int      // used up
@@ -98,19 +99,6 @@ type Row struct {
 	Question    bool // it waits for an answer, not for a review
 	Undelivered bool // done, and the target hasn't got it yet
 	Needs       []string
-}
-
-// Command is the one command that a person most likely wants next, "" for none.
-func (r *Row) Command() string {
-	for _, c := range r.Next {
-		if strings.HasPrefix(c, "gl accept ") || strings.HasPrefix(c, "gl answer ") {
-			return c
-		}
-	}
-	if len(r.Next) == 0 {
-		return ""
-	}
-	return r.Next[0]
 }
 
 // Age is how long ago the row was last heard of; false for unknown.
@@ -182,7 +170,7 @@ func ids(p *plan.Plan, g Group) []string {
 func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 	why := p.Why(st.ID, now)
 	r := Row{
-		ID: st.ID, Name: st.Name, Group: g, State: why.State, Text: why.Cause, Next: why.Next, Attempts: p.Snapshot.Used[st.ID], Needs: st.Needs,
+		ID: st.ID, Name: st.Name, Group: g, State: why.State, Text: why.Cause, Next: why.Next, Command: why.Command(), Attempts: p.Snapshot.Used[st.ID], Needs: st.Needs,
 		Tests: st.Tests, Counted: st.Corrupt == "" && (st.Tests > 0 || p.Snapshot.Noun == plan.Slice), Verified: st.Verified,
 	}
 	if a := st.Attempt; a != nil {

@@ -61,7 +61,7 @@ func TestModel(t *testing.T) {
 		t.Errorf("rows:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	for g, id := range map[view.Group]string{view.NeedsYou: "gl accept S-9", view.Failed: "gl retry S-8"} {
-		if got := m.In(g)[0].Command(); got != id {
+		if got := m.In(g)[0].Command; got != id {
 			t.Errorf("%s: %q, want %q", g, got, id)
 		}
 	}
@@ -101,7 +101,7 @@ func TestFit(t *testing.T) {
 		len(c.Bar(held, now)) - 1: "22/40 | 3 running | 1 merging | 5 failed | 3 need you | 2 undelivered | 4 in review" + until,
 		80:                        "22/40 | 3 running | 5 failed | 3 need you | 2 undelivered" + until,
 		70:                        "22/40 | 5 failed | 3 need you | 2 undelivered" + until,
-		60:                        "22/40 | 5 failed | 3 need you | 2 undelivered",
+		60:                        "22/40 | 3 running | 5 failed | 3 need you | 2 undelivered",
 		40:                        "22/40 | 5 failed | 3 need you",
 		24:                        "5 failed | 3 need you",
 		12:                        "3 need you",
