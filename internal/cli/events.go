@@ -155,7 +155,10 @@ func journalID(app *cmdutil.App, pr *project.Project, id string) (string, error)
 // eventPrinter prints events as lines for people, or as JSON.
 func eventPrinter(out *iostreams.Streams, asJSON bool) func(journal.Event) error {
 	return func(e journal.Event) error {
-		if !asJSON {
+		switch {
+		case !asJSON && e.Kind == journal.Told: // it has been told
+			return nil
+		case !asJSON:
 			_, err := fmt.Fprintln(out, eventLine(e, time.Now(), out.Width()))
 			return err
 		}

@@ -75,7 +75,8 @@ const (
 	Said         Kind = "said"          // a person said something to a slice's agent
 	Heard        Kind = "heard"         // and the agent of an attempt has it
 	Unheard      Kind = "unheard"       // and nobody will have it: the work is done
-	Notified     Kind = "notified"      // a drain told a person of a transition; reason is its kind
+	Notified     Kind = "notified"      // a drain begins to tell a person of a transition; reason is its kind
+	Told         Kind = "told"          // and all of its channels are through with that
 )
 
 // durable says whether the event must outlast a power cut: nobody tells it again.

@@ -1,5 +1,5 @@
-// Package notify tells a person of what a drain meets: once for each transition, and once also if the drain is killed and another one goes
-// on. It reads the journal and writes there what it is about to tell, so that no two processes tell the same. How it is told is up to
+// Package notify tells a person of what a drain meets: once for each transition, and of what a drain was just telling when it was killed once
+// more. It reads the journal and writes there what it is about to tell, so that no two processes tell the same, and what it has told. How it is told is up to
 // channels: the drain's terminal, the desktop, a webhook, ntfy, a command. Each has a queue and a goroutine, so one that hangs delays nobody.
 package notify
 

@@ -93,18 +93,18 @@ func events(now time.Time) []journal.Event {
 }
 
 // Each transition is told once: not again by the next look, by another process, or after a restart. What a killed drain hasn't told the
-// next one tells. A channel that hangs delays nothing.
+// next one tells.
 func TestOnce(t *testing.T) {
 	dir := t.TempDir()
 	j := journal.Open(dir)
 	now := time.Now()
 	all := events(now)
 	first := &book{}
-	n := start(t, Config{Journal: j, Kinds: Default(), Channels: []Channel{wall{}, first}, Past: true})
+	n := start(t, Config{Journal: j, Kinds: Default(), Channels: []Channel{first}, Past: true})
 	if err := j.Append(all[:6]...); err != nil {
 		t.Fatal(err)
 	}
-	other := start(t, Config{Journal: journal.Open(dir), Kinds: Default(), Channels: []Channel{first}, Past: true}) // another process
+	other := start(t, Config{Journal: journal.Open(dir), Kinds: Default(), Channels: []Channel{first}}) // another process, for slices
 	for range 2 {
 		for _, n := range []*Notifier{n, other} {
 			if err := n.Look(); err != nil {
@@ -116,7 +116,7 @@ func TestOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	first.await(t, 3)
-	n.Close(0)
+	n.Close(time.Minute)
 	other.Close(time.Minute)
 	second := &book{}
 	n = start(t, Config{Journal: j, Kinds: Default(), Channels: []Channel{second}, Past: true})
@@ -168,6 +168,111 @@ func TestOnce(t *testing.T) {
 	if marks != len(want) {
 		t.Errorf("%d marks for %d notifications", marks, len(want))
 	}
+}
+
+// What a drain was killed with between the mark and the telling, the next one tells: one that starts, one that stood by, and one that leads
+// beside the dead, but only when that has had its time. It is told until somebody has.
+func TestKilledWhileTelling(t *testing.T) {
+	now := time.Now()
+	ended := events(now)[2]
+	claimed := journal.Event{Kind: journal.Notified, Key: "told." + ended.Key, Slice: ended.Slice, Attempt: 1, Reason: "failed"}
+	want := []string{"failed | shop: S-1 failed | exit 7: \\x1b]0 token=[removed]"}
+	append := func(j *journal.Journal, e journal.Event, at time.Time) {
+		t.Helper()
+		e.Time = at
+		if err := j.Append(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, c := range map[string]struct {
+		standsBy bool
+		beside   time.Duration // age of a mark that comes while the drain leads
+		deaf     bool          // it is killed in the same way
+		past     bool
+		alive    bool // nobody was killed: it was told
+		want     []string
+	}{
+		"starts":                      {past: true, want: want},
+		"stands by":                   {past: true, standsBy: true, want: want},
+		"stands by, nobody is killed": {past: true, standsBy: true, alive: true},
+		"killed, too":                 {past: true, deaf: true},
+		"another one is just telling": {past: true, beside: time.Second},
+		"another one is dead":         {past: true, beside: time.Hour, want: want},
+		"one for slices":              {beside: time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j, told := journal.Open(t.TempDir()), &book{}
+			channels := []Channel{told}
+			if c.deaf {
+				channels = []Channel{wall{}}
+			}
+			before := now.Add(-time.Second)
+			append(j, journal.Event{Kind: journal.DrainStarted, PID: 7}, now.Add(-2*time.Hour))
+			var n *Notifier
+			begin := func() { n = start(t, Config{Journal: j, Kinds: Default(), Channels: channels, Past: c.past}) }
+			if c.standsBy || c.beside > 0 {
+				begin()
+			}
+			if c.beside > 0 {
+				before = now.Add(-c.beside)
+				if err := n.Look(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			append(j, ended, before)
+			append(j, claimed, before)
+			if c.alive {
+				append(j, journal.Event{Kind: journal.Told, Key: claimed.Key + toldMark}, before)
+			}
+			if n == nil {
+				begin()
+			}
+			for range 2 {
+				if err := n.Look(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if c.deaf {
+				n.cfg.Journal = journal.Open(t.TempDir()) // a kill writes nothing
+				n.cancel()
+				n.Close(time.Minute)
+				append(j, journal.Event{Kind: journal.DrainStarted, PID: 8}, now)
+			} else {
+				n.Close(time.Minute)
+			}
+			if d := cmp.Diff(c.want, told.lines); d != "" {
+				t.Error(d)
+			}
+			if len(c.want) == 0 && !c.deaf {
+				return
+			}
+			// The next drain tells it only if nobody has.
+			channels, told.lines = []Channel{told}, nil
+			begin()
+			if err := n.Look(); err != nil {
+				t.Fatal(err)
+			}
+			n.Close(time.Minute)
+			if again := len(told.lines) > 0; again != c.deaf {
+				t.Errorf("the next drain tells %q", told.lines)
+			}
+		})
+	}
+}
+
+// A channel that hangs delays no other.
+func TestHangs(t *testing.T) {
+	j, told := journal.Open(t.TempDir()), &book{}
+	n := start(t, Config{Journal: j, Kinds: Default(), Channels: []Channel{wall{}, told}})
+	if err := j.Append(events(time.Now())[:6]...); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Look(); err != nil {
+		t.Fatal(err)
+	}
+	told.await(t, 3)
+	n.cancel()
+	n.Close(time.Minute)
 }
 
 // A webhook and ntfy get what they are told; a server that refuses is named without its URL, which may be secret.
