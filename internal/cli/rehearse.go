@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/ops"
 	"greenlight/internal/project"
 	"greenlight/internal/scratch"
 	"greenlight/internal/shellwords"
@@ -75,7 +76,9 @@ func (j *job) runInCopy(ctx context.Context) error {
 	}
 	in, err := j.moved(c)
 	if err == nil {
-		err = in.run(ctx)
+		if err = ops.PutBackIn(ctx, in.pr, j.pr); err == nil {
+			err = in.run(ctx)
+		}
 	}
 	if in == nil || !in.pr.Away {
 		err = errors.Join(err, os.RemoveAll(c.Dir))

@@ -37,6 +37,29 @@ func Retry(ctx context.Context, pr *project.Project, id string, over bool) (was 
 	return was, err
 }
 
+// PutBackIn puts back in a copy of a project what came to nothing halfway there: without its attempts, which aren't copied, it would look as
+// if a session worked on it.
+func PutBackIn(ctx context.Context, copied, pr *project.Project) error {
+	now := time.Now()
+	p, err := pr.Plan(now, pr.Options())
+	if err != nil || len(p.TroubledIDs()) == 0 {
+		return err
+	}
+	return copied.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		s, err := copied.Snapshot(tx.Load)
+		if err != nil {
+			return err
+		}
+		there := plan.New(s, now, copied.Options())
+		for _, id := range p.TroubledIDs() {
+			if st := there.State(id); st != nil && st.Class == plan.Active {
+				err = errors.Join(err, tx.PutBack(id, plan.Mark{Status: st.Status, Step: st.Step, Session: st.Session}, false))
+			}
+		}
+		return err
+	})
+}
+
 // Abandon gives up the open attempts at an item, or the named task's, that run where no signal from here reaches them:
 // their host or their container is gone, says the caller. It returns them as they were settled. The error is
 // ErrNothingToDo if no attempt is open.
