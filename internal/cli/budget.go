@@ -95,7 +95,11 @@ func runBudget(ctx context.Context, app *cmdutil.App, args []string, asJSON bool
 	}
 	limit("slice", doc.SliceUSD, over)
 	limit("drain", doc.DrainUSD, "")
-	limit("day", doc.DayUSD, "  "+doc.Today.Text()+" spent today")
+	today := doc.Today.Text() + " spent today"
+	if doc.Today.Attempts > 0 && doc.Today.CostUSD == nil {
+		today = "cost of today unknown"
+	}
+	limit("day", doc.DayUSD, "  "+today)
 	if doc.Hold != nil {
 		app.IO.Printf("held %s\n", heldText(doc.Hold, time.Now()))
 	}

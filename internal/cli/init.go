@@ -75,7 +75,7 @@ func runInit(ctx context.Context, app *cmdutil.App, o initOptions) error {
 		fits, _ := testrun.Detect(root)
 		return app.IO.JSON(initDoc{SchemaVersion: 1, Root: root, Files: made.Files, Slices: jsondoc.OrEmpty(made.Slices), TestCommand: jsondoc.OrNull(fits.Line)})
 	}
-	app.IO.Printf("Made .greenlight in %s: %s, %s\n", root, words.Count(len(made.Slices), "slice"), strings.Join(made.Files, ", "))
+	app.IO.Printf("%s\n", wrapped(app.IO, "", fmt.Sprintf("Made .greenlight in %s: %s, %s", root, words.Count(len(made.Slices), "slice"), strings.Join(made.Files, ", ")), 2))
 	next := "gl slice --dry-run"
 	if len(made.Slices) == 0 {
 		next = `gl add-slice "what to build first"`
@@ -97,7 +97,7 @@ func proposeCommit(ctx context.Context, app *cmdutil.App, root string) error {
 		return nil
 	}
 	if _, err := pr.OpenWorktrees(ctx); errors.Is(err, worktree.ErrNoCommit) {
-		app.IO.Printf("There is no commit yet, and agents work in worktrees, which begin at one: %s\n", worktree.ErrNoCommit.Help)
+		app.IO.Printf("%s\n", wrapped(app.IO, "", "There is no commit yet, and agents work in worktrees, which begin at one: "+worktree.ErrNoCommit.Help, 2))
 		return nil
 	} else if err != nil { // whoever builds is told
 		return nil

@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/report"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/shellwords"
+	"greenlight/internal/term"
 )
 
 type reportOptions struct {
@@ -108,7 +109,7 @@ func runReport(ctx context.Context, app *cmdutil.App, o reportOptions) error {
 	if err != nil {
 		return err
 	}
-	app.IO.Printf("%s\n%s\n", sanitize.Text(d.Verdict), sanitize.Text(path))
+	app.IO.Printf("%s\n%s\n", term.Wrap(sanitize.Text(d.Verdict), app.IO.Width(), 2), sanitize.Text(path))
 	if o.open {
 		return openInBrowser(ctx, app, path)
 	}

@@ -130,6 +130,20 @@ func (d *Document) tiles() []tile {
 	return list
 }
 
+// CostText says what the night cost, as far as the agents have said.
+func (d *Document) CostText() string {
+	total, failed := d.Cost.Total, d.Cost.Failed
+	switch {
+	case total.Known == 0 && total.Unknown == 0:
+		return "Nothing ran."
+	case total.Known == 0:
+		return "No agent has said what it cost."
+	case failed.Known == 0:
+		return total.String() + " in all."
+	}
+	return total.String() + " in all, of which " + failed.String() + " on attempts that came to nothing."
+}
+
 // ForecastText says how long the rest takes, and whether more slots would help.
 func (d *Document) ForecastText() string {
 	f := d.Next

@@ -138,10 +138,7 @@ func (d *Document) markPrevious(p line) {
 }
 
 func (d *Document) markCost(p line) {
-	p.f("## Cost\n\n%s in all", orDash(d.Cost.Total.String()))
-	if failed := d.Cost.Failed.String(); failed != "" {
-		p.f("%s on attempts that came to nothing", failed)
-	}
+	p.f("## Cost\n\n%s", d.CostText())
 	for _, list := range [][]Share{d.Cost.Agents, d.Cost.Account, d.Cost.Slices} {
 		if len(list) > 0 {
 			p.f("")

@@ -254,6 +254,21 @@ func TestUnheard(t *testing.T) {
 	}
 }
 
+// What agents don't say isn't made up.
+func TestCostText(t *testing.T) {
+	known, unknown := view.Cost{USD: 4.2, Known: 2}, view.Cost{Unknown: 3}
+	for want, c := range map[string]report.Cost{
+		"Nothing ran.":                    {},
+		"No agent has said what it cost.": {Total: unknown, Failed: unknown},
+		"$4.20 + 3 unknown in all.":       {Total: known.Plus(unknown), Failed: unknown},
+		"$4.20 in all, of which $4.20 on attempts that came to nothing.": {Total: known, Failed: known},
+	} {
+		if got := (&report.Document{Cost: c}).CostText(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestEmptyDocument(t *testing.T) {
 	d := report.New(report.Input{Plan: plan.New(&plan.Snapshot{Root: "/p"}, began, plan.Options{}), Now: began})
 	if d.Verdict != "Stopped: 0 done. Nothing ran." {

@@ -169,11 +169,19 @@ func rowName(r *view.Row) string {
 
 func rowText(r *view.Row) string { return sanitize.Line(r.Text) }
 
+// rowCost is the cost, with its name where that alone would say nothing.
+func rowCost(r *view.Row) string {
+	if r.Cost.Known == 0 && r.Cost.Unknown > 0 {
+		return "cost " + r.Cost.String()
+	}
+	return r.Cost.String()
+}
+
 // rowDetails are the further columns of a row, the most important first.
 func rowDetails(r *view.Row, now time.Time) []cell {
 	switch r.Group {
 	case view.NeedsYou, view.Failed:
-		return []cell{{sanitize.Line(r.Command), ""}, {r.Cost.String(), term.Dim}}
+		return []cell{{sanitize.Line(r.Command), ""}, {rowCost(r), term.Dim}}
 	case view.Running, view.Merging:
 		age := ""
 		if d, ok := r.Age(now); ok {
@@ -191,9 +199,9 @@ func rowDetails(r *view.Row, now time.Time) []cell {
 		if r.Tests > 0 {
 			tests = words.Count(r.Tests, "test")
 		}
-		return []cell{{age, term.Dim}, {AgentName(r.Agent), term.Dim}, {eta, term.Dim}, {diff, ""}, {tests, term.Dim}, {r.Cost.String(), term.Dim}}
+		return []cell{{age, term.Dim}, {AgentName(r.Agent), term.Dim}, {eta, term.Dim}, {diff, ""}, {tests, term.Dim}, {rowCost(r), term.Dim}}
 	case view.Done:
-		return []cell{{r.Cost.String(), term.Dim}}
+		return []cell{{rowCost(r), term.Dim}}
 	}
 	return nil
 }
