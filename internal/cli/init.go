@@ -133,6 +133,9 @@ func proposeTests(ctx context.Context, app *cmdutil.App, root string) error {
 	return nil
 }
 
+// onlyFiles is what helps where there is no conversation.
+const onlyFiles = "run gl init --no-agent to create only the files"
+
 // interview begins the conversation, in a project or where one may begin.
 func interview(ctx context.Context, app *cmdutil.App) error {
 	pr, root, err := talkProject(app)
@@ -148,10 +151,13 @@ func interview(ctx context.Context, app *cmdutil.App) error {
 		}
 	}
 	if !app.Inside() && !app.IO.Interactive() {
-		return errors.New("gl init is a conversation and needs a terminal on its standard input and output: run gl init --no-agent " +
-			"to create only the files")
+		return errors.New("gl init is a conversation and needs a terminal on its standard input and output: " + onlyFiles)
 	}
 	if err := startTalk(ctx, app, talk{command: "gl init", name: "init", prompt: "/gl:init", root: root, pr: pr}); err != nil {
+		var missing *cmdutil.ExitError
+		if pr == nil && errors.As(err, &missing) && missing.Code == cmdutil.ExitMissing {
+			missing.Err = fmt.Errorf("%w, or %s", missing.Err, onlyFiles)
+		}
 		return err
 	}
 	if err := proposeTests(ctx, app, root); err != nil {
