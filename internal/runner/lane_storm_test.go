@@ -1,11 +1,11 @@
 package runner_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,8 +49,8 @@ for d in src/*/; do d=${d#src/}; d=${d%/}; [ "$d" = "*" ] || grep -qx "$d" list 
 exit $fail
 `
 
-// Whatever is killed, and when, while slices land whose edits conflict: each lands once, every commit of the target is green, and neither
-// an agent's nor the person's work is lost. GREENLIGHT_KILLS and GREENLIGHT_SEED are as for TestNothingIsLost.
+// Whatever is killed, and when, while slices land whose edits conflict and a person takes some back: each lands once, and once more for each
+// time that it was taken back, every commit of the target is green, and neither an agent's nor the person's work is lost. GREENLIGHT_KILLS and GREENLIGHT_SEED are as for TestNothingIsLost.
 func TestLandedOnce(t *testing.T) {
 	killRounds(t, 3, func(random *rand.Rand, counts map[string]int, kills int) int {
 		return landRound(t, random, counts, kills)
@@ -75,6 +75,9 @@ func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int
 			<-s.gl("retry", "--all-failed").done
 			s.release(counts)
 			g = s.gl(args...)
+		}
+		if random.IntN(3) == 0 {
+			s.takeBack(random, counts)
 		}
 		what := ""
 		if random.IntN(2) == 0 && !g.over() && killChild(g.Process.Pid) {
@@ -104,10 +107,20 @@ func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int
 	}
 	s.findAll("at the end", s.underRefs)
 	landed := strings.Fields(s.git("log", "--first-parent", "--format=%(trailers:key=Slice,valueonly)"))
+	undone := strings.Fields(s.git("log", "--first-parent", "--format=%(trailers:key=Undone,valueonly)"))
 	counts["landed"] += len(landed)
-	slices.Sort(landed)
-	if len(landed) != hoarded || len(slices.Compact(slices.Clone(landed))) != hoarded {
-		t.Errorf("landed: %q", landed)
+	counts["taken back"] += len(undone)
+	times := map[string]int{}
+	for _, id := range landed {
+		times[id]++
+	}
+	for _, id := range undone {
+		times[id]--
+	}
+	for i := 1; i <= hoarded; i++ {
+		if id := fmt.Sprint("S-", i); times[id] != 1 {
+			t.Errorf("%s is there %d times; landed: %q, taken back: %q", id, times[id], landed, undone)
+		}
 	}
 	for _, commit := range strings.Fields(s.git("rev-list", "--first-parent", "HEAD")) {
 		dir := t.TempDir()
@@ -127,6 +140,25 @@ func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int
 		t.Logf("%s\n%s", g.out.String(), s.git("log", "--graph", "--oneline", "--all"))
 	}
 	return max(killed, 1)
+}
+
+// takeBack has a person take back what has landed last, for which an earlier one would conflict, and kills half of these commands at any
+// instant.
+func (s *site) takeBack(random *rand.Rand, counts map[string]int) {
+	landed := strings.Fields(s.git("log", "--first-parent", "--format=%(trailers:key=Slice,valueonly)"))
+	if len(landed) == 0 {
+		return
+	}
+	undo := s.gl("undo", landed[0], "take it back", "--force")
+	if random.IntN(2) == 0 {
+		time.Sleep(time.Duration(random.IntN(600)) * time.Millisecond)
+		undo.kill()
+		counts["kill undo"]++
+	}
+	<-undo.done
+	if os.Getenv("STORM_LOUD") != "" {
+		s.t.Logf("undo %s: %s", landed[0], undo.out.String())
+	}
 }
 
 // person is what the person has begun.
