@@ -12,6 +12,7 @@ import (
 
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/ops"
+	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/scratch"
 	"greenlight/internal/shellwords"
@@ -58,6 +59,23 @@ red=S-3#1 has its first attempt leave broken work, and clash=S-5+S-6 has both ch
 	f.BoolVar(&o.json, "json", false, "print events as they come, one JSON document a line, and messages to stderr")
 	cmdutil.CompleteFlag(c, "runner", runners)
 	return c
+}
+
+// noteTargets names what is to meet a fault in the rehearsal and can't: nothing else would tell.
+func (j *job) noteTargets(p *plan.Plan) {
+	if j.rehearsal == nil {
+		return
+	}
+	for _, id := range j.rehearsal.Slices() {
+		if p.State(id) != nil {
+			continue
+		}
+		hint := ""
+		if match, _, err := project.Resolve(p, id); err == nil {
+			hint = ", did you mean " + match + "?"
+		}
+		j.app.IO.Message("warning: there is no slice %s to rehearse a fault of%s", id, hint)
+	}
 }
 
 // copies says whether the slices are built in a scratch copy: a rehearsal writes invented results into the state.

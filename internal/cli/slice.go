@@ -139,6 +139,7 @@ func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []strin
 		return err
 	}
 	job.ids, job.events = ids, events
+	job.noteTargets(p)
 	if o.dryRun {
 		return dryRun(ctx, app, pr, p, job, o)
 	}

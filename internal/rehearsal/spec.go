@@ -87,9 +87,12 @@ func ParseSpec(s string) (Spec, error) {
 // add reads one part; seen holds the keys that were given a value that may stand once only.
 func (s *Spec) add(part string, seen map[string]bool) error {
 	key, value, sign := cut(part)
-	if part == hereKey {
+	switch {
+	case part == hereKey:
 		s.Here = true
 		return nil
+	case key == hereKey:
+		return fmt.Errorf("%s takes no value", hereKey)
 	}
 	isFault := slices.Contains(Faults(), Kind(key))
 	if !isFault && !slices.Contains(settings(), key) {
@@ -193,6 +196,17 @@ func (s *Spec) aim(kind Kind, value string) error {
 		s.targets = append(s.targets, t)
 	}
 	return nil
+}
+
+// Slices are the slices that are to meet a fault, each once.
+func (s *Spec) Slices() []string {
+	var ids []string
+	for _, t := range s.targets {
+		if !slices.Contains(ids, t.slice) {
+			ids = append(ids, t.slice)
+		}
+	}
+	return ids
 }
 
 func percentage(value string) (float64, error) {
