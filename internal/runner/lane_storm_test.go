@@ -12,7 +12,8 @@ import (
 )
 
 // farmer is an agent whose work conflicts with everybody's: it puts its slice into the first line of a list, with a file of its own, and
-// resolves the conflict when it is handed one.
+// resolves the conflict when it is handed one, line by line, and then what is wrong in the list: a slice that was taken back and landed again
+// may be in it twice.
 const farmer = `#!/bin/sh
 exec 9>>"$OUT/$GL_SLICE.busy"
 flock -n 9 || echo "$GL_SLICE: $GL_SESSION" >>"$OUT/twice"
@@ -28,6 +29,10 @@ text="$GL_SLICE $GL_ATTEMPT $$"
 mkdir -p src/"$GL_SLICE"
 echo "$text" >"src/$GL_SLICE/$GL_ATTEMPT-$$" && printf '%s\t%s\n' "$text" src >>"$OUT/ledger"
 grep -qx "$GL_SLICE" list || { { echo "$GL_SLICE"; cat list; } >"$TMPDIR/new"; cat "$TMPDIR/new" >list; }
+if ! sh test.sh >"$TMPDIR/out" 9>&-; then
+	ls src | cat list - | awk '!seen[$0]++' | while read -r r; do if [ -d "src/$r" ]; then echo "$r"; fi; done >"$TMPDIR/tidy" 9>&-
+	cat "$TMPDIR/tidy" >list
+fi
 sleep 0.$(( $$ % 9 + 1 )) 9>&-
 if [ $(( $$ % 3 )) -gt 0 ]; then
 	git add -A 9>&-
