@@ -221,7 +221,7 @@ func (p predicament) refusal(t *testing.T, line, advice string) string {
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "-f" })
 	for i, w := range words {
-		if slices.Contains([]string{"TEXT", "ANSWER", "NAME"}, w) {
+		if slices.Contains([]string{"TEXT", "NAME"}, w) {
 			w = "text"
 		}
 		words[i] = strings.TrimSuffix(w, "…")
