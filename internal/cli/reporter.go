@@ -99,7 +99,7 @@ func onTerminal(l string, at time.Time, width int, paint func(term.Color, string
 
 // lineColor is the color of one of the drain's lines: of an attempt that ended, its outcome's.
 func lineColor(l string) term.Color {
-	if strings.HasPrefix(l, "warning: ") || strings.HasPrefix(l, "held ") {
+	if strings.HasPrefix(l, "warning: ") || strings.HasPrefix(l, "held ") || strings.Contains(l, " "+journal.NobodyRead+": ") {
 		return term.Yellow
 	}
 	_, rest, _ := strings.Cut(l, " ")

@@ -9,6 +9,7 @@ import (
 
 	"greenlight/internal/drain"
 	"greenlight/internal/eta"
+	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/term"
 )
@@ -28,6 +29,18 @@ func TestDrainLineOnTerminal(t *testing.T) {
 	}
 	if got, want := onTerminal("launched S-1", at, 40, plain), "22:05:07 launched S-1"; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What a person must see is yellow among the drain's lines.
+func TestLineColor(t *testing.T) {
+	for line, want := range map[string]term.Color{
+		"warning: no": term.Yellow, "held until 07:00:00": term.Yellow, "S-1 " + journal.NobodyRead + ": use cents": term.Yellow,
+		"S-1 complete (3 tests)": term.Green, "S-1 failed (exit 7)": term.Red, "launched S-1": "",
+	} {
+		if got := lineColor(line); got != want {
+			t.Errorf("%q: %q, want %q", line, got, want)
+		}
 	}
 }
 

@@ -45,9 +45,9 @@ type Notifier struct {
 	queues []chan telling
 	done   sync.WaitGroup
 	cancel context.CancelFunc
-	told   map[string]bool     // keys that this process has told, if the journal can't be written
-	others map[string]*telling // by key: what another process has claimed and hasn't told yet
-	looked bool                // once
+	told   map[string]bool // keys that this process has told, if the journal can't be written
+	others []*telling      // what another process has claimed and hasn't told yet, the oldest first
+	looked bool            // once
 
 	mu      sync.Mutex
 	trouble []string // of channels, each said once
@@ -63,7 +63,7 @@ type telling struct {
 
 // Start begins to listen. Call it before the drain writes its first event.
 func Start(cfg Config) (*Notifier, error) {
-	n := &Notifier{cfg: cfg, told: map[string]bool{}, others: map[string]*telling{}, said: map[string]bool{}}
+	n := &Notifier{cfg: cfg, told: map[string]bool{}, said: map[string]bool{}}
 	var err error
 	if cfg.Past {
 		n.reader, err = n.fromPast()
@@ -123,11 +123,13 @@ func (n *Notifier) Look() error {
 		}
 		switch e.Kind {
 		case journal.Notified:
-			if o := n.others[e.Key]; o != nil {
-				o.mark.Time = e.Time
+			for _, o := range n.others {
+				if o.mark.Key == e.Key {
+					o.mark.Time = e.Time
+				}
 			}
 		case journal.Told:
-			delete(n.others, claimOf(e.Key))
+			n.others = slices.DeleteFunc(n.others, func(o *telling) bool { return o.mark.Key == claimOf(e.Key) })
 		default:
 			n.take(&e)
 		}
@@ -137,12 +139,13 @@ func (n *Notifier) Look() error {
 // takeOver tells what others have claimed and not told: they were killed in between. Whoever tells what drains before it have left finds their
 // claims when it looks first; a claim that comes later may be one of a process that is just about to tell.
 func (n *Notifier) takeOver() {
-	for key, o := range n.others {
-		if !n.looked || time.Since(o.mark.Time) > patience {
-			delete(n.others, key)
+	n.others = slices.DeleteFunc(n.others, func(o *telling) bool {
+		late := !n.looked || time.Since(o.mark.Time) > patience
+		if late {
 			n.send(*o)
 		}
-	}
+		return late
+	})
 	n.looked = true
 }
 
@@ -171,7 +174,7 @@ func (n *Notifier) take(e *journal.Event) {
 	if mine, err := n.cfg.Journal.Claim(e.Time, t.mark); err != nil || mine {
 		n.send(t)
 	} else if n.cfg.Past {
-		n.others[key] = &t
+		n.others = append(n.others, &t)
 	}
 }
 
