@@ -223,8 +223,19 @@ func (l *Lane) isResolving(work string) bool {
 	if last.Phase != plan.Settled {
 		return last.Mends()
 	}
-	// Who started a task has it go on, and nobody else.
-	return last.Outcome == attempt.Conflict && !last.Retried && last.PlanOutcome().Continue && (!last.IsTask() || last.LauncherLives())
+	switch {
+	case last.Outcome != attempt.Conflict || last.Retried || !last.PlanOutcome().Continue:
+		return false
+	case last.IsTask(): // who started it has it go on, and nobody else
+		return last.LauncherLives()
+	}
+	// What it needs may have been taken back, and may itself be in the queue: they would wait for each other.
+	p, err := l.Project.Plan(now(), l.Project.Options())
+	if err != nil {
+		return false
+	}
+	st := p.State(work)
+	return st != nil && st.Class == plan.Available && len(st.Needs) == 0
 }
 
 // wait leaves the attempt in the queue, with the reason.

@@ -228,6 +228,26 @@ func TestConflict(t *testing.T) {
 	}
 }
 
+// What is to resolve a conflict may be blocked before it begins: what it needs is taken back. Then nobody waits for it; else what it needs might.
+func TestConflictBlocked(t *testing.T) {
+	s := newSite(t, "")
+	s.set("S-2", "deps", "S-1")
+	a, b, c := s.queue("S-1", list(t, "S-1")), s.queue("S-2", list(t, "S-2")), s.queue("S-3", list(t, "S-3"))
+	s.work()
+	s.landed(a)
+	s.settled(b, attempt.Conflict, "list")
+	s.queued(c, "behind S-2")
+	_, err := s.lane().Undo(t.Context(), "S-1", "no", false)
+	check(t, err)
+	s.work()
+	s.landed(c)
+	again := s.queue("S-1", func(dir string) { testfiles.Put(t, dir, "list", "S-1\nS-3\n") })
+	s.work()
+	if got := s.get(again); got.Phase != plan.Settled {
+		t.Errorf("S-1 waits: %s", got.LandingText())
+	}
+}
+
 // An agent that resolves nothing has its marks found, however it calls the slice complete.
 func TestConflictLeft(t *testing.T) {
 	for name, leave := range map[string]func(dir string){
