@@ -29,7 +29,7 @@ func newRehearse(app *cmdutil.App) *cobra.Command {
 itself isn't changed.
 
 The copy is a local clone of what is checked out, without remotes, in a temporary directory; the state is copied as it
-is on disk, without attempts. In a project without git, the files are copied, up to 512 MB. Links that lead out of the project
+is on disk, without attempts, and what stalled halfway is put back. In a project without git, the files are copied, up to 512 MB. Links that lead out of the project
 are left out. The agent commits a small file for each slice. The copy stays until you remove it; gl -C DIR looks at it.
 
 It is the same as gl slice --watch --agent rehearsal:SPEC. SPEC is a list such as seed=1,step=200ms,crash=5%,hang=S-3.
