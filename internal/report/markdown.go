@@ -73,7 +73,7 @@ func (d *Document) markUnheard(p line) {
 	if len(d.Unheard) == 0 {
 		return
 	}
-	p.f("## Said, and read by nobody (%d)\n", len(d.Unheard))
+	p.f("## Said, but never read (%d)\n", len(d.Unheard))
 	for _, it := range d.Unheard {
 		p.f("- %s %s", p.title(it), md(it.Text))
 	}
