@@ -183,6 +183,9 @@ func (p *Plan) eachOpen(f func(*Attempt)) {
 // Sentence is Describe with who is held: "held until 14:05 (…)", "codex is held until 14:05 (…)".
 func (h *Hold) Sentence(now time.Time) string { return h.who("held ") + h.Describe(now) }
 
+// Lifted is Sentence of a hold that is over: it needs no advice.
+func (h *Hold) Lifted(now time.Time) string { return h.who("held ") + h.about(now) }
+
 // Listed is Describe behind a label that says "held": "until 14:05 (…)", "codex until 14:05 (…)".
 func (h *Hold) Listed(now time.Time) string {
 	if h.Agent == "" {
@@ -207,6 +210,14 @@ func (h *Hold) who(held string) string {
 // is local, with its date unless that is today's. The text is one line, but it isn't safe for a terminal: the agent's words
 // are in it.
 func (h *Hold) Describe(now time.Time) string {
+	if h.Open() && h.Kind != HeldByBudget { // whose reason says it
+		return h.about(now) + ": gl hold --lift"
+	}
+	return h.about(now)
+}
+
+// about is Describe without what to do.
+func (h *Hold) about(now time.Time) string {
 	why, reason := h.Kind, h.Reason
 	switch h.Kind {
 	case HeldByPerson:
@@ -223,11 +234,7 @@ func (h *Hold) Describe(now time.Time) string {
 	if h.Reset != nil {
 		why += fmt.Sprintf("; said to be over at %s, tried once before", At(*h.Reset, now, "15:04"))
 	}
-	why = fmt.Sprintf("%s (%s)", h.End(now), textline.Collapse(why))
-	if h.Open() && h.Kind != HeldByBudget { // whose reason says it
-		why += ": gl hold --lift"
-	}
-	return why
+	return fmt.Sprintf("%s (%s)", h.End(now), textline.Collapse(why))
 }
 
 // At is a time as people read it, local, in the layout, after its date unless that is today's.

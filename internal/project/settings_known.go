@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/jsondoc"
 	"greenlight/internal/shellwords"
 	"greenlight/internal/text/jsonedit"
 )
@@ -140,8 +141,8 @@ func rawJSON(v any) json.RawMessage {
 	if s, ok := v.(string); ok {
 		return json.RawMessage(jsonedit.Quote(s))
 	}
-	raw, _ := json.Marshal(v)
-	return raw
+	raw, _ := jsondoc.Marshal(v, "") // as a person would write it
+	return json.RawMessage(raw)
 }
 
 func findSetting(key string) (knownSetting, bool) {
