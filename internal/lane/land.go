@@ -480,7 +480,7 @@ func (l *Lane) resolver(ctx context.Context, w *work, paths []string) (string, e
 		}
 	}
 	for _, other := range others {
-		if other == w.Work() || !l.isResolving(other) {
+		if other == w.Work() || !l.isResolving(other, func() (*plan.Plan, error) { return p, nil }) {
 			continue
 		}
 		all, err := l.Project.Runs.AttemptsAt(other)

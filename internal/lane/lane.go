@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"greenlight/internal/attempt"
@@ -187,6 +188,7 @@ func (l *Lane) next(ctx context.Context) (*attempt.Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	planned := sync.OnceValues(func() (*plan.Plan, error) { return l.Project.Plan(now(), l.Project.Options()) })
 	base := ""
 	for _, r := range queue {
 		if l.isStuck(r) {
@@ -204,7 +206,7 @@ func (l *Lane) next(ctx context.Context) (*attempt.Record, error) {
 				return nil, err
 			}
 		}
-		behind := r.Landing.Behind != "" && l.isResolving(r.Landing.Behind)
+		behind := r.Landing.Behind != "" && l.isResolving(r.Landing.Behind, planned)
 		if !behind && (r.Landing.Behind != "" || r.Landing.Tried != base) {
 			return r, nil
 		}
@@ -213,8 +215,9 @@ func (l *Lane) next(ctx context.Context) (*attempt.Record, error) {
 	return nil, nil
 }
 
-// isResolving says whether an agent is at work on a slice, or a task, because of a conflict, or is about to be.
-func (l *Lane) isResolving(work string) bool {
+// isResolving says whether an agent is at work on a slice, or a task, because of a conflict, or is about to be. planned is asked for the plan
+// only where that depends on it.
+func (l *Lane) isResolving(work string, planned func() (*plan.Plan, error)) bool {
 	all, err := l.Project.Runs.AttemptsAt(work)
 	if err != nil || len(all) == 0 {
 		return false
@@ -230,7 +233,7 @@ func (l *Lane) isResolving(work string) bool {
 		return last.LauncherLives()
 	}
 	// What it needs may have been taken back, and may itself be in the queue: they would wait for each other.
-	p, err := l.Project.Plan(now(), l.Project.Options())
+	p, err := planned()
 	if err != nil {
 		return false
 	}
