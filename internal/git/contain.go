@@ -27,13 +27,12 @@ func Contained(ctx context.Context, common, tip, base string, in ...string) (boo
 
 // SameFiles says whether two commits have the same tree.
 func SameFiles(ctx context.Context, common, a, b string) (bool, error) {
-	var trees [2]string
-	for i, commit := range []string{a, b} {
-		out, err := at(ctx, common, leastFill, "", "rev-parse", "--verify", "--end-of-options", commit+"^{tree}")
-		if err != nil {
-			return false, err
-		}
-		trees[i] = out
+	trees, err := objects(func(in string, args ...string) (string, error) { return at(ctx, common, leastFill, in, args...) }, a+"^{tree}", b+"^{tree}")
+	if err != nil {
+		return false, err
+	}
+	if slices.Contains(trees, "") {
+		return false, fmt.Errorf("%.80s or %.80s is no commit", a, b)
 	}
 	return trees[0] == trees[1], nil
 }
@@ -104,12 +103,17 @@ func (w Worktree) Unsaved(ctx context.Context, ignored []string) (_ *Unsaved, er
 	if err := s.resolve(ctx); err != nil {
 		return nil, err
 	}
-	if s.head == "" {
-		return nil, fmt.Errorf("%s: HEAD is no commit", w.Path)
-	}
 	tree, err := s.tree(ctx)
 	if err != nil {
 		return nil, err
+	}
+	return s.unsaved(ctx, tree, ignored)
+}
+
+// unsaved compares what is in the worktree, by its tree, with HEAD and the index.
+func (s *snapshot) unsaved(ctx context.Context, tree string, ignored []string) (*Unsaved, error) {
+	if s.head == "" {
+		return nil, fmt.Errorf("%s: HEAD is no commit", s.w.Path)
 	}
 	index, err := s.indexTree(ctx)
 	if err != nil {
@@ -142,7 +146,7 @@ func (w Worktree) Unsaved(ctx context.Context, ignored []string) (_ *Unsaved, er
 		}
 		u.Staged = slices.DeleteFunc(staged, func(p string) bool { return !slices.Contains(edited, p) })
 	}
-	out, err := s.git(ctx, moveLimit(s.sizes()), nil, "ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
+	out, _, err := s.start(ctx, "", "index", s.reading(), "ls-files", "-z", "-o", "-i", "--exclude-standard", "--directory")
 	if err != nil {
 		return nil, err
 	}

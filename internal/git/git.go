@@ -171,12 +171,16 @@ type call struct {
 	stdin io.Reader
 
 	stdout io.Writer // gets what it prints, which run doesn't return then
+
+	// more is how long it may take in all, and is asked once the limit is over: to find that out may cost more than the call. nil for no longer.
+	more func(ctx context.Context) time.Duration
 }
 
 // run returns what git printed to each of its outputs, also beside an error.
 func (c call) run(parent context.Context, args ...string) (out, errOut string, err error) {
-	ctx, cancel := context.WithTimeout(parent, c.limit)
+	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
+	defer time.AfterFunc(c.limit, func() { c.expire(ctx, cancel) }).Stop()
 	cmd, err := command(ctx, c.dir, args...)
 	if err != nil {
 		return "", "", noAnswer{err}
@@ -196,11 +200,23 @@ func (c call) run(parent context.Context, args ...string) (out, errOut string, e
 	case parent.Err() != nil:
 		return "", "", noAnswer{fmt.Errorf("git %s: %w", verb, parent.Err())}
 	case ctx.Err() != nil:
-		return "", "", noAnswer{fmt.Errorf("git %s: no answer for %s", verb, c.limit)}
+		return "", "", noAnswer{fmt.Errorf("git %s: no answer in time", verb)}
 	case strings.Contains(words, "not a git repository"), strings.Contains(words, "can only be used inside a git repository"):
 		return "", words, ErrNone
 	}
 	return stdout.String(), words, failed(ctx, verb, words, err)
+}
+
+// expire ends a call whose limit is over, at once or when it has had its time.
+func (c call) expire(ctx context.Context, end func()) {
+	if c.more != nil {
+		select {
+		case <-time.After(c.more(ctx) - c.limit):
+		case <-ctx.Done():
+			return
+		}
+	}
+	end()
 }
 
 // noAnswer is the error of a git that was killed, didn't end in time or couldn't be started. It says nothing about the

@@ -45,6 +45,21 @@ func git(t testing.TB, dir string, args ...string) {
 	}
 }
 
+// A call that isn't through when its limit is over is asked how long it may take.
+func TestCallThatMayTakeLonger(t *testing.T) {
+	t.Parallel()
+	asked := make(chan bool, 1)
+	c := call{limit: 1, more: func(context.Context) time.Duration { asked <- true; return time.Hour }}
+	if out, _, err := c.run(t.Context(), "version"); err != nil || out == "" {
+		t.Error(out, err)
+	}
+	<-asked
+	c = call{limit: 1, more: func(context.Context) time.Duration { return 1 }}
+	if _, _, err := c.run(t.Context(), "cat-file", "--batch"); unanswered(err) == nil {
+		t.Error(err)
+	}
+}
+
 func TestDirty(t *testing.T) {
 	dir := repo(t, map[string]string{"a": "1", "b": "2\n2\n2\n", "sub/c": "3", ".greenlight/x": "4"})
 	if got, err := Dirty(t.Context(), dir, ".greenlight"); err != nil || len(got) > 0 {

@@ -107,6 +107,9 @@ func (w Worktree) CommitAll(ctx context.Context, branch, message string) (tip st
 			return "", false, err
 		}
 	}
+	if !changed && s.isClean() {
+		return tip, false, nil
+	}
 	return tip, changed, w.syncIndex(ctx)
 }
 
@@ -142,9 +145,8 @@ func (s *snapshot) commitAll(ctx context.Context, message string) (id string, ch
 			return "", false, err
 		}
 	}
-	headTree, err := s.one(ctx, s.head+"^{tree}")
-	if err != nil || tree == headTree && len(merging) == 0 {
-		return s.head, false, err
+	if tree == s.headTree && len(merging) == 0 {
+		return s.head, false, nil
 	}
 	id, err = commitTree(ctx, NewCommit{Tree: tree, Parents: append([]string{s.head}, merging...), Message: message},
 		func(_ []string, input string, args ...string) (string, error) {
@@ -279,7 +281,6 @@ var exact = settings("core.ignoreStat=false", "core.trustctime=true", "core.chec
 
 // syncIndex makes the index HEAD's, whose tree has just been made of the files, and ends a merge.
 func (w Worktree) syncIndex(ctx context.Context) error {
-	limit := w.fillLimit(ctx)
 	if err := w.unhide(ctx); err != nil {
 		return err
 	}
@@ -287,10 +288,10 @@ func (w Worktree) syncIndex(ctx context.Context) error {
 	if !paths.Exists(filepath.Join(w.Admin, "index")) {
 		args = []string{"read-tree", "--reset", "-u", "HEAD"} // the files are HEAD's, and a sparse checkout's patterns are applied
 	}
-	if _, err := w.run(ctx, limit, "", slices.Concat(steady, args)...); err != nil {
+	if _, err := w.fill(ctx, slices.Concat(steady, args)...); err != nil {
 		return err
 	}
-	_, err := w.run(ctx, limit, "", slices.Concat(steady, exact, []string{"update-index", "-q", "--refresh"})...)
+	_, err := w.fill(ctx, slices.Concat(steady, exact, []string{"update-index", "-q", "--refresh"})...)
 	if err != nil && exitCode(err) != 1 { // 1: something differs
 		return err
 	}
@@ -381,7 +382,11 @@ func (w Worktree) conflict(ctx context.Context, head, commit string, keep func(p
 	if err != nil {
 		return nil, err
 	}
-	if err := s.attributes(ctx, head); err != nil {
+	files, err := Files(ctx, w.Common, head)
+	if err == nil {
+		err = s.attributes(ctx, files)
+	}
+	if err != nil {
 		return nil, err
 	}
 	// A git directory of its own, for the names in the marks.
@@ -410,7 +415,7 @@ func (w Worktree) conflict(ctx context.Context, head, commit string, keep func(p
 
 // writeConflict puts a merge with conflicts into the worktree.
 func (w Worktree) writeConflict(ctx context.Context, m *merged, commit, message string) error {
-	if _, err := w.run(ctx, w.fillLimit(ctx), "", slices.Concat(steady, exact, []string{"read-tree", "--reset", "-u", m.tree})...); err != nil {
+	if _, err := w.fill(ctx, slices.Concat(steady, exact, []string{"read-tree", "--reset", "-u", m.tree})...); err != nil {
 		return err
 	}
 	var lines []string
@@ -519,7 +524,7 @@ func (w Worktree) reset(ctx context.Context, others ...string) error {
 	if err := w.unhide(ctx); err != nil {
 		return err
 	}
-	if _, err := w.run(ctx, w.fillLimit(ctx), "", slices.Concat(steady, exact, []string{"read-tree", "--reset", "-u", "HEAD"})...); err != nil {
+	if _, err := w.fill(ctx, slices.Concat(steady, exact, []string{"read-tree", "--reset", "-u", "HEAD"})...); err != nil {
 		return err
 	}
 	head, err := ResolveCommit(ctx, w.Admin, "HEAD")

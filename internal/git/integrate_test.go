@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -73,6 +74,17 @@ func TestCommitAll(t *testing.T) {
 			b.git("update-index", "--assume-unchanged", "hidden")
 			b.write("hidden", "edited")
 		}, ".gitignore f gone half hidden"},
+		{"only hidden", func(b *bench) {
+			b.git("update-index", "--assume-unchanged", "hidden")
+			b.git("update-index", "--skip-worktree", "f")
+		}, ""},
+		{"ignored, and about to be added", func(b *bench) {
+			b.write("forced.o", "o")
+			b.git("add", "-N", "-f", "forced.o")
+		}, ".gitignore f forced.o gone half hidden"},
+		{"a merge that was committed, and its file left", func(b *bench) {
+			b.ok(os.WriteFile(filepath.Join(b.Admin, "MERGE_HEAD"), []byte(b.head()+"\n"), 0o644))
+		}, ""},
 		{"a repository of the agent's own", func(b *bench) {
 			b.write("nr/a", "a")
 			b.in(filepath.Join(b.Path, "nr"), "init", "-q")
@@ -106,6 +118,9 @@ func TestCommitAll(t *testing.T) {
 				t.Error(diff)
 			}
 			b.clean("after")
+			if hidden := regexp.MustCompile(`(?m)^[^H] .*`).FindString(b.git("ls-files", "-v")); hidden != "" || b.Operation() != "" {
+				t.Errorf("the index hides %q, %q isn't finished", hidden, b.Operation())
+			}
 			if changed != (c.want != "") || changed == (tip == first) || tip != b.head() {
 				t.Fatalf("%s, %v after %s", tip, changed, first)
 			}

@@ -56,7 +56,12 @@ func Keep(ctx context.Context, common, prefix string, s *Snapshot) error {
 	for _, r := range refs {
 		in.WriteString(r.Commit + "\n")
 	}
-	args := []string{"rev-list", "--objects", "--quiet", "--stdin", "--missing=allow-promisor", "--not", "--branches", "--tags", "--remotes"}
+	args := []string{"rev-list", "--objects", "--quiet", "--stdin", "--missing=allow-promisor", "--not"}
+	if s.tip != "" { // the others are no nearer, and there are as many as there was ever work
+		args = append(args, s.tip)
+	} else {
+		args = append(args, "--branches", "--tags", "--remotes")
+	}
 	_, err := at(ctx, common, long, in.String(), args...)
 	if err != nil && ctx.Err() == nil && exitCode(err) > 0 {
 		return errors.Join(fmt.Errorf("%s: %w", prefix, ErrLost), err, ChangeRefs(ctx, common, "gl: lost snapshot", undo...))

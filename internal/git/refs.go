@@ -88,6 +88,9 @@ func UnlockRef(common, name string) error {
 
 // SymbolicRef is the ref that a symbolic one names, "" where there is no such ref or it isn't symbolic.
 func SymbolicRef(ctx context.Context, gitDir, name string) (string, error) {
+	if _, target, known := readRef(gitDir, name); known {
+		return target, ctx.Err()
+	}
 	return quiet(ctx, gitDir, "--git-dir="+gitDir, "symbolic-ref", "-q", name)
 }
 
@@ -99,6 +102,9 @@ func SetSymbolicRef(ctx context.Context, gitDir, name, target, reason string) er
 
 // ResolveCommit is the commit that a revision names, "" where it names none.
 func ResolveCommit(ctx context.Context, gitDir, revision string) (string, error) {
+	if id, known := readCommit(gitDir, revision); known {
+		return id, ctx.Err()
+	}
 	return quiet(ctx, gitDir, "--git-dir="+gitDir, "rev-parse", "-q", "--verify", "--end-of-options", revision+"^{commit}")
 }
 

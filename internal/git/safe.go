@@ -2,10 +2,8 @@ package git
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"os/exec"
 	"slices"
 	"strings"
 )
@@ -57,13 +55,15 @@ func status(ctx context.Context, dir string, args ...string) (string, error) {
 // filtersOff are the options that switch off the filters which the repository configures. at are options of git's own that
 // say which repository, where it isn't to be discovered.
 func filtersOff(ctx context.Context, dir string, at ...string) ([]string, error) {
-	names, err := localFilters(ctx, dir, at, "--local")
+	list, err := filterSettings(ctx, dir, at...)
 	if err != nil {
 		return nil, err
 	}
-	// Without the extension for it, git refuses to read a configuration of the worktree alone, and doesn't use it either.
-	more, _ := localFilters(ctx, dir, at, "--worktree")
-	names = append(names, more...)
+	var names []string
+	for _, s := range list {
+		name := strings.TrimPrefix(s.Key, "filter.")
+		names = append(names, name[:strings.LastIndexByte(name, '.')])
+	}
 	slices.Sort(names)
 	var off []string
 	for _, name := range slices.Compact(names) {
@@ -82,13 +82,12 @@ type Setting struct{ Key, Value string }
 // Filters are the programs by which the repository's own configuration filters content: git runs them when it fills a
 // worktree. The person's own filters aren't among them.
 func Filters(ctx context.Context, dir string) ([]Setting, error) {
-	local, err := filterSettings(ctx, dir, nil, "--local")
+	all, err := filterSettings(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	more, _ := filterSettings(ctx, dir, nil, "--worktree") // as in filtersOff
 	last := map[string]string{}
-	for _, s := range append(local, more...) {
+	for _, s := range all {
 		last[s.Key] = s.Value
 	}
 	var list []Setting
@@ -100,31 +99,31 @@ func Filters(ctx context.Context, dir string) ([]Setting, error) {
 	return list, nil
 }
 
-// localFilters are the names of the filters in one of the repository's own files and in what it includes.
-func localFilters(ctx context.Context, dir string, at []string, file string) ([]string, error) {
-	settings, err := filterSettings(ctx, dir, at, file)
-	var names []string
-	for _, s := range settings {
-		name := strings.TrimPrefix(s.Key, "filter.")
-		names = append(names, name[:strings.LastIndexByte(name, '.')])
-	}
-	return names, err
+// filterSettings are the lines about filters in the repository's own configuration.
+func filterSettings(ctx context.Context, dir string, at ...string) ([]Setting, error) {
+	list, err := ownSettings(func(args ...string) (string, error) { return run(ctx, dir, slices.Concat(at, args)...) })
+	return slices.DeleteFunc(list, func(s Setting) bool {
+		kind := s.Key[strings.LastIndexByte(s.Key, '.')+1:]
+		return !strings.HasPrefix(s.Key, "filter.") || strings.Count(s.Key, ".") < 2 || !slices.Contains([]string{"clean", "smudge", "process", "required"}, kind)
+	}), err
 }
 
-// filterSettings are the lines about them.
-func filterSettings(ctx context.Context, dir string, at []string, file string) ([]Setting, error) {
-	out, err := run(ctx, dir, append(slices.Clone(at), "config", "--includes", file, "-z", "--get-regexp", `^filter\..*\.(clean|smudge|process|required)$`)...)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 { // there is none
-		return nil, nil
-	}
+// ownSettings are what the repository's own configuration sets, that of the worktree included, and what they include. Later ones win.
+func ownSettings(run func(args ...string) (string, error)) ([]Setting, error) {
+	out, err := run("config", "--list", "-z", "--show-scope")
 	if err != nil {
 		return nil, err
 	}
 	var list []Setting
-	for _, line := range split(out) {
-		key, value, _ := strings.Cut(line, "\n")
-		list = append(list, Setting{key, value})
+	fields := split(out)
+	for i := 0; i+1 < len(fields); i += 2 { // SCOPE, and KEY\nVALUE
+		if scope := fields[i]; scope == "local" || scope == "worktree" {
+			key, value, _ := strings.Cut(fields[i+1], "\n")
+			list = append(list, Setting{key, value})
+		}
 	}
-	return list, nil
+	if len(list) == 0 { // every repository that git has made has some
+		_, err = run("rev-parse", "--git-dir")
+	}
+	return list, err
 }

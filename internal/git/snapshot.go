@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/paths"
 )
 
 // SnapshotOptions say what a snapshot is compared with.
@@ -19,6 +20,7 @@ type SnapshotOptions struct {
 	Base    string   // the commit that the branch began at, "" for none
 	Branch  string   // the full name of the branch that the worktree is for
 	Last    string   // Snapshot.Tree of the last one, "" for none
+	Kept    string   // below this name are the refs of the worktree's earlier snapshots; "" for none
 	Stashes []string // entries of refs/stash that aren't the worktree's
 	// Exact hashes every file rather than trusting the index, and keeps the commits of nested repositories. The snapshot
 	// by which work is judged, and the last one before a removal, must be exact.
@@ -26,6 +28,9 @@ type SnapshotOptions struct {
 	MaxBytes int64  // of the files that differ from the index, 0 for no limit
 	By       Author // where the person has no name
 	Why      string // a line for the commit's message
+	// Compare finds out what is in no commit, too: Snapshot.Unsaved. Ignored are the ignored paths that aren't new.
+	Compare bool
+	Ignored []string
 }
 
 // A Snapshot is what is to be kept of a worktree: commits, "" for none. They are in the repository, and no ref has them
@@ -38,7 +43,10 @@ type Snapshot struct {
 	Logs    []string // of the reflog, and of unfinished operations: what no branch, tag or snapshot has
 	Modules []string // of nested repositories: what none of their remotes has
 	Failed  []Failure
-	Same    bool // nothing has changed since Last, and Tree is Last
+	Same    bool     // nothing has changed since Last, and Tree is Last
+	Unsaved *Unsaved // where it was asked for
+
+	tip string // of the branch
 }
 
 // A Failure is a path that isn't in a snapshot's tree.
@@ -96,7 +104,7 @@ type snapshot struct {
 	parent   string   // the commit that the tree's commit has as parent, "" for none
 	head     string   // what HEAD is, "" where it is no commit
 	headTree string   // its tree
-	tip      string   // of the branch
+	staged   string   // the index's tree, once indexTree has made it
 	last     struct{ tree, parent string }
 	bytes    int64 // of the files to hash
 }
@@ -112,34 +120,25 @@ func (w Worktree) newSnapshot(ctx context.Context, o SnapshotOptions) (*snapshot
 		return nil, err
 	}
 	s := &snapshot{w: w, o: o, q: q, gitDir: w.Admin}
-	works, err := w.adminWorks(ctx)
-	if err != nil {
-		return nil, errors.Join(err, q.remove())
-	}
-	if !works {
-		// HEAD of the main checkout isn't used.
-		s.gitDir, s.noIndex = w.Common, true
+	if !w.ownsAdmin() {
+		s.leaveAdmin()
 	}
 	return s, nil
 }
 
-// adminWorks says whether the admin directory is a git directory, and this worktree's. What the worktree's own .git says
-// doesn't matter here: an agent may have removed it.
-func (w Worktree) adminWorks(ctx context.Context) (bool, error) {
+// ownsAdmin says whether the admin directory is this worktree's. What the worktree's own .git says doesn't matter here: an agent may have
+// removed it. Whether it is a git directory, git says.
+func (w Worktree) ownsAdmin() bool {
 	back, err := pointer(filepath.Join(w.Admin, "gitdir"), "")
 	if (err != nil || back != filepath.Join(w.Path, ".git")) && GitFile(w.Path) != w.Admin { // it may have been renamed
-		return false, nil
+		return false
 	}
 	common, err := pointer(filepath.Join(w.Admin, "commondir"), "")
-	if err != nil || common != w.Common {
-		return false, nil
-	}
-	_, err = run(ctx, w.Path, "--git-dir="+w.Admin, "--work-tree="+w.Path, "rev-parse", "--git-dir")
-	if unanswered(err) != nil {
-		return false, err
-	}
-	return err == nil, nil
+	return err == nil && common == w.Common
 }
+
+// leaveAdmin goes on without the admin directory. HEAD of the main checkout isn't used.
+func (s *snapshot) leaveAdmin() { s.gitDir, s.noIndex = s.w.Common, true }
 
 func (s *snapshot) take(ctx context.Context) error {
 	if err := s.resolve(ctx); err != nil {
@@ -153,6 +152,11 @@ func (s *snapshot) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.o.Compare {
+		if s.Unsaved, err = s.unsaved(ctx, tree, s.o.Ignored); err != nil {
+			return err
+		}
+	}
 	if err := s.others(ctx); err != nil {
 		return err
 	}
@@ -164,12 +168,12 @@ func (s *snapshot) take(ctx context.Context) error {
 	if s.head != s.tip {
 		s.Head = s.head
 	}
-	headTree, err := s.one(ctx, s.parent+"^{tree}")
+	parentTree, err := s.parentTree(ctx)
 	if err != nil {
 		return err
 	}
 	note := "Tree"
-	if index == headTree || index == tree {
+	if index == parentTree || index == tree {
 		index = ""
 	}
 	if index != "" {
@@ -196,22 +200,20 @@ func (s *snapshot) isLast(ctx context.Context, tree, note string) (bool, error) 
 
 // commit makes the snapshot's commits: of the tree and, unless it is "", of the index's.
 func (s *snapshot) commit(ctx context.Context, tree, index, note string) error {
-	identity, err := identityOptions(s.o.By, func(args ...string) (string, error) { return s.git(ctx, time.Minute, nil, args...) })
-	if err != nil {
-		return err
-	}
 	why := s.o.Why
 	if why == "" {
 		why = "gl: snapshot"
 	}
 	commit := func(tree, message string) (string, error) {
-		args := append(slices.Clone(identity), "commit-tree", "--no-gpg-sign", tree)
+		c := NewCommit{Tree: tree, Message: message, by: s.o.By}
 		if s.parent != "" {
-			args = append(args, "-p", s.parent)
+			c.Parents = []string{s.parent}
 		}
-		out, err := s.git(ctx, time.Minute, strings.NewReader(message), args...)
-		return strings.TrimSpace(out), err
+		return commitTree(ctx, c, func(_ []string, input string, args ...string) (string, error) {
+			return s.git(ctx, time.Minute, strings.NewReader(input), args...)
+		})
 	}
+	var err error
 	if s.Tree, err = commit(tree, why+"\n\n"+note+"\n"); err == nil && index != "" {
 		s.Index, err = commit(index, why+"\n\nIndex\n")
 	}
@@ -223,13 +225,25 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// resolve finds the commits that the options and HEAD name.
-func (s *snapshot) resolve(ctx context.Context) error {
-	head := "HEAD"
-	if s.gitDir != s.w.Admin {
-		head = ""
+// parentTree is the tree of the commit that the snapshot's has as parent, "" without one.
+func (s *snapshot) parentTree(ctx context.Context) (string, error) {
+	if s.parent == "" || s.parent == s.head {
+		return s.headTree, nil
 	}
-	found, err := s.objects(ctx, commitOf(head), commitOf(s.o.Branch), commitOf(s.o.Last), treeOf(s.o.Last), commitOf(s.o.Base), s.o.Last+"^1^{commit}", treeOf(head))
+	found, err := s.objects(ctx, treeOf(s.parent))
+	if err != nil {
+		return "", err
+	}
+	return found[0], nil
+}
+
+// resolve finds the commits that the options and HEAD name. It is the first to run git, so it finds out whether the admin directory works.
+func (s *snapshot) resolve(ctx context.Context) error {
+	found, err := s.named(ctx)
+	if err != nil && unanswered(err) == nil && s.gitDir == s.w.Admin {
+		s.leaveAdmin()
+		found, err = s.named(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -242,7 +256,10 @@ func (s *snapshot) resolve(ctx context.Context) error {
 	if s.parent = s.head; s.parent != "" {
 		return nil
 	}
-	log, err := s.reflog(ctx)
+	log, err := s.reflog()
+	if err == nil {
+		log, err = s.commits(ctx, log)
+	}
 	if err != nil {
 		return err
 	}
@@ -255,6 +272,15 @@ func (s *snapshot) resolve(ctx context.Context) error {
 		s.parent = found[4]
 	}
 	return nil
+}
+
+// named are what the options and HEAD name, as resolve takes them.
+func (s *snapshot) named(ctx context.Context) ([]string, error) {
+	head := "HEAD"
+	if s.gitDir != s.w.Admin {
+		head = ""
+	}
+	return s.objects(ctx, commitOf(head), commitOf(s.o.Branch), commitOf(s.o.Last), treeOf(s.o.Last), commitOf(s.o.Base), s.o.Last+"^1^{commit}", treeOf(head))
 }
 
 func commitOf(rev string) string {
@@ -273,6 +299,13 @@ func treeOf(rev string) string {
 
 // objects resolves revisions; "" for those that name nothing.
 func (s *snapshot) objects(ctx context.Context, revs ...string) ([]string, error) {
+	return objects(func(in string, args ...string) (string, error) {
+		return s.git(ctx, time.Minute, strings.NewReader(in), args...)
+	}, revs...)
+}
+
+// objects resolves revisions of commits and trees by one git; "" for those that name nothing.
+func objects(run func(in string, args ...string) (string, error), revs ...string) ([]string, error) {
 	var in strings.Builder
 	for _, r := range revs {
 		if r == "" || strings.ContainsAny(r, "\n") {
@@ -280,7 +313,7 @@ func (s *snapshot) objects(ctx context.Context, revs ...string) ([]string, error
 		}
 		in.WriteString(r + "\n")
 	}
-	out, err := s.git(ctx, time.Minute, strings.NewReader(in.String()), "cat-file", "--batch-check=%(objectname) %(objecttype)")
+	out, err := run(in.String(), "cat-file", "--batch-check=%(objectname) %(objecttype)")
 	if err != nil {
 		return nil, err
 	}
@@ -305,8 +338,8 @@ func (s *snapshot) one(ctx context.Context, rev string) (string, error) {
 	return found[0], nil
 }
 
-// reflog lists the commits of HEAD's reflog that are still there, the newest first.
-func (s *snapshot) reflog(ctx context.Context) ([]string, error) {
+// reflog lists the commits that HEAD's reflog names, the newest first.
+func (s *snapshot) reflog() ([]string, error) {
 	data, err := durable.ReadFile(filepath.Join(s.w.Admin, "logs", "HEAD"))
 	if err != nil {
 		return nil, ignoreMissing(err)
@@ -318,7 +351,7 @@ func (s *snapshot) reflog(ctx context.Context) ([]string, error) {
 		}
 	}
 	slices.Reverse(ids)
-	return s.commits(ctx, ids)
+	return ids, nil
 }
 
 // commits are those of the ids that are commits which are there, each once.
@@ -357,15 +390,25 @@ func (s *snapshot) own(ctx context.Context) ([]string, error) {
 		}
 		ids = append(ids, strings.Fields(string(data))...) // MERGE_HEAD has several in an octopus merge
 	}
-	refs, err := s.git(ctx, time.Minute, nil, "for-each-ref", "--format=%(objectname)", "refs/worktree", "refs/bisect", "refs/rewritten")
+	refs, err := s.ownRefs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	log, err := s.reflog(ctx)
+	log, err := s.reflog()
 	if err != nil {
 		return nil, err
 	}
-	return s.commits(ctx, slices.Concat(ids, strings.Fields(refs), log))
+	return s.commits(ctx, slices.Concat(ids, refs, log))
+}
+
+// ownRefs are what the refs name that are the worktree's alone. Most worktrees have none.
+func (s *snapshot) ownRefs(ctx context.Context) ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(s.w.Admin, "refs"))
+	if ignoreMissing(err) == nil && len(entries) == 0 && !paths.Exists(filepath.Join(s.w.Admin, "reftable")) {
+		return nil, nil
+	}
+	out, err := s.git(ctx, time.Minute, nil, "for-each-ref", "--format=%(objectname)", "refs/worktree", "refs/bisect", "refs/rewritten")
+	return strings.Fields(out), err
 }
 
 // others finds the commits that only the reflog, an unfinished operation or a stash has.
@@ -382,12 +425,7 @@ func (s *snapshot) others(ctx context.Context) error {
 	if stashes, err = s.commits(ctx, stashes); err != nil || len(ids)+len(stashes) == 0 {
 		return err
 	}
-	not := []string{"--not", "--branches", "--tags", "--remotes", "--glob=refs/gl/*"}
-	if s.parent != "" {
-		not = append(not, s.parent)
-	}
-	in := strings.Join(append(slices.Clone(ids), stashes...), "\n") + "\n"
-	out, err := s.git(ctx, long, strings.NewReader(in), append([]string{"rev-list", "--parents", "--ignore-missing", "--stdin"}, not...)...)
+	out, err := s.listOthers(ctx, slices.Concat(ids, stashes))
 	if err != nil {
 		if unanswered(err) != nil {
 			return err
@@ -406,6 +444,27 @@ func (s *snapshot) others(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// listOthers lists those of the commits, and of the commits below them, that neither a ref nor the parent has, each with its parents. What
+// most worktrees have is in their own branch and snapshots, so these are looked at before all the refs: there are as many as there was ever work.
+func (s *snapshot) listOthers(ctx context.Context, ids []string) (string, error) {
+	list := func(not ...string) (string, error) {
+		for _, id := range []string{s.parent, s.tip} {
+			if id != "" {
+				not = append(not, id)
+			}
+		}
+		if s.o.Kept != "" {
+			not = append(not, "--glob="+s.o.Kept+"/*")
+		}
+		args := append([]string{"rev-list", "--parents", "--ignore-missing", "--stdin", "--not"}, not...)
+		return s.git(ctx, long, strings.NewReader(strings.Join(ids, "\n")+"\n"), args...)
+	}
+	if out, err := list(); out == "" || err != nil {
+		return "", err
+	}
+	return list("--branches", "--tags", "--remotes", "--glob=refs/gl/*")
 }
 
 // Stashes are the entries of refs/stash, which all worktrees of a repository share, the newest first.

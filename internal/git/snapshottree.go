@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/paths"
 )
 
 // An entry is one of an index.
@@ -49,8 +51,12 @@ func (s *snapshot) git(ctx context.Context, limit time.Duration, in io.Reader, a
 
 // at is git with a directory below the worktree's top as work tree, and one of the temporary indexes.
 func (s *snapshot) at(ctx context.Context, below, index string, limit time.Duration, in io.Reader, args ...string) (out, errOut string, err error) {
+	return s.start(ctx, below, index, call{limit: limit, stdin: in}, args...)
+}
+
+func (s *snapshot) start(ctx context.Context, below, index string, c call, args ...string) (out, errOut string, err error) {
 	dir := filepath.Join(s.w.Path, below)
-	c := call{dir: dir, limit: limit, stdin: in, env: append(s.q.env(), "GIT_INDEX_FILE="+filepath.Join(s.q.dir, index))}
+	c.dir, c.env = dir, append(s.q.env(), "GIT_INDEX_FILE="+filepath.Join(s.q.dir, index))
 	out, errOut, err = c.run(ctx, slices.Concat(steady, []string{"--git-dir=" + s.gitDir, "--work-tree=" + dir}, args)...)
 	if err != nil && unanswered(err) == nil && s.full(errOut) {
 		left, _ := durable.Free(s.q.objects)
@@ -98,6 +104,9 @@ func (s *snapshot) tree(ctx context.Context) (string, error) {
 	}
 	slices.SortFunc(s.Failed, func(a, b Failure) int { return strings.Compare(a.Path, b.Path) })
 	s.Failed = slices.CompactFunc(s.Failed, func(a, b Failure) bool { return a.Path == b.Path })
+	if s.o.Exact && s.head != "" && len(found.add)+len(found.gone)+len(found.nested) == 0 {
+		return s.headTree, nil // the temporary index began with it
+	}
 	return s.writeTree(ctx, "index")
 }
 
@@ -183,6 +192,11 @@ func readEntries(out string) ([]entry, error) {
 // wouldn't show.
 func (s *snapshot) beginIndex(ctx context.Context) ([]string, error) {
 	var names []string
+	if s.o.Exact && !s.noIndex && s.head != "" {
+		if same, err := s.indexIsHeads(ctx); err != nil || same {
+			return nil, errors.Join(err, s.readParent(ctx))
+		}
+	}
 	for _, e := range s.entries {
 		if e.stage != '0' || s.o.Exact { // an exact index begins without what is only staged
 			names = append(names, e.path)
@@ -200,16 +214,53 @@ func (s *snapshot) beginIndex(ctx context.Context) ([]string, error) {
 	return append(names, split(out)...), err
 }
 
-// parentsIndex makes the temporary index that of the parent's tree, empty without a parent, and returns the paths in it.
-func (s *snapshot) parentsIndex(ctx context.Context) (have map[string]bool, err error) {
+// indexIsHeads says whether the worktree's index has the entries of HEAD, and no others.
+func (s *snapshot) indexIsHeads(ctx context.Context) (bool, error) {
+	inConflict := func(e entry) bool { return e.stage != '0' }
+	if plain, err := isPlainIndex(filepath.Join(s.q.dir, "staged"), len(s.entries)); err != nil || !plain || slices.ContainsFunc(s.entries, inConflict) {
+		return false, err
+	}
+	tree, err := s.indexTree(ctx)
+	return err == nil && tree == s.headTree, err
+}
+
+// isPlainIndex says whether an index file has so many entries, each of which is in the tree that is written of it. One that git add
+// --intent-to-add made is in no tree; version 2, which git writes where it can, has none. Of a split index the file has a part alone.
+func isPlainIndex(file string, entries int) (bool, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	var head [12]byte // DIRC, the version, the number of entries
+	if _, err := io.ReadFull(f, head[:]); err != nil {
+		return false, err
+	}
+	return string(head[:4]) == "DIRC" && binary.BigEndian.Uint32(head[4:]) == 2 && binary.BigEndian.Uint32(head[8:]) == uint32(entries), nil
+}
+
+// isClean says, of a worktree whose files are HEAD's, that its index is HEAD's too and hides nothing, and that no merge is unfinished.
+func (s *snapshot) isClean() bool {
+	return s.staged != "" && s.staged == s.headTree && !slices.ContainsFunc(s.entries, func(e entry) bool { return e.tag != 'H' }) &&
+		!slices.ContainsFunc(mergeFiles, func(name string) bool { return paths.Exists(filepath.Join(s.w.Admin, name)) })
+}
+
+// readParent makes the temporary index that of the parent's tree, empty without a parent: it knows nothing of the files yet.
+func (s *snapshot) readParent(ctx context.Context) error {
 	args := []string{"read-tree", "--empty"}
 	if s.parent != "" {
 		args = []string{"read-tree", s.parent + "^{tree}"}
 	}
 	if err := os.Remove(filepath.Join(s.q.dir, "index")); ignoreMissing(err) != nil {
-		return nil, err
+		return err
 	}
-	if _, err := s.git(ctx, time.Minute, nil, args...); err != nil {
+	_, err := s.git(ctx, time.Minute, nil, args...)
+	return err
+}
+
+// parentsIndex is readParent, and returns the paths in it.
+func (s *snapshot) parentsIndex(ctx context.Context) (have map[string]bool, err error) {
+	if err := s.readParent(ctx); err != nil {
 		return nil, err
 	}
 	out, err := s.git(ctx, time.Minute, nil, "ls-files", "-z", "-v", "-s")
@@ -279,8 +330,7 @@ func (s *snapshot) list(ctx context.Context, below string, args ...string) ([]st
 	if below != "" {
 		index = "none"
 	}
-	limit := moveLimit(s.sizes())
-	out, errOut, err := s.at(ctx, below, index, limit, nil, append([]string{"ls-files", "-z"}, args...)...)
+	out, errOut, err := s.start(ctx, below, index, s.reading(), append([]string{"ls-files", "-z"}, args...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +350,11 @@ func (s *snapshot) list(ctx context.Context, below string, args ...string) ([]st
 	return names, nil
 }
 
-// sizes is how many bytes git may have to read to compare the index with the worktree.
+// reading is a call that compares the index with the worktree. It may take as long as it takes to read all files.
+func (s *snapshot) reading() call {
+	return call{limit: leastFill, more: func(context.Context) time.Duration { return moveLimit(s.sizes()) }}
+}
+
 func (s *snapshot) sizes() int64 {
 	var sum int64
 	for _, e := range s.entries {
@@ -523,8 +577,8 @@ func (s *snapshot) noIndexSparse() bool {
 
 // indexTree is the tree that is staged, "" for none. A path in conflict is there as one side has it: its sides are in commits.
 func (s *snapshot) indexTree(ctx context.Context) (string, error) {
-	if s.noIndex {
-		return "", nil
+	if s.noIndex || s.staged != "" {
+		return s.staged, nil
 	}
 	var sides []string
 	for i, e := range s.entries {
@@ -540,5 +594,7 @@ func (s *snapshot) indexTree(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	return s.writeTree(ctx, "staged")
+	var err error
+	s.staged, err = s.writeTree(ctx, "staged")
+	return s.staged, err
 }

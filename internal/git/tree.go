@@ -2,8 +2,12 @@ package git
 
 import (
 	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -70,11 +74,21 @@ func changes(a, b string, run func(args ...string) (string, error)) ([]change, e
 
 // replace is the tree with those paths as from has them for which which is true.
 func (s *scratchTrees) replace(ctx context.Context, tree, from string, which func(path string) bool) (string, error) {
-	all, err := changes(tree, from, func(args ...string) (string, error) { return s.git(ctx, "", args...) })
+	list, err := s.kept(ctx, tree, from, which)
 	if err != nil {
 		return "", err
 	}
-	return s.with(ctx, tree, slices.DeleteFunc(all, func(c change) bool { return !which(c.path) }))
+	return s.with(ctx, tree, list)
+}
+
+// kept are the paths that tree and from have differently and for which which is true, as from has them.
+func (s *scratchTrees) kept(ctx context.Context, tree, from string, which func(path string) bool) ([]change, error) {
+	all, err := s.changes(ctx, tree, from)
+	return slices.DeleteFunc(all, func(c change) bool { return !which(c.path) }), err
+}
+
+func (s *scratchTrees) changes(ctx context.Context, a, b string) ([]change, error) {
+	return changes(a, b, func(args ...string) (string, error) { return s.git(ctx, "", args...) })
 }
 
 // with is the tree with the changes.
@@ -115,27 +129,25 @@ func (s *scratchTrees) commit(ctx context.Context, tree, parent string) (string,
 // without is theirs as a commit that has ours' version of the kept paths, and the same merge bases: both sides agree about
 // these, so they neither conflict nor change.
 func (s *scratchTrees) without(ctx context.Context, ours, theirs string, keep func(path string) bool) (string, error) {
-	tree, err := s.replace(ctx, theirs, ours, keep)
+	list, err := s.kept(ctx, theirs, ours, keep)
+	if err != nil || len(list) == 0 {
+		return theirs, err
+	}
+	tree, err := s.with(ctx, theirs, list)
 	if err != nil {
 		return "", err
 	}
 	return s.commit(ctx, tree, theirs)
 }
 
-// attributes writes the .gitattributes of a commit to where git reads them: merge=union and the like count, as they do in a
-// checkout.
-func (s *scratchTrees) attributes(ctx context.Context, commit string) error {
-	out, err := s.git(ctx, "", "ls-tree", "-r", "-z", commit)
-	if err != nil {
-		return err
-	}
-	for _, line := range split(out) { // MODE TYPE ID\tPATH
-		head, name, _ := strings.Cut(line, "\t")
-		f := strings.Fields(head)
-		if path.Base(name) != ".gitattributes" || len(f) != 3 || !strings.HasPrefix(f[0], "100") || hasDotGit(path.Dir(name)) {
+// attributes writes those of the files that are called .gitattributes to where git reads them: merge=union and the like count, as they do
+// in a checkout.
+func (s *scratchTrees) attributes(ctx context.Context, files map[string]File) error {
+	for name, f := range files {
+		if path.Base(name) != ".gitattributes" || !f.IsRegular() || hasDotGit(path.Dir(name)) {
 			continue
 		}
-		text, err := s.git(ctx, "", "cat-file", "blob", f[2])
+		text, err := s.git(ctx, "", "cat-file", "blob", f.ID)
 		if err != nil {
 			return err
 		}
@@ -187,96 +199,169 @@ func mergeTree(ours, theirs string, run func(args ...string) (string, error)) (*
 // driversOff makes conflicts of what the repository's own configuration would have a program merge. The person's own merge
 // drivers count.
 func driversOff(run func(args ...string) (string, error)) ([]string, error) {
+	list, err := ownSettings(run)
+	if err != nil {
+		return nil, err
+	}
 	var off []string
-	for _, file := range []string{"--local", "--worktree"} {
-		out, err := run("config", "--includes", file, "-z", "--name-only", "--get-regexp", `^merge\..*\.driver$`)
-		if err != nil && exitCode(err) != 1 && file == "--local" { // the other may not be switched on
-			return nil, err
+	for _, s := range list {
+		if !strings.HasPrefix(s.Key, "merge.") || !strings.HasSuffix(s.Key, ".driver") {
+			continue
 		}
-		for _, key := range split(out) {
-			if strings.Contains(key, "=") {
-				return nil, fmt.Errorf("the repository's configuration has a merge driver %q, which can't be switched off", key)
-			}
-			off = append(off, key+"=false")
+		if strings.Contains(s.Key, "=") {
+			return nil, fmt.Errorf("the repository's configuration has a merge driver %q, which can't be switched off", s.Key)
 		}
+		off = append(off, s.Key+"=false")
 	}
 	return settings(off...), nil
+}
+
+// A Merge is a merge that was made in memory.
+type Merge struct {
+	Tree      string          // "" where the two can't be merged
+	Conflicts []string        // the paths where they can't
+	Changed   map[string]File // what the tree has otherwise than the commit merged into; the zero File for what it hasn't got
 }
 
 // MergeTree merges the commit theirs into the commit base, in memory. Paths for which keep is true are base's, whatever theirs
 // has there; keep may be nil. Where the two can't be merged there is no tree, but the paths of the conflicts.
 func MergeTree(ctx context.Context, common, base, theirs string, keep func(path string) bool) (tree string, conflicts []string, err error) {
-	s, err := newScratchTrees(common)
+	files, err := Files(ctx, common, base)
 	if err != nil {
 		return "", nil, err
 	}
-	defer func() { err = errors.Join(err, s.q.remove()) }()
-	if keep == nil {
-		keep = func(string) bool { return false }
-	}
-	m, err := s.merge(ctx, base, theirs, keep)
+	m, err := MergeInto(ctx, common, base, files, theirs, keep)
 	if err != nil {
 		return "", nil, err
 	}
-	if len(m.stages) > 0 {
-		return "", m.conflicts(), nil
-	}
-	// A rename may have led something there.
-	if tree, err = s.replace(ctx, m.tree, base, keep); err != nil {
-		return "", nil, err
-	}
-	return tree, nil, s.q.release()
+	return m.Tree, m.Conflicts, nil
 }
 
-// Conflicts are the paths in which MergeTree would find the two in conflict. Nothing is left in the repository.
-func Conflicts(ctx context.Context, common, base, theirs string, keep func(path string) bool) (paths []string, err error) {
+// MergeInto is MergeTree for who knows the files of base, as Files lists them, and says what the merge changes.
+func MergeInto(ctx context.Context, common, base string, files map[string]File, theirs string, keep func(path string) bool) (_ *Merge, err error) {
 	s, err := newScratchTrees(common)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.q.remove()) }()
-	m, err := s.merge(ctx, base, theirs, keep)
+	if keep == nil {
+		keep = func(string) bool { return false }
+	}
+	m, err := s.merge(ctx, base, files, theirs, keep)
+	if err != nil {
+		return nil, err
+	}
+	if len(m.stages) > 0 {
+		return &Merge{Conflicts: m.conflicts()}, nil
+	}
+	list, err := s.changes(ctx, base, m.tree)
+	if err != nil {
+		return nil, err
+	}
+	merge, astray := &Merge{Tree: m.tree, Changed: map[string]File{}}, false
+	for _, c := range list {
+		switch {
+		case keep(c.path): // a rename may have led something there
+			astray = true
+		case c.gone():
+			merge.Changed[c.path] = File{}
+		default:
+			merge.Changed[c.path] = File{c.mode, c.id}
+		}
+	}
+	if astray {
+		if merge.Tree, err = s.replace(ctx, m.tree, base, keep); err != nil {
+			return nil, err
+		}
+	}
+	return merge, s.q.release()
+}
+
+// Conflicts are the paths in which MergeTree would find the two in conflict. Nothing is left in the repository.
+func Conflicts(ctx context.Context, common, base, theirs string, keep func(path string) bool) (paths []string, err error) {
+	files, err := Files(ctx, common, base)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newScratchTrees(common)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.q.remove()) }()
+	m, err := s.merge(ctx, base, files, theirs, keep)
 	if err != nil {
 		return nil, err
 	}
 	return m.conflicts(), nil
 }
 
-// merge merges two commits; paths for which keep is true are base's.
-func (s *scratchTrees) merge(ctx context.Context, base, theirs string, keep func(path string) bool) (*merged, error) {
+// merge merges two commits; paths for which keep is true are base's, whose files are known.
+func (s *scratchTrees) merge(ctx context.Context, base string, files map[string]File, theirs string, keep func(path string) bool) (*merged, error) {
 	other, err := s.without(ctx, base, theirs, keep)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.attributes(ctx, base); err != nil {
+	if err := s.attributes(ctx, files); err != nil {
 		return nil, err
 	}
 	return mergeTree(base, other, func(args ...string) (string, error) { return s.git(ctx, "", args...) })
 }
 
-// TreeWithout is the tree of a commit or tree without some of its paths.
-func TreeWithout(ctx context.Context, common, treeish string, without func(path string) bool) (tree string, err error) {
-	s, err := newScratchTrees(common)
-	if err != nil {
-		return "", err
+// TreeID is the id that git gives to a tree of these files. Nothing is written. like is an id of the same repository.
+func TreeID(files map[string]File, like string) string {
+	top := &treeDir{}
+	for p, f := range files {
+		top.put(strings.Split(p, "/"), f)
 	}
-	defer func() { err = errors.Join(err, s.q.remove()) }()
-	out, err := s.git(ctx, "", "ls-tree", "-r", "-z", treeish)
-	if err != nil {
-		return "", err
-	}
-	var gone []change
-	for _, line := range split(out) { // MODE TYPE ID\tPATH
-		head, p, _ := strings.Cut(line, "\t")
-		if without(p) {
-			id := head[strings.LastIndexByte(head, ' ')+1:]
-			gone = append(gone, change{"0", strings.Repeat("0", len(id)), p})
+	return hex.EncodeToString(top.id(len(like)))
+}
+
+// A treeDir is a directory of a tree.
+type treeDir struct {
+	files map[string]File
+	dirs  map[string]*treeDir
+}
+
+func (d *treeDir) put(path []string, f File) {
+	if len(path) == 1 {
+		if d.files == nil {
+			d.files = map[string]File{}
 		}
+		d.files[path[0]] = f
+		return
 	}
-	if tree, err = s.with(ctx, treeish, gone); err != nil {
-		return "", err
+	below := d.dirs[path[0]]
+	if below == nil {
+		if d.dirs == nil {
+			d.dirs = map[string]*treeDir{}
+		}
+		below = &treeDir{}
+		d.dirs[path[0]] = below
 	}
-	return tree, s.q.release()
+	below.put(path[1:], f)
+}
+
+// id hashes the directory as git writes it: MODE NAME, a zero byte and the id of each entry, sorted as if a directory's name ended in "/".
+func (d *treeDir) id(digits int) []byte {
+	entries := map[string]string{}
+	for name, f := range d.files {
+		id, _ := hex.DecodeString(f.ID) // git has printed it
+		entries[name] = strings.TrimLeft(f.Mode, "0") + " " + name + "\x00" + string(id)
+	}
+	for name, below := range d.dirs {
+		entries[name+"/"] = "40000 " + name + "\x00" + string(below.id(digits))
+	}
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		text.WriteString(entries[name])
+	}
+	object := fmt.Appendf(nil, "tree %d\x00%s", text.Len(), text.String())
+	if digits == 2*sha256.Size {
+		sum := sha256.Sum256(object)
+		return sum[:]
+	}
+	sum := sha1.Sum(object)
+	return sum[:]
 }
 
 // Changed lists the paths that two commits or trees have differently, but for those for which except is true; it may be nil.
@@ -299,6 +384,7 @@ type NewCommit struct {
 	When    time.Time // by author and committer; zero for now. With a time, making the commit again gives the same id
 
 	author signature // the zero one for who has made it
+	by     Author    // where the person has no name
 }
 
 // CommitTree makes a commit that no ref has. It is by the person, or by gl where git knows no name; nothing is signed.
@@ -311,11 +397,7 @@ func CommitTree(ctx context.Context, common string, c NewCommit) (id string, err
 }
 
 func commitTree(ctx context.Context, c NewCommit, run func(env []string, input string, args ...string) (string, error)) (string, error) {
-	identity, err := identityOptions(Author{}, func(args ...string) (string, error) { return run(nil, "", args...) })
-	if err != nil {
-		return "", err
-	}
-	args := append(identity, "commit-tree", "--no-gpg-sign", c.Tree)
+	args := []string{"commit-tree", "--no-gpg-sign", c.Tree}
 	for _, p := range c.Parents {
 		args = append(args, "-p", p)
 	}
@@ -324,8 +406,24 @@ func commitTree(ctx context.Context, c NewCommit, run func(env []string, input s
 		date := "@" + strconv.FormatInt(c.When.Unix(), 10) + " +0000"
 		env = append(env, "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
 	}
-	out, err := run(env, strings.TrimRight(c.Message, "\n")+"\n", args...)
+	out, err := identified(c.by, func(args ...string) (string, error) {
+		return run(env, strings.TrimRight(c.Message, "\n")+"\n", args...)
+	}, args...)
 	return strings.TrimSpace(out), err
+}
+
+// identified runs a git that makes a commit. Where the person has no name, it makes none, and is run again with one.
+func identified(by Author, run func(args ...string) (string, error), args ...string) (string, error) {
+	// Else git makes a name up of what the machine knows.
+	out, err := run(append(settings("user.useConfigOnly=true"), args...)...)
+	if err == nil || exitCode(err) != 128 {
+		return out, err
+	}
+	identity, failed := identityOptions(by, run)
+	if failed != nil || len(identity) == 0 {
+		return out, err
+	}
+	return run(append(identity, args...)...)
 }
 
 // identityOptions are the options that give commits a name where the person has none; run asks git.
@@ -333,7 +431,7 @@ func identityOptions(by Author, run func(args ...string) (string, error)) ([]str
 	if by.Name == "" || by.Email == "" {
 		by = Author{"Greenlight", "greenlight@localhost"}
 	}
-	// The options win over every file, so git is asked first.
+	// The options win over every file, so git is asked what they have.
 	out, err := run("config", "-z", "--get-regexp", `^user\.(name|email)$`)
 	if err != nil && exitCode(err) != 1 {
 		return nil, err

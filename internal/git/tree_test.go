@@ -1,6 +1,7 @@
 package git
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -120,26 +121,32 @@ func TestMergeTreeWithTwoBases(t *testing.T) {
 	}
 }
 
-func TestTreeWithoutAndChanged(t *testing.T) {
+func TestTreeIDAndChanged(t *testing.T) {
 	b := worktree(t, map[string]string{"f": "1", "state/S": "0", "state/d/T": "0", "ü\n": "x"})
 	a := b.commitOn("a", "master", map[string]string{"state/S": "1", "state/d/T": ""})
 	c := b.commitOn("c", "master", map[string]string{"state/new": "1", "f": "2"})
 	key := func(commit string) string {
-		tree, err := TreeWithout(t.Context(), b.Common, commit, isState)
+		files, err := Files(t.Context(), b.Common, commit)
 		b.ok(err)
-		return tree
+		maps.DeleteFunc(files, func(p string, _ File) bool { return isState(p) })
+		return TreeID(files, commit)
 	}
 	if key("master") != key(a) || key(a) == key(c) {
 		t.Errorf("%s, %s, %s", key("master"), key(a), key(c))
 	}
-	if got := b.in(b.main, "ls-tree", "-z", "-r", "--name-only", key(a)); got != "f\x00ü\n\x00" {
-		t.Errorf("%q", got)
+	// What sorts otherwise as a directory than as a file, an executable, a link, and a submodule.
+	d := b.commitOn("d", "master", map[string]string{"d/x": "1", "d.x": "2", "d-x/y": "3", "e/d/f": "4"})
+	b.in(b.main, "update-index", "--add", "--cacheinfo", "160000,"+a+",sub", "--cacheinfo", "100755,"+b.in(b.main, "rev-parse", d+":d/x")+",d/run",
+		"--cacheinfo", "120000,"+b.in(b.main, "rev-parse", d+":d.x")+",d0")
+	for _, tree := range []string{a, d, b.in(b.main, "write-tree")} {
+		files, err := Files(t.Context(), b.Common, tree)
+		b.ok(err)
+		if got, want := TreeID(files, tree), b.in(b.main, "rev-parse", tree+"^{tree}"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
-	if got, err := TreeWithout(t.Context(), b.Common, a, func(string) bool { return false }); err != nil || got != b.in(b.main, "rev-parse", a+"^{tree}") {
-		t.Error(got, err)
-	}
-	if tree, err := TreeWithout(t.Context(), b.Common, a, func(string) bool { return true }); err != nil || b.in(b.main, "ls-tree", tree) != "" {
-		t.Error(tree, err)
+	if got := TreeID(nil, a); got != "4b825dc642cb6eb9a060e54bf8d69288fbee4904" {
+		t.Error(got)
 	}
 	got, err := Changed(t.Context(), b.Common, a, c, nil)
 	if want := []string{"f", "state/S", "state/d/T", "state/new"}; err != nil || !slices.Equal(got, want) {

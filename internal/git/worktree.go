@@ -64,10 +64,21 @@ func pointer(file, prefix string) (string, error) {
 // run runs git in the worktree after checking its links. Filters that the configuration names do run: who makes worktrees
 // has asked for trust first.
 func (w Worktree) run(ctx context.Context, limit time.Duration, input string, args ...string) (string, error) {
+	return w.start(ctx, call{limit: limit, stdin: strings.NewReader(input)}, args...)
+}
+
+func (w Worktree) start(ctx context.Context, c call, args ...string) (string, error) {
 	if err := w.Check(); err != nil {
 		return "", err
 	}
-	return runFor(ctx, limit, w.Path, input, append([]string{"--git-dir=" + w.Admin, "--work-tree=" + w.Path}, args...)...)
+	c.dir = w.Path
+	out, _, err := c.run(ctx, append([]string{"--git-dir=" + w.Admin, "--work-tree=" + w.Path}, args...)...)
+	return out, err
+}
+
+// fill is run for what writes the files of HEAD: it may take as long as that does.
+func (w Worktree) fill(ctx context.Context, args ...string) (string, error) {
+	return w.start(ctx, call{limit: leastFill, more: w.fillLimit}, args...)
 }
 
 // A Checkout is a directory's place in its repository. All paths are absolute, with symlinks resolved.
@@ -162,7 +173,7 @@ func (w Worktree) Fill(ctx context.Context) error {
 	if err := durable.Unlink(filepath.Join(w.Admin, "index.lock")); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	_, err := w.run(ctx, w.fillLimit(ctx), "", "read-tree", "--reset", "-u", "HEAD")
+	_, err := w.fill(ctx, "read-tree", "--reset", "-u", "HEAD")
 	return err
 }
 
@@ -177,7 +188,7 @@ func moveLimit(bytes int64) time.Duration {
 	return min(leastFill+time.Duration(bytes/slowestDisk)*time.Second, mostFill)
 }
 
-// fillLimit is how long Fill may take, by the bytes that it writes.
+// fillLimit is how long it may take to write the files of HEAD, by their bytes.
 func (w Worktree) fillLimit(ctx context.Context) time.Duration {
 	out, err := w.run(ctx, time.Minute, "", "ls-tree", "-r", "-l", "-z", "HEAD")
 	if err != nil { // a partial clone, say
@@ -240,13 +251,12 @@ func (w Worktree) Operation() string {
 
 // Overlay makes the files those of a commit's tree, and leaves HEAD and the index as they are.
 func (w Worktree) Overlay(ctx context.Context, commit string) error {
-	limit := w.fillLimit(ctx)
 	for _, args := range [][]string{{"read-tree", "--reset", "-u", commit}, {"read-tree", "HEAD"}} {
-		if _, err := w.run(ctx, limit, "", args...); err != nil {
+		if _, err := w.fill(ctx, args...); err != nil {
 			return err
 		}
 	}
-	_, err := w.run(ctx, limit, "", "update-index", "-q", "--refresh") // 1: something differs
+	_, err := w.fill(ctx, "update-index", "-q", "--refresh") // 1: something differs
 	if exitCode(err) == 1 {
 		return nil
 	}

@@ -12,7 +12,6 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
-	"greenlight/internal/statedir"
 	"greenlight/internal/testrun"
 )
 
@@ -54,7 +53,7 @@ func (l *Lane) knownRed(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	tree, err := git.TreeWithout(ctx, l.Repo.Common, tip, statedir.InState)
+	tree, err := l.contentOf(ctx, tip)
 	if err != nil {
 		return false, err
 	}
@@ -203,16 +202,11 @@ func (l *Lane) fits(ctx context.Context, w *work) (bool, error) {
 		return false, err
 	}
 	began := time.Now()
-	var conflicts []string
-	var err error
-	if w.tree, conflicts, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, statedir.InState); err != nil || len(conflicts) > 0 {
+	changed, _, err := l.merge(ctx, w)
+	if err != nil || len(changed) == 0 { // in conflict, too
 		return false, err
 	}
 	took := time.Since(began)
-	changed, err := git.Changed(ctx, l.Repo.Common, w.base, w.tree, statedir.InState)
-	if err != nil || len(changed) == 0 {
-		return false, err
-	}
 	if problem, err := l.spoiled(ctx, w, changed); err != nil || problem != "" {
 		return false, err
 	}

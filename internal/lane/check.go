@@ -139,15 +139,12 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 		w.Record = last[id][0]
 	}
 	c := &Check{What: OfMerge, Slice: id}
-	if w.tree, c.Conflicts, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, statedir.InState); err != nil || len(c.Conflicts) > 0 {
+	changed, conflicts, err := l.merge(ctx, w)
+	if c.Conflicts = conflicts; err != nil || len(conflicts) > 0 {
 		return c, err
 	}
-	changed, err := git.Changed(ctx, l.Repo.Common, w.base, w.tree, statedir.InState)
-	if err == nil {
-		w.unlocks = l.unlocks(id)
-		c.Problem, err = l.spoiled(ctx, w, changed)
-	}
-	if err != nil {
+	w.unlocks = l.unlocks(id)
+	if c.Problem, err = l.spoiled(ctx, w, changed); err != nil {
 		return nil, err
 	}
 	c.Commit, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: " + id + " merged"})

@@ -54,18 +54,14 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 	if gone, err := l.revives(ctx, w); err != nil || gone != "" {
 		return errors.Join(err, l.reviving(ctx, w, gone))
 	}
-	var conflicts []string
 	began := time.Now()
-	if w.tree, conflicts, err = git.MergeTree(ctx, l.Repo.Common, w.base, w.tip, statedir.InState); err != nil {
+	changed, conflicts, err := l.merge(ctx, w)
+	if err != nil {
 		return err
 	}
 	l.tellMerge(w, conflicts, time.Since(began))
 	if len(conflicts) > 0 {
 		return l.conflict(ctx, w, conflicts)
-	}
-	changed, err := git.Changed(ctx, l.Repo.Common, w.base, w.tree, statedir.InState)
-	if err != nil {
-		return err
 	}
 	if len(changed) == 0 && r.Accepted() {
 		return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: "unverified: nothing to land", Verified: plan.Unverified})

@@ -45,6 +45,7 @@ type Lane struct {
 	seen    map[testrun.Key]*testrun.Verdict // how tests went since
 	alone   map[string]bool                  // not tested with others
 	batch   []*work                          // what is tested together now
+	listed  []listing                        // what is in commits and trees, the last at the end
 
 	toldSince time.Time      // the reason that the journal has: file.Since
 	median    *time.Duration // how long tests take, once it was asked for

@@ -18,11 +18,14 @@ import (
 // configuration changed after they were handed over. It is "" for nothing. changed are the paths that the merge has otherwise than
 // its base. What it couldn't compare is in the work's caveats.
 func (l *Lane) spoiled(ctx context.Context, w *work, changed []string) (string, error) {
-	files, err := l.files(ctx, w.base, w.tree)
+	base, err := l.files(ctx, w.base)
 	if err != nil {
 		return "", err
 	}
-	base, merged := files[0], files[1]
+	merged, err := l.files(ctx, w.tree)
+	if err != nil {
+		return "", err
+	}
 	if marked, err := l.marked(ctx, base, merged, changed); err != nil || len(marked) > 0 {
 		return "conflict marks are left in " + some(marked), err
 	}
@@ -101,18 +104,6 @@ func (l *Lane) isContracts(p string) bool { return guard.IsContracts(l.inProject
 // protects says whether a path is to stay as it was when the tests were handed over.
 func (l *Lane) protects(p string) bool {
 	return (l.isTest(p) || configures(p) || guard.IsTestData(l.inProject(p)) || l.isContracts(p)) && !statedir.InState(p)
-}
-
-// files lists what is in each of the trees.
-func (l *Lane) files(ctx context.Context, trees ...string) ([]map[string]git.File, error) {
-	all := make([]map[string]git.File, len(trees))
-	for i, t := range trees {
-		var err error
-		if all[i], err = git.Files(ctx, l.Repo.Common, t); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
 }
 
 // markedBytes is how long a file may be that is looked at for marks.

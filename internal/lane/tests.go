@@ -35,6 +35,7 @@ func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.sameFiles(commit, w.tree)
 	if l.Project.Config.Test.Command.IsSet() {
 		if gone, err := l.step(ctx, w.Record, "testing", l.usual()); gone || err != nil {
 			return nil, errors.Join(err, errGone)
@@ -60,7 +61,7 @@ func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, t
 	if err := l.allowed(ctx); err != nil {
 		return nil, err
 	}
-	tree, err := git.TreeWithout(ctx, l.Repo.Common, commit, statedir.InState)
+	tree, err := l.contentOf(ctx, commit)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (l *Lane) gained(ctx context.Context, r *attempt.Record) *int {
 	if r.Verdict == nil || r.Verdict.Passed == nil || r.Landing.Batch != nil {
 		return nil
 	}
-	tree, err := git.TreeWithout(ctx, l.Repo.Common, r.Landing.Base, statedir.InState)
+	tree, err := l.contentOf(ctx, r.Landing.Base)
 	if err != nil {
 		return nil
 	}
@@ -271,7 +272,7 @@ var manifestNames = []string{
 
 // manifests is a hash of a commit's manifests.
 func (l *Lane) manifests(ctx context.Context, commit string) (string, error) {
-	files, err := git.Files(ctx, l.Repo.Common, commit)
+	files, err := l.files(ctx, commit)
 	if err != nil {
 		return "", err
 	}

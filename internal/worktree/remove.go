@@ -144,6 +144,14 @@ func (r *Repo) inTheWay(ctx context.Context, l *Lineage, in []string) (kept, hol
 	for _, commit := range in {
 		holders = append(holders, git.Ref{Name: commit, Commit: commit})
 	}
+	for _, h := range holders { // in most cases this tells
+		if in, err := git.IsAncestor(ctx, r.Common, tip, h.Commit); err != nil {
+			return "", "", err
+		} else if in {
+			kept, err := unsaved(ctx, w, l)
+			return kept, short(h.Name), err
+		}
+	}
 	var first string
 	for _, h := range holders {
 		contained, why, err := git.Contained(ctx, r.Common, tip, l.Base, h.Commit)
@@ -190,15 +198,19 @@ func unsaved(ctx context.Context, w git.Worktree, l *Lineage) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return unsavedText(u), nil
+}
+
+func unsavedText(u *git.Unsaved) string {
 	for _, c := range []struct {
 		what string
 		list []string
 	}{{"changes that aren't committed", u.Changed}, {"staged changes", u.Staged}, {"ignored files that setup didn't make", u.Ignored}} {
 		if len(c.list) > 0 {
-			return fmt.Sprintf("it has %s: %s", c.what, sample(c.list)), nil
+			return fmt.Sprintf("it has %s: %s", c.what, sample(c.list))
 		}
 	}
-	return "", nil
+	return ""
 }
 
 // sample is some of the paths.
@@ -223,11 +235,12 @@ func (r *Repo) finishRemoval(ctx context.Context, l *Lineage, aside string) (str
 		if err := durable.WriteFile(filepath.Join(l.Admin, "gitdir"), []byte(filepath.Join(aside, ".git")+"\n"), 0o644); err != nil {
 			return "", err
 		}
-		if _, err := r.save(ctx, l, w, SnapshotOptions{Last: true, Why: "gl: before the worktree was removed"}); err != nil {
+		saved, err := r.save(ctx, l, w, SnapshotOptions{Last: true, Compare: true, Why: "gl: before the worktree was removed"})
+		if err != nil {
 			return "", err
 		}
-		if kept, err := unsaved(ctx, w, l); err != nil || kept != "" {
-			return kept, err
+		if kept := unsavedText(saved.Unsaved); kept != "" {
+			return kept, nil
 		}
 		// From here on what is missing isn't work.
 		if err := os.Remove(filepath.Join(aside, ".git")); err != nil {

@@ -27,6 +27,7 @@ type SnapshotOptions struct {
 	Last    bool     // the one by which work is judged, or before a removal: every byte is looked at
 	Why     string   // a line for people
 	Stashes []string // what refs/stash had before the agent: git.Stashes
+	Compare bool     // finds out what is in no commit, too: Snapshot.Unsaved
 }
 
 // A Snapshot is what was kept.
@@ -52,7 +53,8 @@ func (r *Repo) save(ctx context.Context, l *Lineage, w git.Worktree, o SnapshotO
 		prefix := r.wip(l) + "/" + strconv.Itoa(k)
 		latest, last := all.latest()
 		s, err := w.Save(ctx, prefix, git.SnapshotOptions{
-			Base: l.Base, Branch: l.Branch, Last: last, Stashes: o.Stashes, Exact: o.Last, MaxBytes: r.limit, Why: o.Why,
+			Base: l.Base, Branch: l.Branch, Last: last, Kept: r.wip(l), Stashes: o.Stashes, Exact: o.Last, MaxBytes: r.limit, Why: o.Why,
+			Compare: o.Compare, Ignored: l.Ignored,
 		})
 		if err != nil {
 			return err
@@ -103,7 +105,7 @@ func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (kep
 		return nil, err
 	}
 	err = r.numbered(ctx, l, func(k int, _ wips) error {
-		s, err := r.Worktree(l).Snapshot(ctx, git.SnapshotOptions{Base: l.Base, Branch: l.Branch, Stashes: o.Stashes, Exact: true, Why: o.Why})
+		s, err := r.Worktree(l).Snapshot(ctx, git.SnapshotOptions{Base: l.Base, Branch: l.Branch, Kept: r.wip(l), Stashes: o.Stashes, Exact: true, Why: o.Why})
 		if err != nil {
 			return err
 		}

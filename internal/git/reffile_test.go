@@ -1,0 +1,59 @@
+package git
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What refs name is read from files as git reads them, also while git packs them.
+func TestRefsFromFiles(t *testing.T) {
+	b := worktree(t, map[string]string{"f": "1"})
+	one := b.in(b.main, "rev-parse", "HEAD")
+	two := b.commitOn("two", "master", map[string]string{"f": "2"})
+	b.in(b.main, "update-ref", "refs/gl/wip/x/1", one)
+	b.in(b.main, "symbolic-ref", "refs/gl/target/_", "refs/heads/two")
+	same := func(when string) {
+		t.Helper()
+		for _, name := range []string{"refs/heads/two", "refs/gl/wip/x/1", "refs/gl/wip/x", "refs/gl/target/_", "refs/heads/none", "refs/heads/two/below", "HEAD"} {
+			want, _ := quiet(t.Context(), b.Admin, "--git-dir="+b.Admin, "rev-parse", "-q", "--verify", name+"^{commit}")
+			if got, known := readCommit(b.Admin, name); !known || got != want {
+				t.Errorf("%s, %s: %q, %v; want %q", when, name, got, known, want)
+			}
+		}
+	}
+	same("loose")
+	b.in(b.main, "pack-refs", "--all", "--prune")
+	same("packed")
+	b.in(b.main, "update-ref", "refs/heads/two", one, two)
+	same("packed and loose")
+	if got, err := SymbolicRef(t.Context(), b.Common, "refs/gl/target/_"); err != nil || got != "refs/heads/two" {
+		t.Error(got, err)
+	}
+	for _, name := range []string{"refs/heads/../../HEAD", "refs/heads/two^", "refs/heads/two~0", "refs/tags/v1", "refs/bisect/bad", "two", one} {
+		if _, known := readCommit(b.Common, name); known {
+			t.Errorf("%s was read from a file", name)
+		}
+	}
+}
+
+// Where the files don't tell, git is asked.
+func TestRefsThatFilesDontTell(t *testing.T) {
+	b := worktree(t, map[string]string{"f": "1"})
+	file := filepath.Join(b.Common, "refs", "heads", "x")
+	for _, text := range []string{"", "\n", strings.Repeat("0", 40) + "\n", "nonsense\n", "ref: refs/heads/x\n", "ref:\n"} {
+		b.ok(os.WriteFile(file, []byte(text), 0o644))
+		if id, known := readCommit(b.Common, "refs/heads/x"); known {
+			t.Errorf("%q says %q", text, id)
+		}
+	}
+	// A repository that keeps its refs elsewhere has a file there.
+	b.ok(os.Rename(filepath.Join(b.Common, "refs", "heads"), filepath.Join(b.Common, "refs", "was")))
+	b.ok(os.WriteFile(filepath.Join(b.Common, "refs", "heads"), []byte("this repository uses the reftable format\n"), 0o644))
+	for _, name := range []string{"HEAD", "refs/heads/master", "refs/gl/none"} {
+		if id, known := readCommit(b.Common, name); known {
+			t.Errorf("%s: %q", name, id)
+		}
+	}
+}
