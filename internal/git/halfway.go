@@ -23,16 +23,11 @@ func (p place) announce(ctx context.Context, from, to string, list []change) err
 		return err
 	}
 	edited := split(out)
-	out, err = p.ask(ctx, "", "diff-tree", "-r", "-z", "--no-renames", "--diff-filter=A", "--name-only", from+"^{tree}", to+"^{tree}")
-	if err != nil {
-		return err
-	}
-	added := split(out)
 	for _, c := range list {
 		if slices.Contains(edited, c.path) {
 			return nil
 		}
-		if slices.Contains(added, c.path) {
+		if c.added {
 			if _, err := p.worktree().lstat(c.path); err == nil {
 				return nil
 			}

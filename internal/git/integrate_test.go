@@ -76,7 +76,6 @@ func TestCommitAll(t *testing.T) {
 		}, ".gitignore f gone half hidden"},
 		{"only hidden", func(b *bench) {
 			b.git("update-index", "--assume-unchanged", "hidden")
-			b.git("update-index", "--skip-worktree", "f")
 		}, ""},
 		{"ignored, and about to be added", func(b *bench) {
 			b.write("forced.o", "o")

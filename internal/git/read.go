@@ -152,7 +152,7 @@ func TreeWith(ctx context.Context, common, treeish string, files map[string]File
 	defer func() { err = errors.Join(err, s.q.remove()) }()
 	var list []change
 	for p, f := range files {
-		c := change{f.Mode, f.ID, p}
+		c := change{mode: f.Mode, id: f.ID, path: p}
 		if f == (File{}) {
 			c.mode, c.id = "0", strings.Repeat("0", len(treeish))
 		}

@@ -46,7 +46,10 @@ func (s *scratchTrees) git(ctx context.Context, input string, args ...string) (s
 }
 
 // A change is a path that two trees have differently, with its entry in the second; mode is zeros where that hasn't got it.
-type change struct{ mode, id, path string }
+type change struct {
+	mode, id, path string
+	added          bool // the first hasn't got it
+}
 
 // gone says whether the second tree hasn't got the path.
 func (c change) gone() bool { return strings.Trim(c.mode, "0") == "" }
@@ -67,7 +70,7 @@ func changes(a, b string, run func(args ...string) (string, error)) ([]change, e
 		if len(f) != 5 {
 			return nil, fmt.Errorf("git diff-tree says %q", fields[i])
 		}
-		list = append(list, change{f[1], f[3], fields[i+1]})
+		list = append(list, change{f[1], f[3], fields[i+1], strings.Trim(f[0], ":0") == ""})
 	}
 	return list, nil
 }
@@ -431,19 +434,37 @@ func identityOptions(by Author, run func(args ...string) (string, error)) ([]str
 	if by.Name == "" || by.Email == "" {
 		by = Author{"Greenlight", "greenlight@localhost"}
 	}
-	// The options win over every file, so git is asked what they have.
-	out, err := run("config", "-z", "--get-regexp", `^user\.(name|email)$`)
-	if err != nil && exitCode(err) != 1 {
+	have, err := identity(run) // the options win over every file
+	if err != nil {
 		return nil, err
 	}
 	var options []string
-	for _, s := range [][2]string{{"user.name", by.Name}, {"user.email", by.Email}} {
-		if !slices.ContainsFunc(split(out), func(e string) bool {
-			k, v, _ := strings.Cut(e, "\n")
-			return k == s[0] && strings.TrimSpace(v) != ""
-		}) {
-			options = append(options, "-c", s[0]+"="+s[1])
-		}
+	if have.Name == "" {
+		options = append(options, "-c", "user.name="+by.Name)
+	}
+	if have.Email == "" {
+		options = append(options, "-c", "user.email="+by.Email)
 	}
 	return options, nil
+}
+
+// Identity is the person's name, as git's configuration has it in dir.
+func Identity(ctx context.Context, dir string) (Author, error) {
+	return identity(func(args ...string) (string, error) { return run(ctx, dir, args...) })
+}
+
+func identity(run func(args ...string) (string, error)) (by Author, err error) {
+	out, err := run("config", "-z", "--get-regexp", `^user\.(name|email)$`)
+	if err != nil && exitCode(err) != 1 {
+		return by, err
+	}
+	for _, e := range split(out) { // the last one counts
+		switch key, value, _ := strings.Cut(e, "\n"); key {
+		case "user.name":
+			by.Name = strings.TrimSpace(value)
+		case "user.email":
+			by.Email = strings.TrimSpace(value)
+		}
+	}
+	return by, nil
 }

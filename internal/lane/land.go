@@ -31,7 +31,7 @@ type work struct {
 	base    string         // what it is merged into
 	tree    string         // the merge
 	caveats []string       // Landing.Caveats
-	unlocks bool           // it replaces wrapped code, and may remove the tests that lock it
+	unlocks func() bool    // it replaces wrapped code, and may remove the tests that lock it; nil for no
 }
 
 // land takes one attempt as far as it goes. An error is about gl and the machine, not about the work: the attempt stays in the
@@ -456,11 +456,30 @@ func (l *Lane) behind(ctx context.Context, w *work, other string) error {
 	return err
 }
 
+// anyResolves says whether somebody may be at work on a conflict, or may be about to be: by the open attempts, and by how the last of each
+// slice and task ended.
+func (l *Lane) anyResolves() (bool, error) {
+	live, _, err := l.Project.Runs.Live()
+	if err != nil || slices.ContainsFunc(live, (*attempt.Record).Mends) {
+		return true, err
+	}
+	tallies, err := l.Project.Runs.Tallies()
+	for id, t := range tallies {
+		if t.Last.Outcome == attempt.Conflict || attempt.IsTask(id) { // of a task each attempt may be another one's
+			return true, err
+		}
+	}
+	return false, err
+}
+
 // resolver is another slice, or task, whose agent resolves, or is about to resolve, a conflict in one of the paths; "" for none. What has
 // itself resolved one waits for nobody: else two might wait for each other.
 func (l *Lane) resolver(ctx context.Context, w *work, paths []string) (string, error) {
 	if w.Mends() {
 		return "", nil
+	}
+	if any, err := l.anyResolves(); err != nil || !any { // in most cases: the project needn't be read for that
+		return "", err
 	}
 	p, err := l.Project.Plan(now(), l.Project.Options())
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"greenlight/internal/git"
 	"greenlight/internal/guard"
@@ -53,7 +54,7 @@ func (l *Lane) broken(ctx context.Context, p *promise, tree map[string]git.File)
 		is, there := tree[name]
 		switch {
 		case p.free[name] || there && is == was || statedir.InState(name):
-		case p.unlocks && !there && guard.IsLock(l.inProject(name)):
+		case !there && guard.IsLock(l.inProject(name)) && p.unlocks != nil && p.unlocks():
 		case path.Base(name) == packageFile: // of it the scripts alone
 			packages, packaged = append(packages, [2]git.File{was, is}), append(packaged, name)
 		case configures(name), l.isTest(name) && (p.handed || !there), p.handed && (guard.IsTestData(l.inProject(name)) || l.isContracts(name)):
@@ -77,14 +78,16 @@ func (l *Lane) broken(ctx context.Context, p *promise, tree map[string]git.File)
 	return touched, err
 }
 
-// unlocks says whether a slice replaces wrapped code. A project that can't be read unlocks nothing.
-func (l *Lane) unlocks(id string) bool {
-	p, err := l.Project.Plan(now(), l.Project.Options())
-	if err != nil {
-		return false
-	}
-	st := p.State(id)
-	return st != nil && len(st.Wraps) > 0
+// unlocks says, once it is asked, whether a slice replaces wrapped code. A project that can't be read unlocks nothing.
+func (l *Lane) unlocks(id string) func() bool {
+	return sync.OnceValue(func() bool {
+		p, err := l.Project.Plan(now(), l.Project.Options())
+		if err != nil {
+			return false
+		}
+		st := p.State(id)
+		return st != nil && len(st.Wraps) > 0
+	})
 }
 
 // inProject is a path as the project in the repository knows it. Paths relative to the repository's top may look like those of tests
@@ -144,7 +147,7 @@ type promise struct {
 	handed  bool                // there was a hand-over; else only deletions of tests count
 	tests   bool                // and it brought tests
 	want    map[string]git.File // also what needn't stay
-	unlocks bool                // tests that lock wrapped code may be gone
+	unlocks func() bool         // tests that lock wrapped code may be gone; nil for no
 	free    map[string]bool     // about which nothing can be said, because the two don't merge there
 }
 

@@ -140,7 +140,7 @@ func (b *bench) judgeTip(tip, base string) (problem string, w *work, conflicts [
 	if err != nil {
 		b.t.Fatalf("%v", err)
 	}
-	w = &work{Record: &attempt.Record{Slice: "S-1"}, lineage: b.lineage(), base: base, tree: tree, unlocks: b.unlocks}
+	w = &work{Record: &attempt.Record{Slice: "S-1"}, lineage: b.lineage(), base: base, tree: tree, unlocks: func() bool { return b.unlocks }}
 	if problem, err = b.lane.spoiled(ctx, w, changed); err != nil {
 		b.t.Fatalf("%v", err)
 	}

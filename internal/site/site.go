@@ -134,18 +134,14 @@ func (s *Site) isolate(ctx context.Context) error {
 			return err
 		}
 	}
-	name, err := git.Config(ctx, s.Root, "user.name")
-	if err != nil {
-		return err
-	}
-	email, err := git.Config(ctx, s.Root, "user.email")
+	known, err := git.Identity(ctx, s.Root)
 	if err != nil {
 		return err
 	}
 	own := isolation.Worktree{
 		Confined: s.Sandbox.On,
 		Root:     s.Root, Project: filepath.Base(s.Root), System: l.System, Slice: l.Slice, N: l.N, Ports: l.Ports,
-		Known: isolation.Identity{Name: name, Email: email}, Fallback: isolation.Identity{Name: "Greenlight", Email: "greenlight@localhost"},
+		Known: isolation.Identity{Name: known.Name, Email: known.Email}, Fallback: isolation.Identity{Name: "Greenlight", Email: "greenlight@localhost"},
 	}
 	if own.Temp, err = own.MakeTemp(cmp.Or(env.Get("TMPDIR"), os.TempDir())); err != nil {
 		return err

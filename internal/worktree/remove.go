@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"greenlight/internal/durable"
@@ -144,7 +145,7 @@ func (r *Repo) inTheWay(ctx context.Context, l *Lineage, in []string) (kept, hol
 	for _, commit := range in {
 		holders = append(holders, git.Ref{Name: commit, Commit: commit})
 	}
-	for _, h := range holders { // in most cases this tells
+	for _, h := range slices.Backward(holders) { // in most cases the lane has it, which is asked first
 		if in, err := git.IsAncestor(ctx, r.Common, tip, h.Commit); err != nil {
 			return "", "", err
 		} else if in {
