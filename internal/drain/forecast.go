@@ -3,7 +3,6 @@ package drain
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"greenlight/internal/forecast"
@@ -63,22 +62,18 @@ func (d *drain) lookAhead() {
 // as long as none runs.
 func (d *drain) works() (works []forecast.Work) {
 	running := false
-	lineages, _, err := d.Trees.All()
-	if err != nil {
-		return nil
-	}
 	for i := range d.plan.States {
 		st := &d.plan.States[i]
-		if st.Class != plan.Active && st.Class != plan.Landing && (st.Class != plan.Available || len(st.Needs) > 0) {
+		if st.Attempt == nil || st.Class != plan.Active && st.Class != plan.Landing && (st.Class != plan.Available || len(st.Needs) > 0) {
 			continue
 		}
-		at := slices.IndexFunc(lineages, func(l *worktree.Lineage) bool { return l.System == d.Project.Key() && l.Slice == st.ID })
-		if at < 0 || lineages[at].Phase != worktree.Ready && lineages[at].Phase != worktree.Filled {
+		l, err := d.Trees.Get(d.Project.Key(), st.ID)
+		if err != nil || l.Phase != worktree.Ready && l.Phase != worktree.Filled {
 			continue
 		}
 		runs := st.Class == plan.Active && st.Attempt.Live()
 		running = running || runs
-		works = append(works, forecast.Work{Slice: st.ID, Lineage: lineages[at], Running: runs})
+		works = append(works, forecast.Work{Slice: st.ID, Lineage: l, Running: runs})
 	}
 	if !running {
 		return nil

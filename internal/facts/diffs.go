@@ -63,7 +63,11 @@ func work(ctx context.Context, repo *worktree.Repo, system, id, known string) (*
 	if err != nil {
 		return nil, "", err
 	}
-	commit, err := repo.Saved(ctx, l)
+	saved, err := repo.LastSaved(ctx, []*worktree.Lineage{l})
+	if err != nil {
+		return nil, "", err
+	}
+	commit, err := repo.Work(ctx, l, saved[l.Branch])
 	if err != nil || commit == "" || commit == known {
 		return nil, known, err
 	}

@@ -34,6 +34,7 @@ type Forecaster struct {
 	looked map[string]look        // by branch
 	paths  map[[2]string][]string // what the second commit has changed since the merge base with the first
 	merged map[[2]string][]string // the conflicts of two commits
+	merger *git.Merger            // of this look, once it is needed
 	merges int                    // how many were tried
 }
 
@@ -56,9 +57,14 @@ func (f *Forecaster) Find(ctx context.Context, works []Work) ([]plan.Collision, 
 	if err != nil {
 		return nil, err
 	}
+	defer f.close()
+	saved, err := f.saved(ctx, works)
+	if err != nil {
+		return nil, err
+	}
 	commits, changed := make([]string, len(works)), make([][]string, len(works))
 	for i, w := range works {
-		if commits[i], err = f.commit(ctx, w); err != nil || commits[i] == "" { // being made, or removed
+		if commits[i], err = f.commit(ctx, w, saved[w.Lineage.Branch]); err != nil || commits[i] == "" { // being made, or removed
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -72,7 +78,7 @@ func (f *Forecaster) Find(ctx context.Context, works []Work) ([]plan.Collision, 
 	var list []plan.Collision
 	for i, w := range works {
 		if w.Running && len(changed[i]) > 0 {
-			paths, err := f.withLane(ctx, base, commits[i], changed[i])
+			paths, err := f.withLane(ctx, base, w.Lineage.Base, commits[i], changed[i])
 			if err != nil {
 				return nil, err
 			}
@@ -84,7 +90,7 @@ func (f *Forecaster) Find(ctx context.Context, works []Work) ([]plan.Collision, 
 			if !w.Running && !works[j].Running || !meet(changed[i], changed[j]) {
 				continue
 			}
-			paths, err := f.conflicts(ctx, commits[i], commits[j])
+			paths, err := f.conflicts(ctx, base, commits[i], commits[j])
 			if err != nil {
 				return nil, err
 			}
@@ -97,12 +103,15 @@ func (f *Forecaster) Find(ctx context.Context, works []Work) ([]plan.Collision, 
 }
 
 // withLane are the conflicts of a work with what has landed since it began.
-func (f *Forecaster) withLane(ctx context.Context, base, commit string, changed []string) ([]string, error) {
+func (f *Forecaster) withLane(ctx context.Context, base, began, commit string, changed []string) ([]string, error) {
+	if began == base {
+		return nil, nil
+	}
 	landed, err := f.changed(ctx, commit, base)
 	if err != nil || !meet(landed, changed) {
 		return nil, err
 	}
-	return f.conflicts(ctx, base, commit)
+	return f.conflicts(ctx, base, base, commit)
 }
 
 // meet says whether two sorted lists have a path in common, or one a directory where the other has a file.
@@ -120,17 +129,31 @@ func meet(a, b []string) bool {
 	return false
 }
 
+// saved are the snapshots of the works that have to be looked at.
+func (f *Forecaster) saved(ctx context.Context, works []Work) (map[string]worktree.Saved, error) {
+	var lineages []*worktree.Lineage
+	for _, w := range works {
+		if !w.Running || !f.isNew(f.looked[w.Lineage.Branch]) {
+			lineages = append(lineages, w.Lineage)
+		}
+	}
+	return f.Repo.LastSaved(ctx, lineages)
+}
+
+// isNew says whether what was seen in a worktree is as good as new.
+func (f *Forecaster) isNew(last look) bool { return last.commit != "" && time.Since(last.at) < f.Age }
+
 // commit is one of what there is of the work. Of a running one it is the last snapshot, if that is new enough, else a look at the worktree.
-func (f *Forecaster) commit(ctx context.Context, w Work) (string, error) {
+func (f *Forecaster) commit(ctx context.Context, w Work, saved worktree.Saved) (string, error) {
 	if !w.Running {
-		return f.Repo.Saved(ctx, w.Lineage)
+		return f.Repo.Work(ctx, w.Lineage, saved)
 	}
 	last := f.looked[w.Lineage.Branch]
-	if last.commit != "" && time.Since(last.at) < f.Age {
+	if f.isNew(last) {
 		return last.commit, nil
 	}
 	at := time.Now()
-	commit, err := f.Repo.Glance(ctx, w.Lineage, last.commit, f.Age)
+	commit, err := f.Repo.Glance(ctx, w.Lineage, saved, last.commit, f.Age)
 	if err != nil {
 		return "", err
 	}
@@ -144,26 +167,35 @@ func (f *Forecaster) changed(ctx context.Context, from, commit string) ([]string
 	if paths, known := f.paths[key]; known {
 		return paths, nil
 	}
-	base, err := git.MergeBase(ctx, f.Repo.Common, from, commit)
-	if err != nil || base == "" {
-		return nil, err
-	}
-	paths, err := git.Changed(ctx, f.Repo.Common, base, commit, statedir.InState)
+	paths, err := git.ChangedSince(ctx, f.Repo.Common, from, commit, statedir.InState)
 	if err == nil {
-		slices.Sort(paths)
 		f.paths[key] = paths
 	}
 	return paths, err
 }
 
-// conflicts are the paths in which two commits don't merge.
-func (f *Forecaster) conflicts(ctx context.Context, a, b string) ([]string, error) {
+// close ends the merges of a look. What they have written is nobody's, and what is left goes the way of what a killed gl leaves.
+func (f *Forecaster) close() {
+	if f.merger != nil {
+		_ = f.merger.Close()
+		f.merger = nil
+	}
+}
+
+// conflicts are the paths in which two commits don't merge, by the attributes that base has.
+func (f *Forecaster) conflicts(ctx context.Context, base, a, b string) ([]string, error) {
 	key := [2]string{a, b}
 	if paths, known := f.merged[key]; known {
 		return paths, nil
 	}
 	f.merges++
-	paths, err := git.Conflicts(ctx, f.Repo.Common, a, b, statedir.InState)
+	var err error
+	if f.merger == nil {
+		if f.merger, err = git.NewMerger(ctx, f.Repo.Common, base); err != nil {
+			return nil, err
+		}
+	}
+	paths, err := f.merger.Conflicts(ctx, a, b, statedir.InState)
 	if err == nil {
 		f.merged[key] = paths
 	}

@@ -1,10 +1,13 @@
 package git
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // What refs name is read from files as git reads them, also while git packs them.
@@ -55,5 +58,43 @@ func TestRefsThatFilesDontTell(t *testing.T) {
 		if id, known := readCommit(b.Common, name); known {
 			t.Errorf("%s: %q", name, id)
 		}
+	}
+}
+
+// What is below a name is read from files as git lists it, and so is what is in the way of a name.
+func TestRefsBelow(t *testing.T) {
+	b := worktree(t, map[string]string{"f": "1"})
+	one := b.in(b.main, "rev-parse", "HEAD")
+	two := b.commitOn("two", "master", map[string]string{"f": "2"})
+	for _, name := range []string{"refs/gl/wip/x/1/tree", "refs/gl/wip/x/1/stash", "refs/gl/wip/x/10/tree", "refs/gl/wip/y/1/tree", "refs/heads/gl/s/x/1", "refs/heads/gl/LANE"} {
+		b.in(b.main, "update-ref", name, one)
+	}
+	same := func(when string) {
+		t.Helper()
+		for _, name := range []string{"refs/gl/wip/x", "refs/gl/wip/x/1", "refs/gl/wip/none", "refs/gl", "refs/heads/gl"} {
+			want, err := Refs(t.Context(), b.Common, name+"/")
+			b.ok(err)
+			for i := range want {
+				want[i].Time = time.Time{}
+			}
+			if got, known := readRefs(b.Common, name); !known || !slices.Equal(got, want) {
+				t.Errorf("%s, %s: %v, %v; want %v", when, name, got, known, want)
+			}
+		}
+		names := []string{"refs/heads/gl", "refs/heads/gl/lane", "refs/heads/gl/lane/_", "refs/heads/TWO", "refs/heads/two", "refs/gl", "refs/gl/wip/x/1/tree"}
+		got, err := Present(t.Context(), b.Common, names...)
+		if want := []string{"refs/heads/gl/LANE", "refs/heads/two", "refs/gl/wip/x/1/tree"}; err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %v, %v, want %v", when, got, err, want)
+		}
+	}
+	same("loose")
+	b.in(b.main, "pack-refs", "--all", "--prune")
+	same("packed")
+	b.in(b.main, "update-ref", "refs/gl/wip/x/1/tree", two, one)
+	b.in(b.main, "update-ref", "-d", "refs/gl/wip/x/10/tree")
+	same("packed and loose")
+	times, err := CommitTimes(t.Context(), b.Common, one, two)
+	if want := b.in(b.main, "log", "-1", "--format=%ct", two); err != nil || len(times) != 2 || fmt.Sprint(times[two].Unix()) != want {
+		t.Error(times, err, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,6 +48,55 @@ func Refs(ctx context.Context, gitDir string, names ...string) ([]Ref, error) {
 		refs = append(refs, r)
 	}
 	return refs, nil
+}
+
+// Present are those of the names that are refs, of branches or of gl. One below another is also present under a name of other case, which a
+// file system may take for the same.
+func Present(ctx context.Context, common string, names ...string) ([]string, error) {
+	var there, ask []string
+	for _, name := range names {
+		below := slices.Contains(names, name[:max(0, strings.LastIndexByte(name, '/'))])
+		switch found, known := findRef(common, name, below); {
+		case !known:
+			ask = append(ask, name)
+		case found != "":
+			there = append(there, found)
+		}
+	}
+	if len(ask) == 0 {
+		return there, ctx.Err()
+	}
+	refs, err := Refs(ctx, common, ask...)
+	for _, r := range refs {
+		if slices.ContainsFunc(ask, func(name string) bool { return strings.EqualFold(r.Name, name) }) {
+			there = append(there, r.Name)
+		}
+	}
+	return there, err
+}
+
+// RefsBelow lists the branches, or refs of gl, that are below a name, without their times.
+func RefsBelow(ctx context.Context, common, name string) ([]Ref, error) {
+	if refs, known := readRefs(common, name); known {
+		return refs, ctx.Err()
+	}
+	return Refs(ctx, common, name+"/")
+}
+
+// CommitTimes are the times of commits, by their ids. One that isn't there is an error.
+func CommitTimes(ctx context.Context, common string, ids ...string) (map[string]time.Time, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	out, err := at(ctx, common, time.Minute, strings.Join(ids, "\n")+"\n", "rev-list", "--no-walk=unsorted", "--timestamp", "--stdin")
+	times := map[string]time.Time{}
+	for line := range strings.Lines(out) {
+		at, id, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		if seconds, err := strconv.ParseInt(at, 10, 64); err == nil {
+			times[id] = time.Unix(seconds, 0)
+		}
+	}
+	return times, err
 }
 
 // A RefChange makes a ref (Old is ""), deletes it (New is ""), or moves it. A ref that isn't at Old isn't changed; one that

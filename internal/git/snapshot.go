@@ -20,7 +20,7 @@ type SnapshotOptions struct {
 	Base    string   // the commit that the branch began at, "" for none
 	Branch  string   // the full name of the branch that the worktree is for
 	Last    string   // Snapshot.Tree of the last one, "" for none
-	Kept    string   // below this name are the refs of the worktree's earlier snapshots; "" for none
+	Kept    []string // commits that refs have, of the worktree's earlier snapshots
 	Stashes []string // entries of refs/stash that aren't the worktree's
 	// Exact hashes every file rather than trusting the index, and keeps the commits of nested repositories. The snapshot
 	// by which work is judged, and the last one before a removal, must be exact.
@@ -28,6 +28,8 @@ type SnapshotOptions struct {
 	MaxBytes int64  // of the files that differ from the index, 0 for no limit
 	By       Author // where the person has no name
 	Why      string // a line for the commit's message
+	// FilesOnly takes the tree and nothing else: for who looks, and keeps nothing. What isn't in the index any more and is ignored counts as removed.
+	FilesOnly bool
 	// Compare finds out what is in no commit, too: Snapshot.Unsaved. Ignored are the ignored paths that aren't new.
 	Compare bool
 	Ignored []string
@@ -148,6 +150,13 @@ func (s *snapshot) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if s.o.FilesOnly {
+		if s.Same = s.o.Last != "" && tree == s.last.tree && s.parent == s.last.parent; s.Same {
+			s.Tree = s.o.Last
+			return nil
+		}
+		return s.commit(ctx, tree, "", "Tree")
+	}
 	index, err := s.indexTree(ctx)
 	if err != nil {
 		return err
@@ -205,7 +214,7 @@ func (s *snapshot) commit(ctx context.Context, tree, index, note string) error {
 		why = "gl: snapshot"
 	}
 	commit := func(tree, message string) (string, error) {
-		c := NewCommit{Tree: tree, Message: message, by: s.o.By}
+		c := NewCommit{Tree: tree, Message: message, by: s.o.By, ours: s.o.FilesOnly}
 		if s.parent != "" {
 			c.Parents = []string{s.parent}
 		}
@@ -455,9 +464,7 @@ func (s *snapshot) listOthers(ctx context.Context, ids []string) (string, error)
 				not = append(not, id)
 			}
 		}
-		if s.o.Kept != "" {
-			not = append(not, "--glob="+s.o.Kept+"/*")
-		}
+		not = append(not, s.o.Kept...)
 		args := append([]string{"rev-list", "--parents", "--ignore-missing", "--stdin", "--not"}, not...)
 		return s.git(ctx, long, strings.NewReader(strings.Join(ids, "\n")+"\n"), args...)
 	}

@@ -122,7 +122,11 @@ func (s *snapshot) copyIndex(ctx context.Context) error {
 	if s.noIndex {
 		return nil
 	}
-	err := copyFile(filepath.Join(s.w.Admin, "index"), filepath.Join(s.q.dir, "index"), filepath.Join(s.q.dir, "staged"))
+	to := []string{filepath.Join(s.q.dir, "index"), filepath.Join(s.q.dir, "staged")}
+	if s.o.FilesOnly {
+		to = to[:1]
+	}
+	err := copyFile(filepath.Join(s.w.Admin, "index"), to...)
 	if err == nil {
 		var out string
 		if out, err = s.git(ctx, time.Minute, nil, "ls-files", "-z", "-v", "-s"); unanswered(err) != nil {
@@ -206,7 +210,7 @@ func (s *snapshot) beginIndex(ctx context.Context) ([]string, error) {
 		have, err := s.parentsIndex(ctx)
 		return slices.DeleteFunc(names, func(p string) bool { return have[p] }), err
 	}
-	if err := s.compareAll(ctx); err != nil || s.parent == "" {
+	if err := s.compareAll(ctx); err != nil || s.parent == "" || s.o.FilesOnly {
 		return names, err
 	}
 	// What is no longer in the index and is ignored would look removed, though it is there.

@@ -125,8 +125,8 @@ func b2i(b bool) int {
 
 // commit makes a commit that only a merge sees.
 func (s *scratchTrees) commit(ctx context.Context, tree, parent string) (string, error) {
-	out, err := s.git(ctx, "gl\n", append(settings("user.name=gl", "user.email=gl@localhost"), "commit-tree", "--no-gpg-sign", tree, "-p", parent)...)
-	return strings.TrimSpace(out), err
+	c := NewCommit{Tree: tree, Parents: []string{parent}, Message: "gl", ours: true}
+	return commitTree(ctx, c, func(_ []string, input string, args ...string) (string, error) { return s.git(ctx, input, args...) })
 }
 
 // without is theirs as a commit that has ours' version of the kept paths, and the same merge bases: both sides agree about
@@ -188,7 +188,12 @@ func mergeTree(ours, theirs string, run func(args ...string) (string, error)) (*
 	if err != nil {
 		return nil, err
 	}
-	out, err := run(append(off, "merge-tree", "--write-tree", "--no-messages", "-z", ours, theirs)...)
+	return mergeWith(off, ours, theirs, run)
+}
+
+// mergeWith is mergeTree with the options that driversOff returns.
+func mergeWith(off []string, ours, theirs string, run func(args ...string) (string, error)) (*merged, error) {
+	out, err := run(append(slices.Clone(off), "merge-tree", "--write-tree", "--no-messages", "-z", ours, theirs)...)
 	if err != nil && exitCode(err) != 1 {
 		return nil, err
 	}
@@ -280,22 +285,42 @@ func MergeInto(ctx context.Context, common, base string, files map[string]File, 
 	return merge, s.q.release()
 }
 
-// Conflicts are the paths in which MergeTree would find the two in conflict. Nothing is left in the repository.
-func Conflicts(ctx context.Context, common, base, theirs string, keep func(path string) bool) (paths []string, err error) {
-	files, err := Files(ctx, common, base)
-	if err != nil {
-		return nil, err
-	}
+// A Merger finds out which commits would conflict. What is the same for each pair is asked once.
+type Merger struct {
+	trees *scratchTrees
+	off   []string // options that switch merge drivers off
+}
+
+// NewMerger is a Merger of commits that have the .gitattributes of base. The caller closes it.
+func NewMerger(ctx context.Context, common, base string) (*Merger, error) {
 	s, err := newScratchTrees(common)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.q.remove()) }()
-	m, err := s.merge(ctx, base, files, theirs, keep)
+	g := &Merger{trees: s}
+	files, err := Files(ctx, common, base)
+	if err == nil {
+		err = s.attributes(ctx, files)
+	}
+	if err == nil {
+		g.off, err = driversOff(func(args ...string) (string, error) { return s.git(ctx, "", args...) })
+	}
+	if err != nil {
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+// Close removes what the merges have written.
+func (g *Merger) Close() error { return g.trees.q.remove() }
+
+// Conflicts are the paths in which the two conflict, but for those for which except is true.
+func (g *Merger) Conflicts(ctx context.Context, ours, theirs string, except func(path string) bool) ([]string, error) {
+	m, err := mergeWith(g.off, ours, theirs, func(args ...string) (string, error) { return g.trees.git(ctx, "", args...) })
 	if err != nil {
 		return nil, err
 	}
-	return m.conflicts(), nil
+	return slices.DeleteFunc(m.conflicts(), except), nil
 }
 
 // merge merges two commits; paths for which keep is true are base's, whose files are known.
@@ -379,6 +404,26 @@ func Changed(ctx context.Context, common, a, b string, except func(path string) 
 	return list, err
 }
 
+// ChangedSince lists the paths, sorted, that a commit has otherwise than the best commit that it has in common with from; nothing where they have
+// none.
+func ChangedSince(ctx context.Context, common, from, commit string, except func(path string) bool) ([]string, error) {
+	run := func(args ...string) (string, error) { return at(ctx, common, long, "", args...) }
+	out, err := run("diff-tree", "-r", "-z", "--no-renames", "--ignore-submodules=none", "--name-only", "--merge-base", from, commit)
+	if err == nil {
+		paths := slices.DeleteFunc(split(out), except)
+		slices.Sort(paths)
+		return paths, nil
+	}
+	// There are several, or none.
+	base, err := MergeBase(ctx, common, from, commit)
+	if err != nil || base == "" {
+		return nil, err
+	}
+	paths, err := Changed(ctx, common, base, commit, except)
+	slices.Sort(paths)
+	return paths, err
+}
+
 // A NewCommit is a commit to be made.
 type NewCommit struct {
 	Tree    string
@@ -388,6 +433,7 @@ type NewCommit struct {
 
 	author signature // the zero one for who has made it
 	by     Author    // where the person has no name
+	ours   bool      // it is nobody's: only gl sees it
 }
 
 // CommitTree makes a commit that no ref has. It is by the person, or by gl where git knows no name; nothing is signed.
@@ -408,6 +454,9 @@ func commitTree(ctx context.Context, c NewCommit, run func(env []string, input s
 	if !c.When.IsZero() {
 		date := "@" + strconv.FormatInt(c.When.Unix(), 10) + " +0000"
 		env = append(env, "GIT_AUTHOR_DATE="+date, "GIT_COMMITTER_DATE="+date)
+	}
+	if c.ours {
+		args = append(settings("user.name=gl", "user.email=gl@localhost"), args...)
 	}
 	out, err := identified(c.by, func(args ...string) (string, error) {
 		return run(env, strings.TrimRight(c.Message, "\n")+"\n", args...)

@@ -296,20 +296,23 @@ func gone(path string) bool {
 // number is the least number above last that no ref or worktree of the slice has, nor any other file at its path.
 func (r *Repo) number(ctx context.Context, system, slice string, last int) (int, error) {
 	branches, wips, tests := r.branches(system, slice), r.wips(system, slice), r.tests(system, slice)
-	refs, err := git.Refs(ctx, r.Common, append(parents(branches), wips, tests, branches+"/", wips+"/", tests+"/")...)
+	blocking, err := git.Present(ctx, r.Common, append(parents(branches), wips, tests)...)
 	if err != nil {
 		return 0, err
 	}
-	for _, ref := range refs {
-		for _, dir := range []string{branches, wips, tests} {
-			rest, below := strings.CutPrefix(ref.Name, dir+"/")
-			digits, _, _ := strings.Cut(rest, "/")
-			if n, err := strconv.Atoi(digits); below && err == nil {
+	if len(blocking) > 0 {
+		return 0, &Refused{fmt.Sprintf("the branch %s is in the way of branches like %s/1", short(blocking[0]), short(branches)), "git branch -m it"}
+	}
+	for _, dir := range []string{branches, wips, tests} {
+		refs, err := git.RefsBelow(ctx, r.Common, dir)
+		if err != nil {
+			return 0, err
+		}
+		for _, ref := range refs {
+			digits, _, _ := strings.Cut(strings.TrimPrefix(ref.Name, dir+"/"), "/")
+			if n, err := strconv.Atoi(digits); err == nil {
 				last = max(last, n)
 			}
-		}
-		if blocks := ref.Name + "/"; strings.HasPrefix(branches+"/", blocks) || strings.HasPrefix(wips+"/", blocks) || strings.HasPrefix(tests+"/", blocks) {
-			return 0, &Refused{fmt.Sprintf("the branch %s is in the way of branches like %s/1", short(ref.Name), short(branches)), "git branch -m it"}
 		}
 	}
 	linked, err := git.ListLinked(r.Common)

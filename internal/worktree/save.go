@@ -53,7 +53,7 @@ func (r *Repo) save(ctx context.Context, l *Lineage, w git.Worktree, o SnapshotO
 		prefix := r.wip(l) + "/" + strconv.Itoa(k)
 		latest, last := all.latest()
 		s, err := w.Save(ctx, prefix, git.SnapshotOptions{
-			Base: l.Base, Branch: l.Branch, Last: last, Kept: r.wip(l), Stashes: o.Stashes, Exact: o.Last, MaxBytes: r.limit, Why: o.Why,
+			Base: l.Base, Branch: l.Branch, Last: last, Kept: all.commits(), Stashes: o.Stashes, Exact: o.Last, MaxBytes: r.limit, Why: o.Why,
 			Compare: o.Compare, Ignored: l.Ignored,
 		})
 		if err != nil {
@@ -104,8 +104,8 @@ func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (kep
 	} else if !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
-	err = r.numbered(ctx, l, func(k int, _ wips) error {
-		s, err := r.Worktree(l).Snapshot(ctx, git.SnapshotOptions{Base: l.Base, Branch: l.Branch, Kept: r.wip(l), Stashes: o.Stashes, Exact: true, Why: o.Why})
+	err = r.numbered(ctx, l, func(k int, all wips) error {
+		s, err := r.Worktree(l).Snapshot(ctx, git.SnapshotOptions{Base: l.Base, Branch: l.Branch, Kept: all.commits(), Stashes: o.Stashes, Exact: true, Why: o.Why})
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (kep
 type wips map[int][]git.Ref
 
 func (r *Repo) wipRefs(ctx context.Context, l *Lineage) (wips, error) {
-	refs, err := git.Refs(ctx, r.Common, r.wip(l)+"/")
+	refs, err := git.RefsBelow(ctx, r.Common, r.wip(l))
 	all := wips{}
 	for _, ref := range refs {
 		rest := strings.TrimPrefix(ref.Name, r.wip(l)+"/")
@@ -136,6 +136,16 @@ func (r *Repo) wipRefs(ctx context.Context, l *Lineage) (wips, error) {
 		}
 	}
 	return all, err
+}
+
+// commits are all that the refs have.
+func (w wips) commits() (list []string) {
+	for _, refs := range w {
+		for _, ref := range refs {
+			list = append(list, ref.Commit)
+		}
+	}
+	return list
 }
 
 // latest is the highest number, and the commit of the last tree.

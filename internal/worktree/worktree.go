@@ -204,18 +204,11 @@ func (r *Repo) checkPrefix(ctx context.Context) error {
 	}
 	blocking := append(parents("refs/heads/"+r.prefix+"/s/"+r.project), parents(r.lanes())...)
 	blocking = append(blocking, "refs/gl", "refs/gl/wip", "refs/gl/wip/"+r.project, "refs/gl/target", "refs/gl/tests", "refs/gl/tests/"+r.project)
-	refs, err := git.Refs(ctx, r.Common, blocking...)
-	if err != nil {
-		return err
+	there, err := git.Present(ctx, r.Common, blocking...)
+	if err == nil && len(there) > 0 {
+		err = &Refused{fmt.Sprintf("the branch %s is in the way of branches like %s/s/…", short(there[0]), r.prefix), help}
 	}
-	for _, ref := range refs {
-		for _, b := range blocking {
-			if strings.EqualFold(ref.Name, b) { // on a file system that takes GL for gl
-				return &Refused{fmt.Sprintf("the branch %s is in the way of branches like %s/s/…", short(ref.Name), r.prefix), help}
-			}
-		}
-	}
-	return nil
+	return err
 }
 
 // parents are the ref and those above it, without refs/heads.
