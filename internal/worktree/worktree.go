@@ -174,7 +174,7 @@ func (r *Repo) Base(ctx context.Context) (string, error) {
 		return "", err
 	}
 	lane, err := r.lane(ctx)
-	if err != nil || lane == "" {
+	if err != nil || lane == "" || lane == tip {
 		return tip, err
 	}
 	if base, err := git.MergeBase(ctx, r.Common, lane, tip); err != nil || base == lane {
