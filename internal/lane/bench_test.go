@@ -19,13 +19,18 @@ func BenchmarkLand(b *testing.B) {
 	text := func(id, status string) string {
 		return "---\nid: " + id + "\nstatus: " + status + "\nstep: none\nwaiting_for:\nsession:\ntests: 0\n---\n\n# B\n"
 	}
-	for _, done := range []int{0, 10000} { // slices that the project has besides
+	for _, done := range []int{0, 10000} { // slices that the project has besides, with what they have left in git
 		b.Run(fmt.Sprint("gl/", done), func(b *testing.B) {
 			s := newSiteAt(b, filepath.Join(b.TempDir(), "p"), "", "")
+			var refs strings.Builder
 			for i := range done {
 				id := fmt.Sprint("D-", i)
 				s.write(".greenlight/slices/"+id+".md", text(id, "complete"))
+				fmt.Fprintf(&refs, "create refs/heads/gl/s/_/greenlight/%s/1 HEAD\ncreate refs/gl/wip/_/greenlight/%[1]s/1/1/tree HEAD\n", id)
 			}
+			cmd := exec.Command("git", "update-ref", "--stdin")
+			cmd.Dir, cmd.Stdin = s.top, strings.NewReader(refs.String())
+			check(b, cmd.Run())
 			n := 0
 			for b.Loop() {
 				b.StopTimer()
