@@ -95,6 +95,11 @@ func TestFind(t *testing.T) {
 	find(2, plan.Collision{Slice: "S-1", With: "S-2", Paths: []string{"routes"}}, plan.Collision{Slice: "S-2", With: "S-3", Paths: []string{"new"}})
 	works[1].Running = false
 	find(0)
+
+	// What has landed since counts, too.
+	testfiles.Put(t, root, "routes", "1\n2\nlanded\n")
+	gitIn(t, root, "commit", "-qam", "landed")
+	find(1, plan.Collision{Slice: "S-1", Paths: []string{"routes"}})
 }
 
 // Two sorted lists of paths meet where they have one in common, or a file where the other has a directory.

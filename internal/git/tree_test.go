@@ -197,3 +197,18 @@ func shell(dir, command string) (string, error) {
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }
+
+// Where a rename leads something to a kept path, base's version stays.
+func TestMergeIntoAfterARename(t *testing.T) {
+	b := worktree(t, map[string]string{"d/x": "x\n1\n2\n3\n", "d/y": "y\n1\n2\n3\n", "f": "1"})
+	b.in(b.main, "config", "merge.directoryRenames", "true")
+	base := b.commitOn("base", "master", map[string]string{"d/x": "", "d/y": "", "state/x": "x\n1\n2\n3\n", "state/y": "y\n1\n2\n3\n"})
+	theirs := b.commitOn("theirs", "master", map[string]string{"d/new": "n", "f": "2"})
+	files, err := Files(t.Context(), b.Common, base)
+	b.ok(err)
+	m, err := MergeInto(t.Context(), b.Common, base, files, theirs, isState)
+	b.ok(err)
+	if got := b.in(b.main, "ls-tree", "-r", "--name-only", m.Tree); got != "f\nstate/x\nstate/y" || len(m.Changed) != 1 || m.Changed["f"] == (File{}) {
+		t.Errorf("%s; %+v", got, m)
+	}
+}
