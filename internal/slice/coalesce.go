@@ -59,13 +59,14 @@ type shownSoon struct {
 
 const soon = time.Second
 
-// takeUnshown returns the change that Refresh is to show, 0 where it is to look at everything.
+// takeUnshown returns the change that Refresh is to show, 0 where it is to look at everything: so does who follows, since others leave to it
+// what they have changed.
 func (s *Store) takeUnshown() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u := s.unshown
 	s.unshown = shownSoon{}
-	if time.Since(u.at) > soon {
+	if time.Since(u.at) > soon || s.memory != nil {
 		return 0
 	}
 	return u.change
