@@ -102,7 +102,11 @@ func TestFilters(t *testing.T) {
 	if d := cmp.Diff(want, got); err != nil || d != "" {
 		t.Error(err, d)
 	}
+	t.Setenv("PATH", "") // where nothing can be a repository, git isn't asked
 	if _, err := Filters(t.Context(), t.TempDir()); !errors.Is(err, ErrNone) {
+		t.Error(err)
+	}
+	if _, err := Filters(t.Context(), filepath.Join(dir, ".git")); !errors.Is(err, ErrMissing) {
 		t.Error(err)
 	}
 }

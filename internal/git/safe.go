@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
+
+	"greenlight/internal/paths"
 )
 
 // A repository's configuration (.git/config comes with an archive, and an embedded bare repository with any clone) names
@@ -82,6 +85,9 @@ type Setting struct{ Key, Value string }
 // Filters are the programs by which the repository's own configuration filters content: git runs them when it fills a
 // worktree. The person's own filters aren't among them.
 func Filters(ctx context.Context, dir string) ([]Setting, error) {
+	if nowhere(dir) {
+		return nil, ErrNone
+	}
 	all, err := filterSettings(ctx, dir)
 	if err != nil {
 		return nil, err
@@ -97,6 +103,23 @@ func Filters(ctx context.Context, dir string) ([]Setting, error) {
 		}
 	}
 	return list, nil
+}
+
+// nowhere says whether git needn't be asked, since neither dir nor what it is in has anything that could be a repository's: a drain asks
+// before each launch.
+func nowhere(dir string) bool {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || !filepath.IsAbs(real) {
+		return false
+	}
+	for at := real; ; at = filepath.Dir(at) {
+		if paths.Exists(filepath.Join(at, ".git")) || paths.Exists(filepath.Join(at, "HEAD")) {
+			return false
+		}
+		if at == filepath.Dir(at) {
+			return true
+		}
+	}
 }
 
 // filterSettings are the lines about filters in the repository's own configuration.
