@@ -49,6 +49,7 @@ type Wrapper struct {
 	Settler
 	Root          string
 	Self          string // path of gl
+	Gate          *Gate  // that waits for the agent already; nil: it is started when the agent is
 	Env           []string
 	AgentEnv      []string // added to it for the agent alone
 	Limits        Limits
@@ -91,6 +92,7 @@ type Wrapper struct {
 func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	w.rec, w.kill = rec, make(chan struct{})
 	w.listen()
+	defer func() { w.Gate.Close() }()         // in case that no agent begins
 	if err := w.Store.Prepare(); err != nil { // git clean -x may have taken the directories
 		return nil, err
 	}
@@ -229,12 +231,8 @@ func (w *Wrapper) unusable(err error) *Evidence {
 	return &Evidence{Exec: err.Error()}
 }
 
-// start puts the gate in place, records that the attempt has started, and lets the agent go.
+// start has a gate in place, records that the attempt has started, and lets the agent go.
 func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.Box, prompt string) (exited <-chan error, failed <-chan string, err error) {
-	p, err := newPipes()
-	if err != nil {
-		return nil, nil, err
-	}
 	var inherited []*os.File
 	if w.lock != nil {
 		inherited = append(inherited, w.lock) // and the agent keeps it
@@ -242,39 +240,38 @@ func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.
 	if w.site != nil {
 		inherited = append(inherited, w.site.Files()...)
 	}
-	w.cmd = p.Gated(w.Self, prog, box, inherited...)
-	w.cmd.Stdout, w.cmd.Stderr = p.outWrite, p.stderrWrite
-	if w.talk = nil; w.rec.Talks {
-		w.cmd.Stdin = p.inRead
-		w.talk = newTalk(p.inWrite, prompt)
-	} else {
-		p.inWrite.Close()
+	err = prog.CanBe()
+	gate := w.Gate
+	if w.Gate = nil; gate == nil && err == nil {
+		gate, err = NewGate(w.Self, w.rec.Token)
 	}
-	err = w.cmd.Start()
-	p.closeChildEnds()
+	var id proc.ID
+	if err == nil {
+		id, err = proc.Of(gate.Cmd.Process.Pid)
+	}
 	if err != nil {
-		w.talk.close()
-		p.closeOurEnds()
+		gate.Close()
 		return nil, nil, fmt.Errorf("start %s in %s: %w", w.rec.Program, w.rec.Dir, err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- w.cmd.Wait() }()
-	id, err := proc.Of(w.cmd.Process.Pid)
-	if err == nil {
-		err = w.begin(ctx, id)
-	}
-	if err != nil {
-		w.talk.close()
-		p.closeOurEnds()
-		<-done
+	if err := w.begin(ctx, id); err != nil {
+		gate.Close()
 		return nil, nil, err
 	}
 	if w.sandboxed() {
 		w.follow(ctx, w.Now()) // what it changes is told from here on
 	}
-	failed = p.Release()
+	w.cmd = gate.Cmd
+	done := make(chan error, 1)
+	go func() { done <- gate.Cmd.Wait() }()
+	if prog.Listens = w.rec.Talks; w.rec.Talks {
+		w.talk = newTalk(gate.in, prompt)
+	} else {
+		w.talk = nil
+		gate.in.Close()
+	}
+	failed = gate.Release(prog, box, inherited...)
 	w.lines = make(chan chunk, 64)
-	go w.readBoth(p)
+	go w.readBoth(gate.out, gate.err)
 	return done, failed, nil
 }
 
@@ -322,11 +319,11 @@ func (w *Wrapper) advance(ctx context.Context, change func(*Record)) error {
 	})
 }
 
-func (w *Wrapper) readBoth(p *pipes) {
+func (w *Wrapper) readBoth(out, stderr *os.File) {
 	var wg sync.WaitGroup
 	wg.Add(2)
-	go func() { readChunks(p.outRead, false, w.lines); wg.Done() }()
-	go func() { readChunks(p.stderrRead, true, w.lines); wg.Done() }()
+	go func() { readChunks(out, false, w.lines); wg.Done() }()
+	go func() { readChunks(stderr, true, w.lines); wg.Done() }()
 	wg.Wait()
 	close(w.lines)
 }

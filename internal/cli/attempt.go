@@ -35,6 +35,18 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 		return err
 	}
 	stop := wrapperSignals()
+	self, err := cmdutil.Self()
+	if err != nil {
+		return err
+	}
+	gate, err := attempt.NewGate(self, o.token)
+	if err != nil {
+		return err
+	}
+	if o.spare && !o.assigned(app, stop) {
+		gate.Close()
+		return nil
+	}
 	pr, rec, err := o.claimed()
 	if err != nil {
 		return err
@@ -49,10 +61,7 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 		show = v.show
 		o.hearPane(ctx, app.IO.In, show)
 	}
-	w, err := newWrapper(app, pr, stop, show)
-	if err != nil {
-		return err
-	}
+	w := newWrapper(app, pr, self, gate, stop, show)
 	final, err := w.Run(ctx, rec)
 	if err != nil {
 		return err
@@ -78,6 +87,7 @@ type wrapperOptions struct {
 	root, id, token string
 	n               int
 	pane            bool // it runs in one
+	spare           bool // nobody knows yet for which attempt
 }
 
 func wrapperArgs(out *iostreams.Streams, args []string) (o wrapperOptions, err error) {
@@ -88,6 +98,7 @@ func wrapperArgs(out *iostreams.Streams, args []string) (o wrapperOptions, err e
 	f.IntVar(&o.n, "n", 0, "")
 	f.StringVar(&o.token, "token", "", "")
 	f.BoolVar(&o.pane, strings.TrimLeft(runner.PaneFlag, "-"), false, "")
+	f.BoolVar(&o.spare, strings.TrimLeft(runner.SpareFlag, "-"), false, "")
 	if f.Parse(args) != nil { // which has been told
 		return o, &cmdutil.ExitError{Code: cmdutil.ExitUsage}
 	}
@@ -106,6 +117,29 @@ func wrapperSignals() <-chan os.Signal {
 		}
 	}()
 	return stop
+}
+
+// assigned waits for the attempt that a spare is for, and says whether one came before the end of its drain, or a signal. Until then it
+// has read once what it will read: the first time takes longest.
+func (o *wrapperOptions) assigned(app *cmdutil.App, stop <-chan os.Signal) bool {
+	_, _ = o.project()
+	type order struct {
+		runner.Assignment
+		error
+	}
+	orders := make(chan order, 1)
+	go func() {
+		a, err := runner.TakeAssignment()
+		orders <- order{a, err}
+	}()
+	select {
+	case a := <-orders:
+		o.id, o.n, o.token = a.Slice, a.N, a.Token
+		app.Environ = runner.WithAgentEnv(app.Environ, &attempt.Record{Environ: a.Environ})
+		return a.error == nil
+	case <-stop:
+		return false
+	}
 }
 
 func (o wrapperOptions) project() (*project.Project, error) {
@@ -128,19 +162,15 @@ func (o wrapperOptions) claimed() (*project.Project, *attempt.Record, error) {
 	return pr.Whose(rec), rec, nil
 }
 
-func newWrapper(app *cmdutil.App, pr *project.Project, stop <-chan os.Signal, show func(line string)) (*attempt.Wrapper, error) {
-	parent, err := cmdutil.Self()
-	if err != nil {
-		return nil, err
-	}
+func newWrapper(app *cmdutil.App, pr *project.Project, self string, gate *attempt.Gate, stop <-chan os.Signal, show func(line string)) *attempt.Wrapper {
 	env, agentEnv := runner.TakeAgentEnv(app.Environ)
 	os.Unsetenv(runner.AgentEnv) // git inherits ours
 	return &attempt.Wrapper{
-		Settler: pr.Settler(), Root: pr.Root, Self: parent, Env: append(agent.ScrubEnv(env), pr.AgentEnv()...), AgentEnv: agentEnv, Stop: stop,
+		Settler: pr.Settler(), Root: pr.Root, Self: self, Gate: gate, Env: append(agent.ScrubEnv(env), pr.AgentEnv()...), AgentEnv: agentEnv, Stop: stop,
 		Limits:     attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
 		SetupLimit: pr.Config.Git.SetupLimit, Tests: attempt.Tests{Limit: pr.Config.Test.Limit, Pattern: pr.Config.Test.Pattern}, Every: pr.Config.Git.SnapshotEvery, WindowPercent: pr.Config.WindowPercent, Confine: pr.Config.Sandbox == project.SandboxBwrap,
 		Print: func(ev agent.Event) { show(attemptlog.EventText(ev)) },
-	}, nil
+	}
 }
 
 // A paneView shows lines in a pane without ever waiting for it: C-s, or a tmux server that is stopped, keeps a terminal from

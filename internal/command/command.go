@@ -84,50 +84,40 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	prog, box := Program{program, s.Argv, s.Dir, s.Env}, (*Box)(nil)
+	prog, box := Program{Path: program, Argv: s.Argv, Dir: s.Dir, Env: s.Env}, (*Box)(nil)
 	if s.Box != nil {
 		if box, err = s.Box(prog); err != nil {
 			return Result{}, err
 		}
 	}
-	latch, err := NewLatch()
-	if err != nil {
+	if err := prog.CanBe(); err != nil {
 		return Result{}, err
 	}
 	outRead, outWrite, err := os.Pipe()
 	if err != nil {
-		latch.CloseChild()
-		latch.Close()
 		return Result{}, err
 	}
-	cmd := latch.Gated(s.Self, prog, box, s.Files...)
-	cmd.Stdout, cmd.Stderr = outWrite, outWrite
-	err = cmd.Start()
-	latch.CloseChild()
-	outWrite.Close()
-	abandon := func(err error) (Result, error) {
-		latch.Close()
+	gate, err := Wait(s.Self, nil, outWrite, outWrite)
+	if err != nil {
 		outRead.Close()
 		return Result{}, err
 	}
-	if err != nil {
-		return abandon(err)
-	}
-	r := running{path: program, log: s.Log, exited: make(chan error, 1), cmd: cmd, split: lines.NewSplitter(lineBytes)}
-	go func() { r.exited <- cmd.Wait() }()
-	r.id, err = proc.Of(cmd.Process.Pid)
+	r := running{path: program, log: s.Log, exited: make(chan error, 1), cmd: gate.Cmd, split: lines.NewSplitter(lineBytes)}
+	go func() { r.exited <- gate.Cmd.Wait() }()
+	r.id, err = proc.Of(gate.Cmd.Process.Pid)
 	if err == nil && s.Started != nil {
 		err = s.Started(r.id)
 	}
 	if err != nil {
-		_, err = abandon(err)
+		gate.Close()
+		outRead.Close()
 		<-r.exited
 		return Result{}, err
 	}
 	out, over := make(chan []byte, 64), make(chan struct{})
 	defer close(over)
 	go readAll(outRead, out, over)
-	return r.await(ctx, s.Limit, out, latch.Release())
+	return r.await(ctx, s.Limit, out, gate.Release(prog, box, s.Files...))
 }
 
 // readAll sends what comes from in, and closes both. A chunk is small, so what nobody has taken yet is, too. When the command is

@@ -6,10 +6,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
+	"sync"
 
 	"greenlight/internal/attempt"
 )
@@ -43,6 +42,10 @@ type Process struct {
 	Stdout *os.File // where the wrapper prints what the agent does; nil for nowhere
 
 	exits chan Exit
+
+	mu     sync.Mutex
+	spares bool   // see KeepSpare
+	spare  *spare // nil for none
 }
 
 // NewProcess returns a runner; room is how many exits may wait to be read.
@@ -55,26 +58,6 @@ func (p *Process) Name() string { return "process" }
 
 // Exits is one word for each wrapper that Start started.
 func (p *Process) Exits() <-chan Exit { return p.exits }
-
-// Start starts the wrapper.
-func (p *Process) Start(r *attempt.Record) error {
-	cmd := exec.Command(p.Self, WrapperArgs(p.Root, r)...)
-	cmd.Args[0] = "gl"
-	cmd.Dir = p.Root
-	cmd.Env = WithAgentEnv(p.Env, r)
-	if p.Stdout != nil { // a nil *os.File would be taken for a writer
-		cmd.Stdout = p.Stdout
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start the wrapper of %s: %w", r.Name(), err)
-	}
-	go func() {
-		err := cmd.Wait()
-		p.exits <- Exit{Slice: r.Slice, N: r.N, Token: r.Token, Err: err}
-	}()
-	return nil
-}
 
 // AgentEnv is the variable by which a wrapper gets what is added to its agent's environment, as a list in JSON. It may hold
 // keys: no command line has it, no file but the one by which a pane gets its environment, and nothing else that the wrapper runs.
