@@ -169,6 +169,9 @@ func (s *Store) Index() (map[string][]Entry, error) {
 	return all, nil
 }
 
+// Settled returns the record of an attempt whose outcome is known; the errors are Get's.
+func (s *Store) Settled(e Entry) (*Record, error) { return s.readSettled(e) }
+
 // get reads the record of an entry.
 func (s *Store) get(e Entry) (*Record, error) {
 	if e.Outcome == "" {

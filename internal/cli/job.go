@@ -301,7 +301,7 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 	process := runner.NewProcess(j.parent, j.pr.Root, j.app.Environ, stdout, cfg.Max)
 	defer process.Close()
 	if cfg.Refill {
-		process.KeepSpare()
+		process.KeepSpares(2)
 	}
 	cfg.Runner = process
 	var panes *runner.Tmux

@@ -218,12 +218,15 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 		if s.Spent != nil {
 			s.Spent[it.ID] = p.spent(index[it.ID])
 		}
-		r, err := p.Runs.Get(last.Slice, last.N)
+		if last.Outcome == "" { // it is open, and has been read
+			continue
+		}
+		r, err := p.Runs.Settled(last)
 		var unusable *attempt.BadRecord
 		switch {
-		case errors.As(err, &unusable) && last.Outcome != "": // one that is open has been named by whoever read those
+		case errors.As(err, &unusable):
 			bad = append(bad, unusable)
-		case err == nil && r.Phase == plan.Settled && p.Has(r) && r.IsOf(it):
+		case err == nil && p.Has(r) && r.IsOf(it):
 			s.Attempts[it.ID] = settled(r)
 		}
 	}

@@ -44,8 +44,8 @@ type Process struct {
 	exits chan Exit
 
 	mu     sync.Mutex
-	spares bool   // see KeepSpare
-	spare  *spare // nil for none
+	keep   int // see KeepSpares
+	spares []*spare
 }
 
 // NewProcess returns a runner; room is how many exits may wait to be read.

@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
+	"time"
 
 	"greenlight/internal/attempt"
 )
@@ -30,6 +32,7 @@ type Assignment struct {
 }
 
 const (
+	rest       = 20 * time.Millisecond // until the next spare is started: the new agent has the processors first
 	ordersFD   = 3
 	ordersSize = 32 << 10 // bytes, which a pipe takes even if nobody reads
 )
@@ -52,27 +55,30 @@ func TakeAssignment() (a Assignment, err error) {
 	return a, err
 }
 
-// KeepSpare has a wrapper ready for each Start but the first, until Close.
-func (p *Process) KeepSpare() { p.spares = true }
+// KeepSpares has so many wrappers ready for each Start but the first, until Close.
+func (p *Process) KeepSpares(n int) { p.keep = n }
 
-// restock starts a spare where there is to be one.
+// restock starts the spares that are missing.
 func (p *Process) restock() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.spares && p.spare == nil {
-		p.spare = p.startSpare()
+	for len(p.spares) < p.keep {
+		s := p.startSpare()
+		if s == nil {
+			return
+		}
+		p.spares = append(p.spares, s)
 	}
 }
 
-// Close ends the spare.
+// Close ends the spares.
 func (p *Process) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.spares = false
-	if p.spare != nil {
-		p.spare.orders.Close()
-		p.spare = nil
+	for _, s := range p.spares {
+		s.orders.Close()
 	}
+	p.keep, p.spares = 0, nil
 }
 
 // startSpare starts one; nil where that fails: whoever needs a wrapper then says why.
@@ -97,8 +103,8 @@ func (p *Process) awaitSpare(s *spare) {
 	err := s.cmd.Wait()
 	p.mu.Lock()
 	rec := s.rec
-	if p.spare == s {
-		p.spare = nil
+	if i := slices.Index(p.spares, s); i >= 0 {
+		p.spares = slices.Delete(p.spares, i, i+1)
 		s.orders.Close()
 	}
 	p.mu.Unlock()
@@ -115,11 +121,11 @@ func (p *Process) assign(r *attempt.Record) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := p.spare
-	if s == nil {
+	if len(p.spares) == 0 {
 		return false
 	}
-	p.spare = nil
+	s := p.spares[0] // which has waited longest, so it is ready
+	p.spares = p.spares[1:]
 	_, err = s.orders.Write(order)
 	if err = errors.Join(err, s.orders.Close()); err != nil { // it is gone
 		return false
@@ -153,6 +159,6 @@ func (p *Process) Start(r *attempt.Record) error {
 			p.exits <- Exit{Slice: r.Slice, N: r.N, Token: r.Token, Err: err}
 		}()
 	}
-	go p.restock() // the new agent needn't wait for it
+	time.AfterFunc(rest, p.restock)
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 // where it isn't sure, and now and then in any case, all are looked at.
 type memory struct {
 	followers int
+	looks     int
 
 	log    *dirlog.Log // nil: not yet
 	whole  time.Time   // when all were looked at
@@ -26,8 +27,12 @@ type memory struct {
 	joined *assembly       // the items that were made of it last
 }
 
-// logFrom is from how many on they are answered for from memory: of fewer, a look costs less than to end the kernel's log.
-const logFrom = 1000
+// logFrom is from how many on they are answered for from memory: of fewer, a look costs less than to end the kernel's log. Who has looked
+// manyLooks times will go on.
+const (
+	logFrom   = 1000
+	manyLooks = 16
+)
 
 // wholeLook is how long at most what the kernel hasn't noticed stays unseen: a file that is changed through a mapping into memory, or by
 // another name.
@@ -77,8 +82,9 @@ func (s *Store) list() (stems []string, notes []plan.Warning, err error) {
 	if m == nil || s.program == "" {
 		return s.listSlices()
 	}
+	m.looks++
 	if m.log == nil {
-		if stems, notes, err = s.listSlices(); err != nil || len(stems) < s.many {
+		if stems, notes, err = s.listSlices(); err != nil || len(stems) < s.many && m.looks < manyLooks {
 			return stems, notes, err
 		}
 		m.log = dirlog.Of(s.path("slices")) // and then the list once more: the log begins before what it vouches for
