@@ -123,6 +123,7 @@ func wrapperSignals() <-chan os.Signal {
 // has read once what it will read: the first time takes longest.
 func (o *wrapperOptions) assigned(app *cmdutil.App, stop <-chan os.Signal) bool {
 	_, _ = o.project()
+	attempt.WarmUp()
 	type order struct {
 		runner.Assignment
 		error
