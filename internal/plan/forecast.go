@@ -29,12 +29,12 @@ func (p *Plan) forecast() {
 // better.
 func (p *Plan) expect() {
 	var busy []*State
-	for i := range p.States {
+	for _, i := range p.undone {
 		if st := &p.States[i]; len(st.Files) > 0 && (st.Class == Active || st.Class == Landing) {
 			busy = append(busy, st)
 		}
 	}
-	for i := range p.States {
+	for _, i := range p.undone {
 		st := &p.States[i]
 		if st.Class != Available || len(st.Files) == 0 {
 			continue

@@ -11,7 +11,7 @@ import (
 // findCycles finds the cycles among unfinished items and warns of each once, by a path that closes.
 func (p *Plan) findCycles() {
 	var open []string // nobody else can be in one
-	for i := range p.States {
+	for _, i := range p.undone {
 		if len(p.States[i].Needs) > 0 {
 			open = append(open, p.States[i].ID)
 		}
@@ -29,7 +29,7 @@ func (p *Plan) findCycles() {
 func (p *Plan) chains() {
 	behind := make([][]int, len(p.States)) // who needs i
 	pending := make([]int, len(p.States))  // how many of those aren't computed yet
-	for i := range p.States {
+	for _, i := range p.undone {
 		for _, need := range p.States[i].Needs {
 			if d, ok := p.index[need]; ok && !p.States[i].inCycle && !p.States[d].inCycle {
 				behind[d] = append(behind[d], i)
@@ -38,7 +38,7 @@ func (p *Plan) chains() {
 		}
 	}
 	var ready []int
-	for i := range p.States {
+	for _, i := range p.undone {
 		if pending[i] == 0 {
 			ready = append(ready, i)
 		}
@@ -95,8 +95,8 @@ func (p *Plan) gravity(id string) int {
 // walks the needs once, depth first; members of a cycle are their own roots.
 func (p *Plan) blame() {
 	const unseen, open, closed = 0, 1, 2
-	mark := make([]int, len(p.States))
-	for i := range p.States {
+	mark := make([]byte, len(p.States))
+	for _, i := range p.undone {
 		if mark[i] != unseen {
 			continue
 		}

@@ -67,6 +67,7 @@ type Plan struct {
 	all    *Hold // of everybody; nil when there is none or it is over
 	agents []Account
 	index  map[string]int
+	undone []int // the places of the items that aren't done: in a large project few, and nothing needs the others
 }
 
 // New makes the plan of a snapshot. It doesn't change the snapshot.
@@ -80,10 +81,19 @@ func New(s *Snapshot, now time.Time, o Options) *Plan {
 			p.index[it.ID] = i
 		}
 	}
+	for id, a := range s.Attempts {
+		if i, ok := p.index[id]; ok {
+			p.States[i].Attempt = a
+		}
+	}
 	for i, it := range s.Items {
-		p.States[i] = State{Item: it, InScope: scope.has(it), Attempt: s.Attempts[it.ID]}
-		p.States[i].classify(now, o)
-		p.States[i].heedBudget(s)
+		st := &p.States[i]
+		st.Item, st.InScope = it, scope.has(it)
+		st.classify(now, o)
+		st.heedBudget(s)
+		if st.Class != Done {
+			p.undone = append(p.undone, i)
+		}
 	}
 	p.unseen()
 	p.needs()
@@ -98,10 +108,10 @@ func New(s *Snapshot, now time.Time, o Options) *Plan {
 
 // heedBudget has an item wait for a person that has cost what it may.
 func (st *State) heedBudget(s *Snapshot) {
-	spent := s.Spent[st.ID]
-	if s.SliceUSD <= 0 || spent < s.SliceUSD || st.Class != Available {
+	if s.SliceUSD <= 0 || st.Class != Available || s.Spent[st.ID] < s.SliceUSD {
 		return
 	}
+	spent := s.Spent[st.ID]
 	st.Class, st.OverBudget = Waiting, true
 	own := *st.Item
 	st.Item = &own
@@ -111,7 +121,7 @@ func (st *State) heedBudget(s *Snapshot) {
 
 // unseen warns of the attempts that nobody here can tell the life of, also at what is no item: they all take slots.
 func (p *Plan) unseen() {
-	for i := range p.States {
+	for _, i := range p.undone { // what has an open attempt isn't done
 		p.warnUnseen(p.States[i].ID, p.States[i].Attempt)
 	}
 	for i := range p.Snapshot.Tasks {
@@ -228,11 +238,8 @@ func (st *State) leftAs(c Class) Class {
 
 // needs fills in the dependencies that aren't done, and warns of ids that nothing has.
 func (p *Plan) needs() {
-	for i := range p.States {
+	for _, i := range p.undone {
 		st := &p.States[i]
-		if st.Class == Done {
-			continue
-		}
 		for _, dep := range st.Deps {
 			if d := p.State(dep); d != nil {
 				if d.Class != Done {
@@ -276,8 +283,20 @@ func (p *Plan) list() {
 		}
 	}
 	p.Taken += p.Snapshot.Elsewhere
-	sort.SliceStable(p.Ready, func(i, j int) bool { return p.before(p.State(p.Ready[i]), p.State(p.Ready[j])) })
+	p.order()
 	p.spread()
+}
+
+// order puts those that are ready into launch order.
+func (p *Plan) order() {
+	ready := make([]*State, len(p.Ready))
+	for i, id := range p.Ready {
+		ready[i] = p.State(id)
+	}
+	sort.SliceStable(ready, func(i, j int) bool { return p.before(ready[i], ready[j]) })
+	for i, st := range ready {
+		p.Ready[i] = st.ID
+	}
 }
 
 func (p *Plan) add(st *State) {

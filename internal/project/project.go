@@ -202,14 +202,8 @@ func (p *Project) addReleased(s *plan.Snapshot) {
 // addSettled adds the last settled attempt of each item that isn't done; a record is read only for those. It returns the
 // records that can't be used.
 func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally, index map[string][]attempt.Entry) (bad []*attempt.BadRecord) {
-	if len(attempts) == 0 {
-		return nil
-	}
-	for _, it := range s.Items {
-		tally, ok := attempts[it.ID]
-		if !ok {
-			continue
-		}
+	for _, it := range attempted(s, attempts) {
+		tally := attempts[it.ID]
 		s.Used[it.ID] = tally.Used
 		if plan.Classify(it.Status) == plan.Done && it.Corrupt == "" {
 			continue
@@ -231,6 +225,24 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 		}
 	}
 	return bad
+}
+
+// attempted are the items that have attempts, in their order.
+func attempted(s *plan.Snapshot, attempts map[string]attempt.Tally) (items []*plan.Item) {
+	if s.At == nil {
+		return slices.DeleteFunc(slices.Clone(s.Items), func(it *plan.Item) bool { _, ok := attempts[it.ID]; return !ok })
+	}
+	var places []int
+	for id := range attempts {
+		if i, ok := s.At[id]; ok {
+			places = append(places, i)
+		}
+	}
+	slices.Sort(places)
+	for _, i := range places {
+		items = append(items, s.Items[i])
+	}
+	return items
 }
 
 // spent is what the attempts are known to have cost.
