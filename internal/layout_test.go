@@ -129,7 +129,7 @@ var face = map[string]bool{
 	"greenlight/internal/cli/gsd":     true,
 	"greenlight/internal/cli/sw":      true,
 	"greenlight/internal/iostreams":   true, // x/term
-	"greenlight/internal/board":       true, // bubbletea and lipgloss
+	"greenlight/internal/board":       true, // bubbletea, and how it cuts lines
 	"greenlight/internal/watch":       true, // fsnotify
 	"greenlight/internal/term":        true, // displaywidth
 	"greenlight/internal/include":     true, // x/sys: FICLONE, clonefile

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"greenlight/internal/plan"
 	"greenlight/internal/report"
@@ -60,7 +60,7 @@ func (b *board) frame() []string {
 	}
 	for i := range lines {
 		if term.Width(lines[i]) > b.width {
-			lines[i] = lipgloss.NewStyle().MaxWidth(b.width).Render(lines[i])
+			lines[i] = ansi.Truncate(lines[i], b.width, "")
 		}
 	}
 	return lines
@@ -238,10 +238,23 @@ func (b *board) body(room int) []string {
 	if side == 0 {
 		return lines
 	}
-	left := lipgloss.NewStyle().Width(width).MaxWidth(width).Height(room).Render(strings.Join(lines, "\n"))
-	rule := strings.TrimSuffix(strings.Repeat(b.paint(term.Dim, "│")+"\n", room), "\n")
-	right := strings.Join(b.about(side-1, room), "\n")
-	return strings.Split(lipgloss.JoinHorizontal(lipgloss.Top, left, rule, right), "\n")
+	return b.besides(lines, width, b.about(side-1, room), room)
+}
+
+// besides puts a block of that width left of another, with a rule between them.
+func (b *board) besides(left []string, width int, right []string, room int) []string {
+	lines, rule := make([]string, room), b.paint(term.Dim, "│")
+	for i := range lines {
+		text := ""
+		if i < len(left) {
+			text = ansi.Truncate(left[i], width, "")
+		}
+		lines[i] = term.Pad(text, width) + rule
+		if i < len(right) {
+			lines[i] += right[i]
+		}
+	}
+	return lines
 }
 
 // scroll keeps the selected line in sight.
