@@ -170,6 +170,26 @@ func TestInherits(t *testing.T) {
 	}
 }
 
+// Words and variables arrive as they are, also more of them than a socket holds at once, and a variable that is there twice counts once.
+func TestAsItIs(t *testing.T) {
+	s := spec(t, "")
+	s.Argv = []string{"sh", "-c", `printf '%s|' "$#" "$@" "$TWICE" "${#V7}"; env | grep -c ^V; pwd`, "sh", "", "\xff", "a b", "1\n2"}
+	s.Env = append(s.Env, "TWICE=1", "TWICE=2")
+	for i := range 20 {
+		s.Env = append(s.Env, "V"+strconv.Itoa(i)+"="+strings.Repeat("x", 50_000))
+	}
+	var log bytes.Buffer
+	s.Log = &log
+	dir, err := filepath.EvalSymlinks(s.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "4||\xff|a b|1\n2|2|50000|20\n" + dir + "\n"
+	if _, err := command.Run(t.Context(), s); err != nil || log.String() != want {
+		t.Errorf("%.100q, %v; want %.100q", log.String(), err, want)
+	}
+}
+
 func TestCantRun(t *testing.T) {
 	s := spec(t, "")
 	s.Argv = nil

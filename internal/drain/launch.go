@@ -162,6 +162,7 @@ func (d *drain) request(id string, a Agent) attempt.Request {
 
 // launch claims under the lock, against a plan made under the same lock, and starts the wrappers after it.
 func (d *drain) launch(ctx context.Context, r *Report) error {
+	d.Runner.Expect()
 	var agents []agent.Agent
 	for _, a := range d.Agents {
 		agents = append(agents, a.Agent)

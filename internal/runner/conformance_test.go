@@ -99,6 +99,8 @@ func promiseEnvironment(t *testing.T, s *site, r runner.Runner) {
 	switch r := r.(type) {
 	case *runner.Process:
 		r.Env = env
+	case stocked:
+		r.Env = env
 	case *runner.Tmux:
 		// The server begins with another environment, and is there already.
 		first := s.claim("S-1", "gl state set S-1 status=complete")
@@ -203,7 +205,7 @@ func promiseTwice(t *testing.T, s *site, r runner.Runner) {
 	check(t, r.Start(rec))
 	s.running(rec)
 	for range 2 { // of the one that came late, and, from tmux at once, from others at its end, of the other
-		if _, ok := r.(*runner.Process); !ok {
+		if _, ok := r.(*runner.Tmux); ok {
 			<-r.Exits()
 		}
 	}

@@ -27,6 +27,8 @@ type Exit struct {
 type Runner interface {
 	// Name is the runner's name in records and on the command line.
 	Name() string
+	// Expect says that Start is likely to be called soon. It returns at once; who calls both calls them one after the other.
+	Expect()
 	// Start starts the wrapper of a claimed attempt and returns at once.
 	Start(r *attempt.Record) error
 	// Exits tells of wrappers that are gone, where the runner can know.

@@ -36,6 +36,13 @@ func (t *Tmux) Name() string { return "tmux" }
 // that did: they are tmux's children, and tmux loses exits. From then on the records tell.
 func (t *Tmux) Exits() <-chan Exit { return t.Process.Exits() }
 
+// Expect has tmux asked for its panes: Start comes in some milliseconds.
+func (t *Tmux) Expect() {
+	if time.Now().After(t.avoid) {
+		t.Session.Look(context.Background())
+	}
+}
+
 // Start puts the wrapper into a pane: a dead one whose attempt is over, or a new one.
 func (t *Tmux) Start(r *attempt.Record) error {
 	pid, err := t.place(r)
@@ -98,7 +105,6 @@ func (t *Tmux) watch(r *attempt.Record, pid int) {
 				e.Record = rec
 			}
 			t.Process.exits <- e
-			t.Session.Look(context.Background()) // now, while nobody waits for it
 			return
 		}
 	}

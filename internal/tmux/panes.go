@@ -64,54 +64,52 @@ func (s *Session) Place(ctx context.Context, p Placement, reuse func(tag string)
 	if p.Argv, err = command(p.Argv); err != nil {
 		return 0, err
 	}
-	if pid, err = s.respawn(ctx, s.takeIdle(), p, reuse); err == nil || errors.Is(err, ErrSilent) {
+	if pid, s.idle, err = s.respawn(ctx, s.seen(), p, reuse); err == nil || errors.Is(err, ErrSilent) {
 		return pid, err
 	}
 	panes, err := s.Panes(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if pid, err = s.respawn(ctx, panes, p, reuse); err == nil || errors.Is(err, ErrSilent) {
+	if pid, s.idle, err = s.respawn(ctx, panes, p, reuse); err == nil || errors.Is(err, ErrSilent) {
 		return pid, err
 	}
 	return s.add(ctx, panes, p)
 }
 
-// Look remembers which panes are dead, so that the next Place needn't ask. They may be used by somebody else, or gone,
+// Look begins to find out which panes are dead, so that the next Place needn't ask. They may be used by somebody else, or gone,
 // until then: tmux will say so.
 func (s *Session) Look(ctx context.Context) {
-	panes, err := s.Panes(ctx)
-	if err != nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.idle = panes
+	look := make(chan []Pane, 1)
+	s.look = look
+	go func() {
+		panes, _ := s.Panes(ctx)
+		look <- panes
+	}()
 }
 
-// takeIdle returns what Look has found, once.
-func (s *Session) takeIdle() []Pane {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	panes := s.idle
-	s.idle = nil
-	return panes
+// seen returns what Look has found, without what was used since.
+func (s *Session) seen() []Pane {
+	if s.look != nil {
+		s.idle, s.look = <-s.look, nil
+	}
+	return s.idle
 }
 
 var errNoPane = errors.New("no dead pane")
 
-// respawn runs the command in the first of the panes that is dead and free.
-func (s *Session) respawn(ctx context.Context, panes []Pane, p Placement, reuse func(tag string) bool) (pid int, err error) {
+// respawn runs the command in the first of the panes that is dead and free. rest are those behind it.
+func (s *Session) respawn(ctx context.Context, panes []Pane, p Placement, reuse func(tag string) bool) (pid int, rest []Pane, err error) {
 	err = errNoPane
-	for _, q := range panes {
+	for i, q := range panes {
 		if !q.Dead || q.Browsed || !reuse(q.Tag) {
 			continue
 		}
 		if pid, err = s.respawnIn(ctx, q, p); err == nil || errors.Is(err, ErrSilent) {
-			return pid, err
+			return pid, panes[i+1:], err
 		}
 	}
-	return 0, err
+	return 0, nil, err
 }
 
 // respawnIn runs the command in a dead pane. There is no -k: if another gl was faster, its command must not be killed.

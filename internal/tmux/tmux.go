@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -41,8 +40,8 @@ type Session struct {
 	path   string   // of the socket
 	env    []string
 
-	mu   sync.Mutex
-	idle []Pane // dead panes that Look has found
+	look <-chan []Pane // what Look is about to find; nil once that is known
+	idle []Pane        // what it has found, without those that were used since
 }
 
 // InstallHint tells users how to get tmux.
