@@ -32,7 +32,7 @@ type Assignment struct {
 }
 
 const (
-	rest       = 20 * time.Millisecond // until the next spare is started: the new agent has the processors first
+	pause      = 20 * time.Millisecond // until the next spare is started: the new agent has the processors first
 	ordersFD   = 3
 	ordersSize = 32 << 10 // bytes, which a pipe takes even if nobody reads
 )
@@ -162,6 +162,6 @@ func (p *Process) Start(r *attempt.Record) error {
 			p.exits <- Exit{Slice: r.Slice, N: r.N, Token: r.Token, Err: err}
 		}()
 	}
-	time.AfterFunc(rest, p.restock)
+	time.AfterFunc(pause, p.restock)
 	return nil
 }

@@ -51,7 +51,8 @@ func TestSpares(t *testing.T) {
 	p.Restock()
 	s.slice("S-1", "")
 	pids = p.SparePIDs()
-	rec = s.claim("S-1", "gl state set S-1 status=complete")
+	rec = s.claim("S-1", `test "$MINE" = 1 && gl state set S-1 status=complete`)
+	rec.Environ = []string{"MINE=1"}
 	check(t, p.Process.Start(rec))
 	if final := s.settled(rec); final.Outcome != attempt.Done || final.Wrapper.PID != pids[0] {
 		t.Errorf("%s by %d, spares %v", final.Outcome, final.Wrapper.PID, pids)
