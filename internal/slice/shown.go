@@ -144,18 +144,26 @@ func (s *Store) readShown() *shownState {
 	if json.Unmarshal(line, &head) != nil || head.Program != s.program {
 		return nil
 	}
-	state, err := durable.ReadFile(s.path("STATE.md"))
-	if err != nil || digestOf(state) != head.State {
-		return nil
-	}
+	state := make(chan []byte, 1)
+	go func() { state <- s.readExactly("STATE.md", head.State) }() // a megabyte, while the others are looked at
 	b, settled := s.lookAtBasis(head.Texts)
-	if b == nil || !bytes.Equal(b.text(s.program, head.State, head.Shape), kept) {
+	text := <-state
+	if text == nil || b == nil || !bytes.Equal(b.text(s.program, head.State, head.Shape), kept) {
 		return nil
 	}
 	for _, i := range settled {
 		delete(b.texts, i)
 	}
-	return &shownState{text: state, shape: head.Shape, basis: b}
+	return &shownState{text: text, shape: head.Shape, basis: b}
+}
+
+// readExactly is the file with that very content; nil for any other.
+func (s *Store) readExactly(name string, content digest) []byte {
+	data, err := durable.ReadFile(s.path(name))
+	if err != nil || digestOf(data) != content {
+		return nil
+	}
+	return data
 }
 
 // lookAtBasis looks at the files, and into those that are known by their texts; settled are those of them whose stamps vouch for that by
