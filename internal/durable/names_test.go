@@ -29,7 +29,11 @@ func TestNames(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := Names(dir)
+	list := func(dir string) (names []Name, err error) {
+		err = Names(dir, func(part []Name) { names = append(names, part...) })
+		return names, err
+	}
+	got, err := list(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,10 +49,10 @@ func TestNames(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if names, err := Names(t.TempDir()); err != nil || names != nil {
+	if names, err := list(t.TempDir()); err != nil || names != nil {
 		t.Errorf("an empty one: %v, %v", names, err)
 	}
-	if _, err := Names(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := list(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 }

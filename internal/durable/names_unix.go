@@ -20,24 +20,25 @@ type Name struct {
 }
 
 // Names is ReadDir in any order, for directories of many thousand files: os makes two objects for each entry, and calls the system for every
-// hundred of them.
-func Names(path string) ([]Name, error) {
+// hundred of them. The names come in parts, for who has something to do with one while the next are read.
+func Names(path string, each func(part []Name)) error {
 	dir, err := OpenDir(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer dir.Close()
-	var names []Name
 	buf := make([]byte, namesBytes)
 	for {
 		n := 0
 		err := retry(func() (err error) { n, err = unix.ReadDirent(int(dir.Fd()), buf); return err })
 		if err != nil || n == 0 {
-			return names, named("read", path, err)
+			return named("read", path, err)
 		}
-		if names, err = appendNames(names, string(buf[:n]), dir); err != nil {
-			return nil, named("read", path, err)
+		names, err := appendNames(nil, string(buf[:n]), dir)
+		if err != nil {
+			return named("read", path, err)
 		}
+		each(names)
 	}
 }
 

@@ -250,12 +250,24 @@ func sliceOf(c *cached[*sliceFile]) *sliceFile {
 // listSlices returns the names of the slice files without .md, sorted, and notes on those that a person may have meant
 // as slice files. The caller holds s.mu.
 func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
-	list, err := durable.Names(s.path("slices"))
+	err = durable.Names(s.path("slices"), func(part []durable.Name) {
+		var more []plan.Warning
+		stems, more = s.stemsOf(stems, part)
+		notes = append(notes, more...)
+	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the slice files: %w", err)
+		return nil, nil, listError(err)
 	}
-	stems = make([]string, 0, len(list))
-	for _, d := range list {
+	slices.Sort(stems) // which isn't the order of the files' names: "a-b.md" is before "a.md"
+	slices.SortFunc(notes, func(a, b plan.Warning) int { return strings.Compare(a.Path, b.Path) })
+	return stems, notes, nil
+}
+
+func listError(err error) error { return fmt.Errorf("read the slice files: %w", err) }
+
+// stemsOf appends the names of slice files among a directory's, without .md; the notes are about those that a person may have meant as such.
+func (s *Store) stemsOf(stems []string, names []durable.Name) (_ []string, notes []plan.Warning) {
+	for _, d := range names {
 		name := d.Name
 		stem, ok := strings.CutSuffix(name, ".md")
 		why := ""
@@ -278,9 +290,45 @@ func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
 		}
 		notes = append(notes, plan.Warning{Path: sliceRel(name), Message: "ignored: " + why})
 	}
-	slices.Sort(stems) // which isn't the order of the files' names: "a-b.md" is before "a.md"
-	slices.SortFunc(notes, func(a, b plan.Warning) int { return strings.Compare(a.Path, b.Path) })
-	return stems, notes, nil
+	return stems, notes
+}
+
+// listStamped lists the slice files with their stamps, zero for one that can't be looked at: some are looked at while others are listed. The
+// caller holds s.mu.
+func (s *Store) listStamped() (stems []string, stamps []statcache.Stamp, err error) {
+	dir, err := statcache.OpenDir(s.path("slices"))
+	if err != nil {
+		return nil, nil, listError(err)
+	}
+	defer dir.Close()
+	type file struct {
+		stem  string
+		stamp *statcache.Stamp
+	}
+	var all []file
+	var workers sync.WaitGroup
+	err = durable.Names(s.path("slices"), func(names []durable.Name) {
+		part, _ := s.stemsOf(make([]string, 0, len(names)), names)
+		stamps := make([]statcache.Stamp, len(part))
+		for i, stem := range part {
+			all = append(all, file{stem, &stamps[i]})
+		}
+		workers.Go(func() {
+			for i, stem := range part {
+				stamps[i], _ = dir.Stat(stem + ".md")
+			}
+		})
+	})
+	slices.SortFunc(all, func(a, b file) int { return strings.Compare(a.stem, b.stem) })
+	workers.Wait()
+	if err != nil {
+		return nil, nil, listError(err)
+	}
+	stems, stamps = make([]string, len(all)), make([]statcache.Stamp, len(all))
+	for i, f := range all {
+		stems[i], stamps[i] = f.stem, *f.stamp
+	}
+	return stems, stamps, nil
 }
 
 // isForeign says whether the name of a file is none that a slice file has, nor one that a person may have meant as such.

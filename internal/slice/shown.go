@@ -200,10 +200,7 @@ func (s *Store) lookAtBasis(texts map[string]digest) (b *basis, settled []int) {
 // stampsNow are those of the slice files, zero for one that can't be looked at.
 func (s *Store) stampsNow() (stems []string, stamps []statcache.Stamp, err error) {
 	if s.memory == nil || s.memory.log == nil { // one look isn't worth a log
-		if stems, _, err = s.listSlices(); err != nil {
-			return nil, nil, err
-		}
-		return stems, <-s.statFiles(stems), nil
+		return s.listStamped()
 	}
 	if stems, _, err = s.list(); err != nil {
 		return nil, nil, err
