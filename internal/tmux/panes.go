@@ -64,14 +64,18 @@ func (s *Session) Place(ctx context.Context, p Placement, reuse func(tag string)
 	if p.Argv, err = command(p.Argv); err != nil {
 		return 0, err
 	}
-	if pid, s.idle, err = s.respawn(ctx, s.seen(), p, reuse); err == nil || errors.Is(err, ErrSilent) {
+	pid, rest, err := s.respawn(ctx, s.takeIdle(), p, reuse)
+	s.putIdle(rest)
+	if err == nil || errors.Is(err, ErrSilent) {
 		return pid, err
 	}
 	panes, err := s.Panes(ctx)
 	if err != nil {
 		return 0, err
 	}
-	if pid, s.idle, err = s.respawn(ctx, panes, p, reuse); err == nil || errors.Is(err, ErrSilent) {
+	pid, rest, err = s.respawn(ctx, panes, p, reuse)
+	s.putIdle(rest)
+	if err == nil || errors.Is(err, ErrSilent) {
 		return pid, err
 	}
 	return s.add(ctx, panes, p)
@@ -81,19 +85,32 @@ func (s *Session) Place(ctx context.Context, p Placement, reuse func(tag string)
 // until then: tmux will say so.
 func (s *Session) Look(ctx context.Context) {
 	look := make(chan []Pane, 1)
+	s.mu.Lock()
 	s.look = look
+	s.mu.Unlock()
 	go func() {
 		panes, _ := s.Panes(ctx)
 		look <- panes
 	}()
 }
 
-// seen returns what Look has found, without what was used since.
-func (s *Session) seen() []Pane {
+// takeIdle returns what Look has found, without what was used since. Nobody else is given the same.
+func (s *Session) takeIdle() []Pane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.look != nil {
 		s.idle, s.look = <-s.look, nil
 	}
-	return s.idle
+	idle := s.idle
+	s.idle = nil
+	return idle
+}
+
+// putIdle takes back what was left.
+func (s *Session) putIdle(rest []Pane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = rest
 }
 
 var errNoPane = errors.New("no dead pane")

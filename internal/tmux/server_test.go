@@ -55,7 +55,7 @@ func TestLook(t *testing.T) {
 	f.untilDead("b.1")
 	a, b := f.pane("a.1").ID, f.pane("b.1").ID
 	f.Look(t.Context())
-	f.seen()
+	f.putIdle(f.takeIdle())
 	other := Open(filepath.Join(f.dir, "shop"), "gl", f.env)
 	if _, err := other.Place(t.Context(), f.placement("c.1", forever), func(tag string) bool { return tag == "a.1" }); err != nil {
 		t.Fatal(err)
@@ -67,11 +67,11 @@ func TestLook(t *testing.T) {
 	f.place("e.1", "exit 0")
 	f.untilDead("e.1")
 	f.Look(t.Context())
-	f.seen()
+	f.putIdle(f.takeIdle())
 	f.tmux("kill-pane", "-t", f.pane("e.1").ID)
 	f.place("f.1", forever, "e.1")
 	f.Look(t.Context())
-	f.seen()
+	f.putIdle(f.takeIdle())
 	f.end()
 	f.place("g.1", forever, "e.1")
 	if panes := f.panes(); len(panes) != 1 || panes[0].Dead {

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -40,6 +41,7 @@ type Session struct {
 	path   string   // of the socket
 	env    []string
 
+	mu   sync.Mutex    // guards what follows
 	look <-chan []Pane // what Look is about to find; nil once that is known
 	idle []Pane        // what it has found, without those that were used since
 }
