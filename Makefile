@@ -81,7 +81,7 @@ package:
 # The real Claude Code client against a stand-in of its API: no network but npm's, no cost; ten minutes on an idle machine. The
 # client is installed for the run, unless GREENLIGHT_CLAUDE_DIR names a directory in which npm has put this version. Another version
 # is named once, and only what it does can fail.
-CLAUDE_PINNED = 2.1.328
+CLAUDE_PINNED = 2.1.330
 CLAUDE_VERSION = $(CLAUDE_PINNED)
 test-claude:
 	@set -e; dir="$$GREENLIGHT_CLAUDE_DIR"; \

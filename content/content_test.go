@@ -150,6 +150,7 @@ type isolation struct {
 	Tools    []string `json:"tools"`
 	MayRead  []string `json:"may_read"`
 	MayWrite []string `json:"may_write"`
+	Pages    []string `json:"pages"`
 }
 
 // What an agent may do is held by its tools, not by words alone.
@@ -315,8 +316,8 @@ func TestHooks(t *testing.T) {
 				}
 			}
 			matcher := regexp.MustCompile("^(" + entry.Matcher + ")$")
-			for _, tool := range []string{"Read", "Edit", "Write", "MultiEdit", "NotebookEdit", "Glob", "Grep"} {
-				if event == "PreToolUse" && (!matcher.MatchString(tool) || matcher.MatchString("Bash")) {
+			for _, tool := range []string{"Read", "Edit", "Write", "MultiEdit", "NotebookEdit", "Glob", "Grep", "Bash"} {
+				if event == "PreToolUse" && (!matcher.MatchString(tool) || matcher.MatchString("Agent")) {
 					t.Errorf("matcher %q and %s", entry.Matcher, tool)
 				}
 			}
@@ -333,7 +334,7 @@ func TestHooks(t *testing.T) {
 			t.Errorf("without gl, %s: %v, %q", event, err, out)
 		}
 	}
-	want := map[string]string{"SubagentStart": "subagent-start", "PreToolUse": "guard", "PostToolUse": "after-tool", "SubagentStop": "subagent-stop", "Stop": "stop"}
+	want := map[string]string{"SubagentStart": "subagent-start! command -v gl >/dev/null 2>&1 || gl hook subagent-pages", "PreToolUse": "guard", "PostToolUse": "after-tool", "SubagentStop": "subagent-stop", "Stop": "stop"}
 	for event, name := range want { // without gl they say nothing
 		want[event] = "! command -v gl >/dev/null 2>&1 || gl hook " + name
 	}

@@ -2,17 +2,21 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"greenlight/internal/cli"
 	"greenlight/internal/sandbox"
+	"greenlight/internal/testfiles"
 )
 
 // raceOptions: a program with the race detector sleeps for a second before it exits, unless it is told not to, and the
@@ -29,10 +33,35 @@ func run() {
 	os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 }
 
-// Every file in testdata/script is one promise of the command line.
+// Every file in testdata/script is one promise of the command line. They work in memory where there is room, except for those that use a
+// sandbox, which has a /dev/shm of its own.
 func TestScript(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("testdata", "script", "*.txtar"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no scripts", err)
+	}
+	confined := slices.Clone(files)
+	uses := func(file string) bool {
+		text, err := os.ReadFile(file)
+		return err == nil && strings.Contains(string(text), "bwrap")
+	}
+	files = slices.DeleteFunc(files, uses)
+	confined = slices.DeleteFunc(confined, func(file string) bool { return !uses(file) })
+	runScripts(t, confined)
+	if kept := flag.Lookup("testwork"); kept != nil && kept.Value.String() == "true" { // on disk, where they stay
+		runScripts(t, files)
+		return
+	}
+	if root := testfiles.Memory(); root != "" {
+		t.Cleanup(func() { os.RemoveAll(root) }) // after the scripts, which run in parallel
+		t.Setenv("GOTMPDIR", root)               // where testscript makes its directories
+	}
+	runScripts(t, files)
+}
+
+func runScripts(t *testing.T, files []string) {
 	testscript.Run(t, testscript.Params{
-		Dir:                filepath.Join("testdata", "script"),
+		Files:              files,
 		Setup:              setup,
 		Cmds:               allCommands(),
 		Condition:          condition,

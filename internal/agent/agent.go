@@ -62,6 +62,8 @@ type Job struct {
 	Model        string  // the model that it is told to use; "" for the agent's own choice
 	BudgetUSD    float64 // what the run may cost, for clients that know a limit; 0 for none
 	Note         string  // what it is told then, in plain words: it knows the rest
+	Briefed      bool    // the marks in the command line are filled in when it starts: see FillIn
+	BriefFile    string  // absolute path of the file with the brief
 }
 
 // A Config is what the project's configuration says about agents.
@@ -74,13 +76,13 @@ type Config struct {
 // Custom is an agent by its command lines, whose elements may hold Placeholders, which gl help agents explains; or one that is called like
 // another.
 type Custom struct {
-	Command []string `json:"command"`
-	Extends string   `json:"extends"` // name of the agent that it is; with Env it is another account of it
+	Command []string
+	Extends string // name of the agent that it is; with Env it is another account of it
 	// Env is added to its environment. A value ${NAME} is the variable of that name in gl's environment, and ~/ begins a path in HOME.
-	Env map[string]string `json:"env"`
+	Env map[string]string
 	// Resume goes on with a conversation, and its elements may hold {conversation}, too; {prompt} is Job.Note there. nil if
 	// the program can't.
-	Resume []string `json:"resume"`
+	Resume []string
 }
 
 // FlagsSetting is the key of config.json with the arguments for claude.
@@ -304,7 +306,7 @@ func custom(name string, c Custom, cfg Config) (Agent, error) {
 	if len(c.Command) == 0 || c.Command[0] == "" {
 		return Agent{}, fmt.Errorf("agent %q has no program: give parallel.agents.%s a command in config.json", name, name)
 	}
-	a := Agent{Name: name, Program: c.Command[0], Stream: StreamAuto, Prompts: SlashCommand, Keys: []string{CustomSetting(name)}, kind: name}
+	a := Agent{Name: name, Program: c.Command[0], Stream: StreamAuto, Prompts: Brief, Keys: []string{CustomSetting(name)}, kind: name}
 	if known, ok := inWords(a.Program); ok {
 		a.Stream, a.Install, a.Login = known.Stream, known.Install, known.Login
 	}
@@ -314,13 +316,21 @@ func custom(name string, c Custom, cfg Config) (Agent, error) {
 	a.addEnv(c.Env)
 	a.models = slices.ContainsFunc(c.Command[1:], func(w string) bool { return strings.Contains(w, "{model}") })
 	a.Homes = HomesOf(a.Program)
-	if slices.ContainsFunc(c.Command[1:], func(w string) bool { return strings.Contains(w, "{instructions}") }) {
-		a.Prompts = MethodText
+	has := func(word string) bool {
+		return slices.ContainsFunc(c.Command[1:], func(w string) bool { return strings.Contains(w, word) })
 	}
-	a.argv = filled(c.Command, func(j Job) string { return j.Prompt })
+	prompt, note := Job.brief, Job.note
+	switch {
+	case has("{instructions}"):
+		a.Prompts, note = MethodText, Job.note
+	case path.Base(a.Program) == claudeName, has("{command}"): // it has our commands
+		a.Prompts = SlashCommand
+		prompt, note = func(j Job) string { return j.Prompt }, func(j Job) string { return j.Note }
+	}
+	a.argv = filled(c.Command, prompt)
 	if len(c.Resume) > 0 {
 		a.Keys = append(a.Keys, ResumeSetting(name))
-		a.resumed = filled(c.Resume, func(j Job) string { return j.Note })
+		a.resumed = filled(c.Resume, note)
 	}
 	return a, nil
 }
@@ -362,7 +372,7 @@ func (a *Agent) addEnv(env map[string]string) {
 
 // placeholders are the words in braces, each with what it stands for.
 func placeholders(j Job, prompt string) []string {
-	return []string{"{prompt}", prompt, "{instructions}", j.instructions(), "{slice}", j.Slice, "{dir}", j.Dir, "{conversation}", j.Conversation, "{model}", j.Model}
+	return []string{"{prompt}", prompt, "{brief}", j.BriefFile, "{command}", j.Prompt, "{instructions}", j.instructions(), "{slice}", j.Slice, "{dir}", j.Dir, "{conversation}", j.Conversation, "{model}", j.Model}
 }
 
 // Placeholders are the words in braces that a custom agent's command lines may hold.

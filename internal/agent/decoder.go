@@ -45,6 +45,7 @@ type Summary struct {
 	Window      *Window  // the fullest of the account's windows, as the client said last; nil for unknown
 	Denials     int      // tool calls that were denied, as the agent counts them
 	Tokens      *Tokens  // tokens so far; nil for unknown
+	ReadOnly    string   // the last complaint of a tool about a read-only file system, one clean line; "" for none
 	Trouble     string   // the last error that no answer of the model followed, one clean line; "" for claude
 
 	// Conversation is the client's id of the conversation that it has begun or resumed; "" as long as it has told of none, and
@@ -92,6 +93,31 @@ func NewDecoder(stream string) *Decoder {
 // Line decodes one line, with or without its line ending, of any length. It keeps no part of line. A line often holds
 // no event that a person wants to see, and may hold several.
 func (d *Decoder) Line(line []byte) []Event {
+	events := d.decode(line)
+	if slices.ContainsFunc(events, func(e Event) bool { return e.Kind == KindToolError }) {
+		d.sum.ReadOnly = cmp.Or(readOnly(line), d.sum.ReadOnly)
+	}
+	return events
+}
+
+// readOnly is what a tool that failed says of a read-only file system, in the line of JSON that tells of it; "" for nothing.
+// A sandbox that an agent brings along shows nowhere else.
+func readOnly(line []byte) string {
+	const mark = "ead-only file system"
+	end := bytes.Index(line, []byte(mark))
+	if end < 0 {
+		return ""
+	}
+	text := string(line[:end+len(mark)])
+	for _, before := range []string{`\\n`, `\n`, `":"`, `": "`} { // JSON in JSON escapes twice
+		if i := strings.LastIndex(text, before); i >= 0 {
+			text = text[i+len(before):]
+		}
+	}
+	return sanitize.Excerpt(text, reasonRunes)
+}
+
+func (d *Decoder) decode(line []byte) []Event {
 	line = bytes.TrimRight(line, "\r\n")
 	if len(bytes.TrimSpace(line)) == 0 {
 		return nil
@@ -108,7 +134,7 @@ func (d *Decoder) Line(line []byte) []Event {
 		if ok {
 			d.stream = StreamClaude
 		}
-		return d.Line(line)
+		return d.decode(line)
 	}
 	if !ok {
 		return []Event{{Kind: KindPlain, Text: plainText(line)}}

@@ -31,7 +31,7 @@ func isMark(name string) bool {
 	switch name {
 	case "CLAUDECODE", "CLAUDE_CODE", "CLAUDE_PID", "CLAUDE_EFFORT", "AI_AGENT",
 		"CODEX_THREAD_ID", "CODEX_SESSION_ID", "GEMINI_CLI", "OPENCODE", "OPENCODE_PID",
-		"GL_SLICE", "GL_TASK", "GL_SUMMARY", "GL_SESSION", "GL_ATTEMPT", "GL_AGENT_ENV":
+		"GL_SLICE", "GL_TASK", "GL_SUMMARY", "GL_SESSION", "GL_ATTEMPT", "GL_AGENT_ENV", "GL_TESTS":
 		return true
 	}
 	session, ok := strings.CutPrefix(name, "CLAUDE_CODE_")

@@ -11,9 +11,8 @@ import "path"
 func table(cfg Config) []Agent {
 	return []Agent{
 		claude(cfg),
-		// codex may write in its directory only, and not in a .git there (openai/codex#7071): its commits fail unless the
-		// user's ~/.codex/config.toml makes .git a writable root, or a custom agent chooses another -s. exec's own options
-		// count for resume, too, and stand before it: behind it -s and -C are refused (openai/codex#40149).
+		// Before it starts codex in a worktree, gl replaces -s by a profile: see CodexSandbox. exec's own options count for
+		// resume, too, and come before it: behind it -s and -C are refused (openai/codex#40149).
 		prompted(textAgent{
 			name: "codex", stream: StreamCodex, install: "npm install -g @openai/codex", login: "codex login", homes: []Home{{
 				Dir: ".codex", Variable: "CODEX_HOME",
@@ -98,7 +97,7 @@ func prompted(w textAgent) Agent {
 			return append([]string{w.name}, w.args(j, j.instructions())...)
 		},
 		resumed: func(j Job) []string {
-			prompt := j.Note
+			prompt := j.note()
 			if w.forgets {
 				prompt = j.instructions()
 			}

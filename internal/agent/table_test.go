@@ -53,11 +53,11 @@ func TestStreamsAndPrompts(t *testing.T) {
 		install bool
 	}{
 		"rehearsal":    {StreamClaude, SlashCommand, false},
-		"mine":         {StreamAuto, SlashCommand, false},
+		"mine":         {StreamAuto, Brief, false},
 		"text":         {StreamAuto, MethodText, false},
 		"codex":        {StreamCodex, MethodText, true},
-		"fast":         {StreamGemini, SlashCommand, true},
-		"odd":          {StreamAuto, SlashCommand, false},
+		"fast":         {StreamGemini, Brief, true},
+		"odd":          {StreamAuto, Brief, false},
 		"claude":       {StreamAuto, SlashCommand, false},
 		"opencode":     {StreamOpencode, MethodText, true},
 		"cursor-agent": {StreamCursor, MethodText, true},

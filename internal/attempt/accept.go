@@ -18,9 +18,12 @@ const Person = "person"
 // Accepted says whether a person has put the attempt into the queue. What the lane finds wrong goes back to a person.
 func (r *Record) Accepted() bool { return r.Agent == Person && r.Program == "" && r.StartedAt == nil }
 
-// PutAccepted queues the work on an item that a person accepts, and returns the attempt, with the mark that the caller has to give the
+// Left is work as somebody left it.
+type Left struct{ Tree, Head string }
+
+// PutAccepted queues the work on an item that a person accepts, as they saw it, and returns the attempt, with the mark that the caller has to give the
 // item next, under the same lock. A kill between the two leaves the item as it was: the lane throws the attempt out.
-func (s *Store) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, now time.Time) (*Record, error) {
+func (s *Store) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, is Left, now time.Time) (*Record, error) {
 	if err := s.Prepare(); err != nil {
 		return nil, err
 	}
@@ -31,7 +34,7 @@ func (s *Store) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, n
 	now = now.UTC()
 	r := &Record{
 		SchemaVersion: schemaVersion, System: system, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now), Phase: plan.Queued,
-		Agent: Person, Lineage: l.N, Branch: l.Branch,
+		Agent: Person, Lineage: l.N, Branch: l.Branch, Tree: is.Tree, Head: is.Head,
 		Before:   tracker.Before{Mark: plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}, Started: it.Started},
 		Launcher: proc.Self(), ClaimedAt: now, EndedAt: &now, Evidence: &Evidence{}, Tests: it.Tests, Landing: &Landing{Queued: now},
 		Log: s.LogPath(it.ID, n),
@@ -39,8 +42,11 @@ func (s *Store) PutAccepted(system string, it *plan.Item, l *worktree.Lineage, n
 	r.Seen = &plan.Mark{Status: tracker.Verifying, Step: tracker.Verifying, Session: r.Token}
 	if last, err := s.lastIn(r, func(*Record) bool { return true }); err != nil {
 		return nil, err
-	} else if last != nil && last.Accepted() && last.Landing != nil {
-		r.Landing.Despite, r.Landing.Tip = last.Landing.Problem, last.Landing.Tip
+	} else if last != nil && last.Landing != nil {
+		r.Landing.Approved = last.Gate.Open()
+		if last.Accepted() && last.Gate == nil {
+			r.Landing.Despite, r.Landing.Tip = last.Landing.Problem, last.Landing.Tip
+		}
 	}
 	return r, s.putNew(r)
 }

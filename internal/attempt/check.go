@@ -183,6 +183,11 @@ func (r *Record) checkText() error {
 	if r.Test != nil {
 		texts = append(append(texts, r.Test.Line), r.Test.Argv...)
 	}
+	for _, hash := range []string{r.Tree, r.Head} {
+		if len(hash) > 64 || strings.Trim(hash, "0123456789abcdef") != "" {
+			return fmt.Errorf("%.40q isn't the hash of a git object", hash)
+		}
+	}
 	for _, s := range texts {
 		if len(s) > longestText || strings.ContainsRune(s, 0) {
 			return fmt.Errorf("text %.40q is too long, or isn't text", s)

@@ -46,6 +46,7 @@ type Request struct {
 	Caches   []string          // Record.Caches
 	Test     testrun.Command   // Record.Test, of a slice that is built in the checkout
 	Review   string            // Record.Review
+	Terms    *Terms            // Record.Terms
 	Redone   string            // the commit at which a new lineage begins that has the slice's earlier work, which was taken back; "" for none
 	Over     *string           // the session whose claim a person agreed to take over
 	Within   map[string]bool   // ids that are attempted in the same run: a need of theirs is no reason to refuse a name
@@ -131,7 +132,7 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 		return nil, err
 	}
 	job := req.Job
-	job.Slice, job.SessionID = it.ID, newUUID()
+	job.Slice, job.SessionID, job.BriefFile = it.ID, newUUID(), s.BriefPath(it.ID, n)
 	r := &Record{
 		SchemaVersion: schemaVersion, System: req.System, Slice: it.ID, Of: it.Of, Title: it.Name, N: n, Token: NewToken(now), Phase: plan.Claimed,
 		Agent: req.Agent.Name, Program: req.Agent.Program, Argv: req.Agent.Command(job), Prompt: job.Prompt, Stream: req.Agent.Stream, Dir: job.Dir, Runner: req.Runner, Account: job.Account,
@@ -150,12 +151,14 @@ func (s *Store) Claim(tx tracker.Tx, req Request, now time.Time) (*Record, error
 	if _, lands := tx.(tracker.Lander); lands && req.Task == nil && req.Lineage == nil {
 		r.Review = req.Review
 	}
+	r.Terms = req.Terms
 	if req.Task == nil || req.Lineage != nil {
 		if err := s.goOn(r, req, job); err != nil {
 			return nil, err
 		}
 	}
 	r.Talks = req.Agent.Talks
+	r.Briefed = job.Briefed && (agent.IsBriefed(r.Argv, job.BriefFile) || agent.IsBriefed(r.Anew, job.BriefFile))
 	if err := s.sayAtStart(r); err != nil {
 		return nil, err
 	}

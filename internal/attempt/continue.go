@@ -110,7 +110,7 @@ func (r *Record) leaves() (c Continuation, said bool) {
 	case l == nil && r.Outcome == Red && r.Verdict != nil:
 		c.Why = fmt.Sprintf("You called the slice complete, and gl ran the tests: %s. Put that right, commit, and call the slice complete again. The command was: %s",
 			r.Detail, r.Verdict.Command)
-		c.Output = strings.Join(r.Verdict.Last, "\n")
+		c.Output = strings.Join(r.Verdict.Shown(), "\n")
 	}
 	if r.Outcome.Traits().Free && r.Continues != nil { // it hasn't had its turn: what it was told is for this one
 		c.Why, c.Output, c.Again = r.Continues.Why, r.Continues.Output, r.Continues.Again
@@ -122,6 +122,17 @@ func (r *Record) leaves() (c Continuation, said bool) {
 		c.Why, c.Output = r.reply()
 	}
 	return c, said
+}
+
+// Leaves is what a later attempt is told of this one beyond how it ended: what is to be put right or what a person has said, and the output
+// of tests or git. Both are "" where there is nothing more to know.
+func (r *Record) Leaves() (why, output string) {
+	c, said := r.leaves()
+	if !said && c.Why == r.ending() {
+		c.Why = ""
+	}
+	clean := c.clean()
+	return clean.Why, clean.Output
 }
 
 // beginAgain has the first attempt of a lineage know what was done on the slice before: under another name, or landed and taken back.
@@ -206,8 +217,8 @@ func (r *Record) note() string {
 		return text + "\n\nBegin with `gl " + strings.TrimPrefix(r.Slice, taskMark) + "`: it prints what the task is, and what is unfinished in your " +
 			"worktree. The method is the same as before."
 	}
-	return text + "\n\nBegin with `gl slice " + r.Slice + "`: it prints where the slice stands now, and what is unfinished in your worktree. " +
-		"`gl state show " + r.Slice + "` has its decisions: one that is new to you says what a person wants. The claim is yours again, and " +
+	return text + "\n\nBegin with `gl slice " + r.Slice + "`: it prints the whole slice as it is now, and what is unfinished in your worktree. " +
+		"Its decisions are there, too: one that is new to you says what a person wants. The claim is yours again, and " +
 		"the method is the same as before."
 }
 

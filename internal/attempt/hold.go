@@ -194,9 +194,14 @@ func (s *Store) PutBudgetHold(until time.Time, reason string, now time.Time) err
 	return s.writeHold(&plan.Hold{Since: now.UTC(), Until: until.UTC(), Kind: plan.HeldByBudget, Reason: reason, Count: 1})
 }
 
-// writeHold puts a hold in the place of the last one of the same agent and account.
+// writeHold puts a hold in the place of the last one of the same agent and account. If that one is over, its end is told first: after this
+// no file has it.
 func (s *Store) writeHold(h *plan.Hold) error {
-	l := slices.DeleteFunc(s.Holds(), func(old *plan.Hold) bool { return sameHold(old, h) })
+	l := s.Holds()
+	if old := l.same(h); old != nil && old.Until.Before(h.Since) {
+		s.TellHoldEnded(old, h.Since)
+	}
+	l = slices.DeleteFunc(l, func(old *plan.Hold) bool { return sameHold(old, h) })
 	if err := s.writeHolds(append(l, h)); err != nil {
 		return err
 	}

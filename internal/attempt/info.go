@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"greenlight/internal/gate"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/plan"
 	"greenlight/internal/testrun"
@@ -26,6 +27,7 @@ type Info struct {
 	Landed   *string          `json:"landed"`    // the commit by which its work landed
 	LandedAs *string          `json:"landed_as"` // its shape: merge, rebase (the last of several), squash; null if it hasn't landed
 	Verdict  *testrun.Verdict `json:"verdict"`   // of the tests that gl ran on its work; null if it ran none
+	Gate     []gate.Answer    `json:"gate"`      // what gl asked before its work could land, with the answers
 }
 
 // Info describes the attempt for a JSON document.
@@ -34,8 +36,12 @@ func (r *Record) Info() Info {
 		Turns: r.Turns(), CostUSD: r.Cost()}
 	if r.Verdict != nil {
 		v := *r.Verdict
-		v.Failing, v.Last, v.Flaky = jsondoc.OrEmpty(v.Failing), jsondoc.OrEmpty(v.Last), jsondoc.OrEmpty(v.Flaky)
+		v.Failing, v.Last, v.Failure, v.Flaky = jsondoc.OrEmpty(v.Failing), jsondoc.OrEmpty(v.Last), jsondoc.OrEmpty(v.Failure), jsondoc.OrEmpty(v.Flaky)
 		info.Verdict = &v
+	}
+	info.Gate = []gate.Answer{}
+	if r.Gate != nil {
+		info.Gate = jsondoc.OrEmpty(r.Gate.Answers)
 	}
 	if r.Landing != nil && r.Outcome.Traits().Success {
 		if info.Landed = jsondoc.OrNull(r.Landing.Commit); info.Landed != nil {

@@ -66,6 +66,7 @@ func (r *Record) events(p plan.Phase) []journal.Event {
 	case p == plan.Queued && r.Landing != nil:
 		e := event(journal.Queued, r.Landing.Queued)
 		e.Agent, e.Branch = r.Agent, strings.TrimPrefix(r.Branch, "refs/heads/")
+		r.spent(&e)
 		return []journal.Event{e}
 	case p == plan.Ended && r.Outcome != "" && r.Landing != nil && r.SettledAt != nil:
 		return append(r.landEvents(event(journal.Landed, *r.SettledAt)), r.endEvents(event(journal.Ended, *r.SettledAt))...)
@@ -100,16 +101,13 @@ func (r *Record) landEvents(e journal.Event) []journal.Event {
 }
 
 func (r *Record) endEvents(e journal.Event) []journal.Event {
-	e.Agent, e.Outcome, e.Detail, e.CostUSD = r.Agent, string(r.Outcome), r.Detail, r.Cost()
-	if r.StartedAt != nil {
-		ms := r.EndedAt.Sub(*r.StartedAt).Milliseconds()
-		e.DurationMS = &ms
+	e.Agent, e.Outcome, e.Detail = r.Agent, string(r.Outcome), r.Detail
+	if r.Landing != nil {
+		e.AgentEnded = r.EndedAt
 	}
+	r.spent(&e)
 	if res := r.evidence().Result; res != nil {
 		e.Turns = res.Turns
-	}
-	if u := r.evidence().Tokens; u != nil {
-		e.Tokens = &journal.Tokens{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
 	}
 	if why := r.evidence().Worktree; why != "" {
 		failed := r.Event(journal.SetupFailed)
@@ -117,6 +115,18 @@ func (r *Record) endEvents(e journal.Event) []journal.Event {
 		return []journal.Event{failed, e}
 	}
 	return []journal.Event{e}
+}
+
+// spent is what the agent has cost, in money, tokens and time.
+func (r *Record) spent(e *journal.Event) {
+	e.CostUSD = r.Cost()
+	if r.StartedAt != nil && r.EndedAt != nil {
+		ms := r.EndedAt.Sub(*r.StartedAt).Milliseconds()
+		e.DurationMS = &ms
+	}
+	if u := r.evidence().Tokens; u != nil {
+		e.Tokens = &journal.Tokens{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
+	}
 }
 
 // tellGivenBack writes that the claim was undone.

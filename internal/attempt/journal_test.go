@@ -135,3 +135,20 @@ func TestJournalOfHolds(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A hold that takes the place of one that is over tells the end of that: nobody may have looked in between.
+func TestJournalOfReplacedHolds(t *testing.T) {
+	b := benchFor(t, map[string]string{"S-1": "pending/none"})
+	for i := range 3 {
+		now := b.now.Add(time.Duration(i) * 20 * time.Minute)
+		must(t, b.store.PutPersonsHold(plan.Account{Agent: "codex"}, now.Add(time.Duration(i+1)*15*time.Minute), now))
+	} // the second one is over only after the third one has begun: that moves its end
+	var got []string
+	for e, err := range b.store.Journal().Events(time.Time{}) {
+		must(t, err)
+		got = append(got, string(e.Kind))
+	}
+	if !slices.Equal(got, []string{"hold", "hold_ended", "hold", "hold"}) {
+		t.Errorf("%q", got)
+	}
+}

@@ -94,11 +94,19 @@ func (e *Evidence) failure(ours bool) string {
 	case ours:
 		return ""
 	case e.Signal == "killed":
-		return "killed by signal 9, maybe for lack of memory"
+		return "killed by signal 9" + lackOfMemory(e.OutOfMemory)
 	case e.Signal != "":
 		return "killed by signal: " + e.Signal
 	case e.ExitCode != nil && *e.ExitCode != 0:
 		return e.withExit(e.Stderr)
+	}
+	return ""
+}
+
+// lackOfMemory is the probable cause of a kill.
+func lackOfMemory(probable bool) string {
+	if probable {
+		return ", probably for lack of memory"
 	}
 	return ""
 }

@@ -17,8 +17,8 @@ const (
 )
 
 // keepAll takes the last snapshot of the attempt's worktree, so that everything in it that git doesn't ignore is under a ref
-// before anybody judges the attempt. What can't be kept is said in the record, and the worktree stays. The group of the
-// agent must be gone.
+// before anybody judges the attempt. What can't be kept is said in the record, and the worktree stays. The agent, and what
+// it has started, must be gone: this tree lands.
 func (s *Settler) keepAll(ctx context.Context, r *Record) {
 	if r.Lineage == 0 || !r.Phase.Begun() {
 		return
@@ -29,6 +29,9 @@ func (s *Settler) keepAll(ctx context.Context, r *Record) {
 		if err == nil {
 			if snap != nil {
 				r.Saved, r.Unsaved = snap.Prefix, notKept(snap.Failed)
+				if len(snap.Failed) == 0 {
+					r.Tree, r.Head = snap.Whole, snap.Tip
+				}
 			}
 			return
 		}
@@ -43,7 +46,7 @@ func (s *Settler) keepAll(ctx context.Context, r *Record) {
 
 // isFinal says that trying again won't help.
 func isFinal(err error) bool {
-	return errors.As(err, new(*git.TooBigError)) || errors.As(err, new(*git.SpaceError))
+	return errors.As(err, new(*git.StuckError)) || errors.As(err, new(*git.TooBigError)) || errors.As(err, new(*git.SpaceError))
 }
 
 // notKept says which files a snapshot couldn't take, and why it couldn't take the first.

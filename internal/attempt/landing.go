@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/gate"
 	"greenlight/internal/plan"
 	"greenlight/internal/tracker"
 )
@@ -22,6 +23,7 @@ type Landing struct {
 	Target   string        `json:"target,omitempty"`   // refs/heads/…
 	Tip      string        `json:"tip,omitempty"`      // the slice's work, all of it committed
 	Base     string        `json:"base,omitempty"`     // what it is merged into
+	From     string        `json:"from,omitempty"`     // where the lane is then, if Base has commits of the target that it hasn't
 	Commit   string        `json:"commit,omitempty"`   // what lands: once the lane has it, the slice has landed
 	As       string        `json:"as,omitempty"`       // the shape of what lands: "merge", "rebase", "squash"; "" is a merge
 	Commits  []string      `json:"commits,omitempty"`  // all that land, the last of them Commit, where they are more than one
@@ -33,10 +35,12 @@ type Landing struct {
 	Behind   string        `json:"behind,omitempty"`   // or this slice has resolved a conflict in the same paths
 	Paths    []string      `json:"paths,omitempty"`    // in conflict
 	Problem  string        `json:"problem,omitempty"`  // why it isn't green whatever its tests say
-	Despite  string        `json:"despite,omitempty"`  // the problem that a person knows and accepts, of Tip
+	Despite  string        `json:"despite,omitempty"`  // of older versions: the problem that a person knows and accepts, of Tip
+	Approved []gate.Item   `json:"approved,omitempty"` // what a person knows and accepts that isn't as it must be
 	Verified plan.Verified `json:"verified,omitempty"` // of what lands
 	Caveats  []string      `json:"caveats,omitempty"`  // what the verdict doesn't prove, in words
 	Reason   string        `json:"reason,omitempty"`   // what it waits for, in words
+	Barred   bool          `json:"barred,omitempty"`   // Reason is that a person hasn't allowed a command
 	Why      string        `json:"why,omitempty"`      // for the agent that is to put it right: a sentence,
 	Output   string        `json:"output,omitempty"`   // and the output of the tests or of git
 }
@@ -49,11 +53,20 @@ func (r *Record) Again() string {
 	return "commit, and call the slice complete again"
 }
 
+// Head is the commit whose tests gl ran for what lands: of a batch, the last one's.
+func (l *Landing) Head() string {
+	if l.Batch != nil {
+		return l.Batch.Head
+	}
+	return l.Commit
+}
+
 // A Batch is several attempts whose work was tested as one, and lands as one.
 type Batch struct {
-	Members []string `json:"members"` // names of the records, in the order in which they land
-	Base    string   `json:"base"`    // where the lane was,
-	Head    string   `json:"head"`    // and where it is to be: the commit that was tested
+	Members []string `json:"members"`        // names of the records, in the order in which they land
+	Base    string   `json:"base"`           // where the lane was,
+	From    string   `json:"from,omitempty"` // unless it was here: then Base has commits of the target that it hadn't
+	Head    string   `json:"head"`           // and where it is to be: the commit that was tested
 }
 
 // Has says whether a queued record is one of the batch, and lands by it.
@@ -193,7 +206,11 @@ func (s *Settler) stopQueued(ctx context.Context, r *Record) (*Record, error) {
 	return s.EndLanding(ctx, r, LandingResult{Outcome: Interrupted, Detail: "interrupted in the lane", Effect: &release})
 }
 
-// LandingText is how far a queued attempt is, in a few words.
+// InQueue is how far an attempt is that nothing has been done with.
+const InQueue = "queued"
+
+// LandingText is how far a queued attempt is, in a few words. Where commands were missing their permission, project.Project.LandingText knows
+// whether they still are.
 func (r *Record) LandingText() string {
 	switch l := r.Landing; {
 	case l == nil:
@@ -205,5 +222,5 @@ func (r *Record) LandingText() string {
 	case l.Step != "":
 		return l.Step
 	}
-	return "queued"
+	return InQueue
 }

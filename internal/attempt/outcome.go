@@ -87,9 +87,10 @@ type rule struct {
 	match   func(r *Record, it plan.Item) (detail string, ok bool)
 }
 
-// rules judge an attempt: the first one that matches decides. A complete slice is complete, however its agent ended. A
+// rules judge an attempt: the first one that matches decides. A complete slice is complete, however its agent ended, unless it asks something. A
 // result event beats the exit status that our own later TERM caused.
 var rules = [...]rule{
+	{Waiting, asksBesides},
 	{Red, testsFail},
 	{Waiting, awaitsReview},
 	{Done, isComplete},
@@ -109,6 +110,12 @@ var rules = [...]rule{
 	{Stalled, lacksResults},
 	{Done, taskDone},
 	{Stalled, leftUnfinished},
+}
+
+// asksBesides is for a slice that was called complete and asks something in the same breath: answered, it may not be complete. gl state set
+// refuses that; an editor doesn't.
+func asksBesides(_ *Record, it plan.Item) (string, bool) {
+	return it.WaitingFor, it.WaitingFor != "" && plan.Classify(it.Status) == plan.Done
 }
 
 // testsFail is for slices that are built in the checkout. In worktrees the lane says so.
@@ -238,6 +245,8 @@ func leftUnfinished(r *Record, _ plan.Item) (string, bool) {
 		return withReason("ended without a single turn", sentence(e.Result.Text)), true
 	case e.Denials > 0:
 		return fmt.Sprintf("ended without completing, %s denied", words.Count(e.Denials, "tool call")), true
+	case e.ReadOnly != "":
+		return "ended without completing, met a read-only file system: " + e.ReadOnly, true
 	}
 	return "ended without completing", true
 }

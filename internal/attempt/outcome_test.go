@@ -61,6 +61,7 @@ func TestJudge(t *testing.T) {
 	}{
 		// The rows of the table, one by one.
 		{"complete", exited(0).with(success), "", complete, Done, tracker.Complete, "12 tests", false},
+		{"complete, with a question", exited(0).with(success), "", plan.Item{Status: "complete", WaitingFor: "which one?"}, Waiting, tracker.Ask, "which one?", false},
 		{"turn limit", exited(1).with(maxTurns), "", working, Stalled, tracker.Release, "turn limit after 200 turns", false},
 		{"budget", exited(1).with(maxMoney), "", working, Stalled, tracker.Release, "budget", false},
 		{"exit 0, not complete", exited(0).with(success), "", working, Stalled, tracker.Release, "without completing", false},
@@ -69,6 +70,7 @@ func TestJudge(t *testing.T) {
 		{"exit 0 without a turn, and why", exited(0).with(refused), "", claimed, Stalled, tracker.Release, "turn: a command failed", false},
 		{"turn limit as claude counts", exited(1).with(oneMore), "", working, Stalled, tracker.Release, "after 2 turns", false},
 		{"api error in two lines", exited(1).with(twoLines), "", working, Failed, tracker.Fail, "exit 1: boom, or so", false},
+		{"read-only", &Evidence{ExitCode: ptr(0), Result: success, ReadOnly: "git: '/p/x': Read-only file system"}, "", working, Stalled, tracker.Release, "read-only file system: git", false},
 		{"denied", &Evidence{ExitCode: ptr(0), Result: success, Denials: 2}, "", working, Stalled, tracker.Release, "2 tool calls denied", false},
 		{"exit 0, waiting", exited(0).with(success), "", waiting, Waiting, tracker.Release, "waiting for a look", false},
 		{"its agent says failed", exited(0).with(success), "", plan.Item{Status: "failed", Step: "tests"}, Failed, tracker.Fail, "gave up", false},

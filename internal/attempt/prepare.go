@@ -179,6 +179,9 @@ func strayed(before, after worktree.Condition, branch string) (list []string) {
 	} else if after.Branch != branch {
 		say("the worktree is on %s, not on %s", short(after.Branch), short(branch))
 	}
+	for _, path := range after.Mended {
+		say("%s was no file of git's, and was put aside", path)
+	}
 	if after.Operation != "" {
 		say("a %s isn't finished in the worktree", after.Operation)
 	}

@@ -39,4 +39,23 @@ func (w *Wrapper) follow(ctx context.Context, now time.Time) {
 		_ = w.Store.Journal().Append(is.Since(*f.last, journal.Event{System: w.rec.System, Slice: w.rec.Slice, Attempt: w.rec.N})...)
 	}
 	f.last = &is
+	w.noteHanded(ctx)
+}
+
+// noteHanded notes what a sandboxed agent has handed over: its own gl can't write the records.
+func (w *Wrapper) noteHanded(ctx context.Context) {
+	if w.rec.Lineage == 0 || w.Worktrees == nil || w.Store.Handed(w.rec.System, w.rec.Slice, w.rec.Lineage) != "" {
+		return
+	}
+	repo, err := w.Worktrees(ctx)
+	if err != nil {
+		return
+	}
+	l, err := w.rec.lineage(repo)
+	if err != nil {
+		return
+	}
+	if commit, err := repo.HandedOver(ctx, l); err == nil {
+		_ = w.Store.NoteHanded(l.System, l.Slice, l.N, commit) // without it git's note counts
+	}
 }

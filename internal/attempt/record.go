@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"greenlight/internal/agent"
+	"greenlight/internal/gate"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/testrun"
@@ -46,6 +47,7 @@ type Record struct {
 	Caches        []string         `json:"caches,omitempty"`  // that it may write to in its sandbox, in the same way
 	Test          *testrun.Command `json:"test,omitempty"`    // of an attempt in the checkout: runs its tests once it calls its slice complete; as Setup
 	Review        string           `json:"review,omitempty"`  // of an attempt in the checkout: why a person is to approve what it calls complete; "" for no reason
+	Terms         *Terms           `json:"terms,omitempty"`   // nil in records of older versions
 	Sandbox       string           `json:"sandbox,omitempty"` // SandboxBwrap: it is confined, whatever the configuration says by now
 
 	Account      string        `json:"account,omitempty"`      // whose login it works with: agent.Agent.Account
@@ -54,6 +56,7 @@ type Record struct {
 	Continues    *Continuation `json:"continues,omitempty"`    // why there is another attempt in the lineage
 	Handoff      string        `json:"handoff,omitempty"`      // what gl slice tells the agent about the worktree
 	Talks        bool          `json:"talks,omitempty"`        // the agent gets its prompt, and what a person says while it works, on stdin
+	Briefed      bool          `json:"briefed,omitempty"`      // its command line gets what gl slice prints, with Said, when it starts: agent.FillIn
 	Said         []Message     `json:"said,omitempty"`         // what a person has said to an agent that can't be told while it works
 
 	Phase        plan.Phase     `json:"phase"`
@@ -69,6 +72,12 @@ type Record struct {
 	StartedAt *time.Time `json:"started_at,omitempty"` // the agent was let go
 	EndedAt   *time.Time `json:"ended_at,omitempty"`   // the agent was gone
 	SettledAt *time.Time `json:"settled_at,omitempty"`
+
+	// The work as its agent left it, once it and all that it had started were gone: this tree lands. "" in records of older versions.
+	Tree string `json:"tree,omitempty"` // of the worktree, whole
+	Head string `json:"head,omitempty"` // the commit of Branch then
+
+	Outlived string `json:"outlived,omitempty"` // what the agent left running that can't be ended; "" for nothing
 
 	// From phase ended on.
 	Evidence   *Evidence      `json:"evidence,omitempty"` // none for a crash
@@ -88,6 +97,7 @@ type Record struct {
 	Undone     *Undo          `json:"undone,omitempty"`   // by a person since, where it landed
 
 	Landing  *Landing      `json:"landing,omitempty"`  // from phase landing on
+	Gate     *gate.Ruling  `json:"gate,omitempty"`     // what the gate has answered; see Ruled for older records
 	Verified plan.Verified `json:"verified,omitempty"` // of an attempt that is done
 
 	Verdict    *testrun.Verdict `json:"verdict,omitempty"`    // of the tests that gl ran on its work: merged or, with Test, in the checkout
@@ -102,6 +112,13 @@ type Record struct {
 	Environ []string `json:"-"`
 
 	Log string `json:"-"` // path of the log, filled in by the store
+}
+
+// Terms are what a person had decided about a slice when it was claimed. Its agent can write to the slice's file and to contracts; what it changes
+// there makes nothing easier for it.
+type Terms struct {
+	Review string `json:"review,omitempty"` // why a person is to approve it; "" for no reason
+	Wraps  bool   `json:"wraps,omitempty"`  // it replaces wrapped code, and may remove the tests that lock that
 }
 
 // unfinished says whether the item is still what the attempt is to do. A staged one says so by its step: its system may
@@ -138,17 +155,19 @@ const (
 
 // Evidence is what the wrapper saw of the agent's end, before anybody judges it.
 type Evidence struct {
-	ExitCode *int          `json:"exit_code"` // nil when a signal ended it or it never ran
-	Signal   string        `json:"signal,omitempty"`
-	Worktree string        `json:"worktree,omitempty"` // why the worktree couldn't be made ready
-	Killed   bool          `json:"killed,omitempty"`   // since git was killed
-	Missing  string        `json:"missing,omitempty"`  // the program that isn't on PATH
-	Exec     string        `json:"exec,omitempty"`     // why the program couldn't be started
-	Result   *agent.Result `json:"result,omitempty"`
-	Limit    *agent.Limit  `json:"limit,omitempty"`
-	Tokens   *agent.Tokens `json:"tokens,omitempty"`  // tokens; none for unknown
-	Refuted  string        `json:"refuted,omitempty"` // the attempt by which Limit, which is from text, is none: see refute
-	Denials  int           `json:"denials,omitempty"`
-	Version  string        `json:"version,omitempty"` // the client's
-	Stderr   string        `json:"stderr,omitempty"`  // its last line there that says something, else on stdout
+	ExitCode    *int          `json:"exit_code"` // nil when a signal ended it or it never ran
+	Signal      string        `json:"signal,omitempty"`
+	OutOfMemory bool          `json:"out_of_memory,omitempty"` // the kernel has killed something for lack of memory since it began
+	Worktree    string        `json:"worktree,omitempty"`      // why the worktree couldn't be made ready
+	Killed      bool          `json:"killed,omitempty"`        // since git was killed
+	Missing     string        `json:"missing,omitempty"`       // the program that isn't on PATH
+	Exec        string        `json:"exec,omitempty"`          // why the program couldn't be started
+	Result      *agent.Result `json:"result,omitempty"`
+	Limit       *agent.Limit  `json:"limit,omitempty"`
+	Tokens      *agent.Tokens `json:"tokens,omitempty"`  // tokens; none for unknown
+	Refuted     string        `json:"refuted,omitempty"` // the attempt by which Limit, which is from text, is none: see refute
+	Denials     int           `json:"denials,omitempty"`
+	ReadOnly    string        `json:"read_only,omitempty"` // a tool's last complaint about a read-only file system
+	Version     string        `json:"version,omitempty"`   // the client's
+	Stderr      string        `json:"stderr,omitempty"`    // its last line there that says something, else on stdout
 }

@@ -170,10 +170,40 @@ func (r *Record) wasSaid(id string) bool {
 	return slices.ContainsFunc(r.Said, func(m Message) bool { return m.ID == id })
 }
 
-// heardAtStart forgets what an attempt was told at its start, if its agent has done anything since. The lock must be held.
+// MarkRead notes that the attempt's agent has run gl slice, which printed what it was to be told.
+func (s *Store) MarkRead(r *Record) error {
+	if len(r.Said) == 0 {
+		return nil
+	}
+	path := s.readPath(r)
+	if err := mkdir(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return durable.WriteFile(path, nil, 0o600)
+}
+
+// readPath is in the one directory of the records that an agent in a sandbox may write.
+func (s *Store) readPath(r *Record) string { return filepath.Join(s.dir, "told", r.Name()+".read") }
+
+// delivered reports whether what the attempt was to be told has reached its agent: in its prompt, or because it asked.
+func (s *Store) delivered(r *Record) bool {
+	if r.Briefed {
+		return true
+	}
+	_, err := durable.Stat(s.readPath(r))
+	return err == nil
+}
+
+// heardAtStart forgets what an attempt was told at its start, if that reached its agent, and it has done anything since. The
+// lock must be held.
 func (s *Store) heardAtStart(r *Record) error {
+	if len(r.Said) == 0 {
+		return nil
+	}
+	delivered := s.delivered(r)
+	_ = durable.Remove(s.readPath(r)) // mostly there is none
 	worked := r.Outcome != Held && (r.evidence().Result != nil && r.evidence().Result.Turns > 0 || r.evidence().ExitCode != nil && *r.evidence().ExitCode == 0)
-	if len(r.Said) == 0 || !worked {
+	if !delivered || !worked {
 		return nil
 	}
 	var ids []string

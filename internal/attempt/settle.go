@@ -11,9 +11,11 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/environ"
+	"greenlight/internal/gate"
 	"greenlight/internal/logfile"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
+	"greenlight/internal/testrun"
 	"greenlight/internal/text/lines"
 	"greenlight/internal/tracker"
 	"greenlight/internal/worktree"
@@ -99,6 +101,7 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 		r.Phase, r.Landing = plan.Queued, &Landing{Queued: now}
 	} else {
 		r.Phase, r.Outcome, r.Detail, r.Effect, r.Verified = plan.Ended, v.Outcome, v.Detail, v.Effect, v.Verified
+		s.rule(r)
 	}
 	r.Seen = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 	if r.Phase == plan.Queued { // as withdraw leaves it
@@ -123,12 +126,24 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 	return nil
 }
 
+// rule has the gate decide about work that is done and doesn't go through the merge queue. What it doesn't pass waits for a person.
+func (s *Settler) rule(r *Record) {
+	if r.Outcome != Done || r.Landing != nil {
+		return
+	}
+	r.Gate = gate.Ask(r.here(s.Tracker.Traits().Completes))
+	if _, err := r.Gate.Pass(""); err != nil {
+		r.Outcome, r.Effect, r.Verified = Waiting, tracker.Ask, ""
+		r.Detail = reviewing + cmp.Or(r.Gate.Refused(), r.Gate.Asks(), err.Error())
+	}
+}
+
 // apply writes the decision into the slice's file, if the claim is still ours or nobody's and nobody has touched the
 // slice since the decision, and settles the record.
 func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error) {
 	mark := plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 	if mark == *r.Seen && (it.Session == r.Token || it.Session == "") {
-		after, err := r.write(tx)
+		after, err := r.write(tx, it)
 		if errors.Is(err, tracker.ErrChanged) {
 			return s.recordOnly(r, it, err)
 		}
@@ -142,17 +157,39 @@ func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error)
 }
 
 // write does to the slice's file what follows from the outcome.
-func (r *Record) write(tx tracker.Tx) (plan.Mark, error) {
+func (r *Record) write(tx tracker.Tx, it plan.Item) (plan.Mark, error) {
 	lander, lands := tx.(tracker.Lander)
+	if n := r.failing(); lands && (n > 0 || r.Effect == tracker.Ask && r.Verdict.Green()) {
+		if err := lander.CountFailing(r.Slice, n); err != nil {
+			return plan.Mark{}, err
+		}
+	}
 	switch {
 	case r.Effect == tracker.Complete && lands:
-		return lander.Land(r.Slice, tracker.Landed{Verified: r.Verified, Tests: r.counted()})
+		pass, err := r.Ruled().Pass("")
+		if err != nil { // nothing makes it complete, and nobody loses it
+			return lander.Ask(r.Slice, reviewing+err.Error())
+		}
+		return lander.Land(r.Slice, tracker.Landed{Pass: pass, Tests: r.counted()})
+	case r.Effect == tracker.Ask && lands && it.WaitingFor != "" && plan.Classify(it.Status) == plan.Done: // see asksBesides
+		return lander.Ask(r.Slice, it.WaitingFor)
 	case r.Effect == tracker.Ask && lands:
 		return lander.Ask(r.Slice, reviewing+strings.TrimPrefix(r.Detail, reviewing))
 	case r.Effect == tracker.Complete, r.Effect == tracker.Ask:
 		return tx.Settle(r.Slice, tracker.Release, r.Before)
 	}
 	return tx.Settle(r.Slice, r.Effect, r.Before)
+}
+
+// failing is how many tests fail on work that was called complete. Work that is red without a run of the tests fails one check.
+func (r *Record) failing() int {
+	switch {
+	case r.Outcome != Red:
+		return 0
+	case r.Verdict == nil || r.Verdict.Green():
+		return 1
+	}
+	return r.Verdict.FailedCount()
 }
 
 // counted is how many tests the slice has by what gl has seen; nil where its agent's count stays. No slice has more than pass in all.
@@ -195,6 +232,7 @@ func (s *Settler) done(r *Record) (*Record, error) {
 		return r, err
 	}
 	if r.Outcome.Traits().Success {
+		s.Store.forgetHanded(r)
 		if err := s.Store.Drop(r.System, r.Work()); err != nil && !errors.As(err, new(*BadRecord)) {
 			return r, err
 		}
@@ -213,7 +251,7 @@ func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
 	case r.Phase == plan.Claimed:
 		return nil, s.GiveBack(ctx, r)
 	case r.Phase == plan.Preparing && r.Ending == "":
-		if err := r.endOrphans(); err != nil {
+		if err := r.endOrphans(s.Store.root()); err != nil {
 			return nil, err
 		}
 		return nil, s.GiveBack(ctx, r)
@@ -222,19 +260,35 @@ func (s *Settler) Recover(ctx context.Context, r *Record) (*Record, error) {
 }
 
 // endOrphans ends what is left of the agent, or of the setup command, of a wrapper that is gone.
-func (r *Record) endOrphans() error {
+func (r *Record) endOrphans(root string) error {
 	if r.Process == nil || !r.Process.Here() && r.treeGone() {
 		return nil
 	}
-	if err := proc.EndGroup(*r.Process, endGrace); err != nil {
+	var err error
+	if r.Phase == plan.Preparing { // setup may leave a service
+		err = proc.EndGroup(*r.Process, endGrace)
+	} else {
+		_, err = r.tree(root).End(endGrace)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: its agent (pid %d) outlived it and can't be ended: %w", r.Name(), r.Process.PID, err)
 	}
 	return nil
 }
 
+// tree is the agent, or the tests in its place, and what that has started: what can be known of it without its wrapper, which would have all of
+// it below itself.
+func (r *Record) tree(root string) proc.Tree {
+	t := proc.Tree{Marks: []string{environ.Session + "=" + r.Token, testrun.MarkOf(root, r.Token)}}
+	if r.Process != nil {
+		t.Root = *r.Process
+	}
+	return t
+}
+
 // settleOrphan ends what is left of the agent of a wrapper that is gone, and settles the attempt by what the log says.
 func (s *Settler) settleOrphan(ctx context.Context, r *Record) (*Record, error) {
-	if err := r.endOrphans(); err != nil {
+	if err := r.endOrphans(s.Store.root()); err != nil {
 		return nil, err
 	}
 	mine := *r
@@ -305,6 +359,6 @@ func (s *Settler) replay(r *Record) {
 	sum := d.Summary()
 	r.Conversation = cmp.Or(sum.Conversation, r.Conversation)
 	if sum.Result != nil || sum.Limit != nil {
-		r.Evidence = &Evidence{Result: sum.Result, Limit: sum.Limit, Denials: sum.Denials, Version: sum.Version, Tokens: sum.Tokens}
+		r.Evidence = &Evidence{Result: sum.Result, Limit: sum.Limit, Denials: sum.Denials, Version: sum.Version, Tokens: sum.Tokens, ReadOnly: sum.ReadOnly}
 	}
 }

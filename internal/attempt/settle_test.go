@@ -25,17 +25,32 @@ type spy struct {
 }
 
 func (s spy) Do(ctx context.Context, f func(tracker.Tx) error) error {
-	return s.Tracker.Do(ctx, func(tx tracker.Tx) error { return f(spyTx{tx, s.copy}) })
+	return s.Tracker.Do(ctx, func(tx tracker.Tx) error { return f(spyTx{tx, tx.(tracker.Lander), s.copy}) })
 }
 
 type spyTx struct {
 	tracker.Tx
+	tracker.Lander
 	copy func(when string)
 }
 
 func (s spyTx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Mark, error) {
 	s.copy("judged")
 	mark, err := s.Tx.Settle(id, e, before)
+	s.copy("written")
+	return mark, err
+}
+
+func (s spyTx) Ask(id, reason string) (plan.Mark, error) {
+	s.copy("judged")
+	mark, err := s.Lander.Ask(id, reason)
+	s.copy("written")
+	return mark, err
+}
+
+func (s spyTx) Land(id string, as tracker.Landed) (plan.Mark, error) {
+	s.copy("judged")
+	mark, err := s.Lander.Land(id, as)
 	s.copy("written")
 	return mark, err
 }

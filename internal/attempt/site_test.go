@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/proc"
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
+	"greenlight/internal/testfiles"
 	"greenlight/internal/tracker"
 )
 
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "gl" {
 		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 	}
-	os.Exit(m.Run())
+	os.Exit(testfiles.Run(m))
 }
 
 // A site is a project with slices S-1 to S-9, all pending, whose agent is a shell script.

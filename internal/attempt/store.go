@@ -42,12 +42,20 @@ func (s *Store) Of(mine func(*Record) bool) *Store {
 // Dir is the store's directory; hold.json, stop.json and the drain's lock are in it.
 func (s *Store) Dir() string { return s.dir }
 
+// root is the project's.
+func (s *Store) root() string { return filepath.Dir(filepath.Dir(s.dir)) }
+
 // LiveDir is the directory whose file events tell of claims and settled attempts.
 func (s *Store) LiveDir() string { return filepath.Join(s.dir, "live") }
 
 // LogPath is the file that holds everything the agent of the attempt wrote.
 func (s *Store) LogPath(slice string, n int) string {
 	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.log", slice, n))
+}
+
+// BriefPath is the file with all that an agent without our commands is told: Wrapper.Brief.
+func (s *Store) BriefPath(slice string, n int) string {
+	return filepath.Join(s.dir, "log", fmt.Sprintf("%s.%d.brief.log", slice, n))
 }
 
 // SetupLogPath is the file that holds what the setup command of the attempt's worktree wrote.

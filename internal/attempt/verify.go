@@ -54,6 +54,9 @@ func (w *Wrapper) verify(ctx context.Context) {
 	case w.besides():
 	default:
 		w.rec.Verdict = v
+		if v.Green() { // else the checkout has work that isn't accepted
+			_ = w.Store.PutSuite(v, "") // without it the counts are those of the run before
+		}
 	}
 }
 
@@ -132,7 +135,7 @@ func (w *Wrapper) runTests(ctx context.Context) (*testrun.Verdict, error) {
 	}
 	go func() {
 		v, err := testrun.Run(ctx, testrun.Spec{
-			Self: w.Self, Command: *w.rec.Test, Root: w.Root, Top: w.Root, Dir: w.Root, Env: env, Files: files, Limit: w.Tests.Limit, Pattern: w.Tests.Pattern,
+			Self: w.Self, Command: *w.rec.Test, Root: w.Root, Top: w.Root, Dir: w.Root, Env: env, Files: files, Limit: w.Tests.Limit, Pattern: w.Tests.Pattern, Mark: w.rec.Token,
 			Log: w.Store.TestsLogPath(w.rec.Slice, w.rec.N), Started: func(id proc.ID) error { begun <- id; return <-recorded },
 		})
 		done <- result{v, err}

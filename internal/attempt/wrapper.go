@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/command"
 	"greenlight/internal/durable"
+	"greenlight/internal/environ"
 	"greenlight/internal/logfile"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
@@ -30,6 +32,7 @@ import (
 
 const (
 	endGrace    = 10 * time.Second // between TERM and KILL
+	leftGrace   = time.Second      // the same for what an agent that has ended left running
 	stderrBytes = 256 << 10        // of a line of stderr are one note
 	giveUpNote  = "gl can't write its state, and tries again: "
 )
@@ -53,24 +56,27 @@ type Wrapper struct {
 	Env           []string
 	AgentEnv      []string // added to it for the agent alone
 	Limits        Limits
-	SetupLimit    time.Duration // of a worktree
-	Tests         Tests         // how those of Record.Test are run
-	WindowPercent float64       // of a usage window: when so much is used, the account is held; 0 for never
-	Confine       bool          // what works in a worktree, whatever its record says
-	Every         time.Duration // between two snapshots of a worktree while the agent runs
+	SetupLimit    time.Duration                                  // of a worktree
+	Tests         Tests                                          // how those of Record.Test are run
+	WindowPercent float64                                        // of a usage window: when so much is used, the account is held; 0 for never
+	Confine       bool                                           // what works in a worktree, whatever its record says
+	Every         time.Duration                                  // between two snapshots of a worktree while the agent runs
+	Brief         func(*Record) (brief, slice string, err error) // for agent.FillIn; nil for neither
 	Print         func(agent.Event)
 	Stop          <-chan os.Signal // each ends the agent; the second one at once
 
-	rec   *Record
-	log   *logFile
-	cmd   *exec.Cmd
-	dec   *agent.Decoder
-	lines chan chunk
-	out   *lines.Splitter   // of stdout
-	errs  *lines.Splitter   // of stderr
-	last  command.LastWords // on stderr
-	said  command.LastWords // on stdout
-	lock  *os.File          // see takeLock; nil where locks don't work
+	rec    *Record
+	log    *logFile
+	cmd    *exec.Cmd
+	memory int // proc.OutOfMemory when the agent began
+	dec    *agent.Decoder
+	lines  chan chunk
+	out    *lines.Splitter   // of stdout
+	errs   *lines.Splitter   // of stderr
+	last   command.LastWords // on stderr
+	said   command.LastWords // on stdout
+	lock   *os.File          // see takeLock; nil where locks don't work
+	adopts bool              // what the agent leaves is below this process: see proc.Adopt
 
 	// Of the worktree; nil without one.
 	site    *site.Site
@@ -118,8 +124,8 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.lookAround(ctx) // before any git: it puts in order what the agent may have replaced
 	w.keepAll(ctx, w.rec)
-	w.lookAround(ctx)
 	now := w.Now().UTC()
 	w.rec.Evidence, w.rec.EndedAt = ev, &now
 	w.verify(ctx)
@@ -148,6 +154,12 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 	if w.rec.Talks {
 		argv, prompt = agent.Talking(argv)
 	}
+	if argv, err = w.briefed(argv); err == nil {
+		argv, err = w.confined(path, argv, env)
+	}
+	if err != nil {
+		return &Evidence{Worktree: err.Error()}, w.begin(ctx, proc.ID{})
+	}
 	p := command.Program{Path: path, Argv: argv, Dir: w.rec.Dir, Env: env}
 	var box *command.Box
 	if w.site != nil {
@@ -164,7 +176,7 @@ func (w *Wrapper) attend(ctx context.Context) (*Evidence, error) {
 	w.heedWindow(ctx)
 	sum := w.dec.Summary()
 	ev.Result, ev.Limit, ev.Denials, ev.Version, ev.Stderr = sum.Result, sum.Limit, sum.Denials, sum.Version, w.last.Text
-	ev.Tokens = sum.Tokens
+	ev.Tokens, ev.ReadOnly = sum.Tokens, sum.ReadOnly
 	w.rec.Conversation = cmp.Or(sum.Conversation, w.rec.Conversation)
 	code := -1
 	if ev.ExitCode != nil {
@@ -231,6 +243,38 @@ func (w *Wrapper) unusable(err error) *Evidence {
 	return &Evidence{Exec: err.Error()}
 }
 
+// briefed is the command line with what there is to know of the slice by now, which the brief's file has, too.
+func (w *Wrapper) briefed(argv []string) ([]string, error) {
+	if !w.rec.Briefed || w.Brief == nil {
+		return argv, nil
+	}
+	brief, slice, err := w.Brief(w.rec)
+	if err != nil {
+		return nil, fmt.Errorf("tell the agent of %s: %w", w.rec.Slice, err)
+	}
+	file := w.Store.BriefPath(w.rec.Slice, w.rec.N)
+	if err := durable.WriteFile(file, []byte(brief), 0o600); err != nil {
+		return nil, err
+	}
+	return agent.FillIn(argv, brief, slice, file), nil
+}
+
+// confined is the command line of an agent that confines itself, with what it has to write besides its worktree. Its sandbox
+// stays as it is in a checkout.
+func (w *Wrapper) confined(path string, argv, env []string) ([]string, error) {
+	if w.site == nil || !agent.IsCodex(path) {
+		return argv, nil
+	}
+	places, err := w.site.Places()
+	if err != nil {
+		return nil, err
+	}
+	e := environ.Environ(env)
+	home := cmp.Or(e.Get("CODEX_HOME"), filepath.Join(e.Get("HOME"), ".codex"))
+	config, _ := durable.ReadFile(filepath.Join(home, "config.toml")) // without one codex has its defaults
+	return agent.CodexSandbox(argv, places, string(config)), nil
+}
+
 // start has a gate in place, records that the attempt has started, and lets the agent go.
 func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.Box, prompt string) (exited <-chan error, failed <-chan string, err error) {
 	var inherited []*os.File
@@ -260,7 +304,8 @@ func (w *Wrapper) start(ctx context.Context, prog command.Program, box *command.
 	if w.sandboxed() {
 		w.follow(ctx, w.Now()) // what it changes is told from here on
 	}
-	w.cmd = gate.Cmd
+	w.adopts = proc.Adopt() // from here on: what git.setup has started isn't the agent's
+	w.cmd, w.memory = gate.Cmd, proc.OutOfMemory()
 	done := make(chan error, 1)
 	go func() { done <- gate.Cmd.Wait() }()
 	if prog.Listens = w.rec.Talks; w.rec.Talks {
@@ -328,7 +373,7 @@ func (w *Wrapper) readBoth(out, stderr *os.File) {
 	close(w.lines)
 }
 
-// watch follows the agent until it and its whole process group are gone. How long the agent has been silent is counted
+// watch follows the agent until it and all that it has started are gone. How long the agent has been silent is counted
 // in ticks: see lull.
 func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan string) *Evidence {
 	ev := &Evidence{}
@@ -379,6 +424,7 @@ func (w *Wrapper) watch(ctx context.Context, exited <-chan error, failed <-chan 
 				ev.Exec = <-failed
 			}
 			ev.exit(w.cmd.ProcessState, err)
+			ev.OutOfMemory = ev.Signal != "" && proc.OutOfMemory() > w.memory
 			if w.sandboxed() {
 				ev.unwrap()
 			}
@@ -417,6 +463,7 @@ func (w *Wrapper) look(ctx context.Context, now time.Time) {
 	w.keepRecord(ctx)
 	w.heedWindow(ctx)
 	w.tellNews(ctx)
+	w.tree().Reap()
 	if w.sandboxed() {
 		w.follow(ctx, now)
 	}
@@ -483,14 +530,26 @@ func (w *Wrapper) waits(ctx context.Context) bool {
 	return err == nil && open
 }
 
-// leftovers ends what the agent left running in its process group (a server, say): it would go on writing into the
-// checkout of the next. Then it takes what is still in the pipes.
+// leftovers ends what the agent left running, wherever that has gone (a server, say): it would go on writing into its worktree, and what is
+// judged wouldn't be what lands. Then it takes what is still in the pipes.
 func (w *Wrapper) leftovers(ctx context.Context, lines <-chan chunk) {
-	if err := proc.EndGroup(*w.rec.Process, time.Second); err != nil && !errors.Is(err, proc.ErrDead) {
-		w.log.note(logfile.Gl, "what the agent left running can't be ended: "+err.Error())
+	ended, err := w.tree().End(leftGrace)
+	if len(ended) > 0 {
+		w.log.note(logfile.Gl, "the agent left processes running, which gl has ended: "+sanitize.Line(strings.Join(ended, ", ")))
+	}
+	if err != nil {
+		w.rec.Outlived = sanitize.Line(err.Error())
+		w.log.note(logfile.Gl, "what the agent left running can't be ended: "+w.rec.Outlived)
 	}
 	command.TakeRest(lines, func(c chunk) { w.take(ctx, c) })
 	w.takeUnended(ctx)
+}
+
+// tree is the agent and all that it has started.
+func (w *Wrapper) tree() proc.Tree {
+	t := w.rec.tree(w.Store.root())
+	t.Below, t.Helpers = w.adopts, true // git is a helper
+	return t
 }
 
 // take handles some output: each line that ends in it, and of a line that is too long what there is of it.

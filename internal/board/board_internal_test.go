@@ -31,8 +31,15 @@ func everything() []string {
 
 func plain(_ term.Color, s string) string { return s }
 
-// fixture is a board of a project with a slice in each group, and so many blocked ones more.
-func fixture(more int) *board {
+// stopped adds a slice that a person stopped.
+func stopped(s *plan.Snapshot) {
+	s.Items = append(s.Items, &plan.Item{ID: "S-9", Status: "tests", Changed: now})
+	s.Attempts["S-9"] = &plan.Attempt{N: 1, Phase: plan.Settled, Detail: "interrupted in tests", After: plan.Mark{Status: "tests"},
+		Outcome: plan.Outcome{Name: plan.Interrupted, Active: plan.Stalled}}
+}
+
+// fixture is a board of a project with a slice in each group but Stopped, and so many blocked ones more.
+func fixture(more int, with ...func(*plan.Snapshot)) *board {
 	s := &plan.Snapshot{Noun: plan.Slice, Attempts: map[string]*plan.Attempt{
 		"S-3": {N: 1, Phase: plan.Started, Agent: "claude", Started: now.Add(-4 * time.Minute), Heard: now.Add(-5 * time.Second)},
 		"S-4": {N: 1, Phase: plan.Queued, Agent: "claude", Landing: "testing"},
@@ -47,6 +54,9 @@ func fixture(more int) *board {
 	}
 	for i := range more {
 		s.Items = append(s.Items, &plan.Item{ID: fmt.Sprint("S-", 100+i), Name: "後で", Deps: []string{"S-5"}})
+	}
+	for _, add := range with {
+		add(s)
 	}
 	b := newBoard(Config{Commands: everything(), Paint: plain, Self: "gl"})
 	b.now = now
@@ -337,7 +347,7 @@ func TestFrameFits(t *testing.T) {
 
 // The board, the counts of gl status, and the groups are one truth.
 func TestBoardShowsAllGroups(t *testing.T) {
-	b := fixture(0)
+	b := fixture(0, stopped)
 	b.Update(tea.WindowSizeMsg{Width: 100, Height: 40})
 	screen := b.screen()
 	for _, g := range view.BoardGroups() {

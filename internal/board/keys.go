@@ -57,7 +57,7 @@ var keys = []key{
 	{Key: "w", Command: "why", Means: "why it is where it is", How: terminal, Argv: of("why")},
 	{Key: "l", Command: "logs", Means: "its log", How: terminal, Argv: of("logs")},
 	{Key: "a", Command: "accept", Means: "accept it", Argv: func(r *view.Row, _ string) []string {
-		if r == nil || r.Question {
+		if r == nil || !r.Review {
 			return nil
 		}
 		return of("accept", view.NeedsYou)(r, "")
@@ -69,9 +69,9 @@ var keys = []key{
 		return of("answer", view.NeedsYou)(r, text)
 	}},
 	{Key: "x", Command: "reject", Means: "send it back", Asks: "why", Argv: of("reject", view.NeedsYou)},
-	{Key: "r", Command: "retry", Means: "retry it", Argv: of("retry", view.Failed, view.NeedsYou)},
+	{Key: "r", Command: "retry", Means: "retry it", Argv: of("retry", view.Failed, view.Stopped, view.NeedsYou)},
 	{Key: "s", Command: "stop", Means: "stop it, keep its work", Sure: true, Argv: of("stop", view.Running, view.Merging)},
-	{Key: "m", Command: "say", Means: "say something to its agent", Asks: "say", Argv: of("say", view.Running, view.Merging, view.NeedsYou, view.Failed, view.Ready, view.Blocked)},
+	{Key: "m", Command: "say", Means: "say something to its agent", Asks: "say", Argv: of("say", view.Running, view.Merging, view.NeedsYou, view.Failed, view.Stopped, view.Ready, view.Blocked)},
 	{Key: "h", Command: "hold", Means: "hold: launch nothing", Asks: "hold until (07:00, 2h)", Argv: func(_ *view.Row, text string) []string {
 		return []string{"hold", "--until", text}
 	}},

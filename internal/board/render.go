@@ -100,7 +100,7 @@ func (b *board) firstLine() string {
 		add("cost " + cost)
 	}
 	if b.model.ETA != nil && *b.model.ETA > 0 {
-		add("about " + plan.Age(*b.model.ETA) + " left")
+		add("left: " + view.Left(b.model.Plan, *b.model.ETA, b.now))
 	}
 	return line
 }
@@ -621,7 +621,7 @@ func (b *board) factsInto(a *aside, r *view.Row) {
 	}
 	a.fact("cost", r.Cost.String())
 	if r.Counted {
-		a.fact("tests", fmt.Sprint(r.Tests))
+		a.fact("tests", fmt.Sprintf("%d new", r.Tests))
 	}
 	if r.Diff != nil {
 		a.fact("diff", r.Diff.String())

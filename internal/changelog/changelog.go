@@ -34,7 +34,7 @@ type Entry struct {
 	ID      string  `json:"id"` // of the slice; for another task, the file's name without its extension
 	Title   string  `json:"title"`
 	Date    *string `json:"date" jsonschema:"format=date"` // when it was completed; null for unknown
-	File    string  `json:"file"`                          // relative to the root
+	File    string  `json:"file"`                          // relative to the root; "" for a slice without a summary
 	Changed string  `json:"changed"`                       // Markdown: what changed, in the summary's own words
 	Text    string  `json:"text"`                          // Markdown: the whole summary, below its title
 }

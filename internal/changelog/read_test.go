@@ -103,7 +103,9 @@ func TestReadNamesBadFiles(t *testing.T) {
 	if err != nil || len(all) != 5 || len(bad) != 1 || !strings.Contains(bad[0].Error(), "S-9-SUMMARY.md is a symbolic link") {
 		t.Errorf("%d summaries, %v, %v", len(all), bad, err)
 	}
-	if all, bad, err := Read(t.TempDir(), p); len(all)+len(bad) > 0 || err != nil {
+	// Without summaries there are the titles of what is done.
+	all, bad, err = Read(t.TempDir(), p)
+	if len(all) != 1 || all[0].Entry.Title != "Store" || len(bad) > 0 || err != nil {
 		t.Errorf("without summaries: %v, %v, %v", all, bad, err)
 	}
 }

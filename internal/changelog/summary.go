@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/roadmap"
 	"greenlight/internal/sliceid"
 	"greenlight/internal/text/markdown"
+	"greenlight/internal/text/textline"
 )
 
 // A Summary is one file of Dir.
@@ -33,10 +34,7 @@ type Summary struct {
 // bad, an error for each.
 func Read(root string, p *plan.Plan) (all []Summary, bad []error, err error) {
 	entries, err := durable.ReadDir(filepath.Join(root, Dir))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
 	r, err := roadmap.Own(root)
@@ -64,7 +62,21 @@ func Read(root string, p *plan.Plan) (all []Summary, bad []error, err error) {
 		}
 		all = append(all, s)
 	}
-	return all, bad, nil
+	return append(all, untold(all, p, r)...), bad, nil
+}
+
+// untold are the done slices without a summary: a title is better than nothing.
+func untold(told []Summary, p *plan.Plan, r *roadmap.Roadmap) (list []Summary) {
+	has := make(map[string]bool, len(told))
+	for i := range told {
+		has[told[i].Entry.ID] = true
+	}
+	for i := range p.States {
+		if st := &p.States[i]; st.Class == plan.Done && !has[st.ID] {
+			list = append(list, newSummary(st.ID, "# "+cmp.Or(textline.Join(st.Name), st.ID)+"\n", p, r))
+		}
+	}
+	return list
 }
 
 // waits says whether the slice still waits for a person: what it did isn't accepted yet.

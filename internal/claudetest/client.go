@@ -9,7 +9,7 @@ import (
 )
 
 // Version is the client that gl is tested with.
-const Version = "2.1.328"
+const Version = "2.1.330"
 
 // DirVariable names the directory in which npm has installed the client.
 const DirVariable = "GREENLIGHT_CLAUDE_DIR"

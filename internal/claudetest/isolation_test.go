@@ -47,11 +47,14 @@ func tries() map[string][]try {
 			{write("c_test.go"), "may not change tests"},
 			{write(".greenlight/NOTES.md"), "may not change plans"},
 			{write("src/c.go"), ""},
-			{Bash(weaken), spoiled + "a_test.go."},
+			{write("vitest.config.ts"), "handed over with the tests"},
+			{Bash("cat a_test.go"), "by a shell either"},
+			{Bash(weaken), "by a shell either"},
+			{Bash("sh -c 'echo package shop > a_test.go'"), spoiled + "a_test.go."},
 			{Bash(putBack), ""},
 			{Bash("echo x >> .greenlight/CONTRACTS.md"), spoiled + ".greenlight/CONTRACTS.md."},
 			{Bash(putBack), ""},
-			{Bash("cat > a_test.go < /dev/null"), spoiled + "a_test.go."},
+			{Bash("sh -c ': > a_test.go'"), spoiled + "a_test.go."},
 		},
 		"gl-security": {
 			{write("src/d.go"), "may not change code"},
@@ -161,6 +164,25 @@ func TestIsolationOfTheHonest(t *testing.T) {
 		if request.Says(" may not ") && !request.Asked(" may not ") || request.Says(spoiled) || request.Says("Put back.") {
 			t.Errorf("somebody was refused: %+v", request.Messages[len(request.Messages)-1])
 		}
+	}
+}
+
+// Until the tests are handed over, gl-implementer sets a test runner up, as /gl:slice tells it to.
+func TestRunnerIsSetUp(t *testing.T) {
+	var all []try
+	for _, name := range []string{"package.json", "vitest.config.ts", "jest.config.js", "pytest.ini", "conftest.py", "tests/conftest.py"} {
+		all = append(all, try{write(name), ""}, try{read(name), ""})
+	}
+	w := playing(t, []string{"gl-implementer"}, map[string][]try{"gl-implementer": append(all, try{Bash("git status --short"), ""})})
+	r, _ := w.build("S-01")
+	w.settled(r, attempt.Done, "complete")
+	for i, after := range afterEach(w.conversation("gl-implementer")) {
+		if strings.Contains(after, " may not ") || strings.Contains(after, spoiled) {
+			t.Errorf("call %d was refused: %q", i, after)
+		}
+	}
+	if files := w.must("git", "ls-tree", "-r", "--name-only", "main"); !strings.Contains(files, "vitest.config.ts") || !strings.Contains(files, "tests/conftest.py") {
+		t.Errorf("main has\n%s", files)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,7 @@ const decideHelp = `
 Exit codes: 0 done; 1 the slice isn't awaiting approval%s; 2 wrong usage; 3 somebody is working on it.`
 
 func newAccept(app *cmdutil.App) *cobra.Command {
-	var force bool
+	var force, tests bool
 	c := &cobra.Command{
 		Use:        "accept ID",
 		SuggestFor: []string{"approve", "ok", "yes", "merge"},
@@ -35,22 +36,59 @@ func newAccept(app *cmdutil.App) *cobra.Command {
 		Long: `Approve a slice that awaits review and mark it complete. The slices that need it can be built then.
 
 A slice that was built in a worktree is complete when it has landed: gl merges and tests it now. If the tests fail, or it
-doesn't merge, it awaits review again, with the reason.` + fmt.Sprintf(decideHelp, ", can't be written, doesn't land, or isn't delivered (gl land goes on)"),
+doesn't merge, it awaits review again, with the reason. Tests that it removes or skips, and changes of what the test command
+runs, are named first; they land once you have accepted them.
+
+--tests takes a slice that is red because its tests were changed after they were handed over: it shows the difference, and the
+slice lands if the tests pass. To begin anew instead: gl retry --fresh ID.` + fmt.Sprintf(decideHelp, ", can't be written, doesn't land, or isn't delivered (gl land goes on)"),
 		Example:           "  gl accept S-07",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(waiting)),
 		RunE: func(c *cobra.Command, a []string) error {
-			return runAccept(c.Context(), app, a[0], force)
+			if tests {
+				if err := showTests(c.Context(), app, a[0]); err != nil {
+					return err
+				}
+			}
+			return runAccept(c.Context(), app, a[0], force, tests)
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "also accept a slice that is being verified or has stalled")
+	c.Flags().BoolVar(&tests, "tests", false, "show how the tests of a red slice were changed, and accept that")
 	return c
 }
 
 // waiting are the slices that wait for somebody.
 func waiting(p *plan.Plan) []string { return p.Waiting }
 
-func runAccept(ctx context.Context, app *cmdutil.App, id string, force bool) error {
+// showTests prints how the tests differ that a red slice's agent has changed after the hand-over.
+func showTests(ctx context.Context, app *cmdutil.App, id string) error {
+	pr, id, err := app.Slice(id)
+	if err != nil {
+		return err
+	}
+	l, err := openLane(ctx, app, pr, pr.Root)
+	if err != nil {
+		return err
+	}
+	d, paths, err := l.TestsDiff(ctx, id)
+	if err != nil {
+		return err
+	}
+	if len(paths) == 0 {
+		return fmt.Errorf("the tests of %s are as they were handed over, so there is nothing to accept: run gl why %s", id, id)
+	}
+	var text bytes.Buffer
+	if err := git.Diff(ctx, l.Repo.Common, d.From, d.To, git.DiffOptions{Paths: paths}, &text); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		app.IO.Printf("%s\n", sanitize.Text(strings.TrimSuffix(line, "\n")))
+	}
+	return nil
+}
+
+func runAccept(ctx context.Context, app *cmdutil.App, id string, force, tests bool) error {
 	pr, id, err := app.Slice(id)
 	if err != nil {
 		return err
@@ -65,7 +103,7 @@ func runAccept(ctx context.Context, app *cmdutil.App, id string, force bool) err
 			return err
 		}
 	}
-	a, err := ops.Accept(ctx, pr, id, built, force)
+	a, err := ops.Accept(ctx, pr, id, built, force, tests)
 	switch {
 	case errors.Is(err, ops.ErrNothingToDo):
 		app.IO.Printf("%s is complete already\n", id)

@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/ops"
 	"greenlight/internal/plan"
+	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 )
 
@@ -57,6 +58,14 @@ func runAnswer(ctx context.Context, app *cmdutil.App, id, text string) error {
 		app.IO.Printf("%s is answered; session %s has it\n", id, sanitize.Line(a.Session))
 		return nil
 	}
-	app.IO.Printf("%s is answered, and goes on with the next gl slice\n", id)
+	app.IO.Printf("%s is answered, and goes on with %s\n", id, nextRun(pr))
 	return nil
+}
+
+// nextRun says who builds a slice that is open again: the run under way, if there is one.
+func nextRun(pr *project.Project) string {
+	if leader, err := pr.Runs.Leader(); err == nil && leader != "" {
+		return "the run under way"
+	}
+	return "the next gl slice"
 }

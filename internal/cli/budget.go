@@ -71,7 +71,7 @@ func runBudget(ctx context.Context, app *cmdutil.App, args []string, asJSON bool
 		if err != nil {
 			return err
 		}
-		if err := ops.SetBudget(ctx, pr, trust.Open(app.Getenv), project.SessionOf(app.Getenv), args[0], usd); err != nil {
+		if err := ops.SetBudget(ctx, pr, trust.Open(app.Getenv), args[0], usd); err != nil {
 			return settingError(err)
 		}
 	}
@@ -91,7 +91,10 @@ func runBudget(ctx context.Context, app *cmdutil.App, args []string, asJSON bool
 	}
 	over := ""
 	if len(doc.Over) > 0 {
-		over = "  spent by " + sanitize.Text(strings.Join(doc.Over, ", "))
+		over = ", spent by " + sanitize.Text(strings.Join(doc.Over, ", "))
+	}
+	if doc.SliceUSD != nil {
+		over = "  for every slice" + over
 	}
 	limit("slice", doc.SliceUSD, over)
 	limit("drain", doc.DrainUSD, "")
@@ -131,7 +134,7 @@ func newBudgetDoc(pr *project.Project, now time.Time) (*budgetDoc, error) {
 		return &usd
 	}
 	doc := &budgetDoc{SchemaVersion: 1, SliceUSD: limit(b.Slice), DrainUSD: limit(b.Drain), DayUSD: limit(b.Day)}
-	book, err := spending.Read(pr.Runs.Journal().Events(moment.Midnight(now)), time.Local)
+	book, err := spending.Since(pr.Runs.Journal(), moment.Midnight(now))
 	if err != nil {
 		return nil, fmt.Errorf("read the journal: %w", err)
 	}

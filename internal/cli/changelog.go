@@ -26,8 +26,8 @@ func newChangelog(app *cmdutil.App) *cobra.Command {
 		Use:   "changelog",
 		Short: "Print what has been built, from the summaries",
 		Long: `Print what has been built, from the files in .greenlight/summaries: the newest milestone first, in it the newest
-slice first, then quick tasks, the newest first. A slice that still waits for approval is left out. Of each summary only the part about what changed is printed; --full prints
-all of it.
+slice first, then quick tasks, the newest first. A done slice without a summary has its title alone; one that still waits for approval is
+left out. Of each summary only the part about what changed is printed; --full prints all of it.
 
 --since takes a day (2026-03-01), a time (2026-03-01T12:00:00Z) or how long ago (12h, 7d, 2w).
 

@@ -26,8 +26,11 @@ func newClean(app *cmdutil.App) *cobra.Command {
 		Short:      "Remove worktrees whose work is contained elsewhere",
 		Long: `Say which worktrees of slices can go and which are kept, each with the reason, and remove those that can: the slice is complete,
 the target has the work of its branch, nothing there is uncommitted, staged or ignored that setup didn't make, and nobody is at
-work there. Half a removal is finished. Branches and snapshots stay: gl salvage lists them. Worktrees of slices that aren't
-complete are never touched.
+work there. Half a removal is finished. Branches stay: gl salvage lists them. Worktrees of slices that aren't complete are never
+touched.
+
+Snapshots and handed-over tests (refs/gl/wip, refs/gl/tests) of a complete slice go once its worktree is gone, the target has the
+work of its branch, and each is the tree of a commit that the branch or the target has. The others are listed, with the reason.
 
 On a terminal it asks first. Without one, --yes is needed.
 
@@ -50,6 +53,17 @@ type cleanDoc struct {
 	SchemaVersion int            `json:"schema_version"`
 	DryRun        bool           `json:"dry_run"`
 	Worktrees     []cleanedEntry `json:"worktrees"`
+	Refs          []cleanedRefs  `json:"refs"` // of complete slices
+}
+
+// cleanedRefs are the snapshots and handed-over tests of a lineage.
+type cleanedRefs struct {
+	System  string `json:"system"`
+	Slice   string `json:"slice"`
+	Number  int    `json:"number" jsonschema:"minimum=1"`
+	Removed int    `json:"removed" jsonschema:"minimum=0"` // with --dry-run: they would be
+	Kept    int    `json:"kept" jsonschema:"minimum=0"`
+	Why     string `json:"why"` // why they are removed, or kept
 }
 
 type cleanedEntry struct {
@@ -79,15 +93,23 @@ func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOption
 			going++
 		}
 	}
-	if !o.json {
-		tellCleanable(app, list, going)
+	refs, err := ops.CleanableSpent(ctx, pr, ids)
+	if err != nil && !errors.As(err, new(*worktree.Unavailable)) {
+		return err
 	}
-	if going > 0 && !o.dryRun && !o.yes {
-		if err := agreeToClean(app, going); err != nil {
+	spent := 0
+	for _, c := range refs {
+		spent += len(c.Refs)
+	}
+	if !o.json {
+		tellCleanable(app, list, refs)
+	}
+	if going+spent > 0 && !o.dryRun && !o.yes {
+		if err := agreeToClean(app, going, spent); err != nil {
 			return err
 		}
 	}
-	doc := cleanDoc{1, o.dryRun, []cleanedEntry{}}
+	doc := cleanDoc{1, o.dryRun, []cleanedEntry{}, []cleanedRefs{}}
 	var errs []error
 	for _, c := range list {
 		e := cleanedEntry{jsondoc.OrNull(c.System), jsondoc.OrNull(c.Slice), c.N, c.Path, c.Remove, c.Why}
@@ -96,10 +118,34 @@ func runClean(ctx context.Context, app *cmdutil.App, ids []string, o cleanOption
 		}
 		doc.Worktrees = append(doc.Worktrees, e)
 	}
+	for _, c := range refs {
+		e := cleanedRefs{c.System, c.Slice, c.N, len(c.Refs), c.Left, c.Text()}
+		if len(c.Refs) > 0 && !o.dryRun {
+			errs = append(errs, cleanRefs(ctx, app, pr, c, &e, o.json))
+		}
+		doc.Refs = append(doc.Refs, e)
+	}
 	if o.json {
 		errs = append(errs, app.IO.JSON(doc))
 	}
 	return errors.Join(errs...)
+}
+
+// cleanRefs removes refs, and writes into e what has become of them.
+func cleanRefs(ctx context.Context, app *cmdutil.App, pr *project.Project, c ops.CleanableRefs, e *cleanedRefs, asJSON bool) error {
+	what := fmt.Sprintf("%s of %s %d", words.Count(len(c.Refs), "ref"), c.Slice, c.N)
+	kept, err := ops.CleanRefs(ctx, pr, c)
+	switch {
+	case err != nil:
+		e.Removed, e.Kept, e.Why = 0, e.Kept+e.Removed, err.Error()
+		return fmt.Errorf("%s: %w", what, err)
+	case kept != "":
+		e.Removed, e.Kept, e.Why = 0, e.Kept+e.Removed, kept
+		app.IO.Message("%s", sanitize.Text(what+" are kept: "+kept))
+	case !asJSON:
+		app.IO.Printf("%s\n", sanitize.Text("removed "+what))
+	}
+	return nil
 }
 
 // cleanable are the worktrees with what may become of them. The commands by which that is found out and done must be allowed.
@@ -120,13 +166,23 @@ func cleanable(ctx context.Context, app *cmdutil.App, pr *project.Project, ids [
 }
 
 // tellCleanable says what is kept and what goes.
-func tellCleanable(app *cmdutil.App, list []ops.Cleanable, going int) {
+func tellCleanable(app *cmdutil.App, list []ops.Cleanable, refs []ops.CleanableRefs) {
+	going := 0
 	for _, c := range list {
 		verb := "keep"
 		if c.Remove {
 			verb = "remove"
+			going++
 		}
 		app.IO.Printf("%s\n", sanitize.Text(fmt.Sprintf("%s %s: %s", verb, c.Path, c.Why)))
+	}
+	for _, c := range refs {
+		verb, n := "keep", c.Left
+		if len(c.Refs) > 0 {
+			verb, n = "remove", len(c.Refs)
+			going++
+		}
+		app.IO.Printf("%s\n", sanitize.Text(fmt.Sprintf("%s %s of %s %d: %s", verb, words.Count(n, "ref"), c.Slice, c.N, c.Text())))
 	}
 	if going == 0 {
 		app.IO.Printf("there is nothing to remove\n")
@@ -134,9 +190,13 @@ func tellCleanable(app *cmdutil.App, list []ops.Cleanable, going int) {
 }
 
 // agreeToClean asks a person, and is the refusal.
-func agreeToClean(app *cmdutil.App, going int) error {
+func agreeToClean(app *cmdutil.App, going, spent int) error {
+	what := words.Count(going, "worktree")
+	if spent > 0 {
+		what += " and " + words.Count(spent, "ref")
+	}
 	switch {
-	case app.Confirm("Remove " + words.Count(going, "worktree") + "?"):
+	case app.Confirm("Remove " + what + "?"):
 		return nil
 	case !app.IO.Interactive():
 		return errors.New("gl clean asks a question and needs a terminal: gl clean --yes removes without asking")

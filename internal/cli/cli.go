@@ -78,12 +78,17 @@ the result of the work. Output that can't be written for another reason is an er
 // takes longer than most of them run. An empty only makes the whole tree.
 func newRoot(app *cmdutil.App, only string) *cobra.Command {
 	root := &cobra.Command{
-		Use:               "gl",
-		Short:             "Run coding agents through a task graph, in parallel",
-		Long:              aboutGl,
-		SilenceUsage:      true,
-		SilenceErrors:     true,
-		PersistentPreRunE: func(*cobra.Command, []string) error { return app.CheckGlobals() },
+		Use:           "gl",
+		Short:         "Run coding agents through a task graph, in parallel",
+		Long:          aboutGl,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(c *cobra.Command, args []string) error {
+			if err := app.CheckGlobals(); err != nil {
+				return err
+			}
+			return permitted(c, app, args)
+		},
 	}
 	root.SetOut(app.IO)
 	root.SetErr(app.IO.Err)

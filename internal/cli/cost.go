@@ -67,7 +67,7 @@ func runCost(app *cmdutil.App, o costOptions) error {
 	if err != nil {
 		return err
 	}
-	book, err := spending.Read(pr.Runs.Journal().Events(since), time.Local)
+	book, err := spending.Since(pr.Runs.Journal(), since)
 	if err != nil {
 		return fmt.Errorf("read the journal: %w", err)
 	}
@@ -114,7 +114,7 @@ func costText(t spending.Total) (cost, notes string) {
 		notes += fmt.Sprintf(", %d of unknown cost", t.UnknownCost)
 	}
 	if k := t.Tokens; k != nil {
-		notes += fmt.Sprintf("  %s in, %s out, %s from cache", thousands(int(k.Input+k.CacheWrite)), thousands(int(k.Output)), thousands(int(k.CacheRead)))
+		notes += fmt.Sprintf("  %s in, %s out, %s from cache", words.Thousands(int(k.Input+k.CacheWrite)), words.Thousands(int(k.Output)), words.Thousands(int(k.CacheRead)))
 	}
 	return cost, notes
 }

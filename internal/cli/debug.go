@@ -13,6 +13,7 @@ import (
 	"greenlight/internal/contracts"
 	"greenlight/internal/debugreport"
 	"greenlight/internal/iostreams"
+	"greenlight/internal/ops"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -26,8 +27,8 @@ func newDebug(app *cmdutil.App) *cobra.Command {
 		Use:   "debug [id]",
 		Short: "Report everything about a slice, or about this project's setup",
 		Long: `Report everything about a slice: its fields, the reason for its state, its claim, its attempts and the end of the last
-log, the project's test command, the last commits to its files and what has changed in them since, its checkpoints, and its
-contracts. Without an id, report the tools and their versions, the settings in config.json, who drains the project, the
+log, the project's test command, the last commits to its files and what has changed in them since, its checkpoints, what is
+built in its worktree and isn't merged, its contracts and its decisions. Without an id, report the tools and their versions, the settings in config.json, who drains the project, the
 attempts that are running, and the hold.
 
 Nothing is changed. --run-tests runs the test command (test.command in config.json) in the project's root.
@@ -105,7 +106,9 @@ func runDebug(ctx context.Context, app *cmdutil.App, id string, runTests, asJSON
 	d.tests(&r.Tests, runTests, func(line func(string)) { r.Tests.Run(ctx, self, pr.Root, app.Environ, line) })
 	d.git(r)
 	if r.Slice != nil {
+		d.work(r.Slice.Work)
 		d.contracts(r.Slice.Contracts)
+		d.decisions(r.Slice.Decisions)
 	}
 	return nil
 }
@@ -257,6 +260,26 @@ func (d *debugPrinter) contracts(list []contracts.Contract) {
 		} else {
 			d.line("%s: %s (%s, line %d)", c.ID, *c.Heading, contracts.File, *c.Line)
 		}
+	}
+}
+
+func (d *debugPrinter) decisions(list []string) {
+	d.section("Decisions")
+	if len(list) == 0 {
+		d.line("none in the slice's file")
+	}
+	for _, text := range list {
+		d.line("%s", text)
+	}
+}
+
+func (d *debugPrinter) work(w *ops.Work) {
+	if w == nil {
+		return
+	}
+	d.section("Work that isn't merged")
+	for _, line := range w.Lines() {
+		d.line("%s", line)
 	}
 }
 

@@ -35,7 +35,8 @@ commands work on these tasks as on slices.
 It needs no project. Without one, the state is kept in .greenlight at the top of the repository, where git ignores it; in a project, the
 tasks become slices of it.
 
-With -f, each line of FILE that isn't blank is a task; marks of a list in front are left out.
+With -f, each line of FILE is a task, unless it is blank, begins with # or is ticked off ("- [x]"). Marks of a list in front ("-", "1.") are
+left out.
 
 Exit codes: 0 all are done; 1 one isn't, or it failed; 2 wrong usage; 127 the agent's program is not on PATH; 130, 143 interrupted.`,
 		Example:           `  gl do 'fix the typo in the README' 'add --json to the list command'` + "\n  gl do -f tasks.md --max 6",
@@ -58,27 +59,45 @@ Exit codes: 0 all are done; 1 one isn't, or it failed; 2 wrong usage; 127 the ag
 	return c
 }
 
-// readTasks are the tasks of a text, one a line.
-func readTasks(text string) []string {
-	var tasks []string
+// readTasks returns the tasks of a text, one a line, and those that are ticked off.
+func readTasks(text string) (tasks, ticked []string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "#") {
 			continue
 		}
-		line = strings.TrimSpace(strings.TrimLeft(line, "-*+"))
+		line = afterMark(line)
+		done := false
 		for _, box := range []string{"[ ]", "[x]", "[X]"} {
 			if rest, ok := strings.CutPrefix(line, box); ok {
-				if line = strings.TrimSpace(rest); box != "[ ]" {
-					line = ""
-				}
+				line, done = strings.TrimSpace(rest), box != "[ ]"
+				break
 			}
 		}
-		if line != "" {
+		switch {
+		case line == "":
+		case done:
+			ticked = append(ticked, line)
+		default:
 			tasks = append(tasks, line)
 		}
 	}
-	return tasks
+	return tasks, ticked
+}
+
+// afterMark is a line without the mark of a list in front: "- ", "* ", "+ ", "1. ", "2) ".
+func afterMark(line string) string {
+	mark, rest, ok := strings.Cut(line, " ")
+	number := strings.TrimRight(mark, ".)")
+	isNumber := len(mark) == len(number)+1 && number != "" && strings.Trim(number, "0123456789") == ""
+	switch {
+	case mark == "-", mark == "*", mark == "+", isNumber:
+		if !ok {
+			return ""
+		}
+		return strings.TrimSpace(rest)
+	}
+	return line
 }
 
 func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string, o sliceOptions) error {
@@ -87,7 +106,12 @@ func runDo(ctx context.Context, app *cmdutil.App, tasks []string, file string, o
 		if err != nil {
 			return err
 		}
-		tasks = append(tasks, readTasks(text)...)
+		more, ticked := readTasks(text)
+		tasks = append(tasks, more...)
+		if n := len(ticked); n > 0 {
+			app.IO.Message("left out %s that %s ticked off: %s%s", words.Count(n, "task"), map[bool]string{true: "is", false: "are"}[n == 1],
+				strings.Join(sanitized(ticked[:min(n, mostTicked)]), "; "), words.More(n-mostTicked))
+		}
 	}
 	for i, text := range tasks {
 		if tasks[i] = strings.TrimSpace(text); !sayable(tasks[i]) {
@@ -158,6 +182,18 @@ func noteUntested(app *cmdutil.App, pr *project.Project) {
 		help = p.Set()
 	}
 	app.IO.Message("there is no test command, so what lands is unverified: %s", help)
+}
+
+// mostTicked is how many tasks that are ticked off are named.
+const mostTicked = 5
+
+// sanitized makes texts from a file safe for a terminal, each on one line.
+func sanitized(texts []string) []string {
+	list := make([]string, len(texts))
+	for i, t := range texts {
+		list[i] = sanitize.Line(t)
+	}
+	return list
 }
 
 // maxTasks is how much of a file of tasks is read.
@@ -244,7 +280,7 @@ func landBranches(ctx context.Context, app *cmdutil.App, branches []string) erro
 		}
 		app.Made(pr, b.Slice)
 		app.IO.Printf("%s lands as %s\n", sanitize.Line(b.Name), b.Slice)
-		a, err := ops.Accept(ctx, pr, b.Slice, b.Lineage, false)
+		a, err := ops.Accept(ctx, pr, b.Slice, b.Lineage, false, false)
 		if err == nil {
 			err = landAccepted(ctx, app, l, b.Lineage, a)
 		}

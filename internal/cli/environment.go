@@ -47,6 +47,7 @@ gl sets these for the agents it starts:
   GL_SUMMARY          the file to which such a task writes its summary
   GL_ATTEMPT          the number of the attempt, from 1
   GREENLIGHT_ROOT     the project's directory
+  GL_TESTS            for the tests that gl runs, not for agents: by it gl finds what they leave running
   CLAUDE_CODE_FORWARD_SUBAGENT_TEXT
                       1 for Claude Code, unless you have set it: its stream has what its sub-agents say, too`,
 	}

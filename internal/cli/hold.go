@@ -20,10 +20,10 @@ import (
 func newHold(app *cmdutil.App) *cobra.Command {
 	var o holdOptions
 	c := &cobra.Command{
-		Use:        "hold",
+		Use:        "hold [T]",
 		SuggestFor: []string{"wait", "suspend", "cooldown"},
 		Short:      "Pause launching, or lift a hold",
-		Long: `Show whether launching is paused, pause it until a time, or lift the holds. While the project is held, nothing is launched;
+		Long: `Show whether launching is paused, pause it until T (for 2h, until 18:30), or lift the holds. While the project is held, nothing is launched;
 agents that run go on. With --agent that is about one agent.
 
 gl itself holds an agent when it meets a rate limit, an empty account, a failed login or a service that doesn't answer, and when
@@ -33,13 +33,20 @@ another one, then two, four, and so on. When five slices in a row fail within tw
 project is held until you lift the hold. parallel.curfew has the times of day in which nothing is launched.
 
 Exit codes: 0 done; 1 it failed; 2 wrong usage.`,
-		Example: "  gl hold\n  gl hold --until 18:30\n  gl hold --until 2h\n  gl hold --until 07:00 --agent claude\n  gl hold --lift",
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if o.lift && c.Flags().Changed("until") {
-				return cmdutil.Usage("give --until or --lift, not both")
+		Example: "  gl hold\n  gl hold 2h\n  gl hold 18:30\n  gl hold --until 07:00 --agent claude\n  gl hold --lift",
+		Args:    cmdutil.Args(cobra.MaximumNArgs(1)),
+		RunE: func(c *cobra.Command, a []string) error {
+			put := c.Flags().Changed("until")
+			switch {
+			case len(a) > 0 && put:
+				return cmdutil.Usage("give %q or --until, not both", a[0])
+			case len(a) > 0:
+				o.until, put = a[0], true
 			}
-			return runHold(c.Context(), app, o, c.Flags().Changed("until"))
+			if o.lift && put {
+				return cmdutil.Usage("give a time or --lift, not both")
+			}
+			return runHold(c.Context(), app, o, put)
 		},
 	}
 	c.Flags().StringVar(&o.until, "until", "", "launch nothing until `T`: 18:30, 2h, or 2026-03-01T18:30")
@@ -85,7 +92,7 @@ func runHold(ctx context.Context, app *cmdutil.App, o holdOptions, put bool) err
 	case put:
 		var until time.Time
 		if until, err = moment.Until(o.until, now); err != nil {
-			return cmdutil.Usage("--until: %w", err)
+			return cmdutil.Usage("%w", err)
 		}
 		err = ops.PutHold(ctx, pr, o.agent, until, now)
 	case o.lift:

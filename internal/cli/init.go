@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/git"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/ops"
 	"greenlight/internal/project"
@@ -96,11 +98,24 @@ func proposeCommit(ctx context.Context, app *cmdutil.App, root string) error {
 	if err != nil || pr.ConfigErr != nil || pr.Config.Git.Isolation != project.IsolationWorktree || app.Inside() {
 		return nil
 	}
+	if err := worktree.CheckGit(ctx); err != nil {
+		app.IO.Printf("%s\n", wrapped(app.IO, "", "git can't be used ("+err.Error()+"), so agents will work in this directory itself, and nothing is merged or tested on a merge", 2))
+		return nil
+	}
+	if top, err := git.Root(ctx, root); err != nil || top == "" {
+		app.IO.Printf("%s\n", wrapped(app.IO, "", "There is no git repository here, so agents will work in this directory itself, and nothing is merged, tested on a merge "+
+			"or can be undone. Run git init and commit for that", 2))
+		return nil
+	}
 	if _, err := pr.OpenWorktrees(ctx); errors.Is(err, worktree.ErrNoCommit) {
 		app.IO.Printf("%s\n", wrapped(app.IO, "", "There is no commit yet, and agents work in worktrees, which begin at one: "+worktree.ErrNoCommit.Help, 2))
 		return nil
 	} else if err != nil { // whoever builds is told
 		return nil
+	}
+	if lines, err := git.DirtyAt(ctx, root, ".greenlight"); err == nil && slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "??") }) {
+		app.IO.Printf("%s\n", wrapped(app.IO, "", "Commit .greenlight, so that other checkouts have the plan and git its history: git add .greenlight && git commit. "+
+			"gl commits later changes of it by itself (git.commit_state). To keep it on this machine alone, put .greenlight/ into .gitignore", 2))
 	}
 	unseen, err := ops.FindUnseen(ctx, pr)
 	if err != nil || len(unseen.Documents) == 0 {
@@ -126,7 +141,7 @@ func proposeTests(ctx context.Context, app *cmdutil.App, root string) error {
 	case !app.Confirm(fmt.Sprintf("Let gl test with %q (%s)?", fits.Line, sanitize.Line(fits.Why))):
 		return nil
 	}
-	if _, _, err := ops.SetSetting(ctx, pr, trust.Open(app.Getenv), nil, "test.command", fits.Line); err != nil {
+	if _, _, err := ops.SetSetting(ctx, pr, trust.Open(app.Getenv), "test.command", fits.Line); err != nil {
 		return err
 	}
 	app.IO.Printf("test.command is now %s\n", fits.Line)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/git"
 	"greenlight/internal/ops"
 	"greenlight/internal/project"
 	"greenlight/internal/sandbox"
@@ -71,6 +72,9 @@ func (j *job) worktrees(ctx context.Context) (*worktree.Repo, error) {
 	if j.copy != nil { // its agents read nothing
 		return repo, nil
 	}
+	if note := detachedText(repo); note != "" {
+		j.app.IO.Message("note: %s", note)
+	}
 	return repo, j.noteUnseen(ctx)
 }
 
@@ -121,4 +125,14 @@ func (j *job) noteUnseen(ctx context.Context) error {
 		return errors.New(what + ". Run git add and git commit first, or work in the checkout: --isolation shared")
 	}
 	return errors.New(what + ". Run git add and git commit first")
+}
+
+// detachedText says that what is merged doesn't come into this checkout, since no branch is checked out in it; "" where one is.
+func detachedText(repo *worktree.Repo) string {
+	branch, err := (git.Worktree{Common: repo.Common, Admin: repo.GitDir, Path: repo.Top}).Branch()
+	if err != nil || branch != "" || repo.Target() == "" {
+		return ""
+	}
+	target := worktree.Short(repo.Target())
+	return fmt.Sprintf("HEAD is detached in %s: what is merged goes to %s, and these files stay as they are until git switch %s", repo.Top, target, target)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -148,7 +149,12 @@ func (j *job) build(ctx context.Context) error {
 	if err := j.admit(p, j.app.Confirm); err != nil {
 		return err
 	}
-	if !j.o.watch && len(j.ids) == 0 && len(p.Ready) == 0 {
+	adopt, err := j.orphans()
+	if err != nil {
+		return err
+	}
+	idle := !j.o.watch && len(j.ids) == 0 && len(p.Ready) == 0 && len(j.o.attend) == 0
+	if idle && len(adopt) == 0 {
 		closeIdle(ctx, j.app, j.pr)
 		return nothingReady(j.app.IO, p)
 	}
@@ -157,6 +163,10 @@ func (j *job) build(ctx context.Context) error {
 		return err
 	}
 	cfg := j.config(p)
+	cfg.Adopt, cfg.Attend = append(adopt, j.o.attend...), idle || len(j.o.attend) > 0
+	if cfg.Attend {
+		cfg.Serial, cfg.Foreground, cfg.Refill = false, false, false
+	}
 	if err := j.refused(cfg); err != nil {
 		return err
 	}
@@ -168,7 +178,19 @@ func (j *job) build(ctx context.Context) error {
 	if err := j.noteReview(p); err != nil {
 		return err
 	}
-	return j.drain(ctx, cfg)
+	if !idle {
+		return j.drain(ctx, cfg)
+	}
+	if cfg.Lane == nil { // worktrees can't be had any more
+		return nothingReady(j.app.IO, p)
+	}
+	j.app.IO.Message("merging what is in the queue: %s", strings.Join(adopt, ", "))
+	err = j.drain(ctx, cfg)
+	p, planErr := j.pr.Plan(time.Now(), planOptions(j.pr, j.o.milestone, nil))
+	if planErr != nil || len(p.Ready) == 0 || ctx.Err() != nil {
+		return errors.Join(err, planErr)
+	}
+	return j.build(ctx) // what needed it is ready now
 }
 
 // inWorktree has the work done in worktrees, and landed, unless it is to be done in the checkout.
@@ -267,9 +289,14 @@ func (j *job) config(p *plan.Plan) drain.Config {
 		Refill:   j.o.watch || len(j.ids) > 1 || here && (ready > 1 || j.o.sequential),
 		Interval: j.every, Stagger: j.pr.Config.Stagger,
 	}
+	if j.rehearsal == nil {
+		cfg.Renew = func(pr *project.Project, name string) (drain.Agent, error) { return j.again(pr, name) }
+	}
 	// A rehearsal stands in for every agent, and costs nothing; what a person says about the slices that they name counts.
 	if j.rehearsal == nil && (j.o.agent == "" || len(j.ids) == 0) {
-		cfg.Find = func(name string) (drain.Agent, error) { return j.named(context.Background(), name) }
+		cfg.Find = func(pr *project.Project, name string) (drain.Agent, error) {
+			return j.named(context.Background(), pr, name)
+		}
 	}
 	return cfg
 }
@@ -312,7 +339,7 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 		}
 		defer panes.Session.CloseIdle(context.WithoutCancel(ctx), panes.Over)
 		cfg.Runner = panes
-		cfg.Detach = !cfg.Refill && j.events == nil && canAttach(j.app)
+		cfg.Detach = !cfg.Refill && !cfg.Attend && j.events == nil && canAttach(j.app) && (j.copy == nil || cfg.Lane == nil)
 	}
 	cfg.Signals = signals
 	t := newReporter(j.app, cfg)
@@ -333,6 +360,7 @@ func (j *job) drain(ctx context.Context, cfg drain.Config) error {
 		return err
 	}
 	if cfg.Detach && len(res.Open) > 0 {
+		j.leaveTo(cfg, res)
 		return attach(ctx, j.app, j.pr, panes.Session, nil)
 	}
 	return j.conclude(cfg, t, res)

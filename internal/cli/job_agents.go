@@ -38,7 +38,7 @@ func (j *job) find(name string) (*builder, *rehearsal.Spec, error) {
 		}
 		return b, &s, nil
 	}
-	if a.Prompts != agent.MethodText {
+	if a.Prompts == agent.SlashCommand || a.Prompts == agent.Brief && j.name == "slice" {
 		return b, nil, nil
 	}
 	if !pr.Tracker.Traits().Managed && j.name == "slice" { // our method would be told to work on another system's state
@@ -65,8 +65,15 @@ func (j *job) kinds() []agent.Agent {
 func (j *job) launchable(b *builder) drain.Agent {
 	return drain.Agent{
 		Agent: b.Agent, Environ: b.Environ(j.app.Getenv),
-		Job: agent.Job{Dir: j.pr.Root, PluginDir: b.plugin, Instructions: b.text, Account: b.Account(j.app.Getenv)},
+		Job: agent.Job{Dir: j.pr.Root, PluginDir: b.plugin, Instructions: b.text, Account: b.Account(j.app.Getenv),
+			Briefed: j.briefs(b)},
 	}
+}
+
+// briefs reports whether the agent is told at its start what gl slice prints. Items of other systems are built with their
+// slash commands.
+func (j *job) briefs(b *builder) bool {
+	return b.Prompts != agent.SlashCommand && b.Program != j.parent && (j.name != "slice" || j.pr.Tracker.Traits().Managed)
 }
 
 func (j *job) launchables() []drain.Agent {
@@ -78,25 +85,36 @@ func (j *job) launchables() []drain.Agent {
 }
 
 // named finds the agent that a slice names. Nobody is asked whether it may be launched: the drain goes on without it.
-func (j *job) named(ctx context.Context, name string) (drain.Agent, error) {
-	b, spec, err := j.find(name)
+func (j *job) named(ctx context.Context, pr *project.Project, name string) (drain.Agent, error) {
+	a, err := j.again(pr, name)
+	if err != nil {
+		return drain.Agent{}, err
+	}
+	commands, err := pr.Commands(ctx, a.Agent)
+	if err == nil {
+		err = trust.Open(j.app.Getenv).Check(j.trustRoot(), commands)
+	}
+	return a, err
+}
+
+// again finds an agent by the configuration as it is now.
+func (j *job) again(pr *project.Project, name string) (drain.Agent, error) {
+	now := *j
+	now.pr = pr
+	b, spec, err := now.find(name)
 	if err == nil && spec != nil {
 		err = errors.New("it is a rehearsal, which writes invented results")
+	}
+	if err == nil {
+		err = notOnPath(b.Agent, pr.Root)
+	}
+	if err == nil {
+		b.plugin, err = plugin.Dir(pr.Root, pr.Runs.Dir(), b.Agent, j.name, j.app.Getenv)
 	}
 	if err != nil {
 		return drain.Agent{}, err
 	}
-	commands, err := j.pr.Commands(ctx, b.Agent)
-	if err == nil {
-		err = trust.Open(j.app.Getenv).Check(j.trustRoot(), commands)
-	}
-	if err == nil {
-		err = notOnPath(b.Agent, j.pr.Root)
-	}
-	if err == nil {
-		b.plugin, err = plugin.Dir(j.pr.Root, j.pr.Runs.Dir(), b.Agent, j.name, j.app.Getenv)
-	}
-	return j.launchable(b), err
+	return now.launchable(b), nil
 }
 
 // present checks that the agent may be started and that its program is there, before anything is claimed.

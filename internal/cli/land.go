@@ -86,7 +86,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 		return err
 	}
 	for _, r := range queue {
-		app.IO.Printf("%s awaits the lane: %s\n", r.Slice, sanitize.Text(r.LandingText()))
+		app.IO.Printf("%s awaits the lane: %s\n", r.Slice, sanitize.Text(pr.QueueText(r)))
 	}
 	status := lane.ReadStatus(pr.Runs.Dir())
 	tellUndelivered(app.IO, status)
@@ -97,6 +97,9 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	case status.PullRequest != nil:
 	case pr.Config.Git.Deliver == project.DeliverMerge:
 		app.IO.Printf("Everything that has landed is in %s.\n", worktree.Short(l.Repo.Target()))
+		if note := detachedText(l.Repo); note != "" {
+			app.IO.Message("note: %s", note)
+		}
 	case pr.Config.Git.Deliver == project.DeliverPR:
 		app.IO.Printf("No pull request is open: everything that has landed is merged.\n")
 	default:

@@ -28,7 +28,7 @@ var localSchemas = map[string][][]string{
 	"budget":       {{"budget", "--json"}},
 	"cost":         {{"cost", "--json"}, {"cost", "--by", "agent", "--json"}, {"cost", "--by", "day", "--json"}},
 	"review":       {{"review", "--json"}, {"review", "S-4", "--json"}},
-	"clean":        {{"clean", "--json"}, {"clean", "--json", "--dry-run"}},
+	"clean":        {{"clean", "--json", "--dry-run"}, {"clean", "--json", "--yes"}},
 	"report":       {{"report", "--format", "json"}, {"report", "--json", "--since", "2026-01-01"}},
 	"salvage":      {{"salvage", "--json"}},
 	"version":      {{"version", "--json"}},

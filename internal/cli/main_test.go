@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"greenlight/internal/testfiles"
 )
 
 // Commands start gl again, which is this program.
@@ -12,5 +14,5 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		os.Exit(Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 	}
-	os.Exit(m.Run())
+	os.Exit(testfiles.Run(m))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/gate"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/words"
@@ -61,7 +62,7 @@ func troubleText(r *attempt.Record) []string {
 
 // proofText tells how the tests went that gl ran on the attempt's work, and what isn't proven by them, a line each.
 func proofText(r *attempt.Record) []string {
-	var list []string
+	list := troubleAtGate(r.Gate)
 	if text := verdictText(r); text != "" {
 		list = append(list, text)
 	}
@@ -72,7 +73,56 @@ func proofText(r *attempt.Record) []string {
 	if r.Landing != nil {
 		list = append(list, r.Landing.Caveats...)
 	}
+	if text := gateText(r.Gate); text != "" {
+		list = append(list, text)
+	}
 	return list
+}
+
+// troubleAtGate names each thing that isn't as it must be, or that a person has approved, a kind in a line.
+func troubleAtGate(ruling *gate.Ruling) []string {
+	var list []string
+	if ruling == nil {
+		return nil
+	}
+	for _, a := range ruling.Answers {
+		for _, k := range gate.Kinds() {
+			var names []string
+			for _, i := range a.Items {
+				if i.Kind == k && k != gate.Failing {
+					names = append(names, i.Name)
+				}
+			}
+			if len(names) == 0 {
+				continue
+			}
+			text := k.Noun() + ": " + strings.Join(names, ", ")
+			if a.Says == gate.Approved {
+				text = k.Noun() + ", approved: " + strings.Join(names, ", ")
+			}
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// gateText is the gate's answers in a line; "" for none.
+func gateText(ruling *gate.Ruling) string {
+	if ruling == nil {
+		return ""
+	}
+	var list []string
+	for _, a := range ruling.Answers {
+		if a.Says == gate.Skipped {
+			continue
+		}
+		text := fmt.Sprintf("%s %s", a.Question, a.Says)
+		if len(a.Items) == 0 && a.Question != gate.Run { // else it was told before
+			text += " (" + a.Evidence + ")"
+		}
+		list = append(list, text)
+	}
+	return "gate: " + strings.Join(list, ", ")
 }
 
 // flakyText names the tests that failed once and passed when they were run again, in a line; nil for none.
@@ -80,7 +130,11 @@ func flakyText(r *attempt.Record) []string {
 	if r.Verdict == nil || len(r.Verdict.Flaky) == 0 {
 		return nil
 	}
-	return []string{"flaky: failed, and passed when run again: " + someOf(r.Verdict.Flaky)}
+	text := "flaky: failed, and passed when run again: " + someOf(r.Verdict.Flaky)
+	if g := r.Landing; g != nil && g.Batch != nil { // whose it is nobody knows
+		text += "; tested with " + someOf(slices.DeleteFunc(g.Batch.Slices(), func(id string) bool { return id == r.Slice })) + ", so it may be theirs"
+	}
+	return []string{text}
 }
 
 // landedText says by what the attempt's work landed, "" for what hasn't.
@@ -149,7 +203,7 @@ func lastOutput(r *attempt.Record) []string {
 	if v == nil || v.Green() {
 		return nil
 	}
-	return v.Last
+	return v.Shown()
 }
 
 // inBrackets is the cause and a command behind a name: " (exit 7, gl logs S-4)". A cause in an agent's own words, which may have
@@ -211,6 +265,8 @@ func attemptState(st *plan.State, r *attempt.Record, now time.Time) string {
 		return r.Outcome.Text(r.Detail)
 	case st.Attempt != nil && st.Attempt.N == r.N && st.Attempt.Dead:
 		return "its gl process vanished"
+	case r.Phase == plan.Queued && st.Attempt != nil && st.Attempt.N == r.N:
+		return "in the lane: " + st.Attempt.Landing
 	case r.Phase == plan.Queued:
 		return "in the lane: " + r.LandingText()
 	case r.Phase == plan.Preparing:

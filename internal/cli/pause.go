@@ -1,12 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/jsondoc"
@@ -82,7 +82,7 @@ func runPause(ctx context.Context, app *cmdutil.App, id string, asJSON bool) err
 	if err != nil {
 		return err
 	}
-	p, err := ops.Pause(ctx, pr, id, attempt.NewClaimant(app.Getenv, id))
+	p, err := ops.Pause(ctx, pr, id, app.Claimant(id))
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func runPause(ctx context.Context, app *cmdutil.App, id string, asJSON bool) err
 
 // toPause finds the slice that a person means by id, or without one the slice that this session works on.
 func toPause(app *cmdutil.App, id string) (*project.Project, string, error) {
-	if id != "" {
+	if id = cmp.Or(id, ownSlice(app)); id != "" {
 		return app.Slice(id)
 	}
 	pr, err := app.Greenlight()
@@ -107,6 +107,14 @@ func toPause(app *cmdutil.App, id string) (*project.Project, string, error) {
 	}
 	id, err = ops.ToPause(pr, app.Environ)
 	return pr, id, err
+}
+
+// ownSlice is the slice of the attempt that calls, "" for a person.
+func ownSlice(app *cmdutil.App) string {
+	if c := app.Caller(); c != nil && !c.Alone {
+		return c.ID
+	}
+	return ""
 }
 
 // messages prints notes to stderr.
@@ -137,7 +145,7 @@ func runResume(ctx context.Context, app *cmdutil.App, id string, asJSON, done bo
 }
 
 func findHandoff(app *cmdutil.App, id string) (*ops.Handoff, error) {
-	if id == "" {
+	if id = cmp.Or(id, ownSlice(app)); id == "" {
 		pr, err := app.Greenlight()
 		if err != nil {
 			return nil, err

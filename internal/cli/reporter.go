@@ -236,7 +236,7 @@ func (t *reporter) turnover(r drain.Report) []string {
 			lines = append(lines, line+" -> its agent goes on"+notes(flakyText(rec), troubleText(rec)))
 			continue
 		}
-		if len(launched) > 0 && !launched[0].Mends() {
+		if len(launched) > 0 && !launched[0].Mends() && launched[0].Name() != rec.Name() {
 			line += " -> launched " + launched[0].Label()
 			launched = launched[1:]
 		}
@@ -282,7 +282,7 @@ func (t *reporter) greeting(r drain.Report) []string {
 	if n > 1 {
 		lines = append(lines, "launched "+strings.Join(ids, ", "))
 	}
-	lines = append(lines, commandIndent+shellLine(shortened(r.Launched[0].Argv)))
+	lines = append(lines, commandIndent+commandText(r.Launched[0].Argv))
 	switch {
 	case t.session != nil:
 		lines = append(lines, commandIndent+"attach with: "+shellLine(t.session.AttachArgv())+"  (or: gl attach"+r.Plan.Snapshot.Flags+")")
@@ -315,14 +315,27 @@ func (t *reporter) summary(res *drain.Result) {
 		return
 	}
 	leftOver(app.IO, p)
+	for _, why := range res.Barred {
+		app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Text(why), app.IO.Width(), 4))
+	}
 	if t.cfg.Lane != nil {
 		tellUndelivered(app.IO, res.Lane)
-	}
-	if len(res.Open) > 0 && res.Signal != nil {
-		ids := make([]string, len(res.Open))
-		for i, rec := range res.Open {
-			ids[i] = rec.Slice
+		if note := detachedText(t.cfg.Lane.Repo); note != "" && len(res.Ended) > 0 {
+			app.IO.Message("note: %s", note)
 		}
+	}
+	var ids, queued []string
+	for _, rec := range res.Open {
+		if rec.Phase == plan.Queued {
+			queued = append(queued, rec.Slice)
+		} else {
+			ids = append(ids, rec.Slice)
+		}
+	}
+	if len(queued) > 0 && res.Signal != nil {
+		app.IO.Printf("%s\n", term.Wrap(fmt.Sprintf("  Not merged yet: %s. gl land%s merges what is in the queue", strings.Join(queued, ", "), p.Snapshot.Flags), app.IO.Width(), 4))
+	}
+	if len(ids) > 0 && res.Signal != nil {
 		show := "gl logs -f " + ids[0] + p.Snapshot.Flags
 		if t.session != nil {
 			show = "gl attach" + p.Snapshot.Flags + " or " + show
@@ -388,7 +401,10 @@ func nothingYet(p *plan.Plan) string {
 func totals(p *plan.Plan) string {
 	s := fmt.Sprintf("%d/%d done", p.Done, p.Total)
 	if p.Snapshot.Noun == plan.Slice || p.Tests > 0 { // the siblings don't count tests
-		s += " | " + thousands(p.Tests) + map[bool]string{true: " test", false: " tests"}[p.Tests == 1]
+		s += " | " + words.Thousands(p.Tests) + map[bool]string{true: " test", false: " tests"}[p.Tests == 1]
+		if p.Failing > 0 {
+			s += fmt.Sprintf(", %s failing", words.Thousands(p.Failing))
+		}
 	}
 	switch root, n := p.BlockedOn(); {
 	case n == 0:

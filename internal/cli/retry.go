@@ -125,7 +125,7 @@ func beginAnew(ctx context.Context, app *cmdutil.App, pr *project.Project, p *pl
 			continue
 		}
 		st := p.State(id)
-		if !st.Class.Troubled() && st.Class != plan.Available {
+		if !st.Class.Troubled() && st.Class != plan.Available && st.Reverted == nil {
 			continue
 		}
 		branch, err := ops.Fresh(ctx, pr, id)

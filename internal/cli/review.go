@@ -290,7 +290,7 @@ type choice struct {
 
 // choices are those for a kind.
 func (r *reviewer) choices(w *ops.Pending) []choice {
-	accept := choice{"a", "accept", func(ctx context.Context, id, _ string) error { return runAccept(ctx, r.app, id, false) }, ""}
+	accept := choice{"a", "accept", func(ctx context.Context, id, _ string) error { return runAccept(ctx, r.app, id, false, false) }, ""}
 	reject := choice{"r", "reject", func(ctx context.Context, id, text string) error { return runReject(ctx, r.app, id, text, nil, false) }, "What is wrong? "}
 	answer := choice{"a", "answer", func(ctx context.Context, id, text string) error { return runAnswer(ctx, r.app, id, text) }, "Your answer: "}
 	retry := choice{"t", "retry", func(ctx context.Context, id, _ string) error {
@@ -308,6 +308,9 @@ func (r *reviewer) choices(w *ops.Pending) []choice {
 		}
 		return []choice{accept, reject}
 	case ops.PendingRed, ops.PendingConflict, ops.PendingFailed, ops.PendingStalled, ops.PendingInterrupted:
+		if w.Kind == ops.PendingRed && ops.TestsToAccept(r.pr, w.ID) == nil {
+			return []choice{{"a", "show and accept its tests", func(ctx context.Context, id, _ string) error { return r.acceptTests(ctx, id) }, ""}, retry, fresh}
+		}
 		return []choice{retry, fresh}
 	case ops.PendingPaused:
 		return []choice{{"e", "resume", func(ctx context.Context, id, _ string) error { return runResume(ctx, r.app, id, false, false) }, ""}}
@@ -320,6 +323,17 @@ func (r *reviewer) choices(w *ops.Pending) []choice {
 	case ops.PendingUnknown, ops.PendingProposal:
 	}
 	return nil
+}
+
+// acceptTests shows how a red slice has changed its tests, and accepts that if the person says so.
+func (r *reviewer) acceptTests(ctx context.Context, id string) error {
+	if err := showTests(ctx, r.app, id); err != nil {
+		return err
+	}
+	if word, ok := r.app.IO.Ask("  Accept these tests? [y] yes  [n] no: "); !ok || word != "y" && word != "yes" {
+		return &cmdutil.ExitError{Code: cmdutil.ExitFailed}
+	}
+	return runAccept(ctx, r.app, id, false, true)
 }
 
 // errQuit ends the questions.

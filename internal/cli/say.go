@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -39,9 +38,6 @@ func runSay(ctx context.Context, app *cmdutil.App, id, text string) error {
 	text = strings.TrimSpace(text)
 	if !sayable(text) {
 		return cmdutil.Usage("say %s something: up to 64 KB of text without control characters", id)
-	}
-	if app.Getenv("GL_SESSION") != "" {
-		return errors.New("a session that gl started can't speak for a person: gl state note keeps what the next agent needs to know")
 	}
 	pr, err := app.AnyProject()
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -90,9 +89,10 @@ func newSettingsMode(app *cmdutil.App) *cobra.Command {
 func newSettingsGet(app *cmdutil.App) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:               "get KEY",
-		Short:             "Print the value of one setting",
-		Long:              "Print a setting's value, or its default if config.json has none. Strings are printed as they are, everything else as\nJSON." + "\n\nExit codes: 0 printed; 1 it has no value; 2 wrong usage, or no such setting.",
+		Use:   "get KEY",
+		Short: "Print the value of one setting",
+		Long: "Print a setting's value, or its default if config.json has none or there is no project yet. Strings are printed as they\n" +
+			"are, everything else as JSON. A setting without a value whose default is nothing prints nothing." + "\n\nExit codes: 0 printed; 1 it failed; 2 wrong usage, or no such setting.",
 		Example:           "  gl settings get parallel.max",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: completeSettings(app, settingKeys),
@@ -118,8 +118,11 @@ gl counts tests by the summary that their runner prints. For a runner that it do
 expression with groups named passed, failed or skipped; what it finds in each line adds up. test.timeout_minutes is how
 long the tests may take.
 
-A command that you set is allowed by that (gl trust). Sessions that gl started can't change commands, the agent, or
-git.isolation: what they wanted is kept as a proposal, which gl doctor lists until you set that key.` + settingsExit,
+Tests that a slice removes or skips are shown to you before it lands. test.removable names the paths where that isn't asked:
+patterns with spaces between them, such as tests/old/*.py.
+
+A command that you set is allowed by that (gl trust). The agents of gl slice can't change settings: what they wanted is
+kept as a proposal, which gl doctor lists until you set that key.` + settingsExit,
 		Example: `  gl settings set parallel.max 6
   gl settings set parallel.claude_flags '--max-turns 100 --allowedTools "Bash(git *)"'
   gl settings set parallel.agents.mine.command 'my-agent --task {prompt}'
@@ -166,7 +169,7 @@ func changeSetting(ctx context.Context, app *cmdutil.App, key, text string, asJS
 	if err != nil {
 		return err
 	}
-	was, is, err := ops.SetSetting(ctx, pr, trust.Open(app.Getenv), project.SessionOf(app.Getenv), key, text)
+	was, is, err := ops.SetSetting(ctx, pr, trust.Open(app.Getenv), key, text)
 	if err != nil {
 		return settingError(err)
 	}
@@ -203,9 +206,12 @@ type settingDoc struct {
 	project.SettingItem
 }
 
-// settings are those of the project.
+// settings are those of the project, and before there is one the defaults.
 func settings(app *cmdutil.App) (*project.Settings, error) {
 	pr, err := app.Project()
+	if errors.Is(err, project.ErrNoProject) {
+		return project.DefaultSettings(), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -227,8 +233,8 @@ func runSettingsGet(app *cmdutil.App, key string, asJSON bool) error {
 	if asJSON {
 		return app.IO.JSON(settingDoc{1, set.Item()})
 	}
-	if set.Value == nil {
-		return fmt.Errorf("%s isn't set and has no default", key)
+	if set.Value == nil { // known, not set, and its default is nothing
+		return nil
 	}
 	app.IO.Printf("%s\n", valueText(set.Value))
 	return nil
@@ -251,11 +257,14 @@ type settingModel struct {
 
 func runSettings(app *cmdutil.App, asJSON bool) error {
 	pr, err := app.Project()
-	if err != nil {
+	s, warnings := project.DefaultSettings(), []plan.Warning(nil)
+	switch {
+	case err == nil:
+		s, err = pr.Settings()
+		warnings = settingWarnings(pr, s, err)
+	case !errors.Is(err, project.ErrNoProject):
 		return err
 	}
-	s, err := pr.Settings()
-	warnings := settingWarnings(pr, s, err)
 	for _, w := range warnings {
 		app.IO.Message("warning: %s", cmdutil.WarningText(w))
 	}

@@ -9,6 +9,7 @@ import (
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/trust"
 )
 
 func newSettingsModel(app *cmdutil.App) *cobra.Command {
@@ -65,6 +66,9 @@ func setModel(ctx context.Context, app *cmdutil.App, role, model string, tell bo
 		after = s.Models()
 		return err
 	})
+	if err == nil {
+		err = pr.Decided(ctx, []trust.Command{{Key: "model_overrides." + role}})
+	}
 	if err != nil {
 		return settingError(err)
 	}

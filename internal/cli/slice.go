@@ -28,7 +28,8 @@ type sliceOptions struct {
 	interval   time.Duration
 	force      bool
 	json       bool
-	copy       bool // of gl rehearse
+	copy       bool     // of gl rehearse
+	attend     []string // names of attempts whose launcher shows their panes: see attend.go
 }
 
 func newSlice(app *cmdutil.App) *cobra.Command {
@@ -46,7 +47,7 @@ terminal, one after the other. With --runner process they run in parallel withou
 With --agent claude,codex the second agent builds while the first one is held (gl hold). A slice goes on with the agent that has its
 conversation while that one isn't held. agent and model in a slice's file (gl state set ID agent=codex model=NAME) count for that slice.
 
-Inside an agent it starts nothing: it prints which slice to build, or the --dry-run report.` + "\n" + cmdutil.ExitHelp,
+Inside an agent it starts nothing: it prints the whole slice to build, as gl state show --text does, or the --dry-run report.` + "\n" + cmdutil.ExitHelp,
 		Example: `  gl slice                           build what is ready
   gl slice --watch                   drain the graph, several at a time
   gl slice S-07                      build this slice in this terminal, even if it failed before
@@ -78,6 +79,8 @@ func (o *sliceOptions) flags(app *cmdutil.App, c *cobra.Command) {
 	f.DurationVar(&o.interval, "interval", 0, "check again after `D` even if no file has changed (default 30s)")
 	f.BoolVar(&o.force, "force", false, "ignore unmet dependencies, other sessions' claims and completed status; of named slices also a hold")
 	f.BoolVar(&o.json, "json", false, jsonOfRuns)
+	f.StringSliceVar(&o.attend, attendFlag, nil, "")
+	_ = f.MarkHidden(attendFlag)
 	cmdutil.CompleteFlag(c, "agent", app.Agents)
 	cmdutil.CompleteFlag(c, "runner", runners)
 	cmdutil.CompleteFlag(c, "isolation", project.Isolations)
@@ -131,7 +134,7 @@ func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []strin
 		}
 	}
 	if app.Inside() && !o.dryRun && !o.copy {
-		return sliceInside(app, pr, p, ids)
+		return sliceInside(ctx, app, pr, p, ids)
 	}
 	app, events := streaming(app, o.json && !o.dryRun)
 	job, err := newJob(app, pr, o, "slice")
@@ -143,7 +146,7 @@ func runSlice(ctx context.Context, app *cmdutil.App, o sliceOptions, ids []strin
 	if o.dryRun {
 		return dryRun(ctx, app, pr, p, job, o)
 	}
-	if job.copies() {
+	if job.copies() && len(o.attend) == 0 {
 		return job.runInCopy(ctx)
 	}
 	return job.run(ctx)

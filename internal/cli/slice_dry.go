@@ -40,7 +40,7 @@ func dryRun(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.
 		id = launch[0]
 	}
 	command := j.first().Command(agent.Job{Prompt: pr.Tracker.Prompt(id), Dir: pr.Root, SessionID: "UUID", Slice: "ID",
-		Instructions: j.first().text})
+		Instructions: j.first().text, Briefed: j.briefs(j.first()), BriefFile: pr.Runs.BriefPath("ID", 1)})
 	if o.json {
 		doc := dryDoc(p, launch, command)
 		doc.Expected = expected(pr, p, j)
@@ -65,7 +65,7 @@ func tellDry(app *cmdutil.App, p *plan.Plan, launch, command []string) {
 		return
 	}
 	dryLine(app.IO, "Would launch", strings.Join(launch, ", "))
-	app.IO.Printf("Command: %s\n", shellLine(shortened(command)))
+	app.IO.Printf("Command: %s\n", commandText(command))
 }
 
 // dryLine is a line of a dry run, broken between ids.
@@ -194,7 +194,26 @@ func dryDoc(p *plan.Plan, launch, command []string) dryRunDoc {
 }
 
 // shellLine is argv as one could type it into a shell, safe to print.
-func shellLine(argv []string) string { return sanitize.Text(shellwords.Join(argv)) }
+func shellLine(argv []string) string {
+	words := make([]string, len(argv))
+	for i, a := range argv {
+		words[i] = shellwords.Line(a)
+	}
+	return sanitize.Text(strings.Join(words, " "))
+}
+
+// commandText is a command line to be pasted: without the id of the conversation, which can be used only once. Where words are cut, a comment
+// says so.
+func commandText(argv []string) string {
+	if i := slices.Index(argv, "--session-id"); i >= 0 && i+2 <= len(argv) {
+		argv = slices.Delete(slices.Clone(argv), i, i+2)
+	}
+	short := shortened(argv)
+	if slices.Equal(short, argv) {
+		return shellLine(argv)
+	}
+	return shellLine(short) + "  # shortened where it has …"
+}
 
 // shortened cuts the words that nobody would read: the method's text, where it is the prompt.
 func shortened(argv []string) []string {

@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"context"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/briefing"
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
@@ -14,21 +18,21 @@ import (
 
 // sliceInside is gl slice called by an agent: it claims nothing and starts nothing, it says which slice to build. The
 // first line is the id alone, then "key: value" lines; what else is ready is for the person and goes to stderr.
-func sliceInside(app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string) error {
+func sliceInside(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []string) error {
 	own := app.Getenv("GL_SLICE")
 	switch {
 	case len(ids) > 0:
 		if len(ids) > 1 {
 			app.IO.Message("one session builds one slice: run gl slice %s in a terminal for the others", strings.Join(ids[1:], " "))
 		}
-		return describe(app, pr, p, ids[0])
+		return describe(ctx, app, pr, p, ids[0])
 	case own != "" && p.State(own) != nil:
-		return describe(app, pr, p, own)
+		return describe(ctx, app, pr, p, own)
 	case len(p.Ready) == 0:
 		tellNothingReady(app.IO, p)
 		return nil
 	}
-	if err := describe(app, pr, p, p.Ready[0]); err != nil {
+	if err := describe(ctx, app, pr, p, p.Ready[0]); err != nil {
 		return err
 	}
 	if n := len(p.Ready) - 1; n > 0 {
@@ -41,24 +45,56 @@ func sliceInside(app *cmdutil.App, pr *project.Project, p *plan.Plan, ids []stri
 	return nil
 }
 
-// describe prints a slice as an agent reads it.
-func describe(app *cmdutil.App, pr *project.Project, p *plan.Plan, id string) error {
+// describe prints a slice as an agent reads it: key: value lines, what the agent is to know about its worktree, and the whole slice.
+func describe(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan, id string) error {
+	own := ownAttempt(app, pr, id)
+	err := describeTo(ctx, app.IO, pr, p, id, own, headless(app))
+	markRead(pr, own)
+	return err
+}
+
+// markRead notes that the agent of the attempt has been told what there was to tell. It can fail only the message's way to being
+// known as read: then the next agent is told again.
+func markRead(pr *project.Project, own *attempt.Record) {
+	if own != nil {
+		_ = pr.Runs.MarkRead(own)
+	}
+}
+
+// describeTo is describe for the agent of the attempt own; nil for any other session.
+func describeTo(ctx context.Context, out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string, own *attempt.Record, headless keyValue) error {
 	st := p.State(id)
-	app.IO.Printf("%s\n", id)
+	out.Printf("%s\n", id)
 	note := ""
 	if len(st.Needs) > 0 || st.Class != plan.Available && st.Class != plan.Active {
 		note = p.Why(id, time.Now()).String()
 	}
-	pairs(app.IO, []keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step}, {"milestone", st.Milestone},
-		{"deps", strings.Join(st.Deps, ",")}, {"file", st.File}, {"session", st.Session}, {"checkpoint", checkpoint(id, time.Now())}, headless(app), {"note", note}})
-	tellHandoff(app, ownAttempt(app, pr, id))
+	file := st.File
+	if own != nil && own.Lineage != 0 && file != "" { // the one in its worktree is a copy, or missing
+		file = filepath.Join(pr.Root, filepath.FromSlash(file))
+	}
+	facts := []keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step}, {"milestone", st.Milestone},
+		{"deps", strings.Join(st.Deps, ",")}, {"file", file}, {"session", st.Session}, {"checkpoint", checkpoint(id, time.Now())}, headless, {"note", note}}
+	b, err := new(briefing.Briefing), error(nil)
+	if st.Corrupt == "" {
+		b, err = briefing.Of(pr, id)
+	}
+	if err == nil && own == nil && st.Corrupt == "" { // a session elsewhere builds nothing a second time
+		err = b.WithWork(ctx, pr)
+	}
+	if err != nil {
+		return err
+	}
+	pairs(out, append(facts, methodFacts(pr, id, len(b.Contracts) > 0)...))
+	tellHandoff(out, own)
+	out.Printf("%s", b.Sections())
 	return nil
 }
 
 // tellHandoff prints what the agent of an attempt is to know about its worktree, if there is anything.
-func tellHandoff(app *cmdutil.App, own *attempt.Record) {
+func tellHandoff(out *iostreams.Streams, own *attempt.Record) {
 	if own != nil && own.Handoff != "" {
-		app.IO.Printf("handoff:\n  %s\n", strings.ReplaceAll(sanitize.Text(own.Handoff), "\n", "\n  "))
+		out.Printf("handoff:\n  %s\n", strings.ReplaceAll(sanitize.Text(own.Handoff), "\n", "\n  "))
 	}
 }
 

@@ -3,11 +3,12 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
+	"greenlight/internal/briefing"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/ops"
@@ -29,24 +30,37 @@ changes don't overwrite each other, and STATE.md is updated.` + "\n" + cmdutil.E
 }
 
 func newStateShow(app *cmdutil.App) *cobra.Command {
-	var asJSON bool
+	var asJSON, whole bool
 	c := &cobra.Command{
 		Use:        "show ID [KEY]",
 		SuggestFor: []string{"show", "get", "cat", "view", "inspect"},
-		Short:      "Print a slice's fields, or the value of one",
+		Short:      "Print a slice's fields, the value of one, or the whole slice",
 		Long: `Print the fields of a slice's file as key: value lines, with the file's path, or only the value of one key. For a slice
-that is only in the graph, print what is known: its status, name, milestone and dependencies.
+that is only in the graph, print what is known: its status, name, milestone and dependencies. A key that gl knows and that
+has no value prints nothing.
 
-Exit codes: 0 printed; 1 there is no such slice, or the key has no value; 2 wrong usage.`,
+With --text, also print the text of its file (why, what, decisions, answers, rejections), what came of earlier attempts, what
+is built in its worktree and isn't merged, the hand-off file, and its contracts from CONTRACTS.md. All of it is the project's current state, also in a slice's worktree,
+whose own copies of these files are as old as the commit they are from.
+
+Exit codes: 0 printed; 1 there is no such slice, or no such key; 2 wrong usage.`,
 		Example: `  gl state show S-07
   gl state show S-07 status
+  gl state show S-07 --text
   gl state show S-07 --json`,
 		Args:              cmdutil.Args(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: app.Complete(completeShow),
-		RunE: func(_ *cobra.Command, a []string) error {
+		RunE: func(c *cobra.Command, a []string) error {
+			if whole && len(a) > 1 {
+				return cmdutil.Usage("--text prints the whole slice: leave out %q", a[1])
+			}
+			if whole {
+				return runShowText(c.Context(), app, a[0], asJSON)
+			}
 			return runShow(app, a[0], append(a[1:], "")[0], asJSON)
 		},
 	}
+	c.Flags().BoolVar(&whole, "text", false, "print the whole slice, with earlier attempts and its contracts")
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
 	return c
 }
@@ -77,6 +91,7 @@ type showDoc struct {
 	ID            string            `json:"id"`
 	File          *string           `json:"file"`   // relative to the root; null for a slice that is only in the graph
 	Fields        map[string]string `json:"fields"` // as the file has them
+	Text          *string           `json:"text"`   // the whole slice, as --text prints it below the fields; null without --text
 }
 
 func runShow(app *cmdutil.App, id, key string, asJSON bool) error {
@@ -97,7 +112,9 @@ func runShow(app *cmdutil.App, id, key string, asJSON bool) error {
 		return app.IO.JSON(newShowDoc(shown))
 	}
 	if key != "" {
-		app.IO.Printf("%s\n", sanitize.Text(shown.Fields[0].Value))
+		if value := shown.Fields[0].Value; value != "" {
+			app.IO.Printf("%s\n", sanitize.Text(value))
+		}
 		return nil
 	}
 	if shown.File != "" {
@@ -106,6 +123,28 @@ func runShow(app *cmdutil.App, id, key string, asJSON bool) error {
 	for _, f := range shown.Fields {
 		app.IO.Printf("%s\n", sanitize.Text(strings.TrimRight(f.Key+": "+f.Value, " ")))
 	}
+	return nil
+}
+
+// runShowText is gl state show --text.
+func runShowText(ctx context.Context, app *cmdutil.App, id string, asJSON bool) error {
+	pr, id, err := app.Slice(id)
+	if err != nil {
+		return err
+	}
+	b, err := briefing.Of(pr, id)
+	if err == nil {
+		err = b.WithWork(ctx, pr)
+	}
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		doc, text := newShowDoc(&ops.Shown{ID: b.ID, File: b.File, Fields: b.Fields}), strings.TrimLeft(b.Sections(), "\n")
+		doc.Text = &text
+		return app.IO.JSON(doc)
+	}
+	app.IO.Printf("%s", b.Text())
 	return nil
 }
 
@@ -123,6 +162,9 @@ func only(s *ops.Shown, key string) ([]ops.Field, error) {
 		if f.Key == key && f.Value != "" {
 			return []ops.Field{f}, nil
 		}
+	}
+	if key == "file" || slices.Contains(ops.Keys(), key) { // known, and it has no value
+		return []ops.Field{{Key: key}}, nil
 	}
 	return nil, fmt.Errorf("%s has no value for %q: gl state show %s lists what it has", s.ID, key, s.ID)
 }
@@ -178,7 +220,7 @@ func runNote(ctx context.Context, app *cmdutil.App, id string, sections []*noteS
 	if err != nil {
 		return err
 	}
-	warnings, err := ops.AddNotes(ctx, pr, id, notes, attempt.NewClaimant(app.Getenv, id))
+	warnings, err := ops.AddNotes(ctx, pr, id, notes, app.Claimant(id))
 	messages(app.IO, warnings)
 	return err
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/ops"
 	"greenlight/internal/plan"
@@ -47,7 +46,7 @@ func runClaim(ctx context.Context, app *cmdutil.App, id string, force bool) erro
 	if pr.ConfigErr != nil {
 		app.IO.Message("warning: %v", pr.ConfigErr)
 	}
-	o := ops.ClaimOptions{Who: attempt.NewClaimant(app.Getenv, id), Force: force}
+	o := ops.ClaimOptions{Who: app.Claimant(id), Force: force}
 	c, err := ops.Claim(ctx, pr, id, o)
 	if held := takeable(err); held != nil && app.Confirm(held.ClaimText(time.Now())+". Take it over?") {
 		o.Over = &held.Session
@@ -98,7 +97,7 @@ func runRelease(ctx context.Context, app *cmdutil.App, id string, force bool) er
 	if err != nil {
 		return err
 	}
-	status, err := ops.Release(ctx, pr, id, attempt.NewClaimant(app.Getenv, id), force)
+	status, err := ops.Release(ctx, pr, id, app.Claimant(id), force)
 	switch {
 	case errors.Is(err, ops.ErrNothingToDo):
 		app.IO.Message("%s isn't claimed", id)

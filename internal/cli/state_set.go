@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"greenlight/internal/attempt"
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/ops"
 	"greenlight/internal/plan"
@@ -20,6 +19,9 @@ func newStateSet(app *cmdutil.App) *cobra.Command {
 		Long: `Change fields of a slice's file, all in one write. Other fields keep every byte, and "updated" becomes the time of the
 change. An empty value clears a field. gl checks the fields it knows: status must be a known one, counts must be whole
 numbers, and deps must be slices and must not form a cycle. Other keys can have any value.
+
+The agent of an attempt can change its own slice, and of its fields only status, step, tests, security_tests, failing,
+tests_failing, waiting_for, contracts and files. The others are for a person.
 
 gl also changes a slice that another session is working on, with a warning. Setting status to pending lets the next
 gl slice launch a stalled slice again.
@@ -81,12 +83,12 @@ func runSet(ctx context.Context, app *cmdutil.App, id string, words []string) er
 	if err != nil {
 		return err
 	}
-	if app.Getenv("GL_SESSION") != "" {
-		if err := ops.CheckSession(changes); err != nil {
+	if app.Caller() != nil {
+		if err := ops.CheckAgent(id, changes); err != nil {
 			return err
 		}
 	}
-	notes, err := ops.Set(ctx, pr, id, changes, attempt.NewClaimant(app.Getenv, id))
+	notes, err := ops.Set(ctx, pr, id, changes, app.Claimant(id))
 	messages(app.IO, notes)
 	return err
 }

@@ -13,7 +13,6 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/facts"
 	"greenlight/internal/iostreams"
-	"greenlight/internal/journal"
 	"greenlight/internal/lane"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -122,8 +121,8 @@ func runStatus(ctx context.Context, app *cmdutil.App, o statusOptions) error {
 	} else {
 		printStatus(ctx, app.IO, o, views, plans, now)
 	}
-	for _, view := range views {
-		refreshState(ctx, app, view)
+	for i, view := range views {
+		refreshState(ctx, app, view, plans[i])
 	}
 	return nil
 }
@@ -170,14 +169,14 @@ func outlook(pr *project.Project, p *plan.Plan, now time.Time) (lines []statusLi
 		return lines
 	}
 	if _, left, ok := facts.Remaining(pr, p, now); ok && left > 0 {
-		lines = append(lines, statusLine{"Left:", "about " + plan.Age(left)})
+		lines = append(lines, statusLine{"Left:", view.Left(p, left, now)})
 	}
 	return lines
 }
 
 // costSoFar is what all attempts cost so far.
 func costSoFar(pr *project.Project) (spending.Total, error) {
-	book, err := spending.Read(pr.Runs.Journal().ReaderOf(time.Time{}, journal.Ended).All(), time.Local)
+	book, err := spending.Since(pr.Runs.Journal(), time.Time{})
 	return book.Total(), err
 }
 
@@ -257,11 +256,15 @@ func configWarnings(pr *project.Project) []plan.Warning {
 const refreshLimit = 2 * time.Second
 
 // refreshState brings STATE.md up to date. That is a courtesy: a tree that can't be written, and somebody who keeps the
-// lock, are no reason to fail. A symbolic link is none either, but whoever cloned it should know.
-func refreshState(ctx context.Context, app *cmdutil.App, pr *project.Project) {
+// lock, are no reason to fail. A symbolic link is none either, but whoever cloned it should know. While git has reverted files of slices, STATE.md
+// stays as git has left it, so that git stash pop finds it unchanged.
+func refreshState(ctx context.Context, app *cmdutil.App, pr *project.Project, p *plan.Plan) {
 	ctx, cancel := context.WithTimeout(ctx, refreshLimit)
 	defer cancel()
 	pr.Runs.KeepTallies()
+	if len(p.Reverted()) > 0 {
+		return
+	}
 	if err := pr.Tracker.Refresh(ctx); statedir.IsLink(err) {
 		app.IO.Message("warning: %v", err)
 	}
@@ -277,7 +280,9 @@ func statusLines(p *plan.Plan, landed lane.Status, now time.Time) []statusLine {
 			lines = append(lines, statusLine{label, text})
 		}
 	}
-	add("Recorded:", recorded(p.Snapshot.Progress, p.Snapshot.Noun))
+	for _, l := range recordLines(p) {
+		add(l.label, l.text)
+	}
 	for _, h := range p.InEffect() {
 		add("Held:", sanitize.Line(h.Listed(now)))
 	}
@@ -294,11 +299,8 @@ func statusLines(p *plan.Plan, landed lane.Status, now time.Time) []statusLine {
 	}
 	add("Waiting:", briefs(p, p.Waiting, now))
 	add("Unknown:", briefs(p, p.Unknown, now))
-	if p.Snapshot.Noun != plan.Slice && p.Tests+p.Failing+p.Security == 0 {
-		return lines // the siblings don't count tests
-	}
-	add("Tests:", fmt.Sprintf("%s passing, %s failing, %s security",
-		thousands(p.Tests), thousands(p.Failing), thousands(p.Security)))
+	add("Blockers:", sanitize.Text(strings.Join(p.Snapshot.Blockers, "; ")))
+	add("Tests:", view.Tests(p))
 	return lines
 }
 
@@ -334,19 +336,31 @@ func undelivered(s lane.Status) string {
 	return sanitize.Text(someOf(s.Waiting()) + " (" + s.Reason + ", gl land)")
 }
 
-// recorded is the progress that the format itself records, "" for none.
-func recorded(p *plan.Progress, noun string) string {
-	if p == nil {
-		return ""
+// recordLines are the progress that the format's file records and, where that is another one, what gl counts.
+func recordLines(p *plan.Plan) []statusLine {
+	progress := p.Snapshot.Progress
+	if progress == nil {
+		return nil
 	}
-	text := fmt.Sprintf("%d/%d %ss, %d/%d %ss", p.Done, p.Total, noun, p.PartsDone, p.PartsAll, p.Parts)
-	if p.Milestone != "" {
-		text = sanitize.Text(p.Milestone) + ": " + text
+	text := func(r plan.Recorded) string {
+		text := fmt.Sprintf("%d/%d %ss, %d/%d %ss", r.Done, r.Total, p.Snapshot.Noun, r.PartsDone, r.PartsAll, progress.Parts)
+		if progress.Milestone != "" {
+			text = sanitize.Text(progress.Milestone) + ": " + text
+		}
+		if r.Percent != nil {
+			text += fmt.Sprintf(", %d%%", *r.Percent)
+		}
+		return text
 	}
-	if p.Percent != nil {
-		text += fmt.Sprintf(", %d%%", *p.Percent)
+	counted := statusLine{"Counted:", text(progress.Counted())}
+	switch r := progress.Recorded; {
+	case r == nil:
+		return []statusLine{counted}
+	case r.Same(progress.Counted()):
+		return []statusLine{{"Recorded:", text(*r)}}
+	default:
+		return []statusLine{{"Recorded:", text(*r)}, counted}
 	}
-	return text
 }
 
 // heldText says until when nothing is launched, and why, safe for a terminal.
@@ -356,6 +370,14 @@ func heldText(h *plan.Hold, now time.Time) string { return sanitize.Text(h.Descr
 func heldLines(p *plan.Plan, now time.Time) (lines []string) {
 	for _, h := range p.InEffect() {
 		lines = append(lines, sanitize.Line(h.Sentence(now)))
+	}
+	return lines
+}
+
+// blockerLines are what stops the whole project, a line each.
+func blockerLines(p *plan.Plan) (lines []string) {
+	for _, text := range p.Snapshot.Blockers {
+		lines = append(lines, "Blocker: "+sanitize.Line(text))
 	}
 	return lines
 }

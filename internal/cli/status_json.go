@@ -10,6 +10,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/spending"
+	"greenlight/internal/view"
 )
 
 // A statusDoc is what gl status --json prints.
@@ -39,8 +40,10 @@ type statusDoc struct {
 	Tests         statusTests           `json:"tests"`
 	Cost          *spending.Total       `json:"cost"`                               // of all attempts that the journal has; null if it can't be read
 	ETASeconds    *int                  `json:"eta_seconds" jsonschema:"minimum=0"` // until nothing is left that can be done, by simulation; null for unknown
+	ETAWithout    []string              `json:"eta_without"`                        // what that doesn't count: nothing happens to it until a person acts
 	Hold          *plan.Hold            `json:"hold"`                               // nothing is launched until it ends; null if something may be
 	Holds         []*plan.Hold          `json:"holds"`                              // all that aren't over: of everybody, and of single agents
+	Blockers      []string              `json:"blockers"`                           // what stops the whole project, in people's words: gl state overview
 	Warnings      []project.WarningItem `json:"warnings"`
 	Others        []statusDoc           `json:"others"` // the same document for each other system that keeps state in this project
 }
@@ -56,7 +59,7 @@ type statusSlice struct {
 	Deps          []string   `json:"deps"`                                  // ids it depends on; one that no slice has stays as written
 	Needs         []string   `json:"needs"`                                 // those of deps that aren't done
 	Session       *string    `json:"session"`                               // token of the claim; null if unclaimed, or claimed by an unknown session
-	Tests         *int       `json:"tests" jsonschema:"minimum=0"`          // recorded, not measured; null if the file can't be read
+	Tests         *int       `json:"tests" jsonschema:"minimum=0"`          // that the slice brought: counted by gl where it could, else recorded by the agent; null if the file can't be read
 	SecurityTests *int       `json:"security_tests" jsonschema:"minimum=0"` // not included in tests
 	Updated       *string    `json:"updated"`                               // verbatim
 	Stale         bool       `json:"stale"`                                 // claimed by another session, and its file hasn't changed for parallel.stale_minutes
@@ -111,9 +114,27 @@ type statusBlocked struct {
 }
 
 type statusTests struct {
-	Passing  int `json:"passing" jsonschema:"minimum=0"`
-	Failing  int `json:"failing" jsonschema:"minimum=0"`
-	Security int `json:"security" jsonschema:"minimum=0"`
+	Passing  int        `json:"passing" jsonschema:"minimum=0"`  // of the whole suite where it is known, else recorded by the slices, added up
+	Failing  int        `json:"failing" jsonschema:"minimum=0"`  // the same, and those that fail on the work of slices that are red
+	Security int        `json:"security" jsonschema:"minimum=0"` // recorded by the slices
+	New      int        `json:"new" jsonschema:"minimum=0"`      // that done slices brought
+	Suite    *testSuite `json:"suite"`                           // the last run of the whole suite; null if gl hasn't run it, or its runner doesn't count
+}
+
+// A testSuite is a run of all tests, on what has landed or, without a merge queue, in the checkout.
+type testSuite struct {
+	Passed int       `json:"passed" jsonschema:"minimum=0"`
+	Failed int       `json:"failed" jsonschema:"minimum=0"`
+	Commit *string   `json:"commit"` // that was tested; null for the checkout
+	At     time.Time `json:"at"`
+}
+
+func newStatusTests(p *plan.Plan) statusTests {
+	t := statusTests{Passing: p.Tests, Failing: p.Failing, Security: p.Security, New: p.Added}
+	if s := p.Snapshot.Suite; s != nil {
+		t.Suite = &testSuite{s.Passed, s.Failed, jsondoc.OrNull(s.Commit), s.At}
+	}
+	return t
 }
 
 func newStatusDoc(p *plan.Plan, landed lane.Status, by map[string]*attempt.Record, milestone string) statusDoc {
@@ -123,8 +144,8 @@ func newStatusDoc(p *plan.Plan, landed lane.Status, by map[string]*attempt.Recor
 		Total: p.Total, Done: p.Done, Progress: s.Progress, Slices: []statusSlice{},
 		Running: jsondoc.OrEmpty(p.Running), Tasks: []statusTask{}, Ready: jsondoc.OrEmpty(p.Ready), Blocked: []statusBlocked{},
 		Landing: jsondoc.OrEmpty(p.Landing), Failed: jsondoc.OrEmpty(p.Failed), Red: jsondoc.OrEmpty(p.Red), Conflict: jsondoc.OrEmpty(p.Conflicts), Stalled: jsondoc.OrEmpty(p.Stalled), Waiting: jsondoc.OrEmpty(p.Waiting), Unknown: jsondoc.OrEmpty(p.Unknown),
-		Tests: statusTests{Passing: p.Tests, Failing: p.Failing, Security: p.Security},
-		Hold:  p.Hold, Holds: jsondoc.OrEmpty(p.InEffect()), Warnings: project.WarningItems(p.Warnings), Others: []statusDoc{}, Forecast: []statusCollision{},
+		Tests: newStatusTests(p),
+		Hold:  p.Hold, Holds: jsondoc.OrEmpty(p.InEffect()), Blockers: jsondoc.OrEmpty(s.Blockers), Warnings: project.WarningItems(p.Warnings), Others: []statusDoc{}, ETAWithout: jsondoc.OrEmpty(view.Stuck(p)), Forecast: []statusCollision{},
 	}
 	for i := range p.States {
 		if st := &p.States[i]; st.InScope {

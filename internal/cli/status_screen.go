@@ -20,7 +20,7 @@ type screen struct {
 }
 
 // folded is how many rows of a group are shown unless --all is given: of what a person can do nothing about, fewer.
-var folded = map[view.Group]int{view.NeedsYou: 20, view.Failed: 20, view.Running: 20, view.Merging: 10, view.Ready: 6, view.Blocked: 6}
+var folded = map[view.Group]int{view.NeedsYou: 20, view.Failed: 20, view.Stopped: 10, view.Running: 20, view.Merging: 10, view.Ready: 6, view.Blocked: 6}
 
 // lines are the screen's lines, none of them wider than it.
 func (s screen) lines(m *view.Model) []string {
@@ -60,7 +60,7 @@ func (s screen) head(m *view.Model) []string {
 		more = append(more, "  cost "+text)
 	}
 	if m.ETA != nil && *m.ETA > 0 {
-		more = append(more, "  about "+plan.Age(*m.ETA)+" left")
+		more = append(more, "  left: "+view.Left(p, *m.ETA, m.Now))
 	}
 	cells := min(barCells, max(4, s.width-2-term.Width(count)))
 	text := bar(c.Done, c.Total, cells)
@@ -71,11 +71,16 @@ func (s screen) head(m *view.Model) []string {
 		}
 	}
 	list := []string{term.Cut(s.paint(term.Green, text)+s.paint(term.Bold, count)+s.paint(term.Dim, rest), s.width)}
-	if text := recorded(p.Snapshot.Progress, p.Snapshot.Noun); text != "" {
-		list = append(list, s.line(term.Dim, "recorded: "+text))
+	for _, l := range recordLines(p) {
+		list = append(list, s.line(term.Dim, strings.ToLower(l.label)+" "+l.text))
 	}
 	for _, held := range heldLines(p, m.Now) {
 		list = append(list, s.line(term.Yellow, held))
+	}
+	for _, text := range blockerLines(p) {
+		for line := range strings.SplitSeq(term.Wrap(text, s.width, 2), "\n") {
+			list = append(list, s.line(term.Yellow, line))
+		}
 	}
 	return list
 }
@@ -102,22 +107,17 @@ func (s screen) foot(m *view.Model) []string {
 	if len(m.Lane.Waiting()) > 0 {
 		add(term.Yellow, "Undelivered: "+undelivered(m.Lane))
 	}
-	if p.Snapshot.Noun == plan.Slice || p.Tests+p.Failing+p.Security > 0 {
+	if text := view.Tests(p); text != "" {
 		c := term.Dim
 		if p.Failing > 0 {
 			c = term.Red
 		}
-		add(c, testsLine(p))
+		add(c, "Tests: "+text)
 	}
 	if len(list) > 0 {
 		list = append([]string{""}, list...)
 	}
 	return list
-}
-
-// testsLine is the tests that are recorded.
-func testsLine(p *plan.Plan) string {
-	return fmt.Sprintf("Tests: %s passing, %s failing, %s security", thousands(p.Tests), thousands(p.Failing), thousands(p.Security))
 }
 
 func (s screen) line(c term.Color, text string) string {

@@ -249,7 +249,7 @@ func dryTask(out *iostreams.Streams, j *job, t *attempt.Task, asJSON bool) error
 	doc := dryTaskDoc{SchemaVersion: 1, Task: attempt.TaskID(t.Name), Text: t.Text, Root: j.pr.Root, Format: j.pr.Tracker.Traits().Format,
 		Taken: p.Taken, Max: j.max, Running: jsondoc.OrEmpty(underWay(p)), Hold: p.Hold,
 		Command: j.first().Command(agent.Job{Prompt: t.Prompt, Dir: j.pr.Root, SessionID: "UUID", Slice: attempt.TaskID(t.Name),
-			Instructions: j.first().text})}
+			Instructions: j.first().text, Briefed: j.briefs(j.first()), BriefFile: j.pr.Runs.BriefPath(attempt.TaskID(t.Name), 1)})}
 	if asJSON {
 		return out.JSON(doc)
 	}
@@ -265,7 +265,7 @@ func dryTask(out *iostreams.Streams, j *job, t *attempt.Task, asJSON bool) error
 	default:
 		out.Printf("Would launch: %s\n", doc.Task)
 	}
-	out.Printf("Command: %s\n", shellLine(shortened(doc.Command)))
+	out.Printf("Command: %s\n", commandText(doc.Command))
 	return nil
 }
 
@@ -319,7 +319,8 @@ func tellTask(ctx context.Context, app *cmdutil.App, pr *project.Project, t atte
 		lines = append(lines, keyValue{"summary", summary})
 	}
 	pairs(app.IO, append(append(lines, headless(app)), projectFacts(ctx, app.IO, root, pr)...))
-	tellHandoff(app, own)
+	tellHandoff(app.IO, own)
+	markRead(pr, own)
 }
 
 // headless tells an agent that gl started that there is nobody to ask.

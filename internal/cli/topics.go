@@ -39,12 +39,30 @@ command line in .greenlight/config.json:
 
 No shell reads the command line. The elements behind the program may hold these placeholders:
 
-  {prompt}          the slash command: /gl:slice S-07. With resume, a note in plain words about what has happened since
-  {instructions}    the text of that command, for programs that have no slash commands
+  {prompt}          everything about the slice: its text and contracts, how its tests run, what came of earlier attempts and what
+                    the tests printed, what people have answered and said since, and how to finish. With resume, what has happened
+                    since. For claude by another command line: the slash command
+  {brief}           a file with the same text, for programs that read a file
+  {command}         the slash command: /gl:slice S-07. {prompt} is that, too, beside it
+  {instructions}    the method: the text of that command, followed by everything about the slice
   {slice}           the id of the slice; of a task, its kind
   {dir}             the directory to work in
   {model}           the model that the slice, or retry.escalate, asks for; empty for the agent's own choice
   {conversation}    with resume, the conversation to go on with
+
+This is a complete agent, as the command ["./my-agent", "{brief}"]. ask-model stands for any program that reads a task on stdin
+and prints a patch:
+
+  #!/bin/sh
+  out=$(mktemp)
+  gl state set "$GL_SLICE" status=implementing step=implementing || exit 1
+  for try in 1 2 3; do
+    cat "$1" "$out" | ask-model | git apply --index || continue
+    if sh -c "$(gl settings get test.command)" >"$out" 2>&1; then
+      git commit -qm "feat($GL_SLICE): as its contracts say" && exec gl state set "$GL_SLICE" status=complete step=complete
+    fi
+  done
+  exec gl state set "$GL_SLICE" waiting_for="Three patches failed: $(tail -n 1 "$out")"
 
 resume is optional. It is used for a slice whose earlier attempt was in a conversation, on the same account. The conversation is the
 session_id that the program printed in Claude Code's stream. One that ends without a word doesn't have the conversation any
@@ -79,7 +97,7 @@ It ends in one of these ways:
 
   complete          gl state set "$GL_SLICE" status=complete step=complete tests=12, then exit 0. gl believes the tests, not the
                     agent: in a worktree, the work is merged and tested (test.command) before the slice counts as done.
-  waiting           gl state set "$GL_SLICE" waiting_for="Euro or dollars?", then exit 0. A person is asked; gl answer ID TEXT
+  waiting           gl state set "$GL_SLICE" waiting_for="Euro or dollars?" waiting_kind=question, then exit 0. A person is asked; gl answer ID TEXT
                     continues at the same step, with the answer.
   failed            exit with another code than 0, without complete. The last lines of its log are shown as the reason.
   stalled           exit 0 without complete or waiting. gl retry ID continues.

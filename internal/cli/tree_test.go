@@ -315,3 +315,27 @@ func TestTopicsAreWhatTheCodeKnows(t *testing.T) {
 		}
 	}
 }
+
+// Each command says who may call it: a new one must be in the table.
+func TestEveryCommandSaysWhoMayCallIt(t *testing.T) {
+	_, all := commandTree()
+	known := map[string]bool{}
+	for _, c := range all {
+		if !c.Runnable() {
+			continue
+		}
+		known[c.CommandPath()] = true
+		rule, ok := permits()[c.CommandPath()]
+		if !ok {
+			t.Errorf("%s isn't in permits", c.CommandPath())
+		}
+		if (rule.who == forSetting) != (rule.setting != nil) || (rule.who == forSystem) != (rule.system != "") {
+			t.Errorf("%s: the rule doesn't fit: %+v", c.CommandPath(), rule)
+		}
+	}
+	for path := range permits() {
+		if !known[path] {
+			t.Errorf("permits has %s, which isn't a command", path)
+		}
+	}
+}

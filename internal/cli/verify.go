@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/gate"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/lane"
 	"greenlight/internal/sanitize"
@@ -32,7 +33,8 @@ func newVerify(app *cmdutil.App) *cobra.Command {
 		Short:      "Run the tests on what would land, or has landed",
 		Long: `Run the test command (test.command in config.json) on a slice: on its work as it is now, merged with what has landed. Nothing
 lands by it. For a slice that is done, run it on the commit by which the slice landed, or on the branch that the work is for if
-that isn't known; if the tests pass, the slice is no longer unverified. Without an ID, run it on everything that has landed.
+that isn't known; if the tests pass, the slice is no longer unverified. What has landed is compared with what it was merged into: a
+test that is gone or skipped, another test script, or another configuration of the runner is a failure, unless a person approved it. Without an ID, run it on everything that has landed.
 
 --audit runs it on every commit by which a slice landed, one after the other, in a clone in a temporary directory, and compares
 the result with what the commit's message says. git.setup runs there first.
@@ -76,6 +78,7 @@ type verifyCheck struct {
 	Problem   *string          `json:"problem"`   // what else is wrong: protected tests were changed, say
 	Claim     *string          `json:"claim"`     // of an audited commit, what its message says
 	Verdict   *testrun.Verdict `json:"verdict"`   // null if no tests could be run
+	Gate      []gate.Answer    `json:"gate"`      // of a done slice: the gate's questions, asked again
 	Set       bool             `json:"set"`       // the slice is no longer unverified
 }
 
@@ -97,7 +100,7 @@ func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions
 	tell := func(c *lane.Check) {
 		doc.Green = doc.Green && c.Green() && !c.Belied()
 		doc.Checks = append(doc.Checks, verifyCheck{c.What, jsondoc.OrNull(c.Slice), jsondoc.OrNull(c.Commit), c.Green(), jsondoc.OrEmpty(c.Conflicts),
-			jsondoc.OrNull(c.Problem), jsondoc.OrNull(c.Claim), c.Verdict, c.Set})
+			jsondoc.OrNull(c.Problem), jsondoc.OrNull(c.Claim), c.Verdict, answersOf(c.Gate), c.Set})
 		if !o.json {
 			printCheck(app, c, worktree.Short(l.Repo.Target()), pr.Config.Test.Limit, !o.audit)
 		}
@@ -132,6 +135,14 @@ func runVerify(ctx context.Context, app *cmdutil.App, id string, o verifyOptions
 	return err
 }
 
+// answersOf are the gate's answers, empty for none.
+func answersOf(r *gate.Ruling) []gate.Answer {
+	if r == nil {
+		return []gate.Answer{}
+	}
+	return jsondoc.OrEmpty(r.Answers)
+}
+
 // printCheck prints one check: a line and, with more, the end of the output of tests that fail.
 func printCheck(app *cmdutil.App, c *lane.Check, target string, limit time.Duration, more bool) {
 	line := checkText(c, target, limit)
@@ -139,11 +150,16 @@ func printCheck(app *cmdutil.App, c *lane.Check, target string, limit time.Durat
 		line += "; the commit says: " + c.Claim
 	}
 	app.IO.Printf("%s\n", term.Wrap(sanitize.Line(line), app.IO.Width(), 2))
+	for _, line := range append(troubleAtGate(c.Gate), gateText(c.Gate)) {
+		if line != "" {
+			app.IO.Printf("%s\n", term.Wrap("  "+sanitize.Line(line), app.IO.Width(), 4))
+		}
+	}
 	if c.Set {
 		app.IO.Printf("%s is verified now\n", sanitize.Line(c.Slice))
 	}
 	if v := c.Verdict; more && v != nil && !v.Green() {
-		for _, l := range v.Last {
+		for _, l := range v.Shown() {
 			app.IO.Printf("    %s\n", sanitize.Line(l))
 		}
 		if v.Log != "" {

@@ -107,8 +107,9 @@ func unfinished(p *plan.Plan) []string {
 	return slices.Concat(p.Running, p.Landing, p.Ready, p.Blocked, p.TroubledIDs(), p.Waiting, p.Unknown)
 }
 
-// whyAll gives a line for each slice.
+// whyAll gives a line for each slice, below what stops all of them.
 func whyAll(out *iostreams.Streams, p *plan.Plan, ids []string, now time.Time) {
+	printBlockers(out, p)
 	switch {
 	case p.Total == 0:
 		out.Printf("there are no %ss yet\n", p.Snapshot.Noun)
@@ -125,6 +126,13 @@ func whyAll(out *iostreams.Streams, p *plan.Plan, ids []string, now time.Time) {
 	}
 	for _, id := range ids {
 		out.Printf("%s\n", reasonText(out, p, p.Why(id, now)))
+	}
+}
+
+// printBlockers prints what stops the whole project.
+func printBlockers(out *iostreams.Streams, p *plan.Plan) {
+	for _, text := range blockerLines(p) {
+		out.Printf("%s\n", wrapped(out, term.Yellow, text, 2))
 	}
 }
 
@@ -164,6 +172,9 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	help := explain.Help(p, r, now)
 	r.Next = nil
 	out.Printf("%s\n", reasonText(out, p, r))
+	if r.State != "done" {
+		printBlockers(out, p)
+	}
 	if r.State == "ready" {
 		for _, held := range heldLines(p, now) {
 			out.Printf("%s\n", wrapped(out, term.Yellow, held, 2))

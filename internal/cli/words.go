@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -9,15 +8,6 @@ import (
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 )
-
-// thousands writes a number with separators: 1,247.
-func thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
 
 // barCells is how long a progress bar is, where there is room.
 const barCells = 20

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -38,6 +39,10 @@ type Spec struct {
 	Box   func(Program) (*Box, error) // makes its sandbox; nil for none
 	Log   io.Writer                   // gets stdout and stderr as they come; nil for nowhere
 
+	// Mark is for a command that must leave nothing running: the variable, "NAME=value", is added to Env, and all that it has started ends with
+	// it. "" is for one that may leave a service behind, in a session of its own.
+	Mark string
+
 	// Started records the process, which leads a session and a group, before it may run. On an error it never runs, and Run
 	// returns that error. nil is for a command that nobody has to find again.
 	Started func(proc.ID) error
@@ -50,6 +55,7 @@ type Result struct {
 	TimedOut bool          // it was ended because its limit was over
 	Last     string        // the last line that says something, safe to print
 	Duration time.Duration // from its start to its end
+	Left     []string      // what a command with a Mark left running, which is ended: "sleep (4711)"
 	Leftover error         // why what it left running can't be ended
 }
 
@@ -72,7 +78,7 @@ func (r Result) How(limit string) string {
 }
 
 // Run runs a command to its end: in a session of its own, with nothing to read. What it leaves running in its group is ended with
-// it. When ctx is over the command is ended, and the error is ctx's. Other errors are about commands that can't be started.
+// it; with a Mark, what has left the group, too. When ctx is over the command is ended, and the error is ctx's. Other errors are about commands that can't be started.
 func Run(ctx context.Context, s Spec) (Result, error) {
 	if len(s.Argv) == 0 {
 		return Result{}, errors.New("the command is empty")
@@ -84,7 +90,10 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	prog, box := Program{Path: program, Argv: s.Argv, Dir: s.Dir, Env: s.Env}, (*Box)(nil)
+	prog, box := Program{Path: program, Argv: s.Argv, Dir: s.Dir, Env: s.Env, Supervised: s.Mark != ""}, (*Box)(nil)
+	if s.Mark != "" {
+		prog.Env = append(slices.Clip(s.Env), s.Mark)
+	}
 	if s.Box != nil {
 		if box, err = s.Box(prog); err != nil {
 			return Result{}, err
@@ -97,12 +106,16 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	gate, err := Wait(s.Self, nil, outWrite, outWrite)
+	var env []string // of the gate, by which it is told from a person's process: see attempt.Caller
+	if s.Mark != "" {
+		env = []string{s.Mark}
+	}
+	gate, err := Wait(s.Self, nil, outWrite, outWrite, env...)
 	if err != nil {
 		outRead.Close()
 		return Result{}, err
 	}
-	r := running{path: program, log: s.Log, exited: make(chan error, 1), cmd: gate.Cmd, split: lines.NewSplitter(lineBytes)}
+	r := running{path: program, mark: s.Mark, log: s.Log, exited: make(chan error, 1), cmd: gate.Cmd, split: lines.NewSplitter(lineBytes)}
 	go func() { r.exited <- gate.Cmd.Wait() }()
 	r.id, err = proc.Of(gate.Cmd.Process.Pid)
 	if err == nil && s.Started != nil {
@@ -143,6 +156,7 @@ func readAll(in io.ReadCloser, out chan<- []byte, over <-chan struct{}) {
 // running is a command that runs.
 type running struct {
 	path   string
+	mark   string
 	cmd    *exec.Cmd
 	id     proc.ID
 	exited chan error
@@ -191,24 +205,56 @@ func (r *running) await(ctx context.Context, limit time.Duration, out <-chan []b
 			go proc.EndGroup(r.id, endGrace)
 		case err := <-r.exited:
 			res.Duration = time.Since(begun)
-			if err := proc.EndGroup(r.id, time.Second); err != nil && !errors.Is(err, proc.ErrDead) {
-				res.Leftover = err
-			}
+			r.endLeft(&res)
 			TakeRest(rest, r.take)
 			r.split.End(r.hear)
 			res.Last = r.last.Text
-			if why := <-failed; why != "" {
+			why, report := takeReport(<-failed)
+			if why != "" {
 				return res, fmt.Errorf("%s can't be started: %s", r.path, why)
 			}
 			if r.cmd.ProcessState == nil {
 				return res, err
 			}
-			res.ExitCode = r.cmd.ProcessState.ExitCode()
-			if ws, ok := r.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-				res.Signal = ws.Signal().String()
-			}
+			r.howEnded(&res, report)
 			return res, stopped
 		}
+	}
+}
+
+// endLeft ends what the command has left running. A gate that has stayed above it has done so, unless it was killed, or can't know.
+func (r *running) endLeft(res *Result) {
+	var err error
+	if r.mark == "" {
+		err = proc.EndGroup(r.id, leftGrace)
+	} else if ws, ok := r.waitStatus(); !ok || !ws.Exited() || !adopts {
+		res.Left, err = proc.Tree{Root: r.id, Marks: []string{r.mark}}.End(leftGrace)
+	}
+	if err != nil && !errors.Is(err, proc.ErrDead) {
+		res.Leftover = err
+	}
+}
+
+func (r *running) waitStatus() (ws syscall.WaitStatus, ok bool) {
+	if r.cmd.ProcessState == nil {
+		return ws, false
+	}
+	ws, ok = r.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	return ws, ok
+}
+
+// howEnded fills in how the command ended: as the gate above it says, or as its own process did.
+func (r *running) howEnded(res *Result, said *report) {
+	if said != nil {
+		res.ExitCode, res.Signal, res.Left = said.ExitCode, said.Signal, append(said.Left, res.Left...)
+		if said.Leftover != "" {
+			res.Leftover = errors.New(said.Leftover)
+		}
+		return
+	}
+	res.ExitCode = r.cmd.ProcessState.ExitCode()
+	if ws, ok := r.waitStatus(); ok && ws.Signaled() {
+		res.Signal = ws.Signal().String()
 	}
 }
 

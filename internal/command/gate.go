@@ -33,6 +33,15 @@ func Gate([]string) int {
 	if err != nil {
 		return 1
 	}
+	if p.Supervised {
+		if !p.sandboxed {
+			syscall.CloseOnExec(gateSocket)
+		}
+		if err := p.settle(); err != nil {
+			return failed(err)
+		}
+		return p.supervise()
+	}
 	if p.sandboxed {
 		// What ends the program is sent to its whole group. The sandbox's own process must outlive that, for as long as the program
 		// takes: its exit status is the program's.
@@ -76,8 +85,9 @@ type Program struct {
 	Dir  string
 	Env  []string
 
-	Listens   bool // it reads the gate's stdin; else it has nothing to read
-	sandboxed bool // it is the sandbox's, in which gl is started as InsideArg
+	Listens    bool // it reads the gate's stdin; else it has nothing to read
+	Supervised bool // what it leaves running ends with it: see supervise
+	sandboxed  bool // it is the sandbox's, in which gl is started as InsideArg
 }
 
 // A Box is a sandbox that is ready for one program.
@@ -94,7 +104,7 @@ func (p Program) boxed(box *Box) Program {
 		return p
 	}
 	inner := append([]string{box.Gl, InsideArg, p.Path}, p.Argv...)
-	return Program{Path: box.Path, Argv: box.Command(inner), Dir: p.Dir, Env: box.Env, Listens: p.Listens, sandboxed: true}
+	return Program{Path: box.Path, Argv: box.Command(inner), Dir: p.Dir, Env: box.Env, Listens: p.Listens, Supervised: p.Supervised, sandboxed: true}
 }
 
 // settle goes where the program works and gives it its stdin.
@@ -115,21 +125,25 @@ func (p Program) settle() error {
 // A program goes through the socket as its strings with NULs between them, which no string of an exec can have; before them their length,
 // with which its files come.
 func (p Program) encode() []byte {
-	words := []string{p.Path, p.Dir, strconv.FormatBool(p.Listens), strconv.FormatBool(p.sandboxed), strconv.Itoa(len(p.Argv))}
+	words := []string{p.Path, p.Dir, strconv.FormatBool(p.Listens), strconv.FormatBool(p.Supervised), strconv.FormatBool(p.sandboxed), strconv.Itoa(len(p.Argv))}
 	words = append(append(words, p.Argv...), (&exec.Cmd{Env: p.Env}).Environ()...) // a variable that is there twice counts once
 	return []byte(strings.Join(words, "\x00"))
 }
 
 func decode(text []byte) (p Program, err error) {
 	words := strings.Split(string(text), "\x00")
-	if len(words) < 5 {
+	const head = 6
+	if len(words) < head {
 		return p, io.ErrUnexpectedEOF
 	}
-	n, err := strconv.Atoi(words[4])
-	if err != nil || n < 1 || n > len(words)-5 {
+	n, err := strconv.Atoi(words[head-1])
+	if err != nil || n < 1 || n > len(words)-head {
 		return p, errors.Join(err, io.ErrUnexpectedEOF)
 	}
-	return Program{Path: words[0], Dir: words[1], Listens: words[2] == "true", sandboxed: words[3] == "true", Argv: words[5 : 5+n], Env: words[5+n:]}, nil
+	return Program{
+		Path: words[0], Dir: words[1], Listens: words[2] == "true", Supervised: words[3] == "true", sandboxed: words[4] == "true",
+		Argv: words[head : head+n], Env: words[head+n:],
+	}, nil
 }
 
 // receive reads a program from the gate's socket. Its files stay open for it.

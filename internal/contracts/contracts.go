@@ -50,6 +50,33 @@ func Find(root string, ids []string) []Contract {
 	return list
 }
 
+// A Text is a contract with its section of CONTRACTS.md.
+type Text struct {
+	ID   string
+	Text string // with the heading; "" if it isn't there
+}
+
+// Texts returns the sections of contracts.
+func Texts(root string, ids []string) (list []Text) {
+	data, _ := durable.ReadFile(filepath.Join(root, File)) // without it there are no sections
+	doc := strings.ReplaceAll(string(data), "\r\n", "\n")
+	for _, id := range ids {
+		list = append(list, Text{ID: id, Text: textOf(doc, id)})
+	}
+	return list
+}
+
+// textOf is the section whose heading begins with the id or, where there is none, the first that names it.
+func textOf(doc, id string) string {
+	for sure := 2; sure > 0; sure-- {
+		s, found := markdown.Find(doc, 0, func(h markdown.Line) bool { return h.Level > 1 && owns(h.Title, id) == sure })
+		if found {
+			return markdown.TrimLines(doc[s.Heading.Start:s.End])
+		}
+	}
+	return ""
+}
+
 // find finds the first heading that names the contract.
 func find(text, id string) Contract {
 	c := Contract{ID: id}

@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/contracts"
 	"greenlight/internal/git"
 	"greenlight/internal/jsondoc"
+	"greenlight/internal/ops"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -49,6 +50,9 @@ type Log struct {
 func OfSlice(ctx context.Context, pr *project.Project, p *plan.Plan, id string, now time.Time) (*Report, error) {
 	s, err := newSlice(pr, p, id, now)
 	if err != nil {
+		return nil, err
+	}
+	if s.Work, err = ops.WorkOf(ctx, pr, id); err != nil {
 		return nil, err
 	}
 	return &Report{SchemaVersion: 1, Root: pr.Root, Slice: s, Tests: newTests(pr), Git: askGit(ctx, pr.Root, id, s.Files), Hold: p.Hold}, nil

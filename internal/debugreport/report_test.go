@@ -45,7 +45,7 @@ const settled = `{"schema_version": 1, "slice": %q, "n": %d, "agent": "claude", 
 func TestOfSlice(t *testing.T) {
 	pr, p := open(t, map[string]string{
 		"slices/S-1.md": "---\nid: S-1\nstatus: failed\ncontracts: [C-3, C-1]\n---\n# S-1: One\n\n## Files\n- `a b.go` (new)\n- ../outside.go\n- none yet\n\n" +
-			"## Contracts\n- **C-1**: First\n- C-2\n",
+			"## Contracts\n- **C-1**: First\n- C-2\n\n## Decisions\n- 2026-03-01: Rejected: slow\n",
 		"slices/S-2.md":               "---\nid: S-2\nstatus: implementing\nsession: tok\n---\n",
 		"slices/S-3.md":               "---\nnonsense\n---\n",
 		"GRAPH.json":                  `{"slices": {"S-1": {}, "S-2": {}, "S-3": {}, "S-4": {"name": "Four"}}}`,
@@ -68,6 +68,8 @@ func TestOfSlice(t *testing.T) {
 	}
 	one := report("S-1")
 	diff(t, `["a b.go"]`, one.Files)
+	diff(t, `["2026-03-01: Rejected: slow"]`, one.Decisions)
+	diff(t, `null`, one.Work)
 	diff(t, `[{"id":"C-1","heading":"C-1: First","line":5},{"id":"C-2","heading":null,"line":null},{"id":"C-3","heading":null,"line":null}]`, one.Contracts)
 	diff(t, `{"attempt":2,"file":".greenlight/runs/log/S-1.2.log","lines":["one","two"]}`, one.Log)
 	diff(t, `{"contracts":"[C-3, C-1]","id":"S-1","status":"failed"}`, one.Fields)
@@ -125,7 +127,7 @@ func TestOfTask(t *testing.T) {
 	}
 	r := OfTask(t.Context(), pr, "@quick", recs["@quick"], time.Now())
 	diff(t, `{"id":"@quick","attempts":[{"n":1,"agent":"claude","outcome":"failed","detail":"exit 7","started":null,"ended":null,"seconds":null,"turns":null,`+
-		`"cost_usd":null,"landed":null,"landed_as":null,"verdict":null,"prompt":"do it","summary":null,"process":null}],"log":{"attempt":1,"file":".greenlight/runs/log/@quick.1.log","lines":[]}}`, r.Task)
+		`"cost_usd":null,"landed":null,"landed_as":null,"verdict":null,"gate":[],"prompt":"do it","summary":null,"process":null}],"log":{"attempt":1,"file":".greenlight/runs/log/@quick.1.log","lines":[]}}`, r.Task)
 	diff(t, `null`, r.Hold)
 }
 

@@ -29,6 +29,8 @@ type Slice struct {
 	Log       *Log                 `json:"log"`     // of the last attempt
 	Files     []string             `json:"files"`   // those that its file names
 	Contracts []contracts.Contract `json:"contracts"`
+	Decisions []string             `json:"decisions"` // the lines of its section Decisions: answers and rejections, too
+	Work      *ops.Work            `json:"work"`      // what is built in its worktree and isn't merged; null for none
 
 	Order   []ops.Field       `json:"-"` // Fields in the order of the file
 	Records []*attempt.Record `json:"-"` // of the last attempts, the newest first
@@ -49,7 +51,7 @@ func newSlice(pr *project.Project, p *plan.Plan, id string, now time.Time) (*Sli
 	}
 	recs := all[id]
 	s := &Slice{ID: id, Name: st.Name, File: jsondoc.OrNull(st.File), Class: st.Class, Corrupt: jsondoc.OrNull(st.Corrupt),
-		Fields: map[string]string{}, Why: explain.NewSlice(pr, p, id, recs, now), Files: []string{}, Contracts: []contracts.Contract{}, Records: recs}
+		Fields: map[string]string{}, Why: explain.NewSlice(pr, p, id, recs, now), Files: []string{}, Contracts: []contracts.Contract{}, Decisions: []string{}, Records: recs}
 	if st.Session != "" || st.Class == plan.Active {
 		s.Claim = newClaim(pr, st)
 	}
@@ -67,6 +69,8 @@ func newSlice(pr *project.Project, p *plan.Plan, id string, now time.Time) (*Sli
 		s.Fields[f.Key] = f.Value
 	}
 	s.Files = append(s.Files, filesIn(text)...)
+	decisions, _ := markdown.Section(text, "Decisions")
+	s.Decisions = append(s.Decisions, contracts.ListItems(decisions)...)
 	s.Contracts = append(s.Contracts, contracts.Find(pr.Root, contracts.In(text, s.Fields["contracts"]))...)
 	return s, nil
 }

@@ -30,6 +30,9 @@ func checkConfig(x *exam) []Finding {
 		return all
 	}
 	for _, key := range strayKeys(data) {
+		if slices.ContainsFunc(all, func(f Finding) bool { return f.Message == key }) { // a known key in another case is an error
+			continue
+		}
 		all = append(all, found(Warning, project.ConfigFile, key, "edit "+project.ConfigFile))
 	}
 	return all

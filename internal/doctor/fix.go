@@ -92,6 +92,32 @@ func fixAttempts(ctx context.Context, pr *project.Project) ([]string, error) {
 	return did, err
 }
 
+// fixReverted writes the files of slices again that have landed.
+func fixReverted(ctx context.Context, pr *project.Project) ([]string, error) {
+	var did []string
+	var errs []error
+	for _, view := range pr.Views() {
+		p, err := view.Plan(time.Now(), view.Options())
+		if err != nil { // another finding says so
+			continue
+		}
+		ids := p.Reverted()
+		recs, err := view.Runs.Last(ids...)
+		errs = append(errs, err)
+		settler := view.Settler()
+		for _, id := range ids {
+			if len(recs[id]) == 0 {
+				continue
+			}
+			wrote, err := settler.Rewrite(ctx, recs[id][0])
+			if errs = append(errs, err); wrote {
+				did = append(did, fmt.Sprintf("wrote %s again: %s has landed", p.State(id).File, id))
+			}
+		}
+	}
+	return did, errors.Join(errs...)
+}
+
 // fixLeftovers removes the live records of settled attempts whose gl process died before it could.
 func fixLeftovers(ctx context.Context, pr *project.Project) ([]string, error) {
 	live, _, err := pr.Runs.Live()

@@ -180,6 +180,16 @@ func (x *exam) unknownHelp(id, need string) string {
 	return "gl add-slice NAME --id " + need + ", or " + x.depsHelp(id)
 }
 
+// checkReverted reports slices that have landed and whose files say otherwise.
+func checkReverted(x *exam) (all []Finding) {
+	for _, id := range x.p.Reverted() {
+		st := x.p.State(id)
+		all = append(all, fixable(st.File, fmt.Sprintf("%s has landed, but its file says %s: git may have reverted it (git stash, git checkout)",
+			id, st.Reverted.Status)).of(id))
+	}
+	return all
+}
+
 // checkFiles reports what the tracker warns of in single files, apart from what other checks report.
 func checkFiles(x *exam) []Finding {
 	files := map[string]*plan.State{}
@@ -195,8 +205,12 @@ func checkFiles(x *exam) []Finding {
 		case st != nil && w.Message == st.Corrupt:
 		case w.Path == projectPath || w.Path == graphPath && x.p.Snapshot.Unsure != "":
 		case strings.HasPrefix(w.Path, ".greenlight/runs/"): // checkRecords reports these
-		case st == nil && !strings.HasPrefix(w.Path, statedir.Name+"/"): // another system's: the message says what helps
-			all = append(all, found(Warning, w.Path, w.Message, ""))
+		case !strings.HasPrefix(w.Path, statedir.Name+"/"): // another system's: the message says what helps
+			f := found(Warning, w.Path, w.Message, "")
+			if st != nil {
+				f = f.of(st.ID)
+			}
+			all = append(all, f)
 		case st == nil:
 			all = append(all, found(Warning, w.Path, w.Message, "edit, rename or remove "+w.Path))
 		case strings.HasPrefix(w.Message, "deps ("):

@@ -6,6 +6,7 @@ import (
 
 	"greenlight/internal/durable"
 	"greenlight/internal/paths"
+	"greenlight/internal/statedir"
 )
 
 // checkLinks reports what gl neither reads nor writes in the state: symbolic links, pipes and devices.
@@ -27,6 +28,9 @@ func checkLinks(x *exam) []Finding {
 			all = append(all, found(Error, rel, message, "rm "+rel))
 			return nil
 		})
+	}
+	for _, path := range statedir.Repositories(x.pr.Root) {
+		all = append(all, found(Error, path, "is a git repository in the state, and any git there runs what its configuration names", "rm -r "+path+", unless you have made it"))
 	}
 	return all
 }

@@ -25,6 +25,10 @@ func checkAttempts(x *exam) []Finding {
 		path := ".greenlight/runs/live/" + r.Name() + ".json"
 		dead := r.State() == proc.Dead
 		switch {
+		case r.Phase == plan.Queued && !x.isSettled(r): // no process of its own has to be there
+			if x.idle(r) {
+				all = append(all, found(Warning, path, fmt.Sprintf("%s is in the merge queue, and no gl works that", r.Label()), "gl land").of(r.Slice))
+			}
 		case dead && x.isSettled(r):
 			all = append(all, fixable(path, "leftover of a settled attempt").of(r.Slice))
 		case dead:
@@ -38,6 +42,12 @@ func checkAttempts(x *exam) []Finding {
 		}
 	}
 	return all
+}
+
+// idle reports whether the attempt waits in the merge queue, which no process works.
+func (x *exam) idle(r *attempt.Record) bool {
+	st := x.p.State(r.Slice)
+	return st != nil && st.Attempt != nil && st.Attempt.N == r.N && st.Attempt.Idle
 }
 
 func (x *exam) isSettled(r *attempt.Record) bool {

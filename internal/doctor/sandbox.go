@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"errors"
+	"os"
 
 	"greenlight/internal/project"
 	"greenlight/internal/sandbox"
@@ -26,6 +27,9 @@ func checkSandbox(x *exam) []Finding {
 	case wanted && x.pr.Config.Git.Isolation != project.IsolationWorktree:
 		return []Finding{found(Error, project.ConfigFile, "sandbox is bwrap, and it confines agents in worktrees only, but git.isolation is "+x.pr.Config.Git.Isolation,
 			"gl settings set git.isolation worktree")}
+	case wanted && os.Geteuid() == 0:
+		return []Finding{found(Warning, "", "gl runs as root: an agent in the sandbox reads every file but the secrets of root's own home directory, those of other users too",
+			"run gl as a user of its own")}
 	case !wanted:
 		return []Finding{found(Note, "", "agents in worktrees can be confined by bubblewrap here, and aren't (sandbox is off)", "gl settings set sandbox bwrap")}
 	}

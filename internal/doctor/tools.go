@@ -54,11 +54,12 @@ func checkNamedAgent(x *exam, name, parent string, badAgent func(error) []Findin
 		}
 		return []Finding{found(Error, "", a.Program+", the agent's program, is not on PATH", help)}
 	}
+	all := append(checkLoginPath(x, a), checkClientTrust(x, a)...)
 	if a.Stream == agent.StreamClaude && a.Login != "" && !install.Has(x.pr.Root, "slice", x.Getenv) {
-		return []Finding{found(Note, "", "the /gl: commands aren't installed for Claude Code; agents that gl starts have them anyway",
-			"gl install --global, or gl install --local")}
+		all = append(all, found(Note, "", "the /gl: commands aren't installed for Claude Code; agents that gl starts have them anyway",
+			"gl install --global, or gl install --local"))
 	}
-	return nil
+	return all
 }
 
 // checkInstalled reports installed commands that differ from this gl's. Agents use them all the same.

@@ -27,10 +27,11 @@ func (d *drain) heedBudget(now time.Time) error {
 		if l.usd <= 0 {
 			continue
 		}
-		spent, err := d.spentSince(l.from)
+		book, err := spending.Since(d.Project.Runs.Journal(), l.from)
 		if err != nil {
 			return fmt.Errorf("the budget can't be checked, so nothing is launched: %w", err)
 		}
+		spent := book.Total().USD()
 		if spent < l.usd {
 			continue
 		}
@@ -60,20 +61,4 @@ func (d *drain) tellBudgets() {
 		}
 		_ = d.Project.Runs.Journal().AppendOnce(e)
 	}
-}
-
-// spentSince is what is known to have been spent: by attempts that have ended, and by those that await the lane, which the
-// journal doesn't call ended yet.
-func (d *drain) spentSince(from time.Time) (float64, error) {
-	book, err := spending.Read(d.Project.Runs.Journal().Events(from), time.Local)
-	if err != nil {
-		return 0, err
-	}
-	sum := book.Total().USD()
-	for _, a := range d.plan.Snapshot.Attempts {
-		if a.Phase == plan.Queued && a.Cost != nil && !a.Started.Before(from) {
-			sum += *a.Cost
-		}
-	}
-	return sum, nil
 }

@@ -19,6 +19,7 @@ import (
 // Somebody removes runs/ again and again (git clean -fdx), also in the instant of a claim: whoever made the claim still
 // knows it, so no slice stays claimed by a token that nobody has, and the drain builds them all.
 func TestDrainSurvivesCleaning(t *testing.T) {
+	t.Parallel()
 	const seed, slices = 4713, 27
 	random := rand.New(rand.NewPCG(seed, 1))
 	pr := randomGraph(random, slices).write(t, `{}`)
@@ -59,6 +60,7 @@ func TestDrainSurvivesCleaning(t *testing.T) {
 
 // A cleaning that falls between a claim and the start of its wrapper: deterministically, once for each slice.
 func TestDrainTakesLostClaimsBack(t *testing.T) {
+	t.Parallel()
 	g := graph{deps: map[string][]string{}}
 	for i := range 6 {
 		g.ids = append(g.ids, fmt.Sprint("S-", i+1))
@@ -86,6 +88,7 @@ func TestDrainTakesLostClaimsBack(t *testing.T) {
 // A cleaning that falls behind the start of the agent, whose wrapper is gone, too: nothing tells of the agent but its
 // environment. The slice isn't launched again beside it.
 func TestDrainWaitsForAnAgentWithoutRecord(t *testing.T) {
+	t.Parallel()
 	pr := graph{ids: []string{"S-1"}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	cfg.Interval = 20 * time.Millisecond
@@ -116,6 +119,7 @@ func TestDrainWaitsForAnAgentWithoutRecord(t *testing.T) {
 
 // A mark of gl stop --all that is cleaned away is no new one.
 func TestDrainDisregardsLostStopMark(t *testing.T) {
+	t.Parallel()
 	pr := graph{ids: []string{"a", "b"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
 	check(t, pr.Runs.Prepare())
 	check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error { return pr.Runs.PutStopMark(time.Now()) }))
@@ -133,6 +137,7 @@ func TestDrainDisregardsLostStopMark(t *testing.T) {
 // Somebody garbles the record of a claim (a merge, an editor) before its wrapper reads it. Whoever made the claim still
 // knows it, as if the record were gone.
 func TestDrainTakesGarbledClaimsBack(t *testing.T) {
+	t.Parallel()
 	pr := graph{ids: []string{"S-1"}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	garbled := 0

@@ -8,6 +8,7 @@ package drain
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"sort"
@@ -24,6 +25,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
 	"greenlight/internal/spending"
+	"greenlight/internal/statedir"
 	"greenlight/internal/trust"
 	"greenlight/internal/watch"
 	"greenlight/internal/worktree"
@@ -33,13 +35,14 @@ import (
 type Config struct {
 	Project   *project.Project
 	Runner    runner.Runner
-	Agents    []Agent                     // who builds, in order of preference
-	Find      func(string) (Agent, error) // finds the agent that a slice names; nil: what slices name doesn't count
-	Escalate  string                      // attempt.Request.Escalate
-	Trees     *worktree.Repo              // where slices are built in worktrees; nil for the checkout
-	Lane      *lane.Lane                  // merges and tests what is built in worktrees; nil without them
-	Trust     trust.Store                 // what the person has allowed: nothing else of the project's configuration is launched
-	TrustRoot string                      // the project for which they have allowed it: this one, or the one that this is a copy of
+	Agents    []Agent                                               // who builds, in order of preference
+	Find      func(pr *project.Project, name string) (Agent, error) // finds the agent that a slice names; nil: what slices name doesn't count
+	Renew     func(pr *project.Project, name string) (Agent, error) // finds one of Agents again, as its configuration is now; nil: it doesn't change
+	Escalate  string                                                // attempt.Request.Escalate
+	Trees     *worktree.Repo                                        // where slices are built in worktrees; nil for the checkout
+	Lane      *lane.Lane                                            // merges and tests what is built in worktrees; nil without them
+	Trust     trust.Store                                           // what the person has allowed: nothing else of the project's configuration is launched
+	TrustRoot string                                                // the project for which they have allowed it: this one, or the one that this is a copy of
 
 	Task      *attempt.Task // instead of slices: this once
 	IDs       []string      // the named slices, in the order given; nil for whatever is ready
@@ -55,6 +58,8 @@ type Config struct {
 	Lead       bool       // gl slice --watch: adopt what runs, and let one such drain decide for the project
 	Foreground bool       // a signal ends the attempts; else they go on
 	Detach     bool       // end as soon as the first round is launched
+	Adopt      []string   // names of attempts that other processes have launched: this drain answers for them, too
+	Attend     bool       // launch nothing but what the merge queue sends back to its agent
 
 	Interval time.Duration // the safety net
 	Stagger  time.Duration // between two launches
@@ -103,6 +108,7 @@ type Result struct {
 	Signal  os.Signal         // what ended it
 	Stopped bool              // gl stop --all did
 	Lane    lane.Status       // what has landed and isn't delivered
+	Barred  []string          // why some of it wasn't launched: commands that nobody has allowed
 	Spent   spending.Total    // by what ended during the run
 }
 
@@ -110,6 +116,7 @@ const (
 	tick       = time.Second      // how often the wrappers' lives are checked
 	settleTime = 2 * time.Second  // a graph that can't be read is given this long: an editor may be writing it
 	startLimit = 30 * time.Second // a wrapper that hasn't reported after this never will
+	stateLimit = 30 * time.Second // state that can't be read for this long ends the run
 	letGo      = time.Second      // a gate that is let go has become the agent by then
 	startTries = 3                // wrappers that may die before they start, per slice
 	cleanTries = 20               // claims that may fail because somebody removes runs/, per slice
@@ -126,6 +133,7 @@ type drain struct {
 
 	notifier      *notify.Notifier // nil where nobody is to be told
 	laneState     laneState
+	permission    permission
 	forecastState forecastState
 
 	first        int                        // of the task: its first attempt here, whose work the next ones go on with; 0 until then
@@ -154,9 +162,10 @@ type drain struct {
 	recoveries map[string]*recovery // by name, of the dead attempts
 	recovered  chan recovered
 
-	began      time.Time    // of this drain
-	told       bool         // the journal has the drain's start
-	held       []*plan.Hold // whose end the journal lacks
+	began      time.Time       // of this drain
+	told       bool            // the journal has the drain's start
+	held       []*plan.Hold    // in effect at the last look
+	over       map[string]bool // holds whose end the journal has
 	unheard    *journal.Reader
 	journalErr string // was told
 	plan       *plan.Plan
@@ -164,8 +173,9 @@ type drain struct {
 	upToDate   time.Time // when it wasn't
 	refreshAt  time.Time // not before: a large one takes its time
 	unsure     time.Time
-	full       bool // was told
-	noSpace    bool // too
+	unread     time.Time // since when the state can't be read; zero if it can
+	full       bool      // was told
+	noSpace    bool      // too
 	lastLaunch time.Time
 	toldHolds  map[plan.Account]time.Time // the ends of those that were told
 	overBudget map[string]string          // by id: what was told of slices that have cost what they may
@@ -191,7 +201,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		Config: cfg, began: time.Now(), settler: cfg.Project.Settler(), open: map[string]*attempt.Record{}, tried: map[string]bool{},
 		excluded: map[string]bool{}, failedStarts: map[string]int{}, cleaned: map[string]int{}, wrappers: map[string]bool{}, gone: map[string]time.Time{}, claimedAt: map[string]time.Time{}, dueAgain: map[string]bool{},
 		toldHolds: map[plan.Account]time.Time{}, overBudget: map[string]string{}, locked: make(chan *durable.LockedError, 4), recoveries: map[string]*recovery{}, recovered: make(chan recovered, 16), leads: !cfg.Lead, stopMark: cfg.Project.Runs.StopMark(), slotsSet: cfg.Project.Runs.SlotsSet(),
-		held: lately(cfg.Project.Runs.Holds(), time.Now()),
+		over: map[string]bool{},
 	}
 	var telling sync.Mutex // a wait for the lock is told while the pass goes on
 	d.Report = func(r Report) {
@@ -199,9 +209,11 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		defer telling.Unlock()
 		cfg.Report(r)
 	}
+	d.round = cfg.Attend // others have launched it
 	if err := cfg.Project.Runs.Prepare(); err != nil {
 		return nil, err
 	}
+	d.permission = permission{conf: d.Project, broken: map[string]error{}, barred: map[string]error{}, told: map[string]bool{}}
 	d.watch = watch.New(cfg.Project.Runs, cfg.Project.Tracker.Watch(), cfg.Trace)
 	defer d.watch.Close()
 	defer cfg.Project.Follow()()
@@ -280,7 +292,7 @@ func (d *drain) loop(ctx context.Context) error {
 		if err != nil && (sig == nil || !errors.Is(err, context.Canceled)) {
 			return err
 		}
-		if d.finished() {
+		if d.unread.IsZero() && d.finished() {
 			return nil
 		}
 		if stop, err := d.wait(ctx); stop || err != nil {
@@ -320,9 +332,10 @@ func (d *drain) pass(ctx context.Context) error {
 	d.notStarted = nil
 	for again := true; again; again = d.caughtUp(ctx, &r) {
 		if err := d.look(ctx, &r); err != nil {
-			return err
+			return d.tolerate(ctx, err, r)
 		}
 	}
+	d.unread = time.Time{}
 	d.workLane()
 	d.lookAhead()
 	d.noteHold(&r)
@@ -333,6 +346,28 @@ func (d *drain) pass(ctx context.Context) error {
 	d.noteFull(&r)
 	d.report(r)
 	d.refresh(ctx, len(r.Launched) > 0)
+	return nil
+}
+
+// unreadable is the error of a pass that couldn't read the project's state.
+type unreadable struct{ error }
+
+func (e unreadable) Unwrap() error { return e.error }
+
+// tolerate returns nil if the next pass may succeed where this one has failed: in the middle of a run the state can't be read for a moment when
+// a program, or an agent, has something else in the place of a file or directory. r is what the pass has found out until then.
+func (d *drain) tolerate(ctx context.Context, err error, r Report) error {
+	if ctx.Err() != nil || d.plan == nil || !errors.As(err, new(unreadable)) && !statedir.IsLink(err) {
+		return err
+	}
+	if d.unread.IsZero() {
+		d.unread = time.Now()
+		r.Warnings = append(r.Warnings, fmt.Sprintf("%v (trying again; the run ends if it stays so for %v)", err, stateLimit))
+	} else if time.Since(d.unread) >= stateLimit {
+		d.report(r)
+		return err
+	}
+	d.report(r)
 	return nil
 }
 
@@ -349,16 +384,22 @@ func (d *drain) countSlots() {
 // look finds out what ended and launches what may be launched.
 func (d *drain) look(ctx context.Context, r *Report) error {
 	if err := d.observe(ctx, r); err != nil {
-		return err
+		return unreadable{err}
 	}
 	// Where an attempt has ended a slot is free: then the plan is made once, under the lock. Else the lock is taken only
 	// where the plan has something to launch.
-	launch := d.mayClaim() && len(r.Ended) > 0
-	if !launch {
-		var err error
-		if d.plan, err = d.Project.Plan(time.Now(), d.options()); err != nil {
+	if !d.permission.since.IsZero() {
+		if _, err := d.permit(ctx, r); err != nil {
 			return err
 		}
+	}
+	launch := d.mayClaim() && len(r.Ended) > 0
+	if !launch {
+		p, err := d.Project.Plan(time.Now(), d.options())
+		if err != nil {
+			return unreadable{err}
+		}
+		d.plan = p
 		d.findNamed(r)
 		launch = d.mayClaim() && d.planAllows()
 	}
@@ -482,6 +523,9 @@ func (d *drain) finished() bool {
 	if d.inDoubt() && time.Since(d.unsureSince()) < settleTime {
 		return false
 	}
+	if d.unpermitted() { // as for a hold; what is left is named
+		return !d.sendBack()
+	}
 	if d.hold().Open() { // it may take all night until somebody answers; what is left is named
 		return true
 	}
@@ -527,6 +571,11 @@ func (d *drain) finish(ctx context.Context) {
 		return
 	}
 	d.res.Plan = d.plan
+	if d.forbidden() {
+		if _, err := d.permit(ctx, &Report{}); err == nil && d.forbidden() {
+			d.res.Barred = d.reasons()
+		}
+	}
 	d.Project.Runs.Sweep(time.Now())
 	d.Project.Runs.KeepTallies()
 	if d.res.Signal != nil { // nobody waits for a lock after Ctrl-C; what is behind the next gl status puts right

@@ -7,20 +7,25 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/drain"
+	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/statcache"
+	"greenlight/internal/tracker"
 )
 
 // Any graph, with any faults, at any --max, ends in the state that graph and faults imply, each slice launched once for
 // each of its attempts, in order, and never too many at a time.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	sizes := []int{1, 2, 5, 9, 14, 20, 35}
 	if long() {
 		for range 20 {
@@ -92,6 +97,7 @@ func drainOnce(t *testing.T, n int, seed uint64) {
 
 // What nobody can build is not waited for, and not touched: claims of others, cycles, unknown needs, corrupt files.
 func TestDrainEndsBesideOthers(t *testing.T) {
+	t.Parallel()
 	g := graph{
 		ids:  []string{"ok", "theirs", "after", "c1", "c2", "lost"},
 		deps: map[string][]string{"after": {"theirs"}, "c1": {"c2"}, "c2": {"c1"}, "lost": {"nowhere"}},
@@ -135,6 +141,7 @@ func TestDrainClaimsNothingFromMemory(t *testing.T) {
 
 // A slot that somebody else's claim takes is not ours: with --max 1 nothing is launched beside it.
 func TestDrainCountsOthers(t *testing.T) {
+	t.Parallel()
 	g := graph{ids: []string{"a", "theirs"}, deps: map[string][]string{}}
 	pr := g.write(t, `{}`)
 	check(t, pr.Slices.Do(t.Context(), claimFor("theirs", "somebody")))
@@ -159,6 +166,7 @@ func TestDrainCountsOthers(t *testing.T) {
 // The wall clock is set ahead in the instant between a claim and the start of its wrapper: the wrapper has as long to start
 // as before.
 func TestDrainStartsAfterTheClockWasSet(t *testing.T) {
+	t.Parallel()
 	pr := graph{ids: []string{"S-1"}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	cfg.Interval = 5 * time.Millisecond
@@ -185,5 +193,33 @@ func TestDrainStartsAfterTheClockWasSet(t *testing.T) {
 	}
 	if res := run(t, cfg); res.Plan.Done != 1 || starts != 1 {
 		t.Errorf("%d done after %d starts", res.Plan.Done, starts)
+	}
+}
+
+// A hold that begins and ends while the drain is busy with something else has its end in the journal, too.
+func TestDrainTellsShortHolds(t *testing.T) {
+	t.Parallel()
+	pr := graph{ids: []string{"a"}}.write(t, `{}`)
+	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
+	var once sync.Once
+	cfg.Report = func(r drain.Report) {
+		once.Do(func() { // the drain waits for this
+			now := time.Now()
+			check(t, pr.Tracker.Do(t.Context(), func(tracker.Tx) error {
+				return pr.Runs.PutPersonsHold(plan.Account{Agent: "other"}, now.Add(time.Millisecond), now)
+			}))
+			time.Sleep(2 * time.Millisecond)
+		})
+	}
+	run(t, cfg)
+	var kinds []journal.Kind
+	for e, err := range pr.Runs.Journal().Events(time.Time{}) {
+		check(t, err)
+		if e.Kind == journal.Held || e.Kind == journal.HoldEnded {
+			kinds = append(kinds, e.Kind)
+		}
+	}
+	if !slices.Equal(kinds, []journal.Kind{journal.Held, journal.HoldEnded}) {
+		t.Errorf("%q", kinds)
 	}
 }

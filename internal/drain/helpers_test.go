@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -24,6 +25,7 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/runner"
+	"greenlight/internal/testfiles"
 	"greenlight/internal/tracker"
 	"greenlight/internal/trust"
 )
@@ -34,6 +36,9 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each of thousands of processes waits a second
+	if err := flag.Set("test.parallel", "4"); err != nil {        // the tests wait more than they work; -parallel says otherwise
+		panic(err)
+	}
 	os.Exit(inHomeOfItsOwn(m))
 }
 
@@ -46,7 +51,7 @@ func inHomeOfItsOwn(m *testing.M) int {
 	defer os.RemoveAll(home)
 	os.Setenv("HOME", home)
 	os.Unsetenv("XDG_CONFIG_HOME")
-	return m.Run()
+	return testfiles.Run(m)
 }
 
 func long() bool { return os.Getenv("GREENLIGHT_LONG") != "" }

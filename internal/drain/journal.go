@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ func (d *drain) tellStart() {
 
 // tellEnd writes why the drain is over, and how it leaves the slices.
 func (d *drain) tellEnd(err error) {
-	if book, err := spending.Read(d.Project.Runs.Journal().Events(d.began), time.Local); err == nil {
+	if book, err := spending.Since(d.Project.Runs.Journal(), d.began); err == nil {
 		d.res.Spent = book.Total()
 	}
 	if !d.told {
@@ -42,7 +43,7 @@ func (d *drain) tellEnd(err error) {
 	}
 	e.CostUSD = d.res.Spent.CostUSD
 	if p := d.plan; p != nil {
-		e.Totals = &journal.Sums{Total: p.Total, Done: p.Done, Failed: len(p.Failed), Stalled: len(p.Stalled), Waiting: len(p.Waiting), Blocked: len(p.Blocked)}
+		e.Totals = &journal.Sums{Total: p.Total, Done: p.Done, Failed: len(p.Failed), Stalled: len(p.Stalled), Stopped: len(p.StoppedIDs()), Waiting: len(p.Waiting), Blocked: len(p.Blocked)}
 	}
 	_ = d.Project.Runs.Journal().Append(e)
 }
@@ -58,17 +59,15 @@ func (d *drain) names() string {
 	return strings.Join(names, ",")
 }
 
-// lately are the holds whose end may have come while no drain was there to tell it. What is older nobody waits for.
-func lately(holds []*plan.Hold, now time.Time) []*plan.Hold {
-	return slices.DeleteFunc(holds, func(h *plan.Hold) bool { return now.Sub(h.Until) > 24*time.Hour })
-}
+// forgotten is the age from which on the end of a hold isn't news to anyone.
+const forgotten = 24 * time.Hour
 
-// tellHoldEnded writes which holds are over. A curfew is in no file, so its beginning is told here, too.
+// tellHoldEnded writes which holds are over. A curfew is in no file, so its beginning is written here, too.
 func (d *drain) tellHoldEnded() {
 	now := d.plan.InEffect()
-	for _, was := range d.held {
-		if !slices.ContainsFunc(now, func(h *plan.Hold) bool { return h.Agent == was.Agent && h.Account == was.Account }) {
-			d.Project.Runs.TellHoldEnded(was, time.Now())
+	for _, h := range append(d.held, d.newlyOver()...) {
+		if !slices.ContainsFunc(now, func(n *plan.Hold) bool { return n.Agent == h.Agent && n.Account == h.Account }) {
+			d.Project.Runs.TellHoldEnded(h, time.Now())
 		}
 	}
 	for _, h := range now {
@@ -77,6 +76,23 @@ func (d *drain) tellHoldEnded() {
 		}
 	}
 	d.held = now
+}
+
+// newlyOver returns the holds on file that are over, each once. One that is short, or ended while no drain was there, was never seen in
+// effect.
+func (d *drain) newlyOver() (list []*plan.Hold) {
+	s, now := d.plan.Snapshot, time.Now()
+	for _, h := range append([]*plan.Hold{s.Hold}, s.Holds...) {
+		if h == nil || now.Before(h.Until) {
+			continue
+		}
+		id := fmt.Sprint(h.Agent, " ", h.Account, " ", h.Since.UnixNano(), " ", h.Until.UnixNano())
+		if !d.over[id] && now.Sub(h.Until) < forgotten {
+			list = append(list, h)
+		}
+		d.over[id] = true
+	}
+	return list
 }
 
 // noteUnheard tells what nobody has read of what a person said to work that is complete now. Its events come before the end of the attempt

@@ -205,6 +205,7 @@ func (n *night) verifyTrace(all map[string][]*attempt.Record) {
 
 // One drain is killed again and again, wrappers now and then: the same end, and nothing launched twice.
 func TestDrainKilled(t *testing.T) {
+	t.Parallel()
 	slices, kills := 60, 20
 	if long() {
 		slices, kills = 200, 200
@@ -241,6 +242,7 @@ func (n *night) moment() time.Duration {
 
 // Wrappers die under a drain that lives: their agents are ended, and it goes on with the rest.
 func TestWrappersKilled(t *testing.T) {
+	t.Parallel()
 	n := newNight(t, 40, 4)
 	killed := 0
 	for range 10 {
@@ -269,6 +271,7 @@ func (n *night) leader() int {
 
 // Two drains at once: one leads, the other looks on, and takes over when the first is killed.
 func TestDrainTakenOver(t *testing.T) {
+	t.Parallel()
 	n := newNight(t, 40, 3)
 	first := n.watch()
 	until(t, "the first leads", func() bool { return n.leader() == first.Process.Pid })
@@ -294,6 +297,7 @@ func TestDrainTakenOver(t *testing.T) {
 
 // Three drains of one project, killed and started anew at random.
 func TestThreeDrains(t *testing.T) {
+	t.Parallel()
 	n := newNight(t, 50, 4)
 	var drains [3]*watch
 	for i := range drains {

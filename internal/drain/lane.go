@@ -77,11 +77,25 @@ func (d *drain) laneNews() string {
 // workLane has the lane look at its queue, where there is news.
 func (d *drain) workLane() {
 	news := d.laneNews()
+	if d.deliverAgain(news) {
+		return
+	}
 	if d.Lane == nil || d.laneState.busy || d.stopping || news == "" || news == d.laneState.seen && time.Since(d.laneState.at) < d.Interval {
 		return
 	}
 	d.laneState.seen = news
 	d.startLane("landing "+strings.Join(d.queue(), ", "), d.Lane.Work)
+}
+
+// deliverAgain has what couldn't be delivered tried once more, with nothing in the queue after which that is done anyway. It reports whether it
+// has begun to.
+func (d *drain) deliverAgain(queue string) bool {
+	if d.Lane == nil || !d.leads || d.laneState.busy || d.stopping || queue != "" || time.Since(d.laneState.at) < d.Interval ||
+		lane.ReadStatus(d.Project.Runs.Dir()).Reason == "" {
+		return false
+	}
+	d.startLane("delivering again", d.Lane.DeliverAgain)
+	return true
 }
 
 // laneOver takes in the end of a job.

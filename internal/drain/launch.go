@@ -9,9 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
-	"greenlight/internal/contracts"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/tracker"
@@ -41,7 +39,7 @@ func (d *drain) planAllows() bool {
 // allot decides who builds what, as far as holds go.
 func (d *drain) allot() *plan.Allotment {
 	var accounts []plan.Account
-	for _, a := range d.Agents {
+	for _, a := range d.permitted() {
 		accounts = append(accounts, a.account())
 	}
 	return d.plan.Allot(accounts, time.Now(), plan.AllotOptions{Forced: d.ignoresHold(), Named: d.Find != nil})
@@ -58,7 +56,7 @@ func (d *drain) findNamed(r *Report) (found bool) {
 		if st == nil || st.Agent == "" || slices.ContainsFunc(d.Agents, func(a Agent) bool { return a.Name == st.Agent }) {
 			continue
 		}
-		a, err := d.Find(st.Agent)
+		a, err := d.Find(d.permission.conf, st.Agent)
 		if err != nil {
 			d.excluded[id] = true
 			r.Warnings = append(r.Warnings, fmt.Sprintf("%s isn't built: it names an agent that can't be launched: %v", id, err))
@@ -163,19 +161,11 @@ func (d *drain) request(id string, a Agent) attempt.Request {
 // launch claims under the lock, against a plan made under the same lock, and starts the wrappers after it.
 func (d *drain) launch(ctx context.Context, r *Report) error {
 	d.Runner.Expect()
-	var agents []agent.Agent
-	for _, a := range d.Agents {
-		agents = append(agents, a.Agent)
-	}
-	commands, err := d.Project.Commands(ctx, agents...)
-	if err == nil {
-		err = d.Trust.Check(d.TrustRoot, commands)
-	}
-	if err != nil {
+	if ok, err := d.permit(ctx, r); !ok || err != nil {
 		return err
 	}
 	var claimed []*attempt.Record
-	err = d.Project.Tracker.Do(ctx, func(tx tracker.Tx) (err error) {
+	err := d.Project.Tracker.Do(ctx, func(tx tracker.Tx) (err error) {
 		claimed, err = d.claim(ctx, tx, r)
 		return err
 	})
@@ -208,7 +198,7 @@ func (d *drain) claim(ctx context.Context, tx tracker.Tx, r *Report) ([]*attempt
 	}
 	s, err := d.Project.Snapshot(tx.Load)
 	if err != nil {
-		return nil, err
+		return nil, unreadable{err}
 	}
 	d.plan = plan.New(s, time.Now(), d.options())
 	if !d.planAllows() {
@@ -226,7 +216,7 @@ func (d *drain) claim(ctx context.Context, tx tracker.Tx, r *Report) ([]*attempt
 
 // claimSome claims as many of the candidates as there are slots for, just one where launches are staggered.
 func (d *drain) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candidates []string) ([]*attempt.Record, error) {
-	n, allotment := d.free(d.plan), d.allot()
+	n, allotment, agents := d.free(d.plan), d.allot(), d.permitted()
 	if d.Stagger > 0 {
 		n = min(n, 1)
 	}
@@ -243,7 +233,7 @@ func (d *drain) claimSome(ctx context.Context, tx tracker.Tx, r *Report, candida
 			d.Trace("%s isn't as it was planned: looking again", id)
 			continue
 		}
-		rec, err := d.claimOne(ctx, tx, id, d.Agents[i])
+		rec, err := d.claimOne(ctx, tx, id, agents[i])
 		if err != nil && d.Task != nil {
 			return nil, err
 		}
@@ -281,13 +271,16 @@ func (d *drain) asPlanned(tx tracker.Tx, id string) bool {
 // claimOne claims a slice, or the task, and the worktree for it.
 func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string, a Agent) (*attempt.Record, error) {
 	req := d.request(id, a)
-	req.Test = d.Project.Config.Test.Command
-	if d.Trees == nil && d.Task == nil {
-		why, err := d.Project.NeedsReview(id, contracts.ReadBook(d.Project.Root))
+	conf := d.permission.conf.Config
+	req.Test = conf.Test.Command
+	if d.Task == nil {
+		terms, err := d.permission.conf.Terms(id)
 		if err != nil {
 			return nil, err
 		}
-		req.Review = why
+		if req.Terms = terms; d.Trees == nil {
+			req.Review = terms.Review
+		}
 	}
 	if d.Trees != nil {
 		l, redone, err := d.lineage(ctx, req)
@@ -295,9 +288,9 @@ func (d *drain) claimOne(ctx context.Context, tx tracker.Tx, id string, a Agent)
 			return nil, err
 		}
 		req.Redone = redone
-		req.Lineage, req.Job.Dir, req.Setup = l, d.Trees.Dir(l), d.Project.Config.Git.Setup
-		if d.Project.Config.Sandbox != project.SandboxOff {
-			req.Sandbox, req.Caches = d.Project.Config.Sandbox, d.Project.Config.Caches
+		req.Lineage, req.Job.Dir, req.Setup = l, d.Trees.Dir(l), conf.Git.Setup
+		if conf.Sandbox != project.SandboxOff {
+			req.Sandbox, req.Caches = conf.Sandbox, conf.Caches
 		}
 	}
 	return d.Project.Runs.Claim(tx, req, time.Now())

@@ -20,6 +20,7 @@ import (
 
 // Who stood by for the drain's lock in vain leaves it to others.
 func TestStandingByEnds(t *testing.T) {
+	t.Parallel()
 	pr := graph{ids: []string{"a"}, deps: map[string][]string{}}.write(t, `{}`)
 	check(t, pr.Runs.Prepare())
 	lock, err := durable.TryLock(pr.Runs.LeaderLock())
@@ -72,6 +73,7 @@ func openAttempt(t *testing.T, cfg drain.Config, id string, change func(*attempt
 
 // A drain adopts what an earlier one has left: the dead are settled, and their slots used.
 func TestDrainAdopts(t *testing.T) {
+	t.Parallel()
 	pr := graph{ids: []string{"a", "b", "c", "d"}, deps: map[string][]string{"d": {"b"}}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	openAttempt(t, cfg, "a", func(*attempt.Record) {})
@@ -95,6 +97,7 @@ func TestDrainAdopts(t *testing.T) {
 
 // A wrapper that dies before its agent starts is tried again, three times; then its slice is left alone, as it was.
 func TestDrainMisfires(t *testing.T) {
+	t.Parallel()
 	pr := graph{ids: []string{"a", "b"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 2)
 	cfg.Agents[0].Job.Dir = filepath.Join(pr.Root, "not", "there")
@@ -113,6 +116,7 @@ func TestDrainMisfires(t *testing.T) {
 // An agent whose directory of runs is cleaned away is not launched again, and its outcome counts, also where the drain
 // has only just launched it and doesn't know yet that it started.
 func TestDrainAfterClean(t *testing.T) {
+	t.Parallel()
 	for name, early := range map[string]bool{"just launched": true, "known to run": false} {
 		t.Run(name, func(t *testing.T) {
 			n := newNight(t, 0, 2)

@@ -22,6 +22,7 @@ func lockedProject(t *testing.T) (drain.Config, *durable.Held) {
 
 // A drain waits for the project's lock as long as it takes, and tells who holds it.
 func TestDrainWaitsForTheLock(t *testing.T) {
+	t.Parallel()
 	cfg, lock := lockedProject(t)
 	told := ""
 	cfg.Report = func(r drain.Report) {
@@ -39,6 +40,7 @@ func TestDrainWaitsForTheLock(t *testing.T) {
 
 // Ctrl-C ends a drain that waits for the lock, and nothing is launched.
 func TestDrainHearsWhileItWaitsForTheLock(t *testing.T) {
+	t.Parallel()
 	cfg, lock := lockedProject(t)
 	defer lock.Unlock()
 	signals := make(chan os.Signal, 1)

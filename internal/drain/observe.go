@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"greenlight/internal/attempt"
@@ -56,6 +57,8 @@ func (d *drain) noteOpen(ctx context.Context, rec *attempt.Record, r *Report) {
 		return
 	}
 	if d.open[name] != nil {
+		d.open[name] = rec
+	} else if slices.Contains(d.Adopt, name) {
 		d.open[name] = rec
 	} else if d.Lead && (!rec.IsTask() || rec.Phase == plan.Queued && !rec.LauncherLives()) { // whoever started a task waits for it
 		d.open[name] = rec

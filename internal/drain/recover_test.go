@@ -55,6 +55,7 @@ func tries(cfg *drain.Config, name string) *int {
 // A settled record that can't be used is named, and nobody tries to settle its attempt anew: that once started a recovery
 // after the other, without a pause. Its slice is left alone, and the rest is built.
 func TestDrainUnusableRecord(t *testing.T) {
+	t.Parallel()
 	unknown := func(r *attempt.Record) []byte {
 		r.Phase, r.Outcome, r.SettledAt = plan.Settled, "out_of_paper", r.StartedAt
 		data, err := json.Marshal(r)
@@ -108,6 +109,7 @@ func TestDrainUnusableRecord(t *testing.T) {
 
 // What hinders settling may pass: the attempt is tried again when its pause is over, without any other reason to look.
 func TestDrainRecoversInTheEnd(t *testing.T) {
+	t.Parallel()
 	pr := graph{ids: []string{"a"}, deps: map[string][]string{}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 1)
 	cfg.Interval = time.Hour
@@ -143,6 +145,7 @@ func TestDrainRecoversInTheEnd(t *testing.T) {
 // An attempt whose agent can't be ended keeps its slot, its slice and its dependants; the drain tries a few times, goes on
 // with the rest, says so, and ends.
 func TestDrainStuckAttempt(t *testing.T) {
+	t.Parallel()
 	pr := graph{ids: []string{"a", "b", "c"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
 	cfg := config(t, pr, "rehearsal:min=1ms,max=5ms", 2)
 	cfg.Interval = time.Hour

@@ -67,8 +67,11 @@ func (d *drain) nextLook() time.Duration {
 			next = min(next, time.Until(h.Until))
 		}
 	}
-	if d.inDoubt() {
+	if d.inDoubt() || !d.unread.IsZero() {
 		next = min(next, settleTime)
+	}
+	if !d.permission.since.IsZero() {
+		next = min(next, lookAgain)
 	}
 	if d.dirty {
 		next = min(next, max(calm, min(time.Until(d.refreshAt), behind)))

@@ -8,6 +8,9 @@ import (
 // Session is the variable with the claim's token, in the environment of an agent and of what it starts.
 const Session = "GL_SESSION"
 
+// Tests is the variable with which gl finds what tests that it runs have left running: it says where they run, or for what.
+const Tests = "GL_TESTS"
+
 // WithoutClaim is the environment of a command that works for a worktree and not for the claim: without the variables that tell
 // an agent of its slice.
 func WithoutClaim(env []string) []string {

@@ -14,14 +14,15 @@ import (
 // A Document explains items of a project.
 type Document struct {
 	SchemaVersion int          `json:"schema_version"`
-	Hold          *plan.Hold   `json:"hold"`   // nothing is launched until it ends; null if something may be
-	Holds         []*plan.Hold `json:"holds"`  // all that aren't over: of everybody, and of single agents
-	Slices        []Slice      `json:"slices"` // without an id, every slice that isn't done, the closest to done first
+	Hold          *plan.Hold   `json:"hold"`     // nothing is launched until it ends; null if something may be
+	Holds         []*plan.Hold `json:"holds"`    // all that aren't over: of everybody, and of single agents
+	Blockers      []string     `json:"blockers"` // what stops the whole project, in people's words
+	Slices        []Slice      `json:"slices"`   // without an id, every slice that isn't done, the closest to done first
 }
 
 // NewDocument returns a document without items.
 func NewDocument(p *plan.Plan) *Document {
-	return &Document{SchemaVersion: 1, Hold: p.Hold, Holds: jsondoc.OrEmpty(p.InEffect()), Slices: []Slice{}}
+	return &Document{SchemaVersion: 1, Hold: p.Hold, Holds: jsondoc.OrEmpty(p.InEffect()), Blockers: jsondoc.OrEmpty(p.Snapshot.Blockers), Slices: []Slice{}}
 }
 
 // Add adds items of one of the project's systems.

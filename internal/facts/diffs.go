@@ -23,8 +23,8 @@ type seen struct {
 	commit string
 }
 
-// LookAtWork finds out how much the work changes of slices that are being built, merged or looked at, as far as it is kept: the commits on
-// their branches and the snapshots of their worktrees. Nothing is looked into twice that hasn't changed. It says whether there
+// LookAtWork finds out how much the work changes of slices that are being built, merged or looked at, by the commits on
+// their branches and what is in their worktrees. Nothing is looked into twice that hasn't changed. It says whether there
 // is news, which All has from then on.
 func (r *Reader) LookAtWork(ctx context.Context, p *plan.Plan, now time.Time) bool {
 	ids := slices.Concat(p.Running, p.Landing, p.Waiting)
@@ -57,7 +57,7 @@ func (r *Reader) WithWork(f view.Facts) view.Facts {
 	return f
 }
 
-// work is what a slice's work changes, nil for none, or for what it was at the commit that is known already.
+// work is what a slice's work changes, nil for none, or for what it was in the state that is known already.
 func work(ctx context.Context, repo *worktree.Repo, system, id, known string) (*view.Diff, string, error) {
 	l, err := repo.Get(system, id)
 	if err != nil {
@@ -68,8 +68,15 @@ func work(ctx context.Context, repo *worktree.Repo, system, id, known string) (*
 		return nil, "", err
 	}
 	commit, err := repo.Work(ctx, l, saved[l.Branch])
-	if err != nil || commit == "" || commit == known {
+	if err != nil || commit == "" {
 		return nil, known, err
+	}
+	state, err := repo.Glance(ctx, l, saved[l.Branch], known, again) // what isn't committed counts, new files included
+	if err != nil || state == "" {
+		state = commit
+	}
+	if state == known {
+		return nil, known, nil
 	}
 	base, err := git.ResolveCommit(ctx, repo.Common, repo.LaneRef())
 	if err == nil && base != "" { // its branch may have the lane merged into it
@@ -78,9 +85,9 @@ func work(ctx context.Context, repo *worktree.Repo, system, id, known string) (*
 	if err != nil {
 		return nil, known, err
 	}
-	s, err := git.Stat(ctx, repo.Common, cmp.Or(base, l.Base), commit, statedir.InState)
+	s, err := git.Stat(ctx, repo.Common, cmp.Or(base, l.Base), state, statedir.InState)
 	if err != nil {
 		return nil, known, err
 	}
-	return &view.Diff{Files: s.Files, Added: s.Insertions, Removed: s.Deletions}, commit, nil
+	return &view.Diff{Files: s.Files, Added: s.Insertions, Removed: s.Deletions}, state, nil
 }

@@ -100,13 +100,18 @@ func setting(common, key string) string {
 // coreSetting reads a setting of the section core, whose key is in lower case. It knows as much of git's syntax as git
 // itself uses when it writes these settings; whoever asks checks the answer.
 func coreSetting(file, key string) string {
+	return sectionSetting(file, "core", key)
+}
+
+// sectionSetting is coreSetting of any section that has no name of its own.
+func sectionSetting(file, of, key string) string {
 	value, core := "", false
 	for line := range strings.Lines(file) {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(line, "[") {
 			var section string
 			section, line, _ = strings.Cut(line[1:], "]")
-			core = strings.EqualFold(strings.TrimSpace(section), "core")
+			core = strings.EqualFold(strings.TrimSpace(section), of)
 			line = strings.TrimSpace(line)
 		}
 		name, text, given := strings.Cut(line, "=")

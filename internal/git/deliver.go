@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/gate"
 	"greenlight/internal/paths"
 )
 
@@ -88,11 +89,14 @@ func (p place) holds(branch string) (checkedOut bool, operation string, err erro
 	return have == branch, operation, nil
 }
 
-// FastForward moves a branch to a commit that contains it. Where it is checked out, git merge does it there, which keeps what
+// FastForward moves a branch to a commit that contains it, which the pass must permit. Where it is checked out, git merge does it there, which keeps what
 // doesn't overlap, staged or not; nothing else touches a person's checkout. The errors say what has to be first: *BusyError,
 // *OverlapError, *LockedError, *NotForwardError, ErrRefMoved; then nothing has changed. When it is killed, or the disk is full, the next
 // call goes on, and files that git had half written are first made as they were. A lock that the killed git may have left is reported.
-func FastForward(ctx context.Context, common, branch, from, to string) error {
+func FastForward(ctx context.Context, common, branch, from, to string, pass gate.Pass) error {
+	if err := pass.Moves(to); err != nil {
+		return err
+	}
 	tip, err := ResolveCommit(ctx, common, branch)
 	switch {
 	case err != nil:
@@ -126,6 +130,9 @@ func checkoutOf(common, branch string) (*place, error) {
 	var where *place
 	for _, p := range all {
 		checkedOut, operation, err := p.holds(branch)
+		if err != nil && p.gitDir != common {
+			continue // a linked worktree that is broken: an agent's, and nothing that others wait for
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -153,8 +160,16 @@ func checkoutOf(common, branch string) (*place, error) {
 // git runs git in a person's checkout, with the person's index and the person's settings about it.
 func (p place) git(ctx context.Context, env []string, input string, args ...string) (string, string, error) {
 	c := call{dir: p.top, limit: mostFill, stdin: strings.NewReader(input), env: env}
+	common, err := pointer(filepath.Join(p.gitDir, "commondir"), "")
+	if err != nil { // the main checkout
+		common = p.gitDir
+	}
+	off, err := filterOptions(ctx, common, p.gitDir, p.top)
+	if err != nil {
+		return "", "", err
+	}
 	options := append(settings("gc.auto=0", "maintenance.auto=false", "submodule.recurse=false"), "--git-dir="+p.gitDir, "--work-tree="+p.top)
-	return c.run(ctx, slices.Concat(options, args)...)
+	return c.run(ctx, slices.Concat(options, off, args)...)
 }
 
 func (p place) locked() error {
@@ -334,7 +349,7 @@ func CheckedOut(common, branch string) (string, error) {
 		return "", err
 	}
 	for _, p := range all {
-		if has, _, err := p.holds(branch); err != nil {
+		if has, _, err := p.holds(branch); err != nil && p.gitDir == common {
 			return "", err
 		} else if has && p.top != "" && paths.IsDir(p.top) {
 			return p.top, nil

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/gate"
 	"greenlight/internal/testfiles"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,7 +26,7 @@ func delivered(t *testing.T) (b *bench, from, to string) {
 }
 
 func (b *bench) forward(from, to string) error {
-	return FastForward(b.t.Context(), b.Common, target, from, to)
+	return FastForward(b.t.Context(), b.Common, target, from, to, passTo(to))
 }
 
 // mainState is every file of the checkout and of its git directory, without what a refused merge may write: the index's
@@ -40,6 +41,15 @@ func (b *bench) mainState() map[string]string {
 		}
 	}
 	return m
+}
+
+// passTo permits a test to move a branch.
+func passTo(commit string) gate.Pass {
+	pass, err := gate.Ask(gate.Facts{Way: gate.Follow, Left: commit, Lands: commit}).Pass(commit)
+	if err != nil {
+		panic(err)
+	}
+	return pass
 }
 
 func TestFastForward(t *testing.T) {
@@ -234,10 +244,10 @@ func TestFastForwardWithoutACheckout(t *testing.T) {
 	if err := b.forward(side, to); !errors.Is(err, ErrRefMoved) {
 		t.Error(err)
 	}
-	if err := FastForward(t.Context(), b.Common, "refs/heads/side", side, to); !errors.As(err, new(*NotForwardError)) {
+	if err := FastForward(t.Context(), b.Common, "refs/heads/side", side, to, passTo(to)); !errors.As(err, new(*NotForwardError)) {
 		t.Error(err)
 	}
-	if err := FastForward(t.Context(), b.Common, "refs/heads/none", side, to); !errors.Is(err, ErrRefMoved) {
+	if err := FastForward(t.Context(), b.Common, "refs/heads/none", side, to, passTo(to)); !errors.Is(err, ErrRefMoved) {
 		t.Error(err)
 	}
 	b.ok(b.forward(from, to))
@@ -266,13 +276,13 @@ func TestFastForwardInABareRepository(t *testing.T) {
 	b.in(b.main, "clone", "-q", "--bare", b.main, bare)
 	top := filepath.Join(t.TempDir(), "top")
 	b.in(bare, "worktree", "add", "-q", top, "master")
-	b.ok(FastForward(t.Context(), bare, target, from, to))
+	b.ok(FastForward(t.Context(), bare, target, from, to, passTo(to)))
 	if got := b.in(top, "status", "--porcelain", "--branch"); got != "## master" {
 		t.Error(got)
 	}
 	b.in(bare, "worktree", "remove", top)
 	b.in(bare, "update-ref", target, from)
-	b.ok(FastForward(t.Context(), bare, target, from, to)) // HEAD names it, and nothing is checked out
+	b.ok(FastForward(t.Context(), bare, target, from, to, passTo(to))) // HEAD names it, and nothing is checked out
 	if got := b.in(bare, "rev-parse", "master"); got != to {
 		t.Error(got)
 	}

@@ -12,7 +12,8 @@ import (
 
 // DiffOptions say how differences are shown.
 type DiffOptions struct {
-	Stat int // a summary for that many columns, instead of the text
+	Stat  int      // a summary for that many columns, instead of the text
+	Paths []string // nothing else; nil for all
 }
 
 // Diff writes how two commits or trees differ, as git shows it, without color. Neither an external program nor a text conversion of the
@@ -24,8 +25,17 @@ func Diff(ctx context.Context, common, a, b string, o DiffOptions, w io.Writer) 
 	} else {
 		args = append(args, "-p")
 	}
-	_, _, err := call{dir: common, limit: long, stdout: w}.run(ctx, slices.Concat(steady, []string{"--git-dir=" + common}, args, []string{a + "^{tree}", b + "^{tree}"})...)
+	_, _, err := call{dir: common, limit: long, stdout: w}.run(ctx, slices.Concat(steady, []string{"--git-dir=" + common}, args, []string{a + "^{tree}", b + "^{tree}", "--"}, literal(o.Paths))...)
 	return err
+}
+
+// literal are paths in which git finds no patterns.
+func literal(paths []string) []string {
+	list := make([]string, len(paths))
+	for i, p := range paths {
+		list[i] = ":(top,literal)" + p
+	}
+	return list
 }
 
 // TreeLike is the tree of a commit or tree with those paths as from has them for which which is true.

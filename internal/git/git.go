@@ -191,8 +191,15 @@ func (c call) run(parent context.Context, args ...string) (out, errOut string, e
 	if c.stdout != nil {
 		cmd.Stdout = c.stdout
 	}
-	if err = cmd.Run(); err == nil {
+	stuck, ended := make(chan *StuckError, 1), make(chan struct{})
+	go func() { stuck <- watch(ended, cancel, c.dir, args) }()
+	err = cmd.Run()
+	close(ended)
+	if err == nil {
 		return stdout.String(), stderr.String(), nil
+	}
+	if at := <-stuck; at != nil && parent.Err() == nil {
+		return "", "", noAnswer{fmt.Errorf("git %s: %w", verbOf(args), at)}
 	}
 	verb := verbOf(args)
 	words := strings.TrimSpace(stderr.String())
@@ -269,12 +276,46 @@ func command(ctx context.Context, dir string, args ...string) (*exec.Cmd, error)
 	cmd.Dir = dir
 	cmd.Env = environ(os.Environ(), dir)
 	cmd.ExtraFiles, _ = ctx.Value(inherited{}).([]*os.File)
-	// A git that is killed leaves its locks behind, and the next one finds them. On SIGTERM it removes them.
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = time.Second // then it is killed
+	endGently(cmd, verbOf(args))
 	// C-c and a terminal that goes away are for gl, which ends its git or goes on.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd, nil
+}
+
+// What takes a lock of refs takes milliseconds, and so it isn't interrupted before it has had a long time.
+const (
+	refGrace  = 20 * time.Second
+	killGrace = 5 * time.Second // from SIGTERM to SIGKILL, for gits that write
+)
+
+// endGently says how the git ends once its context is over. A git that is killed leaves its locks behind, and whoever comes next finds
+// them. On SIGTERM it removes them, except for one that it has created and not noted yet. So what changes refs is left to finish.
+func endGently(cmd *exec.Cmd, verb string) {
+	end := func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	switch {
+	case changesRefs[verb]:
+		cmd.Cancel = func() error {
+			time.AfterFunc(refGrace, func() { _ = end() })
+			return nil
+		}
+		cmd.WaitDelay = refGrace + killGrace
+	case onlyReads[verb]:
+		cmd.Cancel, cmd.WaitDelay = end, time.Second
+	default:
+		cmd.Cancel, cmd.WaitDelay = end, killGrace
+	}
+}
+
+// changesRefs are the subcommands that lock refs or packed-refs, and do nothing that takes long.
+var changesRefs = map[string]bool{
+	"update-ref": true, "pack-refs": true, "branch": true, "tag": true, "symbolic-ref": true, "config": true,
+}
+
+// onlyReads are those that lock nothing.
+var onlyReads = map[string]bool{
+	"cat-file": true, "check-attr": true, "check-ignore": true, "check-ref-format": true, "diff": true, "diff-index": true, "diff-tree": true,
+	"for-each-ref": true, "log": true, "ls-files": true, "ls-remote": true, "ls-tree": true, "merge-base": true, "rev-list": true, "rev-parse": true,
+	"show": true, "show-ref": true, "status": true, "var": true, "version": true,
 }
 
 // Inherit returns a context under which every git inherits the files: locks, which it then holds as long as it runs, even

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A Commit is one commit in a line.
@@ -23,17 +24,29 @@ func Log(ctx context.Context, dir string, n int, paths ...string) ([]Commit, err
 		return nil, nil // nothing is committed yet
 	}
 	args := []string{"--literal-pathspecs", "log", "-z", "--no-show-signature", "--no-color", "--date=short",
-		"--format=%h%x09%ad%x09%s", "-n", strconv.Itoa(n), "HEAD", "--"}
+		commitFormat, "-n", strconv.Itoa(n), "HEAD", "--"}
 	out, err := run(ctx, dir, append(args, paths...)...)
 	if err != nil {
 		return nil, err
 	}
-	var commits []Commit
+	return readCommits(out), nil
+}
+
+// Between returns the commits that to has and from doesn't, the newest first. Both are names or ids of commits.
+func Between(ctx context.Context, common, from, to string) ([]Commit, error) {
+	out, err := at(ctx, common, time.Minute, "", "log", "-z", "--no-show-signature", "--no-notes", "--no-color", "--date=short", commitFormat, "^"+from, to, "--")
+	return readCommits(out), err
+}
+
+// commitFormat is what readCommits reads.
+const commitFormat = "--format=%h%x09%ad%x09%s"
+
+func readCommits(out string) (commits []Commit) {
 	for _, line := range split(out) {
 		f := append(strings.SplitN(line, "\t", 3), "", "")
 		commits = append(commits, Commit{Hash: f[0], Date: f[1], Subject: f[2]})
 	}
-	return commits, nil
+	return commits
 }
 
 // A Tag is a name for a commit.

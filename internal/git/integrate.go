@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -87,6 +88,11 @@ func (w Worktree) CommitAll(ctx context.Context, branch, message string) (tip st
 	}
 	if err := w.on(branch, "merge"); err != nil {
 		return "", false, err
+	}
+	if agentsRef(branch) {
+		if _, err := TidyRefs(w.Common, path.Dir(branch)); err != nil {
+			return "", false, err
+		}
 	}
 	if err := w.unlock(); err != nil {
 		return "", false, err
@@ -509,6 +515,9 @@ func (w Worktree) Recover(ctx context.Context) error {
 	if err := w.Check(); err != nil {
 		return err
 	}
+	if _, err := w.Tidy(""); err != nil {
+		return err
+	}
 	data, err := durable.ReadFile(filepath.Join(w.Admin, moving))
 	if err != nil {
 		return ignoreMissing(err)
@@ -577,13 +586,19 @@ func (w Worktree) CheckoutDetached(ctx context.Context, commit, top string) erro
 	if err := w.Check(); err != nil {
 		return err
 	}
+	if _, err := w.Tidy(commit); err != nil {
+		return err
+	}
 	if err := w.unlock(); err != nil {
 		return err
 	}
 	if err := ignoreMissing(durable.Unlink(filepath.Join(w.Admin, "HEAD.lock"))); err != nil {
 		return err
 	}
-	if _, err := w.run(ctx, time.Minute, "", "update-ref", "--no-deref", "-m", "gl: lane", "HEAD", commit); err != nil {
+	if err := w.setHead(ctx, commit); err != nil {
+		return err
+	}
+	if err := w.ownIndex(); err != nil {
 		return err
 	}
 	if err := w.reset(ctx); err != nil {
@@ -598,10 +613,35 @@ func (w Worktree) CheckoutDetached(ctx context.Context, commit, top string) erro
 	if err := w.clean(ctx); err != nil {
 		return err
 	}
+	if err := w.noteIndex(); err != nil {
+		return err
+	}
 	if err := w.FillSubmodules(ctx, top); err != nil {
 		return err
 	}
 	return w.FillLFS(ctx)
+}
+
+// IndexCopy is a copy of the index as gl left it. Who works in the worktree, be it in a sandbox, can write the index, and make it say
+// of a changed file that it isn't; not the copy.
+func (w Worktree) IndexCopy() string {
+	return filepath.Join(w.Common, "gl-index-"+filepath.Base(w.Admin))
+}
+
+func (w Worktree) noteIndex() error {
+	if err := ignoreMissing(durable.Unlink(w.IndexCopy())); err != nil {
+		return err
+	}
+	return copyFile(filepath.Join(w.Admin, "index"), w.IndexCopy())
+}
+
+// ownIndex makes the index what it was when gl left the worktree. Without a copy there is none: then all files are written anew.
+func (w Worktree) ownIndex() error {
+	index := filepath.Join(w.Admin, "index")
+	if err := ignoreMissing(durable.Unlink(index)); err != nil {
+		return err
+	}
+	return ignoreMissing(copyFile(w.IndexCopy(), index))
 }
 
 // unhide lets the index hide no edits. One that can't be read is removed.
@@ -679,5 +719,17 @@ func (w Worktree) Adopt(ctx context.Context, branch string) error {
 			return err
 		}
 	}
-	return SetSymbolicRef(ctx, w.Admin, "HEAD", branch, "gl: back to the slice's branch")
+	return w.setHead(ctx, branch)
+}
+
+// setHead makes HEAD a branch, or a commit without one.
+func (w Worktree) setHead(ctx context.Context, head string) error {
+	if paths.IsDir(filepath.Join(w.Common, "refs", "heads")) {
+		return writeHead(w.Admin, head)
+	}
+	if !isID(head) {
+		return SetSymbolicRef(ctx, w.Admin, "HEAD", head, "gl: back to the slice's branch")
+	}
+	_, err := w.run(ctx, time.Minute, "", "update-ref", "--no-deref", "-m", "gl: lane", "HEAD", head)
+	return err
 }

@@ -57,8 +57,8 @@ func Keep(ctx context.Context, common, prefix string, s *Snapshot) error {
 		in.WriteString(r.Commit + "\n")
 	}
 	args := []string{"rev-list", "--objects", "--quiet", "--stdin", "--missing=allow-promisor", "--not"}
-	if s.tip != "" { // the others are no nearer, and there are as many as there was ever work
-		args = append(args, s.tip)
+	if s.Tip != "" { // the others are no nearer, and there are as many as there was ever work
+		args = append(args, s.Tip)
 	} else {
 		args = append(args, "--branches", "--tags", "--remotes")
 	}
@@ -95,7 +95,7 @@ func (w Worktree) Save(ctx context.Context, prefix string, o SnapshotOptions) (*
 		errs = append(errs, err)
 		var big *TooBigError
 		var space *SpaceError
-		if ctx.Err() != nil || errors.As(err, &big) || errors.As(err, &space) || errors.Is(err, ErrRefExists) || errors.Is(err, ErrRefLocked) {
+		if ctx.Err() != nil || errors.As(err, new(*StuckError)) || errors.As(err, &big) || errors.As(err, &space) || errors.Is(err, ErrRefExists) || errors.Is(err, ErrRefLocked) {
 			break
 		}
 	}

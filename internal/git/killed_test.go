@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(testfiles.Run(m))
 }
 
 // landAll commits what is in the worktree, merges the lane into it, delivers that, and commits the state, as a worker of the
@@ -48,7 +48,7 @@ func landAll(ctx context.Context, top, lane string) error {
 		return err
 	}
 	if _, err := at(ctx, common, long, "", "merge-base", "--is-ancestor", tip, from); err != nil {
-		if err := FastForward(ctx, common, target, from, tip); err != nil {
+		if err := FastForward(ctx, common, target, from, tip, passTo(tip)); err != nil {
 			return err
 		}
 	}

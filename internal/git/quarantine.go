@@ -8,30 +8,44 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/paths"
 )
 
 // A quarantine is a directory in which git writes new objects before they are moved into the repository's, as it does
-// itself for a push. What fails leaves nothing behind: git add leaves its temporary objects when a disk is full. The
-// temporary index is in there too.
+// itself for a push. What fails leaves nothing behind: git add leaves its temporary objects when a disk is full. Temporary
+// indexes and git directories of gl's own are in there too. It is beside the repository's objects, not among them: an agent
+// in a sandbox writes objects, and must change nothing that a git of gl's reads or writes.
 type quarantine struct {
-	dir     string // on the file system of objects
+	dir     string // on the file system of objects, wherever that is possible
 	objects string // the repository's
 	lock    *durable.Held
 }
 
-// quarantined is what names of quarantines begin with. Git prunes what is called like that when it is two weeks old.
-const quarantined = "tmp_objdir-gl-"
+const (
+	quarantines = "gl-tmp-" // what names of quarantines begin with
+	// quarantined is the same among the objects: where a gl is that itself runs in a sandbox, and where older ones made
+	// theirs. Git prunes what is called like that when it is two weeks old.
+	quarantined = "tmp_objdir-gl-"
+)
 
 func newQuarantine(common string) (*quarantine, error) {
 	objects := filepath.Join(common, "objects")
 	if strings.Contains(objects, "\n") {
 		return nil, fmt.Errorf("%q: git can't name objects elsewhere in a path with a line feed", objects)
 	}
-	sweepQuarantines(objects)
-	dir, err := os.MkdirTemp(objects, quarantined)
+	sweepQuarantines(common, quarantines)
+	sweepQuarantines(objects, quarantined)
+	dir, err := "", error(syscall.EXDEV)
+	if sameDevice(common, objects) {
+		dir, err = os.MkdirTemp(common, quarantines)
+	}
+	if errors.Is(err, syscall.EXDEV) || errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission) {
+		dir, err = os.MkdirTemp(objects, quarantined)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -42,9 +56,14 @@ func newQuarantine(common string) (*quarantine, error) {
 	return &quarantine{dir, objects, lock}, nil
 }
 
+func sameDevice(a, b string) bool {
+	var at, bt syscall.Stat_t
+	return syscall.Stat(a, &at) == nil && syscall.Stat(b, &bt) == nil && at.Dev == bt.Dev
+}
+
 // sweepQuarantines removes what processes left that were killed. One that is being made may not be locked yet.
-func sweepQuarantines(objects string) {
-	left, _ := filepath.Glob(filepath.Join(escapeGlob(objects), quarantined+"*"))
+func sweepQuarantines(in, prefix string) {
+	left, _ := filepath.Glob(filepath.Join(paths.EscapeGlob(in), prefix+"*"))
 	for _, dir := range left {
 		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || time.Since(info.ModTime()) < time.Minute {
 			continue
@@ -54,10 +73,6 @@ func sweepQuarantines(objects string) {
 			lock.Unlock()
 		}
 	}
-}
-
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 // env makes git write here what the repository doesn't have.
@@ -95,9 +110,7 @@ func moveObjects(from, to string, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Mkdir(to, 0o777); err == nil {
-		os.Chmod(to, mode.Perm()|mode&fs.ModeSetgid) // as core.sharedRepository has it
-	} else if !errors.Is(err, fs.ErrExist) {
+	if err := makeObjectDir(to, mode); err != nil {
 		return err
 	}
 	var last []string
@@ -107,17 +120,53 @@ func moveObjects(from, to string, mode fs.FileMode) error {
 		case strings.HasSuffix(name, ".idx"):
 			last = append(last, name)
 		default:
-			if err := os.Rename(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
+			if err := moveFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 				return err
 			}
 		}
 	}
 	for _, name := range last {
-		if err := os.Rename(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
+		if err := moveFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// makeObjectDir makes a directory of objects, if there is none. A link in its place isn't git's, and leads elsewhere.
+func makeObjectDir(dir string, mode fs.FileMode) error {
+	if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+		if err := os.Remove(dir); err != nil {
+			return err
+		}
+	}
+	err := os.Mkdir(dir, 0o777)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err == nil {
+		_ = os.Chmod(dir, mode.Perm()|mode&fs.ModeSetgid) // as core.sharedRepository has it
+	}
+	return err
+}
+
+// moveFile renames an object, and copies it where the objects are mounted from elsewhere.
+func moveFile(from, to string) error {
+	err := os.Rename(from, to)
+	if !errors.Is(err, syscall.EXDEV) {
+		return err
+	}
+	part := filepath.Join(filepath.Dir(to), "tmp_obj_gl_"+filepath.Base(to))
+	if err := os.Remove(part); ignoreMissing(err) != nil {
+		return err
+	}
+	if err := copyFile(from, part); err != nil {
+		return err
+	}
+	if err := os.Chmod(part, 0o444); err != nil {
+		return err
+	}
+	return os.Rename(part, to)
 }
 
 func (q *quarantine) remove() error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -121,13 +122,36 @@ func FirstParents(ctx context.Context, common, commit string) ([]string, error) 
 	return strings.Fields(out), err
 }
 
-// IsAncestor says whether the commit old is contained in the commit tip.
+// IsAncestor reports whether the commit old is contained in the commit tip. A commit that isn't there anymore, since git prune has removed it,
+// is contained in nothing.
 func IsAncestor(ctx context.Context, common, old, tip string) (bool, error) {
 	_, err := at(ctx, common, long, "", "merge-base", "--is-ancestor", old, tip)
+	if err == nil {
+		return true, nil
+	}
 	if exitCode(err) == 1 {
 		return false, nil
 	}
+	if there, e := HasCommit(ctx, common, old); e == nil && !there {
+		return false, nil
+	}
+	return false, err
+}
+
+// HasCommit reports whether the repository has a commit, by its hash.
+func HasCommit(ctx context.Context, common, commit string) (bool, error) {
+	_, err := at(ctx, common, long, "", "cat-file", "-e", commit+"^{commit}")
+	if code := exitCode(err); code == 1 || code == 128 {
+		return false, nil
+	}
 	return err == nil, err
+}
+
+// Visited reports whether HEAD of the worktree at dir was at a commit lately, by its log. Where there is no log nobody knows: then it was.
+func Visited(ctx context.Context, dir, commit string) bool {
+	const lately = "50"
+	out, err := run(ctx, dir, "log", "-g", "-n", lately, "--no-show-signature", "--format=%H", "HEAD")
+	return err != nil || out == "" || slices.Contains(strings.Fields(out), commit)
 }
 
 // InBranch says whether a ref of the repository around dir contains a commit. What isn't there contains nothing.

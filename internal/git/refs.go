@@ -100,14 +100,19 @@ func CommitTimes(ctx context.Context, common string, ids ...string) (map[string]
 }
 
 // A RefChange makes a ref (Old is ""), deletes it (New is ""), or moves it. A ref that isn't at Old isn't changed; one that
-// is made must not be there: ErrRefMoved, ErrRefExists.
-type RefChange struct{ Name, New, Old string }
+// is made must not be there: ErrRefMoved, ErrRefExists. With Force it is made or moved wherever it is.
+type RefChange struct {
+	Name, New, Old string
+	Force          bool
+}
 
 // ChangeRefs makes all of the changes, or none. The reason is for the reflogs.
 func ChangeRefs(ctx context.Context, gitDir, reason string, changes ...RefChange) error {
 	var input strings.Builder
 	for _, c := range changes {
 		switch {
+		case c.Force:
+			fmt.Fprintf(&input, "update %s %s\n", c.Name, c.New)
 		case c.Old == "":
 			fmt.Fprintf(&input, "create %s %s\n", c.Name, c.New)
 		case c.New == "":
@@ -115,6 +120,9 @@ func ChangeRefs(ctx context.Context, gitDir, reason string, changes ...RefChange
 		default:
 			fmt.Fprintf(&input, "update %s %s %s\n", c.Name, c.New, c.Old)
 		}
+	}
+	if !slices.ContainsFunc(changes, func(c RefChange) bool { return !agentsRef(c.Name) }) {
+		gitDir = withoutLogs(gitDir)
 	}
 	_, err := runInput(ctx, gitDir, input.String(), "--git-dir="+gitDir, "update-ref", "--no-deref", "-m", reason, "--stdin")
 	switch {

@@ -3,7 +3,6 @@ package git
 import (
 	"context"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,6 +61,11 @@ func filtersOff(ctx context.Context, dir string, at ...string) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
+	return switchOff(list)
+}
+
+// switchOff are the options that switch off the filters, each with all its commands.
+func switchOff(list []Setting) ([]string, error) {
 	var names []string
 	for _, s := range list {
 		name := strings.TrimPrefix(s.Key, "filter.")
@@ -92,17 +96,7 @@ func Filters(ctx context.Context, dir string) ([]Setting, error) {
 	if err != nil {
 		return nil, err
 	}
-	last := map[string]string{}
-	for _, s := range all {
-		last[s.Key] = s.Value
-	}
-	var list []Setting
-	for _, key := range slices.Sorted(maps.Keys(last)) {
-		if last[key] != "" && !strings.HasSuffix(key, ".required") {
-			list = append(list, Setting{key, last[key]})
-		}
-	}
-	return list, nil
+	return effective(all), nil
 }
 
 // nowhere says whether git needn't be asked, since neither dir nor what it is in has anything that could be a repository's: a drain asks

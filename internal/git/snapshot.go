@@ -48,7 +48,8 @@ type Snapshot struct {
 	Same    bool     // nothing has changed since Last, and Tree is Last
 	Unsaved *Unsaved // where it was asked for
 
-	tip string // of the branch
+	Whole string // Tree's tree; "" where the directory is gone
+	Tip   string // of the branch
 }
 
 // A Failure is a path that isn't in a snapshot's tree.
@@ -108,7 +109,8 @@ type snapshot struct {
 	headTree string   // its tree
 	staged   string   // the index's tree, once indexTree has made it
 	last     struct{ tree, parent string }
-	bytes    int64 // of the files to hash
+	bytes    int64               // of the files to hash
+	standins map[string]*standin // of nested repositories, by their place
 }
 
 func (w Worktree) newSnapshot(ctx context.Context, o SnapshotOptions) (*snapshot, error) {
@@ -120,6 +122,9 @@ func (w Worktree) newSnapshot(ctx context.Context, o SnapshotOptions) (*snapshot
 	q, err := newQuarantine(w.Common)
 	if err != nil {
 		return nil, err
+	}
+	if w.ownsAdmin() {
+		_, _ = w.Tidy("") // where it can't be put in order, git says so, and the snapshot is taken without it
 	}
 	s := &snapshot{w: w, o: o, q: q, gitDir: w.Admin}
 	if !w.ownsAdmin() {
@@ -150,6 +155,7 @@ func (s *snapshot) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.Whole = tree
 	if s.o.FilesOnly {
 		if s.Same = s.o.Last != "" && tree == s.last.tree && s.parent == s.last.parent; s.Same {
 			s.Tree = s.o.Last
@@ -174,7 +180,7 @@ func (s *snapshot) take(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.head != s.tip {
+	if s.head != s.Tip {
 		s.Head = s.head
 	}
 	parentTree, err := s.parentTree(ctx)
@@ -256,7 +262,7 @@ func (s *snapshot) resolve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.head, s.tip, s.last.tree, s.last.parent, s.headTree = found[0], found[1], found[3], found[5], found[6]
+	s.head, s.Tip, s.last.tree, s.last.parent, s.headTree = found[0], found[1], found[3], found[5], found[6]
 	if found[2] == "" {
 		s.o.Last = ""
 	} else {
@@ -351,7 +357,10 @@ func (s *snapshot) one(ctx context.Context, rev string) (string, error) {
 func (s *snapshot) reflog() ([]string, error) {
 	data, err := durable.ReadFile(filepath.Join(s.w.Admin, "logs", "HEAD"))
 	if err != nil {
-		return nil, ignoreMissing(err)
+		if ignoreMissing(err) != nil { // it is the agent's: what can't be read doesn't cost the files
+			s.fail(".git/logs/HEAD", reason(err))
+		}
+		return nil, nil
 	}
 	var ids []string
 	for line := range strings.Lines(string(data)) {
@@ -459,7 +468,7 @@ func (s *snapshot) others(ctx context.Context) error {
 // most worktrees have is in their own branch and snapshots, so these are looked at before all the refs: there are as many as there was ever work.
 func (s *snapshot) listOthers(ctx context.Context, ids []string) (string, error) {
 	list := func(not ...string) (string, error) {
-		for _, id := range []string{s.parent, s.tip} {
+		for _, id := range []string{s.parent, s.Tip} {
 			if id != "" {
 				not = append(not, id)
 			}

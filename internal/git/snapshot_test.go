@@ -101,6 +101,9 @@ func (b *bench) state() map[string]string {
 	m := map[string]string{}
 	for _, top := range []string{b.Path, b.Common} {
 		for name, text := range b.files(top) {
+			if strings.HasPrefix(name, quarantines) {
+				b.t.Errorf("left: %s", name)
+			}
 			if rel, ok := strings.CutPrefix(name, "objects/"); ok && top == b.Common {
 				if strings.HasPrefix(rel, quarantined) {
 					b.t.Errorf("left: %s", name)
@@ -560,18 +563,19 @@ func TestQuarantinesOfTheDead(t *testing.T) {
 	b := worktree(t, start)
 	alive, err := newQuarantine(b.Common)
 	b.ok(err)
-	dead := filepath.Join(b.Common, "objects", quarantined+"dead")
-	young := filepath.Join(b.Common, "objects", quarantined+"young")
+	dead, old := filepath.Join(b.Common, quarantines+"dead"), filepath.Join(b.Common, "objects", quarantined+"dead")
+	young := filepath.Join(b.Common, quarantines+"young")
 	hour := time.Now().Add(-time.Hour)
-	for _, dir := range []string{dead, young} {
+	for _, dir := range []string{dead, old, young} {
 		b.ok(os.Mkdir(dir, 0o755))
 		b.ok(os.WriteFile(filepath.Join(dir, "lock"), nil, 0o644))
 	}
 	b.ok(os.Chtimes(dead, hour, hour))
+	b.ok(os.Chtimes(old, hour, hour))
 	b.ok(os.Chtimes(alive.dir, hour, hour))
 	_, err = b.Snapshot(t.Context(), b.options())
 	b.ok(err)
-	for dir, there := range map[string]bool{dead: false, young: true, alive.dir: true} {
+	for dir, there := range map[string]bool{dead: false, old: false, young: true, alive.dir: true} {
 		if _, err := os.Stat(dir); (err == nil) != there {
 			t.Errorf("%s: %v", filepath.Base(dir), err)
 		}

@@ -35,7 +35,7 @@ func (s *snapshot) nested(ctx context.Context, f *found) error {
 				return err
 			}
 			if !changed {
-				f.add = append(f.add, dir) // git puts its HEAD in
+				f.links = append(f.links, gitlink+" "+s.standins[dir].head+"\t"+dir)
 				continue
 			}
 			f.gone = append(f.gone, dir)
@@ -55,9 +55,10 @@ func (s *snapshot) files(ctx context.Context, dir string, f *found) error {
 		return err
 	}
 	s.repos = append(s.repos, dir)
-	if gitDir := nestedGitDir(filepath.Join(s.w.Path, dir)); gitDir != "" {
-		c := nestedCall(filepath.Join(s.w.Path, dir), time.Minute)
-		if out, _, err := c.run(ctx, "--git-dir="+gitDir, "--work-tree="+c.dir, "ls-files", "-z"); err == nil {
+	if st, err := s.standIn(dir); err != nil {
+		s.fail(filepath.Join(dir, ".git"), reason(err))
+	} else if st != nil {
+		if out, err := st.run(ctx, call{limit: time.Minute}, "ls-files", "-z"); err == nil {
 			for _, n := range split(out) {
 				names = append(names, dir+"/"+n)
 			}
@@ -76,8 +77,6 @@ func (s *snapshot) files(ctx context.Context, dir string, f *found) error {
 	}
 	return nil
 }
-
-func nestedCall(dir string, limit time.Duration) call { return call{dir: dir, limit: limit} }
 
 // nestedGitDir is the git directory of the repository whose top is dir, "" for none. What a killed git init leaves has no
 // place for objects, so it has none.
@@ -102,26 +101,19 @@ func nestedGitDir(dir string) string {
 // of its remotes has.
 func (s *snapshot) submoduleChanged(ctx context.Context, name string) (bool, error) {
 	s.repos = append(s.repos, name)
-	dir := filepath.Join(s.w.Path, name)
-	gitDir := nestedGitDir(dir)
-	if gitDir == "" {
-		return true, nil // files without a repository
+	st, err := s.standIn(name)
+	if err != nil || st == nil || st.head == "" {
+		return true, nil // files without a repository, or with one that can't be read
 	}
-	c := nestedCall(dir, long)
-	at := []string{"--git-dir=" + gitDir, "--work-tree=" + dir}
-	if out, _, err := c.run(ctx, slices.Concat(at, []string{"rev-list", "-n1", "HEAD", "--not", "--remotes"})...); err != nil || out != "" {
+	c := call{limit: long}
+	if out, err := st.run(ctx, c, "rev-list", "-n1", "HEAD", "--not", "--remotes"); err != nil || out != "" {
 		return true, unanswered(err)
 	}
-	off, err := filtersOff(ctx, dir, at...)
-	if err != nil {
-		return true, unanswered(err)
-	}
-	out, _, err := c.run(ctx, slices.Concat(off, at, []string{"status", "--porcelain", "-z", "--ignore-submodules=all", "--untracked-files=normal"})...)
+	out, err := st.run(ctx, c, "status", "--porcelain", "-z", "--ignore-submodules=all", "--untracked-files=normal")
 	if err != nil || out != "" {
 		return true, unanswered(err)
 	}
-	out, _, err = c.run(ctx, slices.Concat(at, []string{"ls-files", "-z", "-v", "-s"})...)
-	if err != nil {
+	if out, err = st.run(ctx, c, "ls-files", "-z", "-v", "-s"); err != nil {
 		return true, unanswered(err)
 	}
 	entries, err := readEntries(out)
@@ -135,15 +127,14 @@ func (s *snapshot) submoduleChanged(ctx context.Context, name string) (bool, err
 		if e.mode != gitlink {
 			continue
 		}
-		below := filepath.Join(dir, e.path)
-		if list, err := os.ReadDir(below); errors.Is(err, fs.ErrNotExist) || err == nil && len(list) == 0 {
+		below := name + "/" + e.path
+		if list, err := os.ReadDir(filepath.Join(s.w.Path, below)); errors.Is(err, fs.ErrNotExist) || err == nil && len(list) == 0 {
 			continue
 		}
-		head, _, err := nestedCall(below, time.Minute).run(ctx, "--git-dir="+nestedGitDir(below), "rev-parse", "-q", "--verify", "HEAD^{commit}")
-		if err != nil || strings.TrimSpace(head) != e.id {
-			return true, unanswered(err)
+		if inner, err := s.standIn(below); err != nil || inner == nil || inner.head != e.id {
+			return true, nil
 		}
-		if changed, err := s.submoduleChanged(ctx, name+"/"+e.path); changed || err != nil {
+		if changed, err := s.submoduleChanged(ctx, below); changed || err != nil {
 			return changed, err
 		}
 	}
@@ -171,20 +162,22 @@ func (s *snapshot) repositories() {
 func (s *snapshot) modules(ctx context.Context) error {
 	slices.Sort(s.repos)
 	for _, dir := range slices.Compact(s.repos) {
-		path := filepath.Join(s.w.Path, dir)
-		gitDir := nestedGitDir(path)
-		if gitDir == "" {
+		var tips []string
+		st, err := s.standIn(dir)
+		if st == nil && err == nil {
 			continue
 		}
-		tips, err := s.moduleTips(ctx, path, gitDir)
+		if err == nil {
+			tips, err = s.moduleTips(ctx, st)
+		}
 		if err == nil && len(tips) > 0 {
-			err = s.fetch(ctx, path, gitDir, tips)
+			err = s.fetch(ctx, st, tips)
 		}
 		switch {
 		case unanswered(err) != nil, errors.Is(err, syscall.ENOSPC):
 			return err
 		case err != nil:
-			s.fail(filepath.Join(dir, ".git"), err.Error())
+			s.fail(filepath.Join(dir, ".git"), reason(err))
 			continue
 		}
 		s.Modules = append(s.Modules, tips...)
@@ -195,14 +188,17 @@ func (s *snapshot) modules(ctx context.Context) error {
 }
 
 // moduleTips are the newest commits of a repository that neither its remotes nor gl's refs have, those in reflogs included.
-func (s *snapshot) moduleTips(ctx context.Context, path, gitDir string) ([]string, error) {
-	c := nestedCall(path, long)
-	args := []string{"--git-dir=" + gitDir, "rev-list", "--parents", "--all", "--reflog", "--not", "--remotes"}
-	if common, err := pointer(filepath.Join(gitDir, "commondir"), ""); err == nil && common == s.w.Common {
-		// Another worktree of this repository: its HEAD alone may be nobody's.
-		args = []string{"--git-dir=" + gitDir, "rev-list", "--parents", "HEAD", "--not", "--branches", "--tags", "--remotes", "--glob=refs/gl/*"}
+func (s *snapshot) moduleTips(ctx context.Context, st *standin) ([]string, error) {
+	var out string
+	var err error
+	if st.ours { // another worktree of this repository: its HEAD alone may be nobody's
+		if !isID(st.head) {
+			return nil, nil
+		}
+		out, err = s.git(ctx, long, nil, "rev-list", "--parents", st.head, "--not", "--branches", "--tags", "--remotes", "--glob=refs/gl/*")
+	} else {
+		out, err = st.run(ctx, call{limit: long}, "rev-list", "--parents", "--all", "--reflog", "--not", "--remotes")
 	}
-	out, _, err := c.run(ctx, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -233,19 +229,20 @@ func tipsOf(out string) []string {
 }
 
 // fetch copies commits and everything they need from a nested repository into the quarantine.
-func (s *snapshot) fetch(ctx context.Context, path, gitDir string, tips []string) error {
+func (s *snapshot) fetch(ctx context.Context, st *standin, tips []string) error {
 	if have, err := s.commits(ctx, tips); err != nil || len(have) == len(tips) {
 		return err // another worktree of this repository
 	}
-	if _, err := os.Lstat(filepath.Join(gitDir, "shallow")); err == nil {
+	if st.cut {
 		return errors.New("its history isn't complete")
 	}
 	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
-	from, err := command(ctx, path, "--git-dir="+gitDir, "pack-objects", "--revs", "--stdout", "-q")
+	from, err := command(ctx, st.dir, append(st.at(), "pack-objects", "--revs", "--stdout", "-q")...)
 	if err != nil {
 		return err
 	}
+	from.Env = append(from.Env, st.env()...)
 	to, err := command(ctx, s.w.Path, "--git-dir="+s.gitDir, "index-pack", "--stdin", "--strict")
 	if err != nil {
 		return err

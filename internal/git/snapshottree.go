@@ -57,7 +57,11 @@ func (s *snapshot) at(ctx context.Context, below, index string, limit time.Durat
 func (s *snapshot) start(ctx context.Context, below, index string, c call, args ...string) (out, errOut string, err error) {
 	dir := filepath.Join(s.w.Path, below)
 	c.dir, c.env = dir, append(s.q.env(), "GIT_INDEX_FILE="+filepath.Join(s.q.dir, index))
-	out, errOut, err = c.run(ctx, slices.Concat(steady, []string{"--git-dir=" + s.gitDir, "--work-tree=" + dir}, args)...)
+	off, err := filterOptions(ctx, s.w.Common, s.gitDir, dir)
+	if err != nil {
+		return "", "", err
+	}
+	out, errOut, err = c.run(ctx, slices.Concat(steady, off, []string{"--git-dir=" + s.gitDir, "--work-tree=" + dir}, args)...)
 	if err != nil && unanswered(err) == nil && s.full(errOut) {
 		left, _ := durable.Free(s.q.objects)
 		err = errors.Join(&SpaceError{s.w.Path, s.bytes, left}, err)
@@ -101,6 +105,11 @@ func (s *snapshot) tree(ctx context.Context) (string, error) {
 	}
 	if err := s.add(ctx, found.add); err != nil {
 		return "", err
+	}
+	if len(found.links) > 0 {
+		if _, err := s.git(ctx, time.Minute, nulled(found.links), "update-index", "--add", "--replace", "-z", "--index-info"); err != nil {
+			return "", err
+		}
 	}
 	slices.SortFunc(s.Failed, func(a, b Failure) int { return strings.Compare(a.Path, b.Path) })
 	s.Failed = slices.CompactFunc(s.Failed, func(a, b Failure) bool { return a.Path == b.Path })
@@ -374,6 +383,7 @@ type found struct {
 	add    []string // files and symbolic links
 	gone   []string
 	nested []string // directories that are repositories
+	links  []string // entries of submodules that stay as they are, as update-index --index-info reads them
 }
 
 // sort finds out what is at the paths now.

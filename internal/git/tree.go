@@ -517,3 +517,9 @@ func identity(run func(args ...string) (string, error)) (by Author, err error) {
 	}
 	return by, nil
 }
+
+// TreeOf returns the id of a commit's tree.
+func TreeOf(ctx context.Context, common, commit string) (string, error) {
+	out, err := run(ctx, common, "--git-dir="+common, "rev-parse", "-q", "--verify", "--end-of-options", commit+"^{tree}")
+	return strings.TrimSpace(out), err
+}

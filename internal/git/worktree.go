@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,8 +62,8 @@ func pointer(file, prefix string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// run runs git in the worktree after checking its links. Filters that the configuration names do run: who makes worktrees
-// has asked for trust first.
+// run runs git in the worktree after checking its links. Filters that the configuration names run if the person has allowed
+// them (JudgeFilters).
 func (w Worktree) run(ctx context.Context, limit time.Duration, input string, args ...string) (string, error) {
 	return w.start(ctx, call{limit: limit, stdin: strings.NewReader(input)}, args...)
 }
@@ -71,8 +72,12 @@ func (w Worktree) start(ctx context.Context, c call, args ...string) (string, er
 	if err := w.Check(); err != nil {
 		return "", err
 	}
+	off, err := filterOptions(ctx, w.Common, w.Admin, w.Path)
+	if err != nil {
+		return "", err
+	}
 	c.dir = w.Path
-	out, _, err := c.run(ctx, append([]string{"--git-dir=" + w.Admin, "--work-tree=" + w.Path}, args...)...)
+	out, _, err := c.run(ctx, slices.Concat(off, []string{"--git-dir=" + w.Admin, "--work-tree=" + w.Path}, args)...)
 	return out, err
 }
 

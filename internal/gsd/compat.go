@@ -114,9 +114,9 @@ func compatDirs(root string, in func(name string) bool, dropped map[string]bool)
 		switch {
 		case !twice:
 			at[key] = len(dirs)
-			dirs = append(dirs, scanPhase(path, name, dirKey(name)))
+			dirs = append(dirs, scanPhase(path, name, dirKey(name), true))
 		case newer(path, filepath.Join(root, dirs[i].Name)):
-			dirs[i] = scanPhase(path, name, dirKey(name))
+			dirs[i] = scanPhase(path, name, dirKey(name), true)
 		}
 	}
 	return dirs

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"greenlight/internal/crashtest"
+	"greenlight/internal/testfiles"
 )
 
 // crashing are the operations that are killed: one that writes STATE.md, and one that writes two files under both locks.
 func crashing() map[string]func(*Store) error {
 	return map[string]func(*Store) error{
-		"block": func(s *Store) error { _, err := s.AddBlocker(ctx, "a key", ""); return err },
+		"block": func(s *Store) error { _, err := s.AddBlocker(ctx, Blocker{Text: "a key"}); return err },
 		"prune": func(s *Store) error { _, err := s.Prune(ctx, 1, false); return err },
 	}
 }
@@ -22,7 +23,7 @@ func crashing() map[string]func(*Store) error {
 func TestMain(m *testing.M) {
 	op, ok := crashing()[os.Getenv("GREENLIGHT_TEST_OP")]
 	if !ok {
-		os.Exit(m.Run())
+		os.Exit(testfiles.Run(m))
 	}
 	s, err := OpenStore(os.Getenv("GREENLIGHT_TEST_ROOT"), func(string) string { return "" })
 	if err == nil {

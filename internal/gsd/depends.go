@@ -2,51 +2,209 @@ package gsd
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
 
-var dependsPatterns = sync.OnceValue(func() (p struct{ aside, link, none, all, list, span, id *regexp.Regexp }) {
+var dependsPatterns = sync.OnceValue(func() (p struct {
+	aside, over, link, date, none, all, list, span, id           *regexp.Regexp
+	version, finished, unneeded, needed, denied, other, optional *regexp.Regexp
+}) {
 	const id = `(?:[A-Z][A-Z0-9_]*-)?[A-Z]?\d+[A-Z]?(?:\.\d+)*`
+	const gap = `[\s` + metMark + `]*`
+	const list = id + `\b(?:` + gap + `(?:;\s*|(?:,|&|\+|/|-|–|—|\band\b|\bto\b|\bthrough\b)[\s,]*(?:and\s+)?(?:phases?\s+)?)` + id + `\b)*`
 	p.aside = regexp.MustCompile(`\([^)]*\)`)
+	p.over = regexp.MustCompile(`(?i)^\(\s*(?:already\s+|all\s+)?(?:(?:milestone\s+)?v?\d+(?:\.\d+)*\s*)?[\s,:—–-]*(?:is\s+)?(?:` + finishedWord + `)(?:\W|$)`)
 	p.link = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	p.date = regexp.MustCompile(`\b\d{4}-\d{2}(?:-\d{2})?\b`)
 	p.all = regexp.MustCompile(`(?i)^all\b[^\d]*$`)
-	p.none = regexp.MustCompile(`(?i)^(?:nothing|none|n/a|no\b|-|–|—)`)
-	p.list = regexp.MustCompile(`(?i)(?:^|\bphases?\s+)` + id + `\b(?:\s*(?:,|;|&|\+|/|-|–|—|\band\b|\bto\b|\bthrough\b)[\s,]*(?:and\s+)?(?:phases?\s+)?` + id + `\b)*`)
-	p.span = regexp.MustCompile(`(?i)\b(` + id + `)\s*(?:-|–|—|to\b|through\b)\s*(?:phases?\s+)?(` + id + `)\b`)
+	p.none = regexp.MustCompile(`(?i)^(?:nothing|none|n/a|no\b|independent\b|standalone\b|first phase\b|-|–|—)`)
+	p.list = regexp.MustCompile(`(?i)(?:^|\bphases?\s+)` + list)
+	p.span = regexp.MustCompile(`(?i)\b(` + id + `)` + gap + `(?:-|–|—|to\b|through\b)\s*(?:phases?\s+)?(` + id + `)\b`)
 	p.id = regexp.MustCompile(`(?i)` + id)
+
+	p.version = regexp.MustCompile(`(?i)(^|[^\w.-])(?:milestones?\s+)?(v\d+(?:\.\d+)*)\b([\w-]*\s+phases?\s+` + list + `)?`)
+	p.finished = regexp.MustCompile(`(?i)\bmilestone\s+\S+\s+(?:is\s+)?(?:` + finishedWord + `)`)
+	p.unneeded = regexp.MustCompile(`(?i)\b(?:independent(?:ly)?|not?|never|without|gates?|gating|blocks|blocking|unblocks?|unblocking|unlocks?|enables?|` +
+		`feeds?|precedes?|preceding|before|ahead of|prior to|parallel(?:izable)?|concurrent(?:ly)?|alongside|simultaneous(?:ly)?|` +
+		`(?:required|needed|used|consumed) by|prerequisite (?:for|of|to)|soft|optional(?:ly)?|ideally|preferably|recommended|` +
+		`nice to have|(?:starts?|begins?) with|informs?|overlaps?|related|see also|unlike)\b|n't\b`)
+	p.needed = regexp.MustCompile(`(?i)\b(?:once|after|needs?|requires?|depends? on|dependent on|relies on|builds? on|follows|` +
+		`waits? (?:for|on)|until|blocked by|gated (?:by|on)|when)\s+(?:the\s+)?(?:completion\s+of\s+)?$`)
+	p.denied = regexp.MustCompile(`(?i)(?:\bnot\b|n't\b|\bno\b|\bnever\b)[^,]*$`)
+	const verbs = `(?i)^\W*(?:(?:is|are|can|may|could|should|must|will|runs?|be|then)\s+)*`
+	p.other = regexp.MustCompile(verbs + `(?:independent|in parallel|parallel|concurrent|depends?\s+on\s+(?:this|it)|needs?\s+(?:this|it)|` +
+		`requires?\s+(?:this|it)|waits?\s+(?:for|on)\s+(?:this|it)|follows?\b|come\s+after)`)
+	p.optional = regexp.MustCompile(verbs + `(?:not\s+(?:required|needed|blocking)|optional|recommended|preferred|nice\s+to\s+have)`)
 	return p
 })
+
+// finishedWord is a word for a milestone or a phase that is over.
+const finishedWord = `complete|completed|shipped|done|finished|delivered|released|archived|✅|✓|✔`
+
+// metMark stands behind a phase that is said to be over, in the place of the aside that says so.
+const metMark = "\x01"
 
 // allBefore stands for every phase before this one: "all previous phases".
 const allBefore = "*"
 
-// readDepends reads the value of "Depends on": `Phase 1, Phase 2.1`, `Phases 1-3 and 5`, `Nothing (first phase)`. A range
-// is the key of its ends with a ".." between. unread is a text that names no phase and doesn't say that there is none.
-func readDepends(text string) (keys []string, unread string) {
+// A need is what a roadmap says a phase depends on.
+type need struct {
+	keys     []string // of phases; a range is the key of its ends with a ".." between
+	over     []string // of them, those that are said to be complete
+	releases []release
+	named    bool   // it names a milestone
+	unread   string // a text that names nothing and doesn't say that there is nothing
+}
+
+// A release is a milestone that a phase depends on.
+type release struct {
+	version string
+	over    bool     // it is said to have shipped
+	keys    []string // the phases of it that are meant; nil for all
+}
+
+// readDepends reads the value of "Depends on": `Phase 1, Phase 2.1`, `Phases 1-3 and 5`, `Nothing (first phase)`,
+// `v1.0 (shipped)`. In prose only what is said to be needed counts: not "independent of Phase 42", "gates Phases 41-43".
+func readDepends(text string) need {
 	p := dependsPatterns()
-	plain := p.aside.ReplaceAllString(p.link.ReplaceAllString(text, "$1"), " ")
-	plain = strings.Trim(strings.TrimSpace(plain), "*_` .")
-	switch {
-	case p.none.MatchString(plain):
-		return nil, ""
-	case p.all.MatchString(plain):
-		return []string{allBefore}, ""
+	var n need
+	plain := p.date.ReplaceAllString(strings.ReplaceAll(p.link.ReplaceAllString(text, "$1"), metMark, " "), " ")
+	plain = p.aside.ReplaceAllStringFunc(plain, func(aside string) string {
+		if p.over.MatchString(aside) {
+			return metMark
+		}
+		return " "
+	})
+	whole := strings.Trim(strings.TrimSpace(plain), "*_` ."+metMark)
+	plain = n.takeReleases(strings.Trim(strings.TrimSpace(plain), "*_` ."))
+	if p.all.MatchString(plain) {
+		n.keys = []string{allBefore}
+		return n
 	}
-	for _, part := range p.list.FindAllString(plain, -1) {
-		rest := p.span.ReplaceAllStringFunc(part, func(s string) string {
-			m := p.span.FindStringSubmatch(s)
-			keys = append(keys, PhaseKey(m[1])+".."+PhaseKey(m[2]))
-			return " "
-		})
-		for _, id := range p.id.FindAllString(rest, -1) {
-			keys = append(keys, PhaseKey(id))
+	said := n.named || p.none.MatchString(plain) || p.finished.MatchString(plain)
+	from := 0
+	for _, at := range p.list.FindAllStringIndex(plain, -1) {
+		if strings.HasPrefix(strings.ToLower(plain), "no") && p.none.MatchString(plain) && at[0] < clauseEnd(plain, 0) {
+			continue
+		}
+		said = true
+		if needs(plain, from, at[0]) {
+			had := len(n.keys)
+			n.takeKeys(plain[at[0]:at[1]], strings.HasPrefix(strings.TrimLeft(plain[at[1]:], " "), metMark))
+			if aside(plain, at) { // of the last one
+				n.keys = n.keys[:max(had, len(n.keys)-1)]
+			}
+		}
+		from = at[1]
+	}
+	if !said {
+		n.unread = strings.ReplaceAll(whole, metMark, " ")
+	}
+	return n
+}
+
+// takeReleases takes the milestones out of the text, each with the phases behind it, and returns the rest.
+func (n *need) takeReleases(plain string) string {
+	p := dependsPatterns()
+	var rest strings.Builder
+	done := 0
+	for _, m := range p.version.FindAllStringSubmatchIndex(plain, -1) {
+		if before := strings.ToLower(strings.TrimSpace(plain[:m[4]])); strings.HasSuffix(before, "phase") || strings.HasSuffix(before, "phases") {
+			continue // Phase V1
+		}
+		r := release{version: plain[m[4]:m[5]]}
+		tail := strings.TrimLeft(plain[m[1]:], " :—–-")
+		r.over = strings.HasPrefix(tail, metMark) || finishedStart().MatchString(tail)
+		if m[6] >= 0 {
+			var of need
+			list := plain[m[6]:m[7]]
+			of.takeKeys(list[strings.Index(strings.ToLower(list), "phase"):], false)
+			r.keys = of.keys
+		}
+		if n.named = true; needs(plain, done, m[4]) {
+			n.releases = append(n.releases, r)
+		}
+		if done < m[0] {
+			rest.WriteString(plain[done:m[0]])
+		}
+		rest.WriteString(plain[m[2]:m[3]] + " . ")
+		done = m[1]
+	}
+	if done == 0 {
+		return plain
+	}
+	rest.WriteString(plain[done:])
+	return strings.TrimSpace(rest.String())
+}
+
+var finishedStart = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(?:(?:is|was|has been|milestone|being)\s+)*(?:` + finishedWord + `)`)
+})
+
+// takeKeys adds the phases of a list: `Phases 1-3 and 5`.
+func (n *need) takeKeys(list string, over bool) {
+	p := dependsPatterns()
+	was := len(n.keys)
+	rest := p.span.ReplaceAllStringFunc(list, func(s string) string {
+		m := p.span.FindStringSubmatch(s)
+		n.keys = append(n.keys, PhaseKey(m[1])+".."+PhaseKey(m[2]))
+		return " "
+	})
+	marked := p.id.FindAllStringIndex(rest, -1)
+	for _, at := range marked {
+		key := PhaseKey(rest[at[0]:at[1]])
+		n.keys = append(n.keys, key)
+		if strings.HasPrefix(strings.TrimLeft(rest[at[1]:], " "), metMark) {
+			n.over = append(n.over, key)
 		}
 	}
-	if keys == nil {
-		return nil, plain
+	if over && len(n.keys) > was && len(marked) > 0 {
+		n.over = append(n.over, n.keys[len(n.keys)-1])
 	}
-	return keys, ""
+}
+
+// needs reports whether the phases listed at that place are needed, by the words before them. The value of the field
+// begins with what is.
+func needs(text string, from, at int) bool {
+	p := dependsPatterns()
+	before := text[clauseStart(text, from, at):at]
+	if m := p.needed.FindStringIndex(before); m != nil {
+		return !p.denied.MatchString(before[:m[0]])
+	}
+	return at == 0 || !p.unneeded.MatchString(before)
+}
+
+// aside reports whether the words behind a list say that its last phase isn't needed: Phase 41 is optional. The first
+// phase is, unless they say so outright.
+func aside(text string, at []int) bool {
+	p := dependsPatterns()
+	follow := text[at[1]:clauseEnd(text, at[1])]
+	if at[0] == 0 {
+		return p.optional.MatchString(follow)
+	}
+	return p.optional.MatchString(follow) || p.other.MatchString(follow)
+}
+
+const clauseMarks = ".;:—–\n"
+
+// clauseStart is where the clause begins that at is in, not before from.
+func clauseStart(text string, from, at int) int {
+	if i := strings.LastIndexAny(text[from:at], clauseMarks); i >= 0 {
+		return from + i + 1
+	}
+	return from
+}
+
+// clauseEnd is where the clause ends that at is in. A phase's number has a point, too.
+func clauseEnd(text string, at int) int {
+	for i := at; i < len(text); i++ {
+		if text[i] == ';' || text[i] == ',' || text[i] == '.' && (i+1 == len(text) || text[i+1] == ' ') || strings.HasPrefix(text[i:], "—") {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // spread gives phases without a milestone's section the milestone whose range they are in.
@@ -67,17 +225,19 @@ func (r *roadmapReader) spread() {
 func (r *Roadmap) resolve() {
 	for i := range r.Phases {
 		ph := &r.Phases[i]
+		for _, rel := range ph.releases {
+			keys, known := r.needed(ph, rel)
+			ph.Depends = append(ph.Depends, keys...)
+			if !known && len(ph.Depends) == 0 {
+				ph.Said, ph.Unread = false, rel.version
+			}
+		}
 		if !ph.Said && i > 0 {
 			ph.Depends = []string{r.Phases[i-1].Key}
 		}
 		var keys []string
 		add := func(key string) {
-			for _, k := range keys {
-				if k == key {
-					return
-				}
-			}
-			if key != "" && key != allBefore && key != ph.Key {
+			if key != "" && key != allBefore && key != ph.Key && !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
 		}
@@ -96,6 +256,29 @@ func (r *Roadmap) resolve() {
 		}
 		ph.Depends = keys
 	}
+}
+
+// needed are the phases of a milestone that ph depends on: none where the milestone has shipped or left the roadmap. known
+// is false for one that is later than all that the roadmap has.
+func (r *Roadmap) needed(ph *Phase, rel release) (keys []string, known bool) {
+	at := r.find(rel.version, "")
+	switch {
+	case at >= 0 && at == ph.milestone:
+		return rel.keys, true
+	case rel.over || at >= 0 && r.Milestones[at].Shipped:
+		return nil, true
+	case at < 0:
+		newer := func(m Milestone) bool { return olderVersion(rel.version, m.Version) }
+		return nil, len(r.Milestones) == 0 || slices.ContainsFunc(r.Milestones, newer)
+	case rel.keys != nil:
+		return rel.keys, true
+	}
+	for i := range r.Phases {
+		if r.Phases[i].milestone == at {
+			keys = append(keys, r.Phases[i].Key)
+		}
+	}
+	return keys, true
 }
 
 // between are the keys of the phases from one to another, the ends also where there are no such phases.

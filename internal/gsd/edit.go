@@ -2,8 +2,10 @@ package gsd
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"greenlight/internal/text/textline"
 )
@@ -242,14 +244,18 @@ func (d *draft) appendLines(lines ...string) {
 	d.splice(span{len(d.body), len(d.body)}, text+strings.Join(lines, d.eol)+d.eol)
 }
 
-// isHollow says whether the whole line means that a list is empty.
+// isHollow reports whether the whole line means that a list is empty: None, None at this time, No blockers yet.
 func isHollow(text string) bool {
-	switch strings.ToLower(strings.Trim(text, " \t.()*_")) {
-	case "none", "none yet", "no decisions yet":
-		return true
-	}
-	return false
+	text = strings.TrimLeft(text, " \t-+*_(")
+	return hollow().MatchString(strings.TrimRight(text, " \t.!()*_"))
 }
+
+var hollow = sync.OnceValue(func() *regexp.Regexp {
+	const kind = `(?:\s+(?:known|open|active|current|new|major|outstanding|recorded|reported|identified|pending|blocking|noted))?`
+	const when = `(?:\s+(?:yet|so\s+far|currently|now|right\s+now|for\s+now|at\s+(?:this|the)\s+(?:time|moment|point)|at\s+present|to\s+date|to\s+report))*`
+	return regexp.MustCompile(`(?i)^(?:none` + when + kind + when + `|n/a|nothing` + when + `|no` + kind +
+		`\s+(?:decisions?|blockers?|concerns?|issues?|items?|todos?)(?:\s*(?:/|and|or)\s*(?:blockers?|concerns?|issues?))?` + kind + when + `)$`)
+})
 
 // isDefault says whether a tool has written this value, so that another may replace it. What a person or an agent wrote
 // stays. A field without a value counts.

@@ -1,7 +1,10 @@
 package gsd
 
 import (
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"greenlight/internal/durable"
 	"greenlight/internal/paths"
@@ -23,6 +26,7 @@ type Facts struct {
 
 	HasRoadmap, HasPhases bool // ROADMAP.md and the directory phases exist
 	Unbounded             bool // ROADMAP.md doesn't say which phases are the milestone's, so they can't be counted
+	Undefined             bool // ROADMAP.md doesn't have the milestone yet: STATE.md is ahead of it
 	Counts
 	Unknown bool       // a phase that the roadmap calls complete has left no plans: the plans are at least so many
 	Untold  int        // phases of which neither the roadmap nor a directory says anything, and which are past
@@ -37,23 +41,40 @@ type standing struct {
 	milestone string // by the frontmatter
 	position  string // the milestone that Current Position names; "" for none
 	phase     string // key of the phase that Current Position names; "" for none
+	defining  bool   // the requirements of the milestone are being defined
+	over      bool   // all phases are complete
+	executing bool   // plans of the phase are being carried out
 }
 
 func standingOf(d *Doc) standing {
 	s := standing{milestone: d.stored("milestone")}
 	body := d.Body()
+	status := d.stored("status")
 	in, ok := currentPosition(body)
-	if !ok {
-		return s
+	field := func(name string) string {
+		if f, found := findIn(body, in.text, name); ok && found {
+			return f.text(body)
+		}
+		return ""
 	}
-	if f, ok := findIn(body, in.text, "Phase"); ok {
-		s.phase = PhaseKey(readPhase(f.text(body)).id)
-	}
-	if f, ok := findIn(body, in.text, "Milestone"); ok {
-		s.position = roadmapPatterns().version.FindString(f.text(body))
-	}
+	s.phase = PhaseKey(readPhase(field("Phase")).id)
+	s.position = roadmapPatterns().version.FindString(field("Milestone"))
+	status += " " + field("Status")
+	p := standingWords()
+	s.defining = p.defining.MatchString(field("Phase")) || s.phase == "" && p.defining.MatchString(status)
+	s.executing = p.executing.MatchString(field("Phase") + "\n" + field("Status"))
+	s.over = p.over.MatchString(status) || p.over.MatchString(field("Phase")) ||
+		s.phase == "" && NormalizeStatus(d.stored("status"), "", false) == Completed
 	return s
 }
+
+var standingWords = sync.OnceValue(func() (p struct{ defining, over, executing *regexp.Regexp }) {
+	p.defining = regexp.MustCompile(`(?i)\bdefining\s+(?:the\s+)?(?:requirements|milestone)\b`)
+	p.executing = regexp.MustCompile(`\bEXECUTING\b|(?m)^Executing Phase \d`)
+	p.over = regexp.MustCompile(`(?i)\ball\s+(?:\d+\s+)?phases\s+(?:are\s+)?(?:complete|done|executed|shipped)|\bmilestone\W+(?:v?[\d.]+\W+)?(?:is\s+)?(?:complete|shipped|archived|done)|` +
+		`\bv\d+(?:\.\d+)+\s+(?:milestone\s+)?(?:complete|shipped|archived)|\bproject\s+(?:is\s+)?complete`)
+	return p
+})
 
 // ReadFacts reads what is beside STATE.md. In compat mode phases are counted as GSD's own tools do: see countAsGSD.
 func ReadFacts(p Place, state *Doc, compat bool) Facts {
@@ -76,6 +97,10 @@ func newFacts(road *Roadmap, dirs []PhaseDir, at standing) Facts {
 	f := Facts{HasRoadmap: road != nil, Dirs: onePerPhase(dirs)}
 	if road == nil {
 		f.count(nil, at)
+		return f
+	}
+	if version := road.undefined(at); version != "" {
+		f.Milestone, f.Undefined, f.Unbounded, f.Dirs = version, true, true, nil
 		return f
 	}
 	i := road.current(at)
@@ -111,6 +136,39 @@ func onePerPhase(all []PhaseDir) []PhaseDir {
 		}
 	}
 	return dirs
+}
+
+// undefined is the milestone that STATE.md is at and that the roadmap doesn't have yet: it names the phases of earlier ones
+// still. "" where the roadmap has it, and where the project works on a phase of it all the same.
+func (r *Roadmap) undefined(at standing) string {
+	for _, version := range []string{at.position, roadmapPatterns().version.FindString(at.milestone)} {
+		if version == "" {
+			continue
+		}
+		switch i := r.find(version, at.phase); {
+		case i >= 0:
+			later := func(p Phase) bool {
+				return p.milestone >= 0 && olderVersion(version, r.Milestones[p.milestone].Version)
+			}
+			if at.defining && !slices.ContainsFunc(r.Phases, func(p Phase) bool { return p.milestone == i }) {
+				return version
+			}
+			if len(r.of(i)) == 0 && r.Milestones[i].section && !r.Milestones[i].Shipped && !slices.ContainsFunc(r.Phases, later) {
+				return version
+			}
+			return ""
+		case at.defining:
+			return version
+		case len(r.Milestones) > 0 && !r.mentions[version] && !r.isOpen(at.phase) && !slices.ContainsFunc(r.Milestones, func(m Milestone) bool { return !olderVersion(m.Version, version) }):
+			return version
+		}
+	}
+	return ""
+}
+
+// isOpen reports whether the roadmap has the phase and doesn't say that it is complete.
+func (r *Roadmap) isOpen(key string) bool {
+	return slices.ContainsFunc(r.Phases, func(p Phase) bool { return p.Key == key && !p.CarriedOut })
 }
 
 // only leaves the directories of these phases. A phase that was put in between, 4.1, has its directory before it has its
@@ -150,7 +208,7 @@ func (f *Facts) count(phases []*Phase, at standing) {
 		}
 		f.CompletedPhases++
 		plans := d.Plans
-		if p != nil && p.CarriedOut {
+		if p != nil {
 			plans = max(plans, p.Plans)
 		}
 		f.TotalPlans += plans
@@ -171,16 +229,11 @@ func (f *Facts) count(phases []*Phase, at standing) {
 	f.CompletedPhases = min(f.CompletedPhases, f.TotalPhases)
 }
 
-// CarriedOut says whether all plans of a phase have been carried out, by the roadmap or by the files. Both may be nil. It
-// is the one measure of what counts as completed; whether the result has been verified is another question.
+// CarriedOut reports whether all plans of a phase have been carried out, by the roadmap or by the files. Both may be nil.
+// It is the one measure of what counts as completed; whether the result has been verified is another question. What has
+// passed its verification has been carried out, whatever has become of its files.
 func (d *PhaseDir) CarriedOut(p *Phase) bool {
-	switch {
-	case p != nil && p.Done:
-		return true
-	case d != nil && d.Had:
-		return d.Complete()
-	}
-	return p != nil && p.CarriedOut
+	return p != nil && p.CarriedOut || d != nil && (d.Complete() || d.Verification == "passed")
 }
 
 // current is the index of the milestone that the project is at, -1 where the roadmap doesn't have it. Current Position
@@ -232,8 +285,15 @@ func (r *Roadmap) find(version, phase string) int {
 	return found
 }
 
+// sameVersion reports whether two texts name one milestone. v2.0-code-quality is v2.0.
 func sameVersion(a, b string) bool {
-	return strings.EqualFold(strings.TrimLeft(a, "vV"), strings.TrimLeft(strings.TrimSpace(b), "vV"))
+	bare := func(s string) string {
+		if v := roadmapPatterns().version.FindString(s); v != "" {
+			s = v
+		}
+		return strings.TrimLeft(strings.TrimSpace(s), "vV")
+	}
+	return strings.EqualFold(bare(a), bare(b))
 }
 
 func (r *Roadmap) milestoneOf(phase string) int {

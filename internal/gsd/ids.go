@@ -60,3 +60,21 @@ func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 
 // sentinel says whether a phase isn't planned yet: 999 and its kind are the backlog.
 func sentinel(key string) bool { return key == "999" || strings.HasPrefix(key, "999.") }
+
+// olderVersion reports whether a milestone's version is lower than another's: v1.9 is older than v1.10.
+func olderVersion(a, b string) bool {
+	x, y := strings.Split(strings.TrimLeft(a, "vV"), "."), strings.Split(strings.TrimLeft(b, "vV"), ".")
+	for i := range max(len(x), len(y)) {
+		var m, n int
+		if i < len(x) {
+			m = atoi(x[i])
+		}
+		if i < len(y) {
+			n = atoi(y[i])
+		}
+		if m != n {
+			return m < n
+		}
+	}
+	return false
+}

@@ -1,6 +1,7 @@
 package gsd
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -78,18 +79,36 @@ func (s *survey) current() string {
 func (s *survey) step(ph *Phase) string {
 	d := s.dirs[ph.Key]
 	switch {
-	case !d.CarriedOut(ph):
-		if d == nil || !d.Had {
-			return stepPlan
-		}
-		return stepExecute
-	case ph.Done, d == nil || !d.Had, s.verified(d):
+	case ph.Done, s.behind(ph), d.CarriedOut(ph) && s.verified(d), ph.CarriedOut && (d == nil || !d.Had):
 		return stepDone
+	case d.CarriedOut(ph):
+		return stepVerify
+	case d == nil || !d.Had:
+		return stepPlan
 	}
-	return stepVerify
+	return stepExecute
 }
 
+// behind reports whether STATE.md is past a phase that the table of progress calls complete, or at the end of a milestone
+// whose phases were carried out: GSD moves on from what was verified.
+func (s *survey) behind(ph *Phase) bool {
+	d, over := s.dirs[ph.Key], s.at.over && s.facts.Milestone == ph.Milestone
+	if over && d != nil && d.Complete() && d.Verification+d.UAT == "" {
+		return true
+	}
+	return ph.row.complete && !ph.row.pending && (over || s.passed(ph))
+}
+
+// passed reports whether STATE.md is at a later phase.
+func (s *survey) passed(ph *Phase) bool {
+	return s.road != nil && s.road.has(s.at.phase) && plan.NaturalLess(ph.Key, s.at.phase)
+}
+
+// verified reports whether nothing is left to be verified. A phase without a directory has no report.
 func (s *survey) verified(d *PhaseDir) bool {
+	if d == nil {
+		return false
+	}
 	switch d.UAT {
 	case "testing", "partial", "diagnosed":
 		return false
@@ -98,9 +117,46 @@ func (s *survey) verified(d *PhaseDir) bool {
 	case "passed":
 		return true
 	case "":
-		return s.cfg.NoVerifier || d.UAT == "complete"
+		return d.Complete() && (s.cfg.NoVerifier || d.UAT == "passed")
 	}
-	return d.Verification == "human_needed" && d.UAT == "complete"
+	return d.Verification == "human_needed" && d.UAT == "passed"
+}
+
+// disputed is what the files and the roadmap say against each other about a phase; "" for nothing. Only a person knows
+// which of them is right.
+func (s *survey) disputed(ph *Phase, step string) string {
+	d := s.dirs[ph.Key]
+	gone := d == nil || !d.Had
+	switch {
+	case step == stepVerify && !d.Complete() && d.Verification != "passed":
+		return fmt.Sprintf("%s says that phase %s is complete, but %s", s.place.rel(s.place.Roadmap()), ph.ID, missingOf(d))
+	case step == stepExecute && s.at.over && s.facts.Milestone == ph.Milestone && d.Summaries > 0:
+		return fmt.Sprintf("%s says that all phases are complete, but %s", s.place.rel(s.place.State()), missingOf(d))
+	case step == stepPlan && gone && s.at.executing && s.at.phase == ph.Key:
+		return fmt.Sprintf("%s says that phase %s is being executed, but it has no plans", s.place.rel(s.place.State()), ph.ID)
+	case step == stepPlan && gone && ph.row.done > 0:
+		return fmt.Sprintf("%s says that %d of %d plans of phase %s were carried out, but their files are gone",
+			s.place.rel(s.place.Roadmap()), ph.row.done, max(ph.row.plans, ph.row.items, ph.Plans, ph.row.done), ph.ID)
+	case step == stepPlan && gone && ph.row.begun && !s.preparing(ph, d):
+		return fmt.Sprintf("%s says that phase %s is in progress, but it has no plans", s.place.rel(s.place.Roadmap()), ph.ID)
+	}
+	return ""
+}
+
+// preparing reports whether a phase without plans is at the stage before them.
+func (s *survey) preparing(ph *Phase, d *PhaseDir) bool {
+	if d != nil && (d.Context || d.Research) || s.pos.NextAction != "" {
+		return true
+	}
+	status := NormalizeStatus(s.pos.Status, "", false)
+	return s.current() == ph.Key && (status == Planning || status == Discussing)
+}
+
+func missingOf(d *PhaseDir) string {
+	if n := d.Plans - d.Summaries; n != 1 {
+		return fmt.Sprintf("%d of its %d plans have no summary", n, d.Plans)
+	}
+	return fmt.Sprintf("one of its %d plans has no summary", d.Plans)
 }
 
 // person says what a phase waits for where its next step isn't an agent's: a question that GSD asks, the discussion
@@ -117,8 +173,12 @@ func (s *survey) person(ph *Phase, step string) (what string, next []string) {
 		return "", nil
 	case ph.Deferred:
 		return "its time: the roadmap defers it", nil
+	case s.facts.Undefined:
+		return "a roadmap: " + s.facts.Milestone + " has no roadmap yet", []string{s.t.slash("new-milestone") + " in Claude Code"}
 	case s.later(ph):
 		return "milestone " + ph.Milestone + ", STATE.md is at " + s.facts.Milestone, []string{s.t.slash("complete-milestone") + " in Claude Code"}
+	case s.disputed(ph, step) != "":
+		return "a decision: " + s.disputed(ph, step), s.decide(ph, step)
 	case step == stepPlan && s.undiscussed(ph, d):
 		return "a discussion", command("discuss-phase", "")
 	case step == stepVerify && (d.Verification == "gaps_found" || d.UAT == "diagnosed"):
@@ -129,6 +189,15 @@ func (s *survey) person(ph *Phase, step string) (what string, next []string) {
 		return "a person's test", command("verify-work", "")
 	}
 	return "", nil
+}
+
+// decide are a person's ways to settle what is disputed.
+func (s *survey) decide(ph *Phase, step string) []string {
+	redo := s.t.slash("execute-phase") + " " + ph.ID + " in Claude Code"
+	if step == stepPlan {
+		redo = s.t.slash("plan-phase") + " " + ph.ID + " in Claude Code"
+	}
+	return []string{"tick phase " + ph.ID + " off in " + s.place.rel(s.place.Roadmap()) + ", or " + redo}
 }
 
 // due says whether all that the phase depends on is complete.

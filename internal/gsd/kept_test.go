@@ -40,7 +40,7 @@ func writers() []writer {
 		{"update-progress", 2, 1, func(s *Store, _ string) (Result, error) { return s.UpdateProgress(ctx) }},
 		{"sync", 6, 1, func(s *Store, _ string) (Result, error) { return s.Sync(ctx, false) }},
 		{"add-decision", 2, 0, func(s *Store, text string) (Result, error) { return s.AddDecision(ctx, Decision{Summary: text}) }},
-		{"add-blocker", 2, 0, func(s *Store, text string) (Result, error) { return s.AddBlocker(ctx, text, "") }},
+		{"add-blocker", 2, 0, func(s *Store, text string) (Result, error) { return s.AddBlocker(ctx, Blocker{Text: text}) }},
 		{"record-session", 4, 1, func(s *Store, text string) (Result, error) {
 			return s.RecordSession(ctx, Session{StoppedAt: text, ResumeFile: &file})
 		}},

@@ -42,7 +42,7 @@ func (r recount) of(d *Doc, f Facts) (t tally, ok bool) {
 	if r.compat && f.HasPhases {
 		return f.tally(), true
 	}
-	if !f.HasPhases && !f.HasRoadmap || f.Empty() || f.Unbounded && d.hasProgress() {
+	if !f.HasPhases && !f.HasRoadmap || f.Empty() || f.Undefined || f.Unbounded && d.hasProgress() {
 		return t, false
 	}
 	c := d.atLeast(f)
@@ -84,8 +84,12 @@ func (s *survey) progress() *plan.Progress {
 	if t.totalPhases == nil || t.completedPhases == nil || t.totalPlans == nil || t.completedPlans == nil {
 		return nil
 	}
-	return &plan.Progress{Milestone: cmp.Or(s.facts.Milestone, s.front.stored("milestone")), Parts: "plan", Percent: t.percent,
+	p := &plan.Progress{Milestone: cmp.Or(s.facts.Milestone, s.front.stored("milestone")), Parts: "plan", Percent: t.percent,
 		Done: *t.completedPhases, Total: *t.totalPhases, PartsDone: *t.completedPlans, PartsAll: *t.totalPlans}
+	if r := s.front.storedTally(); r.totalPhases != nil && r.completedPhases != nil && r.totalPlans != nil && r.completedPlans != nil {
+		p.Recorded = &plan.Recorded{Done: *r.completedPhases, Total: *r.totalPhases, PartsDone: *r.completedPlans, PartsAll: *r.totalPlans, Percent: r.percent}
+	}
+	return p
 }
 
 // storedTally is the progress block as it is.

@@ -15,7 +15,8 @@ type Roadmap struct {
 	Phases     []Phase     // in the order in which they are worked on, by number
 	Milestones []Milestone // in the order of the file
 
-	struck map[string]bool // keys of phases that were dropped
+	struck   map[string]bool // keys of phases that were dropped
+	mentions map[string]bool // versions that are in the text somewhere
 }
 
 // A Phase of the roadmap.
@@ -33,8 +34,11 @@ type Phase struct {
 	CarriedOut bool // Done, or complete by the table of progress, which doesn't know whether it was verified
 	Plans      int  // how many plans it had by the roadmap; 0 where that doesn't say
 
-	milestone int  // index of its milestone; -1 for none
-	told      bool // a checkbox or the table of progress says whether it is complete
+	milestone int         // index of its milestone; -1 for none
+	told      bool        // a checkbox, a status or the table of progress says whether it is complete
+	row       progressRow // of the table of progress, and what the checklists say of its plans
+	over      []string    // keys in Depends that the roadmap says are complete
+	releases  []release   // milestones it depends on
 }
 
 // A Milestone of the roadmap.
@@ -48,21 +52,25 @@ type Milestone struct {
 }
 
 var roadmapPatterns = sync.OnceValue(func() (p struct {
-	heading, bullet, span, field, version, summary, shipped, active, plans, complete, aside *regexp.Regexp
+	heading, bullet, span, field, status, version, summary, shipped, active, plans, planItem, aside, link *regexp.Regexp
 }) {
-	const phase = `(?:\[[^\]]{1,200}\]\s*)?Phase\s+((?:[A-Z][A-Z0-9_]*-)?[A-Z]?\d+[A-Z]?(?:\.\d+)*)(?:\s*\([^)]{0,200}\))?(?:\s*:|\s+[—–-]\s)`
+	const phase = `(?:\[[^\]]{1,200}\]\s*)?Phase\s+((?:[A-Z][A-Z0-9_]*-)?[A-Z]?\d+[A-Z]?(?:\.\d+)*)` +
+		`(?:\s*\([^)]{0,200}\)|\s*[✅✓✔☑]\x{fe0f}?)*(?:\s*:|\s+[—–-]\s)`
 	const emoji = `(?:[^\pL\pN\s\[\]()*~_#|.-]+\s*)?`
 	p.heading = regexp.MustCompile(`(?i)^(~~)?` + emoji + phase + `\s*(.*)$`)
-	p.bullet = regexp.MustCompile(`(?i)^\s*[-*]\s+(?:\[([ x~-])\]\s+` + emoji + `(~~)?(?:\*\*)?|` + emoji + `(~~)?\*\*)` + phase + `\s*(.*)$`)
+	p.bullet = regexp.MustCompile(`(?i)^\s*(?:[-*+]|\d+[.)])\s+(?:\[([ x~✅✓✔-])\]\s+` + emoji + `(~~)?(?:\*\*)?|` + emoji + `(~~)?\*\*)` + phase + `\s*(.*)$`)
 	p.span = regexp.MustCompile(`(?i)^\s*(?:[-*+]|\d+\.)\s.*\bphases?\s+(\d+)\s*(?:-|–|—|to|through)\s*(\d+)`)
 	p.field = regexp.MustCompile(`(?i)^\s*(?:[-*]\s+)?\**Depends\s+on\**\s*:\**\s*(.*)$`)
+	p.status = regexp.MustCompile(`(?i)^\s*(?:[-*]\s+)?\**(Status|State|Completed(?:\s+on)?|Shipped(?:\s+on)?)\**\s*:\**\s*(.*)$`)
 	p.version = regexp.MustCompile(`v\d+(?:\.\d+)+`)
 	p.summary = regexp.MustCompile(`(?i)<summary[^>]*>(.*?)(?:</summary>|$)`)
 	p.shipped = regexp.MustCompile(`(?i)\b(?:closed|archived|abandoned|shipped|failed)\b|✅|🗄`)
 	p.active = regexp.MustCompile(`(?i)\b(?:active|wip)\b|in\s+progress|🚧|🔄`)
 	p.plans = regexp.MustCompile(`(?i)\b(\d+)\s*/\s*(\d+)(?:\s+plans?\b|$)`)
-	p.complete = regexp.MustCompile(`(?i)^\W*(?:complete|completed|done|shipped)\b`)
-	p.aside = regexp.MustCompile(`(?i)\s*(?:\(\d+\s*/\s*\d+\s+plans?\b|\((?:inserted|completed?|done|shipped|in progress)\b|[—–-]+\s+(?:completed?|done|shipped)\b).*$`)
+	p.planItem = regexp.MustCompile(`(?i)^\s*[-*]\s+\[([ x])\]\s+\**(?:[A-Z][A-Z0-9_]*-)?(\d+[A-Z]?(?:\.\d+)*)-\d+`)
+	p.link = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	p.aside = regexp.MustCompile(`(?i)\s*(?:\(\d+\s*/\s*\d+\s+plans?\b|[(\[](?:[✅✓✔☑]\x{fe0f}?\s*)?(?:inserted|completed?|done|shipped|in progress)\b|` +
+		`(?:[—–-]+|[✅✓✔☑]\x{fe0f}?)\s+(?:[✅✓✔☑]\x{fe0f}?\s*)?(?:completed?|done|shipped)\b|\s(?-i:COMPLETED?|DONE|SHIPPED)$).*$`)
 	return p
 })
 
@@ -70,11 +78,16 @@ var roadmapPatterns = sync.OnceValue(func() (p struct {
 // checklist `- [x] **Phase 2.1: Name**`. Code and comments don't count, nor do phases that are struck through and the
 // backlog (999).
 func ParseRoadmap(text string) *Roadmap {
-	r := &roadmapReader{at: map[string]int{}, rows: map[string]progressRow{}, milestone: -1, outer: -1}
-	r.road.struck = map[string]bool{}
+	r := &roadmapReader{at: map[string]int{}, rows: map[string][]progressRow{}, milestone: -1, outer: -1}
+	r.road.struck, r.road.mentions = map[string]bool{}, map[string]bool{}
 	for l := range markdown.Lines(text) {
 		if l.Code || r.comment(l.Text) {
 			continue
+		}
+		if strings.ContainsAny(l.Text, "vV") {
+			for _, v := range roadmapPatterns().version.FindAllString(l.Text, -1) {
+				r.road.mentions[v] = true
+			}
 		}
 		r.line(l)
 	}
@@ -84,13 +97,19 @@ func ParseRoadmap(text string) *Roadmap {
 		if r.road.struck[p.Key] {
 			continue
 		}
-		row := r.rows[p.Key]
-		p.Deferred, p.Plans = row.deferred, max(p.Plans, row.plans)
 		if p.milestone >= 0 {
 			m := r.road.Milestones[p.milestone]
 			p.Milestone, p.Done = m.Version, p.Done || m.Shipped
 		}
-		p.CarriedOut, p.told = p.Done || row.complete, p.told || row.told
+		row := r.rowOf(&p)
+		row.items, row.ticked = p.row.items, p.row.ticked
+		row.done = max(row.done, p.row.done, row.ticked)
+		p.row, p.Deferred, p.Plans = row, row.deferred, max(p.Plans, row.plans)
+		ticked := row.items > 0 && row.ticked == row.items && !row.told
+		if ticked {
+			p.Plans = max(p.Plans, row.items)
+		}
+		p.CarriedOut, p.told = p.Done || p.CarriedOut || row.complete || ticked, p.told || row.told
 		phases = append(phases, p)
 	}
 	sort.SliceStable(phases, func(i, j int) bool { return plan.NaturalLess(phases[i].Key, phases[j].Key) })
@@ -101,9 +120,9 @@ func ParseRoadmap(text string) *Roadmap {
 
 type roadmapReader struct {
 	road      Roadmap
-	at        map[string]int         // index of a phase by key
-	rows      map[string]progressRow // of the table of progress
-	columns   []string               // of the table that we are in
+	at        map[string]int           // index of a phase by key
+	rows      map[string][]progressRow // of the table of progress: a number may come again in another milestone
+	columns   []string                 // of the table that we are in
 	commented bool
 
 	milestone int    // index of the one whose section we are in, -1 for none
@@ -111,6 +130,8 @@ type roadmapReader struct {
 	outer     int    // the one that is around the <details> block
 	phase     string // key of the phase whose section we are in
 	under     int    // level of its heading
+
+	sectionTop bool // no phase of the milestone's section has come yet
 
 	spans []milestoneSpan
 }
@@ -120,9 +141,13 @@ type milestoneSpan struct{ milestone, from, to int }
 
 // A progressRow is what the table of progress says of a phase: `| 3. Ledger | v1.1 | 3/3 | Complete | 2026-02-03 |`.
 type progressRow struct {
-	plans              int
+	milestone          string // its version; "" where the row names none
+	plans, done        int    // plans in all, and carried out
 	complete, deferred bool
+	pending            bool // complete, but something is still to come, such as its verification
+	begun              bool // being worked on
 	told               bool
+	items, ticked      int // plans in the phase's own checklist
 }
 
 // comment says whether the line belongs to a comment.
@@ -160,7 +185,7 @@ func (r *roadmapReader) line(l markdown.Line) {
 // row reads a row of the table of progress. In other tables, such as that of the requirements, a first cell may look like
 // a phase, too: they only put one off.
 func (r *roadmapReader) row(cells []string) {
-	first := strings.TrimSpace(strings.TrimPrefix(strings.ToLower(strings.Trim(cells[0], "*")), "phase "))
+	first := strings.TrimSpace(strings.TrimPrefix(strings.ToLower(strings.Trim(cells[0], "* ")), "phase "))
 	id, _, _ := strings.Cut(first, " ")
 	key := PhaseKey(strings.ToUpper(strings.TrimRight(id, ".:")))
 	if key == "" || !isDigit(first[0]) {
@@ -169,23 +194,56 @@ func (r *roadmapReader) row(cells []string) {
 		}
 		return
 	}
-	row := r.rows[key]
+	row := progressRow{milestone: roadmapPatterns().version.FindString(strings.Join(cells[1:min(len(cells), 3)], " "))}
 	progress := r.columns != nil && strings.HasPrefix(strings.ToLower(strings.Trim(r.columns[0], "*")), "phase")
 	for i, c := range cells[1:] {
 		row.deferred = row.deferred || strings.EqualFold(c, "deferred")
 		column := ""
 		if i+1 < len(r.columns) {
-			column = strings.ToLower(r.columns[i+1])
+			column = strings.ToLower(strings.Trim(r.columns[i+1], "* "))
 		}
 		switch m := roadmapPatterns().plans.FindStringSubmatch(c); {
 		case !progress:
-		case column == "status":
-			row.complete, row.told = roadmapPatterns().complete.MatchString(c), true
-		case m != nil && strings.Contains(column, "plan"):
-			row.plans = max(row.plans, atoi(m[2]))
+		case column == "status" || column == "state":
+			is := readStanding(c)
+			row.complete, row.pending, row.begun, row.told = is.complete, is.pending, is.begun, true
+		case m != nil && (strings.Contains(column, "plan") || column == "progress"):
+			row.plans, row.done = max(row.plans, atoi(m[2])), max(row.done, atoi(m[1]))
 		}
 	}
-	r.rows[key] = row
+	if progress && !row.told && row.plans > 0 && row.done >= row.plans { // a table without a column for the status
+		row.complete, row.told = true, true
+	}
+	for i, have := range r.rows[key] {
+		if have.milestone == row.milestone {
+			r.rows[key][i] = have.with(row)
+			return
+		}
+	}
+	r.rows[key] = append(r.rows[key], row)
+}
+
+// with is what two rows of one phase say together; the later one's status counts.
+func (p progressRow) with(q progressRow) progressRow {
+	q.plans, q.done, q.deferred = max(p.plans, q.plans), max(p.done, q.done), p.deferred || q.deferred
+	if !q.told {
+		q.complete, q.pending, q.begun, q.told = p.complete, p.pending, p.begun, p.told
+	}
+	return q
+}
+
+// rowOf is the row of a phase: that of its milestone, or one that names none.
+func (r *roadmapReader) rowOf(p *Phase) progressRow {
+	var row progressRow
+	for _, have := range r.rows[p.Key] {
+		switch {
+		case have.milestone == "" || p.Milestone == "":
+			row = row.with(have)
+		case sameVersion(have.milestone, p.Milestone):
+			return row.with(have)
+		}
+	}
+	return row
 }
 
 // folded follows <details> blocks, whose summary may name a milestone, and says whether the line is such a summary.
@@ -214,10 +272,10 @@ func (r *roadmapReader) text(text string) {
 	p := roadmapPatterns()
 	if m := p.bullet.FindStringSubmatch(text); m != nil {
 		ph := r.add(m[4], m[5], m[2]+m[3] != "")
-		ph.Done = ph.Done || strings.EqualFold(m[1], "x") || m[1] == "" && checked(text)
+		ph.Done = ph.Done || m[1] != "" && strings.Contains("xX✅✓✔", m[1]) || m[1] == "" && checked(text)
 		ph.told = ph.told || m[1] != ""
 		if plans := p.plans.FindStringSubmatch(m[5]); plans != nil {
-			ph.Plans = max(ph.Plans, atoi(plans[2]))
+			ph.Plans, ph.row.done = max(ph.Plans, atoi(plans[2])), max(ph.row.done, atoi(plans[1]))
 		}
 		return
 	}
@@ -227,12 +285,41 @@ func (r *roadmapReader) text(text string) {
 		}
 		return
 	}
-	if m := p.field.FindStringSubmatch(text); m != nil && r.phase != "" {
-		ph := &r.road.Phases[r.at[r.phase]]
+	if r.phase == "" {
+		if is := readStatus(text); is.complete && !is.pending && r.milestone >= 0 && r.sectionTop {
+			r.road.Milestones[r.milestone].Shipped = !r.road.Milestones[r.milestone].Active
+		}
+		return
+	}
+	r.ofPhase(text)
+}
+
+// ofPhase reads a line of a phase's section: what it depends on, its status, its plans.
+func (r *roadmapReader) ofPhase(text string) {
+	p := roadmapPatterns()
+	ph := &r.road.Phases[r.at[r.phase]]
+	if m := p.field.FindStringSubmatch(text); m != nil {
 		if !ph.Said && strings.TrimSpace(m[1]) != "" {
-			ph.Depends, ph.Unread = readDepends(m[1])
+			n := readDepends(m[1])
+			ph.Depends, ph.over, ph.releases, ph.Unread = n.keys, n.over, n.releases, n.unread
 			ph.Said = ph.Unread == ""
 		}
+		return
+	}
+	if m := p.planItem.FindStringSubmatch(text); m != nil {
+		if PhaseKey(m[2]) == ph.Key {
+			ph.row.items++
+			if m[1] != " " {
+				ph.row.ticked++
+			}
+		}
+		return
+	}
+	switch is := readStatus(text); {
+	case is.complete && is.pending:
+		ph.CarriedOut, ph.told = true, true
+	case is.complete:
+		ph.Done, ph.told = true, true
 	}
 }
 
@@ -241,6 +328,7 @@ func (r *roadmapReader) heading(l markdown.Line) {
 	if m := roadmapPatterns().heading.FindStringSubmatch(l.Title); m != nil && l.Level > 1 {
 		ph := r.add(m[2], m[3], m[1] != "")
 		ph.Done = ph.Done || checked(l.Title)
+		r.sectionTop = false
 		if name := phaseName(m[3]); name != "" {
 			ph.Name = name
 		}
@@ -253,7 +341,7 @@ func (r *roadmapReader) heading(l markdown.Line) {
 	if v := readMilestone(l.Title); v.Version != "" && l.Level <= 3 {
 		r.phase = ""
 		v.section = true
-		r.milestone, r.level = r.note(v), l.Level
+		r.milestone, r.level, r.sectionTop = r.note(v), l.Level, true
 	} else if l.Level <= r.level {
 		r.milestone, r.level = -1, 0
 	}
@@ -306,10 +394,65 @@ func (r *roadmapReader) add(id, name string, struck bool) *Phase {
 	return ph
 }
 
-// checked says whether a phase's line begins or ends with the mark of what is done.
+// checked reports whether a phase's line begins or ends with the mark of what is done.
 func checked(text string) bool {
-	text = strings.Trim(text, " \t*-")
-	return strings.HasPrefix(text, "✅") || strings.HasSuffix(text, "✅")
+	text = strings.ReplaceAll(strings.Trim(text, " \t*-"), "\ufe0f", "")
+	for _, mark := range []string{"✅", "✓", "✔", "☑", "[x]", "[X]"} {
+		if strings.HasPrefix(text, mark) || strings.HasSuffix(text, mark) {
+			return true
+		}
+	}
+	p := standingPatterns()
+	m := p.tail.FindString(text)
+	if m == "" {
+		m = p.early.FindString(text)
+	}
+	return m != "" && !p.pending.MatchString(m)
+}
+
+// A workStanding is what a status says of a phase or a milestone.
+type workStanding struct {
+	complete, begun bool
+	pending         bool // complete, but something is still to come
+}
+
+var standingPatterns = sync.OnceValue(func() (p struct{ complete, begun, pending, tail, early, line, date *regexp.Regexp }) {
+	const word = `(?:completed?|done|shipped|finished|delivered)`
+	p.complete = regexp.MustCompile(`(?i)^\W*` + word + `\b|^[\s*_]*(?:✅|✓|✔|☑|\[x\])[\s*_]*$|^\W*(?:100\s*%|fully\s+` + word + `\b|all\s+(?:plans|tasks)\s+` + word + `\b)`)
+	p.begun = regexp.MustCompile(`(?i)^\W*(?:in[\s_-]+progress|executing|started|active|partial(?:ly)?\b|wip|building|ongoing|underway)|🚧|🔄|🟡|⏳\s*in`)
+	p.pending = regexp.MustCompile(`(?i)\b(?:pending|awaiting|awaits|except|but\s+not|partial(?:ly)?|remaining|unverified|not\s+(?:yet\s+)?verified|` +
+		`(?:needs?|requires?|ready\s+for)\s+(?:\S+\s+)?(?:verification|uat|testing|review))\b`)
+	const mark = `(?:✅|✓|✔|☑)`
+	p.tail = regexp.MustCompile(`(?i)[(\[]\s*` + mark + `?\s*` + word + `\b[^()\[\]]*[)\]]$|` +
+		`(?:[—–]|\s-|` + mark + `)\s*\**` + mark + `?\s*` + word + `\b\**(?:\s+on)?[\s\d:.,/-]*(?:\([^()]*\))?$|\s(?-i:COMPLETED?|DONE|SHIPPED)$`)
+	p.early = regexp.MustCompile(`(?i)^Phase\s+[\w.-]+\s*(?:` + mark + `|\(\s*` + mark + `?\s*` + word + `\b[^)]*\))`)
+	p.line = regexp.MustCompile(`(?i)^[\s*_]*(?:✅|✓|✔|☑)[\s*_]*(` + word + `\b.*)$`)
+	p.date = regexp.MustCompile(`^\W*\d{4}-\d{2}-\d{2}`)
+	return p
+})
+
+// readStanding reads a status: `Complete`, `✅ Done (2026-01-02)`, `Complete (pending UAT)`, `In Progress`.
+func readStanding(text string) workStanding {
+	p := standingPatterns()
+	text = strings.ReplaceAll(text, "\ufe0f", "")
+	is := workStanding{complete: p.complete.MatchString(text), begun: p.begun.MatchString(text)}
+	is.pending = is.complete && p.pending.MatchString(text)
+	return is
+}
+
+// readStatus reads a line that gives a status: `**Status**: Complete`, `**Completed:** 2026-01-02`, `✅ COMPLETE (…)`.
+func readStatus(line string) workStanding {
+	p := standingPatterns()
+	if m := roadmapPatterns().status.FindStringSubmatch(line); m != nil {
+		if !strings.EqualFold(m[1], "status") && !strings.EqualFold(m[1], "state") { // a date, or its place
+			return workStanding{complete: p.date.MatchString(m[2])}
+		}
+		return readStanding(m[2])
+	}
+	if m := p.line.FindStringSubmatch(strings.ReplaceAll(line, "\ufe0f", "")); m != nil {
+		return readStanding(m[1])
+	}
+	return workStanding{}
 }
 
 // shipped says whether we are in the section of a milestone that is over.
@@ -330,26 +473,35 @@ func phaseName(s string) string {
 	}
 	s = strings.ReplaceAll(s, "~~", "")
 	s = roadmapPatterns().aside.ReplaceAllString(s, "")
-	return strings.Trim(s, " \t*:✅🚧🔄📋")
+	return strings.Trim(s, " \t*:✅✓✔☑🚧🔄📋\ufe0f")
 }
 
-// readMilestone reads a heading such as `🚧 v1.1 Payments (In Progress)` or `Roadmap: Shop (v1.1)`.
+// readMilestone reads a heading such as `🚧 v1.1 Payments (In Progress)`, `Roadmap: Shop (v1.1)` or
+// `[v1.0 MVP](milestones/v1.0-ROADMAP.md)`.
 func readMilestone(title string) Milestone {
 	p := roadmapPatterns()
+	title = p.link.ReplaceAllString(title, "$1")
 	at := p.version.FindStringIndex(title)
 	if at == nil {
 		return Milestone{}
 	}
-	name := title[at[1]:]
-	if i := strings.IndexAny(name, "()✅🚧📋🔄🗄"); i >= 0 {
+	name := strings.TrimLeft(title[at[1]:], " ])")
+	if next := p.version.FindStringIndex(name); next != nil { // "v1.0 MVP, v1.1 Payments"
+		name = name[:next[0]]
+	}
+	if i := strings.IndexAny(name, "()[]✅✓✔☑🚧📋🔄🗄"); i >= 0 {
 		name = name[:i]
 	}
 	name, _, _ = strings.Cut(name, "**")
+	name = strings.Trim(name, " \t*:—–-,+/→&\ufe0f")
+	if is := readStanding(name); is.complete && !strings.Contains(name, " ") {
+		name = ""
+	}
 	active := p.active.MatchString(title)
 	return Milestone{
 		Version: title[at[0]:at[1]],
-		Name:    strings.Trim(name, " \t*:—–-"),
-		Shipped: p.shipped.MatchString(title) && !active,
+		Name:    name,
+		Shipped: (p.shipped.MatchString(title) || checked(title)) && !active,
 		Active:  active,
 	}
 }

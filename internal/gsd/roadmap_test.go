@@ -152,9 +152,9 @@ func TestReadDepends(t *testing.T) {
 		"All previous phases":              "*",
 	}
 	for text, want := range tests {
-		keys, unread := readDepends(text)
-		if got := strings.Join(keys, " "); got != want || unread != "" {
-			t.Errorf("%q: %q unread %q, want %q", text, got, unread, want)
+		n := readDepends(text)
+		if got := strings.Join(n.keys, " "); got != want || n.unread != "" {
+			t.Errorf("%q: %q unread %q, want %q", text, got, n.unread, want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -21,9 +22,9 @@ type PhaseDir struct {
 	Key  string // PhaseKey of the id that the name begins with
 
 	Waves     map[int]Wave
-	Plans     int  // plans that are to be carried out: superseded ones don't count
-	Summaries int  // plans with a summary beside them
-	Had       bool // there are plans, superseded ones included
+	Plans     int  // plans that are to be carried out: superseded ones don't count; without files of plans, their summaries
+	Summaries int  // plans that a summary says were carried out
+	Had       bool // there are plans, superseded ones included, or summaries of some
 
 	Context      bool   // CONTEXT.md: the phase has been discussed
 	Research     bool   // RESEARCH.md
@@ -55,7 +56,7 @@ func ScanPhases(dir string) []PhaseDir {
 		if key == "" || !d.IsDir() && !paths.IsDir(path) {
 			continue
 		}
-		dirs = append(dirs, scanPhase(path, d.Name(), key))
+		dirs = append(dirs, scanPhase(path, d.Name(), key, false))
 	}
 	sort.SliceStable(dirs, func(i, j int) bool { return plan.NaturalLess(dirs[i].Name, dirs[j].Name) })
 	return dirs
@@ -64,66 +65,167 @@ func ScanPhases(dir string) []PhaseDir {
 // dirKey is the key of the phase whose directory has that name.
 func dirKey(name string) string { return PhaseKey(phaseToken(stripCode(name))) }
 
-func scanPhase(path, name, key string) PhaseDir {
+// scanPhase reads a phase's directory. exact pairs plans and summaries by GSD's own rule alone.
+func scanPhase(path, name, key string, exact bool) PhaseDir {
 	p := PhaseDir{Name: name, Key: key, Waves: map[int]Wave{}}
 	if info, err := os.Stat(path); err == nil {
 		p.Changed = info.ModTime()
 	}
-	var plans []string
-	have := map[string]bool{}
+	var plans, summaries []string
+	var reports reports
 	for _, sub := range []string{"", "plans"} {
 		list, _ := durable.ReadDir(filepath.Join(path, sub))
 		for _, d := range list {
 			file := filepath.ToSlash(filepath.Join(sub, d.Name()))
-			have[file] = true
-			if isPlan(file) {
+			switch {
+			case isPlan(file, exact):
 				plans = append(plans, file)
+			case isSummary(file, exact) && !strings.EqualFold(readFront(filepath.Join(path, file)).word("status"), "blocked"):
+				summaries = append(summaries, file)
 			}
-			p.note(path, file)
+			reports.note(&p, file)
 		}
 	}
+	p.Verification, p.UAT = statusOf(path, reports.verification), statusOf(path, reports.uat)
+	p.count(path, plans, summaries, exact)
+	return p
+}
+
+// count counts the plans and those that were carried out. Of a phase whose plans are gone the summaries tell.
+func (p *PhaseDir) count(path string, plans, summaries []string, exact bool) {
+	var open []string
 	for _, file := range plans {
 		p.Had = true
 		front := readFront(filepath.Join(path, file))
 		if strings.EqualFold(front.word("status"), "superseded") {
 			continue
 		}
+		open = append(open, file)
 		n, err := strconv.Atoi(front.word("wave"))
 		if err != nil {
 			n = 1
 		}
 		w := p.Waves[n]
 		w.Plans = append(w.Plans, strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".md"), "-PLAN"))
-		p.Plans++
-		if hasSummary(file, have) {
-			p.Summaries++
-			w.Done++
+		p.Waves[n] = w
+	}
+	p.Plans = len(open)
+	done := pair(open, summaries, exact)
+	p.Summaries = len(done)
+	for n, w := range p.Waves {
+		for _, name := range w.Plans {
+			if slices.ContainsFunc(done, func(file string) bool {
+				return strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".md"), "-PLAN") == name
+			}) {
+				w.Done++
+			}
 		}
 		p.Waves[n] = w
 	}
-	return p
+	if len(plans) == 0 && !exact {
+		p.Plans = plansOf(summaries)
+		p.Summaries, p.Had = p.Plans, p.Plans > 0
+	}
+}
+
+// plansOf is how many plans the summaries are of. A phase may have one of the whole beside those of its plans.
+func plansOf(summaries []string) int {
+	numbered := 0
+	for _, file := range summaries {
+		if number, _ := planNumber(file); number != "" {
+			numbered++
+		}
+	}
+	return max(numbered, min(len(summaries), 1))
+}
+
+// reports are the names of a phase's reports: its own, not that of one plan or of another phase.
+type reports struct {
+	verification, uat         string
+	verificationRank, uatRank int
 }
 
 // note takes the other files of a phase in.
-func (p *PhaseDir) note(path, file string) {
+func (r *reports) note(p *PhaseDir, file string) {
+	pick := func(kind string, have *string, rank *int) {
+		if n := reportRank(file, kind, p.Key); n > *rank {
+			*have, *rank = file, n
+		}
+	}
 	switch {
 	case strings.HasSuffix(file, "-CONTEXT.md") || file == "CONTEXT.md":
 		p.Context = true
 	case strings.HasSuffix(file, "-RESEARCH.md") || file == "RESEARCH.md":
 		p.Research = true
-	case strings.HasSuffix(file, "-VERIFICATION.md") || file == "VERIFICATION.md":
-		p.Verification = statusOf(filepath.Join(path, file))
-	case strings.HasSuffix(file, "-UAT.md") || file == "UAT.md":
-		p.UAT = statusOf(filepath.Join(path, file))
 	}
+	pick("VERIFICATION", &r.verification, &r.verificationRank)
+	pick("UAT", &r.uat, &r.uatRank)
 }
 
-// statusOf is the status in a report's frontmatter; "unknown" where it has none.
-func statusOf(path string) string {
-	if s := strings.ToLower(readFront(path).word("status")); s != "" {
-		return s
+// reportRank is how well a file's name fits the report of that kind of the phase; 0 for not at all.
+func reportRank(file, kind, key string) int {
+	if file == kind+".md" {
+		return 3
+	}
+	stem, ok := strings.CutSuffix(file, "-"+kind+".md")
+	switch id := PhaseKey(phaseToken(stripCode(stem))); {
+	case !ok || strings.Contains(file, "/"):
+		return 0
+	case PhaseKey(stem) == key:
+		return 4
+	case id == key || id == "":
+		return 2 // of one plan, or with a title
+	}
+	return 1
+}
+
+// statusOf is the status of a report, in its frontmatter or, where that has none, in its text; "unknown" where neither
+// has one, "" without a report.
+func statusOf(dir, file string) string {
+	if file == "" {
+		return ""
+	}
+	front := readFront(filepath.Join(dir, file))
+	if s := front.word("status"); s != "" {
+		return verdict(s)
+	}
+	head := front.Body()
+	if m := verdictLine().FindSubmatch(head[:min(len(head), maxVerdict)]); m != nil {
+		return verdict(string(m[1]))
 	}
 	return Unknown
+}
+
+// maxVerdict is how far into a report's text its status is looked for, in bytes.
+const maxVerdict = 4 << 10
+
+var (
+	verdictLine = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?im)^[\s*_>-]*(?:overall\s+)?(?:status|verdict|result)[*_]*\s*:[*_]*[ \t]*(\S.*)$`)
+	})
+	verdictWords = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^\W*(?:(all[ _-]+)?(passed|pass|verified|complete|completed|approved|resolved)|(human|needs[ _-]human)|` +
+			`(gaps?|fail|failed|reopened|rejected|not))(?:[\W_]|$)`)
+	})
+)
+
+// verdict is the word of a report's status that GSD would have used: passed for PASS, Verified, ✅ **Passed** (4/4).
+func verdict(text string) string {
+	text = strings.ToLower(strings.TrimSpace(text))
+	m := verdictWords().FindStringSubmatch(text)
+	switch {
+	case m == nil:
+		return text
+	case m[3] != "" || m[2] != "" && strings.Contains(text, "human"):
+		return "human_needed"
+	case m[4] == "not":
+		return text
+	case m[4] != "":
+		return "gaps_found"
+	case standingPatterns().pending.MatchString(text):
+		return "partial"
+	}
+	return "passed"
 }
 
 // readFront reads a file for its frontmatter; one that can't be read has none.
@@ -132,37 +234,107 @@ func readFront(path string) *Doc {
 	return Parse(data)
 }
 
-// isPlan says whether a file of a phase, at its top or in plans/, is a plan.
-func isPlan(file string) bool {
+// isPlan reports whether a file of a phase, at its top or in plans/, is a plan: PLAN.md, 01-02-PLAN.md, 1-PLAN-02-setup.md.
+// What is about plans, such as 01-PLAN-CHECK.md, isn't one.
+func isPlan(file string, exact bool) bool {
 	lower := strings.ToLower(file)
-	for _, derived := range []string{"-outline.md", ".pre-bounce.md", "-plan-review.md"} {
+	for _, derived := range []string{"-outline.md", ".pre-bounce.md", "-plan-review.md", "summary.md"} {
 		if strings.HasSuffix(lower, derived) {
 			return false
 		}
 	}
-	if nested, ok := strings.CutPrefix(file, "plans/"); ok {
+	nested, ok := strings.CutPrefix(file, "plans/")
+	if ok && (exact || nestedPlan().MatchString(nested)) {
 		return nestedPlan().MatchString(nested)
 	}
-	return strings.HasSuffix(lower, ".md") && strings.Contains(lower, "plan") && !strings.HasSuffix(file, "SUMMARY.md")
+	return planName().MatchString(nested)
+}
+
+// isSummary reports whether a file says that a plan was carried out. Files that sum up something else don't.
+func isSummary(file string, exact bool) bool {
+	nested, ok := strings.CutPrefix(file, "plans/")
+	switch {
+	case exact && ok:
+		return nestedSummary().MatchString(nested)
+	case exact:
+		return strings.HasSuffix(file, "-SUMMARY.md") || file == "SUMMARY.md"
+	}
+	m := summaryName().FindStringSubmatch(nested)
+	if m == nil {
+		return false
+	}
+	switch strings.ToUpper(m[1]) {
+	case "RESEARCH", "PLAN", "PLANS", "PLANNING", "CONTEXT", "DISCUSSION", "VERIFICATION", "UAT", "REVIEW", "VALIDATION":
+		_, number := planNumber(file)
+		return number // 1-PLAN-02-SUMMARY.md
+	}
+	return true
 }
 
 var (
-	nestedPlan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(^|-)PLAN-\d+.*\.md$`) })
-	planMark   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)PLAN`) })
-	titledPlan = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)^((?:\d{2,}[A-Z]?|\d[A-Z])(?:\.\d+)*-(?:\d{2}[A-Z]?|\d[A-Z])(?:\.\d+)*)-`)
+	planName      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(?:^|-)PLAN(?:-\d+.*)?\.md$`) })
+	nestedPlan    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(?:^|-)PLAN-\d+.*\.md$`) })
+	summaryName   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(?:^|([A-Z]*)-)SUMMARY(?:-\d+.*)?\.md$`) })
+	nestedSummary = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(?:^|-)SUMMARY-\d+.*\.md$`) })
+	planMark      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)PLAN`) })
+	titledPlan    = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)(?:^|-)((?:\d{2,}[A-Z]?|\d[A-Z])(?:\.\d+)*-(?:\d{2}[A-Z]?|\d[A-Z])(?:\.\d+)*)(?:-|$)`)
 	})
 	numberedPlan = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^(\d+)-PLAN-(\d+)`) })
+	numbers      = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^(?:[A-Z][A-Z0-9_]*-)?(\d+[A-Z]?(?:\.\d+)*)(?:-(?:PLAN-|SUMMARY-)?(\d+[A-Z]?(?:\.\d+)*))?(?:\W|$)|^(?:PLAN|SUMMARY)-(\d+)`)
+	})
 )
 
-// hasSummary says whether a plan has been carried out: one of the names that its summary may have is there.
-func hasSummary(file string, have map[string]bool) bool {
+// planNumber is the number of a plan within its phase that a file's name has, and whether it is told apart from the
+// phase's: 1 in 03-01-PLAN.md and PLAN-01.md. Of 03-PLAN.md and PLAN.md it isn't known: number is "".
+func planNumber(file string) (number string, ok bool) {
+	m := numbers().FindStringSubmatch(strings.TrimSuffix(strings.TrimPrefix(file, "plans/"), filepath.Ext(file)))
+	if m == nil || m[2]+m[3] == "" {
+		return "", false
+	}
+	return PhaseKey(m[2] + m[3]), true
+}
+
+// pair returns the plans that one of the summaries is of. By GSD's own rule the names tell; beyond it, where GSD or people
+// named them in another way, their numbers do, or that there is one plan and a summary without a number, or the other way
+// about.
+func pair(plans, summaries []string, exact bool) (done []string) {
+	left := slices.Clone(summaries)
+	var open []string
+	for _, plan := range plans {
+		names := summaryNames(plan, exact)
+		if !slices.ContainsFunc(summaries, func(s string) bool { return slices.Contains(names, s) }) {
+			open = append(open, plan)
+			continue
+		}
+		done = append(done, plan)
+		left = slices.DeleteFunc(left, func(s string) bool { return slices.Contains(names, s) })
+	}
+	if exact {
+		return done
+	}
+	for _, plan := range open {
+		number, ok := planNumber(plan)
+		i := slices.IndexFunc(left, func(s string) bool {
+			n, numbered := planNumber(s)
+			return ok && numbered && n == number || len(plans) == 1 && !(ok && numbered)
+		})
+		if i >= 0 {
+			done, left = append(done, plan), slices.Delete(left, i, i+1)
+		}
+	}
+	return done
+}
+
+// summaryNames are the names that the summary of a plan may have.
+func summaryNames(file string, exact bool) []string {
 	dir, base := "", strings.TrimSuffix(file, filepath.Ext(file))
 	if rest, ok := strings.CutPrefix(base, "plans/"); ok {
 		dir, base = "plans/", rest
 	}
 	names := []string{base + "-SUMMARY"}
-	if stem, ok := strings.CutSuffix(base, "-PLAN"); ok {
+	if stem, ok := strings.CutSuffix(base, "-PLAN"); ok && !exact {
 		names = append(names, stem+"-SUMMARY")
 	}
 	if at := planMark().FindStringIndex(base); at != nil {
@@ -174,12 +346,10 @@ func hasSummary(file string, have map[string]bool) bool {
 	if m := titledPlan().FindStringSubmatch(base); m != nil { // 18-01-outreach-PLAN.md, 18-01-SUMMARY.md
 		names = append(names, m[1]+"-SUMMARY")
 	}
-	for _, n := range names {
-		if have[dir+n+".md"] {
-			return true
-		}
+	for i := range names {
+		names[i] = dir + names[i] + ".md"
 	}
-	return false
+	return names
 }
 
 func atoi(s string) int {

@@ -221,6 +221,11 @@ func (s *Store) SetLifecycle(ctx context.Context, l Lifecycle) (Result, error) {
 	})
 }
 
+// nextActions are GSD's commands that work on a phase, as next_action names them.
+func nextActions() []string {
+	return []string{"discuss-phase", "plan-phase", "execute-phase", "verify-phase", "verify-work"}
+}
+
 func newLifecycleDoc(d *Doc, updated []string) lifecycleDoc {
 	text := func(key string) *string {
 		if value := d.stored(key); value != "" {
@@ -250,10 +255,13 @@ func (l Lifecycle) check() error {
 	if (l.NextAction == "") != (len(l.NextPhases) == 0) {
 		return usagef("state set-lifecycle: --next-action and --next-phases go together")
 	}
-	id := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	for _, text := range slices.Concat([]string{l.ActivePhase, l.NextAction}, l.NextPhases) {
+	if l.NextAction != "" && !slices.Contains(nextActions(), l.NextAction) {
+		return usagef("state set-lifecycle: unknown command %q; expected %s", l.NextAction, strings.Join(nextActions(), ", "))
+	}
+	id := regexp.MustCompile(`^(?:[A-Za-z][A-Za-z0-9_]{0,31}[-.])?[A-Za-z]?\d{1,6}[A-Za-z]?(?:[.-]\d{1,6}){0,4}$`)
+	for _, text := range slices.Concat([]string{l.ActivePhase}, l.NextPhases) {
 		if text != "" && !id.MatchString(text) {
-			return usagef("state set-lifecycle: %q is no phase or command: letters, digits, . _ - and at most 64 of them", text)
+			return usagef("state set-lifecycle: %q is no phase: expected a number such as 4, 4.5 or APP-05", text)
 		}
 	}
 	return checkText("--paused", l.Paused)

@@ -66,17 +66,27 @@ func (d *draft) currentPhase() string {
 	return cmp.Or(d.doc.stored("current_phase"), derive(d.body).phase)
 }
 
-// AddBlocker appends to the section of blockers, which is made at the end of the file where there is none.
-func (s *Store) AddBlocker(ctx context.Context, text, file string) (Result, error) {
-	text, err := s.textOrFile(text, file, "blocker")
+// A Blocker is an issue that affects work to come; its text may come from a file, relative to the project.
+type Blocker struct {
+	Phase          string // where it came up: "" for none
+	Text, TextFile string
+}
+
+// AddBlocker appends to the section of blockers, which is made at the end of the file where there is none. A blocker's
+// phase stands before its text.
+func (s *Store) AddBlocker(ctx context.Context, b Blocker) (Result, error) {
+	text, err := s.textOrFile(b.Text, b.TextFile, "blocker")
 	if err != nil {
 		return notAdded(err), nil
 	}
 	if strings.TrimSpace(text) == "" {
 		return failed("text required"), nil
 	}
-	if err := checkText("the blocker", text); err != nil {
+	if err := checkTexts("the blocker", text, "--phase", b.Phase); err != nil {
 		return Result{}, err
+	}
+	if b.Phase != "" {
+		text = "[Phase " + textline.Join(b.Phase) + "]: " + text
 	}
 	doc := addedDoc{Added: true, Blocker: text}
 	return s.verb(ctx, writing{note: true}, func(d *draft) error {

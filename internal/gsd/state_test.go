@@ -225,7 +225,7 @@ func TestVerbs(t *testing.T) {
 			return s.AddDecision(ctx, Decision{Summary: "Costs $& and $1\n## no heading", Rationale: "why"})
 		}, `{"added":true,"decision":"- [Phase 2]: Costs $& and $1 ## no heading — why"}`, "true",
 			derivedNew(nil, "2026-01-01", "Planned", "+- [Phase 2]: Costs $& and $1 ## no heading — why")},
-		{"add-blocker", func(s *Store) (Result, error) { return s.AddBlocker(ctx, "None of these work", "") },
+		{"add-blocker", func(s *Store) (Result, error) { return s.AddBlocker(ctx, Blocker{Text: "None of these work"}) },
 			`{"added":true,"blocker":"None of these work"}`, "true",
 			derivedNew(nil, "2026-01-01", "Planned", "-None yet.", "+- None of these work")},
 		{"resolve-blocker of none", func(s *Store) (Result, error) { return s.ResolveBlocker(ctx, "e", false) },

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +29,7 @@ type survey struct {
 	pos       Position
 	facts     Facts     // of the current milestone
 	milestone int       // its index in the roadmap, -1 for none
+	at        standing  // where STATE.md says that the project is
 	changed   time.Time // when STATE.md last changed
 	cfg       Config
 	waiting   signal
@@ -107,8 +109,11 @@ func (s *survey) readRoadmap(dirs []PhaseDir) {
 	if err != nil {
 		road = nil
 	}
-	at := standingOf(s.front)
-	s.facts, s.milestone = newFacts(road, dirs, at), s.road.current(at)
+	s.at = standingOf(s.front)
+	s.facts, s.milestone = newFacts(road, dirs, s.at), s.road.current(s.at)
+	if s.facts.Undefined && s.unsure == "" {
+		s.unsure = s.facts.Milestone + " has no roadmap yet: " + s.place.rel(path) + " is of an earlier milestone"
+	}
 	s.facts.HasPhases = paths.IsDir(s.place.Phases())
 }
 
@@ -190,7 +195,7 @@ func (s *survey) gone() map[string]string {
 			if have[dep] {
 				continue
 			}
-			if plan.NaturalLess(dep, s.phases[0].Key) || s.dirs[dep].CarriedOut(nil) || s.archived(dep) {
+			if plan.NaturalLess(dep, s.phases[0].Key) || slices.Contains(s.phases[i].over, dep) || s.dirs[dep].CarriedOut(nil) || s.archived(dep) {
 				gone[dep] = "complete"
 			}
 		}

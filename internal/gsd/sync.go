@@ -216,11 +216,22 @@ func (s *settlement) milestone() []wanted {
 	}
 	switch moved := s.facts.Moved && !s.keepCounts; {
 	case moved || old == "":
-		return []wanted{{"milestone", cmp.Or(s.facts.Milestone, old)}, {"milestone_name", cmp.Or(name, s.doc.stored("milestone_name"))}}
+		return []wanted{{"milestone", cmp.Or(s.facts.Milestone, old)}, {"milestone_name", cmp.Or(name, s.nameOf(old))}}
 	case s.force && name != "" && !s.facts.Moved:
 		return []wanted{{"milestone", old}, {"milestone_name", name}}
 	}
+	if !sameVersion(old, s.facts.Milestone) {
+		name = "" // another milestone's
+	}
 	return []wanted{{"milestone", old}, {"milestone_name", cmp.Or(oldName, name, s.doc.stored("milestone_name"))}}
+}
+
+// nameOf is the stored name, where it is that of the milestone that is to be written; GSD's placeholder where it isn't.
+func (s *settlement) nameOf(old string) string {
+	if old != "" && !sameVersion(old, s.facts.Milestone) && s.doc.stored("milestone_name") != "" {
+		return "milestone"
+	}
+	return s.doc.stored("milestone_name")
 }
 
 // status: a stored one stays as long as this write leaves the body's alone.

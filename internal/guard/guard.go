@@ -161,11 +161,17 @@ func frontmatter(c Call, id string, before []byte) error {
 }
 
 // Isolation says by agent which kinds of files it may read and write.
-type Isolation map[string]struct {
+type Isolation map[string]row
+
+type row struct {
 	Tools    []string `json:"tools"`
 	MayRead  []Kind   `json:"may_read"`
 	MayWrite []Kind   `json:"may_write"`
+	Pages    []string `json:"pages"` // of gl ref, which it gets when it starts
 }
+
+// Pages are the references that the agent gets when it starts.
+func (all Isolation) Pages(agent string) []string { return all[agent].Pages }
 
 // ParseIsolation reads the content's isolation.json.
 func ParseIsolation(data []byte) (Isolation, error) {
@@ -177,13 +183,17 @@ func ParseIsolation(data []byte) (Isolation, error) {
 }
 
 // Isolated refuses a sub-agent what its row of the table doesn't give it. rel is the file's path in the project; of Glob it is the
-// pattern's.
-func (all Isolation) Isolated(c Call, rel string) error {
+// pattern's. handed reports whether the tests of the agent's slice were handed over.
+func (all Isolation) Isolated(c Call, rel string, handed bool) error {
 	rules, known := all[c.Agent]
 	kind := KindOf(rel)
 	switch {
 	case !known:
 		return nil
+	case IsRunnerConfig(rel) && rules.setsUp() && !handed:
+		return nil
+	case c.Writes() && IsRunnerConfig(rel) && rules.setsUp():
+		return fmt.Errorf("%s may not change %s: it was handed over with the tests, whose runner it configures; %s", c.Agent, rel, Tests.instead())
 	case c.Writes() && !slices.Contains(rules.MayWrite, kind):
 		return fmt.Errorf("%s may not change %s, and %s is one: %s", c.Agent, kind.noun(), rel, kind.instead())
 	case c.reads() && IsTestData(rel) && !IsTest(rel): // the code may have to read it
@@ -206,11 +216,11 @@ func (all Isolation) Watches(agent string) bool {
 }
 
 // Strayed are those of the changed files, by their paths in the project, that the agent may not change. An agent that isn't in the table may change
-// any. Who writes code runs the tests, and these may write data of their own.
-func (all Isolation) Strayed(agent string, changed []string) []string {
+// any. Who writes code runs the tests, and these may write data of their own. handed is as for Isolated.
+func (all Isolation) Strayed(agent string, changed []string, handed bool) []string {
 	rules, known := all[agent]
 	return slices.DeleteFunc(slices.Clone(changed), func(rel string) bool {
-		return !known || slices.Contains(rules.MayWrite, KindOf(rel)) ||
+		return !known || IsRunnerConfig(rel) && rules.setsUp() && !handed || slices.Contains(rules.MayWrite, KindOf(rel)) ||
 			IsTestData(rel) && !IsTest(rel) && slices.Contains(rules.MayWrite, Code)
 	})
 }

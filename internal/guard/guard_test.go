@@ -122,20 +122,20 @@ func TestIsolation(t *testing.T) {
 		{"Write", "other", "a_test.go", false},
 		{"Write", "", "a_test.go", false},
 	} {
-		if err := rules.Isolated(Call{Tool: c.tool, Agent: c.agent}, c.path); (err != nil) != c.refused {
+		if err := rules.Isolated(Call{Tool: c.tool, Agent: c.agent}, c.path, true); (err != nil) != c.refused {
 			t.Errorf("%v: %v", c, err)
 		}
 	}
 	if !rules.Watches("gl-looker") || !rules.Watches("gl-implementer") || rules.Watches("gl-tester") || rules.Watches("other") {
 		t.Error("whoever has a shell and may not change everything is watched, and nobody else")
 	}
-	if got := rules.Strayed("gl-implementer", []string{"a.go", "a_test.go", "testdata/a.golden", ".greenlight/x.md"}); !slices.Equal(got, []string{"a_test.go", ".greenlight/x.md"}) {
+	if got := rules.Strayed("gl-implementer", []string{"a.go", "a_test.go", "testdata/a.golden", ".greenlight/x.md"}, true); !slices.Equal(got, []string{"a_test.go", ".greenlight/x.md"}) {
 		t.Errorf("strayed: %q", got)
 	}
-	if got := rules.Strayed("other", []string{"a.go"}); len(got) > 0 {
+	if got := rules.Strayed("other", []string{"a.go"}, true); len(got) > 0 {
 		t.Errorf("strayed: %q", got)
 	}
-	if got := rules.Strayed("gl-tester", []string{"a.go", "a_test.go", ".greenlight/x.md", "go.mod"}); !slices.Equal(got, []string{"a.go", ".greenlight/x.md", "go.mod"}) {
+	if got := rules.Strayed("gl-tester", []string{"a.go", "a_test.go", ".greenlight/x.md", "go.mod"}, true); !slices.Equal(got, []string{"a.go", ".greenlight/x.md", "go.mod"}) {
 		t.Errorf("strayed: %q", got)
 	}
 	for _, c := range []struct {

@@ -18,6 +18,7 @@ type Input struct {
 	HasContent bool   // there is a field with a text to be written
 	Lines      bool   // a search prints lines of files
 	Pattern    string // of Glob
+	Command    string // of a shell
 	Unsure     bool   // something can't be read: what becomes of the file is unknown
 }
 
@@ -53,6 +54,7 @@ func (in *Input) UnmarshalJSON(data []byte) error {
 	in.text(fields["output_mode"], &mode)
 	in.Lines = mode == "content"
 	in.text(fields["pattern"], &in.Pattern)
+	in.text(fields["command"], &in.Command)
 	for key := range fields {
 		in.HasContent = in.HasContent || isContent(key)
 	}

@@ -156,8 +156,7 @@ func isTestHelper(rel string) bool {
 // fixtures, and the configuration of a test runner. Whoever changes it changes what the tests demand.
 func IsTestData(rel string) bool {
 	dir, name := path.Split(rel)
-	if slices.ContainsFunc([]string{"*.snap", "*.golden", "*.golden.*", "pytest.ini", "jest.config.*", "vitest.config.*", "vitest.workspace.*",
-		"playwright.config.*", "cypress.config.*", "karma.conf.*", ".mocharc", ".mocharc.*", "phpunit.xml", "phpunit.xml.dist", ".rspec"},
+	if IsRunnerConfig(rel) && !IsTest(rel) || slices.ContainsFunc([]string{"*.snap", "*.golden", "*.golden.*"},
 		func(pattern string) bool { ok, _ := path.Match(pattern, name); return ok }) {
 		return true
 	}

@@ -102,6 +102,6 @@ func namesOf(list []*found) []string {
 // excused leaves out those of the files that one of the agents may change.
 func excused(paths []string, list []*found) []string {
 	return slices.DeleteFunc(slices.Clone(paths), func(rel string) bool {
-		return slices.ContainsFunc(list, func(f *found) bool { return len(isolation().Strayed(f.Agent, []string{rel})) == 0 })
+		return slices.ContainsFunc(list, func(f *found) bool { return len(isolation().Strayed(f.Agent, []string{rel}, true)) == 0 })
 	})
 }

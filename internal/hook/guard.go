@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -23,6 +24,8 @@ func (s *session) guard() error {
 	c := guard.Call{Tool: s.Tool, Agent: s.agentName(), Input: s.ToolInput}
 	given := c.Input.Paths
 	switch {
+	case c.Tool == "Bash" || c.Tool == "PowerShell":
+		return s.guardShell(c)
 	case c.Tool == "Glob": // what it lists, not where it begins
 		given = []string{filepath.Join(append(given, c.Input.Pattern)...)}
 	case c.Tool == "Grep" && !s.isFile(given):
@@ -44,6 +47,56 @@ func (s *session) guard() error {
 		}
 	}
 	return nil
+}
+
+// guardShell is about the tests that a shell command of an agent names which may not read them. What a command does besides is
+// found by comparing.
+func (s *session) guardShell(c guard.Call) error {
+	if !isolation().HidesTests(c.Agent) {
+		return nil
+	}
+	here, _ := project.Locate(s.Cwd, s.getenv)
+	for _, path := range s.places(guard.ShellFiles(c.Input.Command)) {
+		path = realPath(path, os.Readlink)
+		there, _ := project.Locate(filepath.Dir(path), s.withoutRoot)
+		for _, root := range []string{here.Root, there.Root} {
+			if root == "" {
+				continue
+			}
+			for _, rel := range s.inProject(root, here, there, path) {
+				if refusal := isolation().Shell(c.Agent, rel); refusal != nil {
+					return refusal
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// handedOver reports whether the tests of the session's slice were handed over.
+func (s *session) handedOver() bool {
+	if pr, lineage := s.lineage(); lineage != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), comparing)
+		defer cancel()
+		repo, err := pr.Worktrees(ctx)
+		if err != nil {
+			return true // nobody knows
+		}
+		commit, err := repo.HandedOver(ctx, lineage)
+		return err != nil || commit != ""
+	}
+	pr := s.project()
+	if pr == nil {
+		return false
+	}
+	p, err := pr.Plan(s.now, pr.Options())
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(s.held(pr, p), func(st *plan.State) bool {
+		step := strings.ToLower(st.Step)
+		return plan.IsStep(step) && step != "tests"
+	})
 }
 
 // isFile says whether the paths are those of files alone.
@@ -292,7 +345,7 @@ func (s *session) guardIsolation(c guard.Call, names []string) error {
 	if i := slices.IndexFunc(names, func(rel string) bool { return guard.KindOf(rel) == guard.Tests }); i >= 0 {
 		rel = names[i]
 	}
-	return isolation().Isolated(c, rel)
+	return isolation().Isolated(c, rel, guard.IsRunnerConfig(rel) && s.handedOver())
 }
 
 // active are the items that somebody works on.

@@ -99,6 +99,14 @@ func TestGuardIsNotGoneAround(t *testing.T) {
 		{"conftest.py", root, "Write", write("conftest.py"), nil, "belongs to the tests"},
 		{"pytest.ini", root, "Write", write("pytest.ini"), nil, "belongs to the tests"},
 
+		{"an implementer prints a test", root, "Bash", object{"command": "cd . && cat x_test.go"}, object{"agent_type": "gl:gl-implementer"}, "by a shell either"},
+		{"an implementer changes a test", root, "Bash", object{"command": "sed -i s/a/b/ " + in("x_test.go")}, object{"agent_type": "gl-implementer"}, "by a shell either"},
+		{"an implementer runs a test", root, "Bash", object{"command": "npx vitest run src/a.test.ts | tail -n 20"}, object{"agent_type": "gl-implementer"}, ""},
+		{"an implementer prints code", root, "Bash", object{"command": "cat x.go"}, object{"agent_type": "gl-implementer"}, ""},
+		{"a verifier prints a test", root, "Bash", object{"command": "cat x_test.go"}, object{"agent_type": "gl-verifier"}, ""},
+		{"a runner is configured after the hand-over", root, "Write", write("vitest.config.ts"), object{"agent_type": "gl-implementer"}, "handed over with the tests"},
+		{"a runner is configured before", root, "Write", write("vitest.config.ts"), object{"agent_type": "gl-implementer", "session_id": "other"}, ""},
+
 		{"a server writes a record", root, "mcp__files__write_file", object{"path": record, "content": "x"}, nil, "gl stop"},
 		{"a server writes below the project", filepath.Join(root, "sub"), "mcp__serena__create_text_file", object{"relative_path": ".greenlight/runs/x"}, nil, "gl stop"},
 		{"a server moves a slice", root, "mcp__files__move_file", object{"source": in(".greenlight/slices/S-1.md"), "destination": "/tmp/x"}, nil, "gl state set S-1"},

@@ -22,6 +22,7 @@ import (
 const (
 	SessionStart  = "session-start"
 	SubagentStart = "subagent-start"
+	SubagentPages = "subagent-pages"
 	Guard         = "guard"
 	AfterTool     = "after-tool"
 	SubagentStop  = "subagent-stop"
@@ -30,7 +31,7 @@ const (
 
 // Names lists the hooks.
 func Names() []string {
-	return []string{SessionStart, SubagentStart, Guard, AfterTool, SubagentStop, Stop}
+	return []string{SessionStart, SubagentStart, SubagentPages, Guard, AfterTool, SubagentStop, Stop}
 }
 
 // An Answer is what a hook has to say. The zero Answer lets the session go on.
@@ -72,6 +73,8 @@ func Run(name string, in io.Reader, getenv func(string) string, now time.Time) A
 	case SubagentStart:
 		s.remember()
 		return Answer{Context: s.startOfSubagent()}
+	case SubagentPages:
+		return Answer{Context: s.pages()}
 	case AfterTool:
 		return Answer{Block: s.touched(true)}
 	case SubagentStop:

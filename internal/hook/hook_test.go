@@ -107,7 +107,7 @@ func TestNamesAreThePlugins(t *testing.T) {
 
 // Without the table every agent could read the tests.
 func TestIsolationShips(t *testing.T) {
-	if isolation().Isolated(guard.Call{Tool: "Write", Agent: "gl-implementer"}, "x_test.go") == nil {
+	if isolation().Isolated(guard.Call{Tool: "Write", Agent: "gl-implementer"}, "x_test.go", true) == nil {
 		t.Error("the implementer may write tests")
 	}
 }
@@ -133,7 +133,7 @@ Failed: S-4
 Next: gl why says what to do about each; gl slice builds what is ready.
 `},
 		{"gl's agent on a slice", "", []string{"GL_SESSION", "t2", "GL_SLICE", "S-2"},
-			"gl started this session to work on S-2. The session has claimed it: gl state show S-2. Nobody is there to answer questions.\n\n" + content.Standards},
+			"gl started this session to work on S-2. The session has claimed it: gl state show S-2 --text. Nobody is there to answer questions.\n\n" + content.Standards},
 		{"gl's agent on a task", "", []string{"GL_SESSION", "t", "GL_TASK", "@quick"},
 			"gl started this session to work on @quick. Nobody is there to answer questions.\n\n" + content.Standards},
 		{"gl's agent on nothing", "", []string{"GL_SESSION", "t"}, content.Standards},

@@ -7,6 +7,7 @@ import (
 
 	"greenlight/internal/lane"
 	"greenlight/internal/plan"
+	"greenlight/internal/plugin"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/words"
@@ -21,14 +22,37 @@ func (s *session) start() string {
 	return text
 }
 
-// startOfSubagent is what a sub-agent should know before its first turn; nil for nothing.
-func (s *session) startOfSubagent() *Context {
-	standards := s.standards()
-	if standards == "" {
+// startOfSubagent is what a sub-agent should know before its first turn: the standards. Nil is for nothing.
+func (s *session) startOfSubagent() *Context { return newContext(s.standards()) }
+
+// MostContext is how many bytes the client takes of one hook: of more it shows the beginning. So the pages come by a hook of
+// their own.
+const MostContext = 10_000
+
+// pages are the references that a sub-agent's work goes by, so that nobody has to type them. Nil is for none.
+func (s *session) pages() *Context {
+	names := isolation().Pages(s.agentName())
+	if len(names) == 0 || s.project() == nil {
+		return nil
+	}
+	return newContext(Pages(names))
+}
+
+// Pages are references as a sub-agent gets them.
+func Pages(names []string) string {
+	var b strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&b, "<page name=%q>\n%s\n</page>\n\n", name, strings.TrimSpace(plugin.Documents()[name]))
+	}
+	return b.String()
+}
+
+func newContext(text string) *Context {
+	if text == "" {
 		return nil
 	}
 	c := new(Context)
-	c.Output.Event, c.Output.Text = "SubagentStart", standards
+	c.Output.Event, c.Output.Text = "SubagentStart", text
 	return c
 }
 
@@ -51,6 +75,9 @@ func (s *session) state() string {
 	}
 	for _, h := range p.InEffect() {
 		lines = append(lines, "Held: "+h.Listed(s.now))
+	}
+	for _, text := range p.Snapshot.Blockers {
+		lines = append(lines, "Blocker: "+text)
 	}
 	lines = append(lines, s.lists(p)...)
 	if landed := lane.ReadStatus(pr.Runs.Dir()); len(landed.Waiting()) > 0 && p.Snapshot.Noun == plan.Slice {
@@ -77,13 +104,13 @@ func (s *session) startOfAgent(pr *project.Project) string {
 	if id == "" {
 		return ""
 	}
-	show := "gl why "
+	show := "gl why " + id
 	if managed(pr) {
-		show = "gl state show "
+		show = "gl state show " + id + " --text"
 	}
 	claim := ""
 	if slice != "" {
-		claim = fmt.Sprintf(" The session has claimed it: %s%s.", show, id)
+		claim = fmt.Sprintf(" The session has claimed it: %s.", show)
 	}
 	return fmt.Sprintf("gl started this session to work on %s.%s Nobody is there to answer questions.\n", id, claim)
 }

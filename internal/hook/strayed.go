@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"greenlight/internal/git"
+	"greenlight/internal/guard"
 	"greenlight/internal/lane"
 	"greenlight/internal/project"
 	"greenlight/internal/statedir"
@@ -79,7 +80,8 @@ func (s *session) strayed() string {
 	ctx, cancel := context.WithTimeout(context.Background(), comparing)
 	defer cancel()
 	changed, alone := s.changedSince(ctx, pr, f)
-	list := excused(isolation().Strayed(f.Agent, changed), beside)
+	handed := slices.ContainsFunc(changed, guard.IsRunnerConfig) && s.handedOver()
+	list := excused(isolation().Strayed(f.Agent, changed, handed), beside)
 	if len(list) == 0 {
 		return ""
 	}

@@ -96,12 +96,17 @@ func placeGemini(t *Target, _ func(string) string) error {
 
 func geminiCommand(t Target, d doc) File {
 	const mark = "\x00" // so that only what was a command becomes one
+	inlined := false
 	body := bangs(d.body, func(command string) string {
 		if strings.Contains(command, "$ARGUMENTS") {
 			return readCommand(command)
 		}
+		inlined = true
 		return mark + "{" + command + "}"
 	})
+	if inlined { // as Gemini CLI 0.61 writes below what a command printed that ended well
+		body = "A line below that ends in \"terminated by signal 0]\" is Gemini CLI's, and means that the command succeeded.\n\n" + body
+	}
 	body = strings.ReplaceAll(body, "!{", "! {")
 	body = strings.ReplaceAll(body, mark, "!")
 	body = strings.ReplaceAll(body, "$ARGUMENTS", "{{args}}")

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"greenlight/internal/crashtest"
+	"greenlight/internal/testfiles"
 )
 
 // contents are two versions of a small plugin: the second changes a command, drops one, adds one, and has other hooks.
@@ -166,7 +167,7 @@ func install(tg Target, version string, o Options) error {
 func TestMain(m *testing.M) {
 	op, ok := operations[os.Getenv("GREENLIGHT_TEST_OP")]
 	if !ok {
-		os.Exit(m.Run())
+		os.Exit(testfiles.Run(m))
 	}
 	tg, err := Find(Claude, Local, os.Getenv("GREENLIGHT_TEST_ROOT"), os.Getenv)
 	if err == nil {

@@ -115,6 +115,8 @@ type Event struct {
 	Turns      int      `json:"turns,omitempty"`       //
 	DurationMS *int64   `json:"duration_ms,omitempty"` // of the agent's run, the merge or the tests
 
+	AgentEnded *time.Time `json:"agent_ended,omitempty"` // ended: when the agent ended, if the attempt then awaited the lane, or a person
+
 	Branch  string `json:"branch,omitempty"`
 	Commit  string `json:"commit,omitempty"`
 	Target  string `json:"target,omitempty"`  // the branch that is delivered to
@@ -154,6 +156,7 @@ type Sums struct {
 	Done    int `json:"done"`
 	Failed  int `json:"failed"`
 	Stalled int `json:"stalled"`
+	Stopped int `json:"stopped,omitempty"` // of those that are stalled: by a person
 	Waiting int `json:"waiting"`
 	Blocked int `json:"blocked"`
 }

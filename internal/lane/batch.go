@@ -1,17 +1,17 @@
 package lane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/gate"
 	"greenlight/internal/git"
-	"greenlight/internal/plan"
 	"greenlight/internal/testrun"
 )
 
@@ -29,7 +29,7 @@ func (l *Lane) group(ctx context.Context, rec *attempt.Record) ([]*attempt.Recor
 		g := r.Landing
 		return !r.IsTask() && !l.isStuck(r) && !l.alone[r.Name()] && g.Commit == "" && g.Tried == "" && g.Behind == "" && g.Despite == ""
 	}
-	test := l.Project.Config.Test
+	test := l.conf.Config.Test
 	if !test.Command.IsSet() || !fits(rec) || l.usual() <= test.Batch {
 		return alone, nil
 	}
@@ -53,21 +53,8 @@ func (l *Lane) knownRed(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	tree, err := l.contentOf(ctx, tip)
-	if err != nil {
-		return false, err
-	}
-	bed, err := l.makeBed(ctx)
-	if err != nil {
-		return false, err
-	}
-	test := l.Project.Config.Test
-	key := testrun.Key{Tree: tree, Command: test.Command.Line, Dir: strings.TrimSuffix(l.Repo.Prefix, "/")}
-	if key.Toolchain, err = testrun.Toolchain(test.Command.Argv, bed.Dir(), bed.Lineage.Path); err != nil {
-		return false, nil
-	}
-	v := testrun.Cache{Dir: filepath.Join(l.Project.Runs.Dir(), "verdicts")}.Get(key)
-	return v != nil && !v.Green(), nil
+	v, err := l.knownVerdict(ctx, tip)
+	return v != nil && !v.Green(), err
 }
 
 // landGroup takes a group as far as it goes.
@@ -87,7 +74,7 @@ func (l *Lane) landGroup(ctx context.Context, group []*attempt.Record) error {
 				return ctx.Err()
 			}
 			for _, r := range part {
-				if err := l.wait(ctx, r, err.Error()); err != nil {
+				if err := l.wait(ctx, r, err); err != nil {
 					return err
 				}
 			}
@@ -111,7 +98,7 @@ func (l *Lane) landOne(ctx context.Context, r *attempt.Record) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return l.wait(ctx, r, err.Error())
+	return l.wait(ctx, r, err)
 }
 
 // together tests several at once, and lands them if they pass; green is false if they don't. What can't be merged with the others is left in
@@ -162,7 +149,13 @@ func (l *Lane) together(ctx context.Context, group []*attempt.Record) (green boo
 	}
 	if !v.Green() {
 		l.tell("%s together: %s", strings.Join(others(works, nil), ", "), How(v, l.Project.Config.Test.Limit))
-		return false, nil
+		if a := l.aheadAt(base); a != nil { // what the target has may be to blame
+			_, err = l.takeIn(ctx, a)
+		}
+		return false, err
+	}
+	if fewer, err := l.fewer(ctx, base, v, nil); err != nil || len(fewer) > 0 { // which of them removes tests is found out one by one
+		return false, err
 	}
 	return true, l.passAll(ctx, works, base, v)
 }
@@ -207,8 +200,12 @@ func (l *Lane) fits(ctx context.Context, w *work) (bool, error) {
 		return false, err
 	}
 	took := time.Since(began)
-	if problem, err := l.spoiled(ctx, w, changed); err != nil || problem != "" {
+	w.batched = true
+	if err := l.survey(ctx, w, changed); err != nil {
 		return false, err
+	}
+	if r := w.rule(gate.TestRun{Pending: true}); r.Refused() != "" || r.Asks() != "" {
+		return false, nil
 	}
 	if other, err := l.resolver(ctx, w, changed); err != nil || other != "" {
 		return false, err
@@ -220,8 +217,8 @@ func (l *Lane) fits(ctx context.Context, w *work) (bool, error) {
 // passAll lands works that were tested together. All records say so before the lane moves; if one of them is out of the queue by then, none
 // lands now.
 func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testrun.Verdict) error {
-	batch := &attempt.Batch{Base: base, Head: base}
-	lands := make([]landing, len(works))
+	batch := &attempt.Batch{Base: base, From: l.from(base), Head: base}
+	lands, rulings, passes := make([]landing, len(works)), make([]*gate.Ruling, len(works)), make([]gate.Pass, len(works))
 	for i, w := range works {
 		w.base = batch.Head
 		trailers := append(l.trailers(w, v), git.Trailer{Key: "Batch", Value: fmt.Sprintf("%d of %d", i+1, len(works))})
@@ -231,11 +228,18 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 		}
 		batch.Head = lands[i].commit()
 		batch.Members = append(batch.Members, w.Name())
+		rulings[i] = w.rule(l.runOf(v))
+		if passes[i], err = rulings[i].Pass(batch.Head); err != nil {
+			return err
+		}
 		w.release()
+	}
+	if err := l.Repo.KeepNext(ctx, batch.Head); err != nil {
+		return err
 	}
 	for i, w := range works {
 		now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
-			w.passed(r, l.Repo.Target(), lands[i], v, plan.Green)
+			w.passed(r, l.Repo.Target(), lands[i], v, rulings[i])
 			r.Landing.Batch = batch
 		})
 		if err != nil {
@@ -244,9 +248,9 @@ func (l *Lane) passAll(ctx context.Context, works []*work, base string, v *testr
 		if now == nil {
 			return l.anew(ctx, works[:i])
 		}
-		w.Landing, w.Verdict = now.Landing, now.Verdict
+		w.Landing, w.Verdict, w.Gate = now.Landing, now.Verdict, now.Gate
 	}
-	if err := l.moveBatch(ctx, batch); err != nil {
+	if err := l.moveBatch(ctx, batch, passes); err != nil {
 		return err
 	}
 	for _, w := range works {
@@ -271,7 +275,7 @@ func (l *Lane) anew(ctx context.Context, works []*work) error {
 func (l *Lane) again(ctx context.Context, r *attempt.Record) (gone bool, err error) {
 	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
 		g := r.Landing
-		g.Commit, g.Commits, g.As, g.Base, g.Batch = "", nil, "", "", nil
+		g.Commit, g.Commits, g.As, g.Base, g.From, g.Batch = "", nil, "", "", "", nil
 	})
 	if now != nil {
 		r.Landing = now.Landing
@@ -280,7 +284,11 @@ func (l *Lane) again(ctx context.Context, r *attempt.Record) (gone bool, err err
 }
 
 // moveBatch moves the lane to a batch of which every record says that it lands.
-func (l *Lane) moveBatch(ctx context.Context, batch *attempt.Batch) error {
+func (l *Lane) moveBatch(ctx context.Context, batch *attempt.Batch, passes []gate.Pass) error {
+	pass, err := gate.Together(batch.Head, passes...)
+	if err != nil {
+		return err
+	}
 	queue, err := l.queue()
 	if err != nil {
 		return err
@@ -292,20 +300,26 @@ func (l *Lane) moveBatch(ctx context.Context, batch *attempt.Batch) error {
 			}
 		}
 	}
-	return l.moveLane(ctx, batch.Base, batch.Head, "land "+strings.Join(batch.Slices(), ", "))
+	return l.moveLane(ctx, cmp.Or(batch.From, batch.Base), batch.Head, "land "+strings.Join(batch.Slices(), ", "), pass)
 }
 
-// whole says whether all of a batch are in the queue and say that they land by it.
-func (l *Lane) whole(batch *attempt.Batch) (bool, error) {
+// whole returns the passes of a batch if all of it are in the queue and say that they land by it, in order.
+func (l *Lane) whole(batch *attempt.Batch) ([]gate.Pass, bool, error) {
 	queue, err := l.queue()
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
-	n := 0
-	for _, r := range queue {
-		if batch.Has(r) {
-			n++
+	var passes []gate.Pass
+	for _, name := range batch.Members {
+		i := slices.IndexFunc(queue, func(r *attempt.Record) bool { return r.Name() == name && batch.Has(r) })
+		if i < 0 {
+			return nil, false, nil
 		}
+		pass, err := queue[i].Ruled().Pass(queue[i].Landing.Commit)
+		if err != nil {
+			return nil, false, err
+		}
+		passes = append(passes, pass)
 	}
-	return n == len(batch.Members), nil
+	return passes, true, nil
 }

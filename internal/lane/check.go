@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/command"
 	"greenlight/internal/durable"
+	"greenlight/internal/gate"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -32,7 +34,8 @@ type Check struct {
 	Problem   string // why it wouldn't land whatever its tests say
 	Claim     string // of an audited commit: its trailer, "" for none
 	Verdict   *testrun.Verdict
-	Set       bool // the slice counts as verified because of it
+	Gate      *gate.Ruling // the gate's answers, asked again of what has landed; nil if they weren't
+	Set       bool         // the slice counts as verified because of it
 }
 
 // CheckOf says what was tested.
@@ -144,9 +147,11 @@ func (l *Lane) checkMerge(ctx context.Context, id string) (*Check, error) {
 		return c, err
 	}
 	w.unlocks = l.unlocks(id)
-	if c.Problem, err = l.spoiled(ctx, w, changed); err != nil {
+	if err := l.inspect(ctx, w, changed); err != nil {
 		return nil, err
 	}
+	ruling := w.rule(gate.TestRun{Pending: true})
+	c.Problem = cmp.Or(ruling.Refused(), ruling.Asks())
 	c.Commit, err = git.CommitTree(ctx, l.Repo.Common, git.NewCommit{Tree: w.tree, Parents: []string{w.base, w.tip}, Message: "gl: " + id + " merged"})
 	if err == nil {
 		c.Verdict, err = l.retest(ctx, c.Commit, w.Record)
@@ -197,9 +202,13 @@ func (l *Lane) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
 		return nil, err
 	}
 	c := &Check{What: OfTarget, Slice: st.ID}
+	facts := gate.Facts{Way: gate.Retest, Work: st.ID}
 	for _, r := range all[st.ID] {
 		if r.Outcome == attempt.Done && r.Landing != nil && r.Landing.Commit != "" {
 			c.What, c.Commit = OfLanded, r.Landing.Commit
+			if err := l.compareLanded(ctx, r, &facts); err != nil {
+				return nil, err
+			}
 			if b := r.Landing.Batch; b != nil { // it was tested with others, and may need what they bring
 				c.Commit = b.Head
 			}
@@ -211,8 +220,13 @@ func (l *Lane) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
 			return nil, err
 		}
 	}
-	if c.Verdict, err = l.retest(ctx, c.Commit, nil); err != nil || !c.Green() || st.Verified == plan.Green {
+	if c.Verdict, err = l.retest(ctx, c.Commit, nil); err != nil {
 		return c, err
+	}
+	facts.Run = l.runOf(c.Verdict)
+	c.Gate = gate.Ask(facts)
+	if c.Problem = c.Gate.Asks(); !c.Green() || st.Verified == plan.Green {
+		return c, nil
 	}
 	err = l.Project.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		lander, lands := tx.(tracker.Lander)
@@ -220,11 +234,42 @@ func (l *Lane) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
 		if !lands || err != nil || plan.Classify(it.Status) != plan.Done {
 			return err
 		}
-		_, err = lander.Land(st.ID, tracker.Landed{Verified: plan.Green})
+		pass, err := c.Gate.Pass("")
+		if err != nil {
+			return err
+		}
+		_, err = lander.Land(st.ID, tracker.Landed{Pass: pass})
 		c.Set = err == nil
 		return err
 	})
 	return c, err
+}
+
+// compareLanded finds what of the tests, their runner and the test command a landing has changed, by git alone. What was handed over went with
+// the lineage, so what was handed over otherwise isn't told. What a person approved then is approved.
+func (l *Lane) compareLanded(ctx context.Context, r *attempt.Record, facts *gate.Facts) error {
+	g := r.Landing
+	if there, err := git.IsAncestor(ctx, l.Repo.Common, g.Base, g.Commit); err != nil || !there {
+		return err
+	}
+	changed, err := git.Changed(ctx, l.Repo.Common, g.Base, g.Commit, statedir.InState)
+	if err != nil {
+		return err
+	}
+	w := &work{Record: r, lineage: &worktree.Lineage{System: r.System, Slice: r.Work(), Base: g.Base}, base: g.Base, tree: g.Commit, unlocks: l.unlocksOf(r)}
+	if err := l.inspect(ctx, w, changed); err != nil {
+		return err
+	}
+	facts.Compared, facts.Found, facts.Beforehand = "the base "+short(g.Base), w.found, w.allowed
+	for i := range facts.Found {
+		facts.Found[i].Red = false // nobody is left to put it right
+	}
+	if r.Gate != nil {
+		facts.Approval = &gate.Approval{By: attempt.AcceptedBy, Items: r.Gate.Answer(gate.Tests).Items}
+	} else if r.Accepted() {
+		facts.Approval = &gate.Approval{By: attempt.AcceptedBy, All: true}
+	}
+	return nil
 }
 
 // Audit runs the tests on every commit by which a slice has landed in the target, or in the lane where that isn't gl's to move, since a revision, "" for all, in a clone, and

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"greenlight/internal/gate"
 	"greenlight/internal/git"
 	"greenlight/internal/project"
 	"greenlight/internal/scratch"
@@ -37,14 +39,48 @@ func (l *Lane) deliver(ctx context.Context) error {
 	return nil
 }
 
+// deliverBetween delivers what has landed before the next is tested.
+func (l *Lane) deliverBetween(ctx context.Context) error {
+	if len(l.file.Undelivered) == 0 || l.Project.Config.Git.Deliver == project.DeliverPR && now().Sub(l.pushed) < proposeEvery {
+		return nil
+	}
+	l.between, l.pushed = true, now()
+	defer func() { l.between = false }()
+	if err := l.deliver(ctx); err != nil {
+		return err
+	}
+	return l.commitStateNow(ctx)
+}
+
+// deliverable is the commit to deliver: the lane's, once it contains the target's. It is "" where something in the queue is about to be
+// tested together with what the target has, and for a lane that stands still, with the reason.
+func (l *Lane) deliverable(ctx context.Context) (commit, reason string, err error) {
+	if commit, err = l.base(ctx); err == nil && l.aheadAt(commit) != nil {
+		if l.between {
+			return "", "", l.noReason()
+		}
+		commit, err = l.takeIn(ctx, l.ahead)
+	}
+	if still := new(Standstill); errors.As(err, &still) {
+		return "", still.Reason, nil
+	}
+	return commit, "", err
+}
+
+// noReason forgets why the target hasn't got what has landed.
+func (l *Lane) noReason() error {
+	if l.file.Reason == "" {
+		return nil
+	}
+	l.file.Reason, l.file.Since = "", nil
+	return l.save()
+}
+
 // forward moves the target; reason says what is in the way.
 func (l *Lane) forward(ctx context.Context) (reason string, err error) {
-	lane, err := l.base(ctx)
-	if still := new(Standstill); errors.As(err, &still) {
-		return still.Reason, nil
-	}
-	if err != nil {
-		return "", err
+	lane, reason, err := l.deliverable(ctx)
+	if lane == "" || err != nil {
+		return reason, err
 	}
 	target, err := l.target(ctx)
 	if err != nil {
@@ -53,7 +89,11 @@ func (l *Lane) forward(ctx context.Context) (reason string, err error) {
 	if lane == target {
 		return "", l.delivered(target)
 	}
-	err = git.FastForward(ctx, l.Repo.Common, l.Repo.Target(), target, lane)
+	pass, err := l.deliverPass(lane)
+	if err != nil {
+		return "", err
+	}
+	err = git.FastForward(ctx, l.Repo.Common, l.Repo.Target(), target, lane, pass)
 	name := worktree.Short(l.Repo.Target())
 	busy, overlap, locked := new(git.BusyError), new(git.OverlapError), new(git.LockedError)
 	switch {
@@ -68,6 +108,15 @@ func (l *Lane) forward(ctx context.Context) (reason string, err error) {
 		return fmt.Sprintf("%s is locked: if no git runs there, remove %s", locked.Where, locked.File), nil
 	}
 	return "", err
+}
+
+// deliverPass is the pass to move the target to the lane's tip: that is where gl left it, and all that it has was asked about.
+func (l *Lane) deliverPass(tip string) (gate.Pass, error) {
+	left := cmp.Or(l.file.Tip, tip)
+	if tip == l.file.Next { // killed before it could be written
+		left = tip
+	}
+	return gate.Ask(gate.Facts{Way: gate.Deliver, Left: left, Lands: tip}).Pass(tip)
 }
 
 // delivered notes that the target has everything.
@@ -124,6 +173,23 @@ func (l *Lane) Deliver(ctx context.Context) error {
 	return err
 }
 
+// DeliverAgain delivers what couldn't be delivered before: a person may have removed the reason.
+func (l *Lane) DeliverAgain(ctx context.Context) error {
+	err := l.locked(ctx, func(ctx context.Context) error {
+		if l.file.Reason == "" {
+			return nil
+		}
+		return errors.Join(l.deliver(ctx), l.commitStateNow(ctx))
+	})
+	if errors.Is(err, errBusy) {
+		return nil
+	}
+	return err
+}
+
+// proposeEvery is how often what has landed is pushed at most while more waits.
+const proposeEvery = 5 * time.Minute
+
 // stateEvery is how often state is committed at most while slices land.
 const stateEvery = 5 * time.Minute
 
@@ -161,6 +227,6 @@ func (l *Lane) commitState(ctx context.Context) error {
 	if len(left) > 0 {
 		l.tell("state files that are staged aren't committed: %s", some(left))
 	}
-	l.file.Committed = &at
+	l.file.Committed, l.file.Own = &at, commit
 	return l.save()
 }

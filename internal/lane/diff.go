@@ -138,3 +138,21 @@ func (l *Lane) landingRecord(id string) (*attempt.Record, error) {
 	}
 	return nil, nil
 }
+
+// TestsDiff is how a slice has changed its tests, and what else was handed over with them, since the hand-over: the paths, and two trees.
+func (l *Lane) TestsDiff(ctx context.Context, id string) (*Diff, []string, error) {
+	lineage, err := l.Repo.Get(l.Project.Key(), id)
+	if err != nil {
+		return nil, nil, &NoDiffError{id + " has no worktree: run gl retry --fresh " + id}
+	}
+	t, err := l.Touched(ctx, lineage, false)
+	if err != nil || t == nil {
+		return nil, nil, err
+	}
+	d := &Diff{Slice: id, Of: InWorktree}
+	if d.From, err = l.handedOver(ctx, lineage); err != nil {
+		return nil, nil, err
+	}
+	d.To, err = l.Repo.Look(ctx, lineage)
+	return d, t.Paths, err
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -13,6 +14,8 @@ import (
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
 	"greenlight/internal/proc"
+	"greenlight/internal/testrun"
+	"greenlight/internal/worktree"
 )
 
 // A file is runs/lane.json: what the lane knows that git doesn't. Without it the lane goes on; it is read by whoever shows where
@@ -33,6 +36,8 @@ type file struct {
 	Tests         *proc.ID      `json:"tests,omitempty"`        // the process of the tests that run
 	Manifests     string        `json:"manifests,omitempty"`    // of the tree for which setup has run in the lane's worktree
 	Committed     *time.Time    `json:"committed,omitempty"`    // when state was committed last
+	Own           string        `json:"own,omitempty"`          // by this commit of the target
+	Moved         string        `json:"moved,omitempty"`        // where something else than gl or a commit of the person's has moved the target, and that was told
 	Undoing       *undoing      `json:"undoing,omitempty"`      // a slice that is being taken back
 }
 
@@ -53,6 +58,7 @@ type Status struct {
 	Since       time.Time
 	PullRequest *PullRequest // that has landed slices, and isn't merged yet; nil for none
 	Known       bool         // there is a lane
+	Target      string       // the branch that the work is for, by its short name
 }
 
 // Has says whether the target has a slice that has landed.
@@ -76,7 +82,7 @@ func ReadStatus(runs string) Status {
 	if err != nil {
 		return s
 	}
-	s.Known = true
+	s.Known, s.Target = true, worktree.Short(f.Target)
 	for _, u := range f.Undelivered {
 		if s.Undelivered = slices.DeleteFunc(s.Undelivered, func(id string) bool { return id == u.Slice }); u.Undone {
 			s.Undone = append(s.Undone, u.Slice)
@@ -113,20 +119,29 @@ func readFile(runs string) (*file, error) {
 func (l *Lane) readFile(ctx context.Context) (*file, error) {
 	f, err := readFile(l.Project.Runs.Dir())
 	switch {
+	case err == nil && f.Target == l.Repo.Target() && f.Tip != "":
+		if l.Repo.LaneMark() == (worktree.LaneMark{}) { // gl had none before
+			err = l.Repo.MarkLane(worktree.LaneMark{Tip: f.Tip, Next: f.Next})
+		}
+		return f, err
 	case err == nil && f.Target == l.Repo.Target():
+		mark := l.Repo.LaneMark() // "" where it hasn't moved the lane yet
+		f.Tip, f.Next = mark.Tip, mark.Next
 		return f, nil
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		l.tell("%s: %v", filePath("runs"), err)
 	}
 	f = &file{SchemaVersion: 1, Target: l.Repo.Target()}
 	target, err := git.ResolveCommit(ctx, l.Repo.Common, l.Repo.Target())
+	tip := ""
 	if err == nil {
-		f.Tip, err = git.ResolveCommit(ctx, l.Repo.Common, l.Repo.LaneRef())
+		tip, err = git.ResolveCommit(ctx, l.Repo.Common, l.Repo.LaneRef())
 	}
-	if err != nil || f.Tip == "" || target == "" {
+	mark := l.Repo.LaneMark()
+	if f.Tip, f.Next = mark.Tip, mark.Next; err != nil || tip == "" || target == "" || mark.Moved(tip) {
 		return f, err
 	}
-	landed, err := git.Landings(ctx, l.Repo.Common, target, f.Tip)
+	landed, err := git.Landings(ctx, l.Repo.Common, target, tip)
 	for _, c := range landed {
 		f.Undelivered = append(f.Undelivered, Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When})
 	}
@@ -159,12 +174,16 @@ func (l *Lane) endTests() error {
 	if l.file.Tests == nil {
 		return nil
 	}
-	if err := proc.EndGroup(*l.file.Tests, endGrace); err != nil && !errors.Is(err, proc.ErrDead) {
-		return err
+	tree := proc.Tree{Root: *l.file.Tests, Marks: []string{testrun.MarkOf(l.Project.Root, testsMark)}}
+	if _, err := tree.End(endGrace); err != nil {
+		return fmt.Errorf("what the tests left running can't be ended: %w", err)
 	}
 	l.file.Tests = nil
 	return l.save()
 }
+
+// testsMark tells the lane's tests from others of the project: see testrun.Spec.
+const testsMark = "lane"
 
 // endGrace is between TERM and KILL.
 const endGrace = 5 * time.Second

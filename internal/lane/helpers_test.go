@@ -60,7 +60,7 @@ func inHomeOfItsOwn(m *testing.M) int {
 	for _, name := range []string{"XDG_CONFIG_HOME", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"} {
 		os.Unsetenv(name)
 	}
-	return m.Run()
+	return testfiles.Run(m)
 }
 
 // worker does what gl land does.
@@ -216,27 +216,58 @@ func gitIn(t testing.TB, dir string, args ...string) string {
 // queue has a stand-in for an agent work at a slice and call it complete.
 func (s *site) queue(id string, work func(dir string)) *attempt.Record {
 	s.t.Helper()
+	return s.claim(stint{id: id, work: func(dir string, _ *worktree.Lineage) {
+		if work != nil {
+			work(dir)
+		}
+	}})
+}
+
+// A stint is an attempt of a stand-in for an agent.
+type stint struct {
+	id    string
+	task  *attempt.Task
+	terms *attempt.Terms
+	work  func(dir string, l *worktree.Lineage)
+	later func(dir string) // what it has left running; nil for nothing
+}
+
+// claim has a stand-in for an agent work at a slice, or a task, and call it complete.
+func (s *site) claim(as stint) *attempt.Record {
+	s.t.Helper()
 	ctx, pr := s.t.Context(), s.project()
 	repo, err := pr.OpenWorktrees(ctx)
 	check(s.t, err)
 	base, err := repo.Base(ctx)
 	check(s.t, err)
-	l, err := repo.Plan(ctx, pr.Key(), id, base, false)
-	check(s.t, err)
 	a, err := agent.Find("x", agent.Config{Custom: map[string]agent.Custom{"x": {Command: []string{"true", "{slice}"}}}})
 	check(s.t, err)
 	var r *attempt.Record
-	check(s.t, pr.Tracker.Do(ctx, func(tx tracker.Tx) (err error) {
-		r, err = pr.Runs.Claim(tx, attempt.Request{System: pr.Key(), ID: id, Agent: a, Job: agent.Job{Dir: repo.Dir(l)}, Runner: "process", Lineage: l}, time.Now())
+	var l *worktree.Lineage
+	check(s.t, pr.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		req := attempt.Request{System: pr.Key(), ID: as.id, Task: as.task, Terms: as.terms, Agent: a, Runner: "process"}
+		work, err := pr.Runs.WorkOf(req)
+		if err != nil {
+			return err
+		}
+		if l, err = repo.Plan(ctx, pr.Key(), work, base, false); err != nil {
+			return err
+		}
+		req.Lineage, req.Job.Dir = l, repo.Dir(l)
+		r, err = pr.Runs.Claim(tx, req, time.Now())
 		return err
 	}))
 	hold, err := repo.Make(ctx, l, worktree.Making{})
 	check(s.t, err)
-	if work != nil {
-		work(repo.Dir(l))
+	as.work(repo.Dir(l), l)
+	if as.later != nil {
+		r.Tree, r.Head = s.treeOf(repo.Dir(l)), gitIn(s.t, repo.Dir(l), "rev-parse", "HEAD")
+		as.later(repo.Dir(l))
 	}
 	check(s.t, hold.Release())
-	s.set(id, "status", "complete")
+	if as.task == nil {
+		s.set(as.id, "status", "complete")
+	}
 	gone, at, zero := proc.Self(), time.Now().UTC(), 0
 	gone.Start = "before this one"
 	r.Phase, r.Wrapper, r.Process, r.StartedAt = plan.Started, &gone, &gone, &at
@@ -251,6 +282,12 @@ func (s *site) queue(id string, work func(dir string)) *attempt.Record {
 		s.t.Fatalf("%s is %s: %s %s", r.Name(), r.Phase, r.Outcome, r.Detail)
 	}
 	return r
+}
+
+// treeOf is what is in a worktree, in which everything is committed.
+func (s *site) treeOf(dir string) string {
+	s.t.Helper()
+	return gitIn(s.t, dir, "rev-parse", "HEAD^{tree}")
 }
 
 // countTests has the tests write down that they run; runs says how often they have.

@@ -98,7 +98,7 @@ func (l *Lane) usual() time.Duration {
 				}
 			}
 		}
-		d, _ := journal.MedianVerdict(events, l.Project.Config.Test.Command.Line)
+		d, _ := journal.MedianVerdict(events, l.conf.Config.Test.Command.Line)
 		l.median = &d
 	}
 	return *l.median

@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,7 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
-	"greenlight/internal/contracts"
+	"greenlight/internal/gate"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
 	"greenlight/internal/site"
@@ -31,7 +32,12 @@ type work struct {
 	base    string         // what it is merged into
 	tree    string         // the merge
 	caveats []string       // Landing.Caveats
-	unlocks func() bool    // it replaces wrapped code, and may remove the tests that lock it; nil for no
+	left    string         // the tree that its agent left, or that a person has accepted; "" if nobody recorded it
+	lands   string         // the tree of tip
+	later   []string       // changed after that, and left out
+	batched bool           // it is tested together with others
+	survey
+	unlocks func() bool // it replaces wrapped code, and may remove the tests that lock it; nil for no
 }
 
 // land takes one attempt as far as it goes. An error is about gl and the machine, not about the work: the attempt stays in the
@@ -64,17 +70,16 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 		return l.conflict(ctx, w, conflicts)
 	}
 	if len(changed) == 0 && r.Accepted() {
-		return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: "unverified: nothing to land", Verified: plan.Unverified})
+		return l.nothing(ctx, w)
 	}
 	if len(changed) == 0 {
 		return l.empty(ctx, w)
 	}
-	w.unlocks = l.unlocks(r.Slice)
-	problem, err := l.spoiled(ctx, w, changed)
-	if err != nil {
+	w.unlocks = l.unlocksOf(r)
+	if err := l.survey(ctx, w, changed); err != nil {
 		return err
 	}
-	if problem != "" && (problem != r.Landing.Despite || w.tip != r.Landing.Tip) {
+	if problem := w.rule(gate.TestRun{Pending: true}).Refused(); problem != "" {
 		return l.red(ctx, w, nil, problem)
 	}
 	if other, err := l.resolver(ctx, w, changed); err != nil || other != "" {
@@ -86,14 +91,24 @@ func (l *Lane) land(ctx context.Context, r *attempt.Record) error {
 		return nil
 	case err != nil:
 		return err
-	case verdict == nil:
-		return l.approve(ctx, w, nil, plan.Unverified)
-	case verdict.Green() && problem != "":
-		return l.approve(ctx, w, verdict, plan.KnownRed)
-	case verdict.Green():
-		return l.approve(ctx, w, verdict, plan.Green)
+	case verdict == nil || verdict.Green():
+		return l.approve(ctx, w, verdict, false)
 	}
 	return l.judgeRed(ctx, w, verdict)
+}
+
+// nothing completes what a person accepts that has changed nothing.
+func (l *Lane) nothing(ctx context.Context, w *work) error {
+	w.compared = "its base: nothing has changed"
+	ruling := w.rule(gate.TestRun{Why: "nothing to land"})
+	if _, err := ruling.Pass(""); err != nil {
+		return l.ask(ctx, w.Record, ruling.Asks())
+	}
+	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) { r.Gate = ruling })
+	if now == nil || err != nil {
+		return err
+	}
+	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Done, Detail: "unverified: nothing to land", Verified: plan.Unverified})
 }
 
 // empty ends work that has changed nothing. Nobody goes on with a task, so its worktree has had its day.
@@ -124,14 +139,26 @@ func (l *Lane) landed(ctx context.Context, r *attempt.Record) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	there := in
+	if !in {
+		if there, err = git.HasCommit(ctx, l.Repo.Common, g.Commit); err != nil {
+			return false, err
+		}
+	}
 	switch {
 	case in:
-	case g.Batch != nil && tip == g.Batch.Base:
-		if in, err = l.whole(g.Batch); err == nil && in {
-			err = l.moveBatch(ctx, g.Batch)
+	case !there: // git prune was faster
+	case g.Batch != nil && (tip == g.Batch.Base || tip == g.Batch.From):
+		var passes []gate.Pass
+		if passes, in, err = l.whole(g.Batch); err == nil && in {
+			err = l.moveBatch(ctx, g.Batch, passes)
 		}
-	case g.Batch == nil && tip == g.Base:
-		in, err = true, l.moveLane(ctx, tip, g.Commit, "land "+r.Work())
+	case g.Batch == nil && (tip == g.Base || tip == g.From):
+		pass, passErr := r.Ruled().Pass(g.Commit)
+		if passErr != nil {
+			return false, passErr
+		}
+		in, err = true, l.moveLane(ctx, tip, g.Commit, "land "+r.Work(), pass)
 	}
 	if err != nil {
 		return false, err
@@ -165,7 +192,10 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 		tip, _, err = tree.CommitAll(git.Inherit(ctx, hold.File()), lineage.Branch, "gl: what attempt "+fmt.Sprint(r.N)+" of "+r.Work()+" left uncommitted")
 	}
 	if err == nil {
-		return &work{Record: r, lineage: lineage, hold: hold, tip: tip}, nil
+		w := &work{Record: r, lineage: lineage, hold: hold, tip: tip}
+		if err = l.asLeft(ctx, w); err == nil {
+			return w, nil
+		}
 	}
 	defer hold.Release()
 	unresolved, busy, elsewhere, unkept := new(git.UnresolvedError), new(git.BusyError), new(git.BranchError), new(git.UnkeptError)
@@ -211,57 +241,76 @@ func (l *Lane) reviving(ctx context.Context, w *work, other string) error {
 		"interrupted: it was built on %s, which gl land --reset has taken out, and would bring that back%s", other, anew)})
 }
 
-// approve lands the work, or has a person look at it first where that is asked for. It is tested by then, so what is accepted lands as it is.
-func (l *Lane) approve(ctx context.Context, w *work, v *testrun.Verdict, verified plan.Verified) error {
-	if w.Accepted() || w.IsTask() {
-		return l.pass(ctx, w, v, verified)
-	}
-	why, err := l.Project.NeedsReview(w.Slice, contracts.ReadBook(l.Project.Root), contracts.ReadBook(l.Repo.Dir(w.lineage)))
+// approve lands the work if the gate lets it pass, or has a person look at it first. It is tested by then, so what is accepted lands as it
+// is. knownRed says that the same tests fail without it.
+func (l *Lane) approve(ctx context.Context, w *work, v *testrun.Verdict, knownRed bool) error {
+	run := l.runOf(v)
+	run.Known = knownRed
+	fewer, err := l.fewer(ctx, w.base, v, w.found)
 	if err != nil {
 		return err
 	}
-	if why == "" {
-		return l.pass(ctx, w, v, verified)
+	w.found = append(w.found, fewer...)
+	ruling := w.rule(run)
+	if why := ruling.Asks(); why != "" {
+		return l.askAbout(ctx, w, v, ruling, why)
 	}
+	return l.pass(ctx, w, v, ruling)
+}
+
+// askAbout has a person look at work whose tests have run.
+func (l *Lane) askAbout(ctx context.Context, w *work, v *testrun.Verdict, ruling *gate.Ruling, why string) error {
 	w.release()
 	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
 		g := r.Landing
-		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Verdict = w.tip, w.base, w.caveats, nil, "", "", v
+		g.Tip, g.Base, g.Caveats, g.Paths, g.Why, g.Output, r.Verdict, r.Gate = w.tip, w.base, w.caveats, nil, "", "", v, ruling
 	})
 	if now == nil || err != nil {
 		return err
 	}
-	l.tell("%s awaits review: %s", w.Slice, why)
+	if w.Accepted() {
+		why += ". Accepted again, it lands"
+	}
+	l.tell("%s awaits review: %s", w.Label(), why)
 	return l.ask(ctx, w.Record, attempt.ReviewText(v, why))
 }
 
 // pass lands the work.
-func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, verified plan.Verified) error {
+func (l *Lane) pass(ctx context.Context, w *work, v *testrun.Verdict, ruling *gate.Ruling) error {
 	lands, err := l.shape(ctx, w, l.trailers(w, v))
 	if err != nil {
 		return err
 	}
+	pass, err := ruling.Pass(lands.commit())
+	if err != nil {
+		return err
+	}
+	if err := l.Repo.KeepNext(ctx, lands.commit()); err != nil {
+		return err
+	}
 	w.release()
 	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
-		w.passed(r, l.Repo.Target(), lands, v, verified)
+		w.passed(r, l.Repo.Target(), lands, v, ruling)
+		r.Landing.From = l.from(w.base)
 	})
 	if now == nil || err != nil {
 		return err
 	}
-	w.Landing, w.Verdict = now.Landing, now.Verdict
+	w.Landing, w.Verdict, w.Gate = now.Landing, now.Verdict, now.Gate
 	if err := l.undeliver(w.Work(), lands.commit()); err != nil {
 		return err
 	}
-	if err := l.moveLane(ctx, w.base, lands.commit(), "land "+w.Work()); err != nil {
+	if err := l.moveLane(ctx, cmp.Or(l.from(w.base), w.base), lands.commit(), "land "+w.Work(), pass); err != nil {
 		return err
 	}
 	return l.complete(ctx, w.Record)
 }
 
 // passed notes in the record that the work lands, and how.
-func (w *work) passed(r *attempt.Record, target string, lands landing, v *testrun.Verdict, verified plan.Verified) {
+func (w *work) passed(r *attempt.Record, target string, lands landing, v *testrun.Verdict, ruling *gate.Ruling) {
 	g := r.Landing
-	g.Step, g.Target, g.Tip, g.Base, g.Commit, g.Verified, r.Verdict = "landing", target, w.tip, w.base, lands.commit(), verified, v
+	g.Step, g.Target, g.Tip, g.Base, g.Commit, r.Verdict = "landing", target, w.tip, w.base, lands.commit(), v
+	g.Verified, r.Gate = plan.Verified(ruling.Verdict()), ruling
 	g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is none any more
 	g.As, g.Commits, g.Batch = lands.as, nil, nil
 	if len(lands.commits) > 1 {
@@ -307,15 +356,22 @@ func (l *Lane) complete(ctx context.Context, r *attempt.Record) error {
 	if err := l.undeliver(r.Work(), r.Landing.Commit); err != nil { // the file may have been lost
 		return err
 	}
-	detail := verdictText(r.Verdict)
-	if r.Landing.Despite != "" && r.Landing.Verified == plan.KnownRed {
-		detail = "unverified: " + r.Landing.Despite
+	if err := l.noteSuite(ctx, r.Landing.Head(), r.Verdict); err != nil {
+		return err
+	}
+	ruling, gained := r.Ruled(), l.gained(ctx, r)
+	detail := verdictText(r.Verdict, gained)
+	if marks := ruling.Answer(gate.Merge); marks.Says == gate.Approved {
+		detail = "unverified: " + marks.Evidence
+	}
+	if approved := ruling.Approval(); approved != "" {
+		detail += "; " + approved
 	}
 	if b := r.Landing.Batch; b != nil {
 		detail += " together with " + strings.Join(slices.DeleteFunc(b.Slices(), func(id string) bool { return id == r.Slice }), ", ")
 	}
 	clear(l.stuck) // it may have been what others wait for
-	if err := l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified, Tests: l.gained(ctx, r)}); err != nil {
+	if err := l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Done, Detail: detail, Verified: r.Landing.Verified, Tests: gained}); err != nil {
 		return err
 	}
 	l.tidy(ctx, r)
@@ -338,7 +394,7 @@ func (l *Lane) tidy(ctx context.Context, r *attempt.Record) {
 
 // discard removes the worktree of a slice that has landed.
 func (l *Lane) discard(ctx context.Context, lineage *worktree.Lineage) (kept string, err error) {
-	if config := l.Project.Config.Git; len(config.Teardown) > 0 {
+	if config := l.conf.Config.Git; len(config.Teardown) > 0 {
 		if err := l.allowed(ctx); err != nil {
 			return "", err
 		}
@@ -352,8 +408,9 @@ func (l *Lane) discard(ctx context.Context, lineage *worktree.Lineage) (kept str
 	return l.Repo.Remove(ctx, lineage)
 }
 
-// verdictText is what gl has seen of the tests of what lands: "42 tests, verified".
-func verdictText(v *testrun.Verdict) string {
+// verdictText is what gl has seen of the tests of what lands: "42 tests, 3 new, verified". New are those that the slice brought, nil for
+// unknown.
+func verdictText(v *testrun.Verdict, gained *int) string {
 	switch {
 	case v == nil:
 		return "unverified: no test.command"
@@ -361,6 +418,9 @@ func verdictText(v *testrun.Verdict) string {
 		return "unverified: the same tests fail without it"
 	case v.Passed == nil:
 		return "verified"
+	}
+	if gained != nil {
+		return fmt.Sprintf("%s, %d new, verified", v.Count(), *gained)
 	}
 	return v.Count() + ", verified"
 }
@@ -378,7 +438,7 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 	if v != nil {
 		why = fmt.Sprintf("gl merged your work with what has landed meanwhile and ran the tests: %s. Put that right, %s. The command was: %s",
 			problem, w.Again(), v.Command)
-		output = strings.Join(v.Last, "\n")
+		output = strings.Join(v.Shown(), "\n")
 	}
 	if !w.Accepted() {
 		if err := l.integrate(ctx, w); err != nil {
@@ -388,16 +448,20 @@ func (l *Lane) red(ctx context.Context, w *work, v *testrun.Verdict, problem str
 	now, err := l.settler.Proceed(ctx, w.Record, func(r *attempt.Record) {
 		g := r.Landing
 		g.Tip, g.Base, g.Why, g.Output, r.Verdict = w.tip, w.base, why, output, v
+		r.Gate = w.rule(l.runOf(v))
 		if v == nil {
-			g.Problem = problem
+			r.Gate, g.Problem = w.rule(gate.TestRun{Pending: true}), problem
 		}
 	})
 	if now == nil || err != nil {
 		return err
 	}
 	detail := problem
-	if v == nil && w.Accepted() { // see Landing.Despite
-		detail += ". Accepted again, it lands unverified"
+	switch tests := w.rule(gate.TestRun{Pending: true}); {
+	case v == nil && !w.Accepted() && w.Mends() && !w.IsTask() && tests.Answer(gate.Tests).Says == gate.No && tests.Answer(gate.Merge).Says == gate.Yes:
+		detail += fmt.Sprintf(". gl accept %s --tests shows that and accepts it, gl retry --fresh %s begins anew", w.Slice, w.Slice)
+	case v == nil && w.Accepted(): // see Landing.Approved
+		detail += ". Accepted again, it lands"
 	}
 	return l.finish(ctx, w.Record, attempt.LandingResult{Outcome: attempt.Red, Detail: detail})
 }

@@ -20,6 +20,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/site"
+	"greenlight/internal/statedir"
 	"greenlight/internal/testrun"
 	"greenlight/internal/tracker"
 	"greenlight/internal/trust"
@@ -37,15 +38,22 @@ type Lane struct {
 	Told      func(line string) // progress, for people; nil for nobody
 	Asked     bool              // a person has asked: what waits for its time, or for a person, is done now
 
-	settler attempt.Settler
-	file    *file      // while the lock is held
-	bed     *site.Site // the lane's worktree, once it is needed
-	since   time.Time  // when this process took the lane
-	stuck   map[string]string
-	seen    map[testrun.Key]*testrun.Verdict // how tests went since
-	alone   map[string]bool                  // not tested with others
-	batch   []*work                          // what is tested together now
-	listed  []listing                        // what is in commits and trees, the last at the end
+	conf     *project.Project // Project with the commands that the configuration names now
+	settler  attempt.Settler
+	file     *file      // while the lock is held
+	bed      *site.Site // the lane's worktree, once it is needed
+	caches   []string   // in it, of earlier runs: see worktree.Caches
+	since    time.Time  // when this process took the lane
+	stuck    map[string]string
+	seen     map[testrun.Key]*testrun.Verdict // how tests went since
+	alone    map[string]bool                  // not tested with others
+	batch    []*work                          // what is tested together now
+	ahead    *ahead                           // the lane merged with the target, where both have moved
+	between  bool                             // something in the queue is about to be tested
+	pushed   time.Time                        // of pull requests: when what has landed was delivered last
+	runs     map[string]bool                  // files that the test command runs: see commandFiles
+	contents map[string][]byte                // of some files, by id
+	listed   []listing                        // what is in commits and trees, the last at the end
 
 	toldSince time.Time      // the reason that the journal has: file.Since
 	median    *time.Duration // how long tests take, once it was asked for
@@ -57,11 +65,14 @@ func Open(ctx context.Context, pr *project.Project, self string, environ []strin
 	if err != nil {
 		return nil, err
 	}
-	return &Lane{Project: pr, Repo: repo, Self: self, Environ: environ}, nil
+	return &Lane{Project: pr, conf: pr, Repo: repo, Self: self, Environ: environ}, nil
 }
 
 // errBusy says that another process works the lane.
 var errBusy = errors.New("another gl works the lane")
+
+// peek is longer than a look at the lane's lock takes.
+const peek = 20 * time.Millisecond
 
 // Work lands what can land, and delivers it. If another process works the lane, it returns at once: that process looks at
 // the queue once more before it gives the lane up. ctx ends it; what is in the queue then stays there.
@@ -72,6 +83,13 @@ func (l *Lane) Work(ctx context.Context) error {
 			return err
 		}
 		err = l.locked(ctx, l.workQueue)
+		for range 3 { // it may have been a look at the lock: see durable.Holder
+			if !errors.Is(err, errBusy) {
+				break
+			}
+			time.Sleep(peek)
+			err = l.locked(ctx, l.workQueue)
+		}
 		if errors.Is(err, errBusy) {
 			return nil
 		}
@@ -108,6 +126,10 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	l.settler, l.stuck, l.since = l.Project.Settler(), map[string]string{}, now()
 	l.seen, l.alone = map[testrun.Key]*testrun.Verdict{}, map[string]bool{}
+	l.ahead, l.pushed = nil, l.since
+	if err = l.follow(); err != nil {
+		return err
+	}
 	if l.file, err = l.readFile(ctx); err != nil {
 		return err
 	}
@@ -148,9 +170,15 @@ func (l *Lane) settleEnded(ctx context.Context) error {
 // workQueue lands one after the other until nothing in the queue can move.
 func (l *Lane) workQueue(ctx context.Context) error {
 	for {
+		if err := l.follow(); err != nil {
+			return err
+		}
 		rec, err := l.next(ctx)
 		if err != nil || rec == nil {
 			return errors.Join(err, l.deliver(ctx), l.commitStateNow(ctx))
+		}
+		if err := l.deliverBetween(ctx); err != nil {
+			return err
 		}
 		group, err := l.group(ctx, rec)
 		if err == nil {
@@ -243,9 +271,13 @@ func (l *Lane) isResolving(work string, planned func() (*plan.Plan, error)) bool
 }
 
 // wait leaves the attempt in the queue, with the reason.
-func (l *Lane) wait(ctx context.Context, r *attempt.Record, reason string) error {
+func (l *Lane) wait(ctx context.Context, r *attempt.Record, why error) error {
+	reason := why.Error()
 	l.stuck[r.Name()] = reason
-	_, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) { r.Landing.Step, r.Landing.Reason = "", reason })
+	_, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
+		g := r.Landing
+		g.Step, g.Reason, g.Barred = "", reason, errors.As(why, new(*trust.Error))
+	})
 	return err
 }
 
@@ -254,7 +286,7 @@ func (l *Lane) step(ctx context.Context, r *attempt.Record, what string, takes t
 	l.tell("%s: %s", r.Label(), what)
 	now, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
 		g := r.Landing
-		g.Step, g.Takes, g.Reason, g.Behind, g.Tried = what, takes.Seconds(), "", "", ""
+		g.Step, g.Takes, g.Reason, g.Barred, g.Behind, g.Tried = what, takes.Seconds(), "", false, "", ""
 	})
 	if now != nil {
 		r.Landing = now.Landing
@@ -293,11 +325,24 @@ func (l *Lane) target(ctx context.Context) (string, error) {
 	return tip, err
 }
 
+// follow takes over the commands that the configuration names now.
+func (l *Lane) follow() error {
+	again := l.conf.Again(l.Trust.Allows(l.TrustRoot))
+	if again == l.conf {
+		return nil
+	}
+	l.conf, l.median = again, nil
+	return l.leave() // what was made ready was for the others
+}
+
 // allowed refuses to run what the person hasn't allowed.
 func (l *Lane) allowed(ctx context.Context) error {
-	commands, err := l.Project.LaneCommands(ctx)
+	commands, err := l.conf.LaneCommands(ctx)
 	if err != nil {
 		return err
+	}
+	if found := statedir.Repositories(l.Project.Root); l.conf.Config.Sandbox == attempt.SandboxBwrap && len(found) > 0 {
+		return fmt.Errorf("%s is a git repository, which an agent may have made: any git there runs what its configuration names. Remove it (rm -r %s)", found[0], found[0])
 	}
 	return l.Trust.Check(l.TrustRoot, commands)
 }

@@ -454,3 +454,41 @@ func TestOtherSystem(t *testing.T) {
 		t.Errorf("%s %s", now.Phase, now.Detail)
 	}
 }
+
+// A run of tests that replaces what setup made doesn't decide about the next slice. Caches survive, and the verdict names them.
+func TestSetupIsAsItWas(t *testing.T) {
+	for how, poison := range map[string]string{
+		"in its place":     "printf 'exit 0' >node_modules/.bin/check",
+		"another file":     "printf 'exit 0' >x; mv x node_modules/.bin/check",
+		"with its time":    "cp -p node_modules/.bin/check old; printf 'exit 0 #%200s' x >node_modules/.bin/check; truncate -r old node_modules/.bin/check; touch -r old node_modules/.bin/check",
+		"behind a link":    "mv node_modules/.bin node_modules/.cache/bin; ln -s .cache/bin node_modules/.bin; printf 'exit 0' >node_modules/.bin/check",
+		"a cache, no harm": "touch node_modules/.cache/y",
+	} {
+		t.Run(how, func(t *testing.T) {
+			count := filepath.Join(t.TempDir(), "setups")
+			s := newSite(t, `"git": {"isolation": "worktree", "commit_state": false, "setup": ["sh", "setup.src"]}, "test": {"command": "sh node_modules/.bin/check"}`)
+			s.write("setup.src", "case $PWD in *lane*) echo x >>"+count+";; esac\nmkdir -p node_modules/.bin node_modules/.cache\n"+
+				"[ -e node_modules/.bin/check ] || cp check.src node_modules/.bin/check\n")
+			s.write("check.src", "mkdir -p target; echo x >>target/x\nif [ -e poison ]; then . ./poison; exit 1; fi\n[ ! -e broken ]\n")
+			s.write(".git/info/exclude", "/node_modules/\n/target/\n")
+			s.git("add", "-A")
+			s.git("commit", "-qm", "checks")
+			setups := func() int { data, _ := os.ReadFile(count); return strings.Count(string(data), "x") }
+			bad := s.queue("S-1", func(dir string) { testfiles.Put(t, dir, "poison", poison+"\n") })
+			s.work()
+			s.settled(bad, attempt.Red, "")
+			before := setups()
+			broken := s.queue("S-2", func(dir string) { testfiles.Put(t, dir, "broken", how) })
+			s.work()
+			s.settled(broken, attempt.Red, "")
+			good := s.queue("S-3", apart(t, "S-3"))
+			s.work()
+			if v := s.landed(good).Verdict; v == nil || !slices.Contains(v.Caches, "target") {
+				t.Errorf("the verdict doesn't name the cache: %+v", v)
+			}
+			if how == "a cache, no harm" && setups() != before {
+				t.Error("set up again because of a cache")
+			}
+		})
+	}
+}

@@ -57,12 +57,9 @@ const askEvery = 5 * time.Minute
 
 // propose pushes the lane and has it in a pull request; reason says what is in the way.
 func (l *Lane) propose(ctx context.Context) (reason string, err error) {
-	lane, err := l.base(ctx)
-	if still := new(Standstill); errors.As(err, &still) {
-		return still.Reason, nil
-	}
-	if err != nil {
-		return "", err
+	lane, reason, err := l.deliverable(ctx)
+	if lane == "" || err != nil {
+		return reason, err
 	}
 	if err := l.proposedBefore(ctx); err != nil {
 		return "", err

@@ -3,79 +3,256 @@ package lane
 import (
 	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"path"
 	"slices"
 	"strings"
 	"sync"
 
+	"greenlight/internal/attempt"
+	"greenlight/internal/gate"
 	"greenlight/internal/git"
 	"greenlight/internal/guard"
 	"greenlight/internal/statedir"
 	"greenlight/internal/text/conflict"
 )
 
-// spoiled says why work isn't green whatever its tests say: conflict marks that were committed, or tests, contracts and the runner's
-// configuration changed after they were handed over. It is "" for nothing. changed are the paths that the merge has otherwise than
-// its base. What it couldn't compare is in the work's caveats.
-func (l *Lane) spoiled(ctx context.Context, w *work, changed []string) (string, error) {
+// inspect finds what isn't as it must be in a work: conflict marks that were committed, and tests, contracts and the runner's configuration
+// that differ from what was handed over, or from the base. changed are the paths that the merge has otherwise than its base.
+func (l *Lane) inspect(ctx context.Context, w *work, changed []string) error {
 	base, err := l.files(ctx, w.base)
 	if err != nil {
-		return "", err
+		return err
 	}
 	merged, err := l.files(ctx, w.tree)
 	if err != nil {
-		return "", err
+		return err
 	}
-	if marked, err := l.marked(ctx, base, merged, changed); err != nil || len(marked) > 0 {
-		return "conflict marks are left in " + some(marked), err
+	marked, err := l.marked(ctx, base, merged, changed)
+	if err != nil {
+		return err
+	}
+	if l.runs, err = l.commandFiles(ctx, base, merged); err != nil {
+		return err
 	}
 	p, err := l.promised(ctx, w, base)
 	if err != nil {
-		return "", err
+		return err
 	}
-	w.caveats = p.caveats()
-	touched, err := l.broken(ctx, p, merged)
-	if err != nil || len(touched) == 0 {
-		return "", err
+	w.caveats, w.unseen, w.compared, w.found = p.caveats(), p.unseen(), p.compared(w.base), nil
+	for _, name := range marked {
+		w.found = append(w.found, gate.Item{Kind: gate.Marks, Name: name, ID: merged[name].ID, Red: true})
 	}
-	if !p.handed {
-		return "tests were deleted, or their runner's configuration was changed: " + some(touched), nil
+	broken, err := l.broken(ctx, p, merged)
+	if err != nil {
+		return err
 	}
-	return "changed after the tests were handed over: " + some(touched), nil
+	w.found = append(w.found, broken...)
+	handed, err := l.handedChanges(ctx, p, base, merged)
+	if err != nil {
+		return err
+	}
+	w.found = append(w.found, handed...)
+	told := func(name string) bool {
+		lock := guard.IsLock(l.inProject(name)) && p.unlocks != nil && p.unlocks()
+		return lock || slices.ContainsFunc(w.found, func(i gate.Item) bool { return i.Name == name })
+	}
+	gone, err := l.gone(ctx, base, merged, changed, told)
+	w.found = append(w.found, gone...)
+	w.allow(l)
+	return err
 }
 
-// broken lists the paths, sorted, where a tree doesn't keep what was promised.
-func (l *Lane) broken(ctx context.Context, p *promise, tree map[string]git.File) ([]string, error) {
-	var touched []string
-	var packages [][2]git.File
-	var packaged []string
+// broken lists, by path, where a tree doesn't keep what was promised.
+func (l *Lane) broken(ctx context.Context, p *promise, tree map[string]git.File) ([]gate.Item, error) {
+	var items []gate.Item
+	var parts []string
+	add := func(kind gate.Kind, name string, red bool) {
+		items = append(items, gate.Item{Kind: kind, Name: name, ID: tree[name].ID, Red: red})
+	}
+	kind := gate.Runner
+	if p.handed {
+		kind = gate.Changed
+	}
 	for name, was := range p.want {
 		is, there := tree[name]
 		switch {
 		case p.free[name] || there && is == was || statedir.InState(name):
 		case !there && guard.IsLock(l.inProject(name)) && p.unlocks != nil && p.unlocks():
-		case path.Base(name) == packageFile: // of it the scripts alone
-			packages, packaged = append(packages, [2]git.File{was, is}), append(packaged, name)
-		case configures(name), l.isTest(name) && (p.handed || !there), p.handed && (guard.IsTestData(l.inProject(name)) || l.isContracts(name)):
-			touched = append(touched, name)
+		case guard.HasRunnerPart(name), l.isRun(name):
+			parts = append(parts, name)
+		case guard.RunnerConfig(name):
+			add(kind, name, true)
+		case p.handed && (l.isTest(name) || guard.IsTestData(l.inProject(name)) || l.isContracts(name)):
+			add(gate.Changed, name, true)
 		}
 	}
-	if p.tests { // they were seen to run without it
-		for name := range tree {
-			if _, promised := p.want[name]; !promised && !p.free[name] && configures(name) && !mayBeNew(name) {
-				touched = append(touched, name)
+	for name := range tree {
+		_, promised := p.want[name]
+		switch {
+		case promised || p.free[name] || statedir.InState(name):
+		case l.isRun(name), guard.HasRunnerPart(name) && path.Base(name) != guard.PackageFile:
+			parts = append(parts, name)
+		case guard.RunnerConfig(name) && path.Base(name) != guard.PackageFile:
+			add(gate.Runner, name, p.tests) // with tests that were seen to run without it, its agent is to put it right
+		}
+	}
+	changed, err := l.parts(ctx, p, tree, parts)
+	items = append(items, changed...)
+	slices.SortFunc(items, func(a, b gate.Item) int { return strings.Compare(a.Name, b.Name) })
+	return items, err
+}
+
+// parts lists those of the paths in which what decides how tests run isn't as was promised.
+func (l *Lane) parts(ctx context.Context, p *promise, tree map[string]git.File, names []string) ([]gate.Item, error) {
+	var items []gate.Item
+	var ids []string
+	for _, name := range names {
+		for _, f := range []git.File{p.want[name], tree[name]} {
+			if f.IsRegular() {
+				ids = append(ids, f.ID)
 			}
 		}
 	}
-	same, err := l.sameScripts(ctx, packages)
-	for i, name := range packaged {
-		if err == nil && !same[i] {
-			touched = append(touched, name)
+	if err := l.fetch(ctx, ids); err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		was, err := l.runPart(ctx, name, p.want[name])
+		if err != nil {
+			return nil, err
+		}
+		is, err := l.runPart(ctx, name, tree[name])
+		if err != nil {
+			return nil, err
+		}
+		script := l.isRun(name) && l.runs[l.inProject(name)]
+		i := gate.Item{Kind: gate.Runner, Name: name, ID: tree[name].ID, Red: was != "" || p.tests}
+		switch {
+		case was == is, was == "" && path.Base(name) == guard.PackageFile: // then nothing was promised
+			continue
+		case l.isRun(name) && !guard.RunnerConfig(name):
+			i.Kind, i.Red = gate.Command, p.handed && script
+		case p.handed:
+			i.Kind = gate.Changed
+		}
+		items = append(items, i)
+	}
+	return items, nil
+}
+
+// handedChanges lists what was handed over otherwise than it was before, and decides how tests run: its agent may have weakened it by that.
+func (l *Lane) handedChanges(ctx context.Context, p *promise, base, merged map[string]git.File) ([]gate.Item, error) {
+	if !p.handed {
+		return nil, nil
+	}
+	var names, ids []string
+	for name, was := range base {
+		is := merged[name]
+		if is == was || p.want[name] != is || p.free[name] || !l.isRun(name) && !guard.RunnerConfig(name) || statedir.InState(name) {
+			continue
+		}
+		names = append(names, name)
+		for _, f := range []git.File{was, is} {
+			if f.IsRegular() {
+				ids = append(ids, f.ID)
+			}
 		}
 	}
-	slices.Sort(touched)
-	return touched, err
+	if err := l.fetch(ctx, ids); err != nil {
+		return nil, err
+	}
+	var items []gate.Item
+	slices.Sort(names)
+	for _, name := range names {
+		before, err := l.runPart(ctx, name, base[name])
+		if err != nil {
+			return nil, err
+		}
+		after, err := l.runPart(ctx, name, merged[name])
+		if err != nil {
+			return nil, err
+		}
+		if before == after || before == "" {
+			continue
+		}
+		kind := gate.Runner
+		if l.isRun(name) {
+			kind = gate.Command
+		}
+		items = append(items, gate.Item{Kind: kind, Name: name, ID: merged[name].ID})
+	}
+	return items, nil
+}
+
+// runPart is what of a file decides how tests run; "" for nothing, and for no file.
+func (l *Lane) runPart(ctx context.Context, name string, f git.File) (string, error) {
+	if !f.IsRegular() {
+		return f.Mode + f.ID, nil
+	}
+	text, err := l.text(ctx, f.ID)
+	switch {
+	case err != nil:
+		return "", err
+	case l.isRun(name):
+		return guard.RunText(name, l.Project.Config.Test.Command.Line, text) + guard.RunnerPart(name, text), nil
+	case guard.HasRunnerPart(name):
+		return guard.RunnerPart(name, text), nil
+	}
+	return f.ID, nil
+}
+
+// isRun reports whether the test command runs a file.
+func (l *Lane) isRun(name string) bool {
+	_, runs := l.runs[l.inProject(name)]
+	return runs && l.inProject(name) != name == (l.Repo.Prefix != "")
+}
+
+// commandFiles are the files that the test command runs, in one tree or the other, by their paths in the project, and whether they are scripts.
+func (l *Lane) commandFiles(ctx context.Context, trees ...map[string]git.File) (map[string]bool, error) {
+	runs := map[string]bool{}
+	if l.Project == nil || !l.Project.Config.Test.Command.IsSet() {
+		return runs, nil
+	}
+	var failed error
+	for _, files := range trees {
+		for _, c := range guard.CommandFiles(l.Project.Config.Test.Command.Line, func(rel string) ([]byte, bool) {
+			f := files[path.Join(l.Repo.Prefix, rel)]
+			if !f.IsRegular() {
+				return nil, false
+			}
+			text, err := l.text(ctx, f.ID)
+			failed = errors.Join(failed, err)
+			return text, err == nil
+		}) {
+			runs[c.Path] = runs[c.Path] || c.Script
+		}
+	}
+	return runs, failed
+}
+
+// mostTexts is how many contents of files are kept: those that the test command runs are asked for with each work.
+const mostTexts = 64
+
+// text is the content of a file by its id.
+func (l *Lane) text(ctx context.Context, id string) ([]byte, error) {
+	err := l.fetch(ctx, []string{id})
+	return l.contents[id], err
+}
+
+// fetch reads the contents of files that aren't known.
+func (l *Lane) fetch(ctx context.Context, ids []string) error {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { _, known := l.contents[id]; return known })
+	if len(ids) == 0 {
+		return nil
+	}
+	if l.contents == nil || len(l.contents) >= mostTexts {
+		l.contents = map[string][]byte{}
+	}
+	return git.Blobs(ctx, l.Repo.Common, ids, markedBytes, func(id string, text []byte) error {
+		l.contents[id] = slices.Clone(text)
+		return nil
+	})
 }
 
 // unlocks says, once it is asked, whether a slice replaces wrapped code. A project that can't be read unlocks nothing.
@@ -88,6 +265,14 @@ func (l *Lane) unlocks(id string) func() bool {
 		st := p.State(id)
 		return st != nil && len(st.Wraps) > 0
 	})
+}
+
+// unlocksOf is unlocks for an attempt: what counts is how the slice stood when it was claimed.
+func (l *Lane) unlocksOf(r *attempt.Record) func() bool {
+	if r.Terms == nil {
+		return l.unlocks(r.Slice)
+	}
+	return func() bool { return r.Terms.Wraps }
 }
 
 // inProject is a path as the project in the repository knows it. Paths relative to the repository's top may look like those of tests
@@ -106,7 +291,7 @@ func (l *Lane) isContracts(p string) bool { return guard.IsContracts(l.inProject
 
 // protects says whether a path is to stay as it was when the tests were handed over.
 func (l *Lane) protects(p string) bool {
-	return (l.isTest(p) || configures(p) || guard.IsTestData(l.inProject(p)) || l.isContracts(p)) && !statedir.InState(p)
+	return (l.isTest(p) || guard.RunnerConfig(p) || l.isRun(p) || guard.IsTestData(l.inProject(p)) || l.isContracts(p)) && !statedir.InState(p)
 }
 
 // markedBytes is how long a file may be that is looked at for marks.
@@ -144,6 +329,7 @@ func (l *Lane) haveMarks(ctx context.Context, files map[string]git.File, paths [
 // A promise is what tests, what they compare with, their runner's configuration and the contracts have to be: as they were handed over, with what has
 // landed since merged in. A path is as it was when it was handed over first.
 type promise struct {
+	commit  string              // of the hand-over; "" for none
 	handed  bool                // there was a hand-over; else only deletions of tests count
 	tests   bool                // and it brought tests
 	want    map[string]git.File // also what needn't stay
@@ -156,20 +342,33 @@ func (p *promise) caveats() (list []string) {
 	if !p.tests {
 		list = append(list, "no tests were handed over: only deletions of tests and changes of their runner's configuration count")
 	}
-	if len(p.free) > 0 {
-		list = append(list, "tests that don't merge with what has landed couldn't be compared: "+some(sorted(p.free)))
+	return append(list, p.unseen()...)
+}
+
+// unseen are the caveats about what couldn't be compared.
+func (p *promise) unseen() []string {
+	if len(p.free) == 0 {
+		return nil
 	}
-	return list
+	return []string{"tests that don't merge with what has landed couldn't be compared: " + some(sorted(p.free))}
+}
+
+// compared says with what tests are compared.
+func (p *promise) compared(base string) string {
+	if !p.handed {
+		return "the base " + short(base) + "; no tests were handed over"
+	}
+	return "the base " + short(base) + " and the hand-over " + short(p.commit)
 }
 
 // promised is the promise of the work; base are the files of what it is merged into.
 func (l *Lane) promised(ctx context.Context, w *work, base map[string]git.File) (*promise, error) {
 	p := &promise{want: base, free: map[string]bool{}, unlocks: w.unlocks}
-	handed, err := l.Repo.HandedOver(ctx, w.lineage)
+	handed, err := l.handedOver(ctx, w.lineage)
 	if err != nil || handed == "" {
 		return p, err
 	}
-	p.handed = true
+	p.handed, p.commit = true, handed
 	chain, err := git.FirstParents(ctx, l.Repo.Common, handed) // the newest first
 	if err != nil {
 		return nil, err
@@ -254,69 +453,4 @@ func (l *Lane) mergeBoth(ctx context.Context, w *work, p *promise, base, first m
 		both = rest
 	}
 	return nil
-}
-
-// runnerFiles configure runners of tests: who changes them can have any tests pass.
-var runnerFiles = []string{
-	"pytest.ini", "tox.ini", "conftest.py", "setup.cfg", "noxfile.py", ".coveragerc",
-	"jest.config.*", "vitest.config.*", "vitest.workspace.*", "karma.conf.*", "playwright.config.*", "cypress.config.*", ".mocharc*",
-	"phpunit.xml*", ".rspec", "codeception.yml", "nextest.toml",
-}
-
-// configures says whether a file configures a runner. Of package.json only the scripts do.
-func configures(p string) bool {
-	name := path.Base(p)
-	return name == "package.json" || slices.ContainsFunc(runnerFiles, func(pattern string) bool {
-		ok, _ := path.Match(pattern, name) // the patterns are sound
-		return ok
-	})
-}
-
-// packageFile runs tests by its scripts.
-const packageFile = "package.json"
-
-// mayBeNew says whether a file that configures a runner is there for other things, too.
-func mayBeNew(p string) bool {
-	return slices.Contains([]string{packageFile, "tox.ini", "setup.cfg", "noxfile.py"}, path.Base(p))
-}
-
-// sameScripts says of each pair of package.json whether they run tests in the same way.
-func (l *Lane) sameScripts(ctx context.Context, pairs [][2]git.File) ([]bool, error) {
-	var ids []string
-	for _, pair := range pairs {
-		for _, f := range pair {
-			if f.IsRegular() {
-				ids = append(ids, f.ID)
-			}
-		}
-	}
-	said := map[string]string{}
-	err := git.Blobs(ctx, l.Repo.Common, ids, markedBytes, func(id string, text []byte) error {
-		said[id] = scripts(text)
-		return nil
-	})
-	same := make([]bool, len(pairs))
-	for i, pair := range pairs {
-		was, is := said[pair[0].ID], said[pair[1].ID]
-		same[i] = was == is || was == "" // then nothing was promised
-	}
-	return same, err
-}
-
-// scripts is what a package.json runs as tests, "" where it can't be read, and for what npm init writes, which always fails.
-func scripts(text []byte) string {
-	var doc struct {
-		Scripts map[string]string `json:"scripts"`
-	}
-	if json.Unmarshal(text, &doc) != nil {
-		return ""
-	}
-	var b strings.Builder
-	for _, key := range sorted(doc.Scripts) {
-		told := key == "test" || strings.HasPrefix(key, "test:") || key == "pretest" || key == "posttest"
-		if told && !strings.Contains(doc.Scripts[key], "no test specified") {
-			b.WriteString(key + "\x00" + doc.Scripts[key] + "\x00")
-		}
-	}
-	return b.String()
 }

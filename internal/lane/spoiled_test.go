@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/gate"
 	"greenlight/internal/git"
 	"greenlight/internal/rapidtest"
 	"greenlight/internal/statedir"
@@ -141,10 +142,10 @@ func (b *bench) judgeTip(tip, base string) (problem string, w *work, conflicts [
 		b.t.Fatalf("%v", err)
 	}
 	w = &work{Record: &attempt.Record{Slice: "S-1"}, lineage: b.lineage(), base: base, tree: tree, unlocks: func() bool { return b.unlocks }}
-	if problem, err = b.lane.spoiled(ctx, w, changed); err != nil {
+	if err = b.lane.inspect(ctx, w, changed); err != nil {
 		b.t.Fatalf("%v", err)
 	}
-	return problem, w, nil
+	return gate.ItemsText(w.found), w, nil
 }
 
 const (
@@ -179,7 +180,7 @@ func TestSpoiled(t *testing.T) {
 		{name: "a new test, changed again", handed: []files{tests, tests.with(files{"pkg/more_test.go": "more"})}, left: files{"pkg/more_test.go": "less"}, want: "pkg/more_test.go"},
 		{name: "changed, and handed over again", handed: []files{tests, tests.with(files{testFile: "true"})}, want: testFile},
 		{name: "deleted, and handed over again", handed: []files{tests, tests.with(files{testFile: ""})}, want: testFile},
-		{name: "deleted before", handed: []files{tests.with(files{testFile: ""})}},
+		{name: "deleted before", handed: []files{tests.with(files{testFile: ""})}, want: testFile},
 		{name: "a golden file", handed: []files{tests}, left: files{"pkg/testdata/x.golden": "G"}, want: "pkg/testdata/x.golden"},
 		{name: "the contracts", handed: []files{tests.with(files{".greenlight/CONTRACTS.md": "1"})}, left: files{".greenlight/CONTRACTS.md": "2"}, want: ".greenlight/CONTRACTS.md"},
 		{name: "a lock removed", first: first.with(files{"a_locked_test.go": "l"}), handed: []files{tests.with(files{"a_locked_test.go": "l"})}, left: files{"a_locked_test.go": ""}, want: "a_locked_test.go"},
@@ -195,7 +196,7 @@ func TestSpoiled(t *testing.T) {
 		{name: "jest's configuration", handed: []files{tests}, left: files{"jest.config.js": "2"}, want: "jest.config.js"},
 		{name: "conftest", handed: []files{tests}, left: files{"conftest.py": "collect_ignore"}, want: "conftest.py"},
 		{name: "a new conftest", handed: []files{tests}, left: files{"pkg/conftest.py": "collect_ignore"}, want: "pkg/conftest.py"},
-		{name: "a new conftest beside no tests of its own", handed: []files{first}, left: files{"pkg/conftest.py": "c"}, caveat: "no tests were handed over"},
+		{name: "a new conftest beside no tests of its own", handed: []files{first}, left: files{"pkg/conftest.py": "c"}, want: "pkg/conftest.py"},
 		{name: "a new setup.cfg", handed: []files{tests}, left: files{"setup.cfg": "s"}},
 
 		{name: "landed at the same test", handed: []files{tests}, landed: files{testFile: edited("9", "nine")}},
@@ -211,7 +212,21 @@ func TestSpoiled(t *testing.T) {
 		{name: "nothing handed over, npm's own script", first: files{"package.json": `{"scripts": {"test": "echo \"Error: no test specified\" && exit 1"}}`},
 			left: files{"package.json": jest}, caveat: "no tests were handed over"},
 		{name: "nothing handed over, no scripts", first: files{"package.json": `{}`}, left: files{"package.json": jest}, caveat: "no tests were handed over"},
-		{name: "nothing handed over, a new configuration", first: files{"x": "x"}, left: files{"pytest.ini": "p"}, caveat: "no tests were handed over"},
+		{name: "nothing handed over, a new configuration", first: files{"x": "x"}, left: files{"pytest.ini": "p"}, want: "pytest.ini"},
+		{name: "nothing handed over, mocha's dry run", first: files{"x": "x"}, left: files{".mocharc.json": `{"dry-run": true}`}, want: ".mocharc.json"},
+		{name: "nothing handed over, npm's shell", left: files{".npmrc": "script-shell=/bin/true"}, want: ".npmrc"},
+		{name: "nothing handed over, Scripts", left: files{"package.json": `{"Scripts": {"test": "jest"}, "scripts": {"test": "true"}}`}, want: "package.json"},
+		{name: "nothing handed over, scripts before Scripts", left: files{"package.json": `{"scripts": {"test": "true"}, "Scripts": {"test": "jest"}}`}, want: "package.json"},
+		{name: "nothing handed over, pytest's section", first: files{"pyproject.toml": "[project]\nname = 'x'\n"}, left: files{"pyproject.toml": "[project]\nname = 'x'\n[tool.pytest.ini_options]\naddopts = '--co'\n"},
+			want: "pyproject.toml"},
+		{name: "nothing handed over, another section", first: files{"pyproject.toml": "[project]\nname = 'x'\n"}, left: files{"pyproject.toml": "[project]\nname = 'y'\n"}, caveat: "no tests were handed over"},
+		{name: "a test removed by name", first: files{"a_test.go": "func TestA(t *testing.T) {}\nfunc TestB(t *testing.T) {}\n"}, left: files{"a_test.go": "func TestA(t *testing.T) {}\n"}, want: "TestB in a_test.go"},
+		{name: "a test skipped", first: files{"a_test.go": "func TestA(t *testing.T) {\n\tx()\n}\n"}, left: files{"a_test.go": "func TestA(t *testing.T) {\n\tt.Skip()\n}\n"}, want: "TestA in a_test.go"},
+		{name: "a test emptied", first: files{"a_test.go": "func TestA(t *testing.T) {\n\tx()\n\ty()\n}\n"}, left: files{"a_test.go": "func TestA(t *testing.T) {\n}\n"}, want: "TestA in a_test.go (emptied)"},
+		{name: "tests moved", first: files{"a_test.go": "func TestA(t *testing.T) {}\nfunc TestB(t *testing.T) {}\n"}, caveat: "no tests were handed over",
+			left: files{"a_test.go": "", "b_test.go": "func TestB(t *testing.T) {}\n", "c_test.go": "package c\nfunc TestA(t *testing.T) {}\n"}},
+		{name: "a file of tests removed", first: files{"a_test.go": "func TestA(t *testing.T) {}\nfunc TestB(t *testing.T) {}\n"}, left: files{"a_test.go": ""}, want: "a_test.go (2 tests)"},
+		{name: "unit tests removed beside the code", first: files{"src/a.rs": "fn a() {}\n#[test]\nfn b() {}\n"}, left: files{"src/a.rs": "fn a() {}\n"}, want: "b in src/a.rs"},
 
 		{name: "below the top", sub: "app", first: files{"app/tests/a.py": "1"}, handed: []files{{"app/tests/a.py": "2"}}, left: files{"app/tests/a.py": "3"}, want: "app/tests/a.py"},
 		{name: "sources below a directory called tests", sub: "tests", first: files{"tests/lib/a.py": "1", "tests/tests/b.py": "1"}, handed: []files{{"tests/lib/a.py": "1", "tests/tests/b.py": "2"}},
@@ -354,10 +369,11 @@ func TestSpoiledByContent(t *testing.T) {
 		}
 		left = change("left", left)
 		landed := change("landed", first)
-		problem, w, conflicts := b.judge(left, landed)
+		_, w, conflicts := b.judge(left, landed)
 		if len(conflicts) > 0 {
 			return
 		}
+		problem := gate.ItemsText(slices.DeleteFunc(slices.Clone(w.found), func(i gate.Item) bool { return !i.Red }))
 
 		is := files{} // the merge
 		for _, p := range append(names, "keep") {
@@ -382,7 +398,6 @@ func TestSpoiledByContent(t *testing.T) {
 			case len(handed) == 0 && p == "conftest.py":
 				spoiled = spoiled || landed[p] != "" && is[p] != landed[p]
 			case len(handed) == 0:
-				spoiled = spoiled || landed[p] != "" && is[p] == ""
 			case must != first[p] && landed[p] != first[p] && must != landed[p]: // in conflict
 			case landed[p] != first[p]:
 				spoiled = spoiled || landed[p] != "" && is[p] != landed[p]
@@ -396,6 +411,12 @@ func TestSpoiledByContent(t *testing.T) {
 				promised += all[conf]
 			}
 			spoiled = promised == ""
+		}
+		for _, p := range names[1:4] { // whatever was handed over: a person sees what is gone, unless it has only moved
+			moved := slices.ContainsFunc(names[1:4], func(o string) bool { return is[o] == landed[p] })
+			if told := strings.Contains(gate.ItemsText(w.found), p); landed[p] != "" && is[p] == "" && !moved && !told {
+				t.Fatalf("first %q\nhanded over %q\nleft %q\nlanded %q\n%s is gone, and it says %q", first, handed, left, landed, p, gate.ItemsText(w.found))
+			}
 		}
 		if (problem != "") != spoiled {
 			t.Fatalf("first %q\nhanded over %q\nleft %q\nlanded %q\nspoiled: %v, but it says %q, caveats %q", first, handed, left, landed, spoiled, problem, w.caveats)

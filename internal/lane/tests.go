@@ -36,7 +36,7 @@ func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
 		return nil, err
 	}
 	l.sameFiles(commit, w.tree)
-	if l.Project.Config.Test.Command.IsSet() {
+	if l.conf.Config.Test.Command.IsSet() {
 		if gone, err := l.step(ctx, w.Record, "testing", l.usual()); gone || err != nil {
 			return nil, errors.Join(err, errGone)
 		}
@@ -54,7 +54,7 @@ func (l *Lane) test(ctx context.Context, commit string, of *attempt.Record) (*te
 
 // verdict is the verdict on a commit: an old one, if trust says so, else that of a run. It is nil without a test command.
 func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, trust func(*testrun.Verdict) bool) (*testrun.Verdict, error) {
-	test := l.Project.Config.Test
+	test := l.conf.Config.Test
 	if !test.Command.IsSet() {
 		return nil, nil
 	}
@@ -70,20 +70,25 @@ func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, t
 		return nil, err
 	}
 	if _, v := l.recorded(bed, tree); v != nil && trust(v) {
-		return v, nil
+		return v, l.noteSuite(ctx, commit, v)
 	}
 	if err := l.checkOut(ctx, bed, commit); err != nil {
 		return nil, err
 	}
 	key, v := l.recorded(bed, tree) // its program may come with the tree
 	if v != nil && trust(v) {
-		return v, nil
+		return v, l.noteSuite(ctx, commit, v)
 	}
+	memory := proc.OutOfMemory()
 	if v, err = l.runTwice(ctx, bed, commit, key, of); err != nil {
 		return nil, err
 	}
 	if v.Signal != "" && !v.TimedOut {
-		return nil, fmt.Errorf("the tests were ended by the signal %q, maybe for lack of memory: see %s", v.Signal, v.Log)
+		cause := ""
+		if proc.OutOfMemory() > memory {
+			cause = ", probably for lack of memory"
+		}
+		return nil, fmt.Errorf("the tests were ended by the signal %q%s: see %s", v.Signal, cause, v.Log)
 	}
 	if !v.TimedOut {
 		l.seen[key] = v
@@ -91,7 +96,19 @@ func (l *Lane) verdict(ctx context.Context, commit string, of *attempt.Record, t
 	if err := l.cache().Put(v); err != nil {
 		l.tell("the verdict can't be kept: %v", err)
 	}
-	return v, nil
+	return v, l.noteSuite(ctx, commit, v)
+}
+
+// noteSuite keeps a verdict on what the lane has as that on the project's whole suite. Of any other commit it says nothing.
+func (l *Lane) noteSuite(ctx context.Context, commit string, v *testrun.Verdict) error {
+	if v == nil || v.TimedOut || v.Signal != "" {
+		return nil
+	}
+	tip, err := l.Repo.LaneTip(ctx)
+	if err != nil || tip != commit {
+		return err
+	}
+	return l.Project.Runs.PutSuite(v, commit)
 }
 
 func (l *Lane) cache() testrun.Cache {
@@ -100,7 +117,7 @@ func (l *Lane) cache() testrun.Cache {
 
 // recorded is an old verdict on a tree, nil for none.
 func (l *Lane) recorded(bed *site.Site, tree string) (testrun.Key, *testrun.Verdict) {
-	command := l.Project.Config.Test.Command
+	command := l.conf.Config.Test.Command
 	key := testrun.Key{Tree: tree, Command: command.Line, Dir: strings.TrimSuffix(l.Repo.Prefix, "/")}
 	var err error
 	if key.Toolchain, err = testrun.Toolchain(command.Argv, bed.Dir(), bed.Lineage.Path); err != nil {
@@ -152,7 +169,7 @@ func (l *Lane) runTwice(ctx context.Context, bed *site.Site, commit string, key 
 
 // run runs the tests on what is checked out.
 func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, of *attempt.Record) (*testrun.Verdict, error) {
-	test := l.Project.Config.Test
+	test := l.conf.Config.Test
 	log := "lane.tests.log"
 	switch {
 	case of != nil:
@@ -164,7 +181,7 @@ func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, of *att
 	v, err := testrun.Run(ctx, testrun.Spec{
 		Self: l.Self, Command: test.Command, Root: l.Project.Root, Top: bed.Lineage.Path, Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
 		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain, Log: filepath.Join(l.Project.Runs.Dir(), "log", log),
-		Started: l.startedTests,
+		Started: l.startedTests, Mark: testsMark, Caches: l.caches,
 	})
 	l.file.Tests = nil
 	if err == nil && !v.Green() {
@@ -202,7 +219,7 @@ func (l *Lane) makeBed(ctx context.Context) (*site.Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := l.Project.Config
+	config := l.conf.Config
 	env := append(agent.ScrubEnv(l.Environ), "GREENLIGHT_ROOT="+l.Project.Root)
 	bed := &site.Site{
 		Root: l.Project.Root, Self: l.Self, Environ: func() []string { return env }, Setup: site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
@@ -225,11 +242,15 @@ func (l *Lane) checkOut(ctx context.Context, bed *site.Site, commit string) erro
 	if err := l.sweep(ctx, bed); err != nil {
 		return err
 	}
+	again, err := l.setUpAnew(ctx, bed)
+	if err != nil {
+		return err
+	}
 	manifests, err := l.manifests(ctx, commit)
 	if err != nil || manifests == l.file.Manifests {
 		return err
 	}
-	if l.file.Manifests != "" && len(bed.Setup.Command) > 0 {
+	if l.file.Manifests != "" && len(bed.Setup.Command) > 0 && !again {
 		l.tell("running git.setup: what it reads has changed")
 		if err := bed.SetUpAgain(ctx); err != nil {
 			return err
@@ -239,19 +260,40 @@ func (l *Lane) checkOut(ctx context.Context, bed *site.Site, commit string) erro
 	return l.save()
 }
 
-// kept are ignored directories that builds find out of date by themselves: without them, each run would begin at zero.
-var kept = []string{"node_modules", "target", ".gradle", ".venv", "venv", ".tox", ".nox", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache",
-	".turbo", ".parcel-cache", ".cache", "_build", "deps", ".dart_tool", ".stack-work", ".terraform"}
+// setUpAnew runs setup again where tests have changed, removed or added something in what it made: that would decide about others' work.
+func (l *Lane) setUpAnew(ctx context.Context, bed *site.Site) (done bool, err error) {
+	differs, err := l.Repo.SetupDiffers(bed.Lineage)
+	if err != nil || differs == "" {
+		return false, err
+	}
+	if len(bed.Setup.Command) > 0 {
+		l.tell("running git.setup again: %s isn't as it left it", differs)
+	}
+	if err := l.Repo.ForgetSetup(bed.Lineage); err != nil {
+		return false, err
+	}
+	return true, bed.SetUpAgain(ctx)
+}
+
+// kept are ignored directories that survive from one run of the tests to the next: caches, and what test commands install by themselves.
+var kept = append([]string{"node_modules", ".venv", "venv", "deps"}, worktree.Caches...)
 
 // sweep removes what git ignores and an earlier run has left: with it tests may pass, or fail, that wouldn't elsewhere.
 func (l *Lane) sweep(ctx context.Context, bed *site.Site) error {
+	l.caches = nil
 	ignored, err := l.Repo.Worktree(bed.Lineage).Ignored(ctx)
 	if err != nil {
 		return err
 	}
 	for _, p := range ignored {
 		name := strings.TrimSuffix(p, "/")
-		if slices.Contains(bed.Lineage.Ignored, p) || slices.Contains(kept, path.Base(name)) || !filepath.IsLocal(filepath.FromSlash(name)) {
+		if !filepath.IsLocal(filepath.FromSlash(name)) {
+			continue
+		}
+		if setup := slices.Contains(bed.Lineage.Ignored, p); setup || slices.Contains(kept, path.Base(name)) {
+			if !setup || slices.Contains(worktree.Caches, path.Base(name)) {
+				l.caches = append(l.caches, name)
+			}
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(bed.Lineage.Path, filepath.FromSlash(name))); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -288,6 +330,11 @@ func (l *Lane) manifests(ctx context.Context, commit string) (string, error) {
 // judgeRed decides what follows from tests that fail on a merge. What fails without the work, too, isn't its fault.
 func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error {
 	problem := How(v, l.Project.Config.Test.Limit)
+	if a := l.aheadAt(w.base); a != nil { // what the target has may be to blame
+		if _, err := l.takeIn(ctx, a); err != nil {
+			return err
+		}
+	}
 	if v.TimedOut {
 		return l.red(ctx, w, v, problem)
 	}
@@ -304,7 +351,7 @@ func (l *Lane) judgeRed(ctx context.Context, w *work, v *testrun.Verdict) error 
 			return l.red(ctx, w, v, problem+", and without it they don't fail: "+some(added))
 		}
 		if v.Passed == nil || base.Passed == nil || *v.Passed >= *base.Passed {
-			return l.approve(ctx, w, v, plan.KnownRed)
+			return l.approve(ctx, w, v, true)
 		}
 	}
 	reason := fmt.Sprintf("base red: the tests fail on %s, too (%s)", worktree.Short(l.Repo.Target()), How(base, l.Project.Config.Test.Limit))
@@ -327,6 +374,9 @@ func (l *Lane) SendBack(ctx context.Context) error {
 		for _, r := range queue {
 			v := r.Verdict
 			if r.Landing.Tried == "" || v == nil || v.Green() || r.Landing.Behind != "" {
+				continue
+			}
+			if there, err := git.HasCommit(ctx, l.Repo.Common, r.Landing.Base); err != nil || !there {
 				continue
 			}
 			w, err := l.take(ctx, r)

@@ -27,7 +27,7 @@ type Touched struct {
 // handed over, or a merge is under way, which brings what has landed. quick looks only at files that were handed over, and takes a snapshot only if
 // one of them seems changed.
 func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick bool) (*Touched, error) {
-	handed, err := l.Repo.HandedOver(ctx, lineage)
+	handed, err := l.handedOver(ctx, lineage)
 	if err != nil || handed == "" || l.Repo.Worktree(lineage).Operation() != "" {
 		return nil, err
 	}
@@ -38,6 +38,9 @@ func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick boo
 	w.unlocks = l.unlocks(lineage.Slice)
 	base, err := git.Files(ctx, l.Repo.Common, w.base)
 	if err != nil {
+		return nil, err
+	}
+	if l.runs, err = l.commandFiles(ctx, base); err != nil {
 		return nil, err
 	}
 	p, err := l.promised(ctx, w, base)
@@ -52,7 +55,13 @@ func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick boo
 	if err != nil {
 		return nil, err
 	}
-	paths, err := l.broken(ctx, p, files)
+	items, err := l.broken(ctx, p, files)
+	var paths []string
+	for _, i := range items {
+		if i.Red {
+			paths = append(paths, i.Name)
+		}
+	}
 	if err != nil || len(paths) == 0 {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/gate"
 	"greenlight/internal/git"
 	"greenlight/internal/journal"
 	"greenlight/internal/plan"
@@ -24,6 +25,8 @@ type undoing struct {
 	Commit  string `json:"commit"`            // by which it landed
 	Revert  string `json:"revert"`            // the lane's next commit
 	Why     string `json:"why,omitempty"`
+
+	Verdict *testrun.Verdict `json:"verdict,omitempty"` // of what is left
 }
 
 // An Undone is a slice that was taken back.
@@ -96,7 +99,7 @@ func (l *Lane) mayUndo(id string, force bool) error {
 }
 
 func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, error) {
-	base, err := l.base(ctx)
+	base, err := l.settledBase(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -129,20 +132,29 @@ func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, e
 	if u.Verdict, err = l.test(ctx, u.Revert, nil); err != nil {
 		return nil, err
 	}
+	run := l.runOf(u.Verdict)
 	if u.Verdict != nil && !u.Verdict.Green() && !force {
 		was, err := l.baseVerdict(ctx, base)
 		if err != nil {
 			return nil, err
 		}
-		if was.Green() {
+		if run.Known = !was.Green(); was.Green() {
 			return nil, &RedError{id, u.Verdict, How(u.Verdict, l.Project.Config.Test.Limit)}
 		}
+	}
+	pass, err := gate.Ask(gate.Facts{Way: gate.Undo, Run: run, Approval: &gate.Approval{By: "a person, by gl undo", All: force}}).Pass(u.Revert)
+	if err != nil {
+		return nil, err
+	}
+	note.Verdict = u.Verdict
+	if err := l.Repo.KeepNext(ctx, u.Revert); err != nil {
+		return nil, err
 	}
 	l.file.Undoing = note
 	if err := l.deliverLater(Undelivered{Slice: id, Commit: u.Revert, Undone: true}); err != nil { // saves both
 		return nil, err
 	}
-	if err := l.moveLane(ctx, base, u.Revert, "take back "+id); err != nil {
+	if err := l.moveLane(ctx, base, u.Revert, "take back "+id, pass); err != nil {
 		return nil, err
 	}
 	return u, l.finishUndo(ctx)
@@ -216,6 +228,9 @@ func (l *Lane) finishUndo(ctx context.Context) error {
 		l.file.Undelivered = slices.DeleteFunc(l.file.Undelivered, func(u Undelivered) bool { return u.Commit == note.Revert })
 		l.file.Undoing = nil
 		return l.save()
+	}
+	if err := l.noteSuite(ctx, note.Revert, note.Verdict); err != nil {
+		return err
 	}
 	err = l.Project.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		lander, lands := tx.(tracker.Lander)

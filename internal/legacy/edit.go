@@ -128,7 +128,8 @@ func (e *edited) decisions(before, after string) ([]string, error) {
 
 // entry is what the side file is to say of the slice.
 func (e *edited) entry() entry {
-	entry := entry{Session: e.got["session"], Step: e.got["step"], Started: e.got["started"], WaitingFor: e.got["waiting_for"]}
+	entry := entry{Session: e.got["session"], Step: e.got["step"], Started: e.got["started"], WaitingFor: e.got["waiting_for"], WaitKind: e.got["waiting_kind"],
+		Verified: e.got["verified"], Failing: e.got["failing"]}
 	if entry.Step == slice.StepOf(e.got["status"]) {
 		entry.Step = ""
 	}

@@ -19,6 +19,9 @@ type entry struct {
 	Step       string    `json:"step,omitempty"` // "" for what the status says
 	Started    string    `json:"started,omitempty"`
 	WaitingFor string    `json:"waiting_for,omitempty"`
+	WaitKind   string    `json:"waiting_kind,omitempty"`
+	Verified   string    `json:"verified,omitempty"` // as in a slice file
+	Failing    string    `json:"failing,omitempty"`
 	Changed    time.Time `json:"changed"` // when the rest of the entry was written
 }
 

@@ -39,7 +39,7 @@ func Open(root string) *Store { return &Store{Dir: slice.NewDir(root), root: roo
 
 // Traits implements tracker.Tracker.
 func (s *Store) Traits() tracker.Traits {
-	return tracker.Traits{Format: slice.Legacy, Managed: true,
+	return tracker.Traits{Format: slice.Legacy, Managed: true, Completes: true,
 		Exclusive: "this project keeps its state in a single STATE.md, which parallel agents would overwrite for each other: " +
 			"run gl migrate, or gl slice --sequential"}
 }
@@ -86,11 +86,25 @@ func (s *Store) Load() (*tracker.Contents, error) {
 		return nil, err
 	}
 	c, err := s.Contents(rows, warnings)
+	if err == nil {
+		if p, err := s.ReadProject(); err == nil {
+			c.Blockers = p.Blockers()
+		}
+	}
 	if err == nil && len(c.Items) == 0 && !s.State().Table {
 		// A project without slices would be one in which all is done.
 		return nil, s.unreadable()
 	}
 	return c, err
+}
+
+// ReadProject is what is known of the project as a whole: project-state.json, and what STATE.md says besides.
+func (s *Store) ReadProject() (*slice.ProjectState, error) {
+	p, err := s.Dir.ReadProject()
+	if err != nil {
+		return nil, err
+	}
+	return p, p.TakeNotes(s.State().Text)
 }
 
 // unreadable says why nothing can be known of the project.
@@ -133,7 +147,7 @@ func (s *Store) rows() (rows []slice.RowSlice, warnings []plan.Warning, err erro
 
 // join puts a slice together from its row, the Current section where that names it, and its entry.
 func join(r slice.Row, c slice.Current, e entry) slice.RowSlice {
-	known := slice.RowSlice{Row: r, Step: e.Step, Session: e.Session, Started: e.Started, WaitingFor: e.WaitingFor, Changed: e.Changed}
+	known := slice.RowSlice{Row: r, Step: e.Step, Session: e.Session, Started: e.Started, WaitingFor: e.WaitingFor, WaitKind: e.WaitKind, Verified: e.Verified, Failing: e.Failing, Changed: e.Changed}
 	if known.Step == "" {
 		known.Step = slice.StepOf(r.Status)
 	}
@@ -215,8 +229,45 @@ func (t *tx) Claim(id, token string) error {
 	return nil
 }
 
+var _ tracker.Lander = (*tx)(nil)
+
 // Settle implements tracker.Tx.
 func (t *tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Mark, error) {
+	return t.underClaim(id, func(f *slice.File) error { return f.Settle(e, before) })
+}
+
+// Enqueue implements tracker.Lander.
+func (t *tx) Enqueue(id string) (plan.Mark, error) {
+	return t.underClaim(id, (*slice.File).Enqueue)
+}
+
+// Land implements tracker.Lander.
+func (t *tx) Land(id string, l tracker.Landed) (plan.Mark, error) {
+	return t.underClaim(id, func(f *slice.File) error { return f.Land(id, l) })
+}
+
+// CountFailing implements tracker.Lander.
+func (t *tx) CountFailing(id string, n int) error {
+	_, err := t.underClaim(id, func(f *slice.File) error { return f.CountFailing(n) })
+	return err
+}
+
+// Ask implements tracker.Lander.
+func (t *tx) Ask(id, reason string) (plan.Mark, error) {
+	return t.underClaim(id, func(f *slice.File) error { return f.Ask(reason) })
+}
+
+// Undo implements tracker.Lander.
+func (t *tx) Undo(id, why string) error {
+	it, err := t.s.item(id)
+	if err != nil {
+		return err
+	}
+	return t.s.edit(it, func(f *slice.File) error { return f.Undo(why, t.s.Now()) })
+}
+
+// underClaim changes the slice if its claim is the one that the caller has seen, and returns how the slice is then.
+func (t *tx) underClaim(id string, change func(*slice.File) error) (plan.Mark, error) {
 	it, err := t.s.item(id)
 	if err != nil {
 		return plan.Mark{}, err
@@ -225,7 +276,7 @@ func (t *tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Ma
 		if session, _ := f.Get("session"); t.seen.Lost(it.ID, session) {
 			return nil
 		}
-		return f.Settle(e, before)
+		return change(f)
 	})
 	if err != nil {
 		return plan.Mark{}, err

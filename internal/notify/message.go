@@ -102,7 +102,7 @@ func ending(e *journal.Event) string {
 		for _, c := range []struct {
 			n    int
 			word string
-		}{{t.Failed + t.Stalled, "failed"}, {t.Waiting, "waiting for you"}, {t.Blocked, "blocked"}} {
+		}{{t.Failed + t.Stalled - t.Stopped, "failed"}, {t.Stopped, "stopped"}, {t.Waiting, "waiting for you"}, {t.Blocked, "blocked"}} {
 			if c.n > 0 {
 				parts = append(parts, fmt.Sprintf("%d %s", c.n, c.word))
 			}

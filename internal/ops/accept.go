@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/gate"
+	"greenlight/internal/git"
 	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -56,17 +59,25 @@ func Built(ctx context.Context, pr *project.Project, id string) (*worktree.Linea
 }
 
 // Accept approves a slice that awaits approval. Built in a worktree, l, it is queued for the lane; else it is complete. With force it
-// also takes one that is being verified or has stalled. The error is ErrNothingToDo for a complete slice.
-func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lineage, force bool) (*Acceptance, error) {
+// also takes one that is being verified or has stalled, with tests one that is red because of its tests: see TestsToAccept. The error is ErrNothingToDo for a complete slice.
+func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lineage, force, tests bool) (*Acceptance, error) {
 	before, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
 		return nil, err
 	}
 	a := &Acceptance{pr: pr, before: before.Ready}
+	seen, err := asIs(ctx, pr, l)
+	if err != nil { // the queue says what is the matter
+		seen = attempt.Left{}
+	}
 	var st *plan.State
 	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
 		st = m.st
-		if err := mayDecide(m, force); err != nil {
+		red, redErr := l != nil && tests && m.st.Class == plan.Red, error(nil)
+		if red {
+			redErr = TestsToAccept(pr, id)
+		}
+		if err := cmp.Or(redErr, mayDecide(m, force)); err != nil && (!red || redErr != nil) {
 			if a.Queued == nil || !m.st.Attempt.Open() || m.st.Attempt.Token != a.Queued.Token {
 				return err
 			} // else it is ours: somebody wrote the file meanwhile, and this is done again
@@ -81,25 +92,15 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 			why.Next = append(why.Next, "gl accept "+m.st.ID+" --force to approve it as it is")
 			return fmt.Errorf("%s asks something: %s", m.st.ID, why)
 		case l == nil:
-			set := [][2]string{{"status", "complete"}, {"step", "complete"}, {"waiting_for", ""}, {"session", ""}}
-			if pr.Tracker.Traits().Lands {
-				verified := plan.Unverified
-				if recs, err := pr.Runs.Last(id); err != nil {
-					return err
-				} else if len(recs[id]) > 0 && recs[id][0].Verdict.Green() && recs[id][0].Review != "" { // tested, and as it was since
-					verified = plan.Green
-				}
-				set = append(set, [2]string{"verified", string(verified)})
-			}
-			return f.SetAll(set)
+			return a.complete(f, id)
 		}
 		if a.Queued == nil {
-			if a.Queued, err = pr.Runs.PutAccepted(pr.Key(), m.st.Item, l, m.now); err != nil {
+			if a.Queued, err = pr.Runs.PutAccepted(pr.Key(), m.st.Item, l, seen, m.now); err != nil {
 				return err
 			}
 		}
-		seen := a.Queued.Seen
-		return f.SetAll([][2]string{{"status", seen.Status}, {"step", seen.Step}, {"waiting_for", ""}, {"session", seen.Session}})
+		mark := a.Queued.Seen
+		return f.SetAll([][2]string{{"status", mark.Status}, {"step", mark.Step}, {"waiting_for", ""}, {"session", mark.Session}})
 	})
 	if err != nil {
 		if a.Queued != nil {
@@ -114,6 +115,56 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 		settler.Note(ctx, a.Queued)
 	}
 	return a, nil
+}
+
+// asIs is what a lineage's worktree has now: what the person accepts, whatever is written there until it lands.
+func asIs(ctx context.Context, pr *project.Project, l *worktree.Lineage) (is attempt.Left, err error) {
+	if l == nil {
+		return is, nil
+	}
+	repo, err := pr.Worktrees(ctx)
+	if err != nil {
+		return is, err
+	}
+	look, err := repo.Look(ctx, l)
+	if err == nil && look != "" {
+		is.Tree, err = git.TreeOf(ctx, repo.Common, look)
+	}
+	if err == nil {
+		is.Head, err = git.ResolveCommit(ctx, repo.Common, l.Branch)
+	}
+	return is, err
+}
+
+// complete makes a slice complete that was built in the checkout: on the person's word.
+func (a *Acceptance) complete(f *slice.File, id string) error {
+	facts := gate.Facts{Way: gate.Word, Work: id, Approval: &gate.Approval{By: attempt.AcceptedBy}, Run: gate.TestRun{Why: "gl ran no tests"}}
+	recs, err := a.pr.Runs.Last(id)
+	if err != nil {
+		return err
+	}
+	if last := recs[id]; len(last) > 0 && last[0].Verdict.Green() && last[0].Review != "" { // tested, and as it was since
+		facts.Run = attempt.RunOf(last[0].Verdict, "the checkout")
+	}
+	pass, err := gate.Ask(facts).Pass("")
+	if err != nil {
+		return err
+	}
+	return f.Approve(id, pass, a.pr.Tracker.Traits().Completes)
+}
+
+// TestsToAccept returns an error unless a slice is red for nothing but its tests, which were changed after they were handed over.
+func TestsToAccept(pr *project.Project, id string) error {
+	recs, err := pr.Runs.Last(id)
+	if err != nil {
+		return err
+	}
+	if last := recs[id]; len(last) > 0 && last[0].Gate != nil {
+		if a := last[0].Gate.Answer(gate.Tests); a.Says == gate.No && last[0].Gate.Answer(gate.Merge).Says == gate.Yes {
+			return nil
+		}
+	}
+	return fmt.Errorf("%s isn't red because of changed tests: run gl why %s", id, id)
 }
 
 // mayDecide refuses a slice that isn't a person's to decide about.

@@ -59,6 +59,11 @@ func Claim(ctx context.Context, pr *project.Project, id string, o ClaimOptions) 
 		if err := tx.Claim(id, c.Token); err != nil {
 			return err
 		}
+		if st.Class == plan.Done { // else what has landed counts
+			if err := pr.Runs.MarkRetried(id); err != nil {
+				return err
+			}
+		}
 		_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.Claimed, System: pr.Key(), Slice: id, By: cmp.Or(o.Who.Holder, "a session")})
 		return nil
 	})

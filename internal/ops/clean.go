@@ -153,26 +153,32 @@ func Clean(ctx context.Context, pr *project.Project, c Cleanable, self string, e
 		}
 		return c.remove(ctx, pr, repo, self, environ)
 	}
-	at := slices.IndexFunc(pr.Views(), func(v *project.Project) bool { return v.Key() == c.System })
+	// The next claim of the slice begins a new lineage.
+	kept, err = whileComplete(ctx, pr, c.System, c.Slice, func() error { return repo.Retire(c.System, c.Slice, c.N) })
+	if err != nil || kept != "" {
+		return kept, err
+	}
+	return c.remove(ctx, pr, repo, self, environ)
+}
+
+// whileComplete calls do under the project's lock if the slice still is complete; else it returns what keeps it.
+func whileComplete(ctx context.Context, pr *project.Project, system, id string, do func() error) (kept string, err error) {
+	at := slices.IndexFunc(pr.Views(), func(v *project.Project) bool { return v.Key() == system })
 	if at < 0 {
 		return "its system isn't there any more", nil
 	}
 	view := pr.Views()[at]
-	// Whoever claims the slice from now on begins a new lineage.
 	err = view.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		s, err := view.Snapshot(tx.Load)
 		if err != nil {
 			return err
 		}
-		if kept = unfinished(plan.New(s, time.Now(), view.Options()), c.Slice); kept != "" {
+		if kept = unfinished(plan.New(s, time.Now(), view.Options()), id); kept != "" {
 			return nil
 		}
-		return repo.Retire(c.System, c.Slice, c.N)
+		return do()
 	})
-	if err != nil || kept != "" {
-		return kept, err
-	}
-	return c.remove(ctx, pr, repo, self, environ)
+	return kept, err
 }
 
 // remove removes the worktree, which nobody can claim any more.

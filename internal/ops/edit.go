@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
 )
@@ -44,11 +45,12 @@ func Edit(ctx context.Context, pr *project.Project, id string, old, text []byte)
 	if notes, err = resolveDeps(pr, id, changes); err != nil {
 		return notes, err
 	}
-	open := false
+	open, done := false, false
 	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
 		if string(f.Bytes()) != string(old) {
 			return fmt.Errorf("%s was changed meanwhile by somebody else: %w", id, errEdited)
 		}
+		done = m.st.Class == plan.Done
 		if open = m.st.Attempt.Open(); open {
 			notes = append(notes, fmt.Sprintf("note: attempt %d is at work on %s, and its agent may have read the old text", m.st.Attempt.N, id))
 		}
@@ -61,7 +63,7 @@ func Edit(ctx context.Context, pr *project.Project, id string, old, text []byte)
 	if err != nil {
 		return notes, err
 	}
-	more, err := afterSet(pr, id, changes, open)
+	more, err := afterSet(pr, id, changes, open, done)
 	return append(notes, more...), err
 }
 

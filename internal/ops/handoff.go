@@ -28,8 +28,8 @@ const (
 	handoffTries = 3
 )
 
-// handoffFile is the slice's hand-off file, relative to the root.
-func handoffFile(id string) string { return ".greenlight/.continue-here." + id + ".md" }
+// HandoffFile is where a pause leaves what the next session is to know, relative to the root.
+func HandoffFile(id string) string { return ".greenlight/.continue-here." + id + ".md" }
 
 // A handoff is the file by which somebody continues a slice that was set aside.
 type handoff struct {
@@ -42,7 +42,7 @@ type handoff struct {
 // write writes the file and returns its text. What a person or an agent has written into it stays, under Notes.
 func (h *handoff) write(ctx context.Context) (string, error) {
 	facts := h.facts(ctx)
-	path := filepath.Join(h.pr.Root, handoffFile(h.st.ID))
+	path := filepath.Join(h.pr.Root, HandoffFile(h.st.ID))
 	for range handoffTries {
 		old, err := durable.ReadFile(path)
 		switch {
@@ -62,7 +62,7 @@ func (h *handoff) write(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	return "", fmt.Errorf("%s: %w", handoffFile(h.st.ID), tracker.ErrChanged)
+	return "", fmt.Errorf("%s: %w", HandoffFile(h.st.ID), tracker.ErrChanged)
 }
 
 // notesOf is the part of an earlier hand-off that gl didn't write.
@@ -175,7 +175,7 @@ func (h *handoff) changed(ctx context.Context) string {
 // readHandoff reads the slice's hand-off: the file that its mark names, else the one of its own name, else the one of
 // an older Greenlight. No file at all is no error. A name that leads out of the project is not followed.
 func readHandoff(root, id, named string) (file, text string, err error) {
-	names := []string{named, handoffFile(id), oldHandoff}
+	names := []string{named, HandoffFile(id), oldHandoff}
 	if named == "" || !filepath.IsLocal(filepath.FromSlash(named)) {
 		names = names[1:]
 	}

@@ -44,6 +44,13 @@ func atWork(st *plan.State) error {
 	case a.Where != "":
 		return taken("%s is being worked on by attempt %d (%s) %s, where gl can't look. If that is gone, run gl retry --abandon %s", st.ID, a.N, a.Agent, a.Where, st.ID)
 	}
+	if a.Phase == plan.Queued {
+		help := "gl status shows how far it is"
+		if a.Idle {
+			help = "run gl land"
+		}
+		return taken("%s is in the merge queue (%s): %s, or take it out with gl stop %s", st.ID, a.Landing, help, st.ID)
+	}
 	return taken("%s is being worked on by attempt %d (%s): run gl stop %s", st.ID, st.Attempt.N, st.Attempt.Agent, st.ID)
 }
 

@@ -50,7 +50,7 @@ func Pause(ctx context.Context, pr *project.Project, id string, who attempt.Clai
 	if err != nil {
 		return nil, err
 	}
-	file := handoffFile(id)
+	file := HandoffFile(id)
 	err = s.EditProject(ctx, func(ps *slice.ProjectState) error {
 		return errors.Join(ps.Pause(id, st.Step, now, file), ps.SetLastSession(now), ps.SetResumeFile(file))
 	})

@@ -53,7 +53,7 @@ func PutBackIn(ctx context.Context, copied, pr *project.Project) error {
 		there := plan.New(s, now, copied.Options())
 		for _, id := range p.TroubledIDs() {
 			if st := there.State(id); st != nil && st.Class == plan.Active {
-				err = errors.Join(err, tx.PutBack(id, plan.Mark{Status: st.Status, Step: st.Step, Session: st.Session}, false))
+				err = errors.Join(err, tx.PutBack(id, st.Mark(), false))
 			}
 		}
 		return err
@@ -105,7 +105,7 @@ func putBack(pr *project.Project, tx tracker.Tx, id string, over bool) (was plan
 	if err := mayRetry(p, st, now); err != nil {
 		return *st, err
 	}
-	return *st, tx.PutBack(id, plan.Mark{Status: st.Status, Step: st.Step, Session: st.Session}, over)
+	return *st, tx.PutBack(id, st.Mark(), over)
 }
 
 // mayRetry refuses an item whose last attempt hasn't come to nothing.
@@ -116,6 +116,8 @@ func mayRetry(p *plan.Plan, st *plan.State, now time.Time) error {
 		return taken("%s", why)
 	case st.Class == plan.Available:
 		return ErrNothingToDo
+	case st.Reverted != nil: // its file says that it isn't done, and so does this person
+		return nil
 	case !st.Class.Troubled():
 		return fmt.Errorf("%s can't be put back: %s", st.ID, why)
 	}

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/contracts"
+	"greenlight/internal/gate"
 	"greenlight/internal/lane"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -78,6 +80,9 @@ func ToReview(pr *project.Project, now time.Time, ids ...string) ([]Pending, err
 				w.Built = recs[id][i]
 			}
 		}
+		if w.Kind == PendingRed && TestsToAccept(pr, id) == nil {
+			w.Commands = append([]string{"gl accept " + id + " --tests"}, append(w.Commands, "gl retry --fresh "+id)...)
+		}
 		proposals = slices.DeleteFunc(proposals, func(q project.Proposal) bool {
 			mine := q.Attempt[:max(0, strings.LastIndexByte(q.Attempt, '.'))] == id
 			if mine {
@@ -87,7 +92,9 @@ func ToReview(pr *project.Project, now time.Time, ids ...string) ([]Pending, err
 		})
 		list = append(list, w)
 	}
-	slices.SortStableFunc(list, func(a, b Pending) int { return a.Kind.order() - b.Kind.order() })
+	slices.SortStableFunc(list, func(a, b Pending) int {
+		return cmp.Or(gate.TestsFirst(a.ruling(), b.ruling()), a.Kind.order()-b.Kind.order())
+	})
 	if len(ids) > 0 {
 		return list, nil
 	}
@@ -141,6 +148,14 @@ func ToApprove(pr *project.Project, p *plan.Plan) (ids []string, why string, err
 		}
 	}
 	return ids, why, nil
+}
+
+// ruling is what the gate has answered about the work; nil if it wasn't asked.
+func (w *Pending) ruling() *gate.Ruling {
+	if w.Last == nil {
+		return nil
+	}
+	return w.Last.Gate
 }
 
 // order is how soon the kind is asked about: what others may wait for, and what takes a word, first.

@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/shellwords"
 	"greenlight/internal/slice"
 	"greenlight/internal/sliceid"
 	"greenlight/internal/suggest"
@@ -24,7 +25,7 @@ import (
 // Keys are the fields of a slice that gl reads.
 func Keys() []string {
 	return []string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "deps", "milestone",
-		"name", "session", "started", "updated", "waiting_for", "review", "agent", "model", "wave", "priority", "contracts", "wraps", "files", "id"}
+		"name", "session", "started", "updated", "waiting_for", "waiting_kind", "review", "agent", "model", "wave", "priority", "contracts", "wraps", "files", "id"}
 }
 
 // Statuses are those that help and completion name; plan.Classify accepts other spellings, too.
@@ -62,11 +63,18 @@ func ParseChanges(words []string) ([]Change, error) {
 	return changes, nil
 }
 
-// CheckSession refuses changes that are for a person: a session that gl started doesn't choose who builds, and at what cost.
-func CheckSession(changes []Change) error {
+// AgentKeys are the fields that the agent of an attempt may change of its slice: how far it is, and what it has found out. The others
+// say who builds, at what cost, when, and who approves.
+func AgentKeys() []string {
+	return []string{"status", "step", "tests", "security_tests", "failing", "tests_failing", "waiting_for", "contracts", "files"}
+}
+
+// CheckAgent refuses changes that are for a person.
+func CheckAgent(id string, changes []Change) error {
 	for _, c := range changes {
-		if c.Key == "agent" || c.Key == "model" {
-			return fmt.Errorf("a session that gl started can't change the %s: ask a person to do it with gl state set", c.Key)
+		if !slices.Contains(AgentKeys(), c.Key) {
+			return fmt.Errorf("an agent can't change %s of its slice: a person can, with gl state set %s %s",
+				c.Key, id, shellwords.Quote(c.Key+"="+c.Value))
 		}
 	}
 	return nil
@@ -108,6 +116,10 @@ func parseChange(key, value string) (Change, error) {
 	case "status":
 		if plan.Classify(value) == plan.Unknown {
 			return c, unknownStatus(value)
+		}
+	case "waiting_kind":
+		if value != "" && !slices.Contains(plan.WaitKinds(), value) {
+			return c, badArgument("waiting_kind must be %s, or empty, not %q", strings.Join(plan.WaitKinds(), " or "), value)
 		}
 	case "review":
 		if value != "" && !slices.Contains(project.Reviews(), value) {
@@ -152,16 +164,24 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 		return notes, err
 	}
 	var warnings []string
-	open := false
+	open, done := false, false
 	var events []journal.Event
 	due := handOver{pr: pr, who: who, edit: editAlone}
 	if slices.ContainsFunc(changes, func(c Change) bool { return c.Key == "deps" }) {
 		due.edit = edit
 	}
 	err = due.do(ctx, id, func(m moment, f *slice.File) error {
-		warnings, open = warnOther(pr, m.st, who, m.now), m.st.Attempt.Open()
+		warnings, open, done = warnOther(pr, m.st, who, m.now), m.st.Attempt.Open(), m.st.Class == plan.Done
 		before := f.Progress()
+		status, _ := f.Get("status")
+		step, _ := f.Get("step")
 		err := apply(m.plan, m.st, f, changes)
+		if err == nil && m.st.Session != "" {
+			var note string
+			if note, err = keepQuestion(id, f, status, step); note != "" {
+				warnings = append(warnings, note)
+			}
+		}
 		if err == nil {
 			err = due.check(m.st, before, f.Progress())
 		}
@@ -176,7 +196,7 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 	}
 	_ = pr.Runs.Journal().Append(events...)
 	notes = append(append(notes, warnings...), unknownKeys(changes)...)
-	more, err := afterSet(pr, id, changes, open)
+	more, err := afterSet(pr, id, changes, open, done)
 	return append(notes, more...), err
 }
 
@@ -242,6 +262,14 @@ func resolveDep(p *plan.Plan, st *plan.State, have *uniq.List, id string) (match
 }
 
 func apply(p *plan.Plan, st *plan.State, f *slice.File, changes []Change) error {
+	sets := func(key string) bool {
+		return slices.ContainsFunc(changes, func(c Change) bool { return c.Key == key })
+	}
+	if sets("waiting_for") && !sets("waiting_kind") { // the old one was that of another text
+		if err := f.SetAll([][2]string{{"waiting_kind", ""}}); err != nil {
+			return err
+		}
+	}
 	for _, c := range changes {
 		if c.Key != "deps" {
 			if err := f.Set(c.Key, c.Value); err != nil {
@@ -268,11 +296,25 @@ func apply(p *plan.Plan, st *plan.State, f *slice.File, changes []Change) error 
 	return nil
 }
 
-// afterSet does what a new status or new dependencies bring along.
-func afterSet(pr *project.Project, id string, changes []Change, open bool) (notes []string, err error) {
+// keepQuestion has a slice that somebody works on stay open as long as it asks something: completed with its question, that would be lost.
+// status and step are those before the change.
+func keepQuestion(id string, f *slice.File, status, step string) (note string, err error) {
+	waiting, _ := f.Get("waiting_for")
+	if now, _ := f.Get("status"); waiting == "" || plan.Classify(now) != plan.Done {
+		return "", nil
+	}
+	if plan.Classify(status) == plan.Done {
+		status, step = "implementing", "implementing"
+	}
+	note = fmt.Sprintf("warning: %s asks a person, so it isn't complete: its status stays %s until that is answered, or cleared with waiting_for=", id, status)
+	return note, f.SetAll([][2]string{{"status", status}, {"step", step}})
+}
+
+// afterSet does what a new status or new dependencies bring along; done says that the slice was, and open that an attempt at it is.
+func afterSet(pr *project.Project, id string, changes []Change, open, done bool) (notes []string, err error) {
 	for _, c := range changes {
 		switch {
-		case c.Key == "status" && plan.Classify(c.Value) == plan.Available && !open:
+		case c.Key == "status" && !open && reopens(c.Value, done):
 			if err := pr.Runs.MarkRetried(id); err != nil {
 				return notes, err
 			}
@@ -288,6 +330,12 @@ func afterSet(pr *project.Project, id string, changes []Change, open bool) (note
 		}
 	}
 	return notes, nil
+}
+
+// reopens reports whether a status lets the slice be launched again, or makes one that was done open again.
+func reopens(status string, done bool) bool {
+	c := plan.Classify(status)
+	return c == plan.Available || done && c != plan.Done
 }
 
 func sameIDs(a, b []string) bool {

@@ -19,12 +19,13 @@ type Shown struct {
 	ID     string
 	File   string // relative to the root; "" for a slice that is only in the graph
 	Fields []Field
+	Body   string // the file's text below the front matter
 }
 
 // Show returns the fields of an item.
 func Show(pr *project.Project, id string) (*Shown, error) {
 	if f := pr.Exactly(id); f != nil { // however many others there are
-		return &Shown{ID: id, File: f.Path, Fields: fieldsOf(f)}, nil
+		return &Shown{ID: id, File: f.Path, Fields: fieldsOf(f), Body: f.Body()}, nil
 	}
 	p, err := pr.Plan(time.Now(), pr.Options())
 	if err != nil {
@@ -34,11 +35,11 @@ func Show(pr *project.Project, id string) (*Shown, error) {
 	if st == nil {
 		return nil, notFound(id)
 	}
-	fields, _, err := Contents(pr, st)
-	return &Shown{ID: st.ID, File: st.File, Fields: fields}, err
+	fields, body, err := Contents(pr, st)
+	return &Shown{ID: st.ID, File: st.File, Fields: fields, Body: body}, err
 }
 
-// Contents returns the fields of the item's file in the file's order, and the file's text. Without a file of Greenlight's,
+// Contents returns the fields of the item's file in the file's order, and its text below the front matter. Without a file of Greenlight's,
 // the fields are what the plan knows and the text is empty.
 func Contents(pr *project.Project, st *plan.State) (fields []Field, text string, err error) {
 	known := []Field{
@@ -56,7 +57,7 @@ func Contents(pr *project.Project, st *plan.State) (fields []Field, text string,
 	if err != nil {
 		return nil, "", err
 	}
-	return fieldsOf(f), string(f.Bytes()), nil
+	return fieldsOf(f), f.Body(), nil
 }
 
 func fieldsOf(f *slice.File) (fields []Field) {

@@ -64,6 +64,12 @@ func (h *handOver) make(ctx context.Context) error {
 	if l.N != h.due.Lineage {
 		return fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, l.Slice, h.due.Lineage)
 	}
-	_, err = repo.HandOver(ctx, l)
-	return err
+	commit, err := repo.HandOver(ctx, l)
+	if err != nil {
+		return err
+	}
+	if err := h.pr.Runs.NoteHanded(l.System, l.Slice, l.N, commit); err != nil && h.due.Sandbox == "" {
+		return err
+	}
+	return nil
 }

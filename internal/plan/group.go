@@ -25,3 +25,22 @@ func (p *Plan) TroubledIDs() []string {
 	}
 	return ids
 }
+
+// Interrupted is the outcome of an attempt that a person has ended.
+const Interrupted = "interrupted"
+
+// Stopped reports whether a person stopped the item's agent: nothing failed, and it isn't started again until they say so.
+func (st *State) Stopped() bool {
+	a := st.Attempt
+	return st.Class == Stalled && a != nil && a.Phase == Settled && a.Outcome.Name == Interrupted
+}
+
+// StoppedIDs are those of TroubledIDs whose agents a person stopped.
+func (p *Plan) StoppedIDs() (ids []string) {
+	for _, id := range p.Stalled {
+		if p.State(id).Stopped() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"strings"
 	"time"
+
+	"greenlight/internal/words"
 )
 
 // Options narrow a plan and give it its limits.
@@ -55,7 +58,11 @@ type Plan struct {
 
 	Unverified []string // done, and gl has seen no test pass on what was built; not those that others have completed
 
+	// Tests and Failing are those of the suite, where it is known; else what the slices have recorded, added up. Work that isn't in the suite
+	// and is red counts in Failing either way.
 	Tests, Security, Failing int
+
+	Added int // tests that the done items brought
 
 	Taken    int         // slots in use: live attempts, and fresh claims of others; scope doesn't count here
 	Cycles   [][]string  // each a path a → b → … that closes; only among unfinished items
@@ -96,6 +103,7 @@ func New(s *Snapshot, now time.Time, o Options) *Plan {
 		}
 	}
 	p.unseen()
+	p.warnReverted()
 	p.needs()
 	p.findCycles()
 	p.chains()
@@ -115,7 +123,7 @@ func (st *State) heedBudget(s *Snapshot) {
 	st.Class, st.OverBudget = Waiting, true
 	own := *st.Item
 	st.Item = &own
-	st.WaitingFor = fmt.Sprintf("its budget: $%.2f of $%.2f spent", spent, s.SliceUSD)
+	st.WaitingFor = fmt.Sprintf("its budget: $%.2f of $%.2f spent, the limit of every slice", spent, s.SliceUSD)
 	st.Next = []string{fmt.Sprintf("gl budget slice %g", math.Ceil(2*spent))}
 }
 
@@ -127,6 +135,28 @@ func (p *Plan) unseen() {
 	for i := range p.Snapshot.Tasks {
 		p.warnUnseen(p.Snapshot.Tasks[i].Name(), p.Snapshot.Tasks[i].Attempt)
 	}
+}
+
+// warnReverted names the items that count as done although their files don't say so.
+func (p *Plan) warnReverted() {
+	const most = 5
+	ids := p.Reverted()
+	if len(ids) == 0 {
+		return
+	}
+	shown := ids[:min(len(ids), most)]
+	p.Warnings = append(p.Warnings, Warning{Message: fmt.Sprintf("landed, but the slice file says otherwise (did git stash or git checkout revert it?): %s%s. "+
+		"Counted as complete: gl doctor --fix writes the file again, gl retry ID reopens the slice", strings.Join(shown, ", "), words.More(len(ids)-most))})
+}
+
+// Reverted are the items that have landed and whose files don't say so, in the tracker's order.
+func (p *Plan) Reverted() (ids []string) {
+	for i := range p.States {
+		if p.States[i].Reverted != nil {
+			ids = append(ids, p.States[i].ID)
+		}
+	}
+	return ids
 }
 
 // State returns the state of an item, nil for an id that is none.
@@ -268,9 +298,16 @@ func (p *Plan) list() {
 		}
 		p.Total++
 		p.Tests += st.Tests
+		if st.Class == Done {
+			p.Added += st.Tests
+		}
 		p.Security += st.SecurityTests
 		p.Failing += st.Failing
 		p.add(st)
+	}
+	if s := p.Snapshot.Suite; s != nil {
+		p.Tests, p.Failing = s.Passed, s.Failed+p.Failing
+		p.Added = min(p.Added, p.Tests) // an agent may have counted the same ones twice
 	}
 	for i := range p.Snapshot.Tasks {
 		if p.Snapshot.Tasks[i].Attempt.HasSlot() {

@@ -91,10 +91,13 @@ func (st *State) ClaimText(now time.Time) string {
 }
 
 func (st *State) claimant() string {
-	if st.Session == "" {
-		return "unknown"
+	switch {
+	case st.Session != "":
+		return "session " + st.Session
+	case st.Holder != "":
+		return st.Holder
 	}
-	return "session " + st.Session
+	return "unknown"
 }
 
 // Why gives the reason for an item's state; the zero Reason for an id that is none.
@@ -116,6 +119,9 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 		r.Next = st.repair()
 	case Landing:
 		r.State, r.Cause = "landing", st.Attempt.Landing
+		if st.Attempt.Idle {
+			r.Next = []string{"gl land"}
+		}
 	case Red:
 		r.State, r.Cause = "red", st.lastDetail()
 		r.Next = st.repair()
@@ -422,14 +428,14 @@ func (st *State) Doing(now time.Time) string {
 	return text
 }
 
-// AtReview says whether a person is to approve the item's work. One that waits before that has a question.
+// AtReview reports whether a person may approve the item's work: it is at its review step, or says that it waits for one.
 func (st *State) AtReview() bool {
-	return st.WaitingFor != "" && (reviewed(st.Status) || reviewed(st.Step))
+	return st.WaitingFor != "" && (st.WaitKind == ForReview || reviewed(st.Status) || reviewed(st.Step))
 }
 
-// Asks says whether the item has a question: it waits before its review, or its text at the review is one.
+// Asks reports whether the item waits for an answer: it says so, or it waits before its review and doesn't say for what.
 func (st *State) Asks() bool {
-	return st.WaitingFor != "" && (!st.AtReview() || strings.HasSuffix(strings.TrimSpace(st.WaitingFor), "?"))
+	return st.WaitingFor != "" && (st.WaitKind == ForAnswer || !st.AtReview())
 }
 
 func reviewed(step string) bool { return normal(step) == "verifying" || Classify(step) == Done }
@@ -457,11 +463,11 @@ func (st *State) lastDetail() string {
 	return a.Detail
 }
 
-// proof is what speaks for a done item: "3 tests, verified".
+// proof is what speaks for a done item: "3 new tests, verified".
 func (p *Plan) proof(st *State) string {
 	var is []string
 	if st.Tests > 0 || p.ofSlices() && st.Verified != Green { // the siblings don't count tests
-		is = append(is, words.Count(st.Tests, "test"))
+		is = append(is, words.Count(st.Tests, "new test"))
 	}
 	switch st.Verified {
 	case Green:

@@ -35,6 +35,7 @@ type Item struct {
 	Session    string    // token of the claim; empty: unclaimed, or claimed by unknown
 	Holder     string    // who has claimed it, where its system has better words than the token
 	WaitingFor string    // non-empty: a person is needed, and for what
+	WaitKind   WaitKind  // what it waits for, as somebody has said; "": its step says it
 	Next       []string  // what helps where the item waits or isn't understood; nil: gl's own commands do
 	Staged     bool      // each Step is an attempt of its own, and Step names the one that is to come: see Advanced
 	Paused     bool      // set aside by gl pause
@@ -49,6 +50,18 @@ type Item struct {
 
 	File    string // relative to the project's root, with forward slashes; "" for an item without a file of its own
 	Corrupt string // non-empty: the file can't be read, and why
+
+	// Reverted is what the file says of an item that has landed: git has taken the file back (a stash, an older commit), the work is where it
+	// was. All else here is as it landed. nil for any other item.
+	Reverted *Mark
+}
+
+// Mark is the part of the item that says how far it is, as its file has it.
+func (it *Item) Mark() Mark {
+	if it.Reverted != nil {
+		return *it.Reverted
+	}
+	return Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 }
 
 // Pointers returns pointers to the items of a list, as a snapshot has them.
@@ -121,6 +134,7 @@ type Attempt struct {
 	Agent   string  // name of the agent
 	Account string  // Account.ID; "" for unknown
 	Landing string  // of one that awaits the lane: how far that is, or what it waits for
+	Idle    bool    // it awaits the lane, and no process works the merge queue
 	Started time.Time
 	Ended   time.Time
 	Heard   time.Time // last event of its stream, zero for none yet
@@ -176,6 +190,7 @@ type Snapshot struct {
 	Items     []*Item             // one per id, in the tracker's order; others may have them, too, and nobody changes them
 	At        map[string]int      // the place of each item by its id, as somebody knows it already; nil: New finds out
 	Unsure    string              // non-empty: the dependency graph can't be read just now, and why
+	Suite     *Suite              // the project's tests as gl ran them last; nil where it never has
 	Evidence  map[string]string   // raw status of ids that are no items but are known to have been (rows of STATE.md)
 	Attempts  map[string]*Attempt // the last of each item that isn't done: records of done items aren't read
 	Elsewhere int                 // open attempts at items of another system: they take slots
@@ -188,6 +203,26 @@ type Snapshot struct {
 	SliceUSD  float64             // what a slice may cost; 0: no limit
 	Spent     map[string]float64  // what the items that aren't done have cost as far as is known; nil without that limit
 	Warnings  []Warning
+	Blockers  []string // what stops the whole project, in people's words
+}
+
+// A WaitKind says what an item needs of a person. Slice files have these words.
+type WaitKind string
+
+const (
+	ForAnswer WaitKind = "question" // gl answer
+	ForReview WaitKind = "review"   // gl accept
+)
+
+// WaitKinds are all kinds.
+func WaitKinds() []string { return []string{string(ForAnswer), string(ForReview)} }
+
+// A Suite is the last verdict on the project's tests as a whole: on what the merge queue has or, without a queue, on the checkout.
+type Suite struct {
+	Passed int       `json:"passed"`
+	Failed int       `json:"failed"`
+	Commit string    `json:"commit,omitempty"` // that was tested; "" for a checkout
+	At     time.Time `json:"at"`
 }
 
 // A Collision is work that is likely to conflict when it lands.
@@ -209,4 +244,26 @@ type Progress struct {
 	PartsDone int    `json:"parts_done" jsonschema:"minimum=0"`
 	PartsAll  int    `json:"parts_total" jsonschema:"minimum=0"`
 	Percent   *int   `json:"percent"` // null where it can't be known
+
+	Recorded *Recorded `json:"recorded"` // what the format's file says, right or wrong; null where it says nothing
+}
+
+// A Recorded is a Progress as it is written down.
+type Recorded struct {
+	Done      int  `json:"done" jsonschema:"minimum=0"`
+	Total     int  `json:"total" jsonschema:"minimum=0"`
+	PartsDone int  `json:"parts_done" jsonschema:"minimum=0"`
+	PartsAll  int  `json:"parts_total" jsonschema:"minimum=0"`
+	Percent   *int `json:"percent"`
+}
+
+// Counted is the progress in the form in which it is recorded.
+func (p *Progress) Counted() Recorded {
+	return Recorded{p.Done, p.Total, p.PartsDone, p.PartsAll, p.Percent}
+}
+
+// Same reports whether two records agree.
+func (r Recorded) Same(o Recorded) bool {
+	percent := r.Percent == nil && o.Percent == nil || r.Percent != nil && o.Percent != nil && *r.Percent == *o.Percent
+	return percent && r.Done == o.Done && r.Total == o.Total && r.PartsDone == o.PartsDone && r.PartsAll == o.PartsAll
 }

@@ -8,28 +8,42 @@ import (
 
 // The parsers of both systems' process tables are here, so that their tests run on either.
 
-// parseStat reads /proc/PID/stat: "pid (name) state ppid pgrp …". The name is the program's choice and may contain
+// An entry is a line of the process table.
+type entry struct {
+	glimpse
+	pid, parent, group, session int
+	name                        string // of its program, as the kernel keeps it
+}
+
+// parseStat reads /proc/PID/stat: "pid (name) state ppid pgrp session …". The name is the program's choice and may contain
 // spaces, newlines and parentheses, so the fields count from its last closing one. Fields are numbered from 1 in
 // proc_pid_stat(5).
-func parseStat(stat string) (g glimpse, group int, err error) {
-	const state, pgrp, threads, start, first = 3, 5, 20, 22, 3
-	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:])
+func parseStat(stat string) (e entry, err error) {
+	const state, ppid, pgrp, session, threads, start, first = 3, 4, 5, 6, 20, 22, 3
+	end := strings.LastIndexByte(stat, ')')
+	fields := strings.Fields(stat[end+1:])
 	if len(fields) <= start-first {
-		return glimpse{}, 0, errors.New("malformed process status")
+		return entry{}, errors.New("malformed process status")
 	}
-	group, err = strconv.Atoi(fields[pgrp-first])
-	if err != nil {
-		return glimpse{}, 0, errors.New("malformed process group")
+	var bad [3]error
+	e.parent, bad[0] = strconv.Atoi(fields[ppid-first])
+	e.group, bad[1] = strconv.Atoi(fields[pgrp-first])
+	e.session, bad[2] = strconv.Atoi(fields[session-first])
+	if bad != [3]error{} {
+		return entry{}, errors.New("malformed process status: no numbers")
+	}
+	if _, name, ok := strings.Cut(stat[:max(end, 0)], "("); ok {
+		e.name = name
 	}
 	switch fields[state-first] {
 	case "Z":
 		// A main thread that ended before the others is shown as a zombie, too, but then there are others.
-		g.zombie = fields[threads-first] == "1" || fields[threads-first] == "0"
+		e.zombie = fields[threads-first] == "1" || fields[threads-first] == "0"
 	case "X", "x":
-		g.zombie = true
+		e.zombie = true
 	}
-	g.start = fields[start-first]
-	return g, group, nil
+	e.start = fields[start-first]
+	return e, nil
 }
 
 // parsePS reads one line of `ps -o state= -o lstart=`: "Ss+  Mon Jan  5 10:00:00 2026". A zombie's may lack the time.
@@ -42,6 +56,35 @@ func parsePS(line string) (glimpse, error) {
 		return glimpse{zombie: true}, nil
 	}
 	return glimpse{}, errors.New("malformed process status")
+}
+
+// parseTable reads `ps -A -o pid= -o ppid= -o pgid= -o state= -o lstart= -o comm=`. Sessions have no numbers there: a group
+// takes their place.
+func parseTable(table string) (all []entry) {
+	for line := range strings.Lines(table) {
+		fields := strings.Fields(line)
+		if len(fields) < 4 {
+			continue
+		}
+		var e entry
+		bad := false
+		for i, to := range []*int{&e.pid, &e.parent, &e.group} {
+			n, err := strconv.Atoi(fields[i])
+			*to, bad = n, bad || err != nil
+		}
+		if bad {
+			continue
+		}
+		e.session, e.zombie = e.group, fields[3][0] == 'Z'
+		if len(fields) >= 9 && !e.zombie {
+			e.start = strings.Join(fields[4:9], " ")
+		}
+		if len(fields) > 9 {
+			e.name = fields[9][strings.LastIndexByte(fields[9], '/')+1:]
+		}
+		all = append(all, e)
+	}
+	return all
 }
 
 // parseGroups reads `ps -A -o pgid= -o state=` and says whether the group has a member that isn't a zombie.

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,9 +33,9 @@ func TestParseStat(t *testing.T) {
 		{line: strings.Replace(statLine("sh", "S", 77, 1, "987"), "77", "x", 1), broken: true},
 	}
 	for _, tt := range tests {
-		got, group, err := parseStat(tt.line)
-		if (err != nil) != tt.broken || got != tt.want || group != tt.group {
-			t.Errorf("%q: %+v, group %d, error %v", tt.line, got, group, err)
+		got, err := parseStat(tt.line)
+		if (err != nil) != tt.broken || got.glimpse != tt.want || got.group != tt.group {
+			t.Errorf("%q: %+v, error %v", tt.line, got, err)
 		}
 	}
 }
@@ -44,9 +45,9 @@ func TestParseStatWhateverTheName(t *testing.T) {
 		name := rapid.String().Draw(t, "name")
 		group := rapid.IntRange(0, 1<<22).Draw(t, "group")
 		ticks := fmt.Sprint(rapid.Uint64().Draw(t, "start"))
-		got, of, err := parseStat(statLine(name, "S", group, 3, ticks))
-		if err != nil || got != (glimpse{start: ticks}) || of != group {
-			t.Fatalf("%+v, group %d, error %v", got, of, err)
+		got, err := parseStat(statLine(name, "S", group, 3, ticks))
+		if want := (entry{glimpse: glimpse{start: ticks}, parent: 1, group: group, session: 4711, name: name}); err != nil || got != want {
+			t.Fatalf("%+v, want %+v, error %v", got, want, err)
 		}
 	})
 }
@@ -80,6 +81,19 @@ func TestParseGroups(t *testing.T) {
 	}
 }
 
+func TestParseTable(t *testing.T) {
+	const table = "    1     0     1 Ss   Mon Jan  5 10:00:00 2026     /sbin/launchd\n" +
+		"  700     1   690 S+   Mon Jan 15 10:00:00 2026     /Applications/A b.app/x\n   71   700    71 Z    -   (sh)\n\nx 1 1 S\nnonsense\n"
+	want := []entry{
+		{glimpse{start: "Mon Jan 5 10:00:00 2026"}, 1, 0, 1, 1, "launchd"},
+		{glimpse{start: "Mon Jan 15 10:00:00 2026"}, 700, 1, 690, 690, "A"},
+		{glimpse{zombie: true}, 71, 700, 71, 71, ""},
+	}
+	if got := parseTable(table); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
 func FuzzParseStat(f *testing.F) {
 	f.Add("")
 	f.Add(")")
@@ -87,7 +101,7 @@ func FuzzParseStat(f *testing.F) {
 	f.Add(statLine("a) Z 1 (b", "Z", -1, 2, "18446744073709551615"))
 	f.Add("1 (x) S 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1")
 	f.Fuzz(func(t *testing.T, line string) {
-		if g, _, err := parseStat(line); err == nil && (g.start == "" || strings.ContainsAny(g.start, " \t\n")) {
+		if g, err := parseStat(line); err == nil && (g.start == "" || strings.ContainsAny(g.start, " \t\n")) {
 			t.Errorf("%q started %q", line, g.start)
 		}
 	})
@@ -102,5 +116,6 @@ func FuzzParsePS(f *testing.F) {
 			t.Errorf("%q lives and never started", line)
 		}
 		parseGroups(line, 1)
+		parseTable(line)
 	})
 }

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strconv"
@@ -45,6 +46,12 @@ func anyLives(group int) (bool, error) {
 	return parseGroups(table, group), nil
 }
 
+// table is all processes.
+func table() ([]entry, error) {
+	out, err := ps("-A", "-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", "state=", "-o", "lstart=", "-o", "comm=")
+	return parseTable(out), err
+}
+
 // ps runs without the user's locale and time zone: it prints times in both, and the same process must have the same
 // start in every shell and on either side of a clock change.
 func ps(args ...string) (string, error) {
@@ -55,4 +62,25 @@ func ps(args ...string) (string, error) {
 		return "", fmt.Errorf("ps: %w", err)
 	}
 	return string(out), nil
+}
+
+func lookUp(pid int) (entry, error) {
+	out, err := ps("-o", "pid=", "-o", "ppid=", "-o", "pgid=", "-o", "state=", "-o", "lstart=", "-o", "comm=", "-p", strconv.Itoa(pid))
+	if all := parseTable(out); err == nil && len(all) == 1 {
+		return all[0], nil
+	}
+	return entry{}, errors.Join(err, fmt.Errorf("no process %d", pid))
+}
+
+// parents looks processes up in one table: to ask for it takes long.
+func parents() func(pid int) (entry, error) {
+	all, err := table()
+	return func(pid int) (entry, error) {
+		for _, e := range all {
+			if e.pid == pid {
+				return e, nil
+			}
+		}
+		return entry{}, errors.Join(err, fmt.Errorf("no process %d", pid))
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -32,8 +33,8 @@ var namespace = sync.OnceValue(func() string {
 
 // inspect reads when the process started, in clock ticks since the boot, and how it is.
 func inspect(pid int) (glimpse, error) {
-	g, _, err := readStat(strconv.Itoa(pid))
-	return g, err
+	e, err := readStat(strconv.Itoa(pid))
+	return e.glimpse, err
 }
 
 // foreign is the error of a /proc that numbers processes otherwise than we do: unshare --pid without --mount-proc leaves
@@ -46,41 +47,50 @@ var foreign = sync.OnceValue(func() error {
 	return err
 })
 
-func readStat(pid string) (glimpse, int, error) {
+func readStat(pid string) (entry, error) {
 	if err := foreign(); err != nil {
-		return glimpse{}, 0, err
+		return entry{}, err
 	}
 	b, err := readLine("/proc/" + pid + "/stat")
 	if err != nil {
-		return glimpse{}, 0, err
+		return entry{}, err
 	}
-	return parseStat(string(b))
+	e, err := parseStat(string(b))
+	if err == nil {
+		e.pid, err = strconv.Atoi(pid)
+	}
+	return e, err
 }
 
 // anyLives looks through all processes, since the kernel has no list of a group's for us.
 func anyLives(group int) (bool, error) {
+	all, err := table()
+	return slices.ContainsFunc(all, func(e entry) bool { return e.group == group && !e.zombie }), err
+}
+
+// table is all processes that can be seen from here.
+func table() (all []entry, err error) {
 	if err := foreign(); err != nil {
-		return false, err
+		return nil, err
 	}
 	dir, err := os.Open("/proc")
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	for _, name := range names {
 		if name[0] < '0' || name[0] > '9' {
 			continue
 		}
-		g, of, err := readStat(name)
-		if err == nil && of == group && !g.zombie {
-			return true, nil
+		if e, err := readStat(name); err == nil {
+			all = append(all, e)
 		}
 	}
-	return false, nil
+	return all, nil
 }
 
 // readLine reads a line of /proc. A drain does so every second for each wrapper, and os.File asks the kernel twice as much.
@@ -102,3 +112,8 @@ func readLine(path string) ([]byte, error) {
 		}
 	}
 }
+
+func lookUp(pid int) (entry, error) { return readStat(strconv.Itoa(pid)) }
+
+// parents looks processes up one by one: each knows its parent.
+func parents() func(pid int) (entry, error) { return lookUp }

@@ -1,18 +1,40 @@
 package proc
 
-import "strings"
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
 
-// HasVariable reports whether a process was started with the variable, "NAME=value", in its environment. Processes of
-// other users don't count: their environments can't be read.
-func HasVariable(variable string) (bool, error) {
-	table, err := ps("-A", "-E", "-ww", "-o", "command=")
+// carriers are those of the processes that were started with one of the variables, "NAME=value",
+// in their environment.
+func carriers(variables []string, among []entry) (map[int]bool, error) {
+	list, err := ps("-A", "-E", "-ww", "-o", "pid=", "-o", "command=")
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	for word := range strings.FieldsSeq(table) {
-		if word == variable {
-			return true, nil
+	asked := map[int]bool{}
+	for _, e := range among {
+		asked[e.pid] = true
+	}
+	found := map[int]bool{}
+	for line := range strings.Lines(list) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 {
+			continue
+		}
+		if pid, err := strconv.Atoi(fields[0]); err == nil && asked[pid] {
+			for _, word := range fields[1:] {
+				found[pid] = found[pid] || slices.Contains(variables, word)
+			}
 		}
 	}
-	return false, nil
+	return found, nil
+}
+
+// environOf is the environment that a process was started with, its variables ended by NULs, as
+// far as ps tells: values with spaces are cut.
+func environOf(pid int) ([]byte, error) {
+	line, err := ps("-E", "-ww", "-o", "command=", "-p", strconv.Itoa(pid))
+	return []byte(strings.Join(strings.Fields(line), "\x00")), err
 }

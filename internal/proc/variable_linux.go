@@ -3,29 +3,31 @@ package proc
 import (
 	"bytes"
 	"os"
-	"path/filepath"
+	"slices"
+	"strconv"
 )
 
-// HasVariable reports whether a process of this PID namespace was started with the variable, "NAME=value", in its
-// environment. Processes of other users don't count: their environments can't be read.
-func HasVariable(variable string) (bool, error) {
-	if err := foreign(); err != nil {
-		return false, err
-	}
-	paths, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		return false, err
-	}
-	for _, path := range paths {
-		data, err := os.ReadFile(path) // empty for a zombie
+// carriers are those of the processes that were started with one of the variables, "NAME=value",
+// in their environment.
+func carriers(variables []string, among []entry) (map[int]bool, error) {
+	found := map[int]bool{}
+	for _, e := range among {
+		env, err := environOf(e.pid)
 		if err != nil {
 			continue
 		}
-		for v := range bytes.SplitSeq(data, []byte{0}) {
-			if string(v) == variable {
-				return true, nil
+		for v := range bytes.SplitSeq(env, []byte{0}) {
+			if slices.Contains(variables, string(v)) {
+				found[e.pid] = true
+				break
 			}
 		}
 	}
-	return false, nil
+	return found, nil
+}
+
+// environOf is the environment that a process was started with, its variables ended by NULs. A
+// zombie has none, and that of another user's process can't be read.
+func environOf(pid int) ([]byte, error) {
+	return os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 }

@@ -18,6 +18,10 @@ import (
 // testKey is the setting with the command line of the tests.
 const testKey = "test.command"
 
+// removableKey is the setting with the paths where tests may be removed without asking. It runs nothing, and decides what a person sees:
+// so a person has to have allowed it.
+const removableKey = "test.removable"
+
 // Commands are what the configuration says about starting the agents, about the worktree that it gets, and about the tests of what
 // comes out: what a person must have allowed before (package trust). There is none for an agent whose command line gl makes
 // by itself, without a worktree.
@@ -28,10 +32,10 @@ func (p *Project) Commands(ctx context.Context, agents ...agent.Agent) ([]trust.
 	}
 	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool {
 		inTree := strings.HasPrefix(c.Key, "git.") || c.Key == cachesKey && p.Config.Sandbox == SandboxBwrap
-		tests := c.Key == testKey && p.Tracker.Traits().Lands
+		tests := c.Key == testKey && p.Tracker.Traits().Completes
 		return !slices.Contains(keys, c.Key) && !tests && !strings.HasPrefix(c.Key, "notify.") && !(inTree && p.Config.Git.Isolation == IsolationWorktree)
 	})
-	list = append(list, p.Config.SandboxChoice())
+	list = p.inForce(append(list, p.Config.SandboxChoice()))
 	if p.Config.Git.Isolation != IsolationWorktree {
 		return list, nil
 	}
@@ -49,7 +53,10 @@ func (p *Project) CleanCommands(ctx context.Context) ([]trust.Command, error) {
 
 // LaneCommands are what the lane runs: git.setup, the tests, git.teardown, and filters; with the place where worktrees are.
 func (p *Project) LaneCommands(ctx context.Context) ([]trust.Command, error) {
-	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool { return !strings.HasPrefix(c.Key, "git.") && c.Key != testKey })
+	list := slices.DeleteFunc(p.Config.commands(), func(c trust.Command) bool {
+		return !strings.HasPrefix(c.Key, "git.") && c.Key != testKey && c.Key != removableKey
+	})
+	list = p.inForce(list)
 	filters, err := p.Filters(ctx)
 	return append(list, filters...), err
 }
@@ -66,11 +73,15 @@ func (p *Project) Filters(ctx context.Context) ([]trust.Command, error) {
 		push, err = git.PushSettings(ctx, p.Root)
 		filters = append(filters, push...)
 	}
+	return asCommands(filters), err
+}
+
+func asCommands(filters []git.Setting) []trust.Command {
 	var list []trust.Command
 	for _, f := range filters {
 		list = append(list, trust.Command{Key: f.Key, Line: f.Value})
 	}
-	return list, err
+	return list
 }
 
 // commands are all that the configuration says about starting agents, making their worktrees and testing. The flags that claude gets
@@ -102,6 +113,9 @@ func (c Config) commands() []trust.Command {
 	if c.Test.Command.IsSet() {
 		list = append(list, trust.Command{Key: testKey, Line: c.Test.Command.Line})
 	}
+	if len(c.Test.Removable) > 0 {
+		list = append(list, trust.Command{Key: removableKey, Line: strings.Join(c.Test.Removable, " ")})
+	}
 	if c.Git.Worktrees != "" {
 		list = append(list, trust.Command{Key: "git.worktrees", Line: c.Git.Worktrees})
 	}
@@ -125,8 +139,19 @@ func environment(env map[string]string) string {
 	return strings.Join(words, " ")
 }
 
-// shownVariable is the value as people may see it: a place, or a reference to a variable.
+// runsCode are variables whose value names code that programs run, or where they find it. A person who is asked sees it.
+var runsCode = []string{
+	"NODE_OPTIONS", "NODE_PATH", "BASH_ENV", "ENV", "PROMPT_COMMAND", "SHELLOPTS", "PERL5OPT", "PERL5LIB", "PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "RUBYOPT",
+	"RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "PATH", "EDITOR",
+	"VISUAL", "PAGER", "BROWSER", "SHELL", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_EDITOR", "GIT_PAGER", "GIT_ASKPASS", "GIT_CONFIG_PARAMETERS",
+	"GIT_CONFIG_GLOBAL", "GIT_EXEC_PATH", "SSH_ASKPASS", "GOFLAGS", "RUSTC_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER", "MAKEFLAGS", "LESSOPEN", "LESSCLOSE",
+}
+
+// shownVariable is the value as people may see it: a place, a reference to a variable, or what is run.
 func shownVariable(name, value string) string {
+	if slices.Contains(runsCode, name) || strings.HasPrefix(name, "GIT_CONFIG_VALUE_") || strings.HasPrefix(name, "npm_config_") {
+		return value
+	}
 	refers := strings.HasPrefix(value, "${") && strings.HasSuffix(value, "}")
 	if refers || !isSecret(name) && (strings.HasPrefix(value, "/") || strings.HasPrefix(value, "~/")) {
 		return value

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/durable"
 	"greenlight/internal/plan"
+	"greenlight/internal/sanitize"
 	"greenlight/internal/testrun"
 	"greenlight/internal/text/jsonedit"
 )
@@ -77,6 +80,8 @@ type Test struct {
 	Limit   time.Duration
 	Batch   time.Duration  // slices that wait are tested together where tests usually take longer
 	Pattern *regexp.Regexp // finds the counts in the output; nil for the runners that gl knows
+
+	Removable []string // patterns of paths where tests may be removed without asking
 }
 
 // Git is what the configuration says about working in git worktrees.
@@ -193,25 +198,17 @@ func readConfig(path string) (Config, error) {
 // parseConfig reads the file's text; where a value is wrong the error names it, and the default stands for it.
 func parseConfig(data []byte) (Config, error) {
 	c := DefaultConfig()
-	var file configFile
-	if err := jsonedit.Unmarshal(data, &file); err != nil {
+	file := &section{} // a map, since encoding/json would take "Test" for a field test
+	if err := jsonedit.Unmarshal(data, &file.keys); err != nil {
 		return c, err
 	}
-	return c, errors.Join(file.top().read(c.top), readSection("git", file.Git, c.git), readSection("parallel", file.Parallel, c.parallel),
-		readSection("test", file.Test, c.test), readSection("budget", file.Budget, c.budget), readSection("retry", file.Retry, c.retry),
-		readSection("notify", file.Notify, c.notify))
+	return c, errors.Join(file.read(c.top), readSection("git", file.keys["git"], c.git), readSection("parallel", file.keys["parallel"], c.parallel),
+		readSection("test", file.keys["test"], c.test), readSection("budget", file.keys["budget"], c.budget),
+		readSection("retry", file.keys["retry"], c.retry), readSection("notify", file.keys["notify"], c.notify))
 }
 
-// configFile is what gl reads of the file.
-type configFile struct {
-	Parallel, Git, Test, Budget, Retry, Notify, Mode, Sandbox, Review json.RawMessage
-	SandboxCaches                                                     json.RawMessage `json:"sandbox_caches"`
-}
-
-// top are the keys that are in no section.
-func (f *configFile) top() *section {
-	return &section{keys: map[string]json.RawMessage{"mode": f.Mode, "review": f.Review, "sandbox": f.Sandbox, "sandbox_caches": f.SandboxCaches}}
-}
+// sections are the objects at the top of the file that gl reads.
+var sections = []string{"git", "parallel", "test", "budget", "retry", "notify"}
 
 // top takes over the keys that are in no section.
 func (c *Config) top(s *section) {
@@ -225,6 +222,9 @@ func (c *Config) top(s *section) {
 		return err
 	})
 	s.get("sandbox_caches", func(raw json.RawMessage) error { return directories(raw, &c.Caches) })
+	if s.variant("sandbox") != "" { // as above
+		c.Sandbox = SandboxBwrap
+	}
 }
 
 // budget takes over the keys of the section of that name.
@@ -255,9 +255,10 @@ func (c *Config) retry(s *section) {
 
 // A section is one of the file's objects while its keys are taken over.
 type section struct {
-	name string // with a point after it; "" for the file itself
-	keys map[string]json.RawMessage
-	errs []error
+	name  string // with a point after it; "" for the file itself
+	keys  map[string]json.RawMessage
+	known []string // keys that were asked for
+	errs  []error
 }
 
 // readSection has f take over the keys of a section, which may be missing.
@@ -275,8 +276,33 @@ func readSection(name string, raw json.RawMessage, f func(*section)) error {
 // read has f take over the keys. Errors are joined, so that all are named at once.
 func (s *section) read(f func(*section)) error {
 	f(s)
+	for _, key := range s.known {
+		if variant := s.variant(key); variant != "" {
+			s.errs = append(s.errs, fmt.Errorf("%s%s isn't a setting, did you mean %s?", s.name, sanitize.Text(variant), key))
+		}
+	}
+	if s.name == "" {
+		for _, key := range sections {
+			if variant := s.variant(key); variant != "" {
+				s.errs = append(s.errs, fmt.Errorf("%q isn't a section, did you mean %s?", variant, key))
+			}
+		}
+	}
 	slices.SortFunc(s.errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(s.errs...)
+}
+
+// variant returns a key that differs from the known one in case alone, "" if there is none. Nothing reads it, but other programs may, and
+// a person takes it for the known one: so it is an error.
+func (s *section) variant(key string) string { return variant(s.keys, key) }
+
+func variant(keys map[string]json.RawMessage, key string) string {
+	for _, k := range slices.Sorted(maps.Keys(keys)) {
+		if k != key && strings.EqualFold(k, key) {
+			return k
+		}
+	}
+	return ""
 }
 
 func (s *section) get(key string, set func(json.RawMessage) error) {
@@ -290,6 +316,7 @@ func (s *section) get(key string, set func(json.RawMessage) error) {
 
 // secret is get for a value that may hold keys: the error doesn't quote it.
 func (s *section) secret(key string, set func(json.RawMessage) error) {
+	s.known = append(s.known, key)
 	if raw := s.keys[key]; len(raw) > 0 && string(raw) != "null" {
 		if err := set(raw); err != nil {
 			s.errs = append(s.errs, fmt.Errorf("%s%s %w", s.name, key, err))
@@ -346,7 +373,24 @@ func (c *Config) test(s *section) {
 	t := &c.Test
 	s.get("command", func(raw json.RawMessage) error { return testCommand(raw, &t.Command) })
 	s.get("pattern", func(raw json.RawMessage) error { return pattern(raw, &t.Pattern) })
+	s.get("removable", func(raw json.RawMessage) error { return pathPatterns(raw, &t.Removable) })
 	s.spans(t.spans())
+}
+
+// pathPatterns reads patterns of paths, with spaces between them.
+func pathPatterns(raw json.RawMessage, to *[]string) error {
+	var text string
+	if json.Unmarshal(raw, &text) != nil || strings.ContainsFunc(text, unicode.IsControl) {
+		return errors.New("must be patterns of paths, with spaces between them")
+	}
+	list := strings.Fields(text)
+	for _, p := range list {
+		if _, err := path.Match(p, ""); err != nil || path.IsAbs(p) {
+			return fmt.Errorf("must be patterns of paths in the project, such as tests/old/*.py; %q isn't one", p)
+		}
+	}
+	*to = list
+	return nil
 }
 
 // Isolations are what git.isolation may be.

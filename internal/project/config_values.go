@@ -208,11 +208,17 @@ func percent(raw json.RawMessage, to *float64) error {
 }
 
 func commands(raw json.RawMessage, to *map[string]agent.Custom) error {
-	var all map[string]agent.Custom
-	if json.Unmarshal(raw, &all) != nil {
-		return errors.New(`must be an object of {"command": ["program", "{prompt}"]} or {"extends": "claude", "env": {"NAME": "value"}}`)
+	var objects map[string]map[string]json.RawMessage
+	if json.Unmarshal(raw, &objects) != nil {
+		return errNoAgents
 	}
-	for name, a := range all {
+	all := map[string]agent.Custom{}
+	for name, keys := range objects {
+		a, err := custom(keys)
+		if err != nil {
+			return fmt.Errorf("%w (in %q)", err, name)
+		}
+		all[name] = a
 		for variable := range a.Env {
 			if !isVariable(variable) {
 				return fmt.Errorf(`has %q in "env" of %q, which can't be set there`, variable, name)
@@ -237,6 +243,22 @@ func commands(raw json.RawMessage, to *map[string]agent.Custom) error {
 	}
 	*to = all
 	return nil
+}
+
+var errNoAgents = errors.New(`must be an object of {"command": ["program", "{prompt}"]} or {"extends": "claude", "env": {"NAME": "value"}}`)
+
+// custom reads an agent's keys as they are written: encoding/json would take COMMAND for command.
+func custom(keys map[string]json.RawMessage) (agent.Custom, error) {
+	var a agent.Custom
+	for key, to := range map[string]any{"command": &a.Command, "extends": &a.Extends, "env": &a.Env, "resume": &a.Resume} {
+		if v := variant(keys, key); v != "" {
+			return a, fmt.Errorf("has %q, did you mean %q?", v, key)
+		}
+		if raw, ok := keys[key]; ok && json.Unmarshal(raw, to) != nil {
+			return a, errNoAgents
+		}
+	}
+	return a, nil
 }
 
 // isVariable says whether an agent's environment may have a variable of that name. Those of gl say whose claim it works on.

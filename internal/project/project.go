@@ -3,8 +3,11 @@
 package project
 
 import (
+	"context"
 	"errors"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"greenlight/internal/attempt"
@@ -17,6 +20,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
+	"greenlight/internal/trust"
 )
 
 // A Project is one checkout with state in it.
@@ -36,6 +40,9 @@ type Project struct {
 
 	trees *worktrees // shared by all views
 
+	superseded map[string]bool // keys of commands that aren't the file's: see Again
+	unheeded   []trust.Command // of the file, and not allowed: see Unheeded
+
 	used []tracked // by all the systems that it uses, the one that counts by itself first
 	part string    // of the system that counts, where it has parts
 	all  []tracked // those that are looked at, the one that counts first
@@ -53,7 +60,27 @@ func Open(root string) (*Project, error) {
 	p := &Project{Root: root, Runs: attempt.OpenStore(statedir.Path(root, "runs")), trees: &worktrees{}, used: all}
 	p.use(all)
 	p.Config, p.ConfigErr = readConfig(statedir.Path(root, "config.json"))
+	p.readMode()
 	return p, nil
+}
+
+// readMode takes the mode from what is known of the project where config.json has none: a migrated project has it there.
+func (p *Project) readMode() {
+	if p.Slices == nil {
+		return
+	}
+	s, err := p.Settings()
+	if err != nil {
+		return
+	}
+	if mode, err := s.Get("mode"); err != nil || mode.File || mode.Wrong != "" {
+		return
+	}
+	if state, err := p.Slices.ReadProject(); err == nil {
+		if _, _, mode := state.Overview(); slices.Contains(Modes(), strings.ToLower(mode)) {
+			p.Config.Mode = strings.ToLower(mode)
+		}
+	}
 }
 
 // IsDemo says whether the project is a sample, which rehearsals may change.
@@ -136,11 +163,14 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	traits := p.Tracker.Traits()
 	s := &plan.Snapshot{
 		Format: traits.Format, Noun: traits.Noun, Root: p.Root, Flags: p.Flags(), Items: c.Items, At: c.At, Unsure: c.Unsure, Evidence: c.Evidence, Progress: c.Progress,
-		Warnings: c.Warnings, Used: make(map[string]int, len(attempts)),
+		Warnings: c.Warnings, Blockers: c.Blockers, Used: make(map[string]int, len(attempts)),
 		Attempts: make(map[string]*plan.Attempt, len(live)),
 	}
 	if s.Noun == "" {
 		s.Noun = plan.Slice
+	}
+	if s.Noun == plan.Slice { // the siblings' items don't count tests
+		s.Suite = p.Runs.Suite()
 	}
 	if s.SliceUSD = p.Budget().Slice; s.SliceUSD > 0 {
 		s.Spent = make(map[string]float64)
@@ -185,23 +215,22 @@ func badText(b *attempt.BadRecord) string {
 // addReleased tells slices that were given back half-way from those that somebody unknown works on. The items are the tracker's, and stay
 // as they are.
 func (p *Project) addReleased(s *plan.Snapshot) {
-	own := false
-	for i, it := range s.Items {
+	by := map[string]*plan.Item{}
+	for _, it := range s.Items {
 		if it.Session != "" || plan.Classify(it.Status) != plan.Active || !p.Runs.Released(it.ID, plan.Mark{Status: it.Status, Step: it.Step}) {
 			continue
 		}
-		if !own {
-			s.Items, own = slices.Clone(s.Items), true
-		}
 		released := *it
 		released.Released = true
-		s.Items[i] = &released
+		by[it.ID] = &released
 	}
+	replace(s, by)
 }
 
-// addSettled adds the last settled attempt of each item that isn't done; a record is read only for those. It returns the
-// records that can't be used.
+// addSettled adds the last settled attempt of each item that isn't done; a record is read only for those. An item whose work has landed is
+// done whatever its file says. It returns the records that can't be used.
 func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally, index map[string][]attempt.Entry) (bad []*attempt.BadRecord) {
+	reverted := map[string]*plan.Item{}
 	for _, it := range attempted(s, attempts) {
 		tally := attempts[it.ID]
 		s.Used[it.ID] = tally.Used
@@ -221,10 +250,28 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 		case errors.As(err, &unusable):
 			bad = append(bad, unusable)
 		case err == nil && p.Has(r) && r.IsOf(it):
+			if landed := r.Landed(it); landed != nil {
+				reverted[it.ID] = landed
+				continue
+			}
 			s.Attempts[it.ID] = settled(r)
 		}
 	}
+	replace(s, reverted)
 	return bad
+}
+
+// replace puts items in the places of those with the same ids. The list is the tracker's, and stays as it is.
+func replace(s *plan.Snapshot, by map[string]*plan.Item) {
+	if len(by) == 0 {
+		return
+	}
+	s.Items = slices.Clone(s.Items)
+	for i, it := range s.Items {
+		if other := by[it.ID]; other != nil {
+			s.Items[i] = other
+		}
+	}
 }
 
 // attempted are the items that have attempts, in their order.
@@ -269,13 +316,34 @@ func settled(r *attempt.Record) *plan.Attempt {
 
 func (p *Project) open(r *attempt.Record) *plan.Attempt {
 	a := common(r)
-	a.Dead, a.Where, a.Landing = r.Dead(), r.Elsewhere(), r.LandingText()
+	a.Dead, a.Where, a.Landing = r.Dead(), r.Elsewhere(), p.LandingText(r)
+	if r.Phase == plan.Queued {
+		p.tellWorker(a, r)
+	}
 	log := p.Runs.LogPath(r.Slice, r.N)
 	a.Heard, _ = logfile.Changed(log)
 	if a.Quiet(time.Now()) > 0 {
 		a.Tool = attemptlog.RunningTool(log, r.Stream)
 	}
 	return a
+}
+
+// LandingText is how far a queued attempt is, in a few words. That it waits for permission isn't said anymore once that was given.
+func (p *Project) LandingText(r *attempt.Record) string {
+	if r.Landing == nil || !r.Landing.Barred || p.Away {
+		return r.LandingText()
+	}
+	allowed := trust.Open(os.Getenv)
+	commands, err := p.Again(allowed.Allows(p.Root)).LaneCommands(context.Background())
+	if err == nil {
+		err = allowed.Check(p.Root, commands)
+	}
+	if errors.As(err, new(*trust.Error)) {
+		return err.Error()
+	}
+	was := *r
+	was.Landing = &attempt.Landing{}
+	return was.LandingText()
 }
 
 func common(r *attempt.Record) *plan.Attempt {

@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
 	"greenlight/internal/statedir"
+	"greenlight/internal/testrun"
 	"greenlight/internal/tracker"
 )
 
@@ -36,6 +37,15 @@ func TestConfig(t *testing.T) {
 			changed(func(c *Config) {
 				c.Mode, c.Agent, c.Agents = "yolo", []string{"x"}, map[string]agent.Custom{"x": {Command: []string{"p", "{prompt}"}}}
 			}), nil},
+
+		{`{"Test": {"command": "x"}, "MODE": "yolo", "tests": 1}`, d, []string{`"Test" isn't a section, did you mean test?`, "MODE isn't a setting, did you mean mode?"}},
+		{`{"test": {"command": "x", "COMMAND": "y"}}`, changed(func(c *Config) { c.Test.Command, _ = testrun.ParseCommand("x") }),
+			[]string{"test.COMMAND isn't a setting, did you mean command?"}},
+		{`{"Sandbox": "off"}`, changed(func(c *Config) { c.Sandbox = SandboxBwrap }), []string{"did you mean sandbox?"}},
+		{`{"parallel": {"agents": {"x": {"command": ["p"], "COMMAND": ["q"]}}}}`, d, []string{`parallel.agents has "COMMAND", did you mean "command"? (in "x")`}},
+		{`{"parallel": {"agents": {"x": {"env": {"Path": "p", "PATH": "q"}, "command": ["p"]}}}}`, changed(func(c *Config) {
+			c.Agents = map[string]agent.Custom{"x": {Command: []string{"p"}, Env: map[string]string{"Path": "p", "PATH": "q"}}}
+		}), nil},
 
 		{`{"git": null}`, d, nil},
 		{`{"git": {"isolation": "worktree", "target": "main", "worktrees": "~/trees", "branch_prefix": "team/gl", "setup": "npm ci --prefix 'a b'",

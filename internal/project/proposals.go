@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -21,7 +20,7 @@ import (
 	"greenlight/internal/trust"
 )
 
-// A Proposal is a setting that names a command and that a session which gl started wanted to change. A person decides.
+// A Proposal is a setting that an agent wanted to change. A person decides.
 type Proposal struct {
 	Attempt string    // "S-1.3"
 	Key     string    // of the setting
@@ -29,31 +28,12 @@ type Proposal struct {
 	At      time.Time // when
 }
 
-// A Session is the attempt that gl is called in.
-type Session struct {
-	ID string // of its slice or task
-	N  int
-}
-
-// SessionOf finds the session by the environment that agents get; nil for a person.
-func SessionOf(getenv func(string) string) *Session {
-	if getenv("GL_SESSION") == "" {
-		return nil
-	}
-	s := &Session{ID: getenv("GL_SLICE")}
-	if s.ID == "" {
-		s.ID = getenv("GL_TASK")
-	}
-	s.N, _ = strconv.Atoi(getenv("GL_ATTEMPT"))
-	return s
-}
-
-// name is the attempt's; "" where the environment is nothing that gl made.
-func (s *Session) name() string {
-	if s.N < 1 || !attempt.IsTask(s.ID) && sliceid.Valid(s.ID) != nil || strings.ContainsAny(s.ID, "/\\") {
+// attemptName is the name of the caller's attempt; "" for none, and where its environment is nothing that gl made.
+func attemptName(c *attempt.Caller) string {
+	if c.N < 1 || !attempt.IsTask(c.ID) && sliceid.Valid(c.ID) != nil || strings.ContainsAny(c.ID, "/\\") {
 		return ""
 	}
-	return fmt.Sprintf("%s.%d", s.ID, s.N)
+	return fmt.Sprintf("%s.%d", c.ID, c.N)
 }
 
 // Command is what makes it so, for a person who agrees.
@@ -81,13 +61,14 @@ type proposed struct {
 
 func (p *Project) proposals() string { return filepath.Join(p.Runs.Dir(), "proposals") }
 
-// Propose keeps what a session wanted to set; the last value of a key counts. kept is false where the session isn't one of an
-// attempt, or there is too much already. The project's lock must not be held.
-func (p *Project) Propose(ctx context.Context, s *Session, key, value string) (kept bool, err error) {
-	if s.name() == "" || len(value) > maxValue || len(key) > maxValue {
+// Propose keeps what an agent wanted to set; the last value of a key counts. kept is false if its attempt isn't known, or if
+// there is too much already. The project's lock must not be held.
+func (p *Project) Propose(ctx context.Context, by *attempt.Caller, key, value string) (kept bool, err error) {
+	name := attemptName(by)
+	if name == "" || len(value) > maxValue || len(key) > maxValue {
 		return false, nil
 	}
-	path := filepath.Join(p.proposals(), s.name()+".json")
+	path := filepath.Join(p.proposals(), name+".json")
 	err = p.Tracker.Do(ctx, func(tracker.Tx) error {
 		list := readProposals(path)
 		list = slices.DeleteFunc(list, func(q proposed) bool { return q.Key == key })

@@ -21,21 +21,27 @@ import (
 const ConfigFile = statedir.Name + "/config.json"
 
 // Settings is config.json held as its text: what isn't set keeps every byte.
-type Settings struct{ doc *jsonedit.Doc }
+type Settings struct {
+	doc  *jsonedit.Doc
+	mode string // that counts if the file has none
+}
 
 // A Setting is one key of config.json and what counts for it.
 type Setting struct {
 	Key   string          // its path, with dots
 	Value json.RawMessage // nil where neither the file nor gl says anything
 	File  bool            // the value is the file's, not the default
+	State bool            // the value is project-state.json's
 	Wrong string          // non-empty: the file has a value that can't be, and why; using the default
 }
 
-// Source says where the value comes from: "config" for the file, "default", or "" if there is no value.
+// Source says where the value comes from: "config" for the file, "state" for project-state.json, "default", or "" if there is no value.
 func (s Setting) Source() string {
 	switch {
 	case s.File:
 		return "config"
+	case s.State:
+		return "state"
 	case s.Value != nil:
 		return "default"
 	}
@@ -62,9 +68,15 @@ func (p *Project) Settings() (*Settings, error) {
 	return s, err
 }
 
-func (p *Project) readSettings() (old []byte, s *Settings, err error) {
+// DefaultSettings are those where there is no project yet: the defaults alone.
+func DefaultSettings() *Settings {
 	empty, _ := jsonedit.Parse(nil) // an empty document has no fault
-	s = &Settings{empty}
+	return &Settings{doc: empty}
+}
+
+func (p *Project) readSettings() (old []byte, s *Settings, err error) {
+	s = DefaultSettings()
+	s.mode = p.Config.Mode
 	old, err = durable.ReadFile(filepath.Join(p.Root, ConfigFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, s, nil
@@ -79,7 +91,8 @@ func (p *Project) readSettings() (old []byte, s *Settings, err error) {
 	if old == nil {
 		old = []byte{}
 	}
-	return old, &Settings{doc}, nil
+	s.doc = doc
+	return old, s, nil
 }
 
 // settingTries is how often a write is tried against an editor that writes at the same time.
@@ -151,6 +164,9 @@ func (s *Settings) known(k knownSetting) Setting {
 	set := Setting{Key: k.key, Value: k.value}
 	raw, ok := s.doc.Get(strings.Split(k.key, ".")...)
 	if !ok || string(raw) == "null" {
+		if mode := rawJSON(s.mode); k.key == "mode" && s.mode != "" && string(mode) != string(k.value) {
+			set.Value, set.State = mode, true
+		}
 		return set
 	}
 	if err := k.check(s, raw); err != nil {
@@ -259,37 +275,19 @@ func (s *Settings) put(raw json.RawMessage, path ...string) error {
 	if err := s.doc.Set(raw, path...); err != nil {
 		return fmt.Errorf("%s: %w: correct it by hand", ConfigFile, err)
 	}
-	return s.reads(raw, path)
+	return s.reads(path)
 }
 
-// reads makes sure that gl's own reader finds the value: it doesn't tell "Mode" from "mode", and takes the last.
-func (s *Settings) reads(raw json.RawMessage, path []string) error {
-	var file configFile
-	if err := jsonedit.Unmarshal(s.doc.Bytes(), &file); err != nil {
-		return fmt.Errorf("%s: %w", ConfigFile, err)
-	}
-	got := raw
-	if top, ok := file.top().keys[path[0]]; ok {
-		got = top
-	} else if section, ok := map[string]json.RawMessage{"parallel": file.Parallel, "git": file.Git, "test": file.Test}[path[0]]; ok {
-		doc, err := jsonedit.Parse(section)
-		if err != nil {
-			return fmt.Errorf("%s: %s: %w", ConfigFile, path[0], err)
+// reads refuses a value beside a key that a person, or another program, takes for the same one: "Mode" beside "mode".
+func (s *Settings) reads(path []string) error {
+	for i, key := range path {
+		for _, k := range s.doc.Keys(path[:i]...) {
+			if k != key && strings.EqualFold(k, key) {
+				return fmt.Errorf("%s has a key %q that reads like %q: correct it by hand", ConfigFile, k, key)
+			}
 		}
-		got, _ = doc.Get(path[1:]...)
-	}
-	if !bytes.Equal(compact(got), compact(raw)) {
-		return fmt.Errorf("%s has a key that reads like %q, and wins over it: correct it by hand", ConfigFile, path[0])
 	}
 	return nil
-}
-
-func compact(raw json.RawMessage) []byte {
-	var b bytes.Buffer
-	if json.Compact(&b, raw) != nil {
-		return nil
-	}
-	return b.Bytes()
 }
 
 // kindOf names what a JSON value is.
@@ -305,4 +303,18 @@ func kindOf(raw json.RawMessage) string {
 		return "null"
 	}
 	return "a number"
+}
+
+// CheckAgents refuses a choice of agents that gl doesn't know. The error is a *SettingError.
+func (s *Settings) CheckAgents() error {
+	c, err := parseConfig(s.doc.Bytes())
+	if err != nil {
+		return nil // whoever reads the file is told
+	}
+	for _, name := range c.Agent {
+		if _, err := c.FindAgent(name, ""); err != nil {
+			return badSetting("parallel.agent: %v", err)
+		}
+	}
+	return nil
 }

@@ -81,11 +81,10 @@ func knownSettings() []knownSetting {
 	inGit("deliver", c.Git.Deliver)
 	list = append(list, knownSetting{"git.commit_state", rawJSON(c.Git.CommitState), boolSetting})
 	inGit("snapshot_mb", c.Git.SnapshotMB)
-	list = append(list, knownSetting{"workflow.security_scan", nil, boolSetting})
-	for _, key := range []string{"max_implementation_retries", "max_security_retries"} {
-		list = append(list, knownSetting{"workflow." + key, nil, countSetting})
-	}
-	list = append(list, knownSetting{testKey, nil, parsedSetting}, knownSetting{"test.pattern", nil, parsedSetting})
+	list = append(list, knownSetting{"workflow.security_scan", rawJSON(true), boolSetting},
+		knownSetting{"workflow.max_implementation_retries", rawJSON(4), countSetting}, knownSetting{"workflow.max_security_retries", rawJSON(2), countSetting})
+	list = append(list, knownSetting{testKey, nil, parsedSetting}, knownSetting{"test.pattern", nil, parsedSetting},
+		knownSetting{removableKey, nil, parsedSetting})
 	for _, s := range c.Test.spans() {
 		list = append(list, knownSetting{"test." + s.key, rawJSON(*s.to / s.unit), parsedSetting})
 	}

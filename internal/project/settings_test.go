@@ -1,6 +1,7 @@
 package project
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,7 +27,7 @@ func settingsOf(t *testing.T, text string) *Settings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Settings{doc}
+	return &Settings{doc: doc}
 }
 
 // What gl knows has the defaults that gl has, and each of them is a value that may be set.
@@ -169,7 +170,7 @@ func TestSetSaysWhatWasMeant(t *testing.T) {
 	}
 }
 
-// gl's reader doesn't tell "Mode" from "mode"; a value that it wouldn't find is no value.
+// People, and other programs, may not tell "Mode" from "mode".
 func TestSetWhatIsNotRead(t *testing.T) {
 	for text, key := range map[string]string{`{"mode": "yolo", "Mode": "yolo"}`: "mode", `{"parallel": {}, "PARALLEL": {"max": 3}}`: "parallel.max"} {
 		value := map[string]string{"mode": "interactive", "parallel.max": "4"}[key]
@@ -197,7 +198,7 @@ func TestList(t *testing.T) {
 		"mode": `"yolo" true false`, "model_profile": `"balanced" false true`, "parallel.max": "4 false true",
 		"parallel.agent": `"codex" true false`, "parallel.hold_seconds": "300 false false", "parallel.mine": "true true false",
 		"parallel.agents": `{"k": {"command": ["k"]}} true false`, "test.command": `"make" true false`, "zeta.eta": "[1] true false",
-		"workflow.security_scan": "", "project.name": "", "profiles.a.b": "", "model_overrides.x": "", "dotted.key": "",
+		"workflow.security_scan": "true false true", "workflow.max_security_retries": "2 false false", "project.name": "", "profiles.a.b": "", "model_overrides.x": "", "dotted.key": "",
 		"parallel.agents.k.command": "",
 	} {
 		if got[key] != want {
@@ -254,7 +255,7 @@ func TestSetModel(t *testing.T) {
 			continue
 		}
 		raw, _ := s.doc.Get("model_overrides")
-		if err != nil || string(compact(raw)) != c.want {
+		if err != nil || compact(raw) != c.want {
 			t.Errorf("%s %s: %s, %v", c.role, c.model, raw, err)
 		}
 		if err := s.SetModel(c.role, ResetModel); err != nil {
@@ -401,7 +402,7 @@ func TestSetOfAnyText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &Settings{doc}
+		s := &Settings{doc: doc}
 		key := rapid.SampledFrom(append(SettingKeys(), "own", "parallel.agents.x", "parallel.agents.x.command", "model_overrides.security")).Draw(t, "key")
 		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"1", "0", "-1", "1e9", "true", "null", "[]", `["a"]`, "{}",
 			`{"command": ["a"]}`, `{"a": {"command": []}}`, `"`, "yolo", "opus", "reset"})).Draw(t, "text")
@@ -415,4 +416,10 @@ func TestSetOfAnyText(t *testing.T) {
 			t.Fatalf("%s = %q changed another key: %s", key, text, s.doc.Bytes())
 		}
 	})
+}
+
+func compact(raw json.RawMessage) string {
+	var b bytes.Buffer
+	_ = json.Compact(&b, raw) // what is no JSON is ""
+	return b.String()
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"greenlight/internal/git"
+	"greenlight/internal/trust"
 	"greenlight/internal/worktree"
 )
 
@@ -46,5 +48,27 @@ func (p *Project) worktreeOptions() (worktree.Options, error) {
 	if err != nil && strings.HasPrefix(g.Worktrees, "~") {
 		return worktree.Options{}, err
 	}
-	return worktree.Options{Dir: g.Dir(p.Root, home), Target: g.Target, Prefix: g.BranchPrefix, SnapshotMB: g.SnapshotMB}, nil
+	return worktree.Options{Dir: g.Dir(p.Root, home), Target: g.Target, Prefix: g.BranchPrefix, SnapshotMB: g.SnapshotMB, Filters: p.judgeFilters}, nil
+}
+
+// judgeFilters is a git.FilterJudge. Attempts begin only while all filters are allowed, so what isn't was written since. A filter under a new
+// name stays off. One that was allowed otherwise stops git: without its filter the person's content would be kept as it is, unencrypted for example.
+func (p *Project) judgeFilters(filters []git.Setting) ([]git.Setting, error) {
+	if p.Away { // a copy has the configuration that gl has made
+		return nil, nil
+	}
+	store := trust.Open(os.Getenv)
+	pending, err := store.Pending(p.Root, asCommands(filters))
+	if err != nil {
+		return nil, err
+	}
+	var denied []git.Setting
+	for _, c := range pending {
+		name := c.Key[:strings.LastIndexByte(c.Key, '.')+1]
+		if store.Knows(p.Root, name) {
+			return nil, &trust.Error{Commands: pending}
+		}
+		denied = append(denied, git.Setting{Key: c.Key, Value: c.Line})
+	}
+	return denied, nil
 }

@@ -6,6 +6,7 @@ package report
 import (
 	"time"
 
+	"greenlight/internal/gate"
 	"greenlight/internal/view"
 )
 
@@ -20,12 +21,14 @@ type Document struct {
 	Night    Night    `json:"night"`
 	Previous *Night   `json:"previous"` // the night before; null if the journal has none
 	Verdict  string   `json:"verdict"`  // in a line
+	Tests    string   `json:"tests"`    // as gl status counts them: "29 passing, 0 failing, 0 security (12 new)"; "" for none
 	Sentence string   `json:"sentence"` // the counts, as the drain's last line and gl status have them
 	Hold     *string  `json:"hold"`     // who is held until when, and why; everybody where it names no agent
 	Warnings []string `json:"warnings"`
 
 	Counts   view.Counts `json:"counts"` // of all items, now
 	NeedsYou []Item      `json:"needs_you"`
+	Queue    []Item      `json:"queue"`   // why the target hasn't got all that is done, and what has happened to it; ID is the target
 	Unheard  []Item      `json:"unheard"` // complete, and nobody has read what a person said to it
 	Landed   []Landed    `json:"landed"`  // or done without a lane
 	Failed   []Failed    `json:"failed"`
@@ -47,7 +50,7 @@ type Night struct {
 	Failed   int        `json:"failed"`  // attempts that came to nothing, held and interrupted ones aside
 	Attempts int        `json:"attempts"`
 	Cost     view.Cost  `json:"cost"`
-	Passed   *int       `json:"passed"` // tests of the last green run; null for unknown
+	Passed   *int       `json:"passed"` // tests that passed in its last run of the whole suite; null for unknown
 	Seconds  float64    `json:"seconds"`
 	Slots    int        `json:"slots"` // 0 for unknown
 	Ended    *time.Time `json:"ended"` // null if the journal has no end
@@ -69,14 +72,19 @@ type Landed struct {
 	Item
 	Commit     string     `json:"commit"` // by which it landed, the last one of several; "" where there is no lane
 	Diff       *view.Diff `json:"diff"`
-	Before     *int       `json:"tests_before"` // that passed before it landed, and after
-	After      *int       `json:"tests_after"`
+	Before     *int       `json:"tests_before"` // that passed on what it was merged into; null for unknown
+	After      *int       `json:"tests_after"`  // that passed on what landed
+	New        *int       `json:"tests_new"`    // that it brought; null for unknown
 	Verified   bool       `json:"verified"`
 	Delivered  bool       `json:"delivered"`
 	Unverified string     `json:"unverified"` // why it isn't verified
+	Approved   string     `json:"approved"`   // what a person approved that isn't as it must be: "tests removed, approved"; "" for nothing
+	Counted    int        `json:"tests"`      // of the slice, as it was counted when it was completed
 	Attempts   int        `json:"attempts"`
 	Cost       view.Cost  `json:"cost"`
 	At         time.Time  `json:"at"`
+
+	gate *gate.Ruling // nil if it wasn't asked
 
 	Patch   []string `json:"-"` // lines; nil for what is too long for the page, where the command has to do
 	commits []string

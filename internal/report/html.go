@@ -48,7 +48,7 @@ func (d *Document) HTML(w io.Writer, base string) error {
 	}
 	t, err := template.New("page").Funcs(template.FuncMap{
 		"day": day, "time": moment, "clock": func(t time.Time) string { return plan.At(t, d.Night.To, "15:04:05") },
-		"tone": (*Document).tone, "tiles": (*Document).tiles, "money": view.Cost.String, "duration": duration, "link": link, "name": name, "change": change,
+		"tone": (*Document).tone, "tiles": (*Document).tiles, "money": view.Cost.String, "duration": duration, "link": link, "name": name, "tests": testsOf,
 		"costTile": func(c view.Cost) string { c.Unknown = 0; return orDash(c.String()) }, "count": words.Count, "orDash": orDash, "number": number, "gantt": gantt, "runs": runs, "short": func(commit string) string { return commit[:min(len(commit), 10)] }, "picture": picture, "join": func(l []string) string { return strings.Join(l, ", ") },
 		"forecast": (*Document).ForecastText, "then": func() string { return plan.Then }, "attempt": func(s Span) string { return fmt.Sprintf("%s.%d", s.ID, s.N) },
 		"key": func(class, text string) template.HTML {
@@ -59,7 +59,12 @@ func (d *Document) HTML(w io.Writer, base string) error {
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, d)
+	var b strings.Builder
+	if err := t.Execute(&b, d); err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, sanitize.Text(b.String())) // also in attributes and pictures no character reorders text
+	return err
 }
 
 func day(t time.Time) string { return t.Local().Format(time.DateOnly) }
@@ -90,15 +95,20 @@ func name(id, name string) string {
 	return name
 }
 
-// change is "40 → 52"; "52" where nobody knows what was before.
-func change(before, after *int) string {
+// testsOf is how many tests there are with what landed, and how many of them it brought: "29, 1 new". Where their run told no number, it is
+// what the slice counts.
+func testsOf(l Landed) string {
 	switch {
-	case after == nil:
-		return ""
-	case before == nil:
-		return strconv.Itoa(*after)
+	case l.After == nil && l.New != nil:
+		return fmt.Sprintf("%d new", *l.New)
+	case l.After == nil && l.Counted > 0:
+		return fmt.Sprintf("%d by its agent", l.Counted)
+	case l.After == nil:
+		return orDash("")
+	case l.New == nil:
+		return strconv.Itoa(*l.After)
 	}
-	return fmt.Sprintf("%d → %d", *before, *after)
+	return fmt.Sprintf("%d, %d new", *l.After, *l.New)
 }
 
 // tone is the color of the verdict.
@@ -117,8 +127,8 @@ func (d *Document) tone() string {
 func (d *Document) tiles() []tile {
 	var list []tile
 	tones := map[view.Group]string{view.NeedsYou: "warn", view.Failed: "bad"}
-	sections := map[view.Group]string{view.NeedsYou: "needs", view.Failed: "failed", view.Ready: "next", view.Blocked: "next"}
-	for _, g := range []view.Group{view.Failed, view.NeedsYou, view.Running, view.Merging, view.Ready, view.Blocked} {
+	sections := map[view.Group]string{view.NeedsYou: "needs", view.Stopped: "needs", view.Failed: "failed", view.Ready: "next", view.Blocked: "next"}
+	for _, g := range []view.Group{view.Failed, view.Stopped, view.NeedsYou, view.Running, view.Merging, view.Ready, view.Blocked} {
 		if n := d.Counts.Of(g); n > 0 {
 			text := view.Tally(n, g)
 			list = append(list, tile{n, strings.TrimPrefix(text, strconv.Itoa(n)+" "), tones[g], sections[g]})

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"greenlight/internal/plan"
@@ -19,6 +20,9 @@ func (d *Document) Markdown(w io.Writer, base string) error {
 	p := line{base: base, Builder: &b}
 	p.f("# %s: %s to %s\n", md(d.Project), moment(d.Night.From), moment(d.Night.To))
 	p.f("**%s**\n", md(d.Verdict))
+	if d.Tests != "" {
+		p.f("Tests: %s\n", d.Tests)
+	}
 	if d.Hold != nil {
 		p.f("Held %s\n", md(*d.Hold))
 	}
@@ -63,10 +67,10 @@ func (p line) nothing(n int) {
 
 func (d *Document) markNeedsYou(p line) {
 	p.f("## Needs you (%d)\n", len(d.NeedsYou))
-	for _, it := range d.NeedsYou {
+	for _, it := range slices.Concat(d.Queue, d.NeedsYou) {
 		p.f("- %s: %s%s", p.title(it), md(it.Text), next(it))
 	}
-	p.nothing(len(d.NeedsYou))
+	p.nothing(len(d.Queue) + len(d.NeedsYou))
 }
 
 func (d *Document) markUnheard(p line) {
@@ -114,13 +118,16 @@ func (d *Document) markCompleted(p line) {
 				verified += ": " + md(l.Unverified)
 			}
 		}
+		if l.Approved != "" {
+			verified += "; **" + md(l.Approved) + "**"
+		}
 		if !l.Delivered {
 			verified += ", not delivered"
 		}
 		if l.Commit != "" {
 			commit = "`" + l.Commit[:min(len(l.Commit), 10)] + "`"
 		}
-		p.f("| %s | %s | %s | %s | %s | %s | %s |", p.link(l.Record, l.ID), md(l.Name), diff, change(l.Before, l.After), verified, l.Cost, commit)
+		p.f("| %s | %s | %s | %s | %s | %s | %s |", p.link(l.Record, l.ID), md(l.Name), diff, testsOf(l), verified, l.Cost, commit)
 	}
 	p.nothing(len(d.Landed))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/gate"
 	"greenlight/internal/git"
 	"greenlight/internal/journal"
 	"greenlight/internal/plan"
@@ -30,16 +31,28 @@ type Input struct {
 	Now     time.Time
 }
 
+// ruling is what the gate has answered about the last attempt at an item; nil if it wasn't asked.
+func ruling(f view.Facts, id string) *gate.Ruling {
+	recs := f.Records[id]
+	if len(recs) == 0 {
+		return nil
+	}
+	return recs[len(recs)-1].Gate
+}
+
 // New makes the document.
 func New(in Input) *Document {
 	p, m := in.Plan, view.New(in.Plan, in.Facts, in.Now)
 	noun := cmp.Or(p.Snapshot.Noun, plan.Slice)
 	d := &Document{SchemaVersion: 1, Project: filepath.Base(p.Snapshot.Root), Root: p.Snapshot.Root, Noun: noun, At: in.Now.UTC(), Counts: m.Counts,
-		Warnings: []string{}, NeedsYou: []Item{}, Unheard: []Item{}, Landed: []Landed{}, Failed: []Failed{}, Graph: []Node{}, Blocked: []Blocked{}}
+		Warnings: []string{}, Queue: []Item{}, NeedsYou: []Item{}, Unheard: []Item{}, Landed: []Landed{}, Failed: []Failed{}, Graph: []Node{}, Blocked: []Blocked{}}
 	var before *Night
 	d.Night, before = choose(nights(in.Events), in.Since, in.Now, in.Running)
 	recs := records(in.Facts)
 	tally(&d.Night, recs)
+	if s := p.Snapshot.Suite; s != nil && !s.At.Before(d.Night.From) { // what was taken back since isn't in it any more
+		d.Night.Passed = &s.Passed
+	}
 	if before != nil {
 		tally(before, recs)
 		d.Previous = before
@@ -50,6 +63,7 @@ func New(in Input) *Document {
 	}
 	d.Sentence = m.Counts.Sentence(how, noun)
 	d.Verdict = verdict(&d.Night, d.Sentence)
+	d.Tests = view.Tests(p)
 	var held []string
 	for _, h := range p.InEffect() {
 		held = append(held, h.Listed(in.Now))
@@ -65,9 +79,14 @@ func New(in Input) *Document {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("%d lines of the journal can't be read, and are left out", in.Skipped))
 	}
 	ours := inNight(recs, d.Night)
+	d.Queue = append(d.Queue, queueNeeds(in, d.Night)...)
 	for _, r := range m.In(view.NeedsYou) {
 		d.NeedsYou = append(d.NeedsYou, item(&r, in.Facts))
 	}
+	for _, r := range m.In(view.Stopped) { // only a person starts it again
+		d.NeedsYou = append(d.NeedsYou, item(&r, in.Facts))
+	}
+	slices.SortStableFunc(d.NeedsYou, func(a, b Item) int { return gate.TestsFirst(ruling(in.Facts, a.ID), ruling(in.Facts, b.ID)) })
 	d.Unheard = append(d.Unheard, unheard(in, d.Night)...)
 	for _, r := range m.In(view.Failed) {
 		d.Failed = append(d.Failed, failed(&r, in.Facts))
@@ -76,6 +95,7 @@ func New(in Input) *Document {
 		d.Blocked = append(d.Blocked, Blocked{r.ID, r.Name, p.Because(r.ID)})
 	}
 	d.Landed = landed(in, recs, d.Night)
+	slices.SortStableFunc(d.Landed, func(a, b Landed) int { return gate.TestsFirst(a.gate, b.gate) })
 	d.Cost = costs(ours)
 	d.Timeline = timeline(in, ours, d.Night)
 	for layer, ids := range p.Layers() {
@@ -195,6 +215,27 @@ func item(r *view.Row, f view.Facts) Item {
 	return it
 }
 
+// queueNeeds is why the target hasn't got all that is done, and what has happened to it.
+func queueNeeds(in Input, n Night) []Item {
+	var list []Item
+	lane := in.Facts.Lane
+	target := cmp.Or(lane.Target, "the target")
+	if waiting := lane.Waiting(); len(waiting) > 0 {
+		why := lane.Reason
+		if why == "" {
+			why = "the next run, or gl land, merges them"
+		}
+		text := fmt.Sprintf("%s not merged yet (%s): %s", words.Count(len(waiting), "slice"), strings.Join(waiting, ", "), why)
+		list = append(list, Item{ID: target, Text: scrub.Text(text), Command: "gl land", Next: []string{"gl land" + in.Plan.Snapshot.Flags}})
+	}
+	for _, e := range in.Events {
+		if e.Kind == journal.NeedsYou && e.Slice == "" && e.Target != "" && !e.Time.Before(n.From) {
+			list = append(list, Item{ID: e.Target, Text: scrub.Text(e.Reason), Next: []string{}})
+		}
+	}
+	return list
+}
+
 // unheard is what a person has said since the night began and nobody has read. Of a slice that is open again its next agent is told by other
 // words.
 func unheard(in Input, n Night) []Item {
@@ -251,6 +292,8 @@ func failed(row *view.Row, f view.Facts) Failed {
 func evidence(r *attempt.Record) []string {
 	var text []string
 	switch v := r.Verdict; {
+	case v != nil && !v.Green() && len(v.Failure) > 0:
+		return v.Failure[:min(len(v.Failure), shownEvidence)]
 	case v != nil && !v.Green():
 		text = append(append(text, v.Failing[:min(len(v.Failing), shownEvidence/2)]...), v.Last...)
 	case r.Landing != nil && r.Landing.Output != "":
@@ -275,15 +318,10 @@ func landed(in Input, recs []*attempt.Record, n Night) []Landed {
 	}
 	slices.SortStableFunc(done, func(a, b *attempt.Record) int { return over(a, n.To).Compare(over(b, n.To)) })
 	list := []Landed{}
-	var before *int
 	for _, r := range done {
-		after := tests(r)
 		at := over(r, n.To)
 		if !at.Before(n.From) && !at.After(n.To) {
-			list = append(list, newLanded(in, r, before, after, at))
-		}
-		if after != nil {
-			before = after
+			list = append(list, newLanded(in, r, at))
 		}
 	}
 	return list
@@ -304,13 +342,22 @@ func tests(r *attempt.Record) *int {
 	return nil
 }
 
-func newLanded(in Input, r *attempt.Record, before, after *int, at time.Time) Landed {
-	l := Landed{Item: Item{ID: r.Slice, Name: r.Title, Text: scrub.Text(r.Detail), Next: []string{}}, Before: before, After: after, At: at.UTC(), Verified: r.Verified == plan.Green || r.Verdict.Green(),
+func newLanded(in Input, r *attempt.Record, at time.Time) Landed {
+	l := Landed{Item: Item{ID: r.Slice, Name: r.Title, Text: scrub.Text(r.Detail), Next: []string{}}, After: tests(r), At: at.UTC(), Verified: r.Verified == plan.Green || r.Verdict.Green(),
 		Unverified: scrub.Text(r.Unverified), Delivered: in.Facts.Lane.Has(r.Slice)}
 	if st := in.Plan.State(r.Slice); st != nil {
 		l.Name = st.Name
 	}
 	l.Record, l.Log = paths(r)
+	l.gate, l.Approved = r.Gate, scrub.Text(r.Ruled().Approval())
+	l.Counted = r.Tests
+	if g := r.Landing; g != nil && g.Tests != nil {
+		l.New = g.Tests
+	}
+	if g := r.Landing; g != nil && g.Tests != nil && l.After != nil {
+		before := *l.After - *g.Tests
+		l.Before, l.New = &before, g.Tests
+	}
 	if g := r.Landing; g != nil && g.Commit != "" {
 		l.Commit, l.commits = g.Commit, landedBy(g)
 		for _, hash := range l.commits {

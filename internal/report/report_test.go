@@ -14,6 +14,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/eta"
+	"greenlight/internal/gate"
 	"greenlight/internal/git"
 	"greenlight/internal/journal"
 	"greenlight/internal/lane"
@@ -59,8 +60,8 @@ func night(slices int) report.Input {
 		r := &attempt.Record{Slice: id, N: 1, Title: it.Name, Agent: []string{"claude", "codex"}[i%2], Token: "2026-03-01T22:00:00Z-abcdef", ClaimedAt: start, StartedAt: &start, EndedAt: &end,
 			SettledAt: &end, Phase: plan.Settled, Outcome: attempt.Done, Verified: plan.Green, Branch: "refs/heads/gl/s/_/greenlight/" + id + "/1",
 			Evidence: &attempt.Evidence{Result: &agent.Result{CostUSD: &usd}}}
-		passed, zero := 100+3*i, 0
-		r.Landing, r.Verdict = &attempt.Landing{Commit: fmt.Sprintf("%010d%030d", i, 0)}, &testrun.Verdict{Passed: &passed, ExitCode: &zero}
+		passed, brought, zero := 100+3*i, 3, 0
+		r.Landing, r.Verdict = &attempt.Landing{Tests: &brought, Commit: fmt.Sprintf("%010d%030d", i, 0)}, &testrun.Verdict{Passed: &passed, ExitCode: &zero}
 		in.Changes[r.Landing.Commit] = git.DiffStat{Files: 2, Insertions: 10 * i, Deletions: i}
 		switch {
 		case i == 4: // no cost known
@@ -136,7 +137,7 @@ func TestDocument(t *testing.T) {
 	if d.NeedsYou[0].Command != "gl accept S-10" {
 		t.Errorf("needs you: %+v", d.NeedsYou[0])
 	}
-	if l := d.Landed[1]; l.ID != "S-2" || *l.Before != 100 || *l.After != 103 || *l.Diff != (view.Diff{Files: 2, Added: 10, Removed: 1}) || !l.Verified || !l.Delivered {
+	if l := d.Landed[1]; l.ID != "S-2" || *l.Before != 100 || *l.After != 103 || *l.New != 3 || *l.Diff != (view.Diff{Files: 2, Added: 10, Removed: 1}) || !l.Verified || !l.Delivered {
 		t.Errorf("landed: %+v", l)
 	}
 	if d.Landed[2].Delivered {
@@ -355,6 +356,19 @@ func patches(d *report.Document, lines int) map[string]string {
 }
 
 // What landed leads to its diff on the page, which has no secrets and no markup of others.
+// What reorders text is shown escaped, wherever it came from.
+func TestPageReordersNothing(t *testing.T) {
+	in := night(24)
+	for _, all := range in.Facts.Records {
+		for _, r := range all {
+			r.Detail, r.Agent = "a\u202eb", "x\u2066y"
+		}
+	}
+	if text := html(t, report.New(in)); strings.ContainsAny(text, "\u202e\u2066\x1b") {
+		t.Error("the page has raw characters of direction")
+	}
+}
+
 func TestPatches(t *testing.T) {
 	d := report.New(night(24))
 	d.AddPatches(patches(d, 2))
@@ -397,7 +411,7 @@ func TestMarkdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := b.String()
-	for _, want := range []string{"## Needs you (1)\n\n- **[S-10](.greenlight/runs/done/S-10.1.waiting.json)** Basket: waiting for a look at the colors: `gl review S-10`, then `gl accept S-10`\n", "## Failed (2)", "| [S-4](.greenlight/runs/done/S-4.1.done.json) | &lt;b>Prices", "API\\_KEY"} {
+	for _, want := range []string{"## Needs you (1)\n\n- **the target**: 1 slice not merged yet (S-3): the next run, or gl land, merges them: `gl land`\n- **[S-10](.greenlight/runs/done/S-10.1.waiting.json)** Basket: waiting for a look at the colors: `gl review S-10`, then `gl accept S-10`\n", "## Failed (2)", "| [S-4](.greenlight/runs/done/S-4.1.done.json) | &lt;b>Prices", "API\\_KEY"} {
 		if want == "API\\_KEY" {
 			want = "login_test.go:12: API_KEY=[removed]"
 		}
@@ -407,6 +421,28 @@ func TestMarkdown(t *testing.T) {
 	}
 	if strings.Contains(text, secret) {
 		t.Error("a secret is in it")
+	}
+}
+
+// Work that removed tests comes first, with what a person approved. Where the run of the tests told no number, the column isn't empty.
+func TestTestsRemovedComeFirst(t *testing.T) {
+	in := night(24)
+	gone := in.Facts.Records["S-6"][0]
+	gone.Gate = &gate.Ruling{Answers: []gate.Answer{{Question: gate.Tests, Says: gate.Approved, Items: []gate.Item{{Kind: gate.Removed, Name: "a_test.go"}}}}}
+	gone.Verdict.Passed, gone.Landing.Tests, gone.Tests = nil, nil, 59
+	d := report.New(in)
+	if d.Landed[0].ID != "S-6" || d.Landed[0].Approved != "tests removed, approved" {
+		t.Fatalf("the first one is %+v", d.Landed[0])
+	}
+	var b bytes.Buffer
+	if err := d.Markdown(&b, ".greenlight/runs"); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "| 59 by its agent | verified; **tests removed, approved** |") {
+		t.Errorf("not told in\n%s", b.String())
+	}
+	if page := html(t, d); !strings.Contains(page, "tests removed, approved") || !strings.Contains(page, "59 by its agent") {
+		t.Error("not told on the page")
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Colors are those of the groups.
 var Colors = map[view.Group]term.Color{
-	view.NeedsYou: term.Yellow, view.Failed: term.Red, view.Running: term.Blue, view.Merging: term.Blue, view.Ready: "", view.Blocked: term.Dim,
+	view.NeedsYou: term.Yellow, view.Failed: term.Red, view.Stopped: term.Yellow, view.Running: term.Blue, view.Merging: term.Blue, view.Ready: "", view.Blocked: term.Dim,
 	view.Done: term.Green,
 }
 
@@ -124,7 +124,7 @@ func (s Layout) row(r *view.Row, nameWidth, textWidth int, details []cell, width
 	column(rowName(r), nameWidth, dim)
 	color := term.Dim
 	switch r.Group {
-	case view.Failed, view.NeedsYou:
+	case view.Failed, view.Stopped, view.NeedsYou:
 		color = Colors[r.Group]
 	case view.Running, view.Merging:
 		color = ""
@@ -180,7 +180,7 @@ func rowCost(r *view.Row) string {
 // rowDetails are the further columns of a row, the most important first.
 func rowDetails(r *view.Row, now time.Time) []cell {
 	switch r.Group {
-	case view.NeedsYou, view.Failed:
+	case view.NeedsYou, view.Failed, view.Stopped:
 		return []cell{{sanitize.Line(r.Command), ""}, {rowCost(r), term.Dim}}
 	case view.Running, view.Merging:
 		age := ""
@@ -197,7 +197,7 @@ func rowDetails(r *view.Row, now time.Time) []cell {
 		}
 		tests := ""
 		if r.Tests > 0 {
-			tests = words.Count(r.Tests, "test")
+			tests = words.Count(r.Tests, "new test")
 		}
 		return []cell{{age, term.Dim}, {AgentName(r.Agent), term.Dim}, {eta, term.Dim}, {diff, ""}, {tests, term.Dim}, {rowCost(r), term.Dim}}
 	case view.Done:

@@ -24,6 +24,7 @@ import (
 	"greenlight/internal/proc"
 	"greenlight/internal/project"
 	"greenlight/internal/runner"
+	"greenlight/internal/testfiles"
 	"greenlight/internal/tmux"
 	"greenlight/internal/tracker"
 )
@@ -37,7 +38,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "6"); err != nil {        // the tests wait more than they work; -parallel says otherwise
 		panic(err)
 	}
-	os.Exit(m.Run())
+	os.Exit(testfiles.Run(m))
 }
 
 func check(t testing.TB, err error) {

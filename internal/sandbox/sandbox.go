@@ -28,6 +28,7 @@ type Spec struct {
 	Read   []string        // must be readable even in a directory that is replaced, as /tmp is
 	Write  []string
 	Fixed  []string // read-only although something above is in Write
+	Empty  []string // empty directories that nothing can be put into; Prepare makes them
 	Copies []Copy
 	Caches string // directory for caches that hide those in HOME
 }
@@ -130,6 +131,12 @@ func New(s Spec, probe Probe) (*Plan, error) {
 	}
 	for _, path := range s.Fixed {
 		b.fix(path)
+	}
+	for _, path := range s.Empty {
+		b.make = append(b.make, path)
+		if real, kind := probe(filepath.Dir(path)); kind == Dir {
+			b.mounts[filepath.Join(real, filepath.Base(path))] = mount{path: filepath.Join(real, filepath.Base(path)), access: hidden, kind: Dir}
+		}
 	}
 	for _, c := range s.Copies {
 		if real, kind := probe(c.Path); kind == File {
@@ -265,6 +272,10 @@ func (b *builder) uncover(list []string) {
 // keeps it from tracing and from reading the memory and the environment of processes outside.
 func (b *builder) args(dir string) []string {
 	args := []string{"--unshare-user", "--unshare-ipc", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"}
+	// Root owns the kernel's settings, whatever capabilities it has: core_pattern names a program that the kernel runs.
+	for _, dir := range []string{"/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs"} {
+		args = append(args, "--ro-bind-try", dir, dir)
+	}
 	var last []string
 	var all []mount
 	for _, m := range b.mounts {

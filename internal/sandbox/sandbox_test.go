@@ -48,7 +48,7 @@ func plan(t *testing.T, s Spec, probe Probe) (mounts []string, p *Plan) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, ok := strings.Cut(strings.Join(p.Args, " "), "--proc /proc ")
+	_, rest, ok := strings.Cut(strings.Join(p.Args, " "), "--ro-bind-try /proc/fs /proc/fs ")
 	if !ok {
 		t.Fatalf("%q", p.Args)
 	}

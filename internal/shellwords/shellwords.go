@@ -132,6 +132,14 @@ func Quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
+// Line is Quote on one line: a word with a line break or a tab is $'…', which bash, zsh and ksh read.
+func Line(word string) string {
+	if !strings.ContainsAny(word, "\n\r\t") {
+		return Quote(word)
+	}
+	return "$'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(word) + "'"
+}
+
 // NeedsShell says whether s is meant for a shell: it has, outside of quotes, an operator, an expansion, a comment or a pattern, or it
 // begins with an assignment. What double quotes hold doesn't count, so that sh -c "…" is words, whatever is in it.
 func NeedsShell(s string) bool {

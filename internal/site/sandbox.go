@@ -5,14 +5,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"greenlight/internal/agent"
 	"greenlight/internal/command"
 	"greenlight/internal/durable"
 	"greenlight/internal/environ"
+	"greenlight/internal/paths"
 	"greenlight/internal/sandbox"
 	"greenlight/internal/statedir"
+	"greenlight/internal/worktree"
 )
 
 // A Sandbox is whether and how what runs at the site is confined.
@@ -58,7 +61,7 @@ func (s *Site) makeBox(p command.Program, homes []agent.Home) (*command.Box, err
 		return nil, err
 	}
 	gl = strings.TrimSuffix(gl, " (deleted)") // so Linux says of a program that was replaced
-	grants, err := s.Repo.Grants(s.Lineage)
+	grants, err := s.grants()
 	if err != nil {
 		return nil, err
 	}
@@ -68,9 +71,6 @@ func (s *Site) makeBox(p command.Program, homes []agent.Home) (*command.Box, err
 		return nil, err
 	}
 	spec := sandbox.Spec{Env: env, Dir: p.Dir, Caches: caches, Read: []string{gl, p.Path, s.Root, s.Repo.Top}, Write: grants.Write, Fixed: grants.Fixed}
-	if err := s.addState(&spec); err != nil {
-		return nil, err
-	}
 	if s.own != nil && s.own.Temp != "" {
 		spec.Write = append(spec.Write, s.own.Temp)
 	}
@@ -82,6 +82,7 @@ func (s *Site) makeBox(p command.Program, homes []agent.Home) (*command.Box, err
 			return nil, err
 		}
 	}
+	s.keepOutRepository(&spec)
 	plan, err := sandbox.New(spec, sandbox.Look)
 	if err != nil {
 		return nil, err
@@ -89,24 +90,51 @@ func (s *Site) makeBox(p command.Program, homes []agent.Home) (*command.Box, err
 	return &command.Box{Path: bwrap, Gl: gl, Command: plan.Command, Env: plan.Env}, plan.Prepare()
 }
 
-// addState gives the project's state, which gl writes when the agent calls it; without what decides about agents, or tells of them:
-// the configuration and the records.
-func (s *Site) addState(spec *sandbox.Spec) error {
+// keepOutRepository lets nothing in the sandbox make the state a git repository: the person's next git there would run what its
+// configuration names. One that is there stays as it is.
+func (s *Site) keepOutRepository(spec *sandbox.Spec) {
+	git := statedir.Path(s.Root, ".git")
+	if !paths.Exists(git) || paths.IsDir(git) && !paths.Exists(filepath.Join(git, "HEAD")) {
+		spec.Empty = append(spec.Empty, git)
+		return
+	}
+	spec.Fixed = append(spec.Fixed, git)
+}
+
+// Places are what an agent that confines itself may write, besides the worktree: the same as in the sandbox.
+func (s *Site) Places() (agent.Places, error) {
+	g, err := s.grants()
+	if err != nil {
+		return agent.Places{}, err
+	}
+	return agent.Places{
+		Write: slices.DeleteFunc(g.Write, func(path string) bool { return path == s.Lineage.Path || !paths.IsDir(path) }),
+		Fixed: slices.DeleteFunc(g.Fixed, func(path string) bool { return !paths.Exists(path) }),
+	}, nil
+}
+
+// grants are what git and gl write when what works at the site calls them. Of the state that is without what decides about
+// agents, or tells of them: the configuration and the records.
+func (s *Site) grants() (worktree.Grants, error) {
+	g, err := s.Repo.Grants(s.Lineage)
+	if err != nil {
+		return g, err
+	}
 	at := func(names ...string) string { return statedir.Path(s.Root, names...) }
 	for _, dir := range []string{at("runs", "claims"), at("runs", "told")} {
 		if err := durable.MkdirPrivate(dir); err != nil {
-			return err
+			return g, err
 		}
-		spec.Write = append(spec.Write, dir)
+		g.Write = append(g.Write, dir)
 	}
 	view, err := durable.OpenAppend(at("runs", "view"), 0o600)
 	if err != nil {
-		return err
+		return g, err
 	}
 	view.Close()
-	spec.Write = append(spec.Write, at(), at("runs", "view"))
-	spec.Fixed = append(spec.Fixed, at("config.json"), at("runs"))
-	return nil
+	g.Write = append(g.Write, at(), at("runs", "view"))
+	g.Fixed = append(g.Fixed, at("config.json"), at("runs"))
+	return g, nil
 }
 
 // addHome gives the agent what is its own.

@@ -31,6 +31,7 @@ type fileChange struct {
 type change struct {
 	SchemaVersion int          `json:"schema_version"` // 1
 	Files         []fileChange `json:"files"`
+	Gone          string       `json:"gone,omitempty"` // the id that no slice has any more: its row leaves STATE.md
 }
 
 func (s *Store) changePath() string { return filepath.Join(s.path("slices"), changeFile) }
@@ -48,10 +49,14 @@ func (s *Store) completeChange() error {
 		return fmt.Errorf("read %s: %w", sliceRel(changeFile), bareError(err))
 	}
 	var c change
-	if err := json.Unmarshal(data, &c); err != nil || c.SchemaVersion != 1 || slices.ContainsFunc(c.Files, func(f fileChange) bool { return !f.mayBe() }) {
+	if err := json.Unmarshal(data, &c); err != nil || c.SchemaVersion != 1 || c.Gone != "" && sliceid.Valid(c.Gone) != nil ||
+		slices.ContainsFunc(c.Files, func(f fileChange) bool { return !f.mayBe() }) {
 		return fmt.Errorf("%s isn't a change that gl has begun: look at it, and remove it", sliceRel(changeFile))
 	}
 	if err := s.applyChange(&c); err != nil {
+		return err
+	}
+	if err := s.dropRow(c.Gone); err != nil {
 		return err
 	}
 	return durable.Remove(s.changePath())
@@ -101,6 +106,31 @@ func (s *Store) applyChange(c *change) error {
 		}
 	}
 	return nil
+}
+
+// dropRow takes the row of a slice that is no more out of a generated STATE.md, which keeps rows without a file. If somebody has made a slice
+// of that id meanwhile, rendering brings the row back.
+func (s *Store) dropRow(id string) error {
+	if id == "" {
+		return nil
+	}
+	return s.retry("STATE.md", func() error {
+		text, err := s.current("STATE.md")
+		if err != nil || text == nil || !generated(*text) {
+			return err
+		}
+		rows, _ := parseRowsBut(*text, func(string) bool { return false })
+		after := *text
+		for _, r := range rows {
+			if r.ID == id && r.line != "" {
+				after = strings.Replace(after, "\n"+r.line+"\n", "\n", 1)
+			}
+		}
+		if after == *text {
+			return nil
+		}
+		return durable.Replace(s.path("STATE.md"), []byte(*text), []byte(after))
+	})
 }
 
 // commitChange makes a change, whole or not at all. The caller holds the lock.
@@ -160,7 +190,7 @@ func (s *Store) move(ctx context.Context, old, id string, do func() error) (m *M
 		if err != nil {
 			return err
 		}
-		c := &change{SchemaVersion: 1}
+		c := &change{SchemaVersion: 1, Gone: old}
 		m = &Moved{}
 		if err := s.moveFiles(c, m, ids, old, id); err != nil {
 			return err

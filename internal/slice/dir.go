@@ -38,6 +38,7 @@ type Dir struct {
 	state   *cached[stateFile]
 	backup  *cached[stateFile]
 	project *cached[projectState]
+	suite   *cached[*plan.Suite]
 	config  *cached[string]
 }
 

@@ -133,8 +133,8 @@ func dropEntry(data []byte, id string) ([]byte, error) {
 	}
 	for i, raw := range doc.Elements(path...) {
 		var s string
-		var entry struct{ ID any }
-		if json.Unmarshal(raw, &s) == nil && s == id || json.Unmarshal(raw, &entry) == nil && fmt.Sprint(entry.ID) == id {
+		var entry map[string]any
+		if json.Unmarshal(raw, &s) == nil && s == id || json.Unmarshal(raw, &entry) == nil && fmt.Sprint(entry["id"]) == id {
 			doc.RemoveElement(i, path...)
 			break
 		}

@@ -129,6 +129,7 @@ func codeFile(c *statcache.Coder, f *sliceFile) {
 	c.Text(&f.started)
 	c.Text(&f.updated)
 	c.Text(&f.waiting)
+	c.Text(&f.waitKind)
 	c.Text(&f.agent)
 	c.Text(&f.model)
 	c.Int(&f.tests)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"greenlight/internal/testfiles"
 )
 
 // children are what this test binary does when a test starts it as another process: GREENLIGHT_TEST_CHILD names one.
@@ -16,7 +18,7 @@ var children = map[string]func(root string) error{
 func TestMain(m *testing.M) {
 	child, ok := children[os.Getenv("GREENLIGHT_TEST_CHILD")]
 	if !ok {
-		os.Exit(m.Run())
+		os.Exit(testfiles.Run(m))
 	}
 	if err := child(os.Getenv("GREENLIGHT_TEST_ROOT")); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -68,6 +68,9 @@ func sectionLines(text, title string) []string {
 	return lines
 }
 
+// TakeNotes fills in what a STATE.md that people keep says of the project as a whole, and p doesn't say itself.
+func (p *ProjectState) TakeNotes(stateMD string) error { return readNotes(stateMD).into(p) }
+
 // into fills in what project-state.json doesn't say itself.
 func (n projectNotes) into(p *ProjectState) error {
 	value, stack, mode := p.Overview()

@@ -235,7 +235,7 @@ func (v *view) migrated(r Row, old *sliceFile, mile milestones, now string) (*Fi
 		return nil, err
 	}
 	if old.waiting != "" {
-		if err := f.Set("waiting_for", textline.Join(old.waiting)); err != nil {
+		if err := f.SetAll([][2]string{{"waiting_for", textline.Join(old.waiting)}, {"waiting_kind", textline.Join(old.waitKind)}}); err != nil {
 			return nil, err
 		}
 	}

@@ -90,9 +90,9 @@ func (p *ProjectState) Paused(id string) (PausedSlice, bool) {
 
 // mark is what stands under a key of paused.
 func (p *ProjectState) mark(key string) (json.RawMessage, bool) {
-	var all struct{ Paused json.RawMessage }
+	var all map[string]json.RawMessage
 	_ = json.Unmarshal(bytes.TrimPrefix(p.doc.Bytes(), []byte(textline.BOM)), &all)
-	marks, _ := object(all.Paused)
+	marks, _ := object(all["paused"])
 	raw, ok := marks[key]
 	return raw, ok
 }

@@ -26,7 +26,7 @@ import (
 type sliceFile struct {
 	id, name, heading string
 
-	status, step, milestone, session, started, updated, waiting, agent, model string
+	status, step, milestone, session, started, updated, waiting, waitKind, agent, model string
 
 	tests, security, failing int
 	wave, priority           int // plan.None
@@ -63,7 +63,7 @@ func parseSlice(data []byte) *sliceFile {
 	s := &sliceFile{
 		id: get("id"), name: get("name"), heading: f.Heading(),
 		status: get("status"), step: get("step"), milestone: get("milestone"), session: get("session"),
-		started: get("started"), updated: get("updated"), waiting: get("waiting_for"), agent: noneAsEmpty(get("agent")), model: noneAsEmpty(get("model")),
+		started: get("started"), updated: get("updated"), waiting: get("waiting_for"), waitKind: strings.ToLower(get("waiting_kind")), agent: noneAsEmpty(get("agent")), model: noneAsEmpty(get("model")),
 		tests: count(get("tests")), security: count(get("security_tests")),
 		wave: rank(get("wave")), priority: rank(get("priority")), verified: verified(get("verified")),
 		deps: f.List("deps"), hasDeps: f.Has("deps"), wraps: f.List("wraps"), files: f.File.List("files"),
@@ -116,7 +116,8 @@ func fromRow(r Row) *sliceFile {
 func fromRowSlice(r RowSlice) *sliceFile {
 	f := fromRow(r.Row)
 	f.name, f.step, f.session, f.started, f.changed = r.Name, r.Step, r.Session, r.Started, r.Changed
-	f.waiting = noneAsEmpty(r.WaitingFor)
+	f.waiting, f.waitKind = noneAsEmpty(r.WaitingFor), r.WaitKind
+	f.verified, f.failing = verified(r.Verified), count(r.Failing)
 	return f
 }
 
@@ -403,8 +404,12 @@ type projectState struct {
 	lastSession, resume string
 	blockers            []string
 	paused              []string
+	suite               *plan.Suite // the last verdict on the whole suite: gl keeps it in runs
 	err                 error
 }
+
+// suiteFile is where gl keeps the last verdict on the whole suite.
+const suiteFile = "runs/suite.json"
 
 // readProject reads project-state.json, and the mode from config.json, which wins. The caller holds d.mu.
 func (d *Dir) readProject() projectState {
@@ -414,22 +419,28 @@ func (d *Dir) readProject() projectState {
 		p.err = d.project.err
 	}
 	d.config = refresh(d.config, d.path("config.json"), func(data []byte, _ statcache.Stamp) string {
-		var c struct{ Mode json.RawMessage }
-		_ = json.Unmarshal(data, &c) // a bad config is for those who need it to complain about
-		return text(c.Mode)
+		var c map[string]json.RawMessage // its keys are read as they are written, "Mode" isn't mode
+		_ = jsonedit.Unmarshal(data, &c) // a bad config is for those who need it to complain about
+		return text(c["mode"])
 	})
 	if d.config.value != "" {
 		p.mode = d.config.value
 	}
+	d.suite = refresh(d.suite, d.path(suiteFile), func(data []byte, _ statcache.Stamp) *plan.Suite {
+		suite := &plan.Suite{}
+		if json.Unmarshal(data, suite) != nil {
+			return nil
+		}
+		return suite
+	})
+	p.suite = d.suite.value
 	return p
 }
 
 func parseProject(data []byte, _ statcache.Stamp) projectState {
 	var p projectState
 	data = []byte(strings.TrimPrefix(string(data), textline.BOM))
-	var top struct {
-		Overview, Session, Blockers, Paused json.RawMessage
-	}
+	var top map[string]json.RawMessage
 	if p.err = json.Unmarshal(data, &top); p.err != nil {
 		s := jsonedit.NewScanner(data)
 		s.Skip()
@@ -441,18 +452,18 @@ func parseProject(data []byte, _ statcache.Stamp) projectState {
 		}
 		return p
 	}
-	if o, ok := object(top.Overview); ok {
+	if o, ok := object(top["overview"]); ok {
 		p.value, p.stack, p.mode = text(o["value_prop"]), text(o["stack"]), text(o["mode"])
 	} else {
-		p.value = text(top.Overview)
+		p.value = text(top["overview"])
 	}
-	if o, ok := object(top.Session); ok {
+	if o, ok := object(top["session"]); ok {
 		p.lastSession, p.resume = text(o["last_session"]), text(o["resume_file"])
 	} else {
-		p.lastSession = text(top.Session)
+		p.lastSession = text(top["session"])
 	}
-	p.blockers = texts(top.Blockers)
-	paused, _ := object(top.Paused)
+	p.blockers = texts(top["blockers"])
+	paused, _ := object(top["paused"])
 	for id := range paused {
 		p.paused = append(p.paused, id)
 	}

@@ -29,7 +29,8 @@ const barCells = 10
 // Sections that aren't ours stay behind the section that they followed, rows without a slice file stay in the table.
 func (v *view) stateMD(old stateFile, p projectState, kept []*line) (string, shape) {
 	rows := v.table(kept)
-	sums := sumsOf(rows)
+	sums := sumsOf(v.counted())
+	sums.Suite = p.suite
 	parts := map[string]string{
 		"Overview":     overview(p),
 		"Slices":       slicesTable(rows) + sums.progress(),
@@ -66,7 +67,11 @@ type shape struct {
 }
 
 // sums are those of all lines of the table.
-type sums struct{ Slices, Done, Tests, Failing, Security int }
+type sums struct {
+	Slices, Done, Tests, Failing, Security int
+
+	Suite *plan.Suite // nil: the tests are those of the slices, added up
+}
 
 func sumsOf(rows []*line) (s sums) {
 	for _, r := range rows {
@@ -140,6 +145,18 @@ func (v *view) table(kept []*line) []*line {
 		sort.Slice(rows, func(i, j int) bool { return plan.NaturalLess(rows[i].id, rows[j].id) })
 	}
 	return rows
+}
+
+// counted are the lines of all slices of the project: those that gl status counts. One that only GRAPH.json names has no line in the table, or
+// one that was kept; a kept line of a slice that was counts for nothing.
+func (v *view) counted() []*line {
+	a := v.assemble()
+	for i := range a.items {
+		if a.lines[i] == nil {
+			a.lines[i] = lineOf(a.items[i])
+		}
+	}
+	return a.lines
 }
 
 func lineOf(it *plan.Item) *line {
@@ -254,7 +271,11 @@ func current(rows []*line) string {
 	return "\n" + b.String()
 }
 
+// summary counts as plan.Plan does.
 func (s sums) summary() string {
+	if s.Suite != nil {
+		s.Tests, s.Failing = s.Suite.Passed, s.Suite.Failed+s.Failing
+	}
 	return fmt.Sprintf("\nTotal: %d passing, %d failing, %d security\n", s.Tests, s.Failing, s.Security)
 }
 

@@ -11,13 +11,14 @@ import (
 // A RowSlice is a slice that is a row of STATE.md, with what the table has no columns for.
 type RowSlice struct {
 	Row
-	Step, Session, Started, WaitingFor string
-	Changed                            time.Time
+	Step, Session, Started, WaitingFor, WaitKind, Verified, Failing string
+
+	Changed time.Time
 }
 
 // RowKeys are the keys of the slice file that File makes of a row, in their order.
 func RowKeys() []string {
-	return []string{"id", "name", "status", "step", "started", "tests", "security_tests", "session", "waiting_for", "deps"}
+	return []string{"id", "name", "status", "step", "started", "tests", "security_tests", "session", "waiting_for", "waiting_kind", "verified", "failing", "deps"}
 }
 
 // File makes a slice file of it, so that one func edits both formats.
@@ -29,7 +30,7 @@ func (r RowSlice) File() (*File, error) {
 	for key, value := range map[string]string{
 		"id": r.ID, "name": r.Name, "status": r.Status, "step": r.Step, "started": r.Started,
 		"tests": fmt.Sprint(r.Tests), "security_tests": fmt.Sprint(r.Security),
-		"session": r.Session, "waiting_for": noneAsEmpty(r.WaitingFor), "deps": strings.Join(r.Deps, ", "),
+		"session": r.Session, "waiting_for": noneAsEmpty(r.WaitingFor), "waiting_kind": r.WaitKind, "verified": r.Verified, "failing": r.Failing, "deps": strings.Join(r.Deps, ", "),
 	} {
 		if err := file.Set(key, textline.Join(value)); err != nil {
 			return nil, err

@@ -50,7 +50,7 @@ func (d *digest) UnmarshalText(text []byte) error {
 const mostTexts = 100
 
 // shownSources are the files that STATE.md follows from, beside those of the slices.
-var shownSources = [...]string{"STATE.md.backup", "GRAPH.json", "project-state.json", "config.json"}
+var shownSources = [...]string{"STATE.md.backup", "GRAPH.json", "project-state.json", "config.json", suiteFile}
 
 // A basis is what the files are that STATE.md follows from, but for itself: shownSources, then those of the slices. A file's place in it is a
 // number.
@@ -268,7 +268,7 @@ func (s *Store) writeShown(b *basis, state digest, at shape) {
 // basisOf is the basis as it was read; nil where too much of it has only just been written. The caller holds s.mu.
 func (s *Store) basisOf(stems []string) *basis {
 	b := &basis{stems: stems, stamps: make([]statcache.Stamp, len(stems)), texts: map[int]digest{}}
-	for i, f := range [len(shownSources)]fact{s.backupFact(), s.graph.fact(), s.project.fact(), s.config.fact()} {
+	for i, f := range [len(shownSources)]fact{s.backupFact(), s.graph.fact(), s.project.fact(), s.config.fact(), s.suite.fact()} {
 		if !b.set(i, f) {
 			return nil
 		}

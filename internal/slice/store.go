@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/gate"
 	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/roadmap"
@@ -54,7 +56,7 @@ func sliceRel(name string) string { return stateRel("slices/" + name) }
 
 // Traits implements tracker.Tracker.
 func (s *Store) Traits() tracker.Traits {
-	return tracker.Traits{Format: Slices, Managed: true, Lands: true, Guarded: true, View: stateRel("STATE.md")}
+	return tracker.Traits{Format: Slices, Managed: true, Completes: true, Lands: true, Guarded: true, View: stateRel("STATE.md")}
 }
 
 // Roadmap implements tracker.Tracker.
@@ -248,35 +250,62 @@ func (t *tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Ma
 
 // Enqueue implements tracker.Lander.
 func (t *tx) Enqueue(id string) (plan.Mark, error) {
-	return t.underClaim(id, func(f *File) error {
-		return f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying}})
-	})
+	return t.underClaim(id, (*File).Enqueue)
 }
 
 // Land implements tracker.Lander.
 func (t *tx) Land(id string, l tracker.Landed) (plan.Mark, error) {
-	return t.underClaim(id, func(f *File) error { return f.Land(l) })
+	return t.underClaim(id, func(f *File) error { return f.Land(id, l) })
 }
+
+// CountFailing implements tracker.Lander.
+func (t *tx) CountFailing(id string, n int) error {
+	_, err := t.underClaim(id, func(f *File) error { return f.CountFailing(n) })
+	return err
+}
+
+// Enqueue marks a slice that its agent calls complete.
+func (f *File) Enqueue() error {
+	return f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying}})
+}
+
+// CountFailing notes how many tests fail on the slice's work; 0 takes the note away.
+func (f *File) CountFailing(n int) error {
+	if n > 0 {
+		return f.Set("failing", strconv.Itoa(n))
+	}
+	return f.SetAll(noneFailing)
+}
+
+// Ask has a person look at the slice, for the reason.
+func (f *File) Ask(reason string) error {
+	return f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying}, {"session", ""}, {"waiting_for", textline.Join(reason)}})
+}
+
+// noneFailing takes back what was noted of failing tests.
+var noneFailing = [][2]string{{"failing", ""}, {"tests_failing", ""}}
 
 // Undo implements tracker.Lander.
 func (t *tx) Undo(id, why string) error {
-	note := t.s.Now().UTC().Format(time.DateOnly) + ": Taken back"
+	return t.edit(id, false, func(f *File) error { return f.Undo(why, t.s.Now()) })
+}
+
+// Undo makes a done slice available again, from the beginning, with a note why.
+func (f *File) Undo(why string, now time.Time) error {
+	note := now.UTC().Format(time.DateOnly) + ": Taken back"
 	if why != "" {
 		note += ": " + textline.Join(why)
 	}
-	return t.edit(id, false, func(f *File) error {
-		if err := f.AppendToSection("Decisions", note); err != nil {
-			return err
-		}
-		return f.SetAll([][2]string{{"status", "pending"}, {"step", "none"}, {"session", ""}, {"waiting_for", ""}, {"verified", ""}})
-	})
+	if err := f.AppendToSection("Decisions", note); err != nil {
+		return err
+	}
+	set := [][2]string{{"status", "pending"}, {"step", "none"}, {"session", ""}, {"waiting_for", ""}, {"verified", ""}, {"tests", "0"}}
+	return f.SetAll(append(set, noneFailing...))
 }
 
 // Ask implements tracker.Lander.
 func (t *tx) Ask(id, reason string) (plan.Mark, error) {
-	return t.underClaim(id, func(f *File) error {
-		return f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying}, {"session", ""}, {"waiting_for", textline.Join(reason)}})
-	})
+	return t.underClaim(id, func(f *File) error { return f.Ask(reason) })
 }
 
 // underClaim changes the slice if its claim is the one that the caller has seen, and says how the slice is then.
@@ -329,13 +358,28 @@ func (f *File) Settle(e tracker.Effect, before tracker.Before) error {
 }
 
 // Land makes a slice complete whose tests gl has seen, or couldn't see.
-func (f *File) Land(l tracker.Landed) error {
-	set := [][2]string{{"status", "complete"}, {"session", ""}, {"verified", string(l.Verified)}}
+func (f *File) Land(id string, l tracker.Landed) error {
+	if err := l.Pass.Completes(id); err != nil {
+		return err
+	}
+	set := [][2]string{{"status", "complete"}, {"session", ""}, {"verified", string(l.Pass.Verdict())}}
 	if f.get("step") == tracker.Verifying {
 		set = append(set, [2]string{"step", "complete"})
 	}
 	if l.Tests != nil {
 		set = append(set, [2]string{"tests", strconv.Itoa(*l.Tests)})
+	}
+	return f.SetAll(append(set, noneFailing...)) // what fails in what has landed is in the suite's count
+}
+
+// Approve makes a slice complete that a person approves, and that nothing has to be merged of. verdict says whether its file has one.
+func (f *File) Approve(id string, p gate.Pass, verdict bool) error {
+	if err := p.Completes(id); err != nil {
+		return err
+	}
+	set := [][2]string{{"status", "complete"}, {"step", "complete"}, {"waiting_for", ""}, {"session", ""}}
+	if verdict {
+		set = append(set, [2]string{"verified", string(p.Verdict())})
 	}
 	return f.SetAll(set)
 }
@@ -348,7 +392,7 @@ func (f *File) PutBack(was plan.Mark, over bool) error {
 	set := [][2]string{{"status", "pending"}, {"session", ""}}
 	switch step := f.get("step"); {
 	case over:
-		set = append(set, [2]string{"step", "none"})
+		set = append(append(set, [2]string{"step", "none"}), noneFailing...)
 	case plan.Classify(step) == plan.Done: // so said its agent
 		set = append(set, [2]string{"step", tracker.Verifying})
 	case !plan.StepReached(step) && plan.IsStep(f.get("status")):
@@ -374,8 +418,12 @@ func (f *File) get(key string) string {
 	return v
 }
 
-// SetAll sets pairs of a key and its value; a missing key need not be made to be empty.
+// SetAll sets pairs of a key and its value; a missing key need not be made to be empty. What kind of wait it is, belongs to one text.
 func (f *File) SetAll(set [][2]string) error {
+	has := func(key string) bool { return slices.ContainsFunc(set, func(s [2]string) bool { return s[0] == key }) }
+	if has("waiting_for") && !has("waiting_kind") {
+		set = append(slices.Clone(set), [2]string{"waiting_kind", ""})
+	}
 	for _, s := range set {
 		key, value := s[0], s[1]
 		if _, there := f.Get(key); !there && value == "" {

@@ -28,6 +28,7 @@ type view struct {
 	graph    graphFile
 	ix       *index
 	paused   map[string]bool
+	blockers []string
 	rows     func() *stateRows // of STATE.md; read when they are needed
 	warnings []plan.Warning
 	memory   *memory // nil unless somebody follows
@@ -49,7 +50,7 @@ func (s *Store) Load() (*tracker.Contents, error) {
 // contents joins all that the view has.
 func (v *view) contents() *tracker.Contents {
 	v.warnGraph()
-	c := &tracker.Contents{}
+	c := &tracker.Contents{Blockers: v.blockers}
 	if v.graph.err != nil {
 		c.Unsure = fmt.Sprintf("%s can't be read: %v", stateRel("GRAPH.json"), bareError(v.graph.err))
 	}
@@ -125,6 +126,7 @@ func (d *Dir) look(list func(*view) error) (*view, error) {
 	if project.err != nil {
 		v.warn(stateRel("project-state.json"), "ignored: %v", bareError(project.err))
 	}
+	v.blockers = project.blockers
 	v.paused = map[string]bool{}
 	for _, id := range project.paused {
 		v.paused[v.ix.canonical(id)] = true
@@ -218,7 +220,8 @@ func (v *view) file(i int, id string) *sliceFile {
 		ids = append(ids, e.id)
 	}
 	for _, id := range ids {
-		if r, ok := v.row(id); ok {
+		// The row of another slice says nothing of this one: gl wrote it, and what gl writes must not become its own evidence.
+		if r, ok := v.row(id); ok && (r.ID == id || !v.ix.known(r.ID)) {
 			return fromRow(r)
 		}
 	}
@@ -282,7 +285,7 @@ func (f *sliceFile) fill(it *plan.Item) {
 	it.Status, it.Step, it.Session = f.status, f.step, f.session
 	it.Started, it.Updated, it.WaitingFor, it.Wraps, it.Files = f.started, f.updated, f.waiting, f.wraps, f.files
 	it.Tests, it.SecurityTests, it.Failing, it.Verified = f.tests, f.security, f.failing, f.verified
-	it.Agent, it.Model = f.agent, f.model
+	it.Agent, it.Model, it.WaitKind = f.agent, f.model, plan.WaitKind(f.waitKind)
 	checkBuilder(it, "agent", &it.Agent)
 	checkBuilder(it, "model", &it.Model)
 }

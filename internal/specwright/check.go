@@ -30,7 +30,9 @@ func complain(message, help string) tracker.Complaint {
 	return tracker.Complaint{Warning: plan.Warning{Path: StateFile, Message: message}, Help: help}
 }
 
-func known(status string) bool { return slices.Contains(Targets(), canonical(status)) }
+func known(status string) bool {
+	return canonical(status) == Pending || slices.Contains(Targets(), canonical(status))
+}
 
 func (s *State) checkWork() []tracker.Complaint {
 	var all []tracker.Complaint
@@ -53,6 +55,10 @@ func (s *State) checkLock(now time.Time) []tracker.Complaint {
 	l := s.Lock
 	if since, err := time.Parse(time.RFC3339, l.Since); err == nil && since.Before(now.Add(time.Minute)) {
 		return nil
+	}
+	if l.Since == "" {
+		return []tracker.Complaint{complain(fmt.Sprintf("the lock of %s doesn't say when it was taken: the last change of the file counts",
+			l.Who()), "gl sw unlock --force, when nobody is there any more")}
 	}
 	return []tracker.Complaint{complain(fmt.Sprintf("the lock of %s says it was taken at %q: the last change of the file counts",
 		l.Who(), l.Since), "gl sw unlock, when nobody is there any more")}

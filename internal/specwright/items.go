@@ -174,7 +174,7 @@ func (m *itemMaker) inHand(it *plan.Item) {
 	s := m.s
 	m.stage(it)
 	if err := s.readOnly(); err != nil && it.WaitingFor == "" && it.Status == Pending {
-		wait(it, "a person: gl doesn't write version "+s.Version, "gl sw status")
+		wait(it, "a person: gl doesn't write version "+s.Version, s.next(m.verdict).Command+" in Claude Code")
 	}
 	if s.Lock != nil {
 		it.Session = s.Lock.Holder
@@ -212,6 +212,8 @@ func (m *itemMaker) stage(it *plan.Item) {
 	case Shipping:
 		it.Step = Shipping
 		wait(it, "shipping to be finished", "/sw-ship")
+	case Pending:
+		wait(it, fmt.Sprintf("its turn: its status is %q", s.Work.Status), "/sw-plan")
 	default:
 		m.unknown(it, s.Status())
 	}

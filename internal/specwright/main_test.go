@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"greenlight/internal/testfiles"
 )
 
 // The test binary is also the processes that torture the state, and those that are killed.
@@ -11,7 +13,7 @@ func TestMain(m *testing.M) {
 	root, err := os.Getenv("GREENLIGHT_TEST_ROOT"), error(nil)
 	switch os.Getenv("GREENLIGHT_TEST_CHILD") {
 	case "":
-		os.Exit(m.Run())
+		os.Exit(testfiles.Run(m))
 	case "crash":
 		err = crashChild(root, os.Getenv("GREENLIGHT_TEST_OP"))
 	default:

@@ -1,6 +1,9 @@
 package specwright
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // A Hint is what comes next: the skill, gl's command that belongs to it ("" for none), and why in a few words.
 type Hint struct{ Command, Also, Why string }
@@ -55,6 +58,9 @@ func (s *State) next(v Verdict) Hint {
 			return Hint{"/sw-verify", "gl sw to verifying", v.Words()}
 		}
 		return Hint{"/sw-ship", "gl sw ship", "it is being shipped"}
+	}
+	if s.Status() == Pending {
+		return Hint{"/sw-plan", "gl sw status", fmt.Sprintf("the work is %q: nobody has begun it", s.Work.Status)}
 	}
 	return Hint{"/sw-status", "gl sw reset", "the status is none of the protocol"}
 }

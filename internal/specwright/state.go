@@ -119,6 +119,14 @@ func canonical(status string) string {
 	}
 }
 
+// CountsAs is the protocol's word for a unit's status where the file has a synonym of it; "" where it doesn't.
+func (u *Unit) CountsAs() string {
+	if c := canonical(u.Status); !strings.EqualFold(c, strings.TrimSpace(u.Status)) {
+		return c
+	}
+	return ""
+}
+
 // Status is the protocol's word for where the work stands; "(none)" where there is none.
 func (s *State) Status() string {
 	if s.Work == nil {
@@ -244,5 +252,6 @@ func (s *State) readOnly() error {
 	if v == "" || old(v) || strings.HasPrefix(v, "2") {
 		return nil
 	}
-	return fmt.Errorf("%s has version %s, which is unsupported for writing: gl only shows it", StateFile, v)
+	return fmt.Errorf("%s has version %s, which is unsupported for writing: gl only shows it, since it writes versions 0.2 and 2; "+
+		"go on with Specwright's own skills in Claude Code", StateFile, v)
 }

@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"greenlight/internal/plan"
 	"greenlight/internal/roadmap"
@@ -91,7 +92,7 @@ func (s *Store) load() (*tracker.Contents, *State, error) {
 		warn(StateFile, fmt.Sprintf("the lock of %s is stale (%s): the next change clears it", st.Lock.Who(), plan.Age(st.LockAge(now))))
 	}
 	if err := st.readOnly(); err != nil {
-		warn(StateFile, err.Error())
+		warn(StateFile, strings.TrimPrefix(err.Error(), StateFile+" "))
 	}
 	if cfg.Problem != "" {
 		warn(configFile, cfg.Problem)

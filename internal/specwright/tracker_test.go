@@ -49,6 +49,8 @@ func TestItems(t *testing.T) {
 		"unknown":               {at(`"status":"odd"`, twoUnits, ""), "a unknown; b available ! a"},
 		"gl's own word":         {at(`"status":"ready"`, strings.Replace(twoUnits, "planned", "done", 1), ""), `a waiting for a person: status "ready" is none of the protocol; b waiting for a person: status "done" is none of the protocol ! a`},
 		"a unit's word":         {`{"currentWork":{"id":"w","status":"planned"}}`, `w unknown`},
+		"a work's backlog":      {`{"currentWork":{"id":"w","status":"backlog"}}`, `w waiting for its turn: its status is "backlog"`},
+		"lock of a skill, old":  {at(`"status":"building"`, twoUnits, `,"lock":{"holder":"sw-build","acquired":"long ago"}`), "a active building; b available ! a"},
 		"no status":             {`{"currentWork":{"id":"w"}}`, `w waiting for a person: status "" is none of the protocol`},
 		"locked":                {at(`"status":"building"`, twoUnits, foreign), "a active building; b available ! a"},
 		"stale lock":            {at(`"status":"building"`, twoUnits, stale), "a available building; b available ! a"},

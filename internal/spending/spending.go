@@ -8,6 +8,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"greenlight/internal/journal"
@@ -39,22 +40,52 @@ type Book struct {
 // Ways are what a book is broken down by.
 func Ways() []string { return []string{"slice", "agent", "day"} }
 
-// Read adds up the attempts whose end the events tell. The error is the first that the events have; what came before it counts.
-func Read(events iter.Seq2[journal.Event, error], local *time.Location) (*Book, error) {
+// Since adds up what a journal has from a time on.
+func Since(j *journal.Journal, from time.Time) (*Book, error) {
+	r := j.ReaderOf(from, journal.Queued, journal.Ended)
+	defer r.Close()
+	return Read(r.All(), from, time.Local)
+}
+
+// Read adds up the attempts whose agents have ended since from. What awaits the merge queue has cost what it has cost: the end of an attempt
+// only says what came of it. The error is the first that the events have; what came before it counts.
+func Read(events iter.Seq2[journal.Event, error], from time.Time, local *time.Location) (*Book, error) {
 	b := &Book{slice: map[string]*Total{}, agent: map[string]*Total{}, on: map[string]*Total{}}
+	queued := map[string]time.Time{} // by attempt, when it was counted
 	for e, err := range events {
 		if err != nil {
 			return b, err
 		}
-		if e.Kind != journal.Ended || e.DurationMS == nil { // no agent ran: an approval, a program that isn't there
+		if e.Kind != journal.Ended && e.Kind != journal.Queued || e.DurationMS == nil { // no agent ran: an approval, a program that isn't there
 			continue
 		}
-		b.all.add(&e)
-		entry(b.slice, e.Slice).add(&e)
-		entry(b.agent, e.Agent).add(&e)
-		entry(b.on, e.Time.In(local).Format(time.DateOnly)).add(&e)
+		attempt, _ := strings.CutSuffix(e.Key, "."+string(e.Kind))
+		at, counted := queued[attempt]
+		switch {
+		case counted && e.Kind == journal.Queued:
+		case counted:
+			b.each(&e, at.In(local), (*Total).fail)
+		case e.AgentEnded != nil && e.AgentEnded.Before(from):
+		default:
+			at := e.Time
+			if e.AgentEnded != nil {
+				at = *e.AgentEnded
+			}
+			if e.Kind == journal.Queued {
+				queued[attempt] = at
+			}
+			b.each(&e, at.In(local), (*Total).add)
+		}
 	}
 	return b, nil
+}
+
+// each has all totals that an event belongs to take it in.
+func (b *Book) each(e *journal.Event, at time.Time, take func(*Total, *journal.Event)) {
+	take(&b.all, e)
+	take(entry(b.slice, e.Slice), e)
+	take(entry(b.agent, e.Agent), e)
+	take(entry(b.on, at.Format(time.DateOnly)), e)
 }
 
 func entry(in map[string]*Total, key string) *Total {
@@ -74,10 +105,8 @@ func (t *Total) add(e *journal.Event) {
 			sum += *t.CostUSD
 		}
 		t.CostUSD = &sum
-		if CameToNothing(e.Outcome) {
-			t.FailedUSD += *e.CostUSD
-		}
 	}
+	t.fail(e)
 	if e.Tokens == nil {
 		t.UnknownTokens++
 		return
@@ -89,6 +118,13 @@ func (t *Total) add(e *journal.Event) {
 	t.Tokens.Output += max(e.Tokens.Output, 0)
 	t.Tokens.CacheRead += max(e.Tokens.CacheRead, 0)
 	t.Tokens.CacheWrite += max(e.Tokens.CacheWrite, 0)
+}
+
+// fail counts what was spent on an attempt that came to nothing.
+func (t *Total) fail(e *journal.Event) {
+	if e.CostUSD != nil && *e.CostUSD >= 0 && CameToNothing(e.Outcome) {
+		t.FailedUSD += *e.CostUSD
+	}
 }
 
 // CameToNothing says whether an attempt with this outcome is a failure. A limit, a question and gl stop are nobody's.

@@ -30,7 +30,7 @@ func TestBook(t *testing.T) {
 				return
 			}
 		}
-	}, time.UTC)
+	}, time.Time{}, time.UTC)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,5 +55,46 @@ func TestBook(t *testing.T) {
 	}
 	if s := b.Slice("S-3"); s.Text() != "$0.00" {
 		t.Errorf("%+v", s)
+	}
+}
+
+// An attempt costs when its agent ends, not when its work has landed: it counts once, on that day, and as a failure once it is one.
+func TestQueued(t *testing.T) {
+	ran, cost := int64(1000), 2.0
+	evening := time.Date(2026, 3, 1, 23, 0, 0, 0, time.UTC)
+	morning := evening.Add(9 * time.Hour)
+	event := func(k journal.Kind, attempt string, at time.Time, outcome string) journal.Event {
+		e := journal.Event{Kind: k, Slice: "S-" + attempt, Key: "S-" + attempt + "." + string(k), Time: at, Outcome: outcome, CostUSD: &cost, DurationMS: &ran}
+		if k == journal.Ended {
+			e.AgentEnded = &evening
+		}
+		return e
+	}
+	old := event(journal.Queued, "4", evening, "") // as gl wrote it before
+	old.CostUSD, old.DurationMS = nil, nil
+	events := []journal.Event{event(journal.Queued, "1", evening, ""), event(journal.Queued, "2", evening, ""), event(journal.Queued, "3", evening, ""), old,
+		event(journal.Ended, "2", morning, "done"), event(journal.Ended, "3", morning, "red"), event(journal.Ended, "4", morning, "done")}
+	read := func(from time.Time) *Book {
+		b, err := Read(func(yield func(journal.Event, error) bool) {
+			for _, e := range events {
+				if !e.Time.Before(from) && !yield(e, nil) {
+					return
+				}
+			}
+		}, from, time.UTC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	b := read(time.Time{})
+	if got := b.Total(); got.Attempts != 4 || got.USD() != 8 || got.FailedUSD != 2 {
+		t.Errorf("%+v", got)
+	}
+	if days := b.By("day"); len(days) != 1 || days[0].Key != "2026-03-01" {
+		t.Errorf("%+v", days)
+	}
+	if got := read(morning.Add(-time.Hour)).Total(); got.Attempts != 0 {
+		t.Errorf("today: %+v", got)
 	}
 }

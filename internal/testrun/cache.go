@@ -44,7 +44,7 @@ func (c Cache) Get(k Key) *Verdict {
 		return nil
 	}
 	v.Reason, v.Signal, v.Log = sanitize.Line(v.Reason), sanitize.Line(v.Signal), sanitize.Line(v.Log)
-	for _, list := range [][]string{v.Failing, v.Last, v.Flaky} {
+	for _, list := range [][]string{v.Failing, v.Last, v.Failure, v.Flaky} {
 		for i := range list {
 			list[i] = sanitize.Text(list[i])
 		}

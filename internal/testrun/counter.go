@@ -37,6 +37,7 @@ type Counter struct {
 	last    [][]byte // a ring
 	n       int      // of all lines with something on them
 
+	shown  failures
 	goRun  goRun
 	tap    sums
 	tapped bool
@@ -110,6 +111,7 @@ func (c *Counter) piece(p lines.Piece) {
 	if len(bytes.TrimSpace(line)) > 0 {
 		c.keep(line)
 	}
+	c.shown.line(line)
 	c.line(string(line))
 }
 
@@ -131,6 +133,9 @@ func (c *Counter) Last() []string {
 	}
 	return list
 }
+
+// Failure is what the failing tests printed, as far as their runner is known, safe to print.
+func (c *Counter) Failure() []string { return c.shown.failure() }
 
 // Counts is what the output says of its tests.
 type Counts struct {

@@ -194,3 +194,28 @@ func FuzzCounter(f *testing.F) {
 		}
 	})
 }
+
+// What failing tests print is found wherever it is in the output, and nothing of the others.
+func TestFailure(t *testing.T) {
+	noise := strings.Repeat("ok  \texample.com/x\t(cached)\n", 60)
+	for name, o := range map[string]struct{ text, want, not string }{
+		"go":     {"ok  \tex/a\t0.1s\n--- FAIL: TestX (0.00s)\n    x_test.go:7: got 1, want 2\nFAIL\nFAIL\tex/b\t0.2s\n" + noise + "FAIL\n", "x_test.go:7: got 1, want 2", "cached"},
+		"go -v":  {"=== RUN   TestA\n    a_test.go:1: fine\n--- PASS: TestA (0.00s)\n=== RUN   TestX\n    x_test.go:7: got 1\n--- FAIL: TestX (0.00s)\nFAIL\nFAIL\tex\t0.2s\n" + noise, "x_test.go:7: got 1", "fine"},
+		"go vet": {"# ex/b\nb/b.go:3:2: undefined: y\nFAIL\tex/b [build failed]\n" + noise, "b/b.go:3:2: undefined: y", "cached"},
+		"panic":  {"panic: boom\n\ngoroutine 1 [running]:\nmain.f()\nFAIL\tex/b\t0.1s\n" + noise, "main.f()", "cached"},
+		"jest":   {"PASS a.test.js\nFAIL b.test.js\n  ● sum › adds\n\n    expect(received).toBe(expected)\n    Expected: 3\n    Received: 4\n\nTest Suites: 1 failed, 1 passed, 2 total\nTests:       1 failed, 4 passed, 5 total\n" + strings.Repeat("npm ERR! x\n", 60), "Received: 4", "npm"},
+		"vitest": {" FAIL  src/a.test.ts > sum > adds\nAssertionError: expected 4 to be 3\n ❯ src/a.test.ts:5:1\n⎯⎯⎯⎯⎯⎯[1/1]⎯\n Test Files  1 failed (1)\n      Tests  1 failed (1)\n" + strings.Repeat("npm ERR! x\n", 60), "expected 4 to be 3", "npm"},
+		"pytest": {"==== FAILURES ====\n____ test_x ____\n\n    def test_x():\n>       assert 1 == 2\nE       assert 1 == 2\n\nt.py:2: AssertionError\n==== warnings summary ====\n" + strings.Repeat("warn\n", 60) + "==== 1 failed in 0.1s ====\n", "E       assert 1 == 2", "warn"},
+		"cargo":  {"running 2 tests\ntest a ... ok\ntest b ... FAILED\n\nfailures:\n\n---- b stdout ----\nthread 'b' panicked at src/lib.rs:3:5:\nassertion failed\n\nfailures:\n    b\n\ntest result: FAILED. 1 passed; 1 failed; 0 ignored\n" + strings.Repeat("   Doc-tests x\n", 60), "panicked at src/lib.rs:3:5", "Doc-tests"},
+		"node":   {"✔ a (1ms)\n✖ b (2ms)\nℹ tests 2\nℹ fail 1\n\n✖ failing tests:\n\ntest at b.mjs:3:1\n✖ b (2ms)\n  AssertionError [ERR_ASSERTION]: 1 !== 2\n", "1 !== 2", "ℹ"},
+		"none":   {"something else\nwent wrong\n", "", "wrong"},
+	} {
+		c := testrun.NewCounter(nil)
+		c.Write([]byte(o.text))
+		c.Counts()
+		got := strings.Join(c.Failure(), "\n")
+		if !strings.Contains(got, o.want) || strings.Contains(got, o.not) || len(c.Failure()) > 81 {
+			t.Errorf("%s:\n%s", name, got)
+		}
+	}
+}

@@ -122,14 +122,12 @@ func (l looker) says(name, re, line, what string) (string, string) {
 // packageJSON takes the script called test, unless it is the one that npm init writes, with the package manager whose lock file
 // is there.
 func (l looker) packageJSON() (string, string) {
-	var file struct {
-		Scripts        map[string]any `json:"scripts"`
-		PackageManager any            `json:"packageManager"`
-	}
+	var file map[string]any // its keys are read as they are written
 	if json.Unmarshal([]byte(l.text("package.json")), &file) != nil {
 		return "", ""
 	}
-	script, _ := file.Scripts["test"].(string)
+	scripts, _ := file["scripts"].(map[string]any)
+	script, _ := scripts["test"].(string)
 	if strings.TrimSpace(script) == "" || strings.Contains(script, "no test specified") {
 		return "", ""
 	}
@@ -141,7 +139,7 @@ func (l looker) packageJSON() (string, string) {
 			return m.name + " test", "package.json has a script test, and there is a " + m.lock
 		}
 	}
-	if named, _ := file.PackageManager.(string); named != "" {
+	if named, _ := file["packageManager"].(string); named != "" {
 		switch name, _, _ := strings.Cut(named, "@"); name {
 		case "pnpm", "yarn":
 			manager = name

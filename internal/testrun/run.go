@@ -3,7 +3,9 @@
 package testrun
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"os"
 	"regexp"
@@ -38,10 +40,13 @@ type Verdict struct {
 	Failing       []string  `json:"failing"`      // the names of failing tests, as far as the runner tells; not more than 200
 	FailingMore   bool      `json:"failing_more"` // there were more of them
 	Last          []string  `json:"last"`         // the last lines of its output
+	Failure       []string  `json:"failure"`      // of a red run: what the failing tests printed; empty where gl doesn't know the runner
 	Reason        string    `json:"reason"`       // the line of its output that says most about its end
 	Log           string    `json:"log"`          // path of its output, relative to the project's root
 	At            time.Time `json:"at"`           // when it began
 	Flaky         []string  `json:"flaky"`        // tests that failed on this tree, and then didn't
+
+	Caches []string `json:"caches,omitempty"` // directories in which earlier runs have left what this one may have used
 }
 
 // Green says whether the tests passed. Without any test they did, and Passed is 0.
@@ -76,6 +81,15 @@ func (v *Verdict) Count() string {
 	return words.Count(*v.Passed, "test")
 }
 
+// FailedCount is how many tests of a red verdict failed: at least one, whether or not the runner counts.
+func (v *Verdict) FailedCount() int {
+	n := max(1, len(v.Failing))
+	if v.Failed != nil {
+		n = max(n, *v.Failed)
+	}
+	return n
+}
+
 // Duration is how long the tests took.
 func (v *Verdict) Duration() time.Duration {
 	return time.Duration(math.Round(v.Seconds * float64(time.Second)))
@@ -98,14 +112,25 @@ type Spec struct {
 	Log       string            // path of a log for the output; "" for none
 	Line      func(line string) // gets each line as it comes, safe to print; nil for nobody
 	Started   func(proc.ID) error
+	Caches    []string // for Verdict.Caches
+
+	// Mark tells the run from others of the project that take place at the same time, and is the same for those that take place one after the
+	// other: what one of them has left running is found by it. "" is Dir.
+	Mark string
 }
+
+// MarkOf is the variable, "NAME=value", that tests of the project carry, for a Spec with this mark.
+func MarkOf(root, mark string) string { return MarksOf(root) + mark }
+
+// MarksOf is what that begins with, whatever the mark.
+func MarksOf(root string) string { return environ.Tests + "=" + root + "#" }
 
 // Run runs the tests to their end, in a session of their own with nothing to read and without the variables of a claim. How they
 // went is the verdict; an error means that there is none: they couldn't be started, or ctx is over.
 func Run(ctx context.Context, s Spec) (*Verdict, error) {
 	out := output{count: NewCounter(s.Pattern)}
 	v := &Verdict{SchemaVersion: 1, Tree: s.Tree, Command: s.Command.Line, Dir: paths.Relative(s.Top, s.Dir), Toolchain: s.Toolchain,
-		At: time.Now().UTC(), Flaky: []string{}}
+		At: time.Now().UTC(), Flaky: []string{}, Caches: s.Caches}
 	if v.Dir == "." {
 		v.Dir = ""
 	}
@@ -120,11 +145,12 @@ func Run(ctx context.Context, s Spec) (*Verdict, error) {
 	}
 	res, err := command.Run(ctx, command.Spec{
 		Self: s.Self, Argv: s.Command.Argv, Dir: s.Dir, Env: environ.WithoutClaim(s.Env), Files: s.Files, Limit: s.Limit, Box: s.Box, Log: &out,
-		Started: s.Started,
+		Started: s.Started, Mark: MarkOf(s.Root, cmp.Or(s.Mark, s.Dir)),
 	})
 	if err != nil {
 		return nil, err
 	}
+	out.tellLeft(res)
 	if res.Signal == "" && !res.TimedOut {
 		v.ExitCode = &res.ExitCode
 	}
@@ -132,7 +158,10 @@ func Run(ctx context.Context, s Spec) (*Verdict, error) {
 	v.Seconds = math.Round(res.Duration.Seconds()*1000) / 1000
 	counts := out.count.Counts()
 	v.Passed, v.Failed, v.Skipped, v.Failing, v.FailingMore = counts.Passed, counts.Failed, counts.Skipped, counts.Failing, counts.More
-	v.Last = out.count.Last()
+	v.Last, v.Failure = out.count.Last(), []string{}
+	if !v.Green() {
+		v.Failure = out.count.Failure()
+	}
 	v.Reason = decisive(v.Last, res.Last)
 	return v, nil
 }
@@ -148,6 +177,19 @@ func (o *output) Write(data []byte) (int, error) {
 		o.log.Write(data) // a full disk is no reason to end the tests
 	}
 	return o.count.Write(data)
+}
+
+// tellLeft notes in the log what the tests left running.
+func (o *output) tellLeft(res command.Result) {
+	if o.log == nil {
+		return
+	}
+	if len(res.Left) > 0 {
+		fmt.Fprintf(o.log, "gl: the tests left processes running, which gl has ended: %s\n", sanitize.Line(strings.Join(res.Left, ", ")))
+	}
+	if res.Leftover != nil {
+		fmt.Fprintf(o.log, "gl: what the tests left running can't be ended: %s\n", sanitize.Line(res.Leftover.Error()))
+	}
 }
 
 // excerpt is a line as it is shown.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 
+	"greenlight/internal/gate"
 	"greenlight/internal/plan"
 	"greenlight/internal/roadmap"
 )
@@ -82,7 +83,9 @@ type Traits struct {
 	// Managed: gl state shows, claims and changes the items, and gl's own method text works on them. Else only the
 	// format's own commands do.
 	Managed bool
-	// Lands: the format's Tx is a Lander, so its items may be built in worktrees.
+	// Completes: the format's Tx is a Lander, so gl itself calls its items complete, once it has seen their tests.
+	Completes bool
+	// Lands: it Completes, and its items may be built in worktrees.
 	Lands bool
 	// Guarded: agents must change the state files by gl alone.
 	Guarded bool
@@ -102,6 +105,7 @@ type Contents struct {
 	Unsure   string            // non-empty: the dependency graph can't be read just now, and why; deps are a fallback
 	Evidence map[string]string // raw status of ids that are no items any more (rows of STATE.md)
 	Warnings []plan.Warning
+	Blockers []string       // what stops the whole project, in people's words
 	Waves    []Wave         // of the items that have parts
 	Progress *plan.Progress // by the format's own count; nil where it has none
 }
@@ -177,6 +181,8 @@ type Lander interface {
 	Enqueue(id string) (plan.Mark, error)
 	// Land is Settle with the effect Complete.
 	Land(id string, l Landed) (plan.Mark, error)
+	// CountFailing notes how many tests fail on work that was called complete; 0 takes the note away. The claim stays.
+	CountFailing(id string, n int) error
 	// Undo makes a done item available again, from the beginning, with a note why.
 	Undo(id, why string) error
 	// Ask is Settle with the effect Ask: the item waits for a person to look at it, for the reason.
@@ -185,8 +191,8 @@ type Lander interface {
 
 // Landed is what Land writes.
 type Landed struct {
-	Verified plan.Verified
-	Tests    *int // how many passed; nil leaves what the agent has counted
+	Pass  gate.Pass // for the item, with the verdict on its tests
+	Tests *int      // how many passed; nil leaves what the agent has counted
 }
 
 // Before is what Restore goes back to.

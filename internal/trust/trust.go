@@ -143,6 +143,11 @@ func (s Store) Check(root string, commands []Command) error {
 	return err
 }
 
+// Allows returns a function that reports whether all of the commands are allowed in the project at root.
+func (s Store) Allows(root string) func([]Command) bool {
+	return func(commands []Command) bool { return s.Check(root, commands) == nil }
+}
+
 // Allow records that the person allows the commands, beside what is allowed under other keys.
 func (s Store) Allow(ctx context.Context, root string, commands []Command) error {
 	if len(commands) == 0 {
@@ -169,6 +174,24 @@ func (s Store) Recorded(root string, c Command) bool {
 	c.Free = false
 	pending, err := s.Pending(root, []Command{c})
 	return err == nil && len(pending) == 0
+}
+
+// Knows reports whether the person has allowed a command whose key begins with the prefix.
+func (s Store) Knows(root, prefix string) bool {
+	if s.dir == "" {
+		return false
+	}
+	path, real, err := s.file(root)
+	if err != nil {
+		return false
+	}
+	r, _ := read(path, real) // what can't be read allows nothing
+	for key := range r.Allowed {
+		if strings.HasPrefix(key, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // Revoke forgets what was allowed in the project at root.

@@ -17,7 +17,8 @@ type Counts struct {
 	Done        int `json:"done" jsonschema:"minimum=0"`
 	Running     int `json:"running" jsonschema:"minimum=0"`
 	Merging     int `json:"merging" jsonschema:"minimum=0"`
-	Failed      int `json:"failed" jsonschema:"minimum=0"` // failed, red, in conflict or stalled
+	Failed      int `json:"failed" jsonschema:"minimum=0"`  // failed, red, in conflict or stalled
+	Stopped     int `json:"stopped" jsonschema:"minimum=0"` // by a person
 	NeedsYou    int `json:"needs_you" jsonschema:"minimum=0"`
 	Ready       int `json:"ready" jsonschema:"minimum=0"`
 	Blocked     int `json:"blocked" jsonschema:"minimum=0"`
@@ -29,7 +30,7 @@ type Counts struct {
 // Count counts the items in scope.
 func Count(p *plan.Plan, landed lane.Status) Counts {
 	c := Counts{
-		Total: p.Total, Done: p.Done, Running: len(p.Running), Merging: len(p.Landing), Failed: len(p.TroubledIDs()),
+		Total: p.Total, Done: p.Done, Running: len(p.Running), Merging: len(p.Landing), Failed: len(p.TroubledIDs()) - len(p.StoppedIDs()), Stopped: len(p.StoppedIDs()),
 		NeedsYou: len(p.Waiting) + len(p.Unknown), Ready: len(p.Ready), Blocked: len(p.Blocked), Unverified: len(p.Unverified),
 	}
 	if p.Snapshot.Noun == "" || p.Snapshot.Noun == plan.Slice { // nothing else lands
@@ -43,7 +44,7 @@ func Count(p *plan.Plan, landed lane.Status) Counts {
 
 // Of is the count of a group.
 func (c Counts) Of(g Group) int {
-	return [...]int{c.NeedsYou, c.Failed, c.Running, c.Merging, c.Ready, c.Blocked, c.Done}[g]
+	return [...]int{c.NeedsYou, c.Failed, c.Stopped, c.Running, c.Merging, c.Ready, c.Blocked, c.Done}[g]
 }
 
 // Tally is a count with its words: "3 need you", "5 failed".
@@ -51,7 +52,7 @@ func Tally(n int, g Group) string {
 	if g == NeedsYou && n == 1 {
 		return "1 needs you"
 	}
-	return fmt.Sprintf("%d %s", n, [...]string{"need you", "failed", "running", "merging", "ready", "blocked", "done"}[g])
+	return fmt.Sprintf("%d %s", n, [...]string{"need you", "failed", "stopped", "running", "merging", "ready", "blocked", "done"}[g])
 }
 
 // A part is one count of a line. Where there is no room for all of them, those of the lowest rank are kept first.
@@ -83,6 +84,7 @@ func (c Counts) trouble() []part {
 	add(c.Running, atWork, Tally(c.Running, Running))
 	add(c.Merging, inLane, Tally(c.Merging, Merging))
 	add(c.Failed, toRepair, Tally(c.Failed, Failed))
+	add(c.Stopped, toRepair, Tally(c.Stopped, Stopped))
 	add(c.NeedsYou, toDecide, Tally(c.NeedsYou, NeedsYou))
 	add(c.Undelivered, toDeliver, fmt.Sprintf("%d undelivered", c.Undelivered))
 	add(c.InReview, elsewhere, fmt.Sprintf("%d in review", c.InReview))
@@ -155,7 +157,7 @@ func Held(p *plan.Plan, now time.Time) (parts []string) {
 // add up to all items. noun is what an item is called.
 func (c Counts) Sentence(how, noun string) string {
 	parts := []string{Tally(c.Done, Done)}
-	for _, g := range []Group{Failed, NeedsYou, Running, Merging, Ready, Blocked} {
+	for _, g := range []Group{Failed, Stopped, NeedsYou, Running, Merging, Ready, Blocked} {
 		if n := c.Of(g); n > 0 {
 			parts = append(parts, Tally(n, g))
 		}

@@ -22,6 +22,7 @@ type Group int
 const (
 	NeedsYou Group = iota // nothing but a person moves it on: a review, a question, a file that nobody can read
 	Failed                // its last attempt came to nothing
+	Stopped               // a person ended its agent
 	Running
 	Merging // called complete by its agent, and merged and tested now
 	Ready
@@ -29,21 +30,27 @@ const (
 	Done
 )
 
-var groupNames = [...]string{"Needs you", "Failed", "Running", "Merging", "Ready", "Blocked", "Done"}
+var groupNames = [...]string{"Needs you", "Failed", "Stopped", "Running", "Merging", "Ready", "Blocked", "Done"}
 
 func (g Group) String() string { return groupNames[g] }
 
 // Groups are all groups in the order of gl status: what a person should look at comes first.
-func Groups() []Group { return []Group{NeedsYou, Failed, Running, Merging, Ready, Blocked, Done} }
+func Groups() []Group {
+	return []Group{NeedsYou, Failed, Stopped, Running, Merging, Ready, Blocked, Done}
+}
 
 // BoardGroups are the groups in the order of the board: the way of an item from left to right.
-func BoardGroups() []Group { return []Group{NeedsYou, Running, Merging, Ready, Blocked, Failed, Done} }
+func BoardGroups() []Group {
+	return []Group{NeedsYou, Running, Merging, Ready, Blocked, Failed, Stopped, Done}
+}
 
 // GroupOf is the group of an item.
 func GroupOf(st *plan.State) Group {
 	switch {
 	case st.Class == plan.Done:
 		return Done
+	case st.Stopped():
+		return Stopped
 	case st.Class.Troubled():
 		return Failed
 	case st.Class == plan.Active:
@@ -96,7 +103,8 @@ type Row struct {
 	Cost     Cost // of all its attempts
 	Verified plan.Verified
 
-	Question    bool // it waits for an answer, not for a review
+	Question    bool // it waits for an answer,
+	Review      bool // or for a person to accept it; false for both: for something else
 	Undelivered bool // done, and the target hasn't got it yet
 	Needs       []string
 }
@@ -148,7 +156,10 @@ func ids(p *plan.Plan, g Group) []string {
 	case NeedsYou:
 		return slices.Concat(p.Waiting, p.Unknown)
 	case Failed:
-		return p.TroubledIDs()
+		stopped := p.StoppedIDs()
+		return slices.DeleteFunc(p.TroubledIDs(), func(id string) bool { return slices.Contains(stopped, id) })
+	case Stopped:
+		return p.StoppedIDs()
 	case Running:
 		return p.Running
 	case Merging:
@@ -183,7 +194,7 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 		r.Cost.Add(rec)
 		r.Agent = rec.Agent
 	}
-	if d, ok := f.Diffs[st.ID]; ok && (g == Running || g == Merging || g == NeedsYou) { // nobody looks at the others any more
+	if d, ok := f.Diffs[st.ID]; ok && d.Files > 0 && (g == Running || g == Merging || g == NeedsYou) { // nobody looks at the others any more
 		r.Diff = &d
 	}
 	switch g {
@@ -198,8 +209,11 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 	case Merging:
 		r.Step = r.Text
 	case NeedsYou:
-		r.Question = st.Class == plan.Waiting && !st.AtReview()
+		r.Question = st.Class == plan.Waiting && st.Asks()
+		r.Review = st.Class == plan.Waiting && !r.Question && st.AtReview()
 		r.Text = joined(why.State, why.Cause)
+	case Stopped:
+		r.Text = "stopped" + strings.TrimPrefix(why.Cause, plan.Interrupted)
 	case Failed:
 		r.Text = joined(why.State, strings.TrimPrefix(why.Cause, why.State+": "))
 	case Done:

@@ -55,7 +55,7 @@ func TestModel(t *testing.T) {
 		"Needs you S-9 (waiting for a look at the colors)", "Needs you S-10 (corrupt: S-10.md: line 1: no front matter)",
 		"Failed S-8 (failed)", "Failed S-7 (red: tests: exit 1: 2 failed)",
 		"Running S-3 (implementing)", "Merging S-4 (testing)", "Ready S-5 ()", "Blocked S-6 (needs S-5)",
-		"Done S-1 (12 tests, verified)", "Done S-2 (0 tests, unverified)",
+		"Done S-1 (12 new tests, verified)", "Done S-2 (0 new tests, unverified)",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("rows:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -116,12 +116,16 @@ func TestFit(t *testing.T) {
 // What work changes is shown as long as somebody looks: the last look at what has landed since was at something else.
 func TestDiffs(t *testing.T) {
 	p := plan.New(&plan.Snapshot{Noun: plan.Slice, Items: []*plan.Item{{ID: "S-1", Status: "complete"}, {ID: "S-2", Status: "tests", Changed: now}}}, now, plan.Options{})
-	m := view.New(p, view.Facts{Diffs: map[string]view.Diff{"S-1": {}, "S-2": {Added: 3}}}, now)
+	m := view.New(p, view.Facts{Diffs: map[string]view.Diff{"S-1": {}, "S-2": {Files: 1, Added: 3}}}, now)
 	if r := m.In(view.Done)[0]; r.Diff != nil {
 		t.Errorf("done: %s", r.Diff)
 	}
 	if r := m.In(view.Running)[0]; r.Diff == nil || r.Diff.Added != 3 {
 		t.Errorf("running: %v", r.Diff)
+	}
+	m = view.New(p, view.Facts{Diffs: map[string]view.Diff{"S-2": {}}}, now)
+	if r := m.In(view.Running)[0]; r.Diff != nil {
+		t.Errorf("nothing changed yet: %s", r.Diff)
 	}
 }
 

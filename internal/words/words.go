@@ -29,3 +29,12 @@ func MoreAre(n int) string {
 	}
 	return More(n) + " are"
 }
+
+// Thousands writes a number with separators: 1,247.
+func Thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}

@@ -14,19 +14,25 @@ import (
 
 // A Condition is what a worktree and its repository are like at an instant: before and after an agent, they are compared.
 type Condition struct {
-	Broken     error  // why nobody can work there: git's links are missing or lead elsewhere; nil
-	Branch     string // full name of what is checked out, "" for a detached HEAD
-	Operation  string // what isn't finished there: "rebase", "merge"…; "" for nothing
-	Config     string // hash of what all checkouts share: the configuration, hooks, info/exclude and info/attributes
-	MainHead   string // the main checkout's commit
-	MainBranch string // full name of what is checked out there, "" for a detached HEAD
+	Broken     error    // why nobody can work there: git's links are missing or lead elsewhere; nil
+	Mended     []string // what was removed or put aside of git's directories: links, pipes, directories in the place of files
+	Branch     string   // full name of what is checked out, "" for a detached HEAD
+	Operation  string   // what isn't finished there: "rebase", "merge"…; "" for nothing
+	Config     string   // hash of what all checkouts share: the configuration, hooks, info/exclude and info/attributes
+	MainHead   string   // the main checkout's commit
+	MainBranch string   // full name of what is checked out there, "" for a detached HEAD
 }
 
-// Inspect looks at the lineage's worktree and the main checkout. It changes nothing.
+// Inspect looks at the lineage's worktree and the main checkout. It changes nothing but what an
+// agent has put into git's directories and git doesn't.
 func (r *Repo) Inspect(ctx context.Context, l *Lineage) (Condition, error) {
 	w := r.Worktree(l)
-	c := Condition{Broken: r.ours(l)}
-	var err, branchErr error
+	mended, err := r.tidy(l)
+	if err != nil {
+		return Condition{}, err
+	}
+	c := Condition{Broken: r.ours(l), Mended: mended}
+	var branchErr error
 	if c.Broken == nil {
 		if c.Branch, err = w.Branch(); err == nil {
 			c.Operation = w.Operation()

@@ -111,6 +111,7 @@ func (r *Repo) Kept(ctx context.Context) ([]*Kept, error) {
 // keptRefs groups the branches and WIP refs by lineage.
 func (r *Repo) keptRefs(ctx context.Context) ([]*Kept, error) {
 	branches, wips := "refs/heads/"+r.prefix+"/s/"+r.project+"/", "refs/gl/wip/"+r.project+"/"
+	r.tidyRefs()
 	refs, err := git.Refs(ctx, r.Common, branches, wips)
 	if err != nil {
 		return nil, err

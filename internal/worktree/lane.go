@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"greenlight/internal/gate"
 	"greenlight/internal/git"
 	"greenlight/internal/paths"
 )
@@ -79,9 +80,24 @@ func (r *Repo) LaneTip(ctx context.Context) (string, error) {
 	return tip, err
 }
 
-// MoveLane moves the lane from one commit to another. It is git.ErrRefMoved if the lane is elsewhere.
-func (r *Repo) MoveLane(ctx context.Context, from, to, reason string) error {
-	return git.ChangeRefs(ctx, r.Common, "gl: "+reason, git.RefChange{Name: r.LaneRef(), New: to, Old: from})
+// KeepNext keeps a commit to which the lane is about to move, before a record names it.
+func (r *Repo) KeepNext(ctx context.Context, commit string) error {
+	return git.ChangeRefs(ctx, r.Common, "gl: about to land", r.next(commit))
+}
+
+// MoveLane moves the lane from one commit to another, which the pass must permit. It is git.ErrRefMoved if the lane is elsewhere. The caller
+// has the lane's lock.
+func (r *Repo) MoveLane(ctx context.Context, from, to, reason string, pass gate.Pass) error {
+	if err := pass.Moves(to); err != nil {
+		return err
+	}
+	if err := r.MarkLane(LaneMark{Tip: from, Next: to}); err != nil {
+		return err
+	}
+	if err := git.ChangeRefs(ctx, r.Common, "gl: "+reason, git.RefChange{Name: r.LaneRef(), New: to, Old: from}); err != nil {
+		return err
+	}
+	return r.MarkLane(LaneMark{Tip: to})
 }
 
 // lanePath is the place of the lane's worktree.

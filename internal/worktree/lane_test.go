@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/gate"
 	"greenlight/internal/git"
 	"greenlight/internal/testfiles"
 )
@@ -36,10 +37,10 @@ func TestLaneRef(t *testing.T) {
 		t.Errorf("a lane that the target has: work begins at %s, %v", base, err)
 	}
 	landed := gitIn(t, root, "commit-tree", "-p", second, "-m", "landed", "HEAD^{tree}")
-	if err := r.MoveLane(t.Context(), second, landed, "land S-1"); !errors.Is(err, git.ErrRefMoved) {
+	if err := r.MoveLane(t.Context(), second, landed, "land S-1", passTo(t, landed)); !errors.Is(err, git.ErrRefMoved) {
 		t.Error(err)
 	}
-	must(t, r.MoveLane(t.Context(), first, landed, "land S-1"))
+	must(t, r.MoveLane(t.Context(), first, landed, "land S-1", passTo(t, landed)))
 	if base, err := r.Base(t.Context()); err != nil || base != landed {
 		t.Errorf("work begins at %s, %v", base, err)
 	}
@@ -258,7 +259,7 @@ func TestRemoveWhatTheLaneHas(t *testing.T) {
 	base, err := r.LaneTip(t.Context())
 	must(t, err)
 	landed := gitIn(t, root, "commit-tree", "-p", base, "-p", tip, "-m", "land", tip+"^{tree}")
-	must(t, r.MoveLane(t.Context(), base, landed, "land S-1"))
+	must(t, r.MoveLane(t.Context(), base, landed, "land S-1", passTo(t, landed)))
 	if kept, err := r.Kept(t.Context()); err != nil || len(kept) != 1 || !kept[0].Contained || kept[0].Why != "is an ancestor of gl/lane/_/main" {
 		t.Errorf("%+v, %v", kept, err)
 	}
@@ -280,4 +281,12 @@ func TestMakeRecovers(t *testing.T) {
 	gitIn(t, l.Path, "read-tree", "--reset", "-u", other)
 	finish(t, r, l, Making{})
 	checkMade(t, r, "S-1")
+}
+
+// passTo permits a test to move the lane.
+func passTo(t *testing.T, commit string) gate.Pass {
+	t.Helper()
+	pass, err := gate.Ask(gate.Facts{Way: gate.Follow, Left: commit, Lands: commit}).Pass(commit)
+	must(t, err)
+	return pass
 }

@@ -119,6 +119,7 @@ func subdirectories(dir string) ([]string, error) {
 // leftRefs are the branches, WIP refs and refs of tests that no lineage names, open or not: the branch of a complete slice stays.
 func (r *Repo) leftRefs(ctx context.Context, lineages []*Lineage) ([]Leftover, error) {
 	branches, wips, tests := "refs/heads/"+r.prefix+"/s/"+r.project+"/", "refs/gl/wip/"+r.project+"/", "refs/gl/tests/"+r.project+"/"
+	r.tidyRefs()
 	refs, err := git.Refs(ctx, r.Common, branches, wips, tests)
 	var list []Leftover
 	for _, ref := range refs {

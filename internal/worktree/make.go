@@ -68,6 +68,9 @@ func (r *Repo) resume(ctx context.Context, l *Lineage, m Making, h *Hold) error 
 	if l.Phase == Gone {
 		return fmt.Errorf("lineage %d of slice %s has come to its end", l.N, l.Slice)
 	}
+	if _, err := r.tidy(l); err != nil {
+		return err
+	}
 	gitCtx := git.Inherit(ctx, h.File())
 	if l.Phase != Planned && lost(l.Path) {
 		if err := r.lose(gitCtx, l); err != nil {
@@ -156,6 +159,7 @@ func (r *Repo) addNew(ctx context.Context, l *Lineage) error {
 	if err := os.MkdirAll(filepath.Dir(l.Path), 0o755); err != nil {
 		return err
 	}
+	r.tidyAll()
 	return git.AddWorktree(ctx, r.GitDir, l.Path, cmp.Or(l.Branch, l.Base), lockReason(l.Path))
 }
 
@@ -346,6 +350,9 @@ func (r *Repo) setUp(ctx context.Context, l *Lineage, m Making, h *Hold) error {
 		ignored[i] = strings.ToValidUTF8(p, "\uFFFD")
 	}
 	l.Ignored, l.Again = ignored, false
+	if err := r.noteSetup(l); err != nil {
+		return err
+	}
 	return r.step(l, Ready)
 }
 

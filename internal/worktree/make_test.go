@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(testfiles.Run(m))
 }
 
 // child makes the worktrees of planned lineages in a process of its own.

@@ -35,6 +35,9 @@ func (r *Repo) Remove(ctx context.Context, l *Lineage, in ...string) (kept strin
 			return "", err
 		}
 	}
+	if _, err := r.tidy(l); err != nil {
+		return "", err
+	}
 	aside := r.asideOf(l)
 	switch {
 	case aside != "" && paths.Exists(aside): // by an earlier call
@@ -262,7 +265,7 @@ func (r *Repo) forget(ctx context.Context, l *Lineage) error {
 	}
 	defer lock.Unlock()
 	if l.Admin != "" {
-		if err := os.RemoveAll(l.Admin); err != nil {
+		if err := errors.Join(os.RemoveAll(l.Admin), os.RemoveAll(r.Worktree(l).IndexCopy())); err != nil {
 			return err
 		}
 	}

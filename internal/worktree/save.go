@@ -42,6 +42,9 @@ func (r *Repo) Snapshot(ctx context.Context, l *Lineage, o SnapshotOptions) (*Sn
 	if l.Phase != Ready && l.Phase != Gone && l.Phase != Filled {
 		return nil, nil
 	}
+	if _, err := r.tidy(l); err != nil {
+		return nil, err
+	}
 	if lost(l.Path) {
 		return r.keepLost(ctx, l, o)
 	}
@@ -109,7 +112,7 @@ func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (kep
 		if err != nil {
 			return err
 		}
-		s.Tree = ""
+		s.Tree, s.Whole = "", ""
 		kept = &Snapshot{*s, r.wip(l) + "/" + strconv.Itoa(k)}
 		if len(s.Refs(kept.Prefix)) == 0 {
 			return nil

@@ -26,6 +26,8 @@ type Options struct {
 	Target     string // the branch that the work is for; "" for the recorded one, or the one that is checked out
 	Prefix     string // of the branches; "" for "gl"
 	SnapshotMB int    // a larger snapshot isn't taken; 0 for 64
+
+	Filters git.FilterJudge // says which filters of the repository's configuration git runs; nil for all
 }
 
 // A Repo is a project's repository, as one in which worktrees are made.
@@ -92,6 +94,9 @@ func Attach(ctx context.Context, root string, o Options) (*Repo, error) {
 		return nil, &Unavailable{Reason: err.Error()}
 	}
 	r := &Repo{Checkout: at, root: root, project: part(at.Prefix), prefix: o.Prefix, limit: int64(o.SnapshotMB) << 20}
+	if o.Filters != nil {
+		git.JudgeFilters(at.Common, o.Filters)
+	}
 	if r.prefix == "" {
 		r.prefix = "gl"
 	}
@@ -176,6 +181,9 @@ func (r *Repo) Base(ctx context.Context) (string, error) {
 	lane, err := r.lane(ctx)
 	if err != nil || lane == "" || lane == tip {
 		return tip, err
+	}
+	if r.LaneMark().Moved(lane) { // nothing there was tested
+		return tip, nil
 	}
 	if base, err := git.MergeBase(ctx, r.Common, lane, tip); err != nil || base == lane {
 		return tip, err

@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"greenlight/internal/attempt"
 	"greenlight/internal/environ"
 	"greenlight/internal/iostreams"
 	"greenlight/internal/plan"
@@ -29,12 +31,15 @@ type App struct {
 	ContextFlag string // --context
 	SystemFlag  string // --system
 
-	changes *changes // nil unless a ChangeDoc is asked for
+	changes  *changes // nil unless a ChangeDoc is asked for
+	caller   func() *attempt.Caller
+	noPerson bool
 }
 
 // NewApp returns an App that reads no flag yet.
 func NewApp(in io.Reader, out, err io.Writer, env []string) *App {
 	app := &App{IO: iostreams.New(in, out, err, env), Environ: env}
+	app.caller = sync.OnceValue(app.findCaller)
 	statedir.FollowNamed(app.Getenv)
 	return app
 }
@@ -79,8 +84,36 @@ func agentMarks() []string {
 	return []string{"CLAUDECODE", "CLAUDE_CODE", "CODEX_THREAD_ID", "GEMINI_CLI", "OPENCODE", "GL_SESSION"}
 }
 
-// Inside says whether an agent called gl.
+// Caller returns what calls gl if that isn't a person, or an agent that a person talks to; else nil.
+func (app *App) Caller() *attempt.Caller { return app.caller() }
+
+func (app *App) findCaller() *attempt.Caller {
+	dir, err := app.Dir()
+	if err == nil {
+		dir, err = project.Find(dir, app.Getenv)
+	}
+	if err != nil { // no project has started it
+		return attempt.Bearer(app.Environ)
+	}
+	return attempt.OpenStore(statedir.Path(dir, "runs")).Caller(app.Environ)
+}
+
+// Claimant returns the caller as far as the claim on a slice is concerned.
+func (app *App) Claimant(slice string) attempt.Claimant {
+	if c := app.Caller(); c != nil && c.ID == slice && c.Token != "" {
+		return attempt.Claimant{Token: c.Token}
+	}
+	return attempt.NewClaimant(app.Getenv, slice)
+}
+
+// NoPerson has gl behave as inside an agent, whatever --context and the environment say.
+func (app *App) NoPerson() { app.noPerson = true }
+
+// Inside reports whether an agent called gl.
 func (app *App) Inside() bool {
+	if app.noPerson {
+		return true
+	}
 	switch app.ContextFlag {
 	case "shell":
 		return false

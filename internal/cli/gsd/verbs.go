@@ -143,10 +143,10 @@ func notingVerbs() []verb {
 				return s.AddDecision(ctx, gsd.Decision{Phase: a.value("phase"), Summary: a.value("summary"),
 					SummaryFile: a.value("summary-file"), Rationale: a.value("rationale"), RationaleFile: a.value("rationale-file")})
 			}},
-		{name: "add-blocker", example: `--text "API key for staging"`,
-			args: "--text TEXT|--text-file PATH", short: "Add a blocker", flags: []string{"text", "text-file"},
+		{name: "add-blocker", example: `--phase 4 --text "API key for staging"`,
+			args: "--text TEXT|--text-file PATH [--phase N]", short: "Add a blocker", flags: []string{"text", "text-file", "phase"},
 			run: func(ctx c, s *gsd.Store, a verbArgs) (gsd.Result, error) {
-				return s.AddBlocker(ctx, a.value("text"), a.value("text-file"))
+				return s.AddBlocker(ctx, gsd.Blocker{Phase: a.value("phase"), Text: a.value("text"), TextFile: a.value("text-file")})
 			}},
 		{name: "resolve-blocker", example: `--text "API key"`,
 			args: "--text TEXT [--all]", short: "Remove the blocker that contains the text",

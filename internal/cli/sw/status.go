@@ -217,6 +217,9 @@ func (v *view) lines() []string {
 	}
 	for i, u := range v.Units {
 		mark := map[bool]string{true: " ← current"}[u.ID == v.InHand()]
+		if counts := u.CountsAs(); counts != "" {
+			mark = ", counts as " + counts + mark
+		}
 		add([]string{"Queue:", ""}[min(i, 1)], fmt.Sprintf("%d. [%s] %s (%s)%s", i+1, strings.ToUpper(u.Status), u.ID, u.Dir, mark))
 	}
 	add("Drift:", v.Drift())

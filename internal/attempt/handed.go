@@ -1,0 +1,43 @@
+package attempt
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Which commit has the tests that a lineage's agent has handed over first stands here, besides in git's refs, which agents can write. What is
+// handed over later builds on it.
+
+// A handed is a file of runs/handed.
+type handed struct {
+	Commit string `json:"commit"`
+}
+
+func (s *Store) handedPath(system, slice string, lineage int) string {
+	return filepath.Join(s.dir, "handed", strings.ReplaceAll(system, "/", "_")+"."+slice+"."+fmt.Sprint(lineage)+".json")
+}
+
+// Handed is the commit that was noted, "" for none.
+func (s *Store) Handed(system, slice string, lineage int) string {
+	var h handed
+	if !readJSON(s.handedPath(system, slice, lineage), &h) || strings.Trim(h.Commit, "0123456789abcdef") != "" {
+		return ""
+	}
+	return h.Commit
+}
+
+// NoteHanded notes the first hand-over of a lineage; a later one changes nothing. In its sandbox an agent's gl can't: its wrapper does.
+func (s *Store) NoteHanded(system, slice string, lineage int, commit string) error {
+	if commit == "" || s.Handed(system, slice, lineage) != "" {
+		return nil
+	}
+	if err := mkdir(filepath.Join(s.dir, "handed")); err != nil {
+		return err
+	}
+	return writeJSON(s.handedPath(system, slice, lineage), handed{commit})
+}
+
+// forgetHanded is for a lineage that has landed.
+func (s *Store) forgetHanded(r *Record) { _ = os.Remove(s.handedPath(r.System, r.Work(), r.Lineage)) }

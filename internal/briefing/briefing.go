@@ -1,0 +1,129 @@
+// Package briefing puts together everything that an agent is to know of a slice: the text of its file, what came of earlier attempts, what
+// people have said, and its contracts. It reads the project's own files, wherever the agent works: the copies in a worktree are as old as
+// the commit they are from. It changes nothing and prints nothing.
+package briefing
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/contracts"
+	"greenlight/internal/durable"
+	"greenlight/internal/ops"
+	"greenlight/internal/project"
+	"greenlight/internal/sanitize"
+)
+
+// A Briefing is everything about one slice.
+type Briefing struct {
+	ID        string
+	File      string            // of the slice, relative to the root; "" for none
+	Fields    []ops.Field       // the front matter, in its order; without a file what is known
+	Body      string            // of the file, without the front matter: why, what, decisions, answers, rejections
+	Attempts  []*attempt.Record // that are over, the newest first
+	Contracts []contracts.Text  // that the slice names
+	Work      *ops.Work         // what is built in its worktree and isn't merged; nil for none, and unless WithWork was called
+	Handoff   string            // what an earlier session has left for the next one
+}
+
+// mostAttempts are told of.
+const mostAttempts = 5
+
+// Of puts the briefing of the slice of that id together.
+func Of(pr *project.Project, id string) (*Briefing, error) {
+	shown, err := ops.Show(pr, id)
+	if err != nil {
+		return nil, err
+	}
+	b := &Briefing{ID: shown.ID, File: shown.File, Fields: shown.Fields, Body: strings.TrimSpace(shown.Body)}
+	last, err := pr.Runs.Last(id)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range last[id] {
+		if r.SettledAt != nil && len(b.Attempts) < mostAttempts {
+			b.Attempts = append(b.Attempts, r)
+		}
+	}
+	b.Contracts = contracts.Texts(pr.Root, contracts.In(shown.Body, b.Field("contracts")))
+	handoff, err := durable.ReadFile(filepath.Join(pr.Root, filepath.FromSlash(ops.HandoffFile(b.ID))))
+	if err == nil { // mostly there is none
+		b.Handoff = strings.TrimSpace(string(handoff))
+	}
+	return b, nil
+}
+
+// WithWork adds what is built in the slice's worktree and isn't merged, for a reader who isn't there.
+func (b *Briefing) WithWork(ctx context.Context, pr *project.Project) (err error) {
+	b.Work, err = ops.WorkOf(ctx, pr, b.ID)
+	return err
+}
+
+// Field returns the value of a field, "" for none.
+func (b *Briefing) Field(key string) string {
+	for _, f := range b.Fields {
+		if f.Key == key {
+			return f.Value
+		}
+	}
+	return ""
+}
+
+// Text returns the briefing as an agent or a person reads it: the fields as key: value lines, and then the sections.
+func (b *Briefing) Text() string {
+	var s strings.Builder
+	for _, f := range b.Fields {
+		s.WriteString(strings.TrimRight(sanitize.Line(f.Key+": "+f.Value), " ") + "\n")
+	}
+	return s.String() + b.Sections()
+}
+
+// Sections returns the briefing without the fields, each section below a line of its own: "=== Contracts ===". It is "" where nothing but fields
+// is known.
+func (b *Briefing) Sections() string {
+	var s strings.Builder
+	section := func(title, text string) {
+		if text = strings.Trim(sanitize.Text(strings.ReplaceAll(text, "\r\n", "\n")), "\n"); text != "" {
+			fmt.Fprintf(&s, "\n=== %s ===\n\n%s\n", title, text)
+		}
+	}
+	section("Slice: "+b.File, b.Body)
+	section("Earlier attempts", b.attempts())
+	if b.Work != nil {
+		section("Work that isn't merged", strings.Join(b.Work.Lines(), "\n"))
+	}
+	section("Hand-off: "+ops.HandoffFile(b.ID), b.Handoff)
+	section("Contracts: "+contracts.File, b.contracts())
+	return s.String()
+}
+
+// attempts are the earlier ones, the newest first, with what the newest has left for the next one.
+func (b *Briefing) attempts() string {
+	var s strings.Builder
+	for i, r := range b.Attempts {
+		fmt.Fprintf(&s, "- attempt %d with %s, %s: %s\n", r.N, r.Agent, r.ClaimedAt.Local().Format("2006-01-02 15:04"), r.Outcome.Text(r.Detail))
+		why, output := r.Leaves()
+		if why != "" {
+			s.WriteString(indented(why))
+		}
+		if i == 0 && output != "" {
+			s.WriteString(indented(output))
+		}
+	}
+	return s.String()
+}
+
+func indented(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") + "\n" }
+
+func (b *Briefing) contracts() string {
+	texts := make([]string, len(b.Contracts))
+	for i, c := range b.Contracts {
+		if texts[i] = c.Text; c.Text == "" {
+			texts[i] = c.ID + " isn't in " + contracts.File
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}

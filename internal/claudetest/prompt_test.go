@@ -1,0 +1,61 @@
+package claudetest
+
+import (
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var updatePrompt = flag.Bool("update-prompt", false, "write what the client tells sub-agents besides our text")
+
+// clientLine is a line of the client's as the file has it: how it begins, and a sum of all of it.
+func clientLine(line string) string {
+	const most = 60
+	begin := []rune(line)
+	return fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(line)), string(begin[:min(len(begin), most)]))[56:]
+}
+
+// What the client itself tells a sub-agent is answered by the agents' texts: that it needn't write report files, and how to read
+// files. When the client says something else, this test fails: read the difference, change the texts under content/plugin/agents
+// that argue with it, and run make test-claude ARGS='-run TestClientsOwnPrompt -update-prompt'.
+func TestClientsOwnPrompt(t *testing.T) {
+	const file = "testdata/subagent-prompt.txt"
+	var told strings.Builder
+	for _, name := range []string{"gl-designer", "gl-implementer"} { // without a shell, and with one
+		r := subagentRequest(t, name)
+		own := "" // everything between our text's first and last line goes
+		for _, line := range strings.Split(r.System, "\n") {
+			switch {
+			case strings.HasPrefix(line, "x-anthropic-billing-header"):
+			case own == "" && strings.HasPrefix(line, "You write "):
+				own = "ours"
+				told.WriteString("(" + name + ")\n")
+			case own == "ours" && strings.HasPrefix(line, "Messages from the agent that launched you"):
+				own = "over"
+				told.WriteString(clientLine(line))
+			case own != "ours":
+				told.WriteString(clientLine(line))
+			}
+		}
+		if own != "over" {
+			t.Errorf("%s: our text isn't between the client's:\n%s", name, r.System)
+		}
+	}
+	if *updatePrompt {
+		if err := os.WriteFile(file, []byte(told.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), told.String()); diff != "" {
+		t.Errorf("client %s tells sub-agents something else (-known +now):\n%s", Version, diff)
+	}
+}

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/contracts"
+	"greenlight/internal/iostreams"
+	"greenlight/internal/project"
+)
+
+// newBrief is what the agent of an attempt is told that has none of our slash commands: what gl slice would print for it, and that with
+// what it is to do and how it finishes. Of a task it is what its worktree and people have to say.
+func newBrief(ctx context.Context, pr *project.Project, r *attempt.Record) (brief, slice string, err error) {
+	var b bytes.Buffer
+	out := iostreams.New(nil, &b, &b, nil)
+	if r.IsTask() {
+		tellHandoff(out, r)
+		text := b.String() + "\n" + taskFinish(r, pr.Root)
+		return strings.TrimLeft(text, "\n"), text, nil
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err != nil {
+		return "", "", err
+	}
+	if p.State(r.Slice) == nil {
+		return "", "", fmt.Errorf("%s isn't in the project any more", r.Slice)
+	}
+	if err := describeTo(ctx, out, pr, p, r.Slice, r, keyValue{"headless", "nobody can answer"}); err != nil {
+		return "", "", err
+	}
+	slice = b.String()
+	return sliceTask(r) + "\n" + slice + "\n" + sliceFinish(r.Slice), slice, nil
+}
+
+// sliceTask is what an agent with a method of its own is to do.
+func sliceTask(r *attempt.Record) string {
+	where := "Work in " + r.Dir + ", which is yours alone, and commit on its branch."
+	if r.Lineage == 0 {
+		where = "Work in " + r.Dir + ". Other sessions may work there, too: commit only this slice's files, by name."
+	}
+	return "Build the slice below, test first: each line of its contracts has a test, and all tests pass. " + where + `
+What people have said, and what came of earlier attempts, comes before everything else.
+`
+}
+
+// sliceFinish says how the agent of a slice finishes.
+func sliceFinish(id string) string {
+	return fmt.Sprintf(`=== How to finish ===
+
+The slice is claimed for you. Nobody can answer while you work. Change its state only with gl, and leave everything else below .greenlight as it is.
+
+- Before you change code, hand your tests over: gl state set %[1]s status=implementing step=implementing
+  From then on they, their data, their runner's configuration and CONTRACTS.md stay as they are.
+- Done: commit everything, then gl state set %[1]s status=complete step=complete tests=N, and exit with 0. gl runs the test command itself.
+- A person is needed: commit what you have, then gl state set %[1]s waiting_for="THE QUESTION, AND YOUR PROPOSAL", and exit with 0.
+- A decision worth keeping: gl state note %[1]s --decision "TEXT"
+- It can't be done: say why in the last line of your output, and exit with 1.
+`, id)
+}
+
+// taskFinish says how the agent of a task finishes.
+func taskFinish(r *attempt.Record, root string) string {
+	text := "Nobody can answer while you work. When you are done, commit what you changed and exit with 0; another exit code says that it failed.\n"
+	if r.Summary != "" {
+		text += "Write a summary of what changed, one paragraph, to " + r.SummaryPath(root) + "\n"
+	}
+	return text
+}
+
+// methodFacts are what else a session asks gl for before it can build a slice.
+func methodFacts(pr *project.Project, id string, named bool) []keyValue {
+	if !pr.Tracker.Traits().Managed {
+		return nil
+	}
+	facts := []keyValue{{"tier", tier(pr, id, named)}, {"test command", pr.Config.Test.Command.Line}}
+	s, err := pr.Settings()
+	if err != nil {
+		return facts
+	}
+	get := func(key string) string {
+		set, err := s.Get("workflow." + key)
+		if err != nil || set.Wrong != "" {
+			return ""
+		}
+		return strings.Trim(string(json.RawMessage(set.Value)), `"`)
+	}
+	security := "at most " + get("max_security_retries") + " rounds"
+	if get("security_scan") == "false" {
+		security = "skip it"
+	}
+	return append(facts, keyValue{"rounds", get("max_implementation_retries") + " at one test, 7 in the slice, then the circuit breaker"}, keyValue{"security", security})
+}
+
+// tier says how the slice is accepted: by its tests, or by a person. named reports whether it names contracts.
+func tier(pr *project.Project, id string, named bool) string {
+	because, err := pr.NeedsReview(id, contracts.ReadBook(pr.Root))
+	switch {
+	case err != nil:
+		return ""
+	case because == "" && !named && pr.Config.Review != project.ReviewNever:
+		return "by the contracts, once the slice names some"
+	case because == "":
+		return "auto"
+	case because == project.OwnReview || pr.Config.Review == project.ReviewAlways:
+		return "auto (gl asks a person before it lands)"
+	}
+	return "verify (" + because + ")"
+}

@@ -1,0 +1,280 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"greenlight/internal/attempt"
+	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/ops"
+	"greenlight/internal/project"
+	"greenlight/internal/shellwords"
+)
+
+// Agents must not decide what is for a person: what lands, what it may cost, what gl runs, how
+// other slices stand. permits says for each command who may call it, and permitted asks it before
+// the command runs. attempt.Store.Caller tells an agent from a person.
+
+// who is who may call a command.
+type who int
+
+const (
+	forPerson  who = iota // only a person
+	forAnyone             // agents, too: it shows something, or changes nothing that decides
+	forOwner              // an agent for the slice of its own attempt, which is the first argument or the default
+	forSystem             // an agent whose attempt is at an item of that system of state, or a task
+	forLaunch             // anyone, but for an agent it starts nothing: it prints what to do instead
+	forSetting            // a person; what an agent wants to set is kept as a proposal
+)
+
+// A rule is who may call one command.
+type rule struct {
+	who    who
+	system string // for forSystem: project.System's key
+
+	// shows reports whether the command, with these arguments, only shows something; nil for never.
+	shows func(c *cobra.Command, args []string) bool
+	// setting is what the command would set, for forSetting.
+	setting func(args []string) (key, value string)
+}
+
+// permits are all commands that can be run. One that is missing here is for a person. Only
+// commands that change something need the map, so it is made when one asks.
+var permits = sync.OnceValue(func() map[string]rule {
+	var (
+		specwrightOnly = rule{who: forSystem, system: "specwright"}
+		gsdOnly        = rule{who: forSystem, system: "gsd"}
+	)
+	return map[string]rule{
+		"gl accept":                          {},
+		"gl add-slice":                       {}, // it would be built, at a cost
+		"gl answer":                          {},
+		"gl assess":                          {who: forLaunch},
+		"gl attach":                          {},
+		"gl board":                           {who: forAnyone}, // what its keys run is asked for itself
+		"gl budget":                          {who: forSetting, shows: fewerThan(1), setting: budgetSetting},
+		"gl changelog":                       {who: forAnyone},
+		"gl check":                           {who: forAnyone},
+		"gl clean":                           {shows: withFlag("dry-run")},
+		"gl completion":                      {who: forAnyone},
+		"gl cost":                            {who: forAnyone},
+		"gl debug":                           {who: forAnyone},
+		"gl demo":                            {who: forAnyone}, // in a project of its own
+		"gl design":                          {who: forLaunch},
+		"gl diff":                            {who: forAnyone},
+		"gl do":                              {},
+		"gl doctor":                          {shows: withoutFlag("fix")},
+		"gl edit":                            {},
+		"gl events":                          {who: forAnyone},
+		"gl graph":                           {who: forAnyone},
+		"gl gsd":                             {who: forAnyone},
+		"gl gsd line":                        {who: forAnyone},
+		"gl gsd state":                       {who: forAnyone},
+		"gl gsd state-snapshot":              {who: forAnyone},
+		"gl help":                            {who: forAnyone},
+		"gl hold":                            {shows: withoutFlag("until", "lift")},
+		"gl init":                            {who: forLaunch},
+		"gl install":                         {shows: withFlag("dry-run")},
+		"gl land":                            {},
+		"gl logs":                            {who: forAnyone},
+		"gl map":                             {who: forLaunch},
+		"gl migrate":                         {shows: withFlag("dry-run")},
+		"gl pause":                           {who: forOwner},
+		"gl quick":                           {who: forLaunch},
+		"gl ref":                             {who: forAnyone},
+		"gl rehearse":                        {who: forAnyone}, // in a copy
+		"gl reject":                          {},
+		"gl remove":                          {},
+		"gl rename":                          {},
+		"gl report":                          {who: forAnyone},
+		"gl resume":                          {who: forOwner},
+		"gl retry":                           {},
+		"gl review":                          {who: forLaunch},
+		"gl roadmap":                         {who: forAnyone},
+		"gl roadmap archive":                 {who: forLaunch},
+		"gl roadmap milestone":               {who: forLaunch},
+		"gl salvage":                         {who: forAnyone}, // it restores beside what is there
+		"gl say":                             {},
+		"gl settings":                        {who: forAnyone},
+		"gl settings get":                    {who: forAnyone},
+		"gl settings mode":                   {who: forSetting, setting: settingOf("mode")},
+		"gl settings model":                  {who: forSetting, shows: fewerThan(2), setting: modelSetting},
+		"gl settings profile":                {who: forSetting, setting: settingOf("model_profile")},
+		"gl settings set":                    {who: forSetting, setting: func(args []string) (string, string) { return args[0], args[1] }},
+		"gl ship":                            {who: forLaunch},
+		"gl slice":                           {who: forLaunch},
+		"gl state":                           {who: forAnyone},
+		"gl state claim":                     {who: forOwner},
+		"gl state note":                      {who: forOwner},
+		"gl state overview":                  {who: forAnyone},
+		"gl state release":                   {who: forOwner},
+		"gl state render":                    {who: forAnyone},
+		"gl state set":                       {who: forOwner}, // and only ops.AgentKeys
+		"gl state show":                      {who: forAnyone},
+		"gl status":                          {who: forAnyone},
+		"gl statusline":                      {who: forAnyone},
+		"gl stop":                            {},
+		"gl sw":                              {who: forAnyone},
+		"gl sw reset":                        {},
+		"gl sw status":                       {who: forAnyone},
+		"gl trust":                           {},
+		"gl undo":                            {},
+		"gl uninstall":                       {shows: withFlag("dry-run")},
+		"gl verify":                          {},
+		"gl version":                         {who: forAnyone},
+		"gl why":                             {who: forAnyone},
+		"gl wrap":                            {who: forLaunch},
+		"gl sw gate":                         specwrightOnly,
+		"gl sw init":                         specwrightOnly,
+		"gl sw lock":                         specwrightOnly,
+		"gl sw ship":                         specwrightOnly,
+		"gl sw start":                        specwrightOnly,
+		"gl sw task":                         {who: forAnyone},
+		"gl sw task done":                    specwrightOnly,
+		"gl sw task start":                   specwrightOnly,
+		"gl sw task total":                   specwrightOnly,
+		"gl sw to":                           specwrightOnly,
+		"gl sw unit":                         {who: forAnyone},
+		"gl sw unit add":                     specwrightOnly,
+		"gl sw unit approve":                 specwrightOnly,
+		"gl sw unit next":                    specwrightOnly,
+		"gl sw unlock":                       specwrightOnly,
+		"gl gsd state get":                   {who: forAnyone},
+		"gl gsd state json":                  {who: forAnyone},
+		"gl gsd state load":                  {who: forAnyone},
+		"gl gsd state validate":              {who: forAnyone},
+		"gl gsd state add-blocker":           gsdOnly,
+		"gl gsd state add-decision":          gsdOnly,
+		"gl gsd state add-roadmap-evolution": gsdOnly,
+		"gl gsd state advance-plan":          gsdOnly,
+		"gl gsd state begin-phase":           gsdOnly,
+		"gl gsd state complete-phase":        gsdOnly,
+		"gl gsd state milestone-switch":      gsdOnly,
+		"gl gsd state patch":                 gsdOnly,
+		"gl gsd state planned-phase":         gsdOnly,
+		"gl gsd state prune":                 gsdOnly,
+		"gl gsd state rebuild":               gsdOnly,
+		"gl gsd state record-metric":         gsdOnly,
+		"gl gsd state record-session":        gsdOnly,
+		"gl gsd state resolve-blocker":       gsdOnly,
+		"gl gsd state set-lifecycle":         gsdOnly,
+		"gl gsd state signal-resume":         gsdOnly,
+		"gl gsd state signal-waiting":        gsdOnly,
+		"gl gsd state sync":                  gsdOnly,
+		"gl gsd state update":                gsdOnly,
+		"gl gsd state update-progress":       gsdOnly,
+	}
+})
+
+func fewerThan(n int) func(*cobra.Command, []string) bool {
+	return func(_ *cobra.Command, args []string) bool { return len(args) < n }
+}
+
+func withFlag(name string) func(*cobra.Command, []string) bool {
+	return func(c *cobra.Command, _ []string) bool { return c.Flags().Changed(name) }
+}
+
+func withoutFlag(names ...string) func(*cobra.Command, []string) bool {
+	return func(c *cobra.Command, _ []string) bool {
+		for _, name := range names {
+			if c.Flags().Changed(name) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+func settingOf(key string) func([]string) (string, string) {
+	return func(args []string) (string, string) { return key, args[0] }
+}
+
+func modelSetting(args []string) (string, string) { return "model_overrides." + args[0], args[1] }
+
+func budgetSetting(args []string) (string, string) {
+	usd := strings.TrimPrefix(args[1], "$")
+	if usd == "none" {
+		usd = "0"
+	}
+	return "budget." + args[0] + "_usd", usd
+}
+
+// permitted says why the caller may not run the command with these arguments; nil if it may.
+func permitted(c *cobra.Command, app *cmdutil.App, args []string) error {
+	p := permits()[c.CommandPath()]
+	if p.who == forAnyone || p.shows != nil && p.shows(c, args) {
+		return nil
+	}
+	caller := app.Caller()
+	if caller == nil {
+		return nil
+	}
+	switch p.who {
+	case forLaunch:
+		if !caller.Alone {
+			app.NoPerson()
+		}
+		return nil
+	case forSystem:
+		if !caller.Tests && (caller.System == p.system || caller.System == "" || attempt.IsTask(caller.ID)) {
+			return nil
+		}
+	case forOwner:
+		return permittedOwner(c, app, caller, args)
+	case forSetting:
+		return propose(c.Context(), app, caller, p, args)
+	}
+	return refusal(c, caller)
+}
+
+// permittedOwner is permitted for a command that an agent may run for its own slice.
+func permittedOwner(c *cobra.Command, app *cmdutil.App, caller *attempt.Caller, args []string) error {
+	pr, err := app.Project()
+	if err != nil {
+		return err
+	}
+	id := caller.ID
+	if len(args) > 0 {
+		id = args[0]
+	}
+	if id != caller.ID { // it may be spelled differently
+		p, err := pr.Plan(time.Now(), pr.Options())
+		if err != nil {
+			return err
+		}
+		if id, _, err = project.Resolve(p, id); err != nil {
+			return err
+		}
+	}
+	if err := pr.Runs.MayWorkOn(caller, id); err != nil {
+		return fmt.Errorf("%s: %w", c.CommandPath(), err)
+	}
+	return nil
+}
+
+// refusal is the error of a command that is for a person.
+func refusal(c *cobra.Command, caller *attempt.Caller) error {
+	instead := "say in your last message what a person should run"
+	switch {
+	case caller.Tests:
+		instead = "tests can use a project of their own"
+	case caller.ID != "" && !attempt.IsTask(caller.ID):
+		instead = fmt.Sprintf("to ask for it, run gl state set %s waiting_for=%s", caller.ID, shellwords.Quote("WHAT IS NEEDED"))
+	}
+	return fmt.Errorf("%s is for a person, and this is %s: %s", c.CommandPath(), caller, instead)
+}
+
+// propose keeps what an agent wants to set.
+func propose(ctx context.Context, app *cmdutil.App, caller *attempt.Caller, p rule, args []string) error {
+	pr, err := app.Project()
+	if err != nil {
+		return err
+	}
+	key, value := p.setting(args)
+	return settingError(ops.Propose(ctx, pr, caller, key, value))
+}

@@ -1,0 +1,230 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Facts are what is known of something that is to land. Whoever asks takes them from where agents can't write: commits and trees by their
+// hashes, gl's records, and test runs of gl's own.
+type Facts struct {
+	Way  Way
+	Work string // slice or task; "" for what is no one's
+
+	Left  string   // the tree that its agent left; "" if nobody recorded it. Of a branch the commit at which it must be
+	Lands string   // the tree that is merged. Of a branch the commit to which it moves
+	Later []string // paths changed after the agent had ended: they don't land
+
+	Compared string   // with what the tests and their runner were compared
+	Unseen   []string // what couldn't be compared
+	Found    []Item   // what differs
+
+	Beforehand []Item // of it, what a person has allowed before
+
+	Run TestRun
+
+	Review   string // why a person has to look; "" if nobody has to
+	Approval *Approval
+}
+
+// A TestRun is a run of the tests by gl.
+type TestRun struct {
+	Command string // "" for none
+	Tree    string // that was tested, without state
+	Place   string // where: "the lane's worktree"
+	How     string // it ended: "exit 0"
+	Pending bool   // not run yet
+	Green   bool
+	Known   bool   // red, and the same tests fail without the work
+	Why     string // nothing was run, for this reason; "" for no test command
+}
+
+// An Approval is what a person has seen and approved.
+type Approval struct {
+	By    string // "a person, by gl accept"
+	Tree  string // that the person approved; "" if nobody recorded it
+	Items []Item
+	All   bool // whatever it is: gl undo --force
+}
+
+// covers reports whether the person has approved the item as it is now.
+func (a *Approval) covers(i Item) bool {
+	return a != nil && (a.All || slices.ContainsFunc(a.Items, func(o Item) bool { return o.Kind == i.Kind && (o.Name == i.Name && o.ID == i.ID || i.Kind == Fewer) }))
+}
+
+// An Item is one thing that isn't as it must be.
+type Item struct {
+	Kind Kind   `json:"kind"`
+	Name string `json:"name"`           // a path, or a test with its path
+	ID   string `json:"id,omitempty"`   // of its content now; "" if it is gone
+	Path string `json:"path,omitempty"` // where it is, or was, if its name isn't that
+	Red  bool   `json:"red,omitempty"`  // its agent is to put it right; else a person has to look
+}
+
+// A Kind is what is the matter with an item. Records have these words.
+type Kind string
+
+// The kinds.
+const (
+	Marks   Kind = "marks"   // marks of a conflict
+	Removed Kind = "removed" // a test is gone
+	Skips   Kind = "skipped" // a test is skipped that wasn't
+	Fewer   Kind = "fewer"   // fewer tests run than without the work
+	Changed Kind = "changed" // a test, contract or golden file differs from the hand-over
+	Runner  Kind = "runner"  // the test runner's configuration
+	Command Kind = "command" // what the test command runs
+	Failing Kind = "failing" // the tests fail
+)
+
+// kindTexts have, of each kind, a noun and what begins a list of its names.
+func kindTexts() map[Kind][2]string {
+	return map[Kind][2]string{
+		Marks:   {"conflict marks", "conflict marks are left in "},
+		Removed: {"tests removed", "tests removed: "},
+		Skips:   {"tests skipped", "tests skipped: "},
+		Fewer:   {"fewer tests", "fewer tests run: "},
+		Changed: {"tests changed after the hand-over", "changed after the tests were handed over: "},
+		Runner:  {"test runner changed", "the test runner's configuration changed: "},
+		Command: {"test command changed", "test command changed: "},
+		Failing: {"tests failing", "tests fail: "},
+	}
+}
+
+// Kinds are all kinds.
+func Kinds() []Kind {
+	return []Kind{Marks, Removed, Skips, Fewer, Changed, Runner, Command, Failing}
+}
+
+// Noun is the kind in words.
+func (k Kind) Noun() string { return kindTexts()[k][0] }
+
+// ItemsText names the items, those of a kind together.
+func ItemsText(items []Item) string { return itemsText(items, func(Item) bool { return true }) }
+
+func itemsText(items []Item, which func(Item) bool) string {
+	var list []string
+	for _, k := range Kinds() {
+		var names []string
+		for _, i := range items {
+			if i.Kind == k && which(i) {
+				names = append(names, i.Name)
+			}
+		}
+		if len(names) > 0 {
+			list = append(list, kindTexts()[k][1]+some(names))
+		}
+	}
+	return strings.Join(list, "; ")
+}
+
+// some names the first of a list.
+func some(names []string) string {
+	const most = 5
+	text := strings.Join(names[:min(most, len(names))], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// short is a hash as people read it.
+func short(hash string) string { return hash[:min(len(hash), 10)] }
+
+func tree(f *Facts) Answer {
+	switch {
+	case f.Way.branch() && (f.Left == "" || f.Left != f.Lands):
+		return Answer{Says: No, Evidence: fmt.Sprintf("%s isn't %s, %s", short(f.Lands), short(f.Left), f.Way.must())}
+	case f.Way.branch():
+		return Answer{Says: Yes, Evidence: short(f.Left) + ", " + f.Way.must()}
+	case f.Left == "":
+		return Answer{Says: Unknown, Evidence: "no record of the tree that its agent left"}
+	case f.Left != f.Lands:
+		return Answer{Says: Person, Evidence: fmt.Sprintf("its agent left the tree %s, and this is %s", short(f.Left), short(f.Lands))}
+	case len(f.Later) > 0:
+		return Answer{Says: Yes, Evidence: fmt.Sprintf("tree %s; changed after its agent had ended, and left out: %s", short(f.Left), some(f.Later))}
+	}
+	return Answer{Says: Yes, Evidence: "tree " + short(f.Left)}
+}
+
+func merge(f *Facts) Answer { return f.judge(Answer{Evidence: "no conflict marks"}, Marks) }
+
+func tests(f *Facts) Answer {
+	a := Answer{Evidence: "nothing, compared with " + f.Compared}
+	if f.Compared == "" {
+		a = Answer{Says: Unknown, Evidence: "nothing was compared"}
+	}
+	if len(f.Unseen) > 0 {
+		a = Answer{Says: Unknown, Evidence: strings.Join(f.Unseen, "; ")}
+	}
+	return f.judge(a, Removed, Skips, Fewer, Changed, Runner, Command)
+}
+
+// judge answers by what was found of some kinds; none is the answer for nothing.
+func (f *Facts) judge(none Answer, kinds ...Kind) Answer {
+	a := none
+	if a.Says == "" {
+		a.Says = Yes
+	}
+	worst := Approved
+	for _, i := range f.Found {
+		if !slices.Contains(kinds, i.Kind) {
+			continue
+		}
+		a.Items = append(a.Items, i)
+		switch {
+		case f.Approval.covers(i), (&Approval{Items: f.Beforehand}).covers(i):
+		case i.Red:
+			worst = No
+		case worst != No:
+			worst = Person
+		}
+	}
+	if len(a.Items) > 0 {
+		a.Says, a.Evidence = worst, ItemsText(a.Items)
+	}
+	return a
+}
+
+// noCommand is the evidence where nothing is tested.
+const noCommand = "no test.command"
+
+func run(f *Facts) Answer {
+	r := f.Run
+	evidence := fmt.Sprintf("%s on tree %s in %s: %s", r.Command, short(r.Tree), r.Place, r.How)
+	failing := []Item{{Kind: Failing, Name: r.How, Red: true}}
+	switch {
+	case r.Pending:
+		return Answer{Says: Pending, Evidence: "not tested yet"}
+	case r.Command == "" && r.Why == "":
+		return Answer{Says: Unknown, Evidence: noCommand}
+	case r.Why != "":
+		return Answer{Says: Unknown, Evidence: r.Why}
+	case r.Green:
+		return Answer{Says: Yes, Evidence: evidence}
+	case r.Known:
+		return Answer{Says: Unknown, Evidence: evidence + "; the same tests fail without it", Items: failing}
+	case f.Approval != nil && f.Approval.All:
+		return Answer{Says: Approved, Evidence: evidence, Items: failing}
+	}
+	return Answer{Says: No, Evidence: evidence, Items: failing}
+}
+
+func review(f *Facts) Answer {
+	switch {
+	case f.Approval != nil:
+		return Answer{Says: Yes, Evidence: strings.TrimSpace(f.Approval.By + treeText(f.Approval.Tree))}
+	case f.Review != "":
+		return Answer{Says: Person, Evidence: f.Review}
+	case f.Way.person():
+		return Answer{Says: Person, Evidence: "only a person can do that"}
+	}
+	return Answer{Says: Yes, Evidence: "not asked for"}
+}
+
+func treeText(tree string) string {
+	if tree == "" {
+		return ""
+	}
+	return ", tree " + short(tree)
+}

@@ -1,0 +1,103 @@
+package gate
+
+import "slices"
+
+// A Way is how something lands. Records have these words.
+type Way string
+
+// The ways to land.
+const (
+	Single   Way = "single"   // a slice, merged and tested alone
+	Batch    Way = "batch"    // a slice, tested together with others
+	Task     Way = "task"     // gl quick, gl wrap
+	Accepted Way = "accepted" // a person accepts what was built in a worktree, or lands a branch
+	Checkout Way = "checkout" // a slice that was built and tested in the checkout
+	File     Way = "file"     // its file says so, and gl has tested nothing: STATE.md, another system's items
+	Word     Way = "word"     // a person accepts what was built in the checkout
+	Retest   Way = "retest"   // gl verify has tested what had landed
+	Undo     Way = "undo"     // gl undo takes a slice back
+	Follow   Way = "follow"   // the merge queue's branch takes up the target's own commits
+	TakeIn   Way = "take-in"  // it is merged with them
+	Reset    Way = "reset"    // gl land --reset begins it again at the target
+	Deliver  Way = "deliver"  // the target takes up what has landed
+)
+
+// A way is a row of the table of ways.
+type way struct {
+	key  Way
+	text string
+	skip map[Question]string // the questions that aren't asked, each with the reason
+}
+
+const (
+	inTarget = "it is in the target already"
+	asked    = "asked of each slice in it"
+	noMerge  = "nothing is merged"
+	landed   = "it has landed already"
+	own      = "no agent's work"
+)
+
+// ways is the table: what can land, and which questions make no sense there.
+func ways() []way {
+	here := map[Question]string{Merge: noMerge}
+	return []way{
+		{Single, "a slice, alone", nil},
+		{Batch, "a slice, in a batch", nil},
+		{Task, "a task: gl quick, gl wrap", map[Question]string{Review: "a person started the task"}},
+		{Accepted, "accepted by a person: gl accept, gl land BRANCH", nil},
+		{Checkout, "built in the checkout", here},
+		{File, "another system's item, or STATE.md", map[Question]string{Merge: noMerge, Tests: "nothing is compared there", Run: "gl ran no tests there"}},
+		{Word, "built in the checkout, accepted by a person", here},
+		{Retest, "gl verify ID of what has landed", map[Question]string{Tree: landed, Merge: landed, Review: landed}},
+		{Undo, "gl undo", map[Question]string{Tree: own, Tests: "what landed with the slice goes with it"}},
+		{Follow, "the target has moved on", map[Question]string{Merge: noMerge, Tests: inTarget, Run: inTarget, Review: inTarget}},
+		{TakeIn, "the target and the merge queue have both moved on", map[Question]string{Tree: own, Tests: asked, Review: asked}},
+		{Reset, "gl land --reset", map[Question]string{Merge: noMerge, Tests: inTarget, Run: inTarget}},
+		{Deliver, "what has landed is merged into the target", map[Question]string{Merge: noMerge, Tests: asked, Run: asked, Review: asked}},
+	}
+}
+
+func (w Way) row() *way {
+	all := ways()
+	if i := slices.IndexFunc(all, func(r way) bool { return r.key == w }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// Known reports whether the way is in the table.
+func (w Way) Known() bool { return w.row() != nil }
+
+// Text is the way in words.
+func (w Way) Text() string {
+	if row := w.row(); row != nil {
+		return row.text
+	}
+	return string(w)
+}
+
+// branch reports whether a branch moves to a commit that is known already.
+func (w Way) branch() bool { return w.must() != "" }
+
+// must says which commit that is.
+func (w Way) must() string {
+	switch w {
+	case Follow, Reset:
+		return "the target's commit"
+	case Deliver:
+		return "where gl left the merge queue"
+	case Single, Batch, Task, Accepted, Checkout, File, Word, Retest, Undo, TakeIn:
+	}
+	return ""
+}
+
+// person reports whether nobody but a person lands anything in this way.
+func (w Way) person() bool { return w == Accepted || w == Word || w == Undo || w == Reset }
+
+// skips returns why a question isn't asked.
+func (w Way) skips(q Question) (why string, skipped bool) {
+	if row := w.row(); row != nil {
+		why, skipped = row.skip[q]
+	}
+	return why, skipped
+}

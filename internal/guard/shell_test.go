@@ -1,0 +1,58 @@
+package guard
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestShellFiles(t *testing.T) {
+	for command, want := range map[string][]string{
+		"cat a_test.go": {"a_test.go"},
+		"cd web && sed -n '1,5p' src/a.test.ts | head -3":      {"web/1,5p", "web/src/a.test.ts"}, // without quotes nobody can tell a script from a file
+		"npx vitest run src/a.test.ts":                         nil,
+		"go test ./... -run TestA 2>&1 | tail -n 5":            {"5"},
+		"pytest tests/test_a.py::test_one > out.txt":           {"out.txt"},
+		"LC_ALL=C grep -n 'x' \"my tests/a.spec.js\"":          {"x", "my tests/a.spec.js"},
+		"git show HEAD:tests/test_a.py":                        {"show", "tests/test_a.py"},
+		"git commit -m 'cat a_test.go'":                        nil,
+		"echo x >> a_test.go; true":                            {"a_test.go"},
+		"node < a.test.js":                                     {"a.test.js"},
+		"cat > a.go <<'EOF'\ncat a_test.go\nEOF\nrm b_test.go": {"a.go", "b_test.go"},
+		"x=$(cat a_test.go)":                                   {"a_test.go"},
+		"# cat a_test.go":                                      nil,
+		"cat 'unclosed":                                        {"unclosed"},
+	} {
+		if got := ShellFiles(command); !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", command, got, want)
+		}
+	}
+}
+
+func FuzzShellFiles(f *testing.F) {
+	f.Add("cat <<A <<B >x 2>&1 | `ls` $(cat y) \\\n'z")
+	f.Fuzz(func(t *testing.T, command string) { ShellFiles(command) })
+}
+
+// Until the tests are handed over, whoever sets up a project configures its runner; then nobody does, by the same list as the comparison.
+func TestRunnerConfig(t *testing.T) {
+	rules := Isolation{"gl-implementer": {MayRead: []Kind{Setup, Code}, MayWrite: []Kind{Setup, Code}}, "gl-verifier": {MayRead: []Kind{Setup, Code, Tests}}}
+	for _, name := range []string{"vitest.config.ts", "jest.config.js", "pytest.ini", "conftest.py", "web/playwright.config.ts"} {
+		for _, tool := range []string{"Write", "Read"} {
+			if err := rules.Isolated(Call{Tool: tool, Agent: "gl-implementer"}, name, false); err != nil {
+				t.Errorf("%s %s before the hand-over: %v", tool, name, err)
+			}
+		}
+		if rules.Isolated(Call{Tool: "Write", Agent: "gl-implementer"}, name, true) == nil {
+			t.Errorf("%s after the hand-over isn't refused", name)
+		}
+		if rules.Isolated(Call{Tool: "Write", Agent: "gl-verifier"}, name, false) == nil {
+			t.Errorf("%s isn't refused to an agent that changes nothing", name)
+		}
+		if len(rules.Strayed("gl-implementer", []string{name}, false)) > 0 || !RunnerConfig(name) {
+			t.Errorf("%s is compared by another rule", name)
+		}
+	}
+	if err := rules.Isolated(Call{Tool: "Write", Agent: "gl-implementer"}, "package.json", true); err != nil {
+		t.Error(err) // of it the comparison looks at the scripts alone
+	}
+}

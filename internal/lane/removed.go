@@ -1,0 +1,201 @@
+package lane
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+
+	"greenlight/internal/gate"
+	"greenlight/internal/git"
+	"greenlight/internal/guard"
+	"greenlight/internal/testrun"
+	"greenlight/internal/words"
+)
+
+// Tests that are gone: by file, by name, by mark and by count, against what the work is merged into. A refactoring may be right to remove
+// some, so a person is asked, once. What only moved, with its names, isn't gone.
+
+// holdsTests reports whether a path is looked at for tests.
+func (l *Lane) holdsTests(p string) bool { return l.isTest(p) || guard.HoldsTests(l.inProject(p)) }
+
+// A counted is the tests of a name on one side of a merge.
+type counted struct {
+	here, skipped, lines int
+	file                 string
+}
+
+// gone finds the tests that a merge removes, or skips. except are paths that were told of otherwise.
+func (l *Lane) gone(ctx context.Context, base, merged map[string]git.File, changed []string, except func(string) bool) ([]gate.Item, error) {
+	pick := func(files map[string]git.File) (paths []string) {
+		for _, p := range changed {
+			if files[p].IsRegular() && l.holdsTests(p) && base[p] != merged[p] {
+				paths = append(paths, p)
+			}
+		}
+		return paths
+	}
+	before, after := pick(base), pick(merged)
+	if len(before) == 0 {
+		return nil, nil
+	}
+	texts, err := l.texts(ctx, base, before, merged, after)
+	if err != nil {
+		return nil, err
+	}
+	kept := map[string]bool{} // contents that are still there, under the name of a test
+	for _, p := range after {
+		kept[merged[p].ID] = true
+	}
+	was, is := map[string]counted{}, map[string]counted{}
+	for _, p := range after {
+		count(is, p, texts[merged[p].ID])
+	}
+	var items []gate.Item
+	for _, p := range before {
+		if kept[base[p].ID] || except(p) {
+			uncount(is, p, texts[base[p].ID], kept[base[p].ID])
+			continue
+		}
+		_, there := merged[p]
+		if n, known := count(was, p, texts[base[p].ID]); !there && l.isTest(p) && (n == 0 || !known) {
+			items = append(items, gate.Item{Kind: gate.Removed, Name: p, Path: p})
+		}
+	}
+	return append(items, compare(was, is, before, merged)...), nil
+}
+
+// texts are the contents of files by their ids.
+func (l *Lane) texts(ctx context.Context, base map[string]git.File, before []string, merged map[string]git.File, after []string) (map[string][]byte, error) {
+	var ids []string
+	for _, p := range before {
+		ids = append(ids, base[p].ID)
+	}
+	for _, p := range after {
+		ids = append(ids, merged[p].ID)
+	}
+	texts := map[string][]byte{}
+	err := git.Blobs(ctx, l.Repo.Common, ids, markedBytes, func(id string, text []byte) error {
+		texts[id] = slices.Clone(text)
+		return nil
+	})
+	return texts, err
+}
+
+// count adds the tests of a file.
+func count(all map[string]counted, p string, text []byte) (n int, known bool) {
+	names, known := guard.TestNames(p, text)
+	for _, t := range names {
+		c := all[t.Name]
+		c.here, c.lines, c.file = c.here+1, c.lines+t.Lines, cmp.Or(c.file, p)
+		if t.Skipped {
+			c.skipped++
+		}
+		all[t.Name] = c
+	}
+	return len(names), known
+}
+
+// uncount takes the tests of a file back that has only moved: they stand for themselves.
+func uncount(all map[string]counted, p string, text []byte, moved bool) {
+	names, _ := guard.TestNames(p, text)
+	for _, t := range names {
+		if c := all[t.Name]; moved && c.here > 0 {
+			c.here, c.lines = c.here-1, c.lines-t.Lines
+			if t.Skipped {
+				c.skipped--
+			}
+			all[t.Name] = c
+		}
+	}
+}
+
+// compare names what is gone, skipped or emptied. Where all tests of a file are gone with it, the file is named.
+func compare(was, is map[string]counted, before []string, merged map[string]git.File) []gate.Item {
+	var items []gate.Item
+	gone, of := map[string]int{}, map[string]int{}
+	for _, c := range was {
+		of[c.file]++
+	}
+	for name, c := range was {
+		if is[name].here < c.here {
+			gone[c.file]++
+		}
+	}
+	for _, p := range before {
+		if _, there := merged[p]; !there && gone[p] > 0 && gone[p] == of[p] {
+			items = append(items, gate.Item{Kind: gate.Removed, Name: fmt.Sprintf("%s (%s)", p, words.Count(of[p], "test")), Path: p})
+		}
+	}
+	const emptied, something = 2, 4 // lines of a test: its head and its end, and two more
+	for _, name := range sorted(was) {
+		c, now := was[name], is[name]
+		_, there := merged[c.file]
+		full := fmt.Sprintf("%s in %s", name, cmp.Or(now.file, c.file))
+		switch {
+		case now.here < c.here && (there || gone[c.file] < of[c.file]):
+			items = append(items, gate.Item{Kind: gate.Removed, Name: full, Path: c.file})
+		case now.here < c.here:
+		case now.skipped > c.skipped:
+			items = append(items, gate.Item{Kind: gate.Skips, Name: full, Path: c.file})
+		case c.here == now.here && c.lines >= something*c.here && now.lines <= emptied*now.here:
+			items = append(items, gate.Item{Kind: gate.Skips, Name: full + " (emptied)", Path: c.file})
+		}
+	}
+	return items
+}
+
+// fewer finds that fewer tests ran than without the work, or more were skipped. What names tell already isn't told again, and of a runner that
+// doesn't count nobody knows.
+func (l *Lane) fewer(ctx context.Context, base string, v *testrun.Verdict, found []gate.Item) ([]gate.Item, error) {
+	named := slices.ContainsFunc(found, func(i gate.Item) bool { return i.Kind == gate.Removed || i.Kind == gate.Skips })
+	if v == nil || v.Passed == nil || named {
+		return nil, nil
+	}
+	tree, err := l.contentOf(ctx, base)
+	if err != nil {
+		return nil, err
+	}
+	bed, err := l.makeBed(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, was := l.recorded(bed, tree)
+	if was == nil || was.Passed == nil {
+		return nil, nil
+	}
+	var items []gate.Item
+	if now, then := ran(v), ran(was); now < then {
+		items = append(items, gate.Item{Kind: gate.Fewer, Name: fmt.Sprintf("%d, and %d without the work", now, then)})
+	}
+	if now, then := number(v.Skipped), number(was.Skipped); now > then {
+		items = append(items, gate.Item{Kind: gate.Skips, Name: fmt.Sprintf("%d, and %d without the work", now, then)})
+	}
+	return items, nil
+}
+
+// ran is how many tests ran.
+func ran(v *testrun.Verdict) int { return number(v.Passed) + number(v.Failed) }
+
+func number(n *int) int {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
+
+// removable reports whether a person has allowed beforehand to remove the tests in a file.
+func (l *Lane) removable(p string) bool {
+	return l.Project != nil && slices.ContainsFunc(l.Project.Config.Test.Removable, func(pattern string) bool { return underPattern(pattern, l.inProject(p)) })
+}
+
+// underPattern reports whether a path, or a directory above it, matches.
+func underPattern(pattern, p string) bool {
+	for ; p != "." && p != "/" && p != ""; p = path.Dir(p) {
+		if ok, err := path.Match(path.Clean(pattern), p); err == nil && ok {
+			return true
+		}
+	}
+	return false
+}

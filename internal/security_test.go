@@ -1,0 +1,43 @@
+package internal
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The tests that SECURITY.md names are there.
+func TestSecurityNamesTests(t *testing.T) {
+	data, err := os.ReadFile("../SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	err = filepath.WalkDir("..", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all.Write(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := regexp.MustCompile("`(Test[A-Za-z]+|[a-z_0-9]+\\.txtar)`").FindAllStringSubmatch(string(data), -1)
+	if len(names) < 20 {
+		t.Errorf("only %d tests are named", len(names))
+	}
+	for _, m := range names {
+		script := strings.HasSuffix(m[1], ".txtar")
+		if _, err := os.Stat(filepath.Join("..", "cmd", "gl", "testdata", "script", m[1])); script && err != nil {
+			t.Errorf("no script %s", m[1])
+		}
+		if !script && !strings.Contains(all.String(), "func "+m[1]+"(t *testing.T)") {
+			t.Errorf("no test %s", m[1])
+		}
+	}
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package testfiles
+
+const memory = ""
+
+func roomInMemory() bool { return false }
