@@ -14,7 +14,8 @@ require (
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.9
 	golang.org/x/sys v0.43.0
-	golang.org/x/term v0.36.0
+	golang.org/x/term v0.41.0
+	mvdan.cc/sh/v3 v3.13.1
 	pgregory.net/rapid v1.2.0
 )
 
@@ -40,5 +41,5 @@ require (
 	golang.org/x/exp v0.0.0-20231006140011-7918f672742d // indirect
 	golang.org/x/sync v0.20.0 // indirect
 	golang.org/x/text v0.14.0 // indirect
-	golang.org/x/tools v0.26.0 // indirect
+	golang.org/x/tools v0.38.0 // indirect
 )

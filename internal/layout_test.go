@@ -134,6 +134,7 @@ var face = map[string]bool{
 	"greenlight/internal/board":       true, // bubbletea, and how it cuts lines
 	"greenlight/internal/watch":       true, // fsnotify
 	"greenlight/internal/term":        true, // displaywidth
+	"greenlight/internal/guard":       true, // mvdan.cc/sh: what a shell command does
 	"greenlight/internal/include":     true, // x/sys: FICLONE, clonefile
 	"greenlight/internal/durable":     true, // x/sys: a directory's records
 	"greenlight/internal/statcache":   true, // x/sys: fstatat

@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
 )
 
 // showers are programs that show or change the files they name. Others, such as runners of tests, may name them.
@@ -14,161 +16,118 @@ var showers = strings.Fields("cat tac nl head tail less more bat od xxd strings 
 // gitShowers are the commands of git that show files. Those that put a file back are what an agent is told to use.
 var gitShowers = strings.Fields("show diff log blame annotate grep cat-file apply")
 
+// shells run the text behind -c.
+var shells = strings.Fields("sh bash zsh dash ksh")
+
 // beside are words before a command that leave it the same command.
-var beside = strings.Fields("command builtin exec sudo env nohup time nice xargs then do else if while until ! {")
+var beside = strings.Fields("command builtin exec sudo env nohup nice xargs")
 
 // ShellFiles are the words of a shell command that name files which it shows or changes, as far as the text tells: arguments of
 // programs that do nothing else, and targets of redirections. What the shell would expand stays as it is; a cd counts for what
-// comes after it.
+// comes after it. What comes after a syntax error doesn't count: no shell runs it.
 func ShellFiles(command string) []string {
-	var files []string
-	dir := ""
-	for _, words := range shellCommands(command) {
-		for i := 0; i < len(words); {
-			if !words[i].redirects {
-				i++
-				continue
+	r := &shellReader{}
+	r.read(command)
+	return r.files
+}
+
+// A shellReader collects the files that commands name.
+type shellReader struct {
+	text  string // which is read
+	dir   string // to which a cd has led
+	files []string
+}
+
+func (r *shellReader) read(text string) {
+	r.text = text
+	for stmt, err := range syntax.NewParser().StmtsSeq(strings.NewReader(text)) {
+		if err != nil {
+			return
+		}
+		syntax.Walk(stmt, r.visit)
+	}
+}
+
+func (r *shellReader) visit(node syntax.Node) bool {
+	switch node := node.(type) {
+	case *syntax.CallExpr:
+		r.call(node.Args)
+	case *syntax.Redirect:
+		switch node.Op {
+		case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.DplIn, syntax.DplOut: // a text, or another stream
+		default:
+			r.add(r.word(node.Word.Parts))
+		}
+	}
+	return true
+}
+
+// call is a command with its arguments.
+func (r *shellReader) call(args []*syntax.Word) {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = r.word(arg.Parts)
+	}
+	for led := false; len(words) > 0 && (slices.Contains(beside, words[0]) || led && isOption(words[0])); led = true {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return
+	}
+	name, words := path.Base(words[0]), words[1:]
+	switch {
+	case name == "cd" && len(words) > 0:
+		r.dir = inDir(r.dir, words[0])
+	case slices.Contains(shells, name):
+		if i := slices.IndexFunc(words, func(w string) bool { return isFlag(w) && strings.HasSuffix(w, "c") }); i >= 0 && i+1 < len(words) {
+			inner := &shellReader{dir: r.dir}
+			inner.read(words[i+1])
+			r.files = append(r.files, inner.files...)
+		}
+	case slices.Contains(showers, name), name == "git" && slices.ContainsFunc(words, func(w string) bool { return slices.Contains(gitShowers, w) }):
+		for _, w := range words {
+			if _, file, revision := strings.Cut(w, ":"); revision && name == "git" { // git show HEAD:a_test.go
+				w = file
 			}
-			n := min(i+2, len(words))
-			for _, target := range words[i+1 : n] {
-				files = append(files, inDir(dir, target.text))
-			}
-			words = slices.Delete(words, i, n)
-		}
-		for len(words) > 0 && (slices.Contains(beside, words[0].text) || isAssignment(words[0].text)) {
-			words = words[1:]
-		}
-		if len(words) == 0 {
-			continue
-		}
-		switch name := path.Base(words[0].text); {
-		case name == "cd" && len(words) > 1:
-			dir = inDir(dir, words[1].text)
-		case slices.Contains(showers, name), name == "git" && slices.ContainsFunc(words[1:], func(w shellWord) bool { return slices.Contains(gitShowers, w.text) }):
-			for _, w := range words[1:] {
-				if !strings.HasPrefix(w.text, "-") {
-					_, file, revision := strings.Cut(w.text, ":") // git show HEAD:a_test.go
-					if name != "git" || !revision {
-						file = w.text
-					}
-					files = append(files, inDir(dir, file))
-				}
+			if !isFlag(w) {
+				r.add(w)
 			}
 		}
 	}
-	return files
 }
+
+// word is the text of a word without its quotes.
+func (r *shellReader) word(parts []syntax.WordPart) string {
+	var b strings.Builder
+	for _, part := range parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			b.WriteString(strings.ReplaceAll(part.Value, "\\", "")) // what a backslash quotes is the same without it
+		case *syntax.SglQuoted:
+			b.WriteString(part.Value)
+		case *syntax.DblQuoted:
+			b.WriteString(r.word(part.Parts))
+		default:
+			b.WriteString(r.text[part.Pos().Offset():part.End().Offset()])
+		}
+	}
+	return b.String()
+}
+
+func (r *shellReader) add(file string) { r.files = append(r.files, inDir(r.dir, file)) }
+
+// isOption reports whether a word behind one of beside belongs to that one: -n, 5, NAME=VALUE.
+func isOption(word string) bool {
+	return isFlag(word) || strings.Contains(word, "=") || strings.Trim(word, "0123456789") == ""
+}
+
+func isFlag(word string) bool { return strings.HasPrefix(word, "-") }
 
 func inDir(dir, file string) string {
 	if dir == "" || path.IsAbs(file) || strings.HasPrefix(file, "~") {
 		return file
 	}
 	return path.Join(dir, file)
-}
-
-func isAssignment(word string) bool {
-	name, _, ok := strings.Cut(word, "=")
-	return ok && name != "" && !strings.ContainsFunc(name, func(r rune) bool {
-		return r != '_' && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
-	})
-}
-
-// A shellWord is a word of a command, or a redirection to or from the word behind it.
-type shellWord struct {
-	text      string
-	redirects bool
-}
-
-// shellCommands are the simple commands of a text, without the bodies of here-documents.
-func shellCommands(text string) [][]shellWord {
-	var all [][]shellWord
-	var words []shellWord
-	var word strings.Builder
-	inWord := false
-	endWord := func() {
-		if inWord {
-			words = append(words, shellWord{text: word.String()})
-		}
-		word.Reset()
-		inWord = false
-	}
-	end := func() {
-		endWord()
-		if len(words) > 0 {
-			all = append(all, words)
-		}
-		words = nil
-	}
-	var heres []string // ends of here-documents that begin on the next line
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case c == '\\' && i+1 < len(text):
-			i++
-			if text[i] != '\n' {
-				word.WriteByte(text[i])
-				inWord = true
-			}
-		case c == '\'' || c == '"':
-			n := strings.IndexByte(text[i+1:], c)
-			if n < 0 {
-				n = len(text) - i - 1
-			}
-			word.WriteString(text[i+1 : i+1+n])
-			inWord = true
-			i += n + 1
-		case c == '#' && !inWord:
-			for i+1 < len(text) && text[i+1] != '\n' {
-				i++
-			}
-		case strings.HasPrefix(text[i:], "<<") && !strings.HasPrefix(text[i:], "<<<"):
-			endWord()
-			mark := strings.TrimLeft(strings.TrimPrefix(text[i+2:], "-"), " \t")
-			if n := strings.IndexAny(mark, " \t\n;|&>)"); n >= 0 {
-				mark = mark[:n]
-			}
-			i = len(text) - len(text[i+2:]) + strings.Index(text[i+2:], mark) + len(mark) - 1
-			heres = append(heres, strings.Trim(mark, `'"\`))
-		case c == '\n':
-			end()
-			for _, mark := range heres {
-				for i+1 < len(text) {
-					line, _, _ := strings.Cut(text[i+1:], "\n")
-					i += len(line) + 1
-					if strings.TrimLeft(line, "\t") == mark {
-						break
-					}
-				}
-			}
-			heres = nil
-		case c == '<' || c == '>':
-			if inWord && strings.Trim(word.String(), "0123456789") == "" { // 2>
-				word.Reset()
-				inWord = false
-			}
-			endWord()
-			for i+1 < len(text) && strings.IndexByte("<>|", text[i+1]) >= 0 {
-				i++
-			}
-			if i+1 < len(text) && text[i+1] == '&' { // 2>&1
-				i++
-				for i+1 < len(text) && text[i+1] >= '0' && text[i+1] <= '9' {
-					i++
-				}
-				continue
-			}
-			words = append(words, shellWord{redirects: true})
-		case strings.IndexByte(";|&()`", c) >= 0, c == '$' && strings.HasPrefix(text[i:], "$("):
-			end()
-		case c == ' ' || c == '\t':
-			endWord()
-		default:
-			word.WriteByte(c)
-			inWord = true
-		}
-	}
-	end()
-	return all
 }
 
 // Shell refuses an agent that may not read tests a command that shows or changes one. rel is a file of ShellFiles, by its path in

@@ -8,19 +8,27 @@ import (
 func TestShellFiles(t *testing.T) {
 	for command, want := range map[string][]string{
 		"cat a_test.go": {"a_test.go"},
-		"cd web && sed -n '1,5p' src/a.test.ts | head -3":      {"web/1,5p", "web/src/a.test.ts"}, // without quotes nobody can tell a script from a file
-		"npx vitest run src/a.test.ts":                         nil,
-		"go test ./... -run TestA 2>&1 | tail -n 5":            {"5"},
-		"pytest tests/test_a.py::test_one > out.txt":           {"out.txt"},
-		"LC_ALL=C grep -n 'x' \"my tests/a.spec.js\"":          {"x", "my tests/a.spec.js"},
-		"git show HEAD:tests/test_a.py":                        {"show", "tests/test_a.py"},
-		"git commit -m 'cat a_test.go'":                        nil,
-		"echo x >> a_test.go; true":                            {"a_test.go"},
-		"node < a.test.js":                                     {"a.test.js"},
-		"cat > a.go <<'EOF'\ncat a_test.go\nEOF\nrm b_test.go": {"a.go", "b_test.go"},
-		"x=$(cat a_test.go)":                                   {"a_test.go"},
-		"# cat a_test.go":                                      nil,
-		"cat 'unclosed":                                        {"unclosed"},
+		"cd web && sed -n '1,5p' src/a.test.ts | head -3":        {"web/1,5p", "web/src/a.test.ts"}, // without quotes nobody can tell a script from a file
+		"npx vitest run src/a.test.ts":                           nil,
+		"go test ./... -run TestA 2>&1 | tail -n 5":              {"5"},
+		"pytest tests/test_a.py::test_one > out.txt":             {"out.txt"},
+		"LC_ALL=C grep -n 'x' \"my tests/a.spec.js\"":            {"x", "my tests/a.spec.js"},
+		"git show HEAD:tests/test_a.py":                          {"show", "tests/test_a.py"},
+		"git commit -m 'cat a_test.go'":                          nil,
+		"echo x >> a_test.go; true":                              {"a_test.go"},
+		"node < a.test.js":                                       {"a.test.js"},
+		"cat > a.go <<'EOF'\ncat a_test.go\nEOF\nrm b_test.go":   {"a.go", "b_test.go"},
+		"x=$(cat a_test.go)":                                     {"a_test.go"},
+		"# cat a_test.go":                                        nil,
+		"cat 'unclosed":                                          nil, // no shell runs it
+		"cat a_test.go\ncat 'unclosed":                           {"a_test.go"},
+		`wc -l "$(cat a_test.go)"`:                               {"a_test.go"},
+		`echo "it's" && cat "a \"b\"_test.go"`:                   {`a "b"_test.go`},
+		`bash -lc "cd web; cat 'src/a.test.ts'"`:                 {"web/src/a.test.ts"},
+		"for f in 1; do if true; then cat < a_test.go; fi; done": {"a_test.go"},
+		"sudo -n env A=1 cat $DIR/a_test.go":                     {"$DIR/a_test.go"},
+		"ls | xargs -n 1 grep -l x a_test.go":                    {"x", "a_test.go"},
+		"cat <<< a_test.go":                                      nil,
 	} {
 		if got := ShellFiles(command); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", command, got, want)
