@@ -159,7 +159,7 @@ func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error)
 // write does to the slice's file what follows from the outcome.
 func (r *Record) write(tx tracker.Tx, it plan.Item) (plan.Mark, error) {
 	lander, lands := tx.(tracker.Lander)
-	if n := r.failing(); lands && (n > 0 || r.Effect == tracker.Ask && r.Verdict.Green()) {
+	if n := r.failing(); lands && (n != 0 || r.Effect == tracker.Ask && r.Verdict.Green()) {
 		if err := lander.CountFailing(r.Slice, n); err != nil {
 			return plan.Mark{}, err
 		}
@@ -181,13 +181,13 @@ func (r *Record) write(tx tracker.Tx, it plan.Item) (plan.Mark, error) {
 	return tx.Settle(r.Slice, r.Effect, r.Before)
 }
 
-// failing is how many tests fail on work that was called complete. Work that is red without a run of the tests fails one check.
+// failing is how many tests fail on work that was called complete. Work that is red for another reason has no count.
 func (r *Record) failing() int {
 	switch {
 	case r.Outcome != Red:
 		return 0
-	case r.Verdict == nil || r.Verdict.Green():
-		return 1
+	case r.Verdict == nil || r.Verdict.Green() || r.Verdict.FailedCount() == 0:
+		return plan.Uncounted
 	}
 	return r.Verdict.FailedCount()
 }

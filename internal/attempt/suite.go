@@ -1,9 +1,6 @@
 package attempt
 
 import (
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 
 	"greenlight/internal/plan"
@@ -22,18 +19,14 @@ func (s *Store) Suite() *plan.Suite {
 	return &suite
 }
 
-// PutSuite keeps a verdict as the last one on the whole suite. Without counts nothing is known of the suite any more.
+// PutSuite keeps a verdict as the last one on the whole suite.
 func (s *Store) PutSuite(v *testrun.Verdict, commit string) error {
-	path := filepath.Join(s.dir, suiteFile)
-	if v.Passed == nil {
-		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
+	suite := plan.Suite{Commit: commit, At: v.At.UTC(), Uncounted: v.Passed == nil, Red: !v.Green()}
+	if v.Passed != nil {
+		suite.Passed = *v.Passed
 	}
-	suite := plan.Suite{Passed: *v.Passed, Commit: commit, At: v.At.UTC()}
-	if !v.Green() {
-		suite.Failed = v.FailedCount()
+	if suite.Red {
+		suite.Failed = max(v.FailedCount(), 0)
 	}
 	if old := s.Suite(); old != nil && *old == suite {
 		return nil
@@ -41,5 +34,5 @@ func (s *Store) PutSuite(v *testrun.Verdict, commit string) error {
 	if err := s.Prepare(); err != nil {
 		return err
 	}
-	return writeJSON(path, suite)
+	return writeJSON(filepath.Join(s.dir, suiteFile), suite)
 }

@@ -620,8 +620,8 @@ func (b *board) factsInto(a *aside, r *view.Row) {
 		a.fact("attempts", fmt.Sprint(r.Attempts))
 	}
 	a.fact("cost", r.Cost.String())
-	if r.Counted {
-		a.fact("tests", fmt.Sprintf("%d new", r.Tests))
+	if r.Tests != "" {
+		a.add("", r.Tests)
 	}
 	if r.Diff != nil {
 		a.fact("diff", r.Diff.String())

@@ -400,11 +400,8 @@ func nothingYet(p *plan.Plan) string {
 // totals is the summary line: "28/36 done | 1,847 tests | 8 blocked on S6.1".
 func totals(p *plan.Plan) string {
 	s := fmt.Sprintf("%d/%d done", p.Done, p.Total)
-	if p.Snapshot.Noun == plan.Slice || p.Tests > 0 { // the siblings don't count tests
-		s += " | " + words.Thousands(p.Tests) + map[bool]string{true: " test", false: " tests"}[p.Tests == 1]
-		if p.Failing > 0 {
-			s += fmt.Sprintf(", %s failing", words.Thousands(p.Failing))
-		}
+	if p.Snapshot.Noun == plan.Slice || p.Tests.Recorded > 0 { // the siblings don't count tests
+		s += " | " + p.Tests.Brief()
 	}
 	switch root, n := p.BlockedOn(); {
 	case n == 0:

@@ -114,25 +114,39 @@ type statusBlocked struct {
 }
 
 type statusTests struct {
-	Passing  int        `json:"passing" jsonschema:"minimum=0"`  // of the whole suite where it is known, else recorded by the slices, added up
-	Failing  int        `json:"failing" jsonschema:"minimum=0"`  // the same, and those that fail on the work of slices that are red
-	Security int        `json:"security" jsonschema:"minimum=0"` // recorded by the slices
-	New      int        `json:"new" jsonschema:"minimum=0"`      // that done slices brought
-	Suite    *testSuite `json:"suite"`                           // the last run of the whole suite; null if gl hasn't run it, or its runner doesn't count
+	Passing   *int       `json:"passing" jsonschema:"minimum=0"`   // of the whole suite once gl has run it, else recorded by the slices, added up; null if the runner prints no counts
+	Failing   *int       `json:"failing" jsonschema:"minimum=0"`   // the same, and those that fail on the work of slices that are red; null for unknown
+	Uncounted int        `json:"uncounted" jsonschema:"minimum=0"` // slices that are red, and nobody knows by how many tests
+	Security  int        `json:"security" jsonschema:"minimum=0"`  // recorded by the slices
+	New       *int       `json:"new" jsonschema:"minimum=0"`       // that done slices brought; null for unknown
+	Suite     *testSuite `json:"suite"`                            // the last run of the whole suite; null if gl hasn't run it
 }
 
 // A testSuite is a run of all tests, on what has landed or, without a merge queue, in the checkout.
 type testSuite struct {
-	Passed int       `json:"passed" jsonschema:"minimum=0"`
-	Failed int       `json:"failed" jsonschema:"minimum=0"`
-	Commit *string   `json:"commit"` // that was tested; null for the checkout
+	Green  bool      `json:"green"`
+	Passed *int      `json:"passed" jsonschema:"minimum=0"` // null if the runner prints no counts
+	Failed *int      `json:"failed" jsonschema:"minimum=0"` // the same
+	Commit *string   `json:"commit"`                        // that was tested; null for the checkout
 	At     time.Time `json:"at"`
 }
 
 func newStatusTests(p *plan.Plan) statusTests {
-	t := statusTests{Passing: p.Tests, Failing: p.Failing, Security: p.Security, New: p.Added}
-	if s := p.Snapshot.Suite; s != nil {
-		t.Suite = &testSuite{s.Passed, s.Failed, jsondoc.OrNull(s.Commit), s.At}
+	t := statusTests{Security: p.Tests.Security, Uncounted: p.Tests.Uncounted}
+	if n, ok := p.Tests.Passing(); ok {
+		t.Passing = &n
+	}
+	if n, ok := p.Tests.Fail(); ok || n > 0 {
+		t.Failing = &n
+	}
+	if n, ok := p.Tests.New(); ok {
+		t.New = &n
+	}
+	if s := p.Tests.Suite; s != nil {
+		t.Suite = &testSuite{Green: !s.Red, Commit: jsondoc.OrNull(s.Commit), At: s.At}
+		if !s.Uncounted {
+			t.Suite.Passed, t.Suite.Failed = &s.Passed, &s.Failed
+		}
 	}
 	return t
 }

@@ -109,7 +109,7 @@ func (s screen) foot(m *view.Model) []string {
 	}
 	if text := view.Tests(p); text != "" {
 		c := term.Dim
-		if p.Failing > 0 {
+		if p.Tests.Red() {
 			c = term.Red
 		}
 		add(c, "Tests: "+text)

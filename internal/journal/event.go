@@ -241,7 +241,10 @@ func (p Progress) Since(before Progress, of Event) []Event {
 	}
 	if p.Tests != before.Tests || p.SecurityTests != before.SecurityTests || p.Failing != before.Failing {
 		e := of
-		e.Kind, e.Tests, e.SecurityTests, e.Failing = Tests, &p.Tests, &p.SecurityTests, &p.Failing
+		e.Kind, e.Tests, e.SecurityTests = Tests, &p.Tests, &p.SecurityTests
+		if p.Failing >= 0 { // else nobody knows how many
+			e.Failing = &p.Failing
+		}
 		events = append(events, e)
 	}
 	return events

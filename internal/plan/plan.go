@@ -58,11 +58,7 @@ type Plan struct {
 
 	Unverified []string // done, and gl has seen no test pass on what was built; not those that others have completed
 
-	// Tests and Failing are those of the suite, where it is known; else what the slices have recorded, added up. Work that isn't in the suite
-	// and is red counts in Failing either way.
-	Tests, Security, Failing int
-
-	Added int // tests that the done items brought
+	Tests TestCounts // of the items in scope
 
 	Taken    int         // slots in use: live attempts, and fresh claims of others; scope doesn't count here
 	Cycles   [][]string  // each a path a → b → … that closes; only among unfinished items
@@ -297,18 +293,10 @@ func (p *Plan) list() {
 			continue
 		}
 		p.Total++
-		p.Tests += st.Tests
-		if st.Class == Done {
-			p.Added += st.Tests
-		}
-		p.Security += st.SecurityTests
-		p.Failing += st.Failing
+		p.Tests.Add(st.Item, st.Class == Done, 1)
 		p.add(st)
 	}
-	if s := p.Snapshot.Suite; s != nil {
-		p.Tests, p.Failing = s.Passed, s.Failed+p.Failing
-		p.Added = min(p.Added, p.Tests) // an agent may have counted the same ones twice
-	}
+	p.Tests.Suite = p.Snapshot.Suite
 	for i := range p.Snapshot.Tasks {
 		if p.Snapshot.Tasks[i].Attempt.HasSlot() {
 			p.Taken++

@@ -463,11 +463,11 @@ func (st *State) lastDetail() string {
 	return a.Detail
 }
 
-// proof is what speaks for a done item: "3 new tests, verified".
+// proof is what speaks for a done item: "3 new tests, verified"; "3 tests recorded".
 func (p *Plan) proof(st *State) string {
 	var is []string
 	if st.Tests > 0 || p.ofSlices() && st.Verified != Green { // the siblings don't count tests
-		is = append(is, words.Count(st.Tests, "new test"))
+		is = append(is, p.TestsOf(st))
 	}
 	switch st.Verified {
 	case Green:

@@ -44,7 +44,8 @@ type Item struct {
 	Updated    string    // verbatim, "" for unknown
 	Changed    time.Time // when the item's file last changed; zero without a file
 
-	Tests, SecurityTests, Failing int
+	Tests, SecurityTests int
+	Failing              int // Uncounted where nobody knows how many
 
 	Verified Verified // of a done item: what gl itself saw of its tests
 
@@ -216,14 +217,6 @@ const (
 
 // WaitKinds are all kinds.
 func WaitKinds() []string { return []string{string(ForAnswer), string(ForReview)} }
-
-// A Suite is the last verdict on the project's tests as a whole: on what the merge queue has or, without a queue, on the checkout.
-type Suite struct {
-	Passed int       `json:"passed"`
-	Failed int       `json:"failed"`
-	Commit string    `json:"commit,omitempty"` // that was tested; "" for a checkout
-	At     time.Time `json:"at"`
-}
 
 // A Collision is work that is likely to conflict when it lands.
 type Collision struct {

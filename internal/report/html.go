@@ -102,7 +102,7 @@ func testsOf(l Landed) string {
 	case l.After == nil && l.New != nil:
 		return fmt.Sprintf("%d new", *l.New)
 	case l.After == nil && l.Counted > 0:
-		return fmt.Sprintf("%d by its agent", l.Counted)
+		return fmt.Sprintf("%d recorded", l.Counted)
 	case l.After == nil:
 		return orDash("")
 	case l.New == nil:

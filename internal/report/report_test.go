@@ -438,10 +438,10 @@ func TestTestsRemovedComeFirst(t *testing.T) {
 	if err := d.Markdown(&b, ".greenlight/runs"); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(b.String(), "| 59 by its agent | verified; **tests removed, approved** |") {
+	if !strings.Contains(b.String(), "| 59 recorded | verified; **tests removed, approved** |") {
 		t.Errorf("not told in\n%s", b.String())
 	}
-	if page := html(t, d); !strings.Contains(page, "tests removed, approved") || !strings.Contains(page, "59 by its agent") {
+	if page := html(t, d); !strings.Contains(page, "tests removed, approved") || !strings.Contains(page, "59 recorded") {
 		t.Error("not told on the page")
 	}
 }

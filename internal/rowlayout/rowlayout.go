@@ -9,7 +9,6 @@ import (
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 	"greenlight/internal/view"
-	"greenlight/internal/words"
 )
 
 // Colors are those of the groups.
@@ -195,11 +194,7 @@ func rowDetails(r *view.Row, now time.Time) []cell {
 		if r.Diff != nil {
 			diff = r.Diff.String()
 		}
-		tests := ""
-		if r.Tests > 0 {
-			tests = words.Count(r.Tests, "new test")
-		}
-		return []cell{{age, term.Dim}, {AgentName(r.Agent), term.Dim}, {eta, term.Dim}, {diff, ""}, {tests, term.Dim}, {rowCost(r), term.Dim}}
+		return []cell{{age, term.Dim}, {AgentName(r.Agent), term.Dim}, {eta, term.Dim}, {diff, ""}, {r.Tests, term.Dim}, {rowCost(r), term.Dim}}
 	case view.Done:
 		return []cell{{rowCost(r), term.Dim}}
 	}

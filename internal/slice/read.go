@@ -74,9 +74,19 @@ func parseSlice(data []byte) *sliceFile {
 	return s
 }
 
+// uncounted is the number of failing tests that nobody knows, in a file.
+const uncounted = "unknown"
+
+func failing(text string) int {
+	if text == uncounted {
+		return plan.Uncounted
+	}
+	return count(text)
+}
+
 func (f *File) failing() int {
 	if f.Has("failing") {
-		return count(f.get("failing"))
+		return failing(f.get("failing"))
 	}
 	return count(f.get("tests_failing"))
 }
@@ -117,7 +127,7 @@ func fromRowSlice(r RowSlice) *sliceFile {
 	f := fromRow(r.Row)
 	f.name, f.step, f.session, f.started, f.changed = r.Name, r.Step, r.Session, r.Started, r.Changed
 	f.waiting, f.waitKind = noneAsEmpty(r.WaitingFor), r.WaitKind
-	f.verified, f.failing = verified(r.Verified), count(r.Failing)
+	f.verified, f.failing = verified(r.Verified), failing(r.Failing)
 	return f
 }
 

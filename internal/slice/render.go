@@ -30,7 +30,7 @@ const barCells = 10
 func (v *view) stateMD(old stateFile, p projectState, kept []*line) (string, shape) {
 	rows := v.table(kept)
 	sums := sumsOf(v.counted())
-	sums.Suite = p.suite
+	sums.TestCounts.Suite = p.suite
 	parts := map[string]string{
 		"Overview":     overview(p),
 		"Slices":       slicesTable(rows) + sums.progress(),
@@ -68,9 +68,9 @@ type shape struct {
 
 // sums are those of all lines of the table.
 type sums struct {
-	Slices, Done, Tests, Failing, Security int
+	Slices, Done int
 
-	Suite *plan.Suite // nil: the tests are those of the slices, added up
+	plan.TestCounts
 }
 
 func sumsOf(rows []*line) (s sums) {
@@ -86,7 +86,7 @@ func (s *sums) count(r *line, n int) {
 	if r.done {
 		s.Done += n
 	}
-	s.Tests, s.Failing, s.Security = s.Tests+n*r.tests, s.Failing+n*r.failing, s.Security+n*r.security
+	s.Add(&plan.Item{Tests: r.tests, SecurityTests: r.security, Failing: r.failing}, r.done, n)
 }
 
 // join adds a section on a line of its own.
@@ -273,10 +273,7 @@ func current(rows []*line) string {
 
 // summary counts as plan.Plan does.
 func (s sums) summary() string {
-	if s.Suite != nil {
-		s.Tests, s.Failing = s.Suite.Passed, s.Suite.Failed+s.Failing
-	}
-	return fmt.Sprintf("\nTotal: %d passing, %d failing, %d security\n", s.Tests, s.Failing, s.Security)
+	return "\nTotal: " + s.TestCounts.String() + "\n"
 }
 
 func blockers(list []string) string {

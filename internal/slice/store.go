@@ -271,6 +271,9 @@ func (f *File) Enqueue() error {
 
 // CountFailing notes how many tests fail on the slice's work; 0 takes the note away.
 func (f *File) CountFailing(n int) error {
+	if n == plan.Uncounted {
+		return f.Set("failing", uncounted)
+	}
 	if n > 0 {
 		return f.Set("failing", strconv.Itoa(n))
 	}

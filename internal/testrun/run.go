@@ -81,9 +81,9 @@ func (v *Verdict) Count() string {
 	return words.Count(*v.Passed, "test")
 }
 
-// FailedCount is how many tests of a red verdict failed: at least one, whether or not the runner counts.
+// FailedCount is how many tests of a red verdict failed, as far as its runner counts or names them; 0 for unknown.
 func (v *Verdict) FailedCount() int {
-	n := max(1, len(v.Failing))
+	n := len(v.Failing)
 	if v.Failed != nil {
 		n = max(n, *v.Failed)
 	}

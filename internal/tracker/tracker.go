@@ -181,7 +181,7 @@ type Lander interface {
 	Enqueue(id string) (plan.Mark, error)
 	// Land is Settle with the effect Complete.
 	Land(id string, l Landed) (plan.Mark, error)
-	// CountFailing notes how many tests fail on work that was called complete; 0 takes the note away. The claim stays.
+	// CountFailing notes how many tests fail on work that was called complete, perhaps plan.Uncounted; 0 takes the note away. The claim stays.
 	CountFailing(id string, n int) error
 	// Undo makes a done item available again, from the beginning, with a note why.
 	Undo(id, why string) error

@@ -97,8 +97,7 @@ type Row struct {
 	Started  time.Time
 	Heard    time.Time      // last event of a running attempt; zero for unknown
 	ETA      *time.Duration // until a running one is likely to end; nil for unknown
-	Tests    int
-	Counted  bool // the format counts tests, and the item's file can be read
+	Tests    string         // "3 new tests", "3 tests recorded"; "" where the format counts none, or none is known
 	Diff     *Diff
 	Cost     Cost // of all its attempts
 	Verified plan.Verified
@@ -182,7 +181,10 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 	why := p.Why(st.ID, now)
 	r := Row{
 		ID: st.ID, Name: st.Name, Group: g, State: why.State, Text: why.Cause, Next: why.Next, Command: why.Command(), Attempts: p.Snapshot.Used[st.ID], Needs: st.Needs,
-		Tests: st.Tests, Counted: st.Corrupt == "" && (st.Tests > 0 || p.Snapshot.Noun == plan.Slice), Verified: st.Verified,
+		Verified: st.Verified,
+	}
+	if st.Corrupt == "" && (st.Tests > 0 || g == Done && p.Snapshot.Noun == plan.Slice) {
+		r.Tests = p.TestsOf(st)
 	}
 	if a := st.Attempt; a != nil {
 		r.Agent = a.Agent

@@ -1,0 +1,149 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"greenlight/internal/words"
+)
+
+// Uncounted is how many tests fail on the work of a slice that is red where the test runner prints no counts.
+const Uncounted = -1
+
+// A Suite is the last verdict on the project's tests as a whole: on what the merge queue has or, without a queue, on the checkout.
+type Suite struct {
+	Passed    int       `json:"passed"`
+	Failed    int       `json:"failed"`
+	Uncounted bool      `json:"uncounted,omitempty"` // the test runner prints no counts
+	Red       bool      `json:"red,omitempty"`
+	Commit    string    `json:"commit,omitempty"` // that was tested; "" for a checkout
+	At        time.Time `json:"at"`
+}
+
+// TestCounts is what is known of a project's tests: the suite as gl ran it last, and what the slices record.
+type TestCounts struct {
+	Recorded  int // by the slices, in all
+	OfDone    int // by those that are done
+	Security  int
+	Failing   int    // on work that is red
+	Uncounted int    // slices that are red, nobody knows by how many tests
+	Suite     *Suite // nil if gl hasn't run it
+}
+
+// Add counts a slice n times.
+func (c *TestCounts) Add(it *Item, done bool, n int) {
+	c.Recorded += n * it.Tests
+	if done {
+		c.OfDone += n * it.Tests
+	}
+	c.Security += n * it.SecurityTests
+	if it.Failing == Uncounted {
+		c.Uncounted += n
+	} else {
+		c.Failing += n * it.Failing
+	}
+}
+
+// Counted reports whether the suite has run and its runner printed counts. Only then are a slice's tests known to be new.
+func (c TestCounts) Counted() bool { return c.Suite != nil && !c.Suite.Uncounted }
+
+// Passing is how many tests pass; false for unknown. Where gl hasn't run the suite, it is what the slices record.
+func (c TestCounts) Passing() (int, bool) {
+	if c.Suite == nil {
+		return c.Recorded, true
+	}
+	return c.Suite.Passed, !c.Suite.Uncounted
+}
+
+// Fail is how many tests fail, in the suite and on work that is red; false for unknown.
+func (c TestCounts) Fail() (int, bool) {
+	if c.Suite == nil {
+		return c.Failing, c.Uncounted == 0
+	}
+	return c.Suite.Failed + c.Failing, c.Uncounted == 0 && !(c.Suite.Uncounted && c.Suite.Red)
+}
+
+// New is how many tests the done slices brought; false for unknown.
+func (c TestCounts) New() (int, bool) {
+	if !c.Counted() {
+		return 0, false
+	}
+	return min(c.OfDone, c.Suite.Passed), true // an agent may have counted the same ones twice
+}
+
+// Red reports whether tests fail.
+func (c TestCounts) Red() bool {
+	n, known := c.Fail()
+	return n > 0 || !known
+}
+
+// String is "29 passing, 0 failing, 4 security", "passed (no counts)"; numbers without separators.
+func (c TestCounts) String() string { return c.text(func(n int) string { return fmt.Sprint(n) }, "") }
+
+// Text is "1,829 passing, 0 failing, 4 security (12 new)", "passed (no counts), 18 recorded".
+func (c TestCounts) Text() string {
+	note := ""
+	if n, ok := c.New(); ok {
+		note = fmt.Sprintf(" (%s new)", words.Thousands(n))
+	} else if c.Suite != nil && c.OfDone > 0 {
+		note = fmt.Sprintf(", %s recorded", words.Thousands(c.OfDone))
+	}
+	return c.text(words.Thousands, note)
+}
+
+func (c TestCounts) text(number func(int) string, note string) string {
+	fail, _ := c.Fail()
+	if passing, known := c.Passing(); known {
+		text := number(passing) + " passing, " + number(fail) + " failing, " + number(c.Security) + " security" + note
+		return text + c.uncounted()
+	}
+	text := c.Suite.verdict()
+	if fail > 0 {
+		text += ", " + number(fail) + " failing"
+	}
+	if c.Security > 0 {
+		text += ", " + number(c.Security) + " security"
+	}
+	return text + note + c.uncounted()
+}
+
+// Brief is "1,829 tests, 3 failing", "tests passed (no counts)".
+func (c TestCounts) Brief() string {
+	text := ""
+	if n, known := c.Passing(); known {
+		text = words.Thousands(n) + map[bool]string{true: " test", false: " tests"}[n == 1]
+	} else {
+		text = "tests " + c.Suite.verdict()
+	}
+	if n, _ := c.Fail(); n > 0 {
+		text += fmt.Sprintf(", %s failing", words.Thousands(n))
+	}
+	return text + c.uncounted()
+}
+
+// verdict is what a runner without counts tells.
+func (s *Suite) verdict() string {
+	if s.Red {
+		return "failed (no counts)"
+	}
+	return "passed (no counts)"
+}
+
+// uncounted names what is red without a number.
+func (c TestCounts) uncounted() string {
+	if c.Uncounted == 0 {
+		return ""
+	}
+	return "; " + words.Count(c.Uncounted, "slice") + " failed without counts"
+}
+
+// TestsOf is how many tests an item has brought: "3 new tests"; "3 tests recorded" where gl hasn't seen what they add to the suite.
+func (p *Plan) TestsOf(st *State) string {
+	switch {
+	case st.Class == Done && p.Tests.Counted():
+		return words.Count(st.Tests, "new test")
+	case st.Tests == 0:
+		return "no tests recorded"
+	}
+	return words.Count(st.Tests, "test") + " recorded"
+}
