@@ -28,7 +28,7 @@ func (s *Store) Handed(system, slice string, lineage int) string {
 	return h.Commit
 }
 
-// NoteHanded notes the first hand-over of a lineage; a later one changes nothing. In its sandbox an agent's gl can't: its wrapper does.
+// NoteHanded notes the first hand-over of a lineage; a later one changes nothing. The gl of a confined agent can't: its wrapper does.
 func (s *Store) NoteHanded(system, slice string, lineage int, commit string) error {
 	if commit == "" || s.Handed(system, slice, lineage) != "" {
 		return nil

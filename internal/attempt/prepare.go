@@ -206,6 +206,9 @@ func (r *Record) lineage(repo *worktree.Repo) (*worktree.Lineage, error) {
 // SandboxBwrap is the sandbox that bubblewrap makes, as records and settings name it.
 const SandboxBwrap = "bwrap"
 
+// Confined reports whether the attempt's agent may be unable to write the records: in gl's sandbox, or in codex's own.
+func (r *Record) Confined() bool { return r.Sandbox != "" || agent.IsCodex(r.Program) }
+
 // sandboxed says whether the attempt is confined. What was decided when it was claimed isn't taken back by a file that an agent may have
 // written since.
 func (w *Wrapper) sandboxed() bool {

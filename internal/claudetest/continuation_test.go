@@ -42,7 +42,7 @@ func TestContinuation(t *testing.T) {
 		name   string
 		limit  bool     // the API refuses once, after the first steps
 		flags  string   // of the first attempt
-		tests  string   // test.command
+		tests  string   // the script that tests; "" for none
 		first  []Reply  // after begin
 		second []Reply  // the same conversation
 		then   []string // what a person runs; nil where the drain goes on by itself
@@ -73,7 +73,10 @@ func TestContinuation(t *testing.T) {
 			w.must("gl", "settings", "set", "git.isolation", "worktree")
 			w.must("gl", "settings", "set", "parallel.hold_seconds", "1")
 			if tt.tests != "" {
-				w.must("gl", "settings", "set", "test.command", tt.tests)
+				w.write(filepath.Join(w.root, "test.sh"), tt.tests)
+				w.must("git", "add", "-A")
+				w.must("git", "commit", "-q", "-m", "tests")
+				w.must("gl", "settings", "set", "test.command", "sh test.sh")
 			}
 			w.flags(tt.flags)
 			w.call("gl", "slice", "--watch", "--runner", "process")

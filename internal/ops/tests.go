@@ -68,7 +68,7 @@ func (h *handOver) make(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := h.pr.Runs.NoteHanded(l.System, l.Slice, l.N, commit); err != nil && h.due.Sandbox == "" {
+	if err := h.pr.Runs.NoteHanded(l.System, l.Slice, l.N, commit); err != nil && !h.due.Confined() {
 		return err
 	}
 	return nil
