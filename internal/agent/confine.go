@@ -41,6 +41,16 @@ func CodexSandbox(argv []string, p Places, config string) []string {
 	return slices.Concat(argv[:i], []string{"-c", `default_permissions="gl"`, "-c", profile + "}"}, argv[i+2:])
 }
 
+// CodexInSandbox returns argv for codex within gl's own sandbox, which confines its commands already: codex's own can't be made
+// there, since it needs a user namespace with capabilities. argv stays as it is where it asks for another sandbox.
+func CodexInSandbox(argv []string) []string {
+	argv = slices.Clone(argv)
+	if i := slices.Index(argv, "-s"); i >= 0 && i+1 < len(argv) && argv[i+1] == "workspace-write" {
+		argv[i+1] = "danger-full-access"
+	}
+	return argv
+}
+
 // tomlString is text as a basic string of TOML, whose escapes are among those of JSON.
 func tomlString(text string) string {
 	quoted, _ := json.Marshal(text) // of a string it can't fail

@@ -35,3 +35,11 @@ func TestCodexSandbox(t *testing.T) {
 		}
 	}
 }
+
+func TestCodexInSandbox(t *testing.T) {
+	for arg, want := range map[string]string{"workspace-write": "danger-full-access", "read-only": "read-only"} {
+		if got := CodexInSandbox([]string{"codex", "exec", "-s", arg, "do"}); got[3] != want {
+			t.Errorf("-s %s became %q", arg, got)
+		}
+	}
+}

@@ -9,6 +9,7 @@ type Home struct {
 	Variable string   // names another directory, or one above it; "" for none
 	Below    string   // the directory's place below what the variable names
 	Fixed    []string // what stays as it is, below the directory; a directory's ends in a slash
+	Needs    []string // files that the program makes where they are missing, in a directory that it needn't write otherwise
 	Copies   []string // files that the program rewrites all the time, and that name commands: below HOME or, where Variable is set, below that
 }
 

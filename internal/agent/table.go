@@ -45,6 +45,7 @@ func table(cfg Config) []Agent {
 		prompted(textAgent{
 			name: "opencode", stream: StreamOpencode, install: "npm install -g opencode-ai", login: "opencode auth login", homes: []Home{
 				{Dir: ".local/share/opencode", Variable: "XDG_DATA_HOME", Below: "opencode", Fixed: []string{"bin/"}}, {Dir: ".local/state/opencode"},
+				{Dir: ".config/opencode", Variable: "XDG_CONFIG_HOME", Below: "opencode", Needs: []string{".gitignore"}},
 			},
 			args: func(j Job, prompt string) []string {
 				args := withModel([]string{"run", "--auto", "--format", "json", "--dir", j.Dir}, j)

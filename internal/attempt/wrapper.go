@@ -265,6 +265,9 @@ func (w *Wrapper) confined(path string, argv, env []string) ([]string, error) {
 	if w.site == nil || !agent.IsCodex(path) {
 		return argv, nil
 	}
+	if w.site.Sandbox.On {
+		return agent.CodexInSandbox(argv), nil
+	}
 	places, err := w.site.Places()
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package claudetest
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/sandbox"
 )
 
 // A shellAPI is a stand-in of the APIs of codex, Gemini CLI and opencode: its model runs one shell command after the other,
@@ -239,31 +241,53 @@ func TestOthersLand(t *testing.T) {
 	for _, o := range others() {
 		t.Run(o.name, func(t *testing.T) {
 			t.Parallel()
-			commands := []string{
-				"gl slice S-01 && gl state claim S-01 && gl state set S-01 status=tests step=tests",
-				"echo done > done.txt && git add done.txt && git commit -q -m 'feat(S-01): done'",
-				// What its own sandbox keeps from it, where it has one.
-				"touch \"$(git rev-parse --git-common-dir)/hooks/x\" \"$GREENLIGHT_ROOT/.greenlight/runs/x\"; true",
-				"gl state set S-01 status=complete step=complete tests=1 waiting_for= && gl state release S-01",
-			}
-			var steps []Reply
-			for _, c := range commands {
-				steps = append(steps, Bash(c))
-			}
-			w := newOther(t, o, startShellAPI(t, commands...), Script{Steps: append(steps, Say("Done."))})
-			w.must("gl", "settings", "set", "review", "never")
-			r, said := w.build("S-01")
-			if r.Outcome != attempt.Done {
-				t.Fatalf("%s: %s\n%s\n%s", r.Outcome, r.Detail, said, w.call("gl", "logs", "S-01").out)
-			}
-			for _, path := range []string{".git/hooks/x", ".greenlight/runs/x"} {
-				if _, err := os.Stat(filepath.Join(w.root, path)); err == nil && o.name == "codex" {
-					t.Errorf("%s could be written", path)
-				}
-			}
-			if log := w.must("git", "log", "--oneline", "main"); !strings.Contains(log, "S-01") {
-				t.Errorf("main has\n%s", log)
-			}
+			o.land(t, "")
 		})
+	}
+}
+
+// The same within gl's own sandbox.
+func TestOthersLandInTheSandbox(t *testing.T) {
+	if sandbox.Check(context.Background()) != nil {
+		t.Skip("there is no sandbox here")
+	}
+	for _, o := range others() {
+		t.Run(o.name, func(t *testing.T) {
+			t.Parallel()
+			o.land(t, "bwrap")
+		})
+	}
+}
+
+// land has the client build a slice, and checks that it landed.
+func (o other) land(t *testing.T, box string) {
+	t.Helper()
+	commands := []string{
+		"gl slice S-01 && gl state claim S-01 && gl state set S-01 status=tests step=tests",
+		"echo done > done.txt && git add done.txt && git commit -q -m 'feat(S-01): done'",
+		// What a sandbox keeps from it, where it has one.
+		"touch \"$(git rev-parse --git-common-dir)/hooks/x\" \"$GREENLIGHT_ROOT/.greenlight/runs/x\"; true",
+		"gl state set S-01 status=complete step=complete tests=1 waiting_for= && gl state release S-01",
+	}
+	var steps []Reply
+	for _, c := range commands {
+		steps = append(steps, Bash(c))
+	}
+	w := newOther(t, o, startShellAPI(t, commands...), Script{Steps: append(steps, Say("Done."))})
+	w.must("gl", "settings", "set", "review", "never")
+	if box != "" {
+		w.must("gl", "settings", "set", "sandbox", box)
+	}
+	r, said := w.build("S-01")
+	if r.Outcome != attempt.Done {
+		t.Fatalf("%s: %s\n%s\n%s", r.Outcome, r.Detail, said, w.call("gl", "logs", "S-01").out)
+	}
+	for _, path := range []string{".git/hooks/x", ".greenlight/runs/x"} {
+		if _, err := os.Stat(filepath.Join(w.root, path)); err == nil && (o.name == "codex" || box != "") {
+			t.Errorf("%s could be written", path)
+		}
+	}
+	if log := w.must("git", "log", "--oneline", "main"); !strings.Contains(log, "S-01") {
+		t.Errorf("main has\n%s", log)
 	}
 }

@@ -144,6 +144,9 @@ func (s *Site) addHome(spec *sandbox.Spec, h agent.Home, caches string) error {
 	if named := spec.Env.Get(h.Variable); h.Variable != "" && filepath.IsAbs(named) {
 		dir, files = filepath.Join(named, h.Below), named
 	}
+	if len(h.Needs) > 0 {
+		return sandbox.MakePlaces(dir, h.Needs)
+	}
 	if err := sandbox.MakePlaces(dir, h.Fixed); err != nil {
 		return err
 	}
