@@ -41,6 +41,7 @@ type Landing struct {
 	Caveats  []string      `json:"caveats,omitempty"`  // what the verdict doesn't prove, in words
 	Reason   string        `json:"reason,omitempty"`   // what it waits for, in words
 	Barred   bool          `json:"barred,omitempty"`   // Reason is that a person hasn't allowed a command
+	Taken    bool          `json:"taken,omitempty"`    // a person has changed the slice through gl: it leaves the queue
 	Why      string        `json:"why,omitempty"`      // for the agent that is to put it right: a sentence,
 	Output   string        `json:"output,omitempty"`   // and the output of the tests or of git
 }
@@ -107,9 +108,9 @@ func (s *Store) Queue() ([]*Record, error) {
 	return queue, nil
 }
 
-// Proceed changes what a queued attempt says of its way, its Landing and its Verdict, under the lock, if it is still queued and
-// its slice is as it was when it was queued; else it returns nil: somebody has taken it out of the queue, and it has been
-// settled if need be.
+// Proceed changes what a queued attempt says of its way, its Landing and its Verdict, under the lock, if it is still queued and no
+// person has taken its slice out of the queue. Otherwise it returns nil, and the attempt has been settled if need be. The error
+// is an *AwayError if the slice's file can't be read.
 func (s *Settler) Proceed(ctx context.Context, r *Record, change func(*Record)) (now *Record, err error) {
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, _, err := s.queued(tx, r)
@@ -123,8 +124,43 @@ func (s *Settler) Proceed(ctx context.Context, r *Record, change func(*Record)) 
 	return now, err
 }
 
-// queued reads a queued attempt afresh, with its item. It is nil for one that isn't queued any more, and for one whose slice
-// somebody has changed: that one is settled, and the slice left alone.
+// Wait notes why a queued attempt can't move now, also where its slice's file can't be read.
+func (s *Settler) Wait(ctx context.Context, r *Record, change func(*Landing)) error {
+	return s.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		disk, _, err := s.queued(tx, r)
+		if away := new(AwayError); disk == nil || err != nil && !errors.As(err, &away) {
+			return err
+		}
+		change(disk.Landing)
+		return s.Store.putLive(disk)
+	})
+}
+
+// MarkTaken notes that a person has changed a slice while it is in the merge queue, so that it leaves the queue.
+func (s *Store) MarkTaken(slice string, n int) error {
+	r, err := s.Get(slice, n)
+	if err != nil || r.Phase != plan.Queued {
+		return err
+	}
+	r.Landing.Taken = true
+	return s.putLive(r)
+}
+
+// An AwayError says that the file of a queued slice is gone or can't be read, as after a git checkout or in the middle of a
+// git stash pop. The slice waits until the file is back.
+type AwayError struct {
+	Slice string
+	Err   error
+}
+
+func (e *AwayError) Error() string {
+	return fmt.Sprintf("its slice file can't be read, and git may bring it back: %v. Or take it out of the queue: gl stop %s", e.Err, e.Slice)
+}
+func (e *AwayError) Unwrap() error { return e.Err }
+
+// queued reads a queued attempt afresh, with its item. It is nil for one that isn't queued any more, and for one that a person has
+// taken out of the queue: that one is settled, and the slice left alone. Of anything else that the file says git is the reason: a
+// stash or a checkout has brought it back as it was, so the record decides. With an *AwayError the record is there, and no item.
 func (s *Settler) queued(tx tracker.Tx, r *Record) (*Record, plan.Item, error) {
 	disk, err := s.Store.Get(r.Slice, r.N)
 	if errors.Is(err, fs.ErrNotExist) { // runs/ was removed: there is nothing to settle
@@ -141,15 +177,19 @@ func (s *Settler) queued(tx tracker.Tx, r *Record) (*Record, plan.Item, error) {
 	if err == nil {
 		it, err = tx.Item(r.Slice)
 	}
-	switch mark := (plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}); {
-	case err != nil || it.Corrupt != "":
-		_, err = s.recordOnly(disk.ended(Interrupted, "interrupted in the lane"), it, err)
-		return nil, it, err
-	case mark != *disk.Seen:
-		disk = disk.ended(Interrupted, "interrupted: somebody has changed the slice while it was in the lane")
+	if err == nil && it.Corrupt != "" {
+		err = fmt.Errorf("%s: %s", it.File, it.Corrupt)
+	}
+	switch mark := it.Mark(); {
+	case err != nil:
+		return disk, it, &AwayError{r.Slice, err}
+	case disk.Landing.Taken:
+		disk = disk.ended(Interrupted, "interrupted: a person has changed the slice while it was in the merge queue")
 		disk.After = &mark
 		_, err = s.done(disk)
 		return nil, it, err
+	case mark != *disk.Seen:
+		disk.Seen = &mark
 	}
 	return disk, it, nil
 }
@@ -173,7 +213,14 @@ type LandingResult struct {
 func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) (final *Record, err error) {
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
 		disk, it, err := s.queued(tx, r)
+		if away := new(AwayError); errors.As(err, &away) && res.Outcome == Interrupted { // a person stops it
+			final, err = s.recordOnly(disk.ended(res.Outcome, res.Detail), it, away.Err)
+			return err
+		}
 		if disk == nil || err != nil {
+			return err
+		}
+		if it, err = disk.verifying(tx, it); err != nil {
 			return err
 		}
 		disk.ended(res.Outcome, res.Detail)
@@ -192,6 +239,21 @@ func (s *Settler) EndLanding(ctx context.Context, r *Record, res LandingResult) 
 		s.unnote(ctx, r)
 	}
 	return final, err
+}
+
+// verifying makes the item that of a queued slice again, if git has brought its file back as it was before.
+func (r *Record) verifying(tx tracker.Tx, it plan.Item) (plan.Item, error) {
+	lander, ok := r.of(tx).(tracker.Lander)
+	if !ok || it.Status == tracker.Verifying && it.Step == tracker.Verifying {
+		return it, nil
+	}
+	if _, err := lander.Enqueue(r.Slice); err != nil {
+		return it, err
+	}
+	it, err := r.of(tx).Item(r.Slice)
+	mark := it.Mark()
+	r.Seen = &mark
+	return it, err
 }
 
 // stopQueued takes an attempt out of the queue for gl stop, unless it has all but landed.

@@ -138,11 +138,11 @@ func (s *Settler) rule(r *Record) {
 	}
 }
 
-// apply writes the decision into the slice's file, if the claim is still ours or nobody's and nobody has touched the
-// slice since the decision, and settles the record.
+// apply writes the decision into the slice's file, if nobody has touched the slice since the decision and the claim is still ours
+// or nobody's, and settles the record. A slice in the merge queue can't be claimed: another claim there is one that git brought back.
 func (s *Settler) apply(tx tracker.Tx, r *Record, it plan.Item) (*Record, error) {
-	mark := plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
-	if mark == *r.Seen && (it.Session == r.Token || it.Session == "") {
+	mark := it.Mark()
+	if mark == *r.Seen && (it.Session == r.Token || it.Session == "" || r.Landing != nil) {
 		after, err := r.write(tx, it)
 		if errors.Is(err, tracker.ErrChanged) {
 			return s.recordOnly(r, it, err)

@@ -274,11 +274,9 @@ func (l *Lane) isResolving(work string, planned func() (*plan.Plan, error)) bool
 func (l *Lane) wait(ctx context.Context, r *attempt.Record, why error) error {
 	reason := why.Error()
 	l.stuck[r.Name()] = reason
-	_, err := l.settler.Proceed(ctx, r, func(r *attempt.Record) {
-		g := r.Landing
+	return l.settler.Wait(ctx, r, func(g *attempt.Landing) {
 		g.Step, g.Reason, g.Barred = "", reason, errors.As(why, new(*trust.Error))
 	})
-	return err
 }
 
 // step says what is done with the attempt, and about how long that takes, 0 for unknown. gone is for one that isn't in the queue any more.

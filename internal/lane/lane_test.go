@@ -398,13 +398,14 @@ func TestStateStays(t *testing.T) {
 	s.settled(only, attempt.Empty, "")
 }
 
-// Who changes a slice that is queued takes it out of the queue.
+// A person who changes a queued slice through gl takes it out of the queue.
 func TestChangedWhileQueued(t *testing.T) {
 	s := newSite(t, "")
 	r := s.queue("S-1", list(t, "S-1"))
+	check(t, s.project().Runs.MarkTaken("S-1", r.N))
 	s.set("S-1", "status", "pending", "session", "")
 	s.work()
-	s.settled(r, attempt.Interrupted, "somebody has changed the slice")
+	s.settled(r, attempt.Interrupted, "a person has changed the slice")
 	if got := s.field("S-1", "status"); got != "pending" {
 		t.Errorf("the slice says %q", got)
 	}
@@ -412,6 +413,50 @@ func TestChangedWhileQueued(t *testing.T) {
 		t.Error("it has landed")
 	}
 	s.git("cat-file", "-e", r.Branch+":src/S-1")
+}
+
+// A git stash or a git checkout brings the file of a queued slice back as it was, takes it away, or leaves marks of a conflict in it. The
+// slice lands all the same, once its file can be read.
+func TestRevertedWhileQueued(t *testing.T) {
+	for name, c := range map[string]struct {
+		revert func(s *site)
+		waits  bool
+	}{
+		"pending":    {func(s *site) { s.set("S-1", "status", "pending", "step", "none", "session", "") }, false},
+		"older":      {func(s *site) { s.set("S-1", "status", "in_progress", "step", "tests", "session", "another") }, false},
+		"called so":  {func(s *site) { s.set("S-1", "status", "complete", "step", "complete") }, false},
+		"gone":       {func(s *site) { check(s.t, os.Remove(filepath.Join(s.root, ".greenlight/slices/S-1.md"))) }, true},
+		"with marks": {func(s *site) { s.write(".greenlight/slices/S-1.md", "---\nid: S-1\n<<<<<<< Updated upstream\n---\n") }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, "")
+			r := s.queue("S-1", list(t, "S-1"))
+			before, err := os.ReadFile(filepath.Join(s.root, ".greenlight/slices/S-1.md"))
+			check(t, err)
+			c.revert(s)
+			s.work()
+			if c.waits {
+				s.queued(r, "its slice file can't be read")
+				check(t, os.WriteFile(filepath.Join(s.root, ".greenlight/slices/S-1.md"), before, 0o644))
+				s.work()
+			}
+			s.landed(r)
+			if status, step, session := s.field("S-1", "status"), s.field("S-1", "step"), s.field("S-1", "session"); status != "complete" || step != "complete" || session != "" {
+				t.Errorf("the slice says %q, %q, %q", status, step, session)
+			}
+		})
+	}
+}
+
+// A queued slice whose file is gone for good can be stopped.
+func TestStopAway(t *testing.T) {
+	s := newSite(t, "")
+	r := s.queue("S-1", list(t, "S-1"))
+	check(t, os.Remove(filepath.Join(s.root, ".greenlight/slices/S-1.md")))
+	settler := s.project().Settler()
+	_, err := settler.Stop(t.Context(), r)
+	check(t, err)
+	s.settled(r, attempt.Interrupted, "its slice file was left alone")
 }
 
 // gl stop takes a slice out of the queue; its work stays.

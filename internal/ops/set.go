@@ -176,6 +176,9 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 		status, _ := f.Get("status")
 		step, _ := f.Get("step")
 		err := apply(m.plan, m.st, f, changes)
+		if err == nil {
+			err = takeOut(pr, m.st, changes)
+		}
 		if err == nil && m.st.Session != "" {
 			var note string
 			if note, err = keepQuestion(id, f, status, step); note != "" {
@@ -330,6 +333,15 @@ func afterSet(pr *project.Project, id string, changes []Change, open, done bool)
 		}
 	}
 	return notes, nil
+}
+
+// takeOut takes a slice out of the merge queue whose progress a person changes.
+func takeOut(pr *project.Project, st *plan.State, changes []Change) error {
+	progress := func(c Change) bool { return slices.Contains([]string{"status", "step", "session"}, c.Key) }
+	if st.Attempt == nil || st.Attempt.Phase != plan.Queued || !slices.ContainsFunc(changes, progress) {
+		return nil
+	}
+	return pr.Runs.MarkTaken(st.ID, st.Attempt.N)
 }
 
 // reopens reports whether a status lets the slice be launched again, or makes one that was done open again.
