@@ -11,6 +11,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
+	"greenlight/internal/testfiles"
 )
 
 // A statusDoc is what these tests read of gl status --json.
@@ -26,10 +27,7 @@ type statusDoc struct {
 // A real project in the middle of its work, of which most slices are rows of STATE.md or entries of GRAPH.json only, is
 // read as its people know it, and drained to its end in the order of its dependencies.
 func TestRealProject(t *testing.T) {
-	source := filepath.Join("..", "..", "..", "shared", "corpus", "project")
-	if _, err := os.Stat(source); err != nil {
-		t.Skip("no corpus here")
-	}
+	source := testfiles.Corpus(t, "project")[0]
 	root := filepath.Join(t.TempDir(), "project")
 	copyTree(t, source, root)
 

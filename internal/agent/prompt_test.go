@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/testfiles"
+
 	"pgregory.net/rapid"
 )
 
@@ -47,7 +49,7 @@ func TestInstructionsAreMadeOnce(t *testing.T) {
 
 // The method that ships has to reach every agent whole, as one element of a command line.
 func TestTheShippedCommandsFit(t *testing.T) {
-	files, err := filepath.Glob("../../content/plugin/commands/*.md")
+	files, err := filepath.Glob(filepath.Join(testfiles.Repository(t), "content/plugin/commands/*.md"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no commands ship: %v", err)
 	}
@@ -72,7 +74,7 @@ func TestTheShippedCommandsFit(t *testing.T) {
 			t.Errorf("%s: made again, it changes", file)
 		}
 	}
-	slice, err := os.ReadFile("../../content/plugin/commands/slice.md")
+	slice, err := os.ReadFile(filepath.Join(testfiles.Repository(t), "content/plugin/commands/slice.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"greenlight/internal/testfiles"
 )
 
 // allowed are the functions of the program that can move a ref, or write that a slice is complete, each with the reason why it needs
@@ -62,7 +64,7 @@ var movers = []string{"update-ref", "symbolic-ref", "merge", "commit", "reset", 
 // Nothing in the program moves a ref or completes a slice but what is listed, and what moves the branches that work lands by asks for a pass.
 func TestOneGate(t *testing.T) {
 	found := map[string]bool{}
-	root := filepath.Join("..", "..")
+	root := testfiles.Repository(t)
 	for _, top := range []string{"internal", "cmd"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {

@@ -1,22 +1,11 @@
 package gsd
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 )
-
-// corpus finds the collection of real state files next to the repository, or skips the test.
-func corpus(t *testing.T) []string {
-	t.Helper()
-	files, _ := filepath.Glob(filepath.Join("..", "..", "..", "shared", "corpus", "gsd", "*.md"))
-	if len(files) == 0 {
-		t.Skip("no corpus here")
-	}
-	return files
-}
 
 func TestParseSkipsStackedFrontMatter(t *testing.T) {
 	for src, want := range map[string]string{

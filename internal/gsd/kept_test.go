@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/testfiles"
+
 	"pgregory.net/rapid"
 )
 
@@ -191,11 +193,7 @@ func TestWritersKeepTheRest(t *testing.T) {
 
 // Every real file survives every writing verb.
 func TestWritersKeepRealFiles(t *testing.T) {
-	files, _ := filepath.Glob(filepath.Join("..", "..", "..", "..", "shared", "corpus", "gsd", "*.md"))
-	if len(files) == 0 {
-		t.Skip("no corpus here")
-	}
-	for _, file := range files {
+	for _, file := range testfiles.Corpus(t, "gsd/*.md") {
 		src, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"greenlight/internal/testfiles"
+
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
@@ -244,7 +246,7 @@ func TestPositionAsGSD(t *testing.T) {
 }
 
 func TestCorpusAsGSD(t *testing.T) {
-	for _, file := range corpus(t) {
+	for _, file := range testfiles.Corpus(t, "gsd/*.md") {
 		src, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

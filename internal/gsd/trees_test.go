@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"greenlight/internal/testfiles"
 )
 
 // changesOf are the keys of the frontmatter whose stored values a verb may change, beside last_updated. What a phase's
@@ -37,8 +39,7 @@ func changesOf(verb string) []string {
 // state files of the corpus with a roadmap that bears out what they count.
 func realTrees(t *testing.T) map[string]planning {
 	trees := map[string]planning{}
-	files, _ := filepath.Glob(filepath.Join("..", "..", "..", "..", "shared", "corpus", "gsd", "*.md"))
-	for _, file := range files {
+	for _, file := range testfiles.Corpus(t, "gsd/*.md") {
 		src, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"greenlight/internal/plan"
 	"greenlight/internal/slice"
+	"greenlight/internal/testfiles"
 )
 
 const migrateText = `# Project State
@@ -227,15 +228,7 @@ func TestConcurrentMigrations(t *testing.T) {
 
 // All STATE.md files of the collection are migrated, with as many slices of each kind as before.
 func TestCorpusMigrates(t *testing.T) {
-	dir := filepath.Join("..", "..", "..", "shared", "corpus", "greenlight")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("no corpus here")
-	}
-	list, err := filepath.Glob(filepath.Join(dir, "*-STATE.md"))
-	if err != nil || len(list) == 0 {
-		t.Fatalf("%v, %v", list, err)
-	}
-	for _, path := range list {
+	for _, path := range testfiles.Corpus(t, "greenlight/*-STATE.md") {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
+	"greenlight/internal/testfiles"
 	"greenlight/internal/tmux"
 )
 
@@ -354,11 +355,7 @@ func TestStoppedServer(t *testing.T) {
 // The real project, 46 slices of which 27 are done, is drained in tmux.
 func TestRealProject(t *testing.T) {
 	t.Parallel()
-	from, err := filepath.Abs("../../../shared/corpus/project")
-	check(t, err)
-	if _, err := os.Stat(from); err != nil {
-		t.Skip("no corpus here")
-	}
+	from := testfiles.Corpus(t, "project")[0]
 	s := newTmuxSite(t, 0)
 	check(t, os.RemoveAll(filepath.Join(s.Root, ".greenlight")))
 	check(t, os.CopyFS(s.Root, os.DirFS(from)))

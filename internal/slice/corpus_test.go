@@ -8,17 +8,8 @@ import (
 	"testing"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/testfiles"
 )
-
-// corpus finds the collection of real state files next to the repository, or skips the test.
-func corpus(t *testing.T, name string) string {
-	t.Helper()
-	dir := filepath.Join("..", "..", "..", "shared", "corpus", name)
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("no corpus here")
-	}
-	return dir
-}
 
 func copyTree(t *testing.T, from, to string) {
 	t.Helper()
@@ -43,7 +34,7 @@ func copyTree(t *testing.T, from, to string) {
 
 func TestCorpusProject(t *testing.T) {
 	root := t.TempDir()
-	copyTree(t, corpus(t, "project"), root)
+	copyTree(t, testfiles.Corpus(t, "project")[0], root)
 	c, err := Open(root).Load()
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +73,7 @@ func TestCorpusProject(t *testing.T) {
 
 // Every file of the collection is read, or refused by name; a refresh on top of it is stable.
 func TestCorpusFiles(t *testing.T) {
-	dir := corpus(t, "greenlight")
+	dir := testfiles.Corpus(t, "greenlight")[0]
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		t.Fatal(err)

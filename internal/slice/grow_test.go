@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"greenlight/internal/testfiles"
 	"greenlight/internal/tracker"
 )
 
@@ -270,18 +271,7 @@ func TestCheckView(t *testing.T) {
 
 // Real graphs, in many shapes: an entry is added without a change to any other byte.
 func TestInsertEntryIntoRealGraphs(t *testing.T) {
-	var files []string
-	for _, pattern := range []string{"greenlight/*GRAPH*.json", "project/.greenlight/GRAPH.json"} {
-		found, err := filepath.Glob(filepath.Join("..", "..", "..", "shared", "corpus", pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, found...)
-	}
-	if len(files) == 0 {
-		t.Skip("no corpus here")
-	}
-	for _, f := range files {
+	for _, f := range testfiles.Corpus(t, "greenlight/*GRAPH*.json", "project/.greenlight/GRAPH.json") {
 		data, err := os.ReadFile(f)
 		if err != nil {
 			t.Fatal(err)

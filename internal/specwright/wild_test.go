@@ -5,9 +5,10 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"greenlight/internal/testfiles"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -33,11 +34,7 @@ func node(t *testing.T, text, statement string) string {
 // Every real file is read without a doubt, and changing one field of it changes that and lastUpdated alone; the layout is
 // JSON.stringify's.
 func TestWildFilesRoundTrip(t *testing.T) {
-	files, _ := filepath.Glob(filepath.Join("..", "..", "..", "shared", "corpus", "specwright", "*.json"))
-	if len(files) == 0 {
-		t.Skip("no corpus here")
-	}
-	for _, file := range files {
+	for _, file := range testfiles.Corpus(t, "specwright/*.json") {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

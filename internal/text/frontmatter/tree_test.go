@@ -3,10 +3,11 @@ package frontmatter
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
+
+	"greenlight/internal/testfiles"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -164,11 +165,7 @@ func FuzzParse(f *testing.F) {
 
 // The real files next to the repository, where they are.
 func TestCorpus(t *testing.T) {
-	files, _ := filepath.Glob(filepath.Join("..", "..", "..", "..", "shared", "corpus", "*", "*.md"))
-	if len(files) == 0 {
-		t.Skip("no corpus here")
-	}
-	for _, file := range files {
+	for _, file := range testfiles.Corpus(t, "*/*.md") {
 		src, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
