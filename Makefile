@@ -78,16 +78,18 @@ package:
 	done
 	.ci/package
 
-# The real Claude Code client against a stand-in of its API: no network but npm's, no cost; ten minutes on an idle machine. The
-# client is installed for the run, unless GREENLIGHT_CLAUDE_DIR names a directory in which npm has put this version. Another version
-# is named once, and only what it does can fail.
+# The real Claude Code client against a stand-in of its API, and codex, Gemini CLI, opencode and runners of tests: no network but
+# npm's, no cost; ten minutes on an idle machine. They are installed for the run, unless GREENLIGHT_CLAUDE_DIR names a directory in
+# which npm has put them; of those that aren't there the tests are skipped. Another version of the client is named once, and only
+# what it does can fail.
 CLAUDE_PINNED = 2.1.330
 CLAUDE_VERSION = $(CLAUDE_PINNED)
+CLAUDE_BESIDE = @openai/codex@0.169.0 @google/gemini-cli@0.61.0 opencode-ai@1.18.33 vitest@4.1.12 jest@30.5.2
 test-claude:
 	@set -e; dir="$$GREENLIGHT_CLAUDE_DIR"; \
 	if [ -z "$$dir" ]; then \
 		dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
-		HOME="$$dir" npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$$dir" @anthropic-ai/claude-code@$(CLAUDE_VERSION); \
+		HOME="$$dir" npm install --silent --ignore-scripts --no-audit --no-fund --prefix "$$dir" @anthropic-ai/claude-code@$(CLAUDE_VERSION) $(CLAUDE_BESIDE); \
 	fi; \
 	have=$$(sed -n 's/^ *"version": "\(.*\)".*/\1/p' "$$dir/node_modules/@anthropic-ai/claude-code/package.json"); \
 	test "$$have" = $(CLAUDE_PINNED) || echo "warning: the client is $$have, and gl is tested with $(CLAUDE_PINNED): only what it does can fail" >&2; \

@@ -376,3 +376,37 @@ func TestMarketplace(t *testing.T) {
 		t.Errorf("%s: %v", source, err)
 	}
 }
+
+// The command that the page gives for a copy copies what is committed and what isn't, without what git ignores, and without git.
+func TestCopyForMutations(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("git is not installed")
+	}
+	page := read(t, "references/verification-patterns.md")
+	command := regexp.MustCompile(`(?m)^    (dir=.*)$`).FindStringSubmatch(page)
+	if command == nil {
+		t.Fatal("the page has no command")
+	}
+	dir := t.TempDir()
+	run := func(script string) string {
+		t.Helper()
+		cmd := exec.Command("sh", "-ec", script)
+		cmd.Dir = filepath.Join(dir, "w")
+		cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%s: %v", script, err)
+		}
+		return strings.TrimSpace(string(out))
+	}
+	if err := os.Mkdir(filepath.Join(dir, "w"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run(`git init -q . && mkdir a && echo 1 > a/code && echo 1 > gone && echo big > .gitignore && git add . && git -c user.name=t -c user.email=t@t commit -qm 1`)
+	whole := run("cd $(" + command[1] + ") && find . -type f | sort")
+	run("echo 2 > a/code; echo 2 > a/test; echo 2 > big")
+	changed := run("cd $(" + command[1] + ") && find . -type f | sort; cat a/code a/test")
+	if whole != "./.gitignore\n./a/code\n./gone" || changed != "./.gitignore\n./a/code\n./a/test\n./gone\n2\n2" {
+		t.Errorf("the copies have\n%s\nand\n%s", whole, changed)
+	}
+}

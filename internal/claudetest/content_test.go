@@ -114,6 +114,19 @@ func TestContentLoads(t *testing.T) {
 	}
 }
 
+// Before there is a project, the commands that may come first have what there is in their prompts, and no error.
+func TestBeforeAProject(t *testing.T) {
+	w := newWorld(t, []string{"S-01"}, Script{Steps: []Reply{Say("Well.")}})
+	w.check(os.RemoveAll(filepath.Join(w.root, ".greenlight")))
+	w.write(filepath.Join(w.root, ".greenlight", "INTERVIEW.md"), "# Interview\n") // which /gl:init writes first
+	for _, name := range []string{"init", "design", "map", "assess", "quick", "settings"} {
+		w.headless("/gl:"+name+" a shop for tea", "--plugin-dir", w.plugin(), "--allowedTools", "Bash")
+		if last := w.last(); !last.Asked("a shop for tea") || last.Asked("no Greenlight project") || last.Asked("gl: ") {
+			t.Errorf("/gl:%s: the model reads %+v", name, last.Messages)
+		}
+	}
+}
+
 // A subagent is offered the tools of its frontmatter and no others, and told what its file says.
 func TestAgentTools(t *testing.T) {
 	agents := names(t, "agents")

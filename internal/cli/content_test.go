@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -340,29 +341,48 @@ func TestSliceTemplate(t *testing.T) {
 	}
 }
 
+// settingsOf are the settings of a project with that config.json.
+func settingsOf(t *testing.T, config string) *project.Settings {
+	t.Helper()
+	root := t.TempDir()
+	dir := filepath.Join(root, ".greenlight")
+	if err := os.MkdirAll(filepath.Join(dir, "slices"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	pr, err := project.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := pr.Settings()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// The template of config.json shows the numbers that count without one: the texts name them.
+func TestTemplateHasTheDefaults(t *testing.T) {
+	template, err := content.Plugin.ReadFile("plugin/templates/config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, usual := settingsOf(t, string(template)), settingsOf(t, "{}")
+	for _, s := range usual.List() {
+		got, err := shown.Get(s.Key)
+		_, number := strconv.ParseFloat(string(s.Value), 64)
+		if err != nil || number == nil && got.File && string(got.Value) != string(s.Value) {
+			t.Errorf("%s is %s, and %s in the template (%v)", s.Key, s.Value, got.Value, err)
+		}
+	}
+}
+
 // Every agent has a role in the settings, so that its model can be chosen there, and the other way round; the profiles
 // that config.json shows are those that count without it.
 func TestAgentsHaveModels(t *testing.T) {
-	root := t.TempDir()
-	open := func(config string) *project.Settings {
-		t.Helper()
-		dir := filepath.Join(root, ".greenlight")
-		if err := os.MkdirAll(filepath.Join(dir, "slices"), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		pr, err := project.Open(root)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := pr.Settings()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
+	open := func(config string) *project.Settings { return settingsOf(t, config) }
 	agents, _ := content.Plugin.ReadDir("plugin/agents")
 	for _, profile := range open("{}").Profiles() {
 		usual := open(`{"model_profile": "` + profile + `"}`)

@@ -208,7 +208,7 @@ type settingDoc struct {
 
 // settings are those of the project, and before there is one the defaults.
 func settings(app *cmdutil.App) (*project.Settings, error) {
-	pr, err := app.Project()
+	pr, err := app.AnyProject() // one in which only an interview was written has no state yet
 	if errors.Is(err, project.ErrNoProject) {
 		return project.DefaultSettings(), nil
 	}
@@ -256,7 +256,7 @@ type settingModel struct {
 }
 
 func runSettings(app *cmdutil.App, asJSON bool) error {
-	pr, err := app.Project()
+	pr, err := app.AnyProject()
 	s, warnings := project.DefaultSettings(), []plan.Warning(nil)
 	switch {
 	case err == nil:

@@ -102,11 +102,11 @@ func (k Kind) noun() string {
 func (k Kind) instead() string {
 	switch k {
 	case Tests:
-		return "if it is wrong against its contract, report that to whoever started you, with the contract's words, and go on with the rest"
+		return "if it is wrong against its contract, report that to the session that started you, with the contract's words, and continue with the rest"
 	case Plan:
-		return "if a contract or a document is wrong, report that to whoever started you, with your proposal"
+		return "if a contract or a document is wrong, report that to the session that started you, with your proposal"
 	}
-	return "report to whoever started you what should change there, and why"
+	return "report to the session that started you what should change there, and why"
 }
 
 // KindOf is the kind of the file at a path, relative to the project and with forward slashes.

@@ -98,7 +98,7 @@ func (s *session) strayed() string {
 	default:
 		text += "What you changed yourself, put back as it was; what a person or another session changed, leave, and say so. "
 	}
-	return text + "Then return what you found; what should change there is for whoever started you."
+	return text + "Then return what you found; what should change there is for the session that started you."
 }
 
 // changedSince are the files that are otherwise than the sub-agent found them, by their paths in the project. alone says that nobody else works

@@ -43,8 +43,12 @@ func (s *session) touched(quick bool) *Block {
 	} else {
 		text += "Put them back as they were. "
 	}
-	text += fmt.Sprintf("Further tests go into new files. If one of these is wrong, stop there: gl state set %s waiting_for=\"WHAT IS WRONG, AND YOUR PROPOSAL\".",
-		lineage.Slice)
+	if s.AgentID != "" {
+		text += "If one of these is wrong, stop there and return BLOCKED, with the contract's words."
+	} else {
+		text += fmt.Sprintf("Further tests go into new files. If one of these is wrong, stop there: gl state set %s waiting_for=\"WHAT IS WRONG, AND YOUR PROPOSAL\".",
+			lineage.Slice)
+	}
 	return &Block{Decision: "block", Reason: sanitize.Text(text)}
 }
 
