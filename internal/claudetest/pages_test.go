@@ -6,19 +6,14 @@ import (
 	"testing"
 )
 
-// subagentRequest is the first request of the sub-agent, which was asked for by a session of a slice.
-func subagentRequest(t *testing.T, name string) *Request {
+// subagentRequest is the last request of the sub-agent, which was asked for by a session of a slice and did these steps: its first,
+// where there are none.
+func subagentRequest(t *testing.T, name string, steps ...Reply) *Request {
 	t.Helper()
 	inSubagent := func(r *Request) bool { return r.Asked("YOUR TASK: " + name) }
-	w := newWorld(t, []string{"S-01"}, Script{When: inSubagent, Steps: []Reply{Say("DONE")}}, Script{Steps: []Reply{askFor(name), Say("It is back.")}})
+	w := newWorld(t, []string{"S-01"}, Script{When: inSubagent, Steps: append(steps, Say("DONE"))}, Script{Steps: []Reply{askFor(name), Say("It is back.")}})
 	w.build("S-01")
-	for _, r := range w.api.Requests() {
-		if inSubagent(r) {
-			return r
-		}
-	}
-	t.Fatalf("%s was never asked", name)
-	return nil
+	return w.conversation(name)
 }
 
 // text is all that the model reads, its instructions first.

@@ -20,14 +20,14 @@ func clientLine(line string) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(line)), string(begin[:min(len(begin), most)]))[56:]
 }
 
-// What the client itself tells a sub-agent is answered by the agents' texts: that it needn't write report files, and how to read
-// files. When the client says something else, this test fails: read the difference, change the texts under content/plugin/agents
+// What the client itself tells a sub-agent is answered by the agents' texts: that it needn't write report files, and, behind its first
+// call, how to read files. When the client says something else, this test fails: read the difference, change the texts under content/plugin/agents
 // that argue with it, and run make test-claude ARGS='-run TestClientsOwnPrompt -update-prompt'.
 func TestClientsOwnPrompt(t *testing.T) {
 	const file = "testdata/subagent-prompt.txt"
 	var told strings.Builder
 	for _, name := range []string{"gl-designer", "gl-implementer"} { // without a shell, and with one
-		r := subagentRequest(t, name)
+		r := subagentRequest(t, name, read("a_test.go"))
 		own := "" // everything between our text's first and last line goes
 		for _, line := range strings.Split(r.System, "\n") {
 			switch {
@@ -39,6 +39,12 @@ func TestClientsOwnPrompt(t *testing.T) {
 				own = "over"
 				told.WriteString(clientLine(line))
 			case own != "ours":
+				told.WriteString(clientLine(line))
+			}
+		}
+		told.WriteString("(behind a call)\n")
+		for _, block := range r.toldSince() {
+			for _, line := range strings.Split(block, "\n") {
 				told.WriteString(clientLine(line))
 			}
 		}
@@ -58,4 +64,19 @@ func TestClientsOwnPrompt(t *testing.T) {
 	if diff := cmp.Diff(string(want), told.String()); diff != "" {
 		t.Errorf("client %s tells sub-agents something else (-known +now):\n%s", Version, diff)
 	}
+}
+
+// toldSince is what the model was told since its first answer, besides what its calls returned.
+func (r *Request) toldSince() []string {
+	var all []string
+	spoken := false
+	for _, m := range r.Messages {
+		spoken = spoken || m.Role == "assistant"
+		for _, b := range m.Content {
+			if spoken && m.Role != "assistant" && b.Type == "text" {
+				all = append(all, b.Text)
+			}
+		}
+	}
+	return all
 }
