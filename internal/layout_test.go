@@ -46,6 +46,7 @@ var layers = []string{
 	"greenlight/internal/attemptlog",
 	"greenlight/internal/attempt",
 	"greenlight/internal/testrun",
+	"greenlight/internal/drift",
 	"greenlight/internal/site",
 	"greenlight/internal/rehearsal",
 	"greenlight/internal/guard",

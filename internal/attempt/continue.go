@@ -107,10 +107,12 @@ func (r *Record) leaves() (c Continuation, said bool) {
 	switch l := r.Landing; {
 	case l != nil && l.Why != "":
 		c.Why, c.Output = l.Why, l.Output
-	case l == nil && r.Outcome == Red && r.Verdict != nil:
+	case l == nil && r.Outcome == Red && !r.Verdict.Green() && r.Verdict != nil:
 		c.Why = fmt.Sprintf("You called the slice complete, and gl ran the tests: %s. Put that right, commit, and call the slice complete again. The command was: %s",
 			r.Detail, r.Verdict.Command)
 		c.Output = strings.Join(r.Verdict.Shown(), "\n")
+	case l == nil && r.Outcome == Red && r.Gate != nil:
+		c.Why = fmt.Sprintf("You called the slice complete, and gl didn't accept it: %s. Put that right, commit, and call the slice complete again.", r.Detail)
 	}
 	if r.Outcome.Traits().Free && r.Continues != nil { // it hasn't had its turn: what it was told is for this one
 		c.Why, c.Output, c.Again = r.Continues.Why, r.Continues.Output, r.Continues.Again

@@ -23,6 +23,7 @@ import (
 func (w *Wrapper) prepare(ctx context.Context) (*Evidence, error) {
 	if w.rec.Lineage == 0 {
 		w.handOffHere()
+		w.noteBaseline(ctx)
 		return nil, nil
 	}
 	if err := w.advance(ctx, func(r *Record) { r.Phase = plan.Preparing }); err != nil {

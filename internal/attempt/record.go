@@ -43,12 +43,13 @@ type Record struct {
 	Lineage       int              `json:"lineage,omitempty"` // number of the lineage whose worktree it works in; 0: in the checkout
 	Branch        string           `json:"branch,omitempty"`  // the worktree's, in full: refs/heads/gl/s/…
 	Runner        string           `json:"runner"`
-	Setup         []string         `json:"setup,omitempty"`   // prepares its worktree: as the person has allowed it, whatever the configuration says by now
-	Caches        []string         `json:"caches,omitempty"`  // that it may write to in its sandbox, in the same way
-	Test          *testrun.Command `json:"test,omitempty"`    // of an attempt in the checkout: runs its tests once it calls its slice complete; as Setup
-	Review        string           `json:"review,omitempty"`  // of an attempt in the checkout: why a person is to approve what it calls complete; "" for no reason
-	Terms         *Terms           `json:"terms,omitempty"`   // nil in records of older versions
-	Sandbox       string           `json:"sandbox,omitempty"` // SandboxBwrap: it is confined, whatever the configuration says by now
+	Setup         []string         `json:"setup,omitempty"`    // prepares its worktree: as the person has allowed it, whatever the configuration says by now
+	Caches        []string         `json:"caches,omitempty"`   // that it may write to in its sandbox, in the same way
+	Test          *testrun.Command `json:"test,omitempty"`     // of an attempt in the checkout: runs its tests once it calls its slice complete; as Setup
+	Baseline      bool             `json:"baseline,omitempty"` // of an attempt in the checkout: runs/tests has how its tests were at the claim
+	Review        string           `json:"review,omitempty"`   // of an attempt in the checkout: why a person is to approve what it calls complete; "" for no reason
+	Terms         *Terms           `json:"terms,omitempty"`    // nil in records of older versions
+	Sandbox       string           `json:"sandbox,omitempty"`  // SandboxBwrap: it is confined, whatever the configuration says by now
 
 	Account      string        `json:"account,omitempty"`      // whose login it works with: agent.Agent.Account
 	Conversation string        `json:"conversation,omitempty"` // the client's id of it, for the lineage's next attempt; "" for unknown
@@ -107,6 +108,8 @@ type Record struct {
 	Saved   string   `json:"saved,omitempty"`   // where all of the worktree was kept last: refs/gl/wip/…/K, below which the refs are
 	Unsaved string   `json:"unsaved,omitempty"` // why that isn't all; the worktree then stays
 	Strayed []string `json:"strayed,omitempty"` // what the agent changed that isn't its worktree's
+
+	Compared Comparison `json:"-"` // of the tests in the checkout; what came of it is in Gate
 
 	// Environ is added to the agent's environment. The launcher gives it to the runner; it may hold keys, so that no file has it.
 	Environ []string `json:"-"`

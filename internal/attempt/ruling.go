@@ -29,7 +29,27 @@ func (r *Record) Ruled() *gate.Ruling {
 
 // here are the facts about work that is complete and doesn't go through the merge queue.
 func (r *Record) here(lands bool) gate.Facts {
-	return gate.Facts{Way: r.way(lands), Work: r.Slice, Left: r.Tree, Lands: r.Tree, Run: r.testRun("the checkout"), Review: r.Review}
+	f := gate.Facts{Way: r.way(lands), Work: r.Slice, Left: r.Tree, Lands: r.Tree, Run: r.testRun("the checkout"), Review: r.Review}
+	f.Compared, f.Found, f.Beforehand = r.Compared.With, r.Compared.Found, r.Compared.Allowed
+	return f
+}
+
+// Approve adds to the facts about work that a person accepts in the checkout what the gate has asked about: its tests ran, and it is as it
+// was since.
+func (r *Record) Approve(f *gate.Facts) {
+	if r.Gate == nil && r.Review == "" || r.Outcome == Done {
+		return
+	}
+	if r.Verdict.Green() {
+		f.Run = RunOf(r.Verdict, "the checkout")
+	}
+	if r.Gate != nil {
+		tests := r.Gate.Answer(gate.Tests)
+		f.Found, f.Approval.Items = tests.Items, tests.Items
+		if tests.Says == gate.Yes {
+			f.Compared = atClaim
+		}
+	}
 }
 
 // way is how the attempt's work lands. lands says that gl itself calls its system's items complete.

@@ -101,7 +101,7 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 		r.Phase, r.Landing = plan.Queued, &Landing{Queued: now}
 	} else {
 		r.Phase, r.Outcome, r.Detail, r.Effect, r.Verified = plan.Ended, v.Outcome, v.Detail, v.Effect, v.Verified
-		s.rule(r)
+		s.rule(r, it)
 	}
 	r.Seen = &plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 	if r.Phase == plan.Queued { // as withdraw leaves it
@@ -126,17 +126,30 @@ func (s *Settler) judge(r *Record, it plan.Item) error {
 	return nil
 }
 
-// rule has the gate decide about work that is done and doesn't go through the merge queue. What it doesn't pass waits for a person.
-func (s *Settler) rule(r *Record) {
-	if r.Outcome != Done || r.Landing != nil {
+// rule has the gate decide about work that was called complete and doesn't go through the merge queue. What its agent can put right goes back
+// to it; what else doesn't pass waits for a person.
+func (s *Settler) rule(r *Record, it plan.Item) {
+	review := r.Outcome == Waiting && r.Effect == tracker.Ask && it.WaitingFor == ""
+	if r.Outcome != Done && !review || r.Landing != nil {
 		return
 	}
 	r.Gate = gate.Ask(r.here(s.Tracker.Traits().Completes))
-	if _, err := r.Gate.Pass(""); err != nil {
-		r.Outcome, r.Effect, r.Verified = Waiting, tracker.Ask, ""
-		r.Detail = reviewing + cmp.Or(r.Gate.Refused(), r.Gate.Asks(), err.Error())
+	_, err := r.Gate.Pass("")
+	switch asks := r.Gate.Asks(); {
+	case err == nil && r.Verdict.Green() && r.Gate.Answer(gate.Tests).Says == gate.Unknown:
+		r.Detail += ", " + uncompared
+	case err == nil:
+	case r.Gate.Refused() != "":
+		r.Outcome, r.Effect, r.Verified, r.Detail = Red, tracker.Reopen, "", r.Gate.Refused()
+	case asks != "":
+		r.Outcome, r.Effect, r.Verified, r.Detail = Waiting, tracker.Ask, "", ReviewText(r.Verdict, asks)
+	default:
+		r.Outcome, r.Effect, r.Verified, r.Detail = Waiting, tracker.Ask, "", reviewing+err.Error()
 	}
 }
+
+// uncompared is said of tests that pass and that nothing is known about otherwise.
+const uncompared = "tests not compared"
 
 // apply writes the decision into the slice's file, if nobody has touched the slice since the decision and the claim is still ours
 // or nobody's, and settles the record. A slice in the merge queue can't be claimed: another claim there is one that git brought back.
@@ -233,6 +246,7 @@ func (s *Settler) done(r *Record) (*Record, error) {
 	}
 	if r.Outcome.Traits().Success {
 		s.Store.forgetHanded(r)
+		s.Store.ForgetBaseline(r)
 		if err := s.Store.Drop(r.System, r.Work()); err != nil && !errors.As(err, new(*BadRecord)) {
 			return r, err
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/gate"
 	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 )
@@ -303,6 +304,16 @@ func (s *Store) MarkAnswered(slice string, a Answer) error {
 	return s.markLast(slice, func(r *Record) bool {
 		r.Retried, r.Answered = true, &a
 		return true
+	})
+}
+
+// MarkApproved notes what the gate has answered when a person accepted what the slice's last attempt had left in the checkout.
+func (s *Store) MarkApproved(slice string, ruling *gate.Ruling) error {
+	return s.markLast(slice, func(r *Record) bool {
+		s.ForgetBaseline(r)
+		was := r.Gate != nil
+		r.Gate = ruling
+		return was
 	})
 }
 

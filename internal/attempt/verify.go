@@ -25,6 +25,8 @@ import (
 type Tests struct {
 	Limit   time.Duration
 	Pattern *regexp.Regexp // testrun.Spec.Pattern
+
+	Removable []string // paths whose tests may go without a person being asked
 }
 
 const (

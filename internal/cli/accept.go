@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +11,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"greenlight/internal/cli/cmdutil"
+	"greenlight/internal/gate"
 	"greenlight/internal/git"
 	"greenlight/internal/lane"
 	"greenlight/internal/ops"
 	"greenlight/internal/plan"
+	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 	"greenlight/internal/term"
 	"greenlight/internal/words"
@@ -67,6 +70,9 @@ func showTests(ctx context.Context, app *cmdutil.App, id string) error {
 	if err != nil {
 		return err
 	}
+	if built, err := ops.Built(ctx, pr, id); err != nil || built == nil {
+		return cmp.Or(err, showTestsHere(app, pr, id))
+	}
 	l, err := openLane(ctx, app, pr, pr.Root)
 	if err != nil {
 		return err
@@ -86,6 +92,18 @@ func showTests(ctx context.Context, app *cmdutil.App, id string) error {
 		app.IO.Printf("%s\n", sanitize.Text(strings.TrimSuffix(line, "\n")))
 	}
 	return nil
+}
+
+// showTestsHere names what differs of the tests of a slice that was built in the checkout.
+func showTestsHere(app *cmdutil.App, pr *project.Project, id string) error {
+	if err := ops.TestsToAccept(pr, id); err != nil {
+		return err
+	}
+	recs, err := pr.Runs.Last(id)
+	if err == nil {
+		app.IO.Printf("%s\n", sanitize.Line(gate.ItemsText(recs[id][0].Gate.Answer(gate.Tests).Items)))
+	}
+	return err
 }
 
 func runAccept(ctx context.Context, app *cmdutil.App, id string, force, tests bool) error {

@@ -169,7 +169,7 @@ func newWrapper(app *cmdutil.App, pr *project.Project, self string, gate *attemp
 	return &attempt.Wrapper{
 		Settler: pr.Settler(), Root: pr.Root, Self: self, Gate: gate, Env: append(agent.ScrubEnv(env), pr.AgentEnv()...), AgentEnv: agentEnv, Stop: stop,
 		Limits:     attempt.Limits{Silent: pr.Config.Silent, Tool: pr.Config.Tool, Result: pr.Config.Result},
-		SetupLimit: pr.Config.Git.SetupLimit, Tests: attempt.Tests{Limit: pr.Config.Test.Limit, Pattern: pr.Config.Test.Pattern}, Every: pr.Config.Git.SnapshotEvery, WindowPercent: pr.Config.WindowPercent, Confine: pr.Config.Sandbox == project.SandboxBwrap,
+		SetupLimit: pr.Config.Git.SetupLimit, Tests: attempt.Tests{Limit: pr.Config.Test.Limit, Pattern: pr.Config.Test.Pattern, Removable: pr.Config.Test.Removable}, Every: pr.Config.Git.SnapshotEvery, WindowPercent: pr.Config.WindowPercent, Confine: pr.Config.Sandbox == project.SandboxBwrap,
 		Brief: func(r *attempt.Record) (string, string, error) { return newBrief(context.Background(), pr, r) },
 		Print: func(ev agent.Event) { show(attemptlog.EventText(ev)) },
 	}

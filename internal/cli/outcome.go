@@ -182,7 +182,10 @@ func verdictText(r *attempt.Record) string {
 	case !v.Green():
 		how = fmt.Sprintf("failed with exit %d", *v.ExitCode)
 	}
-	text := fmt.Sprintf("tests (%s) %s on tree %.10s in %.1fs", v.Command, how, v.Tree, v.Seconds)
+	if v.Tree != "" { // in a checkout it has no name
+		how += fmt.Sprintf(" on tree %.10s", v.Tree)
+	}
+	text := fmt.Sprintf("tests (%s) %s in %.1fs", v.Command, how, v.Seconds)
 	for _, c := range []struct {
 		n    *int
 		what string

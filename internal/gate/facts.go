@@ -75,6 +75,7 @@ const (
 	Runner  Kind = "runner"  // the test runner's configuration
 	Command Kind = "command" // what the test command runs
 	Failing Kind = "failing" // the tests fail
+	Lost    Kind = "lost"    // what the tests are to be compared with is gone
 )
 
 // kindTexts have, of each kind, a noun and what begins a list of its names.
@@ -88,12 +89,13 @@ func kindTexts() map[Kind][2]string {
 		Runner:  {"test runner changed", "the test runner's configuration changed: "},
 		Command: {"test command changed", "test command changed: "},
 		Failing: {"tests failing", "tests fail: "},
+		Lost:    {"tests not compared", "the tests can't be compared with how they were at the claim: "},
 	}
 }
 
 // Kinds are all kinds.
 func Kinds() []Kind {
-	return []Kind{Marks, Removed, Skips, Fewer, Changed, Runner, Command, Failing}
+	return []Kind{Marks, Removed, Skips, Fewer, Changed, Runner, Command, Failing, Lost}
 }
 
 // Noun is the kind in words.
@@ -157,7 +159,7 @@ func tests(f *Facts) Answer {
 	if len(f.Unseen) > 0 {
 		a = Answer{Says: Unknown, Evidence: strings.Join(f.Unseen, "; ")}
 	}
-	return f.judge(a, Removed, Skips, Fewer, Changed, Runner, Command)
+	return f.judge(a, Removed, Skips, Fewer, Changed, Runner, Command, Lost)
 }
 
 // judge answers by what was found of some kinds; none is the answer for nothing.
@@ -191,7 +193,11 @@ const noCommand = "no test.command"
 
 func run(f *Facts) Answer {
 	r := f.Run
-	evidence := fmt.Sprintf("%s on tree %s in %s: %s", r.Command, short(r.Tree), r.Place, r.How)
+	tree := ""
+	if r.Tree != "" {
+		tree = " on tree " + short(r.Tree)
+	}
+	evidence := fmt.Sprintf("%s%s in %s: %s", r.Command, tree, r.Place, r.How)
 	failing := []Item{{Kind: Failing, Name: r.How, Red: true}}
 	switch {
 	case r.Pending:

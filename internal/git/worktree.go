@@ -217,6 +217,19 @@ func (w Worktree) Ignored(ctx context.Context) ([]string, error) {
 	return split(out), err
 }
 
+// IgnoredDirs lists the directories below dir that the .gitignore files there ignore, relative to dir. Nothing else decides: neither the
+// repository's configuration nor its info/exclude.
+func IgnoredDirs(ctx context.Context, dir string) ([]string, error) {
+	out, err := run(ctx, dir, "ls-files", "-z", "-o", "-i", "--exclude-per-directory=.gitignore", "--directory")
+	var dirs []string
+	for _, p := range split(out) {
+		if name, is := strings.CutSuffix(p, "/"); is {
+			dirs = append(dirs, name)
+		}
+	}
+	return dirs, err
+}
+
 // Changed lists what is changed or untracked, as Dirty does.
 func (w Worktree) Changed(ctx context.Context) ([]string, error) {
 	out, err := w.run(ctx, leastFill, "", "status", "--porcelain", "-z", "--ignore-submodules=dirty", "--untracked-files=normal")

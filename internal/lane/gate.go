@@ -100,16 +100,6 @@ func (l *Lane) survey(ctx context.Context, w *work, changed []string) error {
 	return err
 }
 
-// allow notes what a person has allowed beforehand: test.removable.
-func (w *work) allow(l *Lane) {
-	w.allowed = nil
-	for _, i := range w.found {
-		if (i.Kind == gate.Removed || i.Kind == gate.Skips) && i.Path != "" && l.removable(i.Path) {
-			w.allowed = append(w.allowed, i)
-		}
-	}
-}
-
 // handedOver is the commit of the tests that were handed over, "" for none. An agent can write git's note of it: what gl has noted of the
 // first hand-over counts, and what builds on that.
 func (l *Lane) handedOver(ctx context.Context, lineage *worktree.Lineage) (string, error) {

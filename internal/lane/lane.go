@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/drift"
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
@@ -51,8 +52,7 @@ type Lane struct {
 	ahead    *ahead                           // the lane merged with the target, where both have moved
 	between  bool                             // something in the queue is about to be tested
 	pushed   time.Time                        // of pull requests: when what has landed was delivered last
-	runs     map[string]bool                  // files that the test command runs: see commandFiles
-	contents map[string][]byte                // of some files, by id
+	compares *drift.Comparer                  // see comparer
 	listed   []listing                        // what is in commits and trees, the last at the end
 
 	toldSince time.Time      // the reason that the journal has: file.Since

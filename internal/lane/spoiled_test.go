@@ -406,7 +406,10 @@ func TestSpoiledByContent(t *testing.T) {
 			}
 		}
 		if conf := "conftest.py"; brought && is[conf] != "" && !spoiled {
-			promised := landed[conf]
+			promised := ""
+			if landed[conf] != first[conf] { // else it counts as it was handed over, or that it was gone by then
+				promised = landed[conf]
+			}
 			for _, all := range handed {
 				promised += all[conf]
 			}

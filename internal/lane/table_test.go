@@ -27,8 +27,7 @@ const (
 	asks       = "asks"
 	red        = "red"
 	refused    = "refused"
-	uncompared = "verified, not compared" // the tests passed, and gl why says that nothing was compared
-	none       = "–"                      // doesn't apply, with a reason
+	none       = "–" // doesn't apply, with a reason
 )
 
 // A deed is what an agent does besides its work.
@@ -145,7 +144,7 @@ func landings() []landing {
 		return all
 	}
 	here := map[string]string{
-		"honest": verified, "delete": uncompared, "hollow": uncompared, "script": uncompared, "runner": uncompared, "handed": uncompared, "forge": uncompared,
+		"honest": verified, "delete": asks, "hollow": asks, "script": asks, "runner": asks, "handed": red, "forge": red,
 		"review": asks, "process": verified, "ownconfig": noWorktree, "config": verified,
 	}
 	legacy := maps.Clone(here)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"greenlight/internal/drift"
 	"greenlight/internal/git"
 	"greenlight/internal/statedir"
 	"greenlight/internal/worktree"
@@ -40,7 +41,8 @@ func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick boo
 	if err != nil {
 		return nil, err
 	}
-	if l.runs, err = l.commandFiles(ctx, base); err != nil {
+	c := l.comparer()
+	if err := c.UseCommand(ctx, base); err != nil {
 		return nil, err
 	}
 	p, err := l.promised(ctx, w, base)
@@ -55,7 +57,7 @@ func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick boo
 	if err != nil {
 		return nil, err
 	}
-	items, err := l.broken(ctx, p, files)
+	items, err := c.Broken(ctx, &p.Promise, files)
 	var paths []string
 	for _, i := range items {
 		if i.Red {
@@ -68,10 +70,10 @@ func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick boo
 	t := &Touched{From: handed}
 	had, err := git.Files(ctx, l.Repo.Common, handed)
 	for _, name := range paths {
-		if f, there := p.want[name]; there && had[name] != f {
+		if f, there := p.Want[name]; there && had[name] != f {
 			t.From = ""
 		}
-		t.Paths = append(t.Paths, l.inProject(name))
+		t.Paths = append(t.Paths, l.comparer().InProject(name))
 	}
 	return t, err
 }
@@ -84,7 +86,7 @@ func (l *Lane) ChangedSince(ctx context.Context, lineage *worktree.Lineage, comm
 	}
 	changed, err := git.Changed(ctx, l.Repo.Common, commit, look, statedir.InState)
 	for i, name := range changed {
-		changed[i] = l.inProject(name)
+		changed[i] = l.comparer().InProject(name)
 	}
 	return changed, err
 }
@@ -108,8 +110,8 @@ func (l *Lane) begun(ctx context.Context, lineage *worktree.Lineage) (string, er
 
 // seemsChanged says whether one of the promised files isn't in the worktree as its plain bytes. Filters make some seem so that aren't.
 func (l *Lane) seemsChanged(p *promise, top string) bool {
-	for name, want := range p.want {
-		if l.protects(name) && !p.free[name] && !isOnDisk(filepath.Join(top, filepath.FromSlash(name)), want) {
+	for name, want := range p.Want {
+		if l.comparer().Protects(name) && !p.Free[name] && !isOnDisk(filepath.Join(top, filepath.FromSlash(name)), want) {
 			return true
 		}
 	}
@@ -132,7 +134,7 @@ func isOnDisk(path string, want git.File) bool {
 			return false
 		}
 		data = []byte(target)
-	case !info.Mode().IsRegular() || !want.IsRegular() || info.Size() > markedBytes:
+	case !info.Mode().IsRegular() || !want.IsRegular() || info.Size() > drift.MostBytes:
 		return false
 	default:
 		if data, err = os.ReadFile(path); err != nil || (info.Mode()&0o100 != 0) != (want.Mode == "100755") {

@@ -73,7 +73,7 @@ func Accept(ctx context.Context, pr *project.Project, id string, l *worktree.Lin
 	var st *plan.State
 	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
 		st = m.st
-		red, redErr := l != nil && tests && m.st.Class == plan.Red, error(nil)
+		red, redErr := tests && m.st.Class == plan.Red, error(nil)
 		if red {
 			redErr = TestsToAccept(pr, id)
 		}
@@ -143,14 +143,18 @@ func (a *Acceptance) complete(f *slice.File, id string) error {
 	if err != nil {
 		return err
 	}
-	if last := recs[id]; len(last) > 0 && last[0].Verdict.Green() && last[0].Review != "" { // tested, and as it was since
-		facts.Run = attempt.RunOf(last[0].Verdict, "the checkout")
+	if last := recs[id]; len(last) > 0 {
+		last[0].Approve(&facts)
 	}
-	pass, err := gate.Ask(facts).Pass("")
+	ruling := gate.Ask(facts)
+	pass, err := ruling.Pass("")
 	if err != nil {
 		return err
 	}
-	return f.Approve(id, pass, a.pr.Tracker.Traits().Completes)
+	if err := f.Approve(id, pass, a.pr.Tracker.Traits().Completes); err != nil {
+		return err
+	}
+	return a.pr.Runs.MarkApproved(id, ruling)
 }
 
 // TestsToAccept returns an error unless a slice is red for nothing but its tests, which were changed after they were handed over.
@@ -160,7 +164,7 @@ func TestsToAccept(pr *project.Project, id string) error {
 		return err
 	}
 	if last := recs[id]; len(last) > 0 && last[0].Gate != nil {
-		if a := last[0].Gate.Answer(gate.Tests); a.Says == gate.No && last[0].Gate.Answer(gate.Merge).Says == gate.Yes {
+		if a := last[0].Gate.Answer(gate.Tests); a.Says == gate.No && last[0].Gate.Answer(gate.Merge).Says != gate.No {
 			return nil
 		}
 	}

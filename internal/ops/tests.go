@@ -38,14 +38,14 @@ func (h *handOver) do(ctx context.Context, id string, f func(moment, *slice.File
 	return h.edit(ctx, h.pr, id, f)
 }
 
-// check is errDue if the change hands tests over: of the attempt whose agent makes it, in a worktree.
+// check is errDue if the change hands tests over: of the attempt whose agent makes it.
 func (h *handOver) check(st *plan.State, was, is journal.Progress) error {
 	own := h.who.Token != "" && st.Attempt.Open() && st.Attempt.Token == h.who.Token
 	if h.done || !own || !plan.HandsOver(was.Status, was.Step, is.Status, is.Step) {
 		return nil
 	}
 	r, err := h.pr.Runs.Get(st.ID, st.Attempt.N)
-	if err != nil || r.Lineage == 0 {
+	if err != nil || r.Lineage == 0 && !r.Baseline {
 		return err
 	}
 	h.due = r
@@ -53,6 +53,9 @@ func (h *handOver) check(st *plan.State, was, is journal.Progress) error {
 }
 
 func (h *handOver) make(ctx context.Context) error {
+	if h.due.Lineage == 0 {
+		return h.pr.Runs.HandOverHere(ctx, h.due)
+	}
 	repo, err := h.pr.Worktrees(ctx)
 	if err != nil {
 		return err

@@ -1,16 +1,15 @@
-package lane
+package drift
 
 import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 
 	"greenlight/internal/gate"
-	"greenlight/internal/git"
 	"greenlight/internal/guard"
-	"greenlight/internal/testrun"
 	"greenlight/internal/words"
 )
 
@@ -18,7 +17,7 @@ import (
 // some, so a person is asked, once. What only moved, with its names, isn't gone.
 
 // holdsTests reports whether a path is looked at for tests.
-func (l *Lane) holdsTests(p string) bool { return l.isTest(p) || guard.HoldsTests(l.inProject(p)) }
+func (c *Comparer) holdsTests(p string) bool { return c.IsTest(p) || guard.HoldsTests(c.InProject(p)) }
 
 // A counted is the tests of a name on one side of a merge.
 type counted struct {
@@ -27,10 +26,10 @@ type counted struct {
 }
 
 // gone finds the tests that a merge removes, or skips. except are paths that were told of otherwise.
-func (l *Lane) gone(ctx context.Context, base, merged map[string]git.File, changed []string, except func(string) bool) ([]gate.Item, error) {
-	pick := func(files map[string]git.File) (paths []string) {
+func (c *Comparer) gone(ctx context.Context, base, merged Files, changed []string, except func(string) bool) ([]gate.Item, error) {
+	pick := func(files Files) (paths []string) {
 		for _, p := range changed {
-			if files[p].IsRegular() && l.holdsTests(p) && base[p] != merged[p] {
+			if files[p].IsRegular() && c.holdsTests(p) && base[p] != merged[p] {
 				paths = append(paths, p)
 			}
 		}
@@ -40,7 +39,7 @@ func (l *Lane) gone(ctx context.Context, base, merged map[string]git.File, chang
 	if len(before) == 0 {
 		return nil, nil
 	}
-	texts, err := l.texts(ctx, base, before, merged, after)
+	texts, err := c.texts(ctx, base, before, merged, after)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +58,7 @@ func (l *Lane) gone(ctx context.Context, base, merged map[string]git.File, chang
 			continue
 		}
 		_, there := merged[p]
-		if n, known := count(was, p, texts[base[p].ID]); !there && l.isTest(p) && (n == 0 || !known) {
+		if n, known := count(was, p, texts[base[p].ID]); !there && c.IsTest(p) && (n == 0 || !known) {
 			items = append(items, gate.Item{Kind: gate.Removed, Name: p, Path: p})
 		}
 	}
@@ -67,7 +66,7 @@ func (l *Lane) gone(ctx context.Context, base, merged map[string]git.File, chang
 }
 
 // texts are the contents of files by their ids.
-func (l *Lane) texts(ctx context.Context, base map[string]git.File, before []string, merged map[string]git.File, after []string) (map[string][]byte, error) {
+func (c *Comparer) texts(ctx context.Context, base Files, before []string, merged Files, after []string) (map[string][]byte, error) {
 	var ids []string
 	for _, p := range before {
 		ids = append(ids, base[p].ID)
@@ -76,7 +75,7 @@ func (l *Lane) texts(ctx context.Context, base map[string]git.File, before []str
 		ids = append(ids, merged[p].ID)
 	}
 	texts := map[string][]byte{}
-	err := git.Blobs(ctx, l.Repo.Common, ids, markedBytes, func(id string, text []byte) error {
+	err := c.Read(ctx, ids, MostBytes, func(id string, text []byte) error {
 		texts[id] = slices.Clone(text)
 		return nil
 	})
@@ -112,7 +111,7 @@ func uncount(all map[string]counted, p string, text []byte, moved bool) {
 }
 
 // compare names what is gone, skipped or emptied. Where all tests of a file are gone with it, the file is named.
-func compare(was, is map[string]counted, before []string, merged map[string]git.File) []gate.Item {
+func compare(was, is map[string]counted, before []string, merged Files) []gate.Item {
 	var items []gate.Item
 	gone, of := map[string]int{}, map[string]int{}
 	for _, c := range was {
@@ -129,7 +128,7 @@ func compare(was, is map[string]counted, before []string, merged map[string]git.
 		}
 	}
 	const emptied, something = 2, 4 // lines of a test: its head and its end, and two more
-	for _, name := range sorted(was) {
+	for _, name := range slices.Sorted(maps.Keys(was)) {
 		c, now := was[name], is[name]
 		_, there := merged[c.file]
 		full := fmt.Sprintf("%s in %s", name, cmp.Or(now.file, c.file))
@@ -146,48 +145,17 @@ func compare(was, is map[string]counted, before []string, merged map[string]git.
 	return items
 }
 
-// fewer finds that fewer tests ran than without the work, or more were skipped. What names tell already isn't told again, and of a runner that
-// doesn't count nobody knows.
-func (l *Lane) fewer(ctx context.Context, base string, v *testrun.Verdict, found []gate.Item) ([]gate.Item, error) {
-	named := slices.ContainsFunc(found, func(i gate.Item) bool { return i.Kind == gate.Removed || i.Kind == gate.Skips })
-	if v == nil || v.Passed == nil || named {
-		return nil, nil
+// Allowed are those of the items that a person has allowed beforehand, by patterns of the paths in the project whose tests may go.
+func Allowed(patterns []string, found []gate.Item, prefix string) []gate.Item {
+	c := &Comparer{Prefix: prefix}
+	var allowed []gate.Item
+	for _, i := range found {
+		matches := func(pattern string) bool { return underPattern(pattern, c.InProject(i.Path)) }
+		if (i.Kind == gate.Removed || i.Kind == gate.Skips) && i.Path != "" && slices.ContainsFunc(patterns, matches) {
+			allowed = append(allowed, i)
+		}
 	}
-	tree, err := l.contentOf(ctx, base)
-	if err != nil {
-		return nil, err
-	}
-	bed, err := l.makeBed(ctx)
-	if err != nil {
-		return nil, err
-	}
-	_, was := l.recorded(bed, tree)
-	if was == nil || was.Passed == nil {
-		return nil, nil
-	}
-	var items []gate.Item
-	if now, then := ran(v), ran(was); now < then {
-		items = append(items, gate.Item{Kind: gate.Fewer, Name: fmt.Sprintf("%d, and %d without the work", now, then)})
-	}
-	if now, then := number(v.Skipped), number(was.Skipped); now > then {
-		items = append(items, gate.Item{Kind: gate.Skips, Name: fmt.Sprintf("%d, and %d without the work", now, then)})
-	}
-	return items, nil
-}
-
-// ran is how many tests ran.
-func ran(v *testrun.Verdict) int { return number(v.Passed) + number(v.Failed) }
-
-func number(n *int) int {
-	if n == nil {
-		return 0
-	}
-	return *n
-}
-
-// removable reports whether a person has allowed beforehand to remove the tests in a file.
-func (l *Lane) removable(p string) bool {
-	return l.Project != nil && slices.ContainsFunc(l.Project.Config.Test.Removable, func(pattern string) bool { return underPattern(pattern, l.inProject(p)) })
+	return allowed
 }
 
 // underPattern reports whether a path, or a directory above it, matches.
