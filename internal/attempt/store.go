@@ -16,6 +16,7 @@ import (
 	"greenlight/internal/durable"
 	"greenlight/internal/gate"
 	"greenlight/internal/journal"
+	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 )
 
@@ -316,6 +317,22 @@ func (s *Store) MarkApproved(slice string, ruling *gate.Ruling) error {
 		return was
 	})
 }
+
+func (s *Store) vouchedPath(system, slice string) string {
+	return filepath.Join(s.dir, "vouched", strings.ReplaceAll(system, "/", "_")+"."+slice)
+}
+
+// Vouch notes that gl has called a slice verified without an attempt of it that ended so: a person accepted what was tested, or gl verify
+// has tested it.
+func (s *Store) Vouch(system, slice string) error {
+	if err := mkdir(filepath.Join(s.dir, "vouched")); err != nil {
+		return err
+	}
+	return durable.WriteFile(s.vouchedPath(system, slice), nil, 0o600)
+}
+
+// Vouched reports whether Vouch was called for a slice.
+func (s *Store) Vouched(system, slice string) bool { return paths.Exists(s.vouchedPath(system, slice)) }
 
 // MarkUndone is MarkRetried for a slice whose landed work was taken back: that of attempt n, 0 for unknown.
 func (s *Store) MarkUndone(slice string, n int, u Undo) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,8 @@ import (
 	"greenlight/internal/cli/cmdutil"
 	"greenlight/internal/jsondoc"
 	"greenlight/internal/ops"
+	"greenlight/internal/plan"
+	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
 )
 
@@ -123,7 +126,20 @@ func runShow(app *cmdutil.App, id, key string, asJSON bool) error {
 	for _, f := range shown.Fields {
 		app.IO.Printf("%s\n", sanitize.Text(strings.TrimRight(f.Key+": "+f.Value, " ")))
 	}
-	return nil
+	return showVerdict(app, pr, shown)
+}
+
+// showVerdict tells of a complete slice that gl hasn't verified it, whatever its file says.
+func showVerdict(app *cmdutil.App, pr *project.Project, shown *ops.Shown) error {
+	done := slices.ContainsFunc(shown.Fields, func(f ops.Field) bool { return f.Key == "status" && plan.Classify(f.Value) == plan.Done })
+	if !done {
+		return nil
+	}
+	p, err := pr.Plan(time.Now(), pr.Options())
+	if err == nil && slices.Contains(p.Unverified, shown.ID) {
+		app.IO.Printf("verdict: complete (unverified): gl verify %s tests it\n", shown.ID)
+	}
+	return err
 }
 
 // runShowText is gl state show --text.

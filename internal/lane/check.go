@@ -238,7 +238,9 @@ func (l *Lane) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
 		if err != nil {
 			return err
 		}
-		_, err = lander.Land(st.ID, tracker.Landed{Pass: pass})
+		if _, err = lander.Land(st.ID, tracker.Landed{Pass: pass}); err == nil {
+			err = l.Project.Runs.Vouch(l.Project.Key(), st.ID)
+		}
 		c.Set = err == nil
 		return err
 	})

@@ -154,7 +154,10 @@ func (a *Acceptance) complete(f *slice.File, id string) error {
 	if err := f.Approve(id, pass, a.pr.Tracker.Traits().Completes); err != nil {
 		return err
 	}
-	return a.pr.Runs.MarkApproved(id, ruling)
+	if pass.Verdict() == gate.Green {
+		err = a.pr.Runs.Vouch(a.pr.Key(), id)
+	}
+	return errors.Join(err, a.pr.Runs.MarkApproved(id, ruling))
 }
 
 // TestsToAccept returns an error unless a slice is red for nothing but its tests, which were changed after they were handed over.

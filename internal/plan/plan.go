@@ -56,7 +56,7 @@ type Plan struct {
 	Done      int
 	Total     int
 
-	Unverified []string // done, and gl has seen no test pass on what was built; not those that others have completed
+	Unverified []string // done, and gl has seen no test pass on what was built: see unproven
 
 	Tests TestCounts // of the items in scope
 
@@ -328,7 +328,7 @@ func (p *Plan) add(st *State) {
 	switch st.Class {
 	case Done:
 		p.Done++
-		if st.Verified == Unverified || st.Verified == KnownRed {
+		if p.unproven(st) {
 			p.Unverified = append(p.Unverified, st.ID)
 		}
 	case Available:

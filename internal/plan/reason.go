@@ -469,13 +469,19 @@ func (p *Plan) proof(st *State) string {
 	if st.Tests > 0 || p.ofSlices() && st.Verified != Green { // the siblings don't count tests
 		is = append(is, p.TestsOf(st))
 	}
-	switch st.Verified {
-	case Green:
+	switch {
+	case st.Verified == Green:
 		is = append(is, "verified")
-	case KnownRed, Unverified:
+	case p.unproven(st):
 		is = append(is, "unverified")
 	}
 	return strings.Join(is, ", ")
+}
+
+// unproven reports whether an item is done without a verdict of gl's that its tests pass, whoever has completed it. The siblings have verdicts of
+// their own.
+func (p *Plan) unproven(st *State) bool {
+	return st.Class == Done && (st.Verified == Unverified || st.Verified == KnownRed || st.Verified == NotKnown && p.ofSlices())
 }
 
 // TestCount is "42 tests"; "" where the format counts none.

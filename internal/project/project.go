@@ -190,6 +190,9 @@ func (p *Project) Snapshot(load func() (*tracker.Contents, error)) (*plan.Snapsh
 	if traits.Managed {
 		p.addReleased(s)
 	}
+	if traits.Completes {
+		p.doubt(s, attempts)
+	}
 	for _, r := range live {
 		switch {
 		case p.Runs.IsLeftover(r, attempts):
@@ -210,6 +213,20 @@ func badText(b *attempt.BadRecord) string {
 		return b.Error() + ". Run " + help
 	}
 	return b.Error()
+}
+
+// doubt takes from items what their files say of a verdict that gl hasn't given: anybody can write these files.
+func (p *Project) doubt(s *plan.Snapshot, attempts map[string]attempt.Tally) {
+	by := map[string]*plan.Item{}
+	for _, it := range s.Items {
+		if it.Verified != plan.Green || attempts[it.ID].Last.Outcome.Traits().Success || p.Runs.Vouched(p.Key(), it.ID) {
+			continue
+		}
+		doubted := *it
+		doubted.Verified = plan.NotKnown
+		by[it.ID] = &doubted
+	}
+	replace(s, by)
 }
 
 // addReleased tells slices that were given back half-way from those that somebody unknown works on. The items are the tracker's, and stay

@@ -438,7 +438,7 @@ func FuzzShape(f *testing.F) {
 	f.Add([]byte("## Slices\n\n| a | A | pending | 0 | 0 | none |\n\nProgress: [░░░░░░░░░░] 0/1 slices\n\n## Current\n\nNone\n\nTotal: 0 passing, 0 failing, 0 security\n"),
 		10, 46, 94, 95, 100, 1, 0, 0)
 	f.Fuzz(func(t *testing.T, text []byte, table, progress, current, end, summary, all, done, tests int) {
-		at := shape{sums{all, done, plan.TestCounts{Recorded: tests}}, table, progress, current, end, summary}
+		at := shape{sums{Slices: all, Done: done, TestCounts: plan.TestCounts{Recorded: tests}}, table, progress, current, end, summary}
 		was, is := parseSlice([]byte(sliceText("a", "pending", ""))), parseSlice([]byte(sliceText("a", "complete", "")))
 		if changes, _ := at.change(text, "a", was, is); changes != nil {
 			splice(text, changes)

@@ -10,6 +10,7 @@ import (
 	"greenlight/internal/sanitize"
 	"greenlight/internal/sliceid"
 	"greenlight/internal/text/textline"
+	"greenlight/internal/words"
 )
 
 // header marks STATE.md as generated.
@@ -68,7 +69,7 @@ type shape struct {
 
 // sums are those of all lines of the table.
 type sums struct {
-	Slices, Done int
+	Slices, Done, Unverified int
 
 	plan.TestCounts
 }
@@ -85,6 +86,9 @@ func (s *sums) count(r *line, n int) {
 	s.Slices += n
 	if r.done {
 		s.Done += n
+	}
+	if r.unverified {
+		s.Unverified += n
 	}
 	s.Add(&plan.Item{Tests: r.tests, SecurityTests: r.security, Failing: r.failing}, r.done, n)
 }
@@ -126,7 +130,7 @@ const (
 type line struct {
 	id, text                 string
 	current                  string // "" unless somebody works on it
-	done                     bool
+	done, unverified         bool
 	tests, failing, security int
 }
 
@@ -176,6 +180,7 @@ func lineWith(it *plan.Item, name, deps string) *line {
 		id: it.ID, done: class == plan.Done, tests: it.Tests, failing: it.Failing, security: it.SecurityTests,
 		text: tableLine(it.ID, name, cell(status), it.Tests, it.SecurityTests, deps),
 	}
+	l.unverified = l.done && it.Verified != plan.Green
 	if class == plan.Active {
 		step := it.Step
 		if !plan.StepReached(step) {
@@ -273,7 +278,11 @@ func current(rows []*line) string {
 
 // summary counts as plan.Plan does.
 func (s sums) summary() string {
-	return "\nTotal: " + s.TestCounts.String() + "\n"
+	text := "\nTotal: " + s.TestCounts.String() + "\n"
+	if s.Unverified > 0 {
+		text += fmt.Sprintf("Complete (unverified): %s\n", words.Count(s.Unverified, "slice"))
+	}
+	return text
 }
 
 func blockers(list []string) string {
