@@ -97,7 +97,7 @@ func (r *Record) checkState(named Outcome) error {
 	case r.Sandbox != "" && r.Sandbox != SandboxBwrap:
 		return foreign("unknown sandbox %.40q: another version of gl wrote it", r.Sandbox)
 	case r.Phase == plan.Queued && (r.Landing == nil || r.Seen == nil || r.Lineage == 0):
-		return errors.New("awaits the lane without a worktree and the state that was seen")
+		return errors.New("is in the merge queue without a worktree and the state that was seen")
 	case r.Phase == plan.Preparing && (r.Wrapper == nil || r.Lineage == 0):
 		return errors.New("prepares a worktree without a number or a gl process")
 	case !r.Phase.Begun() && r.Token == "":

@@ -265,7 +265,7 @@ func (s *Settler) stopQueued(ctx context.Context, r *Record) (*Record, error) {
 	if r.Accepted() {
 		release = tracker.Ask
 	}
-	return s.EndLanding(ctx, r, LandingResult{Outcome: Interrupted, Detail: "interrupted in the lane", Effect: &release})
+	return s.EndLanding(ctx, r, LandingResult{Outcome: Interrupted, Detail: "interrupted in the merge queue", Effect: &release})
 }
 
 // InQueue is how far an attempt is that nothing has been done with.

@@ -150,6 +150,8 @@ func gitKilled(r *Record, _ plan.Item) (string, bool) {
 
 func neverRan(r *Record, _ plan.Item) (string, bool) {
 	switch e := r.evidence(); {
+	case e.NotStarted != "":
+		return e.NotStarted, true
 	case e.Worktree != "":
 		return e.Worktree, true
 	case e.Missing != "":
@@ -213,7 +215,7 @@ func gaveUp(_ *Record, it plan.Item) (string, bool) {
 }
 
 func needsPerson(_ *Record, it plan.Item) (string, bool) {
-	return "waiting for " + it.WaitingFor, it.WaitingFor != ""
+	return plan.WaitText(it.WaitingFor), it.WaitingFor != ""
 }
 
 func stepDone(r *Record, it plan.Item) (string, bool) {
@@ -282,6 +284,9 @@ func (o Outcome) Traits() Traits {
 
 // Text is the outcome with its detail, in a few words: "failed: exit 7", "interrupted in tests".
 func (o Outcome) Text(detail string) string {
+	if o == Waiting && strings.HasPrefix(detail, plan.Asking) {
+		return detail
+	}
 	said := o.Traits().Words
 	if rest, ok := strings.CutPrefix(detail, said); ok {
 		return said + rest

@@ -163,6 +163,7 @@ type Evidence struct {
 	OutOfMemory bool          `json:"out_of_memory,omitempty"` // the kernel has killed something for lack of memory since it began
 	Worktree    string        `json:"worktree,omitempty"`      // why the worktree couldn't be made ready
 	Killed      bool          `json:"killed,omitempty"`        // since git was killed
+	NotStarted  string        `json:"not_started,omitempty"`   // why gl's own process for the attempt never got to start the agent
 	Missing     string        `json:"missing,omitempty"`       // the program that isn't on PATH
 	Exec        string        `json:"exec,omitempty"`          // why the program couldn't be started
 	Result      *agent.Result `json:"result,omitempty"`

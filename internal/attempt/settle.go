@@ -317,6 +317,30 @@ func (s *Settler) GiveBack(ctx context.Context, r *Record) error {
 	return s.giveBackClaim(ctx, r, false)
 }
 
+// FailStart settles a claim as failed whose wrapper never got to start the agent. It returns nil if the agent has started meanwhile.
+func (s *Settler) FailStart(ctx context.Context, r *Record, why string) (final *Record, err error) {
+	if r.Phase == plan.Preparing {
+		if err := r.endOrphans(s.Store.root()); err != nil {
+			return nil, err
+		}
+	}
+	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {
+		disk, err := s.Store.Get(r.Slice, r.N)
+		if err != nil || !disk.unstarted(r) {
+			return err
+		}
+		disk.Evidence = &Evidence{NotStarted: why}
+		final, err = s.settle(tx, disk)
+		return err
+	})
+	return final, err
+}
+
+// unstarted reports whether the record on disk is still the claim r, and no wrapper is about to start its agent.
+func (disk *Record) unstarted(r *Record) bool {
+	return disk.Token == r.Token && !disk.Phase.Begun() && (disk.Phase != plan.Preparing || disk.Dead())
+}
+
 // ErrAgentLives says that a claim can't be given back, since a process of its agent is still there.
 var ErrAgentLives = errors.New("its agent is still running")
 
@@ -342,7 +366,7 @@ func (s *Settler) giveBackClaim(ctx context.Context, r *Record, lost bool) error
 			return nil
 		case err != nil:
 			return err
-		case disk.Token != r.Token || disk.Phase.Begun() || disk.Phase == plan.Preparing && !disk.Dead():
+		case !disk.unstarted(r):
 			return nil
 		}
 		return s.Store.giveBack(tx, disk)

@@ -146,7 +146,7 @@ func look(cfg Config, reader *facts.Reader) snapshot {
 }
 
 // The views.
-var views = []string{"board", "graph", "timeline", "lane", "cost"}
+var views = []string{"board", "graph", "timeline", "merge queue", "cost"}
 
 // A board is the state of the screen.
 type board struct {

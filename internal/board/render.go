@@ -280,7 +280,7 @@ func (b *board) main(width int) (lines, ids []string) {
 		return b.graphView(width)
 	case "timeline":
 		return b.timelineView(width)
-	case "lane":
+	case "merge queue":
 		return b.laneView(width)
 	case "cost":
 		return b.costView(width)
@@ -459,7 +459,7 @@ type spanMark struct {
 }
 
 var spanMarks = []spanMark{
-	{"done", "█", "completed", term.Green}, {"failed", "▒", "came to nothing", term.Red}, {"running", "▓", "running", term.Blue},
+	{"done", "█", "completed", term.Green}, {"failed", "▒", "failed", term.Red}, {"running", "▓", "running", term.Blue},
 	{"held", "░", "met a limit", term.Yellow}, {"other", "▄", "other", ""},
 }
 
@@ -485,13 +485,13 @@ func (b *board) legend(width int) string {
 func (b *board) laneView(width int) (lines, ids []string) {
 	add := func(id, text string) { lines, ids = append(lines, text), append(ids, id) }
 	rows := b.in(view.Merging)
-	add("", b.paint(term.Bold, fmt.Sprintf("In the lane (%d)", len(rows))))
+	add("", b.paint(term.Bold, fmt.Sprintf("In the merge queue (%d)", len(rows))))
 	for i, l := range rowlayout.New(width, rows, b.paint).Lines(rows, b.now) {
 		add(rows[i].ID, b.mark(rows[i].ID, l))
 	}
 	if n := len(b.model.Lane.Waiting()); n > 0 {
 		add("", "")
-		add("", b.paint(term.Yellow, term.Truncate(fmt.Sprintf("Not delivered (%d): %s", n, sanitize.Line(b.model.Lane.Reason)), width)))
+		add("", b.paint(term.Yellow, term.Truncate(fmt.Sprintf("Not merged yet (%d): %s", n, sanitize.Line(b.model.Lane.Reason)), width)))
 		for _, id := range b.model.Lane.Undelivered {
 			add(id, b.mark(id, "  "+sanitize.Line(id)))
 		}
@@ -519,7 +519,7 @@ func (b *board) costView(width int) (lines, ids []string) {
 	add := func(id, text string) { lines, ids = append(lines, text), append(ids, id) }
 	add("", b.paint(term.Bold, term.Truncate(fmt.Sprintf("Last 24 hours: %s; all: %s", cmp.Or(c.Total.String(), "nothing"), cmp.Or(b.model.Cost.String(), "nothing")), width)))
 	if failed := c.Failed.String(); failed != "" {
-		add("", b.paint(term.Red, term.Truncate("of which on attempts that came to nothing: "+failed, width)))
+		add("", b.paint(term.Red, term.Truncate("of which on failed attempts: "+failed, width)))
 	}
 	for _, list := range []struct {
 		what   string
@@ -627,7 +627,7 @@ func (b *board) factsInto(a *aside, r *view.Row) {
 		a.fact("diff", r.Diff.String())
 	}
 	if r.Undelivered {
-		a.add(term.Yellow, "not delivered")
+		a.add(term.Yellow, "not merged yet")
 	}
 	a.fact("needs", strings.Join(r.Needs, ", "))
 	for _, c := range r.Next {

@@ -43,7 +43,7 @@ doesn't merge, it awaits review again, with the reason. Tests that it removes or
 runs, are named first; they land once you have accepted them.
 
 --tests takes a slice that is red because its tests were changed after they were handed over: it shows the difference, and the
-slice lands if the tests pass. To begin anew instead: gl retry --fresh ID.` + fmt.Sprintf(decideHelp, ", can't be written, doesn't land, or isn't delivered (gl land goes on)"),
+slice lands if the tests pass. To begin anew instead: gl retry --fresh ID.` + fmt.Sprintf(decideHelp, ", can't be written, doesn't land, or isn't merged yet (gl land goes on)"),
 		Example:           "  gl accept S-07",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(waiting)),

@@ -67,7 +67,7 @@ func runAttempt(ctx context.Context, app *cmdutil.App, args []string) error {
 		return err
 	}
 	if o.pane {
-		show("\n" + sanitize.Text(endedText(final, pr.Flags())))
+		show("\n" + sanitize.Text(lastLine(pr, final)))
 	}
 	if !rec.LauncherLives() { // else it brings STATE.md up to date, once for all that ends together
 		time.Sleep(yield)
@@ -173,6 +173,14 @@ func newWrapper(app *cmdutil.App, pr *project.Project, self string, gate *attemp
 		Brief: func(r *attempt.Record) (string, string, error) { return newBrief(context.Background(), pr, r) },
 		Print: func(ev agent.Event) { show(attemptlog.EventText(ev)) },
 	}
+}
+
+// lastLine says what became of the attempt, and what goes on with it in the merge queue.
+func lastLine(pr *project.Project, r *attempt.Record) string {
+	if r.Phase == plan.Queued {
+		return r.Label() + " is in the merge queue: " + pr.QueueText(r)
+	}
+	return endedText(r, pr.Flags())
 }
 
 // A paneView shows lines in a pane without ever waiting for it: C-s, or a tmux server that is stopped, keeps a terminal from

@@ -18,7 +18,7 @@ func newBoard(app *cmdutil.App) *cobra.Command {
 		Use:        "board",
 		SuggestFor: []string{"ui", "tui", "top", "dashboard"},
 		Short:      "Show a live board of the slices",
-		Long: `Show the slices by where they stand, while that changes: the board, the graph, the timeline, the lane and the costs (Tab). On the
+		Long: `Show the slices by where they stand, while that changes: the board, the graph, the timeline, the merge queue and the costs (Tab). On the
 selected slice a key runs the gl command for it; ? lists the keys. The board is only a view: closing it stops nothing.
 
 Exit codes: 0 closed; 1 there is no project, or no terminal; 2 wrong usage.`,

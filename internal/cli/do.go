@@ -29,7 +29,7 @@ func newDo(app *cmdutil.App) *cobra.Command {
 		SuggestFor: []string{"task", "tasks", "parallel"},
 		Short:      "Have agents work on tasks side by side, in any git repository",
 		Long: `Have an agent work on each TEXT, side by side, each in a worktree and on a branch of its own. What an agent calls complete is merged,
-tested (test.command) and delivered to the branch that is checked out, one after the other. gl status, gl review, gl diff and the other
+tested (test.command) and then merged into the branch that is checked out, one after the other. gl status, gl review, gl diff and the other
 commands work on these tasks as on slices.
 
 It needs no project. Without one, the state is kept in .greenlight at the top of the repository, where git ignores it; in a project, the

@@ -216,7 +216,7 @@ func happened(e journal.Event) string {
 	case journal.NeedsYou:
 		return "needs you: " + e.Reason
 	case journal.Queued:
-		return "awaits the lane"
+		return "enters the merge queue"
 	case journal.Merge, journal.Verdict, journal.Landed, journal.Delivered, journal.Undelivered, journal.PullRequest:
 		return laneText(e)
 	case journal.Undone:
@@ -294,11 +294,11 @@ func laneText(e journal.Event) string {
 	case e.Kind == journal.Delivered && e.Outcome == "undone":
 		return "taken back on " + target
 	case e.Kind == journal.Delivered:
-		return "delivered to " + target
+		return "merged into " + target
 	case e.Kind == journal.PullRequest:
 		return "in a pull request: " + e.Detail
 	case e.Kind == journal.Undelivered:
-		return "can't be delivered to " + target + ": " + withDetail(e.Reason, e.Detail)
+		return "can't be merged into " + target + ": " + withDetail(e.Reason, e.Detail)
 	}
 	text := "tests pass"
 	if e.Outcome != "green" {

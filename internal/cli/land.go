@@ -22,18 +22,18 @@ func newLand(app *cmdutil.App) *cobra.Command {
 	var reset bool
 	c := &cobra.Command{
 		Use:   "land [BRANCH...]",
-		Short: "Land and deliver what is complete, or a branch of yours",
-		Long: `Merge and test the slices that await the lane, and deliver what has landed to the branch that the work is for.
+		Short: "Merge what is complete, or a branch of yours",
+		Long: `Merge and test the slices in the merge queue, and merge what has passed into the branch that the work is for.
 
 A drain does this by itself. gl land goes on where that had to wait: something was uncommitted, a rebase was in progress,
 or the branch had moved in a way that needs you. With git.deliver pr it pushes the lane, has it in a pull request, and asks
 whether that has been merged.
 
-With branches, land these: a person's, or another tool's. Each is merged, tested and delivered like a slice's work; the branch itself
+With branches, land these: a person's, or another tool's. Each is merged, tested and merged like a slice's work; the branch itself
 stays as it is. Where the tests fail, or it doesn't merge, it isn't landed: commit to the branch and run gl land again. That works in any
 git repository; without a project, the state is kept in .greenlight, where git ignores it.
 
-Exit codes: 0 everything has landed and is delivered; 1 something isn't, or it failed; 2 wrong usage.`,
+Exit codes: 0 everything is merged; 1 something isn't, or it failed; 2 wrong usage.`,
 		Example:           "  gl land\n  gl land --reset\n  gl land feature fix-login",
 		ValidArgsFunction: app.CompleteBranches,
 		RunE: func(cmd *cobra.Command, branches []string) error {
@@ -46,7 +46,7 @@ Exit codes: 0 everything has landed and is delivered; 1 something isn't, or it f
 			return runLand(cmd.Context(), app, reset)
 		},
 	}
-	c.Flags().BoolVar(&reset, "reset", false, "begin the lane again at the branch that the work is for; what isn't delivered stays on the slices' branches")
+	c.Flags().BoolVar(&reset, "reset", false, "begin again at the branch that the work is for; what isn't merged yet stays on the slices' branches")
 	return c
 }
 
@@ -69,7 +69,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 			return err
 		}
 		if len(dropped) > 0 {
-			app.IO.Message("not delivered, and only on the slices' branches now: %s", strings.Join(dropped, ", "))
+			app.IO.Message("not merged, and only on the slices' branches now: %s", strings.Join(dropped, ", "))
 		}
 	}
 	if err := l.Restore(ctx); err != nil {
@@ -86,7 +86,7 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 		return err
 	}
 	for _, r := range queue {
-		app.IO.Printf("%s awaits the lane: %s\n", r.Slice, sanitize.Text(pr.QueueText(r)))
+		app.IO.Printf("%s is in the merge queue: %s\n", r.Slice, sanitize.Text(pr.QueueText(r)))
 	}
 	status := lane.ReadStatus(pr.Runs.Dir())
 	tellUndelivered(app.IO, status)
@@ -155,5 +155,5 @@ func tellUndelivered(out *iostreams.Streams, s lane.Status) {
 	if reason == "" {
 		reason = "it hasn't been tried yet"
 	}
-	out.Printf("%s\n", term.Wrap("  Not delivered: "+sanitize.Text(someOf(s.Waiting())+": "+reason)+". Run gl land", out.Width(), 4))
+	out.Printf("%s\n", term.Wrap("  Not merged yet: "+sanitize.Text(someOf(s.Waiting())+": "+reason)+". Run gl land", out.Width(), 4))
 }

@@ -16,8 +16,8 @@ import (
 
 // endedText is the line of a settled attempt: "S-4 complete (42 tests)", "S-4 failed (exit 7, gl logs S-4)".
 func endedText(rec *attempt.Record, flags string) string {
-	if rec.Phase == plan.Queued {
-		return rec.Label() + " awaits the lane: " + rec.LandingText()
+	if rec.Outcome == attempt.Waiting && strings.HasPrefix(rec.Detail, plan.Asking) {
+		return rec.Label() + " " + rec.Detail
 	}
 	t := rec.Outcome.Traits()
 	text := t.Line
@@ -269,9 +269,9 @@ func attemptState(st *plan.State, r *attempt.Record, now time.Time) string {
 	case st.Attempt != nil && st.Attempt.N == r.N && st.Attempt.Dead:
 		return "its gl process vanished"
 	case r.Phase == plan.Queued && st.Attempt != nil && st.Attempt.N == r.N:
-		return "in the lane: " + st.Attempt.Landing
+		return "in the merge queue: " + st.Attempt.Landing
 	case r.Phase == plan.Queued:
-		return "in the lane: " + r.LandingText()
+		return "in the merge queue: " + r.LandingText()
 	case r.Phase == plan.Preparing:
 		return "preparing its worktree"
 	case r.StartedAt == nil:

@@ -103,6 +103,9 @@ func lineColor(l string) term.Color {
 		return term.Yellow
 	}
 	_, rest, _ := strings.Cut(l, " ")
+	if strings.HasPrefix(rest, plan.Asking) {
+		return colorOf(attempt.Waiting)
+	}
 	for _, o := range attempt.Outcomes() {
 		tr := o.Traits()
 		said := tr.Line

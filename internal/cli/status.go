@@ -289,7 +289,7 @@ func statusLines(p *plan.Plan, landed lane.Status, now time.Time) []statusLine {
 	add("Running:", progressList(p, now))
 	add("Forecast:", sanitize.Text(forecastText(p)))
 	add("Unverified:", unverified(p))
-	add("Undelivered:", undelivered(landed))
+	add("Unmerged:", undelivered(landed))
 	add("In review:", sanitize.Text(pullRequest(landed)))
 	add("Merging:", landingList(p, now))
 	add("Ready:", strings.Join(p.Ready, ", "))

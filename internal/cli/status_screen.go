@@ -105,7 +105,7 @@ func (s screen) foot(m *view.Model) []string {
 		add(term.Yellow, "Unverified: "+unverified(p))
 	}
 	if len(m.Lane.Waiting()) > 0 {
-		add(term.Yellow, "Undelivered: "+undelivered(m.Lane))
+		add(term.Yellow, "Not merged yet: "+undelivered(m.Lane))
 	}
 	if text := view.Tests(p); text != "" {
 		c := term.Dim

@@ -78,7 +78,7 @@ func runUndo(ctx context.Context, app *cmdutil.App, id, text string, force bool)
 	app.IO.Printf("%s is taken back and pending again; %s\n", id, tests)
 	status := lane.ReadStatus(pr.Runs.Dir())
 	if len(status.Waiting()) == 0 {
-		app.IO.Printf("Delivered to %s\n", worktree.Short(l.Repo.Target()))
+		app.IO.Printf("Merged into %s\n", worktree.Short(l.Repo.Target()))
 	}
 	tellUndelivered(app.IO, status)
 	return nil

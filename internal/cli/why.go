@@ -202,7 +202,7 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	case landed.PullRequest != nil && slices.Contains(landed.PullRequest.IDs(), id):
 		out.Printf("%s\n", wrapped(out, "", "in review: "+landed.PullRequest.URL, 2))
 	default:
-		out.Printf("%s\n", wrapped(out, term.Yellow, "not delivered: "+cmp.Or(landed.Reason, "it hasn't been tried yet")+". Run gl land", 2))
+		out.Printf("%s\n", wrapped(out, term.Yellow, "not merged yet: "+cmp.Or(landed.Reason, "it hasn't been tried yet")+". Run gl land", 2))
 	}
 	for _, command := range help.Next {
 		out.Printf("%s\n", sanitize.Text(help.Run(command)))

@@ -55,7 +55,7 @@ func (d *drain) tellBudgets() {
 			continue
 		}
 		d.overBudget[st.ID] = st.WaitingFor
-		e := journal.Event{Kind: journal.NeedsYou, System: d.Project.Key(), Slice: st.ID, Reason: "waiting for " + st.WaitingFor}
+		e := journal.Event{Kind: journal.NeedsYou, System: d.Project.Key(), Slice: st.ID, Reason: plan.WaitText(st.WaitingFor)}
 		if e.Key = fmt.Sprintf("%s.budget.%.2f.%g", st.ID, d.plan.Snapshot.Spent[st.ID], d.plan.Snapshot.SliceUSD); st.Attempt != nil {
 			e.Attempt = st.Attempt.N
 		}

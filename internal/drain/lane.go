@@ -138,7 +138,7 @@ func (d *drain) deliver(ctx context.Context) {
 	}
 	if d.res.Signal == nil {
 		if err := d.Lane.Deliver(ctx); err != nil && !errors.Is(err, context.Canceled) && !errors.As(err, new(*worktree.Refused)) {
-			d.report(Report{Warnings: []string{"what has landed can't be delivered: " + err.Error()}})
+			d.report(Report{Warnings: []string{"what has landed can't be merged: " + err.Error()}})
 		}
 	}
 	d.res.Lane = lane.ReadStatus(d.Project.Runs.Dir())

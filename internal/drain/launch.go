@@ -317,19 +317,43 @@ func (d *drain) lineage(ctx context.Context, req attempt.Request) (l *worktree.L
 	return l, redone, err
 }
 
-// failedStart gives a claim back whose agent never ran. A slice that does this again and again is left alone.
+// failedStart gives a claim back whose agent never ran. The last of several such attempts is settled as failed.
 func (d *drain) failedStart(ctx context.Context, rec *attempt.Record, r *Report, why string) {
-	if err := d.settler.GiveBack(ctx, rec); err != nil {
+	delete(d.wrappers, rec.Token)
+	var err error
+	var failed *attempt.Record
+	if d.lastStart(rec) {
+		failed, err = d.settler.FailStart(ctx, rec, neverStarted(why))
+	} else {
+		err = d.settler.GiveBack(ctx, rec)
+	}
+	if failed != nil { // the next look tells it
+		return
+	}
+	if err != nil {
 		why += "; its claim can't be given back: " + err.Error()
 	}
-	delete(d.wrappers, rec.Token)
+	d.countStart(rec, r, why)
+}
+
+// lastStart reports whether the attempt, should it never start its agent, is the last one of its slice in this run.
+func (d *drain) lastStart(rec *attempt.Record) bool { return d.failedStarts[rec.Slice]+1 >= startTries }
+
+// neverStarted is the reason of the last of these.
+func neverStarted(why string) string {
+	return fmt.Sprintf("%s, %d times in a row", why, startTries)
+}
+
+// countStart counts an attempt that never started its agent. After the last one its slice isn't launched again by this run.
+func (d *drain) countStart(rec *attempt.Record, r *Report, why string) {
 	delete(d.tried, rec.Slice)
+	last := d.lastStart(rec)
 	d.failedStarts[rec.Slice]++
-	if d.failedStarts[rec.Slice] >= startTries {
+	if last {
 		d.excluded[rec.Slice] = true
 		why += ", not tried again"
 	}
-	r.Warnings = append(r.Warnings, fmt.Sprintf("%s didn't start: %s", rec.Slice, why))
+	r.Warnings = append(r.Warnings, fmt.Sprintf("%s didn't start: %s", rec.Label(), why))
 }
 
 // isOpen says whether an attempt of the slice is open as far as this drain has seen. The plan may know better: it may

@@ -95,7 +95,7 @@ func TestDrainAdopts(t *testing.T) {
 	checkTidy(t, pr)
 }
 
-// A wrapper that dies before its agent starts is tried again, three times; then its slice is left alone, as it was.
+// A wrapper that dies before its agent starts is tried again, three times; then its slice has failed.
 func TestDrainMisfires(t *testing.T) {
 	t.Parallel()
 	pr := graph{ids: []string{"a", "b"}, deps: map[string][]string{"b": {"a"}}}.write(t, `{}`)
@@ -104,10 +104,10 @@ func TestDrainMisfires(t *testing.T) {
 	var warnings []string
 	cfg.Report = func(r drain.Report) { warnings = append(warnings, r.Warnings...) }
 	res := run(t, cfg)
-	if len(warnings) != 3 || len(res.Ended) != 0 || res.Plan.State("a").Class != plan.Available || res.Plan.State("a").Session != "" {
+	if len(warnings) != 2 || len(res.Ended) != 1 || res.Plan.State("a").Class != plan.Failed || res.Plan.State("a").Session != "" {
 		t.Errorf("%q, %d ended, %+v", warnings, len(res.Ended), res.Plan.State("a").Item)
 	}
-	if used := res.Plan.Snapshot.Used["a"]; used != 0 {
+	if used := res.Plan.Snapshot.Used["a"]; used != 1 {
 		t.Errorf("%d attempts used up", used)
 	}
 	checkTidy(t, pr)

@@ -132,8 +132,12 @@ func (d *drain) noteLost(ctx context.Context, was *attempt.Record, r *Report) {
 			return
 		}
 		delete(d.open, was.Name())
-		delete(d.tried, was.Slice)
 		d.dirty = true
+		if d.recoveryOf(was).tries == 0 { // somebody has cleaned the directory
+			delete(d.tried, was.Slice)
+		} else {
+			d.countStart(was, r, endedEarly)
+		}
 	case !was.Phase.Begun():
 		delete(d.open, was.Name())
 	case was.Dead():

@@ -10,6 +10,7 @@ import (
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
 	"greenlight/internal/paths"
+	"greenlight/internal/proc"
 	"greenlight/internal/project"
 	"greenlight/internal/statedir"
 	"greenlight/internal/tracker"
@@ -66,9 +67,16 @@ func (d *drain) recover(rec *attempt.Record, r *Report) {
 	t.tries++
 	t.running = true
 	d.Trace("settling %s, whose gl process is gone: try %d", rec.Name(), t.tries)
+	last := !rec.Phase.Begun() && rec.Launcher == proc.Self() && d.lastStart(rec)
 	go func() {
-		settler := d.Project.Whose(rec).Settler()
-		final, err := settler.Recover(durable.Patiently(d.life, nil), rec)
+		settler, ctx := d.Project.Whose(rec).Settler(), durable.Patiently(d.life, nil)
+		var final *attempt.Record
+		var err error
+		if last {
+			final, err = settler.FailStart(ctx, rec, neverStarted(endedEarly))
+		} else {
+			final, err = settler.Recover(ctx, rec)
+		}
 		d.recovered <- recovered{t, rec, final, err}
 	}()
 }

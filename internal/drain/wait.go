@@ -103,6 +103,9 @@ func (d *drain) someoneDied() bool {
 	return d.leads && slices.ContainsFunc(d.elsewhere, died)
 }
 
+// endedEarly is why an agent never ran whose wrapper is gone.
+const endedEarly = "its gl process ended before the agent started"
+
 // exited handles a wrapper of ours that is gone. Almost always it has settled its attempt, and we have seen that; else
 // there is something to look at.
 func (d *drain) exited(e runner.Exit) (look bool) {
@@ -119,7 +122,7 @@ func (d *drain) exited(e runner.Exit) (look bool) {
 	if err != nil || rec.Token != e.Token || rec.Phase != plan.Claimed || rec.Launcher != proc.Self() {
 		return true
 	}
-	why := "its wrapper ended early"
+	why := endedEarly
 	if e.Err != nil {
 		why += ": " + e.Err.Error()
 	}

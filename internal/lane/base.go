@@ -214,7 +214,7 @@ func (l *Lane) meet(ctx context.Context, lane, target string) error {
 	if err != nil {
 		return err
 	}
-	l.tell("merging %s into the lane", name)
+	l.tell("merging %s into what has landed", name)
 	l.ahead = &ahead{lane, target, commit}
 	return nil
 }

@@ -96,7 +96,7 @@ func (l *Lane) checking(ctx context.Context, f func(context.Context) error) erro
 	}
 	err := l.locked(ctx, f)
 	if errors.Is(err, errBusy) {
-		err = fmt.Errorf("another gl works the lane: %s. Try again when it is through", l.busy())
+		err = fmt.Errorf("another gl works the merge queue: %s. Try again when it is through", l.busy())
 	}
 	return err
 }

@@ -98,7 +98,7 @@ func (l *Lane) forward(ctx context.Context) (reason string, err error) {
 	busy, overlap, locked := new(git.BusyError), new(git.OverlapError), new(git.LockedError)
 	switch {
 	case err == nil:
-		l.tell("delivered to %s", name)
+		l.tell("merged into %s", name)
 		return "", l.delivered(lane)
 	case errors.As(err, &busy):
 		return fmt.Sprintf("%s in progress in %s", busy.Operation, busy.Where), nil
@@ -146,7 +146,7 @@ func (l *Lane) undelivered(reason string) error {
 	if l.file.Reason != reason {
 		at := now()
 		l.file.Reason, l.file.Since = reason, &at
-		l.tell("not delivered to %s: %s", worktree.Short(l.Repo.Target()), reason)
+		l.tell("not merged into %s yet: %s", worktree.Short(l.Repo.Target()), reason)
 		if err := l.save(); err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func Open(ctx context.Context, pr *project.Project, self string, environ []strin
 }
 
 // errBusy says that another process works the lane.
-var errBusy = errors.New("another gl works the lane")
+var errBusy = errors.New("another gl works the merge queue")
 
 // peek is longer than a look at the lane's lock takes.
 const peek = 20 * time.Millisecond
@@ -108,7 +108,7 @@ func (l *Lane) Restore(ctx context.Context) error {
 	settler := l.Project.Settler()
 	ids, err := settler.Restore(ctx)
 	if len(ids) > 0 {
-		l.tell("awaiting the lane again, after its record was removed: %s", strings.Join(ids, ", "))
+		l.tell("in the merge queue again, after its record was removed: %s", strings.Join(ids, ", "))
 	}
 	return err
 }

@@ -45,7 +45,7 @@ func (l *Lane) verify(ctx context.Context, w *work) (*testrun.Verdict, error) {
 }
 
 // errGone says that the attempt isn't in the queue any more.
-var errGone = errors.New("it isn't in the lane any more")
+var errGone = errors.New("it isn't in the merge queue any more")
 
 // test is the verdict on a commit, an old one if there is one. The commit is of an attempt, or of none.
 func (l *Lane) test(ctx context.Context, commit string, of *attempt.Record) (*testrun.Verdict, error) {
@@ -224,7 +224,7 @@ func (l *Lane) makeBed(ctx context.Context) (*site.Site, error) {
 	bed := &site.Site{
 		Root: l.Project.Root, Self: l.Self, Environ: func() []string { return env }, Setup: site.Setup{Command: config.Git.Setup, Limit: config.Git.SetupLimit},
 		SetupLog: filepath.Join(l.Project.Runs.Dir(), "log", "lane.setup.log"), Sandbox: site.Sandbox{On: config.Sandbox == attempt.SandboxBwrap, Caches: config.Caches},
-		Apart: "lane", Note: func(line string) { l.tell("the lane's worktree: %s", line) }, Started: l.startedTests, Leftover: func(err error) { l.tell("git.setup: %v", err) },
+		Apart: "lane", Note: func(line string) { l.tell("the merge queue's worktree: %s", line) }, Started: l.startedTests, Leftover: func(err error) { l.tell("git.setup: %v", err) },
 		Repo: l.Repo, Lineage: lineage,
 	}
 	if err := bed.Make(ctx); err != nil {

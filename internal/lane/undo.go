@@ -59,7 +59,7 @@ func (l *Lane) Undo(ctx context.Context, id, why string, force bool) (u *Undone,
 		return errors.Join(l.deliver(ctx), l.commitState(ctx))
 	})
 	if errors.Is(err, errBusy) {
-		err = fmt.Errorf("another gl works the lane: %s. Try again when it is through", l.busy())
+		err = fmt.Errorf("another gl works the merge queue: %s. Try again when it is through", l.busy())
 	}
 	return u, err
 }
@@ -163,7 +163,7 @@ func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, e
 // without is the base's tree without the commit by which a slice has landed, "" for none.
 func (l *Lane) without(ctx context.Context, base, id, commit string) (tree string, err error) {
 	if commit == "" {
-		return "", fmt.Errorf("%s hasn't landed through the lane, so there is no merge to take back: revert its commits with git revert", id)
+		return "", fmt.Errorf("%s hasn't landed through the merge queue, so there is no merge to take back: revert its commits with git revert", id)
 	}
 	in, err := git.IsAncestor(ctx, l.Repo.Common, commit, base)
 	if err != nil {

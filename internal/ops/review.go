@@ -112,7 +112,7 @@ func ofProject(pr *project.Project, p *plan.Plan, proposals []project.Proposal) 
 		if len(s.Undone) == 0 {
 			why += " landed and"
 		}
-		why += " can't be delivered"
+		why += " can't be merged"
 		if s.Reason != "" {
 			why += ": " + s.Reason
 		}

@@ -190,7 +190,7 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 		}
 		events = f.Progress().Since(before, about(pr, m.st, journal.Event{}))
 		if waiting, _ := f.Get("waiting_for"); waiting != "" && m.st.WaitingFor == "" && !open { // else when its attempt ends
-			events = append(events, about(pr, m.st, journal.Event{Kind: journal.NeedsYou, Reason: "waiting for " + waiting}))
+			events = append(events, about(pr, m.st, journal.Event{Kind: journal.NeedsYou, Reason: plan.WaitText(waiting)}))
 		}
 		return err
 	})

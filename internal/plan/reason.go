@@ -29,7 +29,12 @@ func (r Reason) String() string {
 	case "conflict":
 		s = r.ID + " is in conflict"
 	}
-	if r.Cause != "" {
+	switch {
+	case strings.HasPrefix(r.Cause, Asking):
+		s = r.ID + " " + r.Cause
+	case r.State == "waiting" && strings.HasPrefix(r.Cause, "for "):
+		s += " " + r.Cause
+	case r.Cause != "":
 		s += ": " + r.Cause
 	}
 	if len(r.Next) > 0 {
@@ -43,6 +48,18 @@ func (r Reason) String() string {
 		s += " " + r.Run(strings.Join(r.Next, sep))
 	}
 	return s
+}
+
+// Asking begins the text of an item that has a question.
+const Asking = "asks: "
+
+// WaitText is what a person is needed for: "asks: which color?", "waiting for a look at the colors". Only the words follow the
+// punctuation; whether gl answer or gl accept helps doesn't.
+func WaitText(what string) string {
+	if strings.HasSuffix(strings.TrimSpace(what), "?") {
+		return Asking + what
+	}
+	return "waiting for " + what
 }
 
 // Then is what stands between commands of Next where several help, one after the other.
@@ -132,7 +149,7 @@ func (p *Plan) Why(id string, now time.Time) Reason {
 		r.State, r.Cause = "stalled", st.lastDetail()
 		r.Next = st.repair()
 	case Waiting:
-		r.State, r.Cause = "waiting", "for "+st.WaitingFor
+		r.State, r.Cause = "waiting", strings.TrimPrefix(WaitText(st.WaitingFor), "waiting ")
 		r.Next = []string{"gl review " + id, "gl accept " + id}
 		if st.Asks() {
 			r.Next = []string{"gl review " + id, "gl answer " + id + " TEXT"}

@@ -10,8 +10,17 @@ import (
 	"greenlight/internal/plan"
 )
 
-// QueueText is how far an attempt in the merge queue is, or which process works that queue, or that none does.
-func (p *Project) QueueText(r *attempt.Record) string { return p.open(r).Landing }
+// noWorker says that nothing happens to what is in the merge queue.
+const noWorker = "queued, and no gl works the merge queue"
+
+// QueueText is how far an attempt in the merge queue is, which process works that queue, or which command does where none does.
+func (p *Project) QueueText(r *attempt.Record) string {
+	a := p.open(r)
+	if a.Idle {
+		return a.Landing + ". Run gl land" + p.Flags()
+	}
+	return a.Landing
+}
 
 // tellWorker adds to an attempt in the merge queue which process works that queue, or that none does. What waits for a reason of its own
 // doesn't wait for a process.
@@ -28,7 +37,7 @@ func (p *Project) tellWorker(a *plan.Attempt, r *attempt.Record) {
 	}
 	switch {
 	case worker == "":
-		a.Idle, a.Landing = true, "queued, and no gl works the merge queue"
+		a.Idle, a.Landing = true, noWorker
 	case waits:
 		a.Landing = "queued for " + worker
 	}

@@ -158,6 +158,8 @@ type Node struct {
 type Forecast struct {
 	Ready   []string `json:"ready"`
 	Seconds *float64 `json:"seconds"` // until nothing is left that can be done; null for unknown
+	Left    string   `json:"left"`    // the same in words, with what it leaves out: "about 12m, without 1 failed"; "" for unknown
+	Without []string `json:"without"` // slices that it leaves out: they wait for a person, or for one that does
 	Slots   int      `json:"slots"`
 	More    int      `json:"more_slots"`      // with so many slots
 	Faster  *float64 `json:"seconds_of_more"` // it would take so long

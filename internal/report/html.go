@@ -135,7 +135,7 @@ func (d *Document) tiles() []tile {
 		}
 	}
 	if n := d.Counts.Undelivered; n > 0 {
-		list = append(list, tile{n, "not delivered", "warn", "landed"})
+		list = append(list, tile{n, "not merged yet", "warn", "landed"})
 	}
 	return list
 }
@@ -151,7 +151,7 @@ func (d *Document) CostText() string {
 	case failed.Known == 0:
 		return total.String() + " in all."
 	}
-	return total.String() + " in all, of which " + failed.String() + " on attempts that came to nothing."
+	return total.String() + " in all, of which " + failed.String() + " on failed attempts."
 }
 
 // ForecastText says how long the rest takes, and whether more slots would help.
@@ -165,13 +165,13 @@ func (d *Document) ForecastText() string {
 	case *f.Seconds <= 0:
 		return "Nothing is left that goes on by itself."
 	}
-	text := fmt.Sprintf("About %s with %s", duration(*f.Seconds), words.Count(f.Slots, "slot"))
+	text := "Left: " + f.Left
 	switch {
 	case f.Faster == nil:
 	case *f.Faster < *f.Seconds*0.95:
-		text += fmt.Sprintf("; with %d it would be %s", f.More, duration(*f.Faster))
+		text += fmt.Sprintf(". With %d slots instead of %d it would be %s", f.More, f.Slots, duration(*f.Faster))
 	default:
-		text += "; more slots wouldn't help"
+		text += fmt.Sprintf(". More than %s wouldn't help", words.Count(f.Slots, "slot"))
 	}
 	if f.Typical != nil {
 		text += fmt.Sprintf(". A slice takes %s, by %s", duration(*f.Typical), words.Count(f.Samples, "attempt"))

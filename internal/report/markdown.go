@@ -122,7 +122,7 @@ func (d *Document) markCompleted(p line) {
 			verified += "; **" + md(l.Approved) + "**"
 		}
 		if !l.Delivered {
-			verified += ", not delivered"
+			verified += ", not merged yet"
 		}
 		if l.Commit != "" {
 			commit = "`" + l.Commit[:min(len(l.Commit), 10)] + "`"
@@ -137,7 +137,7 @@ func (d *Document) markPrevious(p line) {
 		p.f("## Compared with the night before\n\n| | %s | %s |\n|---|---:|---:|", day(d.Night.From), day(n.From))
 		p.f("| completed | %d | %d |", d.Night.Done, n.Done)
 		p.f("| attempts | %d | %d |", d.Night.Attempts, n.Attempts)
-		p.f("| attempts that came to nothing | %d | %d |", d.Night.Failed, n.Failed)
+		p.f("| failed attempts | %d | %d |", d.Night.Failed, n.Failed)
 		p.f("| cost | %s | %s |", orDash(d.Night.Cost.String()), orDash(n.Cost.String()))
 		p.f("| tests passing | %s | %s |", number(d.Night.Passed), number(n.Passed))
 		p.f("| time | %s | %s |\n", duration(d.Night.Seconds), duration(n.Seconds))
@@ -169,7 +169,7 @@ func (d *Document) markTimeline(p line) {
 		p.f("- %s–%s held: %s", s.From.Local().Format("15:04:05"), s.To.Local().Format("15:04:05"), md(s.Text))
 	}
 	for _, s := range d.Timeline.Lane {
-		p.f("- %s–%s lane: %s", s.From.Local().Format("15:04:05"), s.To.Local().Format("15:04:05"), md(strings.TrimSpace(s.ID+" "+s.Text)))
+		p.f("- %s–%s merge queue: %s", s.From.Local().Format("15:04:05"), s.To.Local().Format("15:04:05"), md(strings.TrimSpace(s.ID+" "+s.Text)))
 	}
 }
 

@@ -184,7 +184,7 @@ func tally(n *Night, recs []*attempt.Record) {
 func verdict(n *Night, sentence string) string {
 	text := fmt.Sprintf("%s In %s: %d completed", sentence, plan.Age(n.To.Sub(n.From)), n.Done)
 	if n.Failed > 0 {
-		text += ", " + words.Count(n.Failed, "attempt") + " came to nothing"
+		text += ", " + words.Count(n.Failed, "attempt") + " failed"
 	}
 	switch cost := n.Cost.String(); cost {
 	case "":
@@ -433,6 +433,14 @@ func costs(recs []*attempt.Record) Cost {
 	return c
 }
 
+// queueText is how far an attempt in the merge queue is, or what works that queue.
+func queueText(p *plan.Plan, r *attempt.Record) string {
+	if st := p.State(r.Slice); st != nil && st.Attempt != nil && st.Attempt.N == r.N {
+		return st.Attempt.Landing
+	}
+	return r.LandingText()
+}
+
 func timeline(in Input, recs []*attempt.Record, n Night) Timeline {
 	t := Timeline{Attempts: []Span{}, Holds: append([]Span{}, holds(in.Events, n)...), Lane: append([]Span{}, laneSpans(in.Events, n)...), Critical: critical(in.Plan, recs, n)}
 	for _, r := range recs {
@@ -448,7 +456,7 @@ func timeline(in Input, recs []*attempt.Record, n Night) Timeline {
 		if r.Phase != plan.Settled {
 			s.Text = "running"
 			if r.Phase == plan.Queued {
-				s.Text = "in the lane: " + r.LandingText()
+				s.Text = "in the merge queue: " + queueText(in.Plan, r)
 			}
 		}
 		s.Record, _ = paths(r)
@@ -505,12 +513,12 @@ func critical(p *plan.Plan, recs []*attempt.Record, n Night) []string {
 
 func forecast(in Input) Forecast {
 	slots := max(in.Facts.Slots, 1)
-	f := Forecast{Ready: append([]string{}, in.Plan.Ready...), Slots: slots, More: 2 * slots, Samples: in.Facts.Pace.Samples}
+	f := Forecast{Ready: append([]string{}, in.Plan.Ready...), Slots: slots, More: 2 * slots, Samples: in.Facts.Pace.Samples, Without: append([]string{}, view.Stuck(in.Plan)...)}
 	if in.Facts.Pace.Typical > 0 {
 		f.Typical = seconds(in.Facts.Pace.Typical)
 	}
 	if left, ok := in.Facts.Pace.Remaining(in.Plan, slots, in.Now); ok {
-		f.Seconds = seconds(left)
+		f.Seconds, f.Left = seconds(left), view.Left(in.Plan, left, in.Now)
 	}
 	if left, ok := in.Facts.Pace.Remaining(in.Plan, f.More, in.Now); ok {
 		f.Faster = seconds(left)

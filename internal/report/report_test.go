@@ -118,10 +118,10 @@ func html(t testing.TB, d *report.Document) string {
 
 func TestDocument(t *testing.T) {
 	d := report.New(night(24))
-	if want := "Stopped: 19 done, 2 failed, 1 needs you, 2 blocked, 1 not delivered."; d.Sentence != want {
+	if want := "Stopped: 19 done, 2 failed, 1 needs you, 2 blocked, 1 not merged yet."; d.Sentence != want {
 		t.Errorf("sentence %q, want %q", d.Sentence, want)
 	}
-	if want := d.Sentence + " In 8h00m: 19 completed, 2 attempts came to nothing, cost $11.15 + 1 unknown; it ended: nothing left to do."; d.Verdict != want {
+	if want := d.Sentence + " In 8h00m: 19 completed, 2 attempts failed, cost $11.15 + 1 unknown; it ended: nothing left to do."; d.Verdict != want {
 		t.Errorf("verdict %q, want %q", d.Verdict, want)
 	}
 	if len(d.Failed) != d.Counts.Failed || len(d.NeedsYou) != d.Counts.NeedsYou || len(d.Blocked) != d.Counts.Blocked || len(d.Landed) != d.Night.Done || len(d.Graph) != d.Counts.Total {
@@ -262,7 +262,7 @@ func TestCostText(t *testing.T) {
 		"Nothing ran.":                    {},
 		"No agent has said what it cost.": {Total: unknown, Failed: unknown},
 		"$4.20 + 3 unknown in all.":       {Total: known.Plus(unknown), Failed: unknown},
-		"$4.20 in all, of which $4.20 on attempts that came to nothing.": {Total: known, Failed: known},
+		"$4.20 in all, of which $4.20 on failed attempts.": {Total: known, Failed: known},
 	} {
 		if got := (&report.Document{Cost: c}).CostText(); got != want {
 			t.Errorf("%q, want %q", got, want)

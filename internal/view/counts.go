@@ -86,7 +86,7 @@ func (c Counts) trouble() []part {
 	add(c.Failed, toRepair, Tally(c.Failed, Failed))
 	add(c.Stopped, toRepair, Tally(c.Stopped, Stopped))
 	add(c.NeedsYou, toDecide, Tally(c.NeedsYou, NeedsYou))
-	add(c.Undelivered, toDeliver, fmt.Sprintf("%d undelivered", c.Undelivered))
+	add(c.Undelivered, toDeliver, fmt.Sprintf("%d not merged yet", c.Undelivered))
 	add(c.InReview, elsewhere, fmt.Sprintf("%d in review", c.InReview))
 	return parts
 }
@@ -166,7 +166,7 @@ func (c Counts) Sentence(how, noun string) string {
 		parts[0] += fmt.Sprintf(" (%d unverified)", c.Unverified)
 	}
 	if c.Undelivered > 0 {
-		parts = append(parts, fmt.Sprintf("%d not delivered", c.Undelivered))
+		parts = append(parts, fmt.Sprintf("%d not merged yet", c.Undelivered))
 	}
 	if c.Total > 0 && c.Done == c.Total {
 		how = "All " + noun + "s complete"

@@ -88,7 +88,7 @@ type Row struct {
 	ID, Name string
 	Group    Group
 	State    string   // as gl why says it: "ready", "red", "waiting", …
-	Text     string   // the cause, without the id: "waiting for a look at the colors", "red: exit 1: 2 failed", "implementing"
+	Text     string   // the cause, without the id: "waiting for a look at the colors", "asks: which color?", "red: exit 1: 2 failed", "implementing"
 	Next     []string // commands that help, in order
 	Command  string   // the one of them that a person most likely wants, "" for none
 	Agent    string   // of its last attempt, "" for none
@@ -229,6 +229,8 @@ func joined(state, cause string) string {
 	switch {
 	case cause == "":
 		return state
+	case strings.HasPrefix(cause, plan.Asking):
+		return cause
 	case state == "waiting" && strings.HasPrefix(cause, "for "):
 		return state + " " + cause
 	case state == "waiting", strings.HasPrefix(cause, state):

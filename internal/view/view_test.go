@@ -75,11 +75,11 @@ func TestModel(t *testing.T) {
 	}
 	hold := &plan.Hold{Until: now.Add(time.Hour).Local()}
 	held := plan.New(&plan.Snapshot{Hold: hold}, now, plan.Options{})
-	if got, want := m.Counts.Bar(held, now), "2/10 done | 1 running | 1 merging | 2 failed | 2 need you | 1 undelivered | held until "+
+	if got, want := m.Counts.Bar(held, now), "2/10 done | 1 running | 1 merging | 2 failed | 2 need you | 1 not merged yet | held until "+
 		hold.Until.Format("15:04"); got != want {
 		t.Errorf("bar: %q, want %q", got, want)
 	}
-	if got, want := m.Counts.Sentence("Stopped", "slice"), "Stopped: 2 done (1 unverified), 2 failed, 2 need you, 1 running, 1 merging, 1 ready, 1 blocked, 1 not delivered."; got != want {
+	if got, want := m.Counts.Sentence("Stopped", "slice"), "Stopped: 2 done (1 unverified), 2 failed, 2 need you, 1 running, 1 merging, 1 ready, 1 blocked, 1 not merged yet."; got != want {
 		t.Errorf("sentence: %q, want %q", got, want)
 	}
 	if got := (view.Counts{Total: 2, Done: 2}).Sentence("Stopped", "unit"); got != "All units complete: 2 done." {
@@ -98,10 +98,10 @@ func TestFit(t *testing.T) {
 	until := " | held until " + hold.Until.Format("15:04")
 	for width, want := range map[int]string{
 		200:                       c.Bar(held, now),
-		len(c.Bar(held, now)) - 1: "22/40 | 3 running | 1 merging | 5 failed | 3 need you | 2 undelivered | 4 in review" + until,
-		80:                        "22/40 | 3 running | 5 failed | 3 need you | 2 undelivered" + until,
-		70:                        "22/40 | 5 failed | 3 need you | 2 undelivered" + until,
-		60:                        "22/40 | 3 running | 5 failed | 3 need you | 2 undelivered",
+		len(c.Bar(held, now)) - 1: "22/40 | 3 running | 1 merging | 5 failed | 3 need you | 2 not merged yet | 4 in review" + until,
+		80:                        "22/40 | 3 running | 5 failed | 3 need you | 2 not merged yet" + until,
+		70:                        "22/40 | 5 failed | 3 need you | 2 not merged yet" + until,
+		60:                        "22/40 | 3 running | 5 failed | 3 need you | 2 not merged yet",
 		40:                        "22/40 | 5 failed | 3 need you",
 		24:                        "5 failed | 3 need you",
 		12:                        "3 need you",
