@@ -99,6 +99,18 @@ func Filters(ctx context.Context, dir string) ([]Setting, error) {
 	return effective(all), nil
 }
 
+// Marked reports whether dir has a .git at which git's search for a repository ends. Git passes over a directory of that name that is no
+// repository, such as an empty one.
+func Marked(dir string) bool {
+	path := filepath.Join(dir, ".git")
+	return paths.Exists(path) && (!paths.IsDir(path) || LooksLikeRepository(path))
+}
+
+// LooksLikeRepository reports whether git would take the directory for a repository.
+func LooksLikeRepository(dir string) bool {
+	return paths.Exists(filepath.Join(dir, "HEAD")) && paths.IsDir(filepath.Join(dir, "objects")) && paths.IsDir(filepath.Join(dir, "refs"))
+}
+
 // nowhere says whether git needn't be asked, since neither dir nor what it is in has anything that could be a repository's: a drain asks
 // before each launch.
 func nowhere(dir string) bool {

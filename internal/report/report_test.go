@@ -259,9 +259,9 @@ func TestUnheard(t *testing.T) {
 func TestCostText(t *testing.T) {
 	known, unknown := view.Cost{USD: 4.2, Known: 2}, view.Cost{Unknown: 3}
 	for want, c := range map[string]report.Cost{
-		"Nothing ran.":                    {},
-		"No agent has said what it cost.": {Total: unknown, Failed: unknown},
-		"$4.20 + 3 unknown in all.":       {Total: known.Plus(unknown), Failed: unknown},
+		"Nothing ran.":                                     {},
+		"No agent has said what it cost.":                  {Total: unknown, Failed: unknown},
+		"$4.20 + 3 unknown in all.":                        {Total: known.Plus(unknown), Failed: unknown},
 		"$4.20 in all, of which $4.20 on failed attempts.": {Total: known, Failed: known},
 	} {
 		if got := (&report.Document{Cost: c}).CostText(); got != want {

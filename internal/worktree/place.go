@@ -82,13 +82,13 @@ func nearest(path string) (string, error) {
 func repositoryAbove(ctx context.Context, dir string, at git.Checkout) (string, error) {
 	for ; ; dir = filepath.Dir(dir) {
 		switch {
-		case paths.Exists(filepath.Join(dir, ".git")):
+		case git.Marked(dir):
 			top, err := git.Root(ctx, dir)
 			if top != "" || err != nil && !isBareNote(dir, at) {
 				return dir, nil
 			}
 		case dir == at.Common:
-		case paths.IsFile(filepath.Join(dir, "HEAD")) && paths.IsDir(filepath.Join(dir, "objects")) && paths.IsDir(filepath.Join(dir, "refs")):
+		case git.LooksLikeRepository(dir):
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
