@@ -71,7 +71,7 @@ func climb(dir, home string) (near, top string) {
 		if near == "" && isRoot(d) {
 			near = d
 		}
-		if git.Marked(d) {
+		if paths.Exists(filepath.Join(d, ".git")) {
 			return near, d
 		}
 		if paths.Same(d, home) || d == filepath.Dir(d) {
