@@ -310,7 +310,9 @@ func (s *Store) Read(id string) (*slice.File, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %q has no row in %s", tracker.ErrNotFound, id, stateFile)
 	}
-	return join(r, l.state.Current(), l.entries[id]).File()
+	known := join(r, l.state.Current(), l.entries[id])
+	known.Contracts = s.Contracts(id)
+	return known.File()
 }
 
 // Edit changes one slice by f, which sees it as a slice file, under the lock. A slice that is only in GRAPH.json gets a row.

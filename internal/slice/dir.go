@@ -136,6 +136,18 @@ func (d *Dir) Contents(rows []RowSlice, warnings []plan.Warning) (*tracker.Conte
 	return v.contents(), nil
 }
 
+// Contracts are the ids of the contracts that GRAPH.json names for a slice.
+func (d *Dir) Contracts(id string) []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, e := range d.readGraph().graph.entries {
+		if e.id == id {
+			return e.contracts
+		}
+	}
+	return nil
+}
+
 // Item is one slice of a project whose slices are those rows. The error is tracker.ErrNotFound for an unknown id.
 func (d *Dir) Item(rows []RowSlice, id string) (plan.Item, error) {
 	d.mu.Lock()

@@ -13,7 +13,8 @@ type RowSlice struct {
 	Row
 	Step, Session, Started, WaitingFor, WaitKind, Verified, Failing string
 
-	Changed time.Time
+	Changed   time.Time
+	Contracts []string // for the text of the file
 }
 
 // RowKeys are the keys of the slice file that File makes of a row, in their order.
@@ -23,7 +24,14 @@ func RowKeys() []string {
 
 // File makes a slice file of it, so that one func edits both formats.
 func (r RowSlice) File() (*File, error) {
-	file, err := ParseFile([]byte("---\n" + strings.Join(RowKeys(), ":\n") + ":\n---\n\n# " + r.ID + "\n\n## Decisions\n"))
+	contracts := ""
+	for i, c := range r.Contracts {
+		if i == 0 {
+			contracts = "## Contracts\n\n"
+		}
+		contracts += "- " + textline.Join(c) + "\n"
+	}
+	file, err := ParseFile([]byte("---\n" + strings.Join(RowKeys(), ":\n") + ":\n---\n\n# " + r.ID + "\n\n" + contracts + "\n## Decisions\n"))
 	if err != nil {
 		return nil, err
 	}
