@@ -1,6 +1,6 @@
 // Package briefing puts together everything that an agent is to know of a slice: the text of its file, what came of earlier attempts, what
 // people have said, and its contracts. It reads the project's own files, wherever the agent works: the copies in a worktree are as old as
-// the commit they are from. It changes nothing and prints nothing.
+// the commit they are from. Only a contract that isn't there yet is the worktree's. It changes nothing and prints nothing.
 package briefing
 
 import (
@@ -33,7 +33,7 @@ type Briefing struct {
 const mostAttempts = 5
 
 // Of puts the briefing of the slice of that id together.
-func Of(pr *project.Project, id string) (*Briefing, error) {
+func Of(ctx context.Context, pr *project.Project, id string) (*Briefing, error) {
 	shown, err := ops.Show(pr, id)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,9 @@ func Of(pr *project.Project, id string) (*Briefing, error) {
 			b.Attempts = append(b.Attempts, r)
 		}
 	}
-	b.Contracts = contracts.Texts(pr.Root, contracts.In(shown.Body, b.Field("contracts")))
+	if ids := contracts.In(shown.Body, b.Field("contracts")); len(ids) > 0 {
+		b.Contracts = contracts.Texts(ids, pr.Root, ops.PlaceOf(ctx, pr, id))
+	}
 	handoff, err := durable.ReadFile(filepath.Join(pr.Root, filepath.FromSlash(ops.HandoffFile(b.ID))))
 	if err == nil { // mostly there is none
 		b.Handoff = strings.TrimSpace(string(handoff))

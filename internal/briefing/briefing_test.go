@@ -24,7 +24,7 @@ func TestText(t *testing.T) {
 		"runs/done/S-1.3.red.json": fmt.Sprintf(settled, 3, "red", "1 of 2 tests fails",
 			`, "landing": {"queued": "2026-03-01T10:30:00Z", "why": "The tests fail.", "output": "not ok 2\nexpected 1"}`),
 	})
-	b, err := briefing.Of(pr, "S-1")
+	b, err := briefing.Of(t.Context(), pr, "S-1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ Input: a
 	if d := cmp.Diff(want, b.Text()); d != "" {
 		t.Error(d)
 	}
-	if _, err := briefing.Of(pr, "S-2"); err == nil {
+	if _, err := briefing.Of(t.Context(), pr, "S-2"); err == nil {
 		t.Error("S-2 isn't there")
 	}
 }

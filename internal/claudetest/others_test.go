@@ -265,9 +265,12 @@ func (o other) land(t *testing.T, box string) {
 	commands := []string{
 		"gl slice S-01 && gl state claim S-01 && gl state set S-01 status=tests step=tests",
 		"echo done > done.txt && git add done.txt && git commit -q -m 'feat(S-01): done'",
-		// What a sandbox keeps from it, where it has one.
-		"touch \"$(git rev-parse --git-common-dir)/hooks/x\" \"$GREENLIGHT_ROOT/.greenlight/runs/x\"; true",
+		"true",
 		"gl state set S-01 status=complete step=complete tests=1 waiting_for= && gl state release S-01",
+	}
+	kept := []string{".git/hooks/x", ".git/config", ".greenlight/runs/x", ".greenlight/config.json"} // by a sandbox
+	if o.name == "codex" || box != "" {
+		commands[2] = "cd $GREENLIGHT_ROOT; for f in " + strings.Join(kept, " ") + "; do echo '# touched' >> $f; done; true"
 	}
 	var steps []Reply
 	for _, c := range commands {
@@ -282,8 +285,8 @@ func (o other) land(t *testing.T, box string) {
 	if r.Outcome != attempt.Done {
 		t.Fatalf("%s: %s\n%s\n%s", r.Outcome, r.Detail, said, w.call("gl", "logs", "S-01").out)
 	}
-	for _, path := range []string{".git/hooks/x", ".greenlight/runs/x"} {
-		if _, err := os.Stat(filepath.Join(w.root, path)); err == nil && (o.name == "codex" || box != "") {
+	for _, path := range kept {
+		if text, err := os.ReadFile(filepath.Join(w.root, path)); err == nil && strings.Contains(string(text), "touched") {
 			t.Errorf("%s could be written", path)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/contracts"
 	"greenlight/internal/iostreams"
+	"greenlight/internal/ops"
 	"greenlight/internal/project"
 )
 
@@ -74,11 +75,11 @@ func taskFinish(r *attempt.Record, root string) string {
 }
 
 // methodFacts are what else a session asks gl for before it can build a slice.
-func methodFacts(pr *project.Project, id string, named bool) []keyValue {
+func methodFacts(ctx context.Context, pr *project.Project, id string, named bool) []keyValue {
 	if !pr.Tracker.Traits().Managed {
 		return nil
 	}
-	facts := []keyValue{{"tier", tier(pr, id, named)}, {"test command", pr.Config.Test.Command.Line}}
+	facts := []keyValue{{"tier", tier(ctx, pr, id, named)}, {"test command", pr.Config.Test.Command.Line}}
 	s, err := pr.Settings()
 	if err != nil {
 		return facts
@@ -98,8 +99,8 @@ func methodFacts(pr *project.Project, id string, named bool) []keyValue {
 }
 
 // tier says how the slice is accepted: by its tests, or by a person. named reports whether it names contracts.
-func tier(pr *project.Project, id string, named bool) string {
-	because, err := pr.NeedsReview(id, contracts.ReadBook(pr.Root))
+func tier(ctx context.Context, pr *project.Project, id string, named bool) string {
+	because, err := pr.NeedsReview(id, contracts.ReadBook(pr.Root), contracts.ReadBook(ops.PlaceOf(ctx, pr, id)))
 	switch {
 	case err != nil:
 		return ""

@@ -77,7 +77,7 @@ func describeTo(ctx context.Context, out *iostreams.Streams, pr *project.Project
 		{"deps", strings.Join(st.Deps, ",")}, {"file", file}, {"session", st.Session}, {"checkpoint", checkpoint(id, time.Now())}, headless, {"note", note}}
 	b, err := new(briefing.Briefing), error(nil)
 	if st.Corrupt == "" {
-		b, err = briefing.Of(pr, id)
+		b, err = briefing.Of(ctx, pr, id)
 	}
 	if err == nil && own == nil && st.Corrupt == "" { // a session elsewhere builds nothing a second time
 		err = b.WithWork(ctx, pr)
@@ -85,7 +85,7 @@ func describeTo(ctx context.Context, out *iostreams.Streams, pr *project.Project
 	if err != nil {
 		return err
 	}
-	pairs(out, append(facts, methodFacts(pr, id, len(b.Contracts) > 0)...))
+	pairs(out, append(facts, methodFacts(ctx, pr, id, len(b.Contracts) > 0)...))
 	tellHandoff(out, own)
 	out.Printf("%s", b.Sections())
 	return nil

@@ -148,7 +148,7 @@ func runShowText(ctx context.Context, app *cmdutil.App, id string, asJSON bool) 
 	if err != nil {
 		return err
 	}
-	b, err := briefing.Of(pr, id)
+	b, err := briefing.Of(ctx, pr, id)
 	if err == nil {
 		err = b.WithWork(ctx, pr)
 	}

@@ -56,12 +56,17 @@ type Text struct {
 	Text string // with the heading; "" if it isn't there
 }
 
-// Texts returns the sections of contracts.
-func Texts(root string, ids []string) (list []Text) {
-	data, _ := durable.ReadFile(filepath.Join(root, File)) // without it there are no sections
-	doc := strings.ReplaceAll(string(data), "\r\n", "\n")
-	for _, id := range ids {
-		list = append(list, Text{ID: id, Text: textOf(doc, id)})
+// Texts returns the sections of contracts, each from the first of the places that has it.
+func Texts(ids []string, places ...string) []Text {
+	list := make([]Text, len(ids))
+	for _, place := range places {
+		data, _ := durable.ReadFile(filepath.Join(place, File)) // without it there are no sections
+		doc := strings.ReplaceAll(string(data), "\r\n", "\n")
+		for i, id := range ids {
+			if list[i].ID = id; list[i].Text == "" {
+				list[i].Text = textOf(doc, id)
+			}
+		}
 	}
 	return list
 }

@@ -201,8 +201,8 @@ func newPending(p *plan.Plan, st *plan.State, now time.Time) Pending {
 // longestSummary is how much of a summary's file is read.
 const longestSummary = 64 << 10
 
-// placeOf is the project's directory in the worktree of a slice, or the root.
-func placeOf(ctx context.Context, pr *project.Project, id string) string {
+// PlaceOf returns the project's directory in the worktree of a slice, or the root.
+func PlaceOf(ctx context.Context, pr *project.Project, id string) string {
 	if repo, err := pr.Worktrees(ctx); err == nil {
 		if l, err := repo.Get(pr.Key(), id); err == nil && l.Phase != worktree.Gone {
 			return repo.Dir(l)
@@ -221,12 +221,12 @@ func ToLookAt(ctx context.Context, pr *project.Project, id string) []string {
 		return nil
 	}
 	field, _ := f.Get("contracts")
-	return contracts.ReadBook(placeOf(ctx, pr, id)).ToLookAt(contracts.In(string(f.Bytes()), field))
+	return contracts.ReadBook(PlaceOf(ctx, pr, id)).ToLookAt(contracts.In(string(f.Bytes()), field))
 }
 
 // Summary is what a slice's session has written about it for people: the first paragraph of its summary, "" for none.
 func Summary(ctx context.Context, pr *project.Project, id string) (string, error) {
-	f, err := os.OpenInRoot(placeOf(ctx, pr, id), filepath.FromSlash(".greenlight/summaries/"+id+"-SUMMARY.md"))
+	f, err := os.OpenInRoot(PlaceOf(ctx, pr, id), filepath.FromSlash(".greenlight/summaries/"+id+"-SUMMARY.md"))
 	if errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}
