@@ -76,7 +76,7 @@ func condition(name string) (bool, error) {
 	case "bwrap":
 		return sandbox.Check(context.Background()) == nil, nil
 	case "long":
-		return os.Getenv("GREENLIGHT_LONG") != "", nil
+		return testfiles.Long(), nil
 	case "unshare":
 		return exec.Command("unshare", "--pid", "--fork", "--mount-proc", "true").Run() == nil, nil
 	}

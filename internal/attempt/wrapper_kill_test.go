@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
+	"greenlight/internal/testfiles"
 )
 
 // rewrite changes an open record as only a test may.
@@ -30,7 +31,7 @@ func rewrite(t testing.TB, s *site, r *attempt.Record, f func(*attempt.Record)) 
 
 func rounds(normal int) int {
 	switch {
-	case os.Getenv("GREENLIGHT_LONG") != "":
+	case testfiles.Long():
 		return normal * 10
 	case testing.Short():
 		return normal / 2

@@ -15,6 +15,7 @@ import (
 
 	"greenlight/internal/cli"
 	"greenlight/internal/project/projecttest"
+	"greenlight/internal/testfiles"
 )
 
 // The test binary is gl when it is called so.
@@ -151,7 +152,7 @@ func TestSmallAndPlain(t *testing.T) {
 
 // A drain is killed while the board is open, and another one takes over. 500 slices.
 func TestDrainComesBack(t *testing.T) {
-	if os.Getenv("GREENLIGHT_LONG") == "" {
+	if !testfiles.Long() {
 		t.Skip("in make pages")
 	}
 	files := map[string]string{}
@@ -245,7 +246,7 @@ func (s *screen) click(x, y int) {
 
 // Every key of the board, typed while a drain runs.
 func TestEveryKey(t *testing.T) {
-	if os.Getenv("GREENLIGHT_LONG") == "" {
+	if !testfiles.Long() {
 		t.Skip("in make pages")
 	}
 	sockets, err := os.MkdirTemp("/tmp", "glb") // t.TempDir's names are too long for a socket

@@ -2,7 +2,6 @@ package claudetest
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
 	"greenlight/internal/journal"
+	"greenlight/internal/testfiles"
 )
 
 // The client gets its prompt on stdin, where the slash command expands, and a sentence in the middle of a turn, which the model reads at
@@ -70,7 +70,7 @@ func TestSayAtTheEnd(t *testing.T) {
 // attempt at a time looks whether it is over, after waits that grow, and then all is built.
 func TestOutage(t *testing.T) {
 	lasts := 25 * time.Second
-	if os.Getenv("GREENLIGHT_LONG") != "" {
+	if testfiles.Long() {
 		lasts = 5 * time.Minute
 	}
 	var began atomic.Int64

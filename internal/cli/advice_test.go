@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"greenlight/internal/project/projecttest"
+	"greenlight/internal/testfiles"
 )
 
 // A predicament is a project in which S-1 may be in the way of S-2, and S-0 in the way of S-1.
@@ -174,7 +175,7 @@ func TestAdviceIsAccepted(t *testing.T) {
 	n := len(all)
 	if testing.Short() {
 		n = 4
-	} else if os.Getenv("GREENLIGHT_LONG") == "" {
+	} else if !testfiles.Long() {
 		n = 12
 	}
 	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })

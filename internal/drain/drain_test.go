@@ -19,6 +19,7 @@ import (
 	"greenlight/internal/plan"
 	"greenlight/internal/rehearsal"
 	"greenlight/internal/statcache"
+	"greenlight/internal/testfiles"
 	"greenlight/internal/tracker"
 )
 
@@ -26,8 +27,8 @@ import (
 // each of its attempts, in order, and never too many at a time.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	sizes := []int{1, 2, 5, 9, 14, 20, 35}
-	if long() {
+	sizes := []int{1, 2, 5, 9, 14, 25}
+	if testfiles.Long() {
 		for range 20 {
 			sizes = append(sizes, 40, 80, 120, 200)
 		}

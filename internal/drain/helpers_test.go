@@ -54,8 +54,6 @@ func inHomeOfItsOwn(m *testing.M) int {
 	return testfiles.Run(m)
 }
 
-func long() bool { return os.Getenv("GREENLIGHT_LONG") != "" }
-
 func check(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
+	"greenlight/internal/testfiles"
 )
 
 // A night is a project whose drains are processes, to be killed, and whose agents leave a trace of each start.
@@ -206,13 +207,9 @@ func (n *night) verifyTrace(all map[string][]*attempt.Record) {
 // One drain is killed again and again, wrappers now and then: the same end, and nothing launched twice.
 func TestDrainKilled(t *testing.T) {
 	t.Parallel()
-	slices, kills := 60, 20
-	if long() {
-		slices, kills = 200, 200
-	}
-	n := newNight(t, slices, 4)
+	n := newNight(t, testfiles.Sized(30, 200), 4)
 	killed := 0
-	for range kills {
+	for range testfiles.Sized(10, 200) {
 		w := n.watch()
 		if w.within(n.moment()) {
 			if w.ProcessState.ExitCode() == 0 {
@@ -243,12 +240,12 @@ func (n *night) moment() time.Duration {
 // Wrappers die under a drain that lives: their agents are ended, and it goes on with the rest.
 func TestWrappersKilled(t *testing.T) {
 	t.Parallel()
-	n := newNight(t, 40, 4)
+	n, most := newNight(t, testfiles.Sized(24, 40), 4), testfiles.Sized(5, 10)
 	killed := 0
 	for range 10 {
 		w := n.watch()
 		for !w.within(n.moment()) {
-			if killed < 10 && n.killWrapper() {
+			if killed < most && n.killWrapper() {
 				killed++
 			}
 		}
@@ -272,14 +269,14 @@ func (n *night) leader() int {
 // Two drains at once: one leads, the other looks on, and takes over when the first is killed.
 func TestDrainTakenOver(t *testing.T) {
 	t.Parallel()
-	n := newNight(t, 40, 3)
+	n := newNight(t, 20, 3)
 	first := n.watch()
 	until(t, "the first leads", func() bool { return n.leader() == first.Process.Pid })
 	second := n.watch()
 	until(t, "some slices are done", func() bool {
 		p, err := n.Plan(time.Now(), n.Options())
 		check(t, err)
-		return p.Done >= 8
+		return p.Done >= 5
 	})
 	if n.leader() != first.Process.Pid || second.within(0) {
 		t.Fatalf("the second one doesn't look on: %s", &second.out)
@@ -298,12 +295,12 @@ func TestDrainTakenOver(t *testing.T) {
 // Three drains of one project, killed and started anew at random.
 func TestThreeDrains(t *testing.T) {
 	t.Parallel()
-	n := newNight(t, 50, 4)
+	n := newNight(t, testfiles.Sized(24, 50), 4)
 	var drains [3]*watch
 	for i := range drains {
 		drains[i] = n.watch()
 	}
-	for range 12 {
+	for range testfiles.Sized(6, 12) {
 		time.Sleep(n.moment()) // at any instant
 		i := n.random.IntN(len(drains))
 		drains[i].kill()

@@ -30,9 +30,13 @@ func repo(t testing.TB, files map[string]string) string {
 	t.Setenv("XDG_CONFIG_HOME", dir)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	testfiles.Write(t, dir, files)
-	git(t, dir, "init", "-q")
-	git(t, dir, "add", ".")
-	git(t, dir, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-q", "--allow-empty", "-m", "first")
+	if err := testfiles.EmptyRepository(dir, "master"); err != nil {
+		t.Fatal(err)
+	}
+	if len(files) > 0 {
+		git(t, dir, "add", ".")
+	}
+	git(t, dir, "commit", "-q", "--allow-empty", "-m", "first")
 	return dir
 }
 

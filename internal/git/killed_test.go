@@ -2,8 +2,8 @@ package git
 
 import (
 	"context"
-	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,8 +12,6 @@ import (
 	"greenlight/internal/crashtest"
 	"greenlight/internal/testfiles"
 )
-
-var every = flag.Bool("every", false, "kill before every call, not before some")
 
 func TestMain(m *testing.M) {
 	if top := os.Getenv("GREENLIGHT_TEST_TOP"); top != "" {
@@ -62,11 +60,8 @@ func TestKilledAnywhere(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")
 	}
-	stride := 17
-	if *every {
-		stride = 1
-	}
-	for step := 1; ; step += stride {
+	stride := testfiles.Sized(50, 1)
+	for step := 1 + rand.IntN(stride); ; step += stride { // another sample every time
 		b := worktree(t, map[string]string{"f": "1\n", "other": "1\n", "state/S": "0\n", ".gitignore": "*.o\n"})
 		lane := b.commitOn("lane", "master", map[string]string{"g": "lane\n", "d/e": "lane\n"})
 		b.write("f", "work\n")
@@ -97,7 +92,7 @@ func TestKilledAnywhere(t *testing.T) {
 			b.in(b.main, "fsck", "--connectivity-only")
 		})
 		if !killed {
-			if step < 20 {
+			if step < 100 {
 				t.Errorf("only %d steps", step)
 			}
 			return

@@ -31,11 +31,9 @@ func worktree(t testing.TB, files map[string]string) *bench {
 	t.Helper()
 	dir := filepath.Join(repo(t, map[string]string{}), "main")
 	testfiles.Write(t, dir, files)
-	git(t, filepath.Dir(dir), "init", "-q", dir)
 	b := &bench{t: t, main: dir}
+	b.ok(testfiles.EmptyRepository(dir, "master"))
 	b.Common = filepath.Join(dir, ".git")
-	b.in(dir, "config", "user.name", "t")
-	b.in(dir, "config", "user.email", "t@t")
 	b.in(dir, "add", "-A")
 	b.in(dir, "commit", "-q", "--allow-empty", "-m", "first")
 	b.Path = filepath.Join(filepath.Dir(dir), "tree")
@@ -240,6 +238,10 @@ func TestSnapshotTree(t *testing.T) {
 		{name: "a link where a directory was", edit: func(b *bench) {
 			b.ok(os.Rename(filepath.Join(b.Path, "d"), filepath.Join(b.Path, "elsewhere")))
 			b.ok(os.Symlink("elsewhere", filepath.Join(b.Path, "d")))
+		}},
+		{name: "a link to a repository where a directory was", edit: func(b *bench) {
+			b.remove("d")
+			b.ok(os.Symlink("..", filepath.Join(b.Path, "d")))
 		}},
 		{name: "odd names", edit: func(b *bench) {
 			for _, n := range []string{"a\nb", `q"uote`, "'", "\\", "tab\t", "\xff\xfe", " ", "-x", ":(top)", "*", "git~1", "é/ü", "con", "a:b"} {

@@ -146,11 +146,12 @@ func (s *snapshot) repositories() {
 	if GitFile(s.w.Path) != s.w.Admin && nestedGitDir(s.w.Path) != "" {
 		s.repos = append(s.repos, "")
 	}
-	seen := map[string]bool{".": true}
+	seen, real := map[string]bool{".": true}, map[string]bool{".": true}
 	for _, e := range s.entries {
 		for dir := filepath.Dir(e.path); !seen[dir]; dir = filepath.Dir(dir) {
 			seen[dir] = true
-			if nestedGitDir(filepath.Join(s.w.Path, dir)) != "" {
+			// A link in the place of the directory isn't a repository, wherever it points.
+			if info, err := s.lstat(dir, real); err == nil && info.IsDir() && nestedGitDir(filepath.Join(s.w.Path, dir)) != "" {
 				s.repos = append(s.repos, dir)
 			}
 		}

@@ -125,9 +125,7 @@ func newSiteAt(t testing.TB, top, dir, config string) *site {
 	t.Helper()
 	s := &site{t: t, top: top, root: filepath.Join(top, dir), env: os.Environ()}
 	check(t, os.MkdirAll(top, 0o755))
-	s.git("init", "-q", "-b", "main")
-	s.git("config", "user.name", "Person")
-	s.git("config", "user.email", "person@localhost")
+	check(t, testfiles.EmptyRepository(top, "main"))
 	s.addProject(s.root, config)
 	s.write(".gitignore", "*.ignored\n.env\n.greenlight/runs/\n.greenlight/.lock\n.greenlight/*.lock\n")
 	s.write("notes", "1\n2\n3\n")

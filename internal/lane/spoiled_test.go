@@ -17,6 +17,7 @@ import (
 	"greenlight/internal/git"
 	"greenlight/internal/rapidtest"
 	"greenlight/internal/statedir"
+	"greenlight/internal/testfiles"
 	"greenlight/internal/worktree"
 )
 
@@ -58,9 +59,8 @@ func newBench(t fataler, root, sub string, first files) *bench {
 	if err := os.MkdirAll(filepath.Join(root, sub, ".greenlight"), 0o755); err != nil {
 		t.Fatalf("%v", err)
 	}
-	b.git("", "init", "-q", "-b", "main")
-	for key, value := range map[string]string{"user.name": "t", "user.email": "t@t", "gc.auto": "0"} {
-		b.git("", "config", key, value)
+	if err := testfiles.EmptyRepository(root, "main"); err != nil {
+		t.Fatalf("%v", err)
 	}
 	b.base = b.commit(first)
 	b.git("", "update-ref", "refs/heads/main", b.base)
@@ -92,7 +92,7 @@ func (b *bench) git(in string, args ...string) string {
 func (b *bench) commit(all files, parents ...string) string {
 	b.t.Helper()
 	var in strings.Builder
-	fmt.Fprintf(&in, "commit refs/heads/made\ncommitter t <t@t> 1 +0000\ndata 1\nm\n")
+	fmt.Fprintf(&in, "commit refs/heads/made\nmark :1\ncommitter t <t@t> 1 +0000\ndata 1\nm\n")
 	for i, p := range parents {
 		fmt.Fprintf(&in, "%s %s\n", []string{"from", "merge"}[min(i, 1)], p)
 	}
@@ -100,10 +100,8 @@ func (b *bench) commit(all files, parents ...string) string {
 	for _, p := range sorted(all) {
 		fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n%s\n", p, len(all[p]), all[p])
 	}
-	b.git(in.String(), "fast-import", "--quiet", "--force")
-	id := b.git("", "rev-parse", "refs/heads/made")
-	b.git("", "update-ref", "-d", "refs/heads/made")
-	return id
+	in.WriteString("get-mark :1\nreset refs/heads/made\nfrom 0000000000000000000000000000000000000000\n\n")
+	return b.git(in.String(), "-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", "--force")
 }
 
 func (b *bench) handOver(all files) {

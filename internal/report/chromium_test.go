@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"greenlight/internal/report"
+	"greenlight/internal/testfiles"
 )
 
 // inspect runs in the page, once it is loaded, and leaves what it finds in the title, where --dump-dom shows it. It checks what axe-core
@@ -62,7 +63,7 @@ type found struct {
 // The page in a real browser: in both color schemes, on a phone, with 300 attempts, and with nothing but itself to load. GREENLIGHT_SHOTS
 // names a directory for pictures of it.
 func TestPageInChromium(t *testing.T) {
-	if os.Getenv("GREENLIGHT_LONG") == "" {
+	if !testfiles.Long() {
 		t.Skip("the browser runs in make pages")
 	}
 	chromium, err := exec.LookPath("chromium")

@@ -63,7 +63,7 @@ func TestLandedOnce(t *testing.T) {
 }
 
 func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int) (killed int) {
-	s := newTmuxSite(t, hoarded)
+	s := newTmuxSite(t, hoarded())
 	s.put("list", "")
 	s.put("test.sh", harvest)
 	s.hoard(farmer, "true", `}, "test": {"command": "sh test.sh"}`)
@@ -122,7 +122,7 @@ func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int
 	for _, id := range undone {
 		times[id]--
 	}
-	for i := 1; i <= hoarded; i++ {
+	for i := 1; i <= hoarded(); i++ {
 		if id := fmt.Sprint("S-", i); times[id] != 1 {
 			t.Errorf("%s is there %d times; landed: %q, taken back: %q", id, times[id], landed, undone)
 		}

@@ -71,7 +71,11 @@ type site struct {
 
 func newSite(t *testing.T, name string) *site {
 	t.Helper()
-	dir, err := os.MkdirTemp("/tmp", "glr") // t.TempDir's names are too long for a socket
+	place := "/tmp" // t.TempDir's names are too long for a socket
+	if temp := os.TempDir(); len(temp) < 40 {
+		place = temp
+	}
+	dir, err := os.MkdirTemp(place, "glr")
 	check(t, err)
 	self, err := os.Executable()
 	check(t, err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"greenlight/internal/plan"
+	"greenlight/internal/testfiles"
 	"greenlight/internal/tracker"
 )
 
@@ -67,7 +68,7 @@ func TestOneClaimWins(t *testing.T) {
 		t.Skip("many processes, which the race detector sees nothing of")
 	}
 	rounds := 10
-	if long() {
+	if testfiles.Long() {
 		rounds = 100
 	}
 	files := map[string]string{"slices/": ""}

@@ -19,11 +19,9 @@ import (
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/testfiles"
 	"greenlight/internal/tracker"
 )
-
-// long says whether the tests that can go on for minutes are to do so: make torture.
-func long() bool { return os.Getenv("GREENLIGHT_LONG") != "" }
 
 const (
 	ownSlices    = 16 // with a writer each
@@ -95,7 +93,7 @@ type torture struct {
 
 func TestTorture(t *testing.T) {
 	total := 200
-	if long() {
+	if testfiles.Long() {
 		total = 2000
 	}
 	files := map[string]string{"slices/": ""}

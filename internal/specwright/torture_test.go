@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"greenlight/internal/testfiles"
 )
 
 const workers = 16
@@ -83,7 +85,7 @@ func TestTorture(t *testing.T) {
 		t.Skip("many processes, which the race detector sees nothing of")
 	}
 	total := 128
-	if os.Getenv("GREENLIGHT_LONG") != "" {
+	if testfiles.Long() {
 		total = 2000
 	}
 	s := Open(memDir(t))

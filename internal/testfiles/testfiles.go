@@ -29,18 +29,20 @@ func Write(t testing.TB, root string, files map[string]string) {
 // Put writes a file below a directory, or makes a directory where the name ends in a slash.
 func Put(t testing.TB, root, name, text string) {
 	t.Helper()
-	path := filepath.Join(root, filepath.FromSlash(name))
-	dir, isDir := filepath.Dir(path), strings.HasSuffix(name, "/")
-	if isDir {
-		dir = path
-	}
-	err := os.MkdirAll(dir, 0o755)
-	if err == nil && !isDir {
-		err = os.WriteFile(path, []byte(text), 0o644)
-	}
-	if err != nil {
+	if err := put(root, name, text); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func put(root, name, text string) error {
+	path := filepath.Join(root, filepath.FromSlash(name))
+	if strings.HasSuffix(name, "/") {
+		return os.MkdirAll(path, 0o755)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o644)
 }
 
 // Get reads a file below a directory.

@@ -18,6 +18,7 @@ import (
 
 	"greenlight/internal/gate"
 	"greenlight/internal/git"
+	"greenlight/internal/testfiles"
 )
 
 // What an agent can write of git's and of its worktree is replaced by what an agent can make, at each moment at which gl
@@ -133,7 +134,7 @@ func TestReplaced(t *testing.T) {
 	seed := time.Now().Unix() / (24 * 60 * 60)
 	rand.New(rand.NewSource(seed)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	n := 12
-	if os.Getenv("GREENLIGHT_LONG") != "" {
+	if testfiles.Long() {
 		n = len(all)
 	}
 	if given, err := strconv.Atoi(os.Getenv("GREENLIGHT_REPLACED")); err == nil { // so many

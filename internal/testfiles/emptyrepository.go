@@ -1,0 +1,60 @@
+package testfiles
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+)
+
+// EmptyRepository makes a directory an empty git repository on a branch, of a person "t", whose git doesn't collect garbage by itself. Only the
+// first one takes a git: tests make hundreds.
+func EmptyRepository(dir, branch string) error {
+	made, err := skeleton()
+	if err != nil {
+		return err
+	}
+	for path, text := range made {
+		if err := put(dir, path, text); err != nil {
+			return err
+		}
+	}
+	return put(dir, ".git/HEAD", "ref: refs/heads/"+branch+"\n")
+}
+
+// skeleton is what git makes of an empty directory, by paths as Put takes them.
+var skeleton = sync.OnceValues(func() (made map[string]string, err error) {
+	dir, err := os.MkdirTemp("", "repository")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	for _, args := range [][]string{
+		{"init", "-q", "--template="}, {"config", "user.name", "t"}, {"config", "user.email", "t@t"}, {"config", "gc.auto", "0"},
+	} {
+		cmd := exec.Command("git", args...)
+		cmd.Dir = dir
+		if err := cmd.Run(); err != nil {
+			return nil, err
+		}
+	}
+	made = map[string]string{".git/info/": "", ".git/hooks/": ""}
+	return made, filepath.WalkDir(filepath.Join(dir, ".git"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			made[filepath.ToSlash(name)+"/"] = ""
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		made[filepath.ToSlash(name)] = string(data)
+		return err
+	})
+})
