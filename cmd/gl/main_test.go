@@ -26,6 +26,7 @@ const raceOptions = "atexit_sleep_ms=0"
 // The test binary is gl itself, so that scripts, wrappers and gates all run what is tested.
 func TestMain(m *testing.M) {
 	os.Setenv("GORACE", raceOptions)
+	testfiles.Overlap()
 	testscript.Main(m, map[string]func(){"gl": run, "claude": fakeClaude})
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -36,9 +35,6 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each of thousands of processes waits a second
-	if err := flag.Set("test.parallel", "4"); err != nil {        // the tests wait more than they work; -parallel says otherwise
-		panic(err)
-	}
 	os.Exit(inHomeOfItsOwn(m))
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -35,9 +34,6 @@ func TestMain(m *testing.M) {
 		os.Exit(cli.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Environ()))
 	}
 	os.Setenv("GORACE", "atexit_sleep_ms=0 "+os.Getenv("GORACE")) // else each process waits a second before it ends
-	if err := flag.Set("test.parallel", "6"); err != nil {        // the tests wait more than they work; -parallel says otherwise
-		panic(err)
-	}
 	os.Exit(testfiles.Run(m))
 }
 
