@@ -11,6 +11,7 @@ import (
 
 	"greenlight/internal/agent"
 	"greenlight/internal/attempt"
+	"greenlight/internal/contracts"
 	"greenlight/internal/depgraph"
 	"greenlight/internal/journal"
 	"greenlight/internal/plan"
@@ -19,6 +20,7 @@ import (
 	"greenlight/internal/slice"
 	"greenlight/internal/sliceid"
 	"greenlight/internal/suggest"
+	"greenlight/internal/tracker"
 	"greenlight/internal/uniq"
 )
 
@@ -163,6 +165,10 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 	if err != nil {
 		return notes, err
 	}
+	review, err := reviewOf(pr, id, changes)
+	if err != nil {
+		return notes, err
+	}
 	var warnings []string
 	open, done := false, false
 	var events []journal.Event
@@ -182,6 +188,9 @@ func Set(ctx context.Context, pr *project.Project, id string, changes []Change, 
 		if err == nil && m.st.Session != "" {
 			var note string
 			if note, err = keepQuestion(id, f, status, step); note != "" {
+				warnings = append(warnings, note)
+			} else if err == nil && !open && !done && review != "" {
+				note, err = askReview(id, f, review)
 				warnings = append(warnings, note)
 			}
 		}
@@ -297,6 +306,20 @@ func apply(p *plan.Plan, st *plan.State, f *slice.File, changes []Change) error 
 		}
 	}
 	return nil
+}
+
+// reviewOf says why a person is to approve the slice once the changes complete it; "" if they don't, or nobody has to.
+func reviewOf(pr *project.Project, id string, changes []Change) (string, error) {
+	if !slices.ContainsFunc(changes, func(c Change) bool { return c.Key == "status" && plan.Classify(c.Value) == plan.Done }) {
+		return "", nil
+	}
+	return pr.NeedsReview(id, contracts.ReadBook(pr.Root))
+}
+
+// askReview has a slice that a session in the checkout completes wait for the person whom its contracts ask for.
+func askReview(id string, f *slice.File, why string) (note string, err error) {
+	note = fmt.Sprintf("%s waits for a person's approval: %s. Once a person has approved it: gl accept %s", id, why, id)
+	return note, f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying}, {"waiting_for", "review: " + why}})
 }
 
 // keepQuestion has a slice that somebody works on stay open as long as it asks something: completed with its question, that would be lost.
