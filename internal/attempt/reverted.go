@@ -30,6 +30,9 @@ func (r *Record) Landed(it *plan.Item) *plan.Item {
 	if n := r.counted(); n != nil {
 		done.Tests = *n
 	}
+	if n := r.gained(); n != nil {
+		done.NewTests, done.Counted = *n, true
+	}
 	return &done
 }
 
@@ -57,7 +60,7 @@ func (s *Settler) Rewrite(ctx context.Context, r *Record) (wrote bool, err error
 			return err
 		}
 		tests := now.Landed(&it).Tests
-		_, err = lander.Land(r.Slice, tracker.Landed{Pass: pass, Tests: &tests})
+		_, err = lander.Land(r.Slice, tracker.Landed{Pass: pass, Tests: &tests, New: now.gained()})
 		wrote = err == nil
 		return err
 	})

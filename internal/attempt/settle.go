@@ -183,7 +183,7 @@ func (r *Record) write(tx tracker.Tx, it plan.Item) (plan.Mark, error) {
 		if err != nil { // nothing makes it complete, and nobody loses it
 			return lander.Ask(r.Slice, reviewing+err.Error())
 		}
-		return lander.Land(r.Slice, tracker.Landed{Pass: pass, Tests: r.counted()})
+		return lander.Land(r.Slice, tracker.Landed{Pass: pass, Tests: r.counted(), New: r.gained()})
 	case r.Effect == tracker.Ask && lands && it.WaitingFor != "" && plan.Classify(it.Status) == plan.Done: // see asksBesides
 		return lander.Ask(r.Slice, it.WaitingFor)
 	case r.Effect == tracker.Ask && lands:
@@ -214,6 +214,14 @@ func (r *Record) counted() *int {
 		return r.Verdict.Passed
 	}
 	return nil
+}
+
+// gained is how many tests the attempt added to the suite, as gl has counted; nil for unknown.
+func (r *Record) gained() *int {
+	if r.Landing == nil {
+		return nil
+	}
+	return r.Landing.Tests
 }
 
 // recordOnly settles an attempt whose slice file can't be read or written: it must not hold up the others.

@@ -114,12 +114,13 @@ type statusBlocked struct {
 }
 
 type statusTests struct {
-	Passing   *int       `json:"passing" jsonschema:"minimum=0"`   // of the whole suite once gl has run it, else recorded by the slices, added up; null if the runner prints no counts
-	Failing   *int       `json:"failing" jsonschema:"minimum=0"`   // the same, and those that fail on the work of slices that are red; null for unknown
-	Uncounted int        `json:"uncounted" jsonschema:"minimum=0"` // slices that are red, and nobody knows by how many tests
-	Security  int        `json:"security" jsonschema:"minimum=0"`  // recorded by the slices
-	New       *int       `json:"new" jsonschema:"minimum=0"`       // that done slices brought; null for unknown
-	Suite     *testSuite `json:"suite"`                            // the last run of the whole suite; null if gl hasn't run it
+	Passing   *int       `json:"passing" jsonschema:"minimum=0"`     // of the whole suite once gl has run it, else recorded by the slices, added up; null if the runner prints no counts
+	Failing   *int       `json:"failing" jsonschema:"minimum=0"`     // the same, and those that fail on the work of slices that are red; null for unknown
+	Uncounted int        `json:"uncounted" jsonschema:"minimum=0"`   // slices that are red, and nobody knows by how many tests
+	Security  int        `json:"security" jsonschema:"minimum=0"`    // recorded by the slices
+	New       *int       `json:"new" jsonschema:"minimum=0"`         // that done slices added to the suite, of those whose share gl has counted; null for unknown
+	Untold    int        `json:"new_unknown" jsonschema:"minimum=0"` // done slices that record tests, and gl hasn't counted what they added: those that landed together
+	Suite     *testSuite `json:"suite"`                              // the last run of the whole suite; null if gl hasn't run it
 }
 
 // A testSuite is a run of all tests, on what has landed or, without a merge queue, in the checkout.
@@ -132,7 +133,7 @@ type testSuite struct {
 }
 
 func newStatusTests(p *plan.Plan) statusTests {
-	t := statusTests{Security: p.Tests.Security, Uncounted: p.Tests.Uncounted}
+	t := statusTests{Security: p.Tests.Security, Uncounted: p.Tests.Uncounted, Untold: p.Tests.Untold}
 	if n, ok := p.Tests.Passing(); ok {
 		t.Passing = &n
 	}

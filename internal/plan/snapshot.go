@@ -45,7 +45,9 @@ type Item struct {
 	Changed    time.Time // when the item's file last changed; zero without a file
 
 	Tests, SecurityTests int
-	Failing              int // Uncounted where nobody knows how many
+	Failing              int  // Uncounted where nobody knows how many
+	NewTests             int  // that a done item added to the suite
+	Counted              bool // NewTests is known: gl has counted them
 
 	Verified Verified // of a done item: what gl itself saw of its tests
 

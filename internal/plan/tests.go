@@ -24,6 +24,8 @@ type Suite struct {
 type TestCounts struct {
 	Recorded  int // by the slices, in all
 	OfDone    int // by those that are done
+	Brought   int // to the suite by those that are done, as gl has counted
+	Untold    int // done ones that record tests, and gl hasn't counted what they brought
 	Security  int
 	Failing   int    // on work that is red
 	Uncounted int    // slices that are red, nobody knows by how many tests
@@ -35,6 +37,10 @@ func (c *TestCounts) Add(it *Item, done bool, n int) {
 	c.Recorded += n * it.Tests
 	if done {
 		c.OfDone += n * it.Tests
+		c.Brought += n * it.NewTests
+		if it.Tests > 0 && !it.Counted {
+			c.Untold += n
+		}
 	}
 	c.Security += n * it.SecurityTests
 	if it.Failing == Uncounted {
@@ -63,13 +69,8 @@ func (c TestCounts) Fail() (int, bool) {
 	return c.Suite.Failed + c.Failing, c.Uncounted == 0 && !(c.Suite.Uncounted && c.Suite.Red)
 }
 
-// New is how many tests the done slices brought; false for unknown.
-func (c TestCounts) New() (int, bool) {
-	if !c.Counted() {
-		return 0, false
-	}
-	return min(c.OfDone, c.Suite.Passed), true // an agent may have counted the same ones twice
-}
+// New is how many tests the done slices added to the suite, of those whose share gl has counted; false if it has counted none.
+func (c TestCounts) New() (int, bool) { return c.Brought, c.Counted() && (c.Brought > 0 || c.Untold == 0) }
 
 // Red reports whether tests fail.
 func (c TestCounts) Red() bool {
@@ -80,12 +81,12 @@ func (c TestCounts) Red() bool {
 // String is "29 passing, 0 failing, 4 security", "passed (no counts)"; numbers without separators.
 func (c TestCounts) String() string { return c.text(func(n int) string { return fmt.Sprint(n) }, "") }
 
-// Text is "1,829 passing, 0 failing, 4 security (12 new)", "passed (no counts), 18 recorded".
+// Text is "1,829 passing, 0 failing, 4 security (12 new)", "… (12 or more new)" where slices landed together, "passed (no counts), 18 recorded".
 func (c TestCounts) Text() string {
 	note := ""
 	if n, ok := c.New(); ok {
-		note = fmt.Sprintf(" (%s new)", words.Thousands(n))
-	} else if c.Suite != nil && c.OfDone > 0 {
+		note = " (" + words.Thousands(n) + map[bool]string{true: " new)", false: " or more new)"}[c.Untold == 0]
+	} else if c.Suite != nil && c.Suite.Uncounted && c.OfDone > 0 {
 		note = fmt.Sprintf(", %s recorded", words.Thousands(c.OfDone))
 	}
 	return c.text(words.Thousands, note)
@@ -140,8 +141,8 @@ func (c TestCounts) uncounted() string {
 // TestsOf is how many tests an item has brought: "3 new tests"; "3 tests recorded" where gl hasn't seen what they add to the suite.
 func (p *Plan) TestsOf(st *State) string {
 	switch {
-	case st.Class == Done && p.Tests.Counted():
-		return words.Count(st.Tests, "new test")
+	case st.Class == Done && st.Counted:
+		return words.Count(st.NewTests, "new test")
 	case st.Tests == 0:
 		return "no tests recorded"
 	}

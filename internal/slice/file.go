@@ -43,7 +43,7 @@ func ParseFile(data []byte) (*File, error) {
 func token(key string) bool {
 	switch key {
 	case "id", "status", "step", "started", "updated", "tests", "security_tests", "session", "deps",
-		"failing", "tests_failing", "wave", "priority", "verified":
+		"failing", "tests_failing", "new_tests", "wave", "priority", "verified":
 		return true
 	}
 	return false

@@ -135,6 +135,8 @@ func codeFile(c *statcache.Coder, f *sliceFile) {
 	c.Int(&f.tests)
 	c.Int(&f.security)
 	c.Int(&f.failing)
+	c.Int(&f.newTests)
+	c.Bool(&f.counted)
 	c.Int(&f.wave)
 	c.Int(&f.priority)
 	c.Text((*string)(&f.verified))

@@ -29,7 +29,9 @@ type sliceFile struct {
 	status, step, milestone, session, started, updated, waiting, waitKind, agent, model string
 
 	tests, security, failing int
-	wave, priority           int // plan.None
+	newTests                 int
+	counted                  bool // newTests is known
+	wave, priority           int  // plan.None
 	verified                 plan.Verified
 
 	deps     []string
@@ -70,6 +72,7 @@ func parseSlice(data []byte) *sliceFile {
 		warnings: f.Warnings(),
 	}
 	s.failing = f.failing()
+	s.newTests, s.counted = count(get("new_tests")), get("new_tests") != ""
 	s.waiting = noneAsEmpty(s.waiting)
 	return s
 }

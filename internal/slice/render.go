@@ -90,7 +90,7 @@ func (s *sums) count(r *line, n int) {
 	if r.unverified {
 		s.Unverified += n
 	}
-	s.Add(&plan.Item{Tests: r.tests, SecurityTests: r.security, Failing: r.failing}, r.done, n)
+	s.Add(&plan.Item{Tests: r.tests, SecurityTests: r.security, Failing: r.failing, NewTests: r.newTests, Counted: r.counted}, r.done, n)
 }
 
 // join adds a section on a line of its own.
@@ -132,6 +132,8 @@ type line struct {
 	current                  string // "" unless somebody works on it
 	done, unverified         bool
 	tests, failing, security int
+	newTests                 int
+	counted                  bool
 }
 
 // table returns the lines of the table in natural order: one for each slice file, and those that have none.
@@ -177,7 +179,7 @@ func lineWith(it *plan.Item, name, deps string) *line {
 		status = "pending"
 	}
 	l := &line{
-		id: it.ID, done: class == plan.Done, tests: it.Tests, failing: it.Failing, security: it.SecurityTests,
+		id: it.ID, done: class == plan.Done, tests: it.Tests, failing: it.Failing, security: it.SecurityTests, newTests: it.NewTests, counted: it.Counted,
 		text: tableLine(it.ID, name, cell(status), it.Tests, it.SecurityTests, deps),
 	}
 	l.unverified = l.done && it.Verified != plan.Green

@@ -302,7 +302,7 @@ func (f *File) Undo(why string, now time.Time) error {
 	if err := f.AppendToSection("Decisions", note); err != nil {
 		return err
 	}
-	set := [][2]string{{"status", "pending"}, {"step", "none"}, {"session", ""}, {"waiting_for", ""}, {"verified", ""}, {"tests", "0"}}
+	set := [][2]string{{"status", "pending"}, {"step", "none"}, {"session", ""}, {"waiting_for", ""}, {"verified", ""}, {"tests", "0"}, {"new_tests", ""}}
 	return f.SetAll(append(set, noneFailing...))
 }
 
@@ -372,6 +372,11 @@ func (f *File) Land(id string, l tracker.Landed) error {
 	if l.Tests != nil {
 		set = append(set, [2]string{"tests", strconv.Itoa(*l.Tests)})
 	}
+	counted := ""
+	if l.New != nil {
+		counted = strconv.Itoa(*l.New)
+	}
+	set = append(set, [2]string{"new_tests", counted})
 	return f.SetAll(append(set, noneFailing...)) // what fails in what has landed is in the suite's count
 }
 
