@@ -70,7 +70,9 @@ func (c TestCounts) Fail() (int, bool) {
 }
 
 // New is how many tests the done slices added to the suite, of those whose share gl has counted; false if it has counted none.
-func (c TestCounts) New() (int, bool) { return c.Brought, c.Counted() && (c.Brought > 0 || c.Untold == 0) }
+func (c TestCounts) New() (int, bool) {
+	return c.Brought, c.Counted() && (c.Brought > 0 || c.Untold == 0)
+}
 
 // Red reports whether tests fail.
 func (c TestCounts) Red() bool {
