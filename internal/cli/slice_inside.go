@@ -75,7 +75,7 @@ func describeTo(ctx context.Context, out *iostreams.Streams, pr *project.Project
 		file = filepath.Join(pr.Root, filepath.FromSlash(file))
 	}
 	facts := []keyValue{{"name", st.Name}, {"status", st.Status}, {"step", st.Step}, {"milestone", st.Milestone},
-		{"deps", strings.Join(st.Deps, ",")}, {"file", file}, {"session", st.Session}, {"checkpoint", checkpoint(ctx, own, id, time.Now())}, headless, {"note", note}}
+		{"deps", strings.Join(st.Deps, ",")}, {"file", file}, {"session", st.Session}, {"checkpoint", checkpoint(ctx, pr, own, id)}, headless, {"note", note}}
 	b, err := new(briefing.Briefing), error(nil)
 	if st.Corrupt == "" {
 		b, err = briefing.Of(ctx, pr, id)
@@ -101,13 +101,17 @@ func tellHandoff(out *iostreams.Streams, own *attempt.Record) {
 
 // checkpoint is the name of a tag for the state before this session's work: the client can't check a shell line that makes one up.
 // A confined agent can't make tags: its checkpoint is the commit.
-func checkpoint(ctx context.Context, own *attempt.Record, id string, now time.Time) string {
+func checkpoint(ctx context.Context, pr *project.Project, own *attempt.Record, id string) string {
 	if own != nil && own.Lineage != 0 && own.Confined() {
-		if commit, err := git.ResolveCommit(ctx, own.Dir, "HEAD"); err == nil {
-			return commit
+		repo, err := pr.Worktrees(ctx)
+		if err == nil {
+			commit, err := git.ResolveCommit(ctx, repo.Common, own.Branch)
+			if err == nil && commit != "" {
+				return commit
+			}
 		}
 	}
-	return "gl/" + id + "/" + now.UTC().Format("20060102T150405Z")
+	return "gl/" + id + "/" + time.Now().UTC().Format("20060102T150405Z")
 }
 
 // ownAttempt is the record of the attempt that the calling agent was started for, nil where that wasn't at this item or task.
