@@ -94,8 +94,9 @@ func (w *Wrapper) noteBaseline(ctx context.Context) {
 	}
 }
 
-// HandOverHere notes the tests that the agent of an attempt in the checkout hands over.
-func (s *Store) HandOverHere(ctx context.Context, r *Record) error {
+// HandOverHere notes the tests that the agent of an attempt in the checkout hands over. Unless told that it was writing tests, it has
+// handed over nothing if it has written none.
+func (s *Store) HandOverHere(ctx context.Context, r *Record, told bool) error {
 	b := s.baseline(r)
 	if b == nil || r.Test == nil {
 		return nil
@@ -103,6 +104,9 @@ func (s *Store) HandOverHere(ctx context.Context, r *Record) error {
 	is, err := r.comparer().Look(ctx, s.root(), b.Start)
 	if err != nil {
 		return err
+	}
+	if !told && !slices.ContainsFunc(drift.Changed(b.Start.Files, is.Files), r.comparer().IsTest) {
+		return nil
 	}
 	if b.Handed != nil {
 		for p, f := range b.Handed.Files {

@@ -90,7 +90,8 @@ understood: its tool calls, its cost, its turns, rate limits and how it ended. A
 While it works, it says how far it is, so that gl status and the board can show that:
 
   gl state set "$GL_SLICE" status=implementing step=implementing
-                    steps are tests, implementing, security and verifying
+                    steps are tests, implementing, security and verifying; from tests to implementing, the tests are handed over:
+                    changed after that, they make the slice red
   gl state note "$GL_SLICE" --decision "Tokens are hashed, never stored"
 
 It ends in one of these ways:

@@ -1,7 +1,6 @@
 package drift
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -22,7 +21,17 @@ func (c *Comparer) holdsTests(p string) bool { return c.IsTest(p) || guard.Holds
 // A counted is the tests of a name on one side of a merge.
 type counted struct {
 	here, skipped, lines int
-	file                 string
+	files                []string // that have one
+}
+
+// file returns where the tests of a name are missing, judged by where they are now.
+func (c counted) file(now counted) string {
+	for _, f := range c.files {
+		if !slices.Contains(now.files, f) {
+			return f
+		}
+	}
+	return c.files[0]
 }
 
 // gone finds the tests that a merge removes, or skips. except are paths that were told of otherwise.
@@ -87,7 +96,10 @@ func count(all map[string]counted, p string, text []byte) (n int, known bool) {
 	names, known := guard.TestNames(p, text)
 	for _, t := range names {
 		c := all[t.Name]
-		c.here, c.lines, c.file = c.here+1, c.lines+t.Lines, cmp.Or(c.file, p)
+		c.here, c.lines = c.here+1, c.lines+t.Lines
+		if !slices.Contains(c.files, p) {
+			c.files = append(c.files, p)
+		}
 		if t.Skipped {
 			c.skipped++
 		}
@@ -114,12 +126,11 @@ func uncount(all map[string]counted, p string, text []byte, moved bool) {
 func compare(was, is map[string]counted, before []string, merged Files) []gate.Item {
 	var items []gate.Item
 	gone, of := map[string]int{}, map[string]int{}
-	for _, c := range was {
-		of[c.file]++
-	}
 	for name, c := range was {
-		if is[name].here < c.here {
-			gone[c.file]++
+		now := is[name]
+		of[c.file(now)]++
+		if now.here < c.here {
+			gone[c.file(now)]++
 		}
 	}
 	for _, p := range before {
@@ -130,16 +141,17 @@ func compare(was, is map[string]counted, before []string, merged Files) []gate.I
 	const emptied, something = 2, 4 // lines of a test: its head and its end, and two more
 	for _, name := range slices.Sorted(maps.Keys(was)) {
 		c, now := was[name], is[name]
-		_, there := merged[c.file]
-		full := fmt.Sprintf("%s in %s", name, cmp.Or(now.file, c.file))
+		file := c.file(now)
+		_, there := merged[file]
+		full := name + " in " + slices.Concat(now.files, []string{file})[0]
 		switch {
-		case now.here < c.here && (there || gone[c.file] < of[c.file]):
-			items = append(items, gate.Item{Kind: gate.Removed, Name: full, Path: c.file})
+		case now.here < c.here && (there || gone[file] < of[file]):
+			items = append(items, gate.Item{Kind: gate.Removed, Name: name + " in " + file, Path: file})
 		case now.here < c.here:
 		case now.skipped > c.skipped:
-			items = append(items, gate.Item{Kind: gate.Skips, Name: full, Path: c.file})
+			items = append(items, gate.Item{Kind: gate.Skips, Name: full, Path: file})
 		case c.here == now.here && c.lines >= something*c.here && now.lines <= emptied*now.here:
-			items = append(items, gate.Item{Kind: gate.Skips, Name: full + " (emptied)", Path: c.file})
+			items = append(items, gate.Item{Kind: gate.Skips, Name: full + " (emptied)", Path: file})
 		}
 	}
 	return items

@@ -6,10 +6,13 @@ import (
 	"fmt"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/drift"
+	"greenlight/internal/git"
 	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
 	"greenlight/internal/slice"
+	"greenlight/internal/worktree"
 )
 
 // A handOver records what is in the worktree of the caller's attempt before its slice goes from writing tests to what comes after: from
@@ -19,6 +22,7 @@ type handOver struct {
 	who  attempt.Claimant
 	edit editor
 	due  *attempt.Record // whose attempt it is
+	told bool            // the slice's step said that tests were being written; else there may be none to hand over
 	done bool
 }
 
@@ -48,13 +52,15 @@ func (h *handOver) check(st *plan.State, was, is journal.Progress) error {
 	if err != nil || r.Lineage == 0 && !r.Baseline {
 		return err
 	}
-	h.due = r
+	h.due, h.told = r, plan.WritesTests(was.Status, was.Step)
 	return errDue
 }
 
+// make hands over what there is. An agent that calls its first step implementing, and writes its tests with the code, has none yet: it isn't
+// held to what it hasn't written.
 func (h *handOver) make(ctx context.Context) error {
 	if h.due.Lineage == 0 {
-		return h.pr.Runs.HandOverHere(ctx, h.due)
+		return h.pr.Runs.HandOverHere(ctx, h.due, h.told)
 	}
 	repo, err := h.pr.Worktrees(ctx)
 	if err != nil {
@@ -67,6 +73,11 @@ func (h *handOver) make(ctx context.Context) error {
 	if l.N != h.due.Lineage {
 		return fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, l.Slice, h.due.Lineage)
 	}
+	if !h.told {
+		if wrote, err := wroteTests(ctx, repo, l); err != nil || !wrote {
+			return err
+		}
+	}
 	commit, err := repo.HandOver(ctx, l)
 	if err != nil {
 		return err
@@ -75,4 +86,15 @@ func (h *handOver) make(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// wroteTests reports whether the tests in a lineage's worktree aren't those that it began with.
+func wroteTests(ctx context.Context, repo *worktree.Repo, l *worktree.Lineage) (bool, error) {
+	is, err := repo.Look(ctx, l)
+	if err != nil || is == "" {
+		return false, err
+	}
+	c := drift.Comparer{Prefix: repo.Prefix}
+	changed, err := git.ChangedSince(ctx, repo.Common, l.Base, is, func(p string) bool { return !c.IsTest(p) })
+	return len(changed) > 0, err
 }

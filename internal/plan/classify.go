@@ -70,7 +70,12 @@ func HandsOver(fromStatus, fromStep, status, step string) bool {
 	if slices.ContainsFunc(was, afterTests) || !slices.ContainsFunc(is, afterTests) {
 		return false
 	}
-	return slices.Contains(was, "tests") || slices.Contains(is, "implementing")
+	return WritesTests(fromStatus, fromStep) || slices.Contains(is, "implementing")
+}
+
+// WritesTests reports whether a slice's status or step says that its tests are being written.
+func WritesTests(status, step string) bool {
+	return normal(status) == "tests" || normal(step) == "tests"
 }
 
 func afterTests(s string) bool {
