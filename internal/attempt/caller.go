@@ -12,7 +12,6 @@ import (
 	"greenlight/internal/environ"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
-	"greenlight/internal/testrun"
 )
 
 // A Caller is what a process belongs to that calls gl and isn't a person's: an agent that gl has
@@ -22,7 +21,8 @@ type Caller struct {
 	N      int    // of the attempt; 0 where nobody knows
 	Token  string // of its claim, in the same way
 	System string // whose item it is, in the same way
-	Tests  bool   // it is a run of tests
+	Tests  bool   // it is a run of tests, or
+	Setup  bool   // in their place git.setup, git.teardown, or what these have started
 
 	// Alone means that nothing but the caller's own environment tells of it, which names no
 	// project: gl may have been started in a session of another one.
@@ -84,9 +84,9 @@ func (r *Record) caller() *Caller {
 
 // marked is what a process with that environment belongs to in this project.
 func (s *Store) marked(env environ.Environ, live []*Record) *Caller {
-	tests := strings.TrimPrefix(testrun.MarksOf(s.root()), environ.Tests+"=")
-	if strings.HasPrefix(env.Get(environ.Tests), tests) {
-		return &Caller{Tests: true}
+	is := environ.Tests + "=" + env.Get(environ.Tests)
+	if strings.HasPrefix(is, environ.MarksOf(s.root())) {
+		return &Caller{Tests: true, Setup: is == environ.SetupMark(s.root())}
 	}
 	if env.Get(environ.Session) != "" && isDir(env.Get("GREENLIGHT_ROOT"), s.root()) {
 		return bearer(env, live)
@@ -120,6 +120,8 @@ func isDir(a, b string) bool {
 // String names the caller in a sentence.
 func (c *Caller) String() string {
 	switch {
+	case c.Setup:
+		return "git.setup, or what it has started"
 	case c.Tests:
 		return "a run of tests"
 	case c.ID == "" || c.N < 1:

@@ -261,6 +261,8 @@ func permittedOwner(c *cobra.Command, app *cmdutil.App, caller *attempt.Caller, 
 func refusal(c *cobra.Command, caller *attempt.Caller) error {
 	instead := "say in your last message what a person should run"
 	switch {
+	case caller.Setup:
+		instead = "a person runs it"
 	case caller.Tests:
 		instead = "tests can use a project of their own"
 	case caller.ID != "" && !attempt.IsTask(caller.ID):

@@ -21,6 +21,8 @@ type Worktree struct {
 	Common string // the git directory that all worktrees of the repository share
 	Admin  string // the worktree's own, below Common/worktrees; its name needn't be the path's last part
 	Path   string // its top
+
+	Whole bool // every file of a commit is checked out, whatever the configuration says of a sparse checkout
 }
 
 // ErrNotLinked says that a worktree's .git and its admin directory don't name each other.
@@ -75,6 +77,9 @@ func (w Worktree) start(ctx context.Context, c call, args ...string) (string, er
 	off, err := filterOptions(ctx, w.Common, w.Admin, w.Path)
 	if err != nil {
 		return "", err
+	}
+	if w.Whole {
+		off = append(off, settings("core.sparseCheckout=false", "index.sparse=false")...)
 	}
 	c.dir = w.Path
 	out, _, err := c.run(ctx, slices.Concat(off, []string{"--git-dir=" + w.Admin, "--work-tree=" + w.Path}, args)...)

@@ -15,6 +15,7 @@ import (
 	"greenlight/internal/attempt"
 	"greenlight/internal/command"
 	"greenlight/internal/durable"
+	"greenlight/internal/environ"
 	"greenlight/internal/gate"
 	"greenlight/internal/git"
 	"greenlight/internal/plan"
@@ -364,7 +365,7 @@ func (a *audit) check(ctx context.Context, landed git.Landed) (*Check, error) {
 	config := l.Project.Config
 	if len(config.Git.Setup) > 0 {
 		l.tell("%s: running git.setup", short(landed.Commit))
-		res, err := command.Run(ctx, command.Spec{Self: l.Self, Argv: config.Git.Setup, Dir: dir, Env: env, Limit: config.Git.SetupLimit})
+		res, err := command.Run(ctx, command.Spec{Self: l.Self, Argv: config.Git.Setup, Dir: dir, Env: append(slices.Clip(env), environ.SetupMark(l.Project.Root)), Limit: config.Git.SetupLimit})
 		if err != nil {
 			return nil, fmt.Errorf("git.setup: %w", err)
 		}

@@ -178,7 +178,7 @@ func (s *Site) runSetup(ctx context.Context, dir string, inherit []*os.File) err
 	}
 	var recorded error
 	res, err := command.Run(ctx, command.Spec{
-		Self: s.Self, Argv: s.Setup.Command, Dir: dir, Env: environ.WithoutClaim(s.Env(s.Environ())), Files: inherit, Limit: s.Setup.Limit,
+		Self: s.Self, Argv: s.Setup.Command, Dir: dir, Env: append(environ.WithoutClaim(s.Env(s.Environ())), environ.SetupMark(s.Root)), Files: inherit, Limit: s.Setup.Limit,
 		Box: s.Box, Log: log, Started: func(id proc.ID) error {
 			recorded = s.Started(id)
 			return recorded

@@ -120,10 +120,7 @@ type Spec struct {
 }
 
 // MarkOf is the variable, "NAME=value", that tests of the project carry, for a Spec with this mark.
-func MarkOf(root, mark string) string { return MarksOf(root) + mark }
-
-// MarksOf is what that begins with, whatever the mark.
-func MarksOf(root string) string { return environ.Tests + "=" + root + "#" }
+func MarkOf(root, mark string) string { return environ.MarksOf(root) + mark }
 
 // Run runs the tests to their end, in a session of their own with nothing to read and without the variables of a claim. How they
 // went is the verdict; an error means that there is none: they couldn't be started, or ctx is over.

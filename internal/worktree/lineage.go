@@ -80,7 +80,7 @@ type errForeign struct{ error }
 
 // Worktree is the lineage's worktree by its three places.
 func (r *Repo) Worktree(l *Lineage) git.Worktree {
-	return git.Worktree{Common: r.Common, Admin: l.Admin, Path: l.Path}
+	return git.Worktree{Common: r.Common, Admin: l.Admin, Path: l.Path, Whole: l.IsLane()} // what isn't there isn't tested
 }
 
 func (r *Repo) dir() string { return statedir.Path(r.root, "runs", "lineage") }
