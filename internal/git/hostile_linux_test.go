@@ -156,7 +156,7 @@ func TestGitIsNotHeldByPipes(t *testing.T) {
 	b.write(".gitignore", "")
 	b.ok(os.Truncate(filepath.Join(b.Path, ".gitignore"), 8<<30))
 	stuck := new(StuckError)
-	if _, err := b.Snapshot(t.Context(), b.options()); !errors.As(err, &stuck) || !stuck.Huge {
+	if _, err := b.Snapshot(t.Context(), b.options()); !errors.As(err, &stuck) || stuck.Why != isHuge {
 		t.Errorf("a huge .gitignore: %v", err)
 	}
 }

@@ -1,7 +1,6 @@
 package git
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,13 +11,13 @@ import (
 )
 
 // Git opens some files without a look at what they are, and a pipe without a writer keeps it waiting: .gitignore and
-// .gitattributes in the files, HEAD and refs, packs. An agent that still runs can make one at any instant. So a git that takes
-// longer than a second is watched: pipes that it may be waiting at are opened for writing and closed, which makes them empty
-// files, and one that keeps opening them is ended.
+// .gitattributes in the files, HEAD and refs, packs. A device has no end. An agent that still runs can make either at any instant.
+// So a git that doesn't end at once is watched: pipes that it may be waiting at are opened for writing and closed, which makes
+// them empty files. A git that keeps opening pipes is ended, and so is one that reads a device or a huge file.
 
 const (
-	watchAfter  = time.Second
-	lookAgain   = time.Second
+	watchAfter  = 300 * time.Millisecond
+	lookAgain   = 500 * time.Millisecond // and nine times as long as a look takes
 	touchPipes  = 10 * time.Millisecond
 	longestWait = 5 * time.Second // of a git that comes from pipe to pipe
 )
@@ -26,45 +25,49 @@ const (
 // A StuckError says at which pipe a git waited, or which file it would read for minutes.
 type StuckError struct {
 	Path string
-	Huge bool
+	Why  string
 }
 
-func (e *StuckError) Error() string {
-	if e.Huge {
-		return fmt.Sprintf("%s is too large for git to read: remove it", e.Path)
-	}
-	return fmt.Sprintf("%s is a pipe, and git waits for it: remove it", e.Path)
-}
+func (e *StuckError) Error() string { return e.Path + " " + e.Why + ": remove it" }
+
+// Why git doesn't get past a file.
+const (
+	isPipe   = "is a pipe, and git waits for it"
+	isDevice = "is a device, which git would read without end"
+	isHuge   = "is too large for git to read"
+)
 
 // hugeRules is more than any file has that git reads as rules about other files.
 const hugeRules = 64 << 20
 
-// watch frees a git that waits at pipes until done is closed. It returns the pipe at which a git kept waiting, for which end was called.
+// watch frees a git from pipes until done is closed. It returns what kept the git, for which it called end.
 func watch(done <-chan struct{}, end func(), dir string, args []string) *StuckError {
 	select {
 	case <-done:
 		return nil
 	case <-time.After(watchAfter):
 	}
-	begun, look, pause := time.Now(), time.Time{}, touchPipes
+	begun := time.Now()
+	var next time.Time
 	var pipes []string
 	for {
-		if time.Since(look) > lookAgain {
-			var huge string
-			if pipes, huge = findPipes(readBy(dir, args)); huge != "" {
+		if now := time.Now(); now.After(next) {
+			var endless *StuckError
+			if pipes, endless = findSpecial(readBy(dir, args)); endless != nil {
 				end()
-				return &StuckError{huge, true}
+				return endless
 			}
-			look = time.Now()
-			if pause = touchPipes; len(pipes) == 0 {
-				pause = 2 * lookAgain
-			}
+			next = time.Now().Add(max(lookAgain, 9*time.Since(now)))
 		}
 		for _, p := range pipes {
 			if unblock(p, fs.ModeNamedPipe) && time.Since(begun) > longestWait {
 				end()
-				return &StuckError{Path: p}
+				return &StuckError{p, isPipe}
 			}
+		}
+		pause := touchPipes
+		if len(pipes) == 0 {
+			pause = time.Until(next)
 		}
 		select {
 		case <-done:
@@ -87,7 +90,7 @@ func unblock(path string, kind fs.FileMode) bool {
 	return true
 }
 
-// A lookedAt is a directory in which git may meet a pipe; names are those that it opens there, nil for all.
+// A lookedAt is a directory in which git may meet a pipe or a device; names are those that it opens there, nil for all.
 type lookedAt struct {
 	dir   string
 	names []string
@@ -123,19 +126,40 @@ func readBy(dir string, args []string) []lookedAt {
 	return list
 }
 
-func findPipes(where []lookedAt) (pipes []string, huge string) {
+// findSpecial finds the pipes, and a file that git would read for minutes.
+func findSpecial(where []lookedAt) (pipes []string, endless *StuckError) {
 	for _, w := range where {
 		_ = filepath.WalkDir(w.dir, func(path string, e fs.DirEntry, err error) error {
-			if err == nil && e.Type()&fs.ModeNamedPipe != 0 && (w.names == nil || slices.Contains(w.names, e.Name())) {
-				pipes = append(pipes, path)
+			if err != nil || e.IsDir() || w.names != nil && !slices.Contains(w.names, e.Name()) {
+				return nil // what can't be read isn't waited at
 			}
-			if err == nil && e.Type().IsRegular() && w.names != nil && slices.Contains(w.names, e.Name()) && strings.HasPrefix(e.Name(), ".git") {
+			switch kind := e.Type(); {
+			case kind&fs.ModeNamedPipe != 0:
+				pipes = append(pipes, path)
+			case kind&fs.ModeDevice != 0 && !isNull(e):
+				endless = &StuckError{path, isDevice}
+			case kind.IsRegular() && w.names != nil && strings.HasPrefix(e.Name(), ".git"):
 				if info, err := e.Info(); err == nil && info.Size() > hugeRules {
-					huge = path
+					endless = &StuckError{path, isHuge}
 				}
 			}
-			return nil // what can't be read isn't waited at
+			return nil
 		})
 	}
-	return pipes, huge
+	return pipes, endless
+}
+
+// isNull reports whether a device is the one that is always empty: sandboxes put it in the place of files.
+func isNull(e fs.DirEntry) bool {
+	null, err := os.Stat(os.DevNull)
+	if err != nil {
+		return false
+	}
+	info, err := e.Info()
+	if err != nil {
+		return true // gone
+	}
+	a, ok := info.Sys().(*syscall.Stat_t)
+	b, okNull := null.Sys().(*syscall.Stat_t)
+	return ok && okNull && a.Rdev == b.Rdev
 }

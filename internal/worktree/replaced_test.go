@@ -9,6 +9,7 @@ import (
 	"math/rand"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,6 +68,9 @@ func replacements(victim string) map[string]func(path string) error {
 			return os.Truncate(p, 256<<20) // copies of it are in memory where temporary files are
 		},
 	}
+	if runtime.GOOS == "linux" { // elsewhere root alone may
+		m["a socket"] = func(p string) error { return syscall.Mknod(p, syscall.S_IFSOCK|0o666, 0) }
+	}
 	if os.Geteuid() == 0 {
 		m["a device"] = func(p string) error { return syscall.Mknod(p, syscall.S_IFCHR|0o666, 1<<8|5) } // zero
 	}
@@ -110,7 +114,7 @@ var moments = map[string]func(ctx context.Context, r *Repo, l *Lineage) error{
 	"nothing of its own": func(context.Context, *Repo, *Lineage) error { return nil },
 }
 
-// longestMoment is generous for a loaded machine: what waits at a pipe waits for minutes.
+// longestMoment is of all reads together, on a loaded machine: longestRead is of each.
 const longestMoment = 20 * time.Second
 
 func TestReplaced(t *testing.T) {
@@ -119,9 +123,6 @@ func TestReplaced(t *testing.T) {
 	sample, l := replacedBench(t)
 	for what := range writable(sample, l) {
 		for by := range replacements("") {
-			if by == "a huge file" && (what == "worktree a.txt" || what == "worktree sub/b.txt") {
-				continue // git reads a tracked file whole to compare it: that takes its own slice as long as the disk needs
-			}
 			for when := range moments {
 				all = append(all, combination{what, by, when})
 			}
@@ -157,8 +158,13 @@ func TestReplacedBefore(t *testing.T) {
 		{"admin logs/HEAD", "a link to a file", "the merge queue"},
 		{"log 1", "a link to a file", "the merge queue"},
 		{"worktree .gitignore", "a pipe", "the last snapshot"},
+		{"worktree .gitattributes", "a huge file", "the last snapshot"},
 		{"worktree nested/.git/HEAD", "a pipe", "the last snapshot"},
+		{"worktree .gitattributes", "a device", "a removal"},
 	} {
+		if replacements("")[c[1]] == nil {
+			continue // for root alone
+		}
 		t.Run(strings.Join(c[:], ", "), func(t *testing.T) { replaced(t, c[0], c[1], c[2]) })
 	}
 }
@@ -176,7 +182,19 @@ func replacedBench(t *testing.T) (*Repo, *Lineage) {
 	return r, l
 }
 
+// replaced tries one combination. What took too long is tried once more: the machine may have been busy.
 func replaced(t *testing.T, what, by, when string) {
+	slow := tryReplaced(t, what, by, when)
+	if len(slow) > 0 && !t.Failed() {
+		t.Logf("again: %s", strings.Join(slow, "; "))
+		slow = tryReplaced(t, what, by, when)
+	}
+	for _, s := range slow {
+		t.Error(s)
+	}
+}
+
+func tryReplaced(t *testing.T, what, by, when string) (slow []string) {
 	r, l := replacedBench(t)
 	nested := filepath.Join(l.Path, "nested")
 	must(t, os.MkdirAll(nested, 0o755))
@@ -197,16 +215,23 @@ func replaced(t *testing.T, what, by, when string) {
 	must(t, replacements(victim)[by](path))
 	main := gitIn(t, r.Top, "rev-parse", "HEAD")
 
-	begun := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*longestMoment)
 	defer cancel()
+	watched := path
+	if by == "a huge file" && (what == "worktree a.txt" || what == "worktree sub/b.txt") {
+		watched = "" // a tracked file is read whole, to keep it
+	}
+	reads := watchReads(watched)
+	begun := time.Now()
 	if err := moments[when](ctx, r, l); err != nil {
-		t.Logf("the slice itself: %v", err) // it may be held; nobody else is
+		t.Logf("the slice itself: %v", err) // it may be held; no other is
 	}
-	if took := time.Since(begun); took > longestMoment {
-		t.Errorf("it took %v", took)
-	}
+	own := time.Since(begun)
 	checkOthers(ctx, t, r)
+	slow = reads()
+	if others := time.Since(begun) - own; max(own, others) > longestMoment {
+		slow = append(slow, fmt.Sprintf("it took %v, others %v", own, others))
+	}
 	var there []string
 	must(t, filepath.WalkDir(victim, func(path string, _ fs.DirEntry, err error) error {
 		there = append(there, filepath.Base(path))
@@ -224,12 +249,12 @@ func replaced(t *testing.T, what, by, when string) {
 		}
 		return nil
 	})
+	return slow
 }
 
 // checkOthers goes on with another slice: its worktree is made, saved, and delivered.
 func checkOthers(ctx context.Context, t *testing.T, r *Repo) {
 	t.Helper()
-	begun := time.Now()
 	plan(t, r, "S-2")
 	other, err := r.Get("", "S-2")
 	must(t, err)
@@ -253,9 +278,6 @@ func checkOthers(ctx context.Context, t *testing.T, r *Repo) {
 	}
 	if _, err := r.Kept(ctx); err != nil {
 		t.Errorf("salvage: %v", err)
-	}
-	if took := time.Since(begun); took > longestMoment {
-		t.Errorf("others took %v", took)
 	}
 }
 
