@@ -8,19 +8,20 @@ import (
 	"greenlight/internal/plan"
 )
 
-// An assembly is the items of a view, as they were put together from all their sources.
+// An assembly holds the items of a view, joined from all their sources.
 type assembly struct {
 	ix       *index
 	paused   map[string]bool
-	files    []*sliceFile // by which one sees what has changed
+	files    []*sliceFile // compared to see what has changed
 	items    []*plan.Item
-	lines    []*line                // of STATE.md's table, nil: not rendered yet
-	warnings map[int][]plan.Warning // by the item's place
-	rows     bool                   // some of it is from STATE.md
-	unknown  bool                   // some dependency is no slice
+	lines    []*line                // of STATE.md's table; nil until rendered
+	warnings map[int][]plan.Warning // by the item's index
+	rows     bool                   // some rows come from STATE.md
+	unknown  bool                   // some dependency isn't a slice
 }
 
-// assemble puts all items together; those anew, where somebody follows, whose files have changed.
+// assemble joins all items from their sources. With a follower, it rejoins only those whose
+// files have changed.
 func (v *view) assemble() *assembly {
 	n := len(v.ix.ids)
 	var last *assembly
@@ -40,7 +41,7 @@ func (v *view) assemble() *assembly {
 			changed = append(changed, i)
 		}
 	}
-	if again && len(changed) > 0 { // others have the lists and the old items, too
+	if again && len(changed) > 0 { // other views share the lists and the old items
 		a.items, a.lines, a.warnings = slices.Clone(a.items), slices.Clone(a.lines), maps.Clone(a.warnings)
 		for _, i := range changed {
 			a.items[i] = new(plan.Item)
@@ -49,7 +50,7 @@ func (v *view) assemble() *assembly {
 	var mu sync.Mutex
 	inParallel(len(changed), func(from, to int) {
 		part := assembly{ix: a.ix, items: a.items, lines: a.lines, warnings: map[int][]plan.Warning{}}
-		own := *v // which takes the warnings
+		own := *v // collects the warnings
 		for _, i := range changed[from:to] {
 			part.add(&own, i)
 		}
@@ -70,12 +71,12 @@ func (v *view) assemble() *assembly {
 	return a
 }
 
-// holdsFor says whether what hasn't changed among the files is as it was joined.
+// holdsFor reports whether the items of unchanged files can be reused for v.
 func (a *assembly) holdsFor(v *view) bool {
 	return a != nil && a.ix == v.ix && !a.rows && !a.unknown && maps.Equal(a.paused, v.paused)
 }
 
-// add puts one item together.
+// add joins item i from its sources.
 func (a *assembly) add(v *view, i int) {
 	v.warnings = nil
 	it := a.items[i]

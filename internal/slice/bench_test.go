@@ -40,8 +40,8 @@ func BenchmarkBareWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkEdit is one update, STATE.md included, by a store that has read the project before, and by one that hasn't,
-// as gl state set is.
+// BenchmarkEdit is one update, STATE.md included, by a store that has read the project before,
+// and by one that hasn't, as gl state set is.
 func BenchmarkEdit(b *testing.B) {
 	for _, n := range []int{50, 1000, 10000} {
 		root := many(b, n)
@@ -60,7 +60,8 @@ func BenchmarkEdit(b *testing.B) {
 	}
 }
 
-// BenchmarkContention is updates by sixteen writers at once, each of a slice of its own, or all of the same one.
+// BenchmarkContention is updates by sixteen writers at once, each of a slice of its own, or all
+// of the same one.
 func BenchmarkContention(b *testing.B) {
 	for _, n := range []int{50, 1000} {
 		for _, one := range []bool{false, true} {

@@ -7,18 +7,18 @@ import (
 	"greenlight/internal/statcache"
 )
 
-// A cached is a file as it was last read.
+// A cached is a file as last read.
 type cached[T any] struct {
-	stamp   statcache.Stamp // the zero stamp: there was none
-	trusted bool            // a file that has the stamp has this value
-	sum     *digest         // of what was read, where that isn't so
-	kept    bool            // the index file has it
+	stamp   statcache.Stamp // zero if there was no file
+	trusted bool            // the stamp identifies the content
+	sum     *digest         // of the content, if the stamp isn't trusted
+	kept    bool            // saved in the index file
 	value   T
-	err     error // reading failed; nil where there was no file
+	err     error // the read error; nil for a missing file
 }
 
-// refresh returns old where path still is what was read, else it reads path and parses its content. A missing file
-// gives the zero value.
+// refresh returns old if path is unchanged since it was read; otherwise it reads path and
+// parses its content. A missing file gives the zero value.
 func refresh[T any](old *cached[T], path string, parse func([]byte, statcache.Stamp) T) *cached[T] {
 	if err := durable.CheckDirs(path); err != nil {
 		return &cached[T]{err: err}
@@ -26,7 +26,7 @@ func refresh[T any](old *cached[T], path string, parse func([]byte, statcache.St
 	return refreshIn(old, path, parse)
 }
 
-// refreshIn is refresh of a file in a directory that package durable has just read.
+// refreshIn is like refresh, for a file in a directory that package durable has just read.
 func refreshIn[T any](old *cached[T], path string, parse func([]byte, statcache.Stamp) T) *cached[T] {
 	if old != nil && old.trusted {
 		if s, err := statcache.Stat(path); err == nil && old.is(s) {
@@ -36,12 +36,13 @@ func refreshIn[T any](old *cached[T], path string, parse func([]byte, statcache.
 	return readCached(path, parse)
 }
 
-// is says whether a file that has the stamp is what was read.
+// is reports whether a file with stamp s has the content that was read.
 func (c *cached[T]) is(s statcache.Stamp) bool { return c.trusted && s == c.stamp }
 
-// readCached reads a file in such a directory.
+// readCached reads a file in a directory that package durable has just read.
 func readCached[T any](path string, parse func([]byte, statcache.Stamp) T) *cached[T] {
-	// A write between the stamp and the reading makes the stamp too old, and the next look reads again.
+	// A write between taking the stamp and reading the file makes the stamp too old, so the
+	// next look reads again.
 	now := time.Now()
 	data, s, err := readStamped(path)
 	if err != nil {

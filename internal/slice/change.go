@@ -15,28 +15,30 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// A change of several files at once is written down before the first of them changes. Whoever takes the lock next completes one that
-// was interrupted.
+// A change of several files is recorded before the first of them is written. The next process
+// to take the lock completes an interrupted change.
 
-// changeFile stands among the slice files while a change is under way.
+// changeFile is stored among the slice files while a change is in progress.
 const changeFile = ".change.json"
 
-// A fileChange is what becomes of a file. Names are relative to .greenlight.
+// A fileChange is the old and new content of one file. Names are relative to .greenlight.
 type fileChange struct {
 	Name string  `json:"name"`
-	Old  *string `json:"old"` // null: it isn't there
-	New  *string `json:"new"` // null: it is removed
+	Old  *string `json:"old"` // null if the file doesn't exist
+	New  *string `json:"new"` // null to remove the file
 }
 
 type change struct {
 	SchemaVersion int          `json:"schema_version"` // 1
 	Files         []fileChange `json:"files"`
-	Gone          string       `json:"gone,omitempty"` // the id that no slice has any more: its row leaves STATE.md
+	// the id of a removed slice, whose row leaves STATE.md
+	Gone string `json:"gone,omitempty"`
 }
 
 func (s *Store) changePath() string { return filepath.Join(s.path("slices"), changeFile) }
 
-// completeChange does what is left of an interrupted change. A file that somebody has written since stays as it is.
+// completeChange finishes an interrupted change. It leaves alone any file that was written
+// since.
 func (s *Store) completeChange() error {
 	if _, err := os.Lstat(s.changePath()); err != nil {
 		return nil
@@ -62,14 +64,15 @@ func (s *Store) completeChange() error {
 	return durable.Remove(s.changePath())
 }
 
-// mayBe says whether gl changes such a file with others: a clone may bring a changeFile.
+// mayBe reports whether f names a file that gl changes together with others. A changeFile may
+// come from a clone, so its names can't be trusted.
 func (f fileChange) mayBe() bool {
 	name, inSlices := strings.CutPrefix(f.Name, "slices/")
 	id, isFile := strings.CutSuffix(name, ".md")
 	return f.Name == "GRAPH.json" || inSlices && isFile && sliceid.Valid(id) == nil
 }
 
-// current is a file's text, nil for none.
+// current returns the text of a file, or nil if it doesn't exist.
 func (s *Store) current(name string) (*string, error) {
 	data, err := durable.ReadFile(s.path(name))
 	if missing(err) {
@@ -108,8 +111,9 @@ func (s *Store) applyChange(c *change) error {
 	return nil
 }
 
-// dropRow takes the row of a slice that is no more out of a generated STATE.md, which keeps rows without a file. If somebody has made a slice
-// of that id meanwhile, rendering brings the row back.
+// dropRow removes the row of a deleted slice from a generated STATE.md, which otherwise keeps
+// rows without a file. If a slice with that id was created meanwhile, rendering restores the
+// row.
 func (s *Store) dropRow(id string) error {
 	if id == "" {
 		return nil
@@ -133,7 +137,7 @@ func (s *Store) dropRow(id string) error {
 	})
 }
 
-// commitChange makes a change, whole or not at all. The caller holds the lock.
+// commitChange makes a change, all or nothing. The caller holds the lock.
 func (s *Store) commitChange(c *change) error {
 	for _, f := range c.Files {
 		now, err := s.current(f.Name)
@@ -154,20 +158,20 @@ func (s *Store) commitChange(c *change) error {
 	return s.completeChange()
 }
 
-// A Moved says what became of the files when a slice was renamed or removed.
+// A Moved describes the effect of renaming or removing a slice.
 type Moved struct {
 	Graph bool     // GRAPH.json named it
 	Deps  []string // slices whose files named it
-	Text  []byte   // of its file, nil for none
+	Text  []byte   // of its file; nil if it had none
 }
 
-// Rename gives a slice another id: its file, its entry in GRAPH.json, and the dependencies of others, in one change. do runs under the
-// lock before anything is changed.
+// Rename changes the id of a slice in its file, in GRAPH.json, and in the dependencies of other
+// slices, as one change. do runs under the lock before anything changes.
 func (s *Store) Rename(ctx context.Context, old, id string, do func() error) (*Moved, error) {
 	return s.move(ctx, old, id, do)
 }
 
-// Remove takes a slice out of the project in the same way. Others no longer depend on it.
+// Remove deletes a slice, like Rename, and drops it from the dependencies of other slices.
 func (s *Store) Remove(ctx context.Context, id string, do func() error) (*Moved, error) {
 	return s.move(ctx, id, "", do)
 }
@@ -209,12 +213,12 @@ func (s *Store) move(ctx context.Context, old, id string, do func() error) (m *M
 	return m, err
 }
 
-// moveFiles adds the slice's own file and those of others that depend on it.
+// moveFiles adds to c the slice's own file and the files of slices that depend on it.
 func (s *Store) moveFiles(c *change, m *Moved, ids []string, old, id string) error {
 	for _, other := range ids {
 		data, f, err := s.readForEdit(other)
 		if corrupt := new(CorruptError); errors.As(err, &corrupt) && other != old {
-			continue // it depends on nothing that can be read
+			continue // it has no readable dependencies
 		}
 		if err != nil {
 			return err
@@ -258,7 +262,8 @@ func (s *Store) moveFiles(c *change, m *Moved, ids []string, old, id string) err
 	return nil
 }
 
-// renamed is the file's text under another id: in its front matter, and at the beginning of its title.
+// renamed returns the file's text with another id, in the front matter and at the start of the
+// title.
 func (f *File) renamed(old, id string) (string, error) {
 	if f.Has("id") {
 		if err := f.Set("id", id); err != nil {

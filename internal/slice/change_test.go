@@ -13,7 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Killed at any of its steps, a change of several files has happened as a whole for whoever takes the lock next, or not at all.
+// Killed at any of its steps, a change of several files has happened as a whole for whoever
+// takes the lock next, or not at all.
 func TestChangeIsWholeOrNot(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")
@@ -76,7 +77,8 @@ func TestForgedChange(t *testing.T) {
 	}
 }
 
-// The graph keeps every other byte, in each shape that it has in the wild; what gl doesn't know how to change it refuses.
+// The graph keeps every other byte, in each shape that it has in the wild; what gl doesn't know
+// how to change it refuses.
 func TestRenameAndRemoveInGraph(t *testing.T) {
 	for _, tt := range []struct{ graph, renamed, removed string }{
 		{`{"slices":["S-1", "S-2"]}`, `{"slices":["A-1", "S-2"]}`, `{"slices":["S-2"]}`},

@@ -3,8 +3,8 @@ package slice
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 func alnum(c byte) bool { return digit(c) || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// number returns the run of digits at i without leading zeros, and where it ends. As text, since ids may carry more
-// digits than an integer.
+// number returns the run of digits at s[i:], without leading zeros, and the offset where it
+// ends. The digits stay text because ids may have more of them than an integer can hold.
 func number(s string, i int) (string, int) {
 	j := i
 	for j < len(s) && digit(s[j]) {

@@ -37,7 +37,8 @@ func claimOnce(s *Store, id, token string) error {
 	})
 }
 
-// claimantChild claims each slice that it reads the id of, eight times at once, and answers with the tokens that won.
+// claimantChild claims each slice that it reads the id of, eight times at once, and answers
+// with the tokens that won.
 func claimantChild(root string) error {
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {

@@ -10,9 +10,10 @@ import (
 	"greenlight/internal/durable"
 )
 
-// viewFile counts the changes of the project, and says up to which of them STATE.md follows: "17 12". Many writers at
-// once then share one rendering, for a rendering that begins after a change shows it, whoever does it. It is written under the project's
-// lock, in place and without fsync: what a crash takes away costs a rendering.
+// viewFile holds two numbers, "17 12": how many changes the project has had, and how many of
+// them STATE.md shows. It lets concurrent writers share one rendering: a rendering that begins
+// after a change shows it, whichever process renders. The file is written under the project's
+// lock, in place and without fsync; losing it in a crash costs one rendering.
 const viewFile = "runs/view"
 
 func (s *Store) readView() (changes, shown uint64) {
@@ -37,10 +38,11 @@ func (s *Store) writeView(changes, shown uint64) error {
 	return err
 }
 
-// unshown is the number of a change that is in no count: only its own writer's rendering shows it.
+// unshown is the number of an uncounted change: only its own writer's rendering shows it.
 const unshown = ^uint64(0)
 
-// noteChange counts a change that the caller has just written, and returns its number. The caller holds the lock.
+// noteChange counts a change that the caller has just written and returns its number. The
+// caller holds the lock.
 func (s *Store) noteChange() uint64 {
 	changes, shown := s.readView()
 	n := changes + 1
@@ -50,8 +52,8 @@ func (s *Store) noteChange() uint64 {
 	return n
 }
 
-// A shownSoon is a change whose writer is about to call Refresh. After a while it isn't any more: what others have
-// rendered in between is then too old for what people may have changed since.
+// A shownSoon is a change whose writer is about to call Refresh. It expires after a while: a
+// rendering by another process in between may predate later edits by people.
 type shownSoon struct {
 	change uint64 // 0 for none
 	at     time.Time
@@ -59,8 +61,8 @@ type shownSoon struct {
 
 const soon = time.Second
 
-// takeUnshown returns the change that Refresh is to show, 0 where it is to look at everything: so does who follows, since others leave to it
-// what they have changed.
+// takeUnshown returns the change that Refresh is to show, or 0 to check everything. A follower
+// always gets 0, since other processes leave it to show their changes.
 func (s *Store) takeUnshown() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,7 +74,7 @@ func (s *Store) takeUnshown() uint64 {
 	return u.change
 }
 
-// show sees to it that STATE.md shows the change, unless somebody has done so since. It takes the lock.
+// show renders STATE.md unless it already shows the change. It takes the lock.
 func (s *Store) show(ctx context.Context, change uint64) error {
 	return s.locked(ctx, func() error {
 		if _, shown := s.readView(); change != unshown && shown >= change {
@@ -82,7 +84,8 @@ func (s *Store) show(ctx context.Context, change uint64) error {
 	})
 }
 
-// refreshAndCount renders, and says for which changes. The caller holds the lock.
+// refreshAndCount renders STATE.md and records which changes it shows. The caller holds the
+// lock.
 func (s *Store) refreshAndCount() error {
 	changes, shown := s.readView()
 	if err := s.refreshView(); err != nil {
@@ -92,22 +95,22 @@ func (s *Store) refreshAndCount() error {
 	s.keepIndex()
 	s.noteShown()
 	if shown < changes {
-		_ = s.writeView(changes, changes) // else the others render for themselves
+		_ = s.writeView(changes, changes) // on failure, other writers render for themselves
 	}
 	return nil
 }
 
-// A rendering is what STATE.md was made from.
+// A rendering is the input of one STATE.md.
 type rendering struct {
 	s       *Store
 	v       *view
 	project projectState
 	text    string
 	shape   shape
-	kept    []*line // of the table, that have no slice file
+	kept    []*line // table lines without a slice file
 }
 
-// holds says whether STATE.md and all that it was made from still are what they were. The caller holds s.mu.
+// holds reports whether STATE.md and all its sources are unchanged. The caller holds s.mu.
 func (r *rendering) holds() bool {
 	s := r.s
 	stems, _, err := s.list()

@@ -12,8 +12,8 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// A crash test runs one operation in a process of its own again and again, and kills it just before its first, second,
-// third… system call that changes a file, until it comes through.
+// A crash test runs one operation in a process of its own again and again, and kills it just
+// before its first, second, third… system call that changes a file, until it comes through.
 
 // before is what a settling goes back to.
 var before = tracker.Before{Mark: plan.Mark{Status: "pending", Step: "none"}}
@@ -79,7 +79,8 @@ func TestCrashAtEveryStep(t *testing.T) {
 	}
 }
 
-// crashEverywhere kills the operation at each step in turn and looks at what is left; then it lets it run again.
+// crashEverywhere kills the operation at each step in turn and looks at what is left; then it
+// lets it run again.
 func crashEverywhere(t *testing.T, op string, files map[string]string) {
 	whole := project(t, files)
 	if err := crashOps[op](t.Context(), open(whole)); err != nil {
@@ -92,7 +93,8 @@ func crashEverywhere(t *testing.T, op string, files map[string]string) {
 	}, func(t *testing.T, root string) { lookAtCrash(t, root, op, files, after) })
 }
 
-// lookAtCrash checks that every file is as before or as after, and that the project goes on from there.
+// lookAtCrash checks that every file is as before or as after, and that the project goes on
+// from there.
 func lookAtCrash(t *testing.T, root, op string, before, after map[string]string) {
 	left := tree(t, root)
 	for name, text := range left {
@@ -124,8 +126,8 @@ func lookAtCrash(t *testing.T, root, op string, before, after map[string]string)
 	goOn(t, root, op, after)
 }
 
-// goOn does the operation again, as the next gl would: then everything is as if nothing had happened, and no temp is
-// left.
+// goOn does the operation again, as the next gl would: then everything is as if nothing had
+// happened, and no temp is left.
 func goOn(t *testing.T, root, op string, want map[string]string) {
 	t.Helper()
 	s := open(root)

@@ -10,7 +10,7 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// template is a slice file before anything is known of the slice.
+// template is an empty slice file.
 const template = `---
 id:
 status:
@@ -26,8 +26,8 @@ deps:
 
 `
 
-// newFile makes the file of a slice that is only in the graph, in the state that its row in STATE.md gives it. The
-// caller holds s.mu.
+// newFile returns a file for a slice that exists only in the graph, in the state given by its
+// row in STATE.md. The caller holds s.mu.
 func (v *view) newFile(id, now string) (*File, error) {
 	it := v.item(id)
 	f, err := ParseFile([]byte(template))
@@ -55,7 +55,7 @@ func (v *view) newFile(id, now string) (*File, error) {
 	return f, nil
 }
 
-// body is the Markdown of a new slice file.
+// body returns the Markdown of a new slice file.
 func (v *view) body(it plan.Item) string {
 	var b strings.Builder
 	b.WriteString("# " + it.ID)
@@ -86,9 +86,9 @@ func (v *view) body(it plan.Item) string {
 	return b.String()
 }
 
-// describe says what each of the slices is and how far it is now: "S-26: Accounts (complete)".
+// describe returns a line for each slice with its name and status: "S-26: Accounts (complete)".
 func (v *view) describe(ids []string) []string {
-	told := v.warnings // of them others tell
+	told := v.warnings // other callers report these
 	defer func() { v.warnings = told }()
 	list := make([]string, len(ids))
 	for i, id := range ids {
@@ -106,7 +106,8 @@ func (v *view) describe(ids []string) []string {
 	return list
 }
 
-// lines makes text of one or more lines that Markdown, and the next reading of the file, takes for nothing else.
+// lines escapes text of one or more lines so that neither Markdown nor the next reading of the
+// file takes it for markup.
 func lines(text string) string {
 	var all []string
 	for line := range strings.Lines(text) {
@@ -117,7 +118,8 @@ func lines(text string) string {
 	return strings.Trim(strings.Join(all, "\n"), "\n")
 }
 
-// prose makes one line of text that Markdown, and the next reading of the file, takes for nothing else.
+// prose escapes one line of text so that neither Markdown nor the next reading of the file
+// takes it for markup.
 func prose(text string) string {
 	text = textline.Join(text)
 	for _, mark := range []string{"#", "---", "```", "~~~", "<<<<<<<"} {

@@ -9,16 +9,19 @@ import (
 	"greenlight/internal/uniq"
 )
 
-// maxRange bounds S-1..S-99999: a typing error must not make a million dependencies.
+// maxRange limits a range such as S-1..S-99999: a typo must not create a million dependencies.
 const maxRange = 1000
 
-// maxExpanded bounds what all the ranges of one list make: a list of a megabyte of ranges must not make a gigabyte of ids.
+// maxExpanded limits the ids that all ranges of one list expand to: a megabyte of ranges must
+// not become a gigabyte of ids.
 const maxExpanded = 20 * maxRange
 
-// splitList splits a comma list, with or without brackets, at the commas outside quotes.
+// splitList splits a comma-separated list, with or without brackets, at the commas outside
+// quotes.
 func splitList(text string) []string { return expandAll(frontmatter.SplitList(text)) }
 
-// expandAll is the items with their ranges expanded, each once, without those that stand for none.
+// expandAll returns the items with ranges expanded, without duplicates and without words for
+// "none".
 func expandAll(items []string) []string {
 	var all uniq.List
 	room := maxExpanded
@@ -28,7 +31,7 @@ func expandAll(items []string) []string {
 		}
 		ids := expand(item)
 		if len(ids) > room {
-			ids = []string{item} // which is an unknown slice, and is reported as one
+			ids = []string{item} // reported as an unknown slice
 		}
 		if len(ids) > 1 {
 			room -= len(ids)
@@ -40,7 +43,7 @@ func expandAll(items []string) []string {
 	return all.Items()
 }
 
-// isNone says whether an item of a list stands for none.
+// isNone reports whether an item of a list means "none".
 func isNone(item string) bool {
 	switch strings.ToLower(item) {
 	case "", "none", "-", "--", "—", "–", "null", "~", "[]", "n/a":
@@ -49,7 +52,7 @@ func isNone(item string) bool {
 	return false
 }
 
-// expand turns S-4..S-9 into its six ids; what is no range stays as it is.
+// expand returns the six ids of S-4..S-9, or item itself if it isn't a range.
 func expand(item string) []string {
 	from, to, ok := strings.Cut(item, "..")
 	if !ok {

@@ -9,17 +9,18 @@ import (
 	"greenlight/internal/durable"
 )
 
-// ErrNoState: the directory is no Greenlight project, or one that has no state yet.
+// ErrNoState is returned for a directory that isn't a Greenlight project, or has no state yet.
 var ErrNoState = errors.New("no Greenlight state")
 
-// The formats that Detect tells apart.
+// Formats that Detect returns.
 const (
-	Slices = "slices" // a file for each slice
-	Legacy = "legacy" // a STATE.md whose table has the slices: package legacy
+	Slices = "slices" // one file per slice
+	Legacy = "legacy" // a table of slices in STATE.md; see package legacy
 )
 
-// Detect says how the project under root keeps its state: "slices" where .greenlight/slices is a directory, else
-// "legacy" where there is a STATE.md, else ErrNoState. Something else in the place of either is an error that names it.
+// Detect returns the state format of the project at root: Slices if .greenlight/slices is a
+// directory, otherwise Legacy if there is a STATE.md, otherwise ErrNoState. If either path is
+// something else, the error names it.
 func Detect(root string) (format string, err error) {
 	dir := filepath.Join(root, ".greenlight", "slices")
 	info, err := durable.Stat(dir)

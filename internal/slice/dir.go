@@ -14,27 +14,28 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// tries is how often a write is tried against somebody who writes without the lock.
+// tries is the number of attempts at a write that races with writers that take no lock.
 const tries = 3
 
-// A Dir is a project's .greenlight as slice files and legacy tables share it: the lock with its housekeeping, GRAPH.json,
-// project-state.json and the text of STATE.md. It remembers what it has read and reads only what has changed since;
-// several goroutines may use it, and any number of Dirs, in any number of processes, one project.
+// A Dir is a project's .greenlight directory, as shared by slice files and legacy tables: the
+// lock and its housekeeping, GRAPH.json, project-state.json and the text of STATE.md. It caches
+// what it reads and rereads only files that have changed. A Dir is safe for concurrent use by
+// several goroutines, and any number of Dirs in any number of processes may use one project.
 type Dir struct {
-	// Now is the clock of the timestamps that are written.
+	// Now is the clock for timestamps.
 	Now func() time.Time
 
 	root    string
-	program string // for which the index file is; "": nobody reads or writes one
-	worth   int    // how many files must have been read for it to be written anew
-	many    int    // how many files there must be for a log of their changes
+	program string // program that the index file belongs to; "" disables the index file
+	worth   int    // files read before the index file is rewritten
+	many    int    // files needed to use a log of their changes
 
-	mu      sync.Mutex // guards what follows; never held while waiting for the project's lock
+	mu      sync.Mutex // guards the fields below; never held while waiting for the project's lock
 	swept   bool
 	graph   *cached[graphFile]
-	noGraph graph            // where there is none
-	joined  *index           // the last one
-	index   func() keptIndex // what the index file had when it was first needed
+	noGraph graph            // used if there is no GRAPH.json
+	joined  *index           // the latest
+	index   func() keptIndex // contents of the index file when first needed
 	state   *cached[stateFile]
 	backup  *cached[stateFile]
 	project *cached[projectState]
@@ -42,7 +43,7 @@ type Dir struct {
 	config  *cached[string]
 }
 
-// NewDir is the directory of the project at root, an absolute path. It reads nothing yet.
+// NewDir returns the Dir of the project at root, an absolute path. It reads nothing yet.
 func NewDir(root string) *Dir {
 	d := &Dir{Now: time.Now, root: root, program: statcache.Program(), worth: statcache.Worth(worthKeeping), many: statcache.Worth(logFrom)}
 	d.index = sync.OnceValue(d.readIndex)
@@ -53,12 +54,12 @@ func (d *Dir) path(name string) string { return statedir.Path(d.root, name) }
 
 func stateRel(name string) string { return statedir.Name + "/" + name }
 
-// Locked runs f under the project's lock, having done the housekeeping that is due.
+// Locked runs f under the project's lock, after any housekeeping that is due.
 func (d *Dir) Locked(ctx context.Context, f func() error) error {
 	return d.locked(ctx, func() error { return nil }, f)
 }
 
-// locked is Locked with more housekeeping.
+// locked is Locked with additional housekeeping.
 func (d *Dir) locked(ctx context.Context, more, f func() error) error {
 	return statedir.Locked(ctx, d.root, func() error {
 		if err := d.housekeep(more); err != nil {
@@ -68,8 +69,8 @@ func (d *Dir) locked(ctx context.Context, more, f func() error) error {
 	})
 }
 
-// housekeep removes, once, the temporary files of writers that died, and writes the .gitignore. Those among the slice files are found, and
-// removed, by who lists them: see Store.sweepSlices.
+// housekeep removes the temporary files of dead writers, once, and writes the .gitignore.
+// Temporary files among the slice files are removed after listing them: see Store.sweepSlices.
 func (d *Dir) housekeep(more func() error) error {
 	d.mu.Lock()
 	done := d.swept
@@ -78,7 +79,7 @@ func (d *Dir) housekeep(more func() error) error {
 	if done {
 		return nil
 	}
-	// A temporary file that stays is only untidy: no reason to refuse the work.
+	// A leftover temporary file is harmless, so errors don't stop the work.
 	for _, dir := range []string{"", "runs"} {
 		_ = durable.Sweep(d.path(dir), time.Now())
 	}
@@ -89,7 +90,7 @@ func (d *Dir) housekeep(more func() error) error {
 	return statedir.WriteIgnore(d.root)
 }
 
-// retry tries a change of a file against those who write it without the lock.
+// retry runs a change of a file again when a writer without the lock gets in between.
 func (d *Dir) retry(name string, f func() error) error {
 	for range tries {
 		if err := f(); !errors.Is(err, durable.ErrChanged) {
@@ -99,9 +100,10 @@ func (d *Dir) retry(name string, f func() error) error {
 	return fmt.Errorf("%s: %w", stateRel(name), tracker.ErrChanged)
 }
 
-// Rewrite is one read-modify-write of a file of the project, under the caller's lock. f is given nil where there is no
-// file yet, and returns nil to leave it as it is. f may run up to three times, each time on what somebody else has just
-// written; then the error is tracker.ErrChanged.
+// Rewrite makes one read-modify-write of a file of the project, under the caller's lock. f gets
+// nil if the file doesn't exist, and returns nil to leave it unchanged. If other writers
+// interfere, f runs up to three times, each time on the latest content; then the error is
+// tracker.ErrChanged.
 func (d *Dir) Rewrite(name string, f func(old []byte) ([]byte, error)) error {
 	return d.retry(name, func() error {
 		old, err := durable.ReadFile(d.path(name))
@@ -125,7 +127,7 @@ func (d *Dir) Rewrite(name string, f func(old []byte) ([]byte, error)) error {
 	})
 }
 
-// Contents is what the project holds whose slices are those rows: they are joined with GRAPH.json.
+// Contents returns the contents of a project whose slices are rows, joined with GRAPH.json.
 func (d *Dir) Contents(rows []RowSlice, warnings []plan.Warning) (*tracker.Contents, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -136,7 +138,7 @@ func (d *Dir) Contents(rows []RowSlice, warnings []plan.Warning) (*tracker.Conte
 	return v.contents(), nil
 }
 
-// Contracts are the ids of the contracts that GRAPH.json names for a slice.
+// Contracts returns the ids of the contracts that GRAPH.json lists for a slice.
 func (d *Dir) Contracts(id string) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -148,7 +150,8 @@ func (d *Dir) Contracts(id string) []string {
 	return nil
 }
 
-// Item is one slice of a project whose slices are those rows. The error is tracker.ErrNotFound for an unknown id.
+// Item returns one slice of a project whose slices are rows. The error is tracker.ErrNotFound
+// for an unknown id.
 func (d *Dir) Item(rows []RowSlice, id string) (plan.Item, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,7 +165,8 @@ func (d *Dir) Item(rows []RowSlice, id string) (plan.Item, error) {
 	return v.item(id), nil
 }
 
-// Admit gives a new slice its id and checks that it may be added to a project whose slices are those rows.
+// Admit assigns an id to a new slice and checks that it may be added to a project whose slices
+// are rows.
 func (d *Dir) Admit(rows []RowSlice, n *NewSlice) (*AddedSlice, error) {
 	if err := n.clean(); err != nil {
 		return nil, err
@@ -176,17 +180,17 @@ func (d *Dir) Admit(rows []RowSlice, n *NewSlice) (*AddedSlice, error) {
 	return v.admit(n)
 }
 
-// A StateText is STATE.md as it was read.
+// A StateText is STATE.md as read.
 type StateText struct {
 	There   bool
 	Text    string // without a byte order mark
 	Rows    []Row
 	Table   bool // there is a slice table, maybe without rows
 	Changed time.Time
-	Err     error // it can't be read
+	Err     error // the error from reading it
 }
 
-// State reads STATE.md, unless it is as it was.
+// State returns STATE.md, reading it only if it has changed.
 func (d *Dir) State() StateText {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,14 +1,15 @@
-// Package slice is Greenlight's own state: one Markdown file per slice with flat frontmatter, GRAPH.json for the
-// dependencies, project-state.json for what belongs to no slice, and STATE.md, the view generated from them. It owns how
-// these files are read, edited byte by byte and rendered. Store is the tracker.
+// Package slice owns Greenlight's native state: one Markdown file per slice with flat front
+// matter, GRAPH.json for the dependencies, project-state.json for what belongs to no slice, and
+// STATE.md, the view generated from them. It owns how these files are read, edited byte by byte
+// and rendered. Store is the tracker.
 //
-// Dir, StateMD and the ids are what package legacy, the tracker of the older format, shares with it; MigrateFrom turns
-// such a project into one of slice files.
+// Package legacy, the tracker of the older format, shares Dir, StateMD and the ids; MigrateFrom
+// converts such a project to slice files.
 //
-// Every change is made under the project's kernel lock, which orders the processes of gl, and compares what it read with
-// what is there just before it writes, which notices agents and editors that take no lock. No lock is held while a
-// process runs.
+// Every change happens under the project's kernel lock, which orders gl processes. Just before
+// writing, it also compares the file with what it read, to detect agents and editors that take
+// no lock. The lock is never held while a process runs.
 //
-// The package doesn't own what the state means (package plan), who may change it when (package attempt), or how bytes
-// get onto the disk (package durable).
+// The package doesn't own what the state means (package plan), who may change it when (package
+// attempt), or how bytes reach the disk (package durable).
 package slice

@@ -21,13 +21,13 @@ import (
 func (s *Store) Check() []tracker.Complaint {
 	c, err := s.Load()
 	if err != nil {
-		return nil // Load says it
+		return nil // Load reports the error
 	}
 	return append(s.Complaints(c), s.checkView()...)
 }
 
-// Complaints are what is wrong apart from the slices: with GRAPH.json, with project-state.json, and what a killed
-// migration has left.
+// Complaints returns the problems outside the slices: in GRAPH.json, in project-state.json, and
+// the remains of a killed migration.
 func (d *Dir) Complaints(c *tracker.Contents) []tracker.Complaint {
 	all := d.checkProject(c)
 	if c.Unsure != "" {
@@ -46,8 +46,8 @@ func (d *Dir) Complaints(c *tracker.Contents) []tracker.Complaint {
 	return all
 }
 
-// Unfinished lists, relative to the root, what a migration that was killed has left. Whoever writes next clears it
-// away or completes it; while a migration runs, its own are among them.
+// Unfinished lists the remains of a killed migration, relative to the root. The next writer
+// removes or completes it. While a migration runs, its own files are included.
 func (d *Dir) Unfinished() []string {
 	var left []string
 	for _, dir := range d.stages() {
@@ -76,8 +76,8 @@ func (s *Store) checkView() []tracker.Complaint {
 	return []tracker.Complaint{bad}
 }
 
-// viewState compares STATE.md with what Refresh would write: stale if that is something else, byHand if the file isn't
-// generated, so that Refresh would save it as a backup first.
+// viewState compares STATE.md with what Refresh would write. stale reports whether they differ;
+// byHand, whether the file isn't generated, so that Refresh would save a backup first.
 func (s *Store) viewState() (stale, byHand bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,8 @@ func (s *Store) viewState() (stale, byHand bool, err error) {
 	return !old.there || old.text != text, old.there && !generated(old.text) && !textline.Blank(old.text), nil
 }
 
-// checkProject checks project-state.json and the types in it: a value of the wrong type is ignored by everything else.
+// checkProject checks project-state.json and the types in it. Everything else ignores a value
+// of the wrong type.
 func (d *Dir) checkProject(c *tracker.Contents) []tracker.Complaint {
 	path := stateRel(projectFile)
 	complain := func(severity tracker.Severity, message, help string) tracker.Complaint {
@@ -121,7 +122,7 @@ func (d *Dir) checkProject(c *tracker.Contents) []tracker.Complaint {
 	return all
 }
 
-// wrongTypes says which keys of project-state.json hold something else than what is read.
+// wrongTypes names the keys of project-state.json that have an unexpected type.
 func wrongTypes(data []byte) []string {
 	var top map[string]json.RawMessage
 	if jsonedit.Unmarshal(data, &top) != nil {
@@ -141,7 +142,7 @@ func wrongTypes(data []byte) []string {
 
 func pausedIDs(data []byte) []string {
 	var top struct{ Paused map[string]json.RawMessage }
-	_ = jsonedit.Unmarshal(data, &top) // wrongTypes names what has another type
+	_ = jsonedit.Unmarshal(data, &top) // wrongTypes reports other types
 	ids := make([]string, 0, len(top.Paused))
 	for id := range top.Paused {
 		ids = append(ids, id)
@@ -150,7 +151,8 @@ func pausedIDs(data []byte) []string {
 	return ids
 }
 
-// Repair implements tracker.Tracker: it completes or clears away an interrupted migration and regenerates STATE.md.
+// Repair implements tracker.Tracker: it completes or removes an interrupted migration and
+// regenerates STATE.md.
 func (s *Store) Repair(ctx context.Context) ([]string, error) {
 	did, err := s.ClearUp(func() error { return s.locked(ctx, func() error { return nil }) })
 	if err != nil {
@@ -170,14 +172,15 @@ func (s *Store) Repair(ctx context.Context) ([]string, error) {
 	return append(did, what), nil
 }
 
-// ClearUp completes or removes an interrupted migration, which taking the lock does, and says what it was.
+// ClearUp completes or removes an interrupted migration, as a side effect of taking the lock,
+// and returns a description of what it did.
 func (d *Dir) ClearUp(lock func() error) (did []string, err error) {
 	left := d.Unfinished()
 	if len(left) == 0 {
 		return nil, nil
 	}
 	d.mu.Lock()
-	d.swept = false // look again: another process may have left it since
+	d.swept = false // look again: another process may have left a migration since
 	d.mu.Unlock()
 	err = lock()
 	after := d.Unfinished()

@@ -7,9 +7,9 @@ import (
 	"greenlight/internal/text/frontmatter"
 )
 
-// A CorruptError is a slice file that can't be read as one.
+// A CorruptError is returned for a slice file that can't be parsed.
 type CorruptError struct {
-	Path   string // relative to the root; "" where the content came without one
+	Path   string // relative to the root; "" if unknown
 	Reason string
 }
 
@@ -24,10 +24,10 @@ func (e *CorruptError) Error() string {
 type File struct {
 	*frontmatter.File
 
-	Path string // relative to the project's root, where Read found it; "" for a slice without a file of its own
+	Path string // relative to the project's root, set by Read; "" for a slice without its own file
 }
 
-// ParseFile reads a slice file. The error is a *CorruptError.
+// ParseFile parses a slice file. The error is a *CorruptError.
 func ParseFile(data []byte) (*File, error) {
 	if line, _ := conflict.Find(string(data)); line > 0 {
 		return nil, &CorruptError{Reason: fmt.Sprintf("merge conflict in line %d", line)}
@@ -39,7 +39,7 @@ func ParseFile(data []byte) (*File, error) {
 	return &File{File: f}, nil
 }
 
-// token says whether a key's values are single words, numbers, times or ids.
+// token reports whether a key's values are single words, numbers, times or ids.
 func token(key string) bool {
 	switch key {
 	case "id", "status", "step", "started", "updated", "tests", "security_tests", "session", "deps",
@@ -51,7 +51,7 @@ func token(key string) bool {
 
 func isList(key string) bool { return key == "deps" }
 
-// Set is frontmatter's, and knows the ranges and the words for "none" in a list.
+// Set is like frontmatter.File.Set, and expands ranges and words for "none" in lists.
 func (f *File) Set(key, value string) error {
 	if isList(key) && f.IsBlock(key) {
 		return f.SetList(key, splitList(value))
@@ -59,11 +59,12 @@ func (f *File) Set(key, value string) error {
 	return f.File.Set(key, value)
 }
 
-// List returns the items of a list. Words for "none" are no items; ranges such as S-4..S-9 are expanded.
+// List returns the items of a list, without words for "none" and with ranges such as S-4..S-9
+// expanded.
 func (f *File) List(key string) []string { return expandAll(f.File.List(key)) }
 
-// SetList changes the items of a list in the style in which the file has it. Nothing is written where they are already
-// these.
+// SetList changes the items of a list, keeping the style the file uses. It writes nothing if
+// the items are already the same.
 func (f *File) SetList(key string, items []string) error {
 	if f.Has(key) && equal(f.List(key), items) {
 		return nil

@@ -16,24 +16,26 @@ type entry struct {
 	id, name, description, why, milestone string
 
 	deps      []string
-	hasDeps   bool // the entry has a key for them, even if the list is empty
+	hasDeps   bool // the entry has a key for dependencies, even if the list is empty
 	contracts []string
 	wraps     []string
-	files     []string // that it will change
-	wave      int      // plan.None
-	priority  int      // plan.None
+	files     []string // the files it will change
+	wave      int      // plan.None if unset
+	priority  int      // plan.None if unset
 }
 
-// A graph is what GRAPH.json says. Agents write it in many shapes; all of them are read, none is written.
+// A graph is the parsed GRAPH.json. Agents write it in many shapes; gl reads all of them and
+// normalizes none.
 type graph struct {
 	entries  []entry
 	at       map[string]int      // id → index into entries
-	edges    map[string][]string // id → what it depends on
+	edges    map[string][]string // id → its dependencies
 	waves    map[string]int      // from waves or parallel groups
 	warnings []string
 }
 
-// parseGraph reads GRAPH.json. A malformed file gives an empty graph and the error, which names the line.
+// parseGraph parses GRAPH.json. A malformed file gives an empty graph and an error that names
+// the line.
 func parseGraph(data []byte) (*graph, error) {
 	g := &graph{at: map[string]int{}, edges: map[string][]string{}, waves: map[string]int{}}
 	if line, _ := conflict.Find(string(data)); line > 0 {
@@ -61,7 +63,7 @@ func parseGraph(data []byte) (*graph, error) {
 	return g, nil
 }
 
-// key reads one top-level key and says whether it held the slices.
+// key reads one top-level key and reports whether it held the slices.
 func (g *graph) key(s *jsonedit.Scanner, key string) bool {
 	switch c := s.Peek(); {
 	case key == "slices" && (c == '{' || c == '['):
@@ -89,7 +91,7 @@ func (g *graph) slices(s *jsonedit.Scanner) {
 	})
 }
 
-// add takes an entry, merging it with an earlier one of the same id.
+// add adds an entry, merging it with an earlier one with the same id.
 func (g *graph) add(e entry) {
 	if err := sliceid.Valid(e.id); err != nil {
 		g.warnings = append(g.warnings, "entry skipped: "+err.Error())
@@ -155,7 +157,7 @@ func (e *entry) read(s *jsonedit.Scanner, key string) {
 }
 
 func (e *entry) readDeps(s *jsonedit.Scanner) {
-	if s.Peek() == 'n' { // null says nothing about dependencies
+	if s.Peek() == 'n' { // null leaves the dependencies unspecified
 		s.Skip()
 		return
 	}
@@ -206,8 +208,9 @@ func (g *graph) edge(s *jsonedit.Scanner) {
 	}
 }
 
-// groups reads waves or parallel groups: an array or an object of id lists, or of objects with "slices". The keys of
-// waves are their numbers; any other group's number is its place.
+// groups reads waves or parallel groups: an array or an object whose values are id lists or
+// objects with "slices". The keys of waves are their numbers; any other group is numbered by
+// its position.
 func (g *graph) groups(s *jsonedit.Scanner, numbered bool) {
 	n := 0
 	group := func(key string) {
@@ -256,7 +259,7 @@ func (g *graph) group(s *jsonedit.Scanner, wave int) {
 	}
 }
 
-// setWaves gives the entries that name no wave of their own the one whose group lists them.
+// setWaves gives entries without a wave of their own the wave of the group that lists them.
 func (g *graph) setWaves() {
 	for i := range g.entries {
 		e := &g.entries[i]
@@ -266,7 +269,8 @@ func (g *graph) setWaves() {
 	}
 }
 
-// rank reads a number or a word for one; lower goes first. plan.None for anything else.
+// rank parses a number or a word for a priority; lower goes first. It returns plan.None for
+// anything else.
 func rank(text string) int {
 	text = strings.ToLower(strings.TrimSpace(text))
 	switch text {

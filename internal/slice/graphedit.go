@@ -11,18 +11,19 @@ import (
 	"greenlight/internal/text/jsonedit"
 )
 
-// A graphSpot is where the slices stand in the bytes of GRAPH.json.
+// A graphSpot is the location of the slices in the bytes of GRAPH.json.
 type graphSpot struct {
 	open, end int  // offsets of the brackets around them
-	array     bool // [ … ], not { … }
+	array     bool // [ … ] rather than { … }
 	elems     []jsonedit.Member
 	tail      int // offset of the bracket that ends the whole document
-	members   int // how many keys the document has, where it is an object
+	members   int // number of keys, if the document is an object
 	found     bool
 }
 
-// insertEntry returns the bytes of GRAPH.json with one more entry at the end of its slices, written as the file writes
-// its entries; every other byte stays. Where data has no slices at all they become an object.
+// insertEntry returns the bytes of GRAPH.json with an entry added at the end of its slices, in
+// the style of the existing entries. All other bytes stay the same. If data has no slices, they
+// become an object.
 func insertEntry(data []byte, e entry) ([]byte, error) {
 	if _, err := parseGraph(data); err != nil {
 		return nil, err
@@ -50,8 +51,8 @@ func putIn(data []byte, from, to int, text string) []byte {
 	return append(append(append(out, data[:from]...), text...), data[to:]...)
 }
 
-// checkInserted makes sure that the new text means what the old one meant, and the entry besides. The style of the
-// file is a guess; that the file stays right must not be one.
+// checkInserted checks that the new text means the same as the old one plus the entry. The
+// style of the file is a guess, so the result must be verified.
 func checkInserted(before, after []byte, e entry) error {
 	old, err := parseGraph(before)
 	if err != nil {
@@ -76,7 +77,7 @@ func checkInserted(before, after []byte, e entry) error {
 	return nil
 }
 
-// findSlices finds the slices; of several lists of them the last.
+// findSlices locates the slices; if there are several lists, the last one.
 func findSlices(data []byte) (graphSpot, error) {
 	var spot graphSpot
 	s := jsonedit.NewScanner(data)
@@ -96,23 +97,23 @@ func findSlices(data []byte) (graphSpot, error) {
 	return spot, s.Err()
 }
 
-// read takes the offsets of one list of slices.
+// read records the offsets of one list of slices.
 func (spot *graphSpot) read(s *jsonedit.Scanner) {
 	spot.found, spot.array, spot.open = true, s.Peek() == '[', s.Pos()
 	spot.elems = s.Members()
 	spot.end = s.Pos() - 1
 }
 
-// graphKeys are the names that the key for dependencies has in the wild.
+// graphKeys are the names used in practice for the dependencies key.
 var graphKeys = [...]string{"depends_on", "deps", "dependencies", "dependsOn"}
 
-// A graphField is one key of an entry with its JSON.
+// A graphField is one key of an entry and its value.
 type graphField struct {
 	key   string
 	value any // string, []string, or an int for an id that is a number
 }
 
-// fields lists what an entry says, in the order in which most files say it.
+// fields returns the fields of an entry in the order most files use.
 func (w *graphStyle) fields(e entry) []graphField {
 	var f []graphField
 	if w.spot.array {
@@ -137,16 +138,16 @@ func (w *graphStyle) fields(e entry) []graphField {
 	return f
 }
 
-// render writes the entry, without the space before it.
+// render returns the entry's text, without leading space.
 func (w *graphStyle) render(e entry) string {
 	key := ""
 	if !w.spot.array {
 		key = jsonedit.Quote(e.id) + w.colon
 	}
 	switch {
-	case w.kind == '"' && w.spot.array && len(e.deps) == 0: // just ids
+	case w.kind == '"' && w.spot.array && len(e.deps) == 0: // ids only
 		return string(w.idText(e.id))
-	case w.kind != '{' && w.kind != 'n' && !w.spot.array: // just dependencies
+	case w.kind != '{' && w.kind != 'n' && !w.spot.array: // dependencies only
 		return key + w.list(e.deps, w.entryIndent())
 	}
 	var b strings.Builder
@@ -173,7 +174,7 @@ func (w *graphStyle) value(v any) string {
 	return "null"
 }
 
-// list writes an array of strings; indent is that of the line on which it begins.
+// list renders an array of strings; indent is that of the line on which it begins.
 func (w *graphStyle) list(items []string, indent string) string {
 	if len(items) == 0 {
 		return "[]"
@@ -189,7 +190,8 @@ func (w *graphStyle) list(items []string, indent string) string {
 	return "[" + sep + strings.Join(quoted, ","+sep) + w.eol + indent + "]"
 }
 
-// idValue is the id as a field, idText as JSON: a number where the file's ids are numbers.
+// idValue returns the id as a field value, and idText as JSON: a number if the file's ids are
+// numbers.
 func (w *graphStyle) idValue(id string) any {
 	if w.isNumber(id) {
 		return json.Number(id)
@@ -208,8 +210,8 @@ func (w *graphStyle) isNumber(id string) bool {
 	return w.numbers && strings.Trim(id, "0123456789") == "" && id[0] != '0' && json.Valid([]byte(id))
 }
 
-// CheckGraph reads a graph that a project is to begin with, and returns its ids in their order. Unlike a project that
-// is there, a new one has no reason to live with faults: everything wrong is in the error, one line each.
+// CheckGraph validates the graph of a new project and returns its ids in order. An existing
+// project tolerates faults; here the error lists every one, one per line.
 func CheckGraph(data []byte) (ids []string, err error) {
 	g, err := parseGraph(data)
 	if err != nil {
@@ -248,7 +250,7 @@ func CheckGraph(data []byte) (ids []string, err error) {
 	return ix.ids, errors.Join(errs...)
 }
 
-// edgeErrors names the edges that lead from nowhere.
+// edgeErrors returns an error for each edge that begins at an unknown id.
 func edgeErrors(g *graph, ix *index) []error {
 	var errs []error
 	for from := range g.edges {

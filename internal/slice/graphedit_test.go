@@ -153,7 +153,8 @@ func marshal(t *rapid.T, v any) []byte {
 	return data
 }
 
-// Whatever the shape: the old bytes are all there, in two pieces, and nothing but the new entry stands between them.
+// Whatever the shape: the old bytes are all there, in two pieces, and nothing but the new entry
+// stands between them.
 func TestInsertEntryKeepsEveryByte(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := drawGraph(t)
@@ -175,7 +176,8 @@ func TestInsertEntryKeepsEveryByte(t *testing.T) {
 	})
 }
 
-// checkPieces says whether after is before with a text put in; white space between empty brackets may go.
+// checkPieces says whether after is before with a text put in; white space between empty
+// brackets may go.
 func checkPieces(t interface{ Fatalf(string, ...any) }, before, after []byte) {
 	at := 0
 	for at < len(before) && at < len(after) && before[at] == after[at] {

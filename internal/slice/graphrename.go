@@ -13,12 +13,13 @@ import (
 // A graphString is a string in the bytes of GRAPH.json.
 type graphString struct {
 	from, end int
-	key       string // of which it is the value, or in whose list it is; for a key itself that around it
-	isKey     bool
-	inList    bool
+	// the key whose value or list contains the string; for a key, the enclosing key
+	key    string
+	isKey  bool
+	inList bool
 }
 
-// graphStrings are the strings that are exactly text, in their order.
+// graphStrings returns the strings that equal text, in order.
 func graphStrings(data []byte, text string) ([]graphString, error) {
 	type level struct {
 		list bool
@@ -62,12 +63,12 @@ func graphStrings(data []byte, text string) ([]graphString, error) {
 	return found, nil
 }
 
-// isText says whether the values of a key are words for people.
+// isText reports whether the values of a key are prose.
 func isText(key string) bool {
 	return slices.Contains([]string{"name", "title", "description", "what", "why", "milestone", "contracts"}, key)
 }
 
-// renameInGraph gives a slice another id wherever the graph names it; every other byte stays.
+// renameInGraph changes a slice's id everywhere in the graph; all other bytes stay the same.
 func renameInGraph(data []byte, old, id string) ([]byte, error) {
 	before, err := parseGraph(data)
 	if err != nil {
@@ -92,7 +93,8 @@ func renameInGraph(data []byte, old, id string) ([]byte, error) {
 	return out, checkMapped(before, out, to, old)
 }
 
-// removeFromGraph takes a slice and every dependency on it out of the graph; every other byte stays.
+// removeFromGraph removes a slice and every dependency on it from the graph; all other bytes
+// stay the same.
 func removeFromGraph(data []byte, id string) ([]byte, error) {
 	before, err := parseGraph(data)
 	if err != nil {
@@ -115,7 +117,7 @@ func removeFromGraph(data []byte, id string) ([]byte, error) {
 	return out, checkMapped(before, out, func(have string) (string, bool) { return have, have != id }, id)
 }
 
-// dropEntry takes the entry of a slice out, if there is one.
+// dropEntry removes the entry of a slice, if there is one.
 func dropEntry(data []byte, id string) ([]byte, error) {
 	doc, err := jsonedit.Parse(data)
 	if err != nil {
@@ -142,7 +144,7 @@ func dropEntry(data []byte, id string) ([]byte, error) {
 	return doc.Bytes(), nil
 }
 
-// aroundElement is an element of a list with the comma that goes with it.
+// aroundElement returns the range of a list element including its comma.
 func aroundElement(data []byte, from, end int) (int, int) {
 	const blank = " \t\r\n"
 	next := end
@@ -166,7 +168,7 @@ func aroundElement(data []byte, from, end int) (int, int) {
 	return from, end
 }
 
-// checkMapped makes sure that the new text means what the old one meant, with other ids or fewer.
+// checkMapped checks that the new text means the same as the old one, with ids mapped by to.
 func checkMapped(before *graph, out []byte, to func(string) (string, bool), id string) error {
 	after, err := parseGraph(out)
 	byHand := fmt.Errorf("%s names %s in a way that gl doesn't change: edit it by hand, then run this again", stateRel("GRAPH.json"), id)

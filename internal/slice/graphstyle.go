@@ -8,24 +8,24 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A graphStyle is how a GRAPH.json is written, as far as one more entry has to look like its neighbors. It is read
-// off the last entries, and off nothing but the bytes between the tokens.
+// A graphStyle describes the formatting of a GRAPH.json, as far as a new entry must match its
+// neighbors. It is learned from the last entries, and only from the bytes between tokens.
 type graphStyle struct {
 	data []byte
 	spot graphSpot
 
-	eol   string // line end; "" where the file is one line
+	eol   string // line ending; "" if the file is one line
 	unit  string // one level of indentation
-	colon string // between key and value, the colon included
-	comma string // between the items of a list on one line, the comma included
+	colon string // between key and value, including the colon
+	comma string // between the items of a list on one line, including the comma
 
-	kind      byte   // what an entry is: '{', '[' or '"'
+	kind      byte   // what an entry is: '{', '[', '"', or 'n' for none
 	inside    string // between an entry's { and its first key
 	between   string // between a comma and the next key
 	closing   string // between the last value and }
-	tallLists bool   // lists have an item per line
+	tallLists bool   // lists have one item per line
 	depsKey   string
-	depsText  bool // dependencies are a string with commas
+	depsText  bool // dependencies are a comma-separated string
 	numbers   bool // ids are numbers
 }
 
@@ -50,7 +50,7 @@ func newGraphStyle(data []byte, spot graphSpot) *graphStyle {
 	return w
 }
 
-// readSpaces finds out about line ends, indentation and the space behind colons.
+// readSpaces detects line endings, indentation and the space after colons.
 func (w *graphStyle) readSpaces() {
 	text := strings.TrimSpace(string(bytes.TrimPrefix(w.data, []byte(textline.BOM))))
 	if i := strings.IndexByte(text, '\n'); i >= 0 {
@@ -69,7 +69,8 @@ func (w *graphStyle) readSpaces() {
 	}
 }
 
-// layout is that of an entry without an example: a key per line, or all on one in a file of one line.
+// layout sets the layout of an entry without an example: one key per line, or all on one line
+// if the file is one line.
 func (w *graphStyle) layout(indent string) {
 	w.between = strings.TrimPrefix(w.comma, ",")
 	if w.eol == "" {
@@ -80,7 +81,7 @@ func (w *graphStyle) layout(indent string) {
 	w.between = w.inside
 }
 
-// learn takes over the layout of an entry that is an object.
+// learn adopts the layout of an entry that is an object.
 func (w *graphStyle) learn(e jsonedit.Member) {
 	s := jsonedit.NewScanner(w.data)
 	s.Seek(e.Value)
@@ -97,7 +98,7 @@ func (w *graphStyle) learn(e jsonedit.Member) {
 		w.learnValue(f.Key, w.data[f.Value:f.End])
 	}
 	w.closing = string(w.data[fields[len(fields)-1].End : e.End-1])
-	if len(fields) == 1 { // nothing shows what stands between two keys
+	if len(fields) == 1 { // no example of the space between two keys
 		w.between = strings.TrimPrefix(w.comma, ",")
 		if strings.Contains(w.inside, "\n") {
 			w.between = w.space(fields[0].From)
@@ -120,12 +121,12 @@ func (w *graphStyle) learnValue(key string, value []byte) {
 	}
 }
 
-// space returns the white space before an offset.
+// space returns the white space before offset at.
 func (w *graphStyle) space(at int) string {
 	return string(w.data[len(bytes.TrimRight(w.data[:at], " \t\r\n")):at])
 }
 
-// lead is what stands between a comma and the next entry.
+// lead returns the text between a comma and the next entry.
 func (w *graphStyle) lead() string {
 	last := w.spot.elems[len(w.spot.elems)-1]
 	lead := w.space(last.From)
@@ -135,7 +136,7 @@ func (w *graphStyle) lead() string {
 	return lead
 }
 
-// entryIndent is the indentation of the lines on which entries begin.
+// entryIndent returns the indentation of the lines on which entries begin.
 func (w *graphStyle) entryIndent() string {
 	if n := len(w.spot.elems); n > 0 {
 		return w.indentAt(w.spot.elems[n-1].From)
@@ -146,7 +147,7 @@ func (w *graphStyle) entryIndent() string {
 	return w.unit + w.unit
 }
 
-// fieldIndent is the indentation of the lines on which an entry's keys begin.
+// fieldIndent returns the indentation of the lines on which an entry's keys begin.
 func (w *graphStyle) fieldIndent() string {
 	if i := strings.LastIndexByte(w.inside, '\n'); i >= 0 {
 		return w.inside[i+1:]
@@ -154,13 +155,13 @@ func (w *graphStyle) fieldIndent() string {
 	return w.entryIndent()
 }
 
-// indentAt is the indentation of the line that the offset is on.
+// indentAt returns the indentation of the line that contains offset at.
 func (w *graphStyle) indentAt(at int) string {
 	line := w.data[bytes.LastIndexByte(w.data[:at], '\n')+1 : at]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// first is what stands between the brackets when there has been no entry so far.
+// first returns the text between the brackets for the first entry.
 func (w *graphStyle) first(open int, array bool, e entry) string {
 	w.spot.array = array
 	if w.eol == "" {
@@ -170,7 +171,7 @@ func (w *graphStyle) first(open int, array bool, e entry) string {
 	return w.eol + indent + w.unit + w.render(e) + w.eol + indent
 }
 
-// withSlices adds the key "slices" to a document that has none.
+// withSlices adds the key "slices" to a document without one.
 func (w *graphStyle) withSlices(e entry) []byte {
 	at := len(bytes.TrimRight(w.data[:w.spot.tail], " \t\r\n"))
 	sep := ""

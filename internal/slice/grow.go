@@ -18,33 +18,34 @@ import (
 	"greenlight/internal/uniq"
 )
 
-// ErrCycle: a change would make slices depend on each other in a circle.
+// ErrCycle is returned for a change that would create a dependency cycle.
 var ErrCycle = errors.New("that would be a cycle")
 
-// A NewSlice is a slice that is to be added to a project. All its texts are single lines.
+// A NewSlice is a slice to add to a project. All its texts are single lines.
 type NewSlice struct {
 	ID        string // "" for the next free S-{n}
 	Name      string
 	Milestone string   // "" for none
-	Deps      []string // as a person gives them
+	Deps      []string // as typed by a person
 	Contracts []string
 	Why, What string
 
-	// Avoid are ids that aren't to be invented, since something of an earlier slice is still known under them.
+	// Avoid lists ids that must not be assigned, because traces of an earlier slice still use
+	// them.
 	Avoid []string
 }
 
-// An AddedSlice says what Store.Add made.
+// An AddedSlice is the result of Store.Add.
 type AddedSlice struct {
 	ID    string
 	Deps  []string // in the project's spelling
-	File  string   // relative to the root: the slice's file, or the STATE.md with its row
+	File  string   // relative to the root: the slice's file, or the STATE.md that contains its row
 	Graph bool     // GRAPH.json has an entry for it
-	Notes []string // dependencies that were spelt differently, a line each
-	Lost  []string // what has no place in this project: "milestone", "contracts", "what", "why"
+	Notes []string // dependencies that were spelled differently, one per line
+	Lost  []string // fields this project has no place for: "milestone", "contracts", "what", "why"
 }
 
-// clean puts the texts on one line.
+// clean joins each text into one line.
 func (n *NewSlice) clean() error {
 	if n.Name = textline.Join(n.Name); n.Name == "" {
 		return errors.New("a slice needs a name")
@@ -53,10 +54,10 @@ func (n *NewSlice) clean() error {
 	return nil
 }
 
-// Add adds a slice: its entry in GRAPH.json, where the project has one, its file, then STATE.md, all under one lock. A
-// kill in between leaves a slice that is only in the graph, which is a slice like any other. Refused are an id that is
-// there already, an unknown dependency (tracker.ErrNotFound), a cycle (ErrCycle), and any change of a GRAPH.json that
-// can't be read.
+// Add adds a slice: its entry in GRAPH.json, if the project has one, its file, then STATE.md,
+// all under one lock. A kill in between leaves a slice that exists only in the graph, which is
+// valid. Add rejects an id that is taken, an unknown dependency (tracker.ErrNotFound), a cycle
+// (ErrCycle), and any change to an unreadable GRAPH.json.
 func (s *Store) Add(ctx context.Context, n NewSlice) (added *AddedSlice, err error) {
 	if err := n.clean(); err != nil {
 		return nil, err
@@ -84,13 +85,13 @@ func (s *Store) Add(ctx context.Context, n NewSlice) (added *AddedSlice, err err
 	return added, err
 }
 
-// AddToGraph writes the entry of a slice that Admit has let in, under the caller's lock; false where the project has no
-// GRAPH.json.
+// AddToGraph writes the entry of a slice that passed Admit, under the caller's lock. It returns
+// false if the project has no GRAPH.json.
 func (d *Dir) AddToGraph(n *NewSlice, deps []string) (added bool, err error) {
 	return d.addToGraph(n.graphEntry(deps))
 }
 
-// graphEntry is what the graph is told of a new slice.
+// graphEntry returns the graph entry of a new slice.
 func (n *NewSlice) graphEntry(deps []string) entry {
 	return entry{
 		id: n.ID, name: n.Name, description: n.What, why: n.Why, milestone: n.Milestone, deps: deps, hasDeps: true,
@@ -98,8 +99,8 @@ func (n *NewSlice) graphEntry(deps []string) entry {
 	}
 }
 
-// addToGraph writes the entry; false where the project has no GRAPH.json: one with a single entry would put the new
-// slice before all others.
+// addToGraph writes the entry. It returns false if the project has no GRAPH.json: creating one
+// with a single entry would put the new slice before all others.
 func (d *Dir) addToGraph(e entry) (added bool, err error) {
 	err = d.Rewrite("GRAPH.json", func(old []byte) ([]byte, error) {
 		if added = old != nil; !added {
@@ -114,7 +115,7 @@ func (d *Dir) addToGraph(e entry) (added bool, err error) {
 	return added && err == nil, err
 }
 
-// addFile makes the slice's file. The view is from before the slice was added.
+// addFile creates the slice's file. The view predates the slice.
 func (s *Store) addFile(v *view, n *NewSlice, e entry) error {
 	grown := *v.graph.graph
 	grown.entries = append(append([]entry(nil), grown.entries...), e)
@@ -125,7 +126,7 @@ func (s *Store) addFile(v *view, n *NewSlice, e entry) error {
 	})
 }
 
-// admit gives the slice its id and checks that it may be added. The caller holds s.mu.
+// admit assigns the slice its id and checks that it may be added. The caller holds s.mu.
 func (v *view) admit(n *NewSlice) (*AddedSlice, error) {
 	if v.graph.err != nil {
 		return nil, fmt.Errorf("%s can't be read: %w; gl doctor says more", stateRel("GRAPH.json"), bareError(v.graph.err))
@@ -153,7 +154,7 @@ func (v *view) admit(n *NewSlice) (*AddedSlice, error) {
 	return a, v.noCycle(a)
 }
 
-// free says whether the id is nobody's yet, in any spelling.
+// free returns an error if the id is taken in any spelling.
 func (v *view) free(id string) error {
 	if err := sliceid.Valid(id); err != nil {
 		return err
@@ -172,7 +173,7 @@ func (v *view) free(id string) error {
 	return nil
 }
 
-// dependency finds the slice that a person means; a row of STATE.md will do.
+// dependency resolves a dependency typed by a person to a slice or a row of STATE.md.
 func (v *view) dependency(id string) (match, note string, err error) {
 	match, note, err = sliceid.Resolve(id, v.ix.ids)
 	if errors.Is(err, tracker.ErrNotFound) {
@@ -183,7 +184,8 @@ func (v *view) dependency(id string) (match, note string, err error) {
 	return match, note, err
 }
 
-// noCycle refuses a slice that would close a cycle: others may depend on its id, which nothing had so far.
+// noCycle rejects a slice that would close a cycle: others may already depend on its id, which
+// was unknown so far.
 func (v *view) noCycle(a *AddedSlice) error {
 	deps := func(id string) []string {
 		if !v.ix.known(id) {
@@ -205,8 +207,8 @@ func (v *view) noCycle(a *AddedSlice) error {
 	return nil
 }
 
-// nextID is the id after the highest S-{n} that anything in the project speaks of, with as many digits as the others.
-// A gap isn't filled: what was there may still be spoken of elsewhere.
+// nextID returns the id after the highest S-{n} mentioned anywhere in the project, with as many
+// digits as the others. It doesn't fill gaps: a removed slice may still be mentioned elsewhere.
 func (v *view) nextID(avoid []string) string {
 	highest, width := 0, 1
 	note := func(id string) {
@@ -235,7 +237,7 @@ func (v *view) nextID(avoid []string) string {
 	return fmt.Sprintf("S-%0*d", width, highest+1)
 }
 
-// leadingDigits are the digits of S-07 or s7, with the zeros; "" for an id of another kind.
+// leadingDigits returns the digits of S-07 or s7, including zeros; "" for other ids.
 func leadingDigits(id string) string {
 	if id == "" || id[0] != 'S' && id[0] != 's' {
 		return ""
@@ -244,8 +246,9 @@ func leadingDigits(id string) string {
 	return rest[:len(rest)-len(strings.TrimLeft(rest, "0123456789"))]
 }
 
-// Create makes the state of a new project in root/.greenlight, which must not have any: a file for each slice of the
-// graph, project-state.json, STATE.md. graph is the content of GRAPH.json, which CheckGraph has passed.
+// Create makes the state of a new project in root/.greenlight, which must not have any: one
+// file per slice of the graph, project-state.json and STATE.md. graph is the content of
+// GRAPH.json, validated by CheckGraph.
 func Create(ctx context.Context, root string, graph []byte) (*Store, error) {
 	s := Open(root)
 	if err := durable.MkdirAll(s.path("slices"), 0o755); err != nil {
@@ -265,7 +268,7 @@ func Create(ctx context.Context, root string, graph []byte) (*Store, error) {
 	})
 }
 
-// makeFiles makes the file of every slice that is only in the graph.
+// makeFiles creates the file of every slice that exists only in the graph.
 func (s *Store) makeFiles() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,36 +11,38 @@ import (
 	"greenlight/internal/uniq"
 )
 
-// An index knows the ids of a project: those of its slice files and those of GRAPH.json, which together are the slices.
+// An index holds the ids of a project: the union of its slice files and the entries of
+// GRAPH.json.
 type index struct {
-	stems []string // the files
+	stems []string // of the files
 	g     *graph
-	twins []string // messages of warnTwins by place in stems, "" for none; nil until they are needed
+	twins []string // messages for warnTwins by index in stems, "" for none; nil until needed
 
-	order []int // what inOrder returns; nil until it is needed
+	order []int // result of inOrder; nil until needed
 
-	ids    []string                   // the slices: by place in the graph, then in natural order
-	at     map[string]int             // by slice, place in ids
-	stem   []int                      // by place in ids, place of the slice's file in the list of all; none, made
-	graph  []entry                    // the entries: of the slice at the same place in ids
-	alias  map[string]string          // ids in the graph that a file has in another spelling
+	ids []string       // the slices: in graph order, then in natural order
+	at  map[string]int // slice → index in ids
+	// by index in ids: the index of the slice's file in stems, or none or made
+	stem   []int
+	graph  []entry                    // the entries: each at the index of its slice in ids
+	alias  map[string]string          // ids in the graph that a file spells differently
 	normal func() map[string][]string // byNormal of ids
 	edges  map[string][]string
 }
 
 const (
 	none = -1 // the slice has no file
-	made = -2 // it has been given one since the files were listed
+	made = -2 // its file was created after the files were listed
 )
 
-// newIndex joins files and graph. An entry and a file whose ids read the same, and no others, are one slice, known by
-// the file's name.
+// newIndex joins files and graph. An entry and a file form one slice, known by the file's name,
+// if their ids read the same and no others do.
 func newIndex(stems []string, g *graph) *index {
 	n := max(len(stems), len(g.entries))
 	ix := &index{stems: stems, g: g, ids: make([]string, 0, n), stem: make([]int, 0, n), at: make(map[string]int, n), graph: g.entries, alias: map[string]string{}}
 	ix.normal = sync.OnceValue(func() map[string][]string { return byNormal(ix.ids) })
 	for i, stem := range stems {
-		ix.at[stem] = i // for now
+		ix.at[stem] = i // adjusted below
 	}
 	spelt := ix.spellings(stems, g)
 	joined := make([]bool, len(stems))
@@ -74,7 +76,7 @@ func newIndex(stems []string, g *graph) *index {
 	return ix
 }
 
-// is says whether it is the index of these very lists.
+// is reports whether ix was built from exactly these lists.
 func (ix *index) is(stems []string, g *graph) bool {
 	return ix != nil && ix.g == g && len(stems) == len(ix.stems) && len(stems) > 0 && &stems[0] == &ix.stems[0]
 }
@@ -83,7 +85,7 @@ func (ix *index) add(id string, stem int) {
 	ix.ids, ix.stem = append(ix.ids, id), append(ix.stem, stem)
 }
 
-// entry is what the graph says of the slice; nil for one of which it says nothing, and for what is no slice.
+// entry returns the graph's entry for a slice; nil if there is none.
 func (ix *index) entry(id string) *entry {
 	i, ok := ix.at[id]
 	if !ok {
@@ -99,20 +101,20 @@ func (ix *index) entryAt(i int) *entry {
 	return &ix.graph[i]
 }
 
-// hasFile says whether the slice has a file.
+// hasFile reports whether the slice has a file.
 func (ix *index) hasFile(id string) bool {
 	i, ok := ix.at[id]
 	return ok && ix.stem[i] != none
 }
 
-// hasNow notes that a slice was given a file.
+// hasNow records that a slice was given a file.
 func (ix *index) hasNow(id string) {
 	if i, ok := ix.at[id]; ok && ix.stem[i] == none {
 		ix.stem[i] = made
 	}
 }
 
-// inOrder returns the places in ids of the slices that have files, in natural order.
+// inOrder returns the indexes in ids of the slices with files, in natural order.
 func (ix *index) inOrder() []int {
 	if ix.order == nil {
 		ix.order = make([]int, 0, len(ix.stems))
@@ -126,7 +128,8 @@ func (ix *index) inOrder() []int {
 	return ix.order
 }
 
-// spellings finds, for graph ids without a file of that name, the one file whose name reads the same. ix.at has the files.
+// spellings maps graph ids without a file of that name to the only file whose name reads the
+// same. ix.at must hold the files.
 func (ix *index) spellings(stems []string, g *graph) map[string]string {
 	loose := false
 	for i := range g.entries {
@@ -174,13 +177,13 @@ func (ix *index) joinEdges(g *graph) {
 	}
 }
 
-// known says whether id is a slice, spelt exactly so.
+// known reports whether id is a slice, in exactly that spelling.
 func (ix *index) known(id string) bool {
 	_, ok := ix.at[id]
 	return ok
 }
 
-// canonical returns the slice that id means, or id itself where that is none or not certain.
+// canonical returns the slice that id refers to, or id itself if that is unknown or ambiguous.
 func (ix *index) canonical(id string) string {
 	if ix.known(id) {
 		return id
@@ -204,7 +207,8 @@ func (ix *index) canonical(id string) string {
 	return id
 }
 
-// resolve is canonical for an id that a person gave: an unknown or ambiguous one is an error.
+// resolve is like canonical for an id typed by a person: an unknown or ambiguous id is an
+// error.
 func (ix *index) resolve(id string) (string, error) {
 	if got := ix.canonical(id); ix.known(got) {
 		return got, nil
@@ -213,8 +217,8 @@ func (ix *index) resolve(id string) (string, error) {
 	return match, err
 }
 
-// deps returns the slices that the list means, each once; self says that the slice itself was among them. Where each is one, spelt so, it
-// is the list itself.
+// deps returns the distinct slices in the list; self reports whether the slice itself was among
+// them. If every item is a slice in its exact spelling, deps returns the list itself.
 func (ix *index) deps(id string, list []string) (deps []string, self bool) {
 	if len(list) == 0 {
 		return nil, false
@@ -233,10 +237,10 @@ func (ix *index) deps(id string, list []string) (deps []string, self bool) {
 	return all.Items(), self
 }
 
-// few is how many dependencies most slices have at most.
+// few is the number of dependencies that most slices don't exceed.
 const few = 8
 
-// plain says whether the list has other slices alone, each once.
+// plain reports whether the list contains only other slices, each once.
 func (ix *index) plain(id string, list []string) bool {
 	for i, d := range list {
 		if d == id || !ix.known(d) || slices.Contains(list[:i], d) {

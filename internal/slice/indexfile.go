@@ -2,21 +2,22 @@ package slice
 
 import "greenlight/internal/statcache"
 
-// indexFile keeps what was read of GRAPH.json and of the slice files: the graph's stamp and the graph as one text, "" for none; then a list of
-// the files, each with its stem, its stamp and its fields.
+// indexFile caches the parsed GRAPH.json and slice files: the graph's stamp and the graph as
+// one text, "" for none; then a list of the files, each with its stem, stamp and fields.
 const indexFile = "runs/index"
 
-// worthKeeping is how many files must have been read for the index to be written anew: fewer are read in less time than that
-// takes. Of a graph so many entries count as a file.
+// worthKeeping is the number of files that must have been read before the index is rewritten:
+// rereading fewer takes less time than writing. In a graph, entriesPerFile entries count as one
+// file.
 const (
 	worthKeeping   = 100
 	entriesPerFile = 4
 )
 
-// A keptIndex is the index file's two parts, still coded.
+// A keptIndex is the two parts of the index file, still encoded.
 type keptIndex struct{ graphText, filesText string }
 
-// readIndex reads the index file; what can't be used is as good as none.
+// readIndex reads the index file. An unusable file is treated as missing.
 func (d *Dir) readIndex() (ix keptIndex) {
 	c := statcache.Reading(statcache.Read(d.path(indexFile), d.program))
 	c.Text(&ix.graphText)
@@ -24,7 +25,7 @@ func (d *Dir) readIndex() (ix keptIndex) {
 	return ix
 }
 
-// graph is what the index has of GRAPH.json, nil where that is nothing.
+// graph returns the cached GRAPH.json, or nil if there is none.
 func (ix keptIndex) graph() *cached[graphFile] {
 	c := statcache.Reading(ix.graphText)
 	g := &cached[graphFile]{trusted: true, kept: true, value: graphFile{graph: &graph{}}}
@@ -36,7 +37,7 @@ func (ix keptIndex) graph() *cached[graphFile] {
 	return g
 }
 
-// files is what the index has of the slice files.
+// files returns the cached slice files.
 func (ix keptIndex) files() fileCache {
 	c := statcache.Reading(ix.filesText)
 	n, _ := c.Size(0, true)
@@ -59,20 +60,20 @@ func (ix keptIndex) files() fileCache {
 	return fileCache{stems, files}
 }
 
-// recall takes over what the index file has, once. The caller holds s.mu.
+// recall loads the cached slice files from the index, once. The caller holds s.mu.
 func (s *Store) recall() {
 	if s.recalled {
 		return
 	}
 	s.recalled = true
-	kept := s.keptFiles()                // which nobody else uses
-	for i, stem := range s.files.stems { // single ones have been read since
+	kept := s.keptFiles()                // not shared with anything else
+	for i, stem := range s.files.stems { // single files may have been read since
 		kept.put(stem, s.files.files[i])
 	}
 	s.files = kept
 }
 
-// keepIndex writes the index file where enough has been read since.
+// keepIndex writes the index file if enough files were read since.
 func (s *Store) keepIndex() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +106,7 @@ func (s *Store) keepIndex() {
 	statcache.Write(s.path(indexFile), s.program, all.Bytes())
 }
 
-// unkept counts what was read and would be kept. The caller holds s.mu.
+// unkept counts the files read that a new index would add. The caller holds s.mu.
 func (s *Store) unkept() (n int) {
 	for _, c := range s.files.files {
 		if c != nil && c.trusted && !c.kept {

@@ -25,7 +25,8 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// indexed opens a store that keeps an index however little it reads; plain opens one that has none.
+// indexed opens a store that keeps an index however little it reads; plain opens one that has
+// none.
 func indexed(root string) *Store {
 	s := Open(root)
 	s.program, s.worth = "this test", 1
@@ -38,7 +39,8 @@ func plain(root string) *Store {
 	return s
 }
 
-// sleepTick waits until stamps that are made before are settled, and lowers what that takes for the test.
+// sleepTick waits until stamps that are made before are settled, and lowers what that takes for
+// the test.
 func sleepTick(t testing.TB) func() {
 	t.Helper()
 	t.Cleanup(statcache.LowerTick(15 * time.Millisecond))
@@ -55,7 +57,8 @@ func newWorld(t *testing.T, root string) *world {
 	return w
 }
 
-// What anybody does to the files, gl with an index and gl without one see the same, and STATE.md is the same.
+// What anybody does to the files, gl with an index and gl without one see the same, and
+// STATE.md is the same.
 func TestIndexIsNeverBelievedAgainstTheFiles(t *testing.T) {
 	sleep := sleepTick(t)
 	base := t.TempDir()
@@ -162,7 +165,8 @@ func (w *world) compare(rt *rapid.T) {
 func TestIndexIsUsed(t *testing.T) {
 	sleep := sleepTick(t)
 	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", ""), "slices/b.md": sliceText("b", "pending", ""),
-		"slices/a-b.md": sliceText("a-b", "pending", ""), // after a, but its file's name is before a.md
+		// after a, but its file's name is before a.md
+		"slices/a-b.md": sliceText("a-b", "pending", ""),
 		"GRAPH.json":    `{"slices":["a","b"]}`, "runs/x": ""})
 	for range 3 { // STATE.md is written, then found to be right
 		sleep()
@@ -202,7 +206,8 @@ func TestIndexIsUsed(t *testing.T) {
 	}
 }
 
-// Who changes one slice reads no other and no graph, and changes STATE.md where it says so, even right after others have.
+// Who changes one slice reads no other and no graph, and changes STATE.md where it says so,
+// even right after others have.
 func TestOneChangeRendersNothing(t *testing.T) {
 	sleepTick(t)
 	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", "name: One | two\n"), "slices/b.md": sliceText("b", "in_progress", "deps: a\n"),
@@ -255,7 +260,8 @@ func TestOneChangeRendersNothing(t *testing.T) {
 	}
 }
 
-// What has only just been written is known by its text, and by its stamp as soon as that vouches for it.
+// What has only just been written is known by its text, and by its stamp as soon as that
+// vouches for it.
 func TestShownByText(t *testing.T) {
 	sleep := sleepTick(t)
 	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", ""), "slices/b.md": sliceText("b", "pending", ""), "runs/x": ""})
@@ -316,7 +322,8 @@ func TestShownWhileFilesChange(t *testing.T) {
 	}
 }
 
-// Where the clock of the file system counts in seconds, a stamp vouches for nothing until some have passed.
+// Where the clock of the file system counts in seconds, a stamp vouches for nothing until some
+// have passed.
 func TestCoarseTimes(t *testing.T) {
 	if _, err := exec.LookPath("mkfs.ext4"); err != nil || os.Getuid() != 0 {
 		t.Skip("making a file system needs root and mkfs.ext4")
@@ -433,7 +440,8 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// Whatever runs/shown says of STATE.md, changing it ends, and nothing is changed but what is there.
+// Whatever runs/shown says of STATE.md, changing it ends, and nothing is changed but what is
+// there.
 func FuzzShape(f *testing.F) {
 	f.Add([]byte("## Slices\n\n| a | A | pending | 0 | 0 | none |\n\nProgress: [░░░░░░░░░░] 0/1 slices\n\n## Current\n\nNone\n\nTotal: 0 passing, 0 failing, 0 security\n"),
 		10, 46, 94, 95, 100, 1, 0, 0)

@@ -11,11 +11,12 @@ import (
 )
 
 const (
-	manyFiles = 300       // slice files, and records of attempts, that can be read for every prompt
-	bigFile   = 256 << 10 // bytes of a single file of state
+	manyFiles = 300       // slice files, or records of attempts, that can be read for every prompt
+	bigFile   = 256 << 10 // bytes of a single state file
 )
 
-// Line implements tracker.Tracker. For a large project it is the progress as gl last wrote it into STATE.md.
+// Line implements tracker.Tracker. For a large project it returns the progress that gl last
+// wrote to STATE.md.
 func (d *Dir) Line(bool) tracker.Line {
 	if !d.large() {
 		return tracker.Line{}
@@ -27,7 +28,7 @@ func (d *Dir) Line(bool) tracker.Line {
 	return line
 }
 
-// large says whether the project is too large to be read for every prompt.
+// large reports whether the project is too large to be read for every prompt.
 func (d *Dir) large() bool {
 	for _, dir := range []string{"slices", "runs/done"} {
 		if countFiles(d.path(dir), manyFiles+1) > manyFiles {
@@ -42,7 +43,7 @@ func (d *Dir) large() bool {
 	return false
 }
 
-// countFiles counts what is in a directory, up to limit.
+// countFiles counts the entries of a directory, up to limit.
 func countFiles(path string, limit int) int {
 	f, err := durable.OpenDir(path)
 	if err != nil {
@@ -53,7 +54,8 @@ func countFiles(path string, limit int) int {
 	return len(names)
 }
 
-// writtenProgress reads the line `Progress: [#####.....] 18/36 slices` at the end of a generated STATE.md.
+// writtenProgress reads the line `Progress: [#####.....] 18/36 slices` at the end of a
+// generated STATE.md.
 func writtenProgress(path string) (done, total int, ok bool) {
 	tail, err := tailOf(path, bigFile)
 	if err != nil {
@@ -69,7 +71,7 @@ func writtenProgress(path string) (done, total int, ok bool) {
 	return done, total, err == nil && n == 2
 }
 
-// tailOf is the end of a file, at most limit bytes.
+// tailOf returns the end of a file, at most limit bytes.
 func tailOf(path string, limit int64) ([]byte, error) {
 	f, err := durable.Open(path)
 	if err != nil {

@@ -11,31 +11,33 @@ import (
 	"greenlight/internal/plan"
 )
 
-// A memory answers for the slice files that haven't changed since they were looked at. What has changed the kernel says (package dirlog);
-// where it isn't sure, and now and then in any case, all are looked at.
+// A memory serves slice files that haven't changed since they were last checked. The kernel
+// reports changes (package dirlog); if the report is incomplete, and from time to time in any
+// case, all files are checked.
 type memory struct {
 	followers int
 	looks     int
 
-	log    *dirlog.Log // nil: not yet
-	whole  time.Time   // when all were looked at
-	stems  []string    // as they were listed
+	log    *dirlog.Log // nil until opened
+	whole  time.Time   // time of the last check of all files
+	stems  []string    // as last listed
 	notes  []plan.Warning
-	values []*sliceFile    // of the stems; nil: all are to be looked at
-	due    map[string]bool // stems whose files are to be looked at
-	relist bool            // a name may have come or gone
-	joined *assembly       // the items that were made of it last
+	values []*sliceFile    // by stem; nil if all files must be checked
+	due    map[string]bool // stems of files to check
+	relist bool            // a name may have been added or removed
+	joined *assembly       // the last items joined from the files
 }
 
-// logFrom is from how many on they are answered for from memory: of fewer, a look costs less than to end the kernel's log. Who has looked
-// manyLooks times will go on.
+// logFrom is the number of files from which memory is used: with fewer, checking them costs
+// less than closing the kernel's log. A follower that has looked manyLooks times is expected to
+// continue.
 const (
 	logFrom   = 1000
 	manyLooks = 16
 )
 
-// wholeLook is how long at most what the kernel hasn't noticed stays unseen: a file that is changed through a mapping into memory, or by
-// another name.
+// wholeLook bounds how long a change can stay unseen if the kernel doesn't report it: a write
+// through a memory mapping, or through another name of the file.
 const wholeLook = 2 * time.Minute
 
 // Follow implements tracker.Follower.
@@ -59,7 +61,7 @@ func (s *Store) Follow() (stop func()) {
 	}
 }
 
-// recollect takes in what the kernel has noted since the last look.
+// recollect applies the changes that the kernel has reported since the last look.
 func (m *memory) recollect() {
 	names, sure := m.log.Changed()
 	if !sure || time.Since(m.whole) > wholeLook {
@@ -76,7 +78,7 @@ func (m *memory) recollect() {
 	}
 }
 
-// list is listSlices, from memory where no name has come or gone.
+// list is listSlices, served from memory if no name was added or removed.
 func (s *Store) list() (stems []string, notes []plan.Warning, err error) {
 	m := s.memory
 	if m == nil || s.program == "" {
@@ -87,7 +89,8 @@ func (s *Store) list() (stems []string, notes []plan.Warning, err error) {
 		if stems, notes, err = s.listSlices(); err != nil || len(stems) < s.many && m.looks < manyLooks {
 			return stems, notes, err
 		}
-		m.log = dirlog.Of(s.path("slices")) // and then the list once more: the log begins before what it vouches for
+		// then list again: the log must begin before the listing it vouches for
+		m.log = dirlog.Of(s.path("slices"))
 	}
 	m.recollect()
 	if m.values != nil && !m.relist && s.lookAtDue() {
@@ -101,13 +104,14 @@ func (s *Store) list() (stems []string, notes []plan.Warning, err error) {
 	return stems, slices.Clip(notes), nil
 }
 
-// lookAtDue reads the files that have changed. It is false where one of them isn't a plain file any more: then the list is read anew.
+// lookAtDue reads the files that have changed. It returns false if one of them is no longer a
+// regular file: then the list must be read again.
 func (s *Store) lookAtDue() bool {
 	m := s.memory
 	if len(m.due) == 0 {
 		return true
 	}
-	m.values = slices.Clone(m.values) // views have them
+	m.values = slices.Clone(m.values) // views share it
 	for stem := range m.due {
 		i, listed := slices.BinarySearch(m.stems, stem)
 		c := refreshIn(s.files.get(stem), s.slicePath(stem), readSlice)
@@ -116,14 +120,15 @@ func (s *Store) lookAtDue() bool {
 		}
 		s.files.put(stem, c)
 		m.values[i] = sliceOf(c)
-		if c.trusted { // else the index, and the digest of what is shown, lack it
+		if c.trusted { // otherwise the index, and the digest of the shown files, would lack it
 			delete(m.due, stem)
 		}
 	}
 	return true
 }
 
-// recallFiles is readFiles from memory: what list has looked at, or found to be as it was.
+// recallFiles is readFiles from memory: it returns the files that list has read or found
+// unchanged.
 func (s *Store) recallFiles(stems []string) []*sliceFile {
 	m := s.memory
 	if m == nil || m.log == nil {

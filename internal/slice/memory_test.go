@@ -15,14 +15,16 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// following opens a store that answers from memory however few files there are, while somebody follows.
+// following opens a store that answers from memory however few files there are, while somebody
+// follows.
 func following(root string) *Store {
 	s := Open(root)
 	s.many = 1
 	return s
 }
 
-// What anybody does to the files, a store that answers from memory and one that reads them see the same, as soon as it is done.
+// What anybody does to the files, a store that answers from memory and one that reads them see
+// the same, as soon as it is done.
 func TestMemoryIsNeverBelievedAgainstTheFiles(t *testing.T) {
 	sleep := sleepTick(t)
 	base := t.TempDir()
@@ -112,7 +114,8 @@ func render(s *Store) (is stateFile, text string, err error) {
 	return s.render()
 }
 
-// Whoever follows looks at what has changed alone, and now and then at everything: the kernel doesn't notice all.
+// Whoever follows looks at what has changed alone, and now and then at everything: the kernel
+// doesn't notice all.
 func TestMemoryIsUsed(t *testing.T) {
 	sleep := sleepTick(t)
 	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", ""), "slices/b.md": sliceText("b", "pending", "")})

@@ -16,51 +16,56 @@ import (
 )
 
 const (
-	// stagePrefix begins the name of the directory in which the slice files are made; one rename makes it slices/.
+	// stagePrefix begins the name of the directory in which the slice files are built; one
+	// rename turns it into slices/.
 	stagePrefix = ".slices.migrate-"
-	// journalFile stands among the slice files from the commit until the files beside them follow it.
+	// journalFile is stored among the slice files from the commit until the files outside
+	// follow it.
 	journalFile = ".migrate.json"
-	// LegacyFile is where a legacy project keeps what its table has no columns for; see package legacy.
+	// LegacyFile is where a legacy project stores what its table has no columns for; see
+	// package legacy.
 	LegacyFile = "runs/legacy.json"
 )
 
-// ErrMigrated: the project has slice files already.
+// ErrMigrated is returned for a project that already has slice files.
 var ErrMigrated = errors.New("nothing to migrate")
 
-// A Migration says what Migrate did, or would do.
+// A Migration describes what Migrate did, or would do.
 type Migration struct {
 	Slices    int      `json:"slices"`
 	Files     []string `json:"files"`     // written, relative to the root
-	Backup    string   `json:"backup"`    // what STATE.md was, relative to the root
+	Backup    string   `json:"backup"`    // where STATE.md was saved, relative to the root
 	Decisions int      `json:"decisions"` // appended to DECISIONS.md
 	Warnings  []string `json:"warnings"`
-	Finished  bool     `json:"-"` // an earlier migration was interrupted after its commit, and is complete now
+	// it completed an earlier migration that was interrupted after its commit
+	Finished bool `json:"-"`
 }
 
-// A redo is what is left to do once the slice files are in place. Doing it twice gives the same.
+// A redo is what remains to do after the slice files are in place. It is idempotent.
 type redo struct {
 	Migration
 	Project   projectNotes `json:"project"`
 	Notes     []string     `json:"decision_texts"`
-	StateText string       `json:"state"` // STATE.md as it was migrated
+	StateText string       `json:"state"` // STATE.md as migrated
 }
 
-// A Source is a legacy project that is to be migrated, as package legacy reads it.
+// A Source is a legacy project to migrate, as read by package legacy.
 type Source struct {
 	State []byte // STATE.md
 	Rows  []RowSlice
 }
 
-// Migrate completes a migration that was interrupted. Where there is none to complete, the error is ErrMigrated.
+// Migrate completes an interrupted migration. If there is none, the error is ErrMigrated.
 func (s *Store) Migrate(ctx context.Context, dryRun bool) (*Migration, error) {
 	return s.MigrateFrom(ctx, func() (*Source, error) { return nil, s.here() }, dryRun)
 }
 
-// MigrateFrom turns a legacy project into one of slice files: all or nothing, with the rename of one directory as the
-// commit. A kill before it leaves a legacy project, a kill behind it a migrated one whose remaining files the next change
-// completes. STATE.md is kept as a backup that overwrites nothing. A row that can't be read is an error with its line,
-// attempts that aren't settled are one that names them, and so is a project that isn't legacy; then nothing is changed.
-// With dryRun nothing is written at all.
+// MigrateFrom converts a legacy project to slice files, all or nothing: renaming one directory
+// is the commit. A kill before it leaves a legacy project; a kill after it leaves a migrated
+// one, whose remaining files the next change completes. STATE.md is kept as a backup under an
+// unused name. An unreadable row is an error that names its line, unsettled attempts are an
+// error that names them, and so is a project that isn't legacy; on error nothing changes. With
+// dryRun, nothing is written.
 func (s *Store) MigrateFrom(ctx context.Context, read func() (*Source, error), dryRun bool) (*Migration, error) {
 	if format, err := Detect(s.root); err != nil {
 		return nil, err
@@ -84,7 +89,7 @@ func (s *Store) MigrateFrom(ctx context.Context, read func() (*Source, error), d
 	return m, err
 }
 
-// rehearseMigration says what Migrate would do.
+// rehearseMigration returns what Migrate would do.
 func (s *Store) rehearseMigration(read func() (*Source, error)) (*Migration, error) {
 	if j, err := s.readJournal(); err != nil {
 		return nil, err
@@ -104,7 +109,7 @@ func (s *Store) notLegacy() error {
 	return fmt.Errorf("%w: %s has a file for each slice already", ErrMigrated, stateRel("slices"))
 }
 
-// migrate does it all. The caller holds the lock.
+// migrate performs the migration. The caller holds the lock.
 func (s *Store) migrate(read func() (*Source, error)) (*Migration, error) {
 	if format, err := Detect(s.root); err != nil || format != Legacy {
 		return nil, errors.Join(err, s.notLegacy())
@@ -130,7 +135,8 @@ func (s *Store) migrate(read func() (*Source, error)) (*Migration, error) {
 	return nil, fmt.Errorf("migrate: %s: %w", stateRel("STATE.md"), tracker.ErrChanged)
 }
 
-// commitMigration makes the slice files aside, saves STATE.md and moves the files into place.
+// commitMigration builds the slice files in a staging directory, saves STATE.md and moves the
+// files into place.
 func (s *Store) commitMigration(m *migration) (err error) {
 	s.sweepStages()
 	stage := s.path(fmt.Sprintf("%s%08x", stagePrefix, rand.Uint32()))
@@ -157,14 +163,15 @@ func (s *Store) commitMigration(m *migration) (err error) {
 	if err := durable.WriteFile(filepath.Join(stage, journalFile), append(data, '\n'), 0o644); err != nil {
 		return err
 	}
-	// Agents write STATE.md without the lock: what they wrote since it was read must be migrated, too.
+	// Agents write STATE.md without the lock: a change since it was read must be migrated, too.
 	if now, err := durable.ReadFile(s.path("STATE.md")); err != nil || string(now) != string(m.state) {
 		return errors.Join(err, durable.ErrChanged)
 	}
 	return durable.MoveDir(stage, s.path("slices"))
 }
 
-// sweepStages removes what killed migrations left. The caller holds the lock, so nobody else is at work.
+// sweepStages removes the remains of killed migrations. The caller holds the lock, so no other
+// migration is running.
 func (d *Dir) sweepStages() {
 	for _, dir := range d.stages() {
 		os.RemoveAll(dir)
@@ -176,7 +183,7 @@ func (d *Dir) stages() []string {
 	return stages
 }
 
-// readJournal returns what an interrupted migration left to do; nil for nothing.
+// readJournal returns the remaining work of an interrupted migration, or nil if there is none.
 func (s *Store) readJournal() (*redo, error) {
 	data, err := durable.ReadFile(s.journalPath())
 	if missing(err) {
@@ -193,7 +200,8 @@ func (s *Store) readJournal() (*redo, error) {
 	return &j, nil
 }
 
-// finishMigration does what the journal says, if there is one; nil where there is none. The caller holds the lock.
+// finishMigration does what the journal lists and returns the migration, or nil if there is no
+// journal. The caller holds the lock.
 func (s *Store) finishMigration() (*Migration, error) {
 	j, err := s.readJournal()
 	if j == nil || err != nil {
@@ -205,7 +213,7 @@ func (s *Store) finishMigration() (*Migration, error) {
 	return &j.Migration, durable.Remove(s.journalPath())
 }
 
-// completeMigration is finishMigration for whoever came to do something else.
+// completeMigration is finishMigration for callers that take the lock for something else.
 func (s *Store) completeMigration() error {
 	_, err := s.finishMigration()
 	return err
@@ -227,8 +235,8 @@ func (s *Store) finish(j *redo) error {
 	return durable.Remove(s.path(LegacyFile))
 }
 
-// saveLateState keeps a STATE.md that somebody wrote in the last moment before the commit: it is no longer where the
-// state is, and the view is about to take its place.
+// saveLateState saves a STATE.md that was written just before the commit. It no longer holds
+// the state, and the view is about to replace it.
 func (s *Store) saveLateState(j *redo) error {
 	data, err := durable.ReadFile(s.path("STATE.md"))
 	if missing(err) {
@@ -251,8 +259,8 @@ func (s *Store) saveLateState(j *redo) error {
 	return err
 }
 
-// saveAs keeps a text under a name, or the name with .1 and so on: the first one that is free or has this very text. It
-// returns the path from the root.
+// saveAs saves a text under base, or base.1 and so on: the first name that is free or already
+// has this text. It returns the path relative to the root.
 func (s *Store) saveAs(base, text string) (string, error) {
 	for n := 0; ; n++ {
 		name := base

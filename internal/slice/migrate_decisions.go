@@ -13,13 +13,13 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// decisionsIn returns the entries of STATE.md's Decisions section as they stand there: a list item, table or paragraph
-// with the lines that belong to it.
+// decisionsIn returns the entries of STATE.md's Decisions section verbatim: each a list item,
+// table or paragraph with the lines that belong to it.
 func decisionsIn(text string) []string {
 	s := sectionOf(text, "Decisions")
 	body := strings.ReplaceAll(strings.TrimPrefix(s.text, textline.First(s.text)), "\r\n", "\n")
 	var all []string
-	open := false // the last entry goes on
+	open := false // the next line may belong to the last entry
 	for line := range strings.Lines(body) {
 		line = strings.TrimRight(line, " \t\n")
 		item := isItem(line)
@@ -41,13 +41,13 @@ func decisionsIn(text string) []string {
 	return all
 }
 
-// isItem says whether the line is a list's item.
+// isItem reports whether the line is a list item.
 func isItem(line string) bool {
 	text, ok := strings.CutPrefix(strings.TrimLeft(line, " \t"), "-")
 	return ok && (text == "" || strings.ContainsAny(text[:1], " \t\r\n"))
 }
 
-// missingDecisions returns the entries that DECISIONS.md hasn't yet.
+// missingDecisions returns the entries that DECISIONS.md lacks.
 func (s *Store) missingDecisions(entries []string) ([]string, error) {
 	old, err := durable.ReadFile(s.path("DECISIONS.md"))
 	if err != nil && !missing(err) {
@@ -57,7 +57,7 @@ func (s *Store) missingDecisions(entries []string) ([]string, error) {
 	return added, nil
 }
 
-// withDecisions returns DECISIONS.md with the entries that it hasn't, and those.
+// withDecisions returns DECISIONS.md with the missing entries added, and those entries.
 func withDecisions(text string, entries []string) (string, []string) {
 	plainText := strings.ReplaceAll(text, "\r\n", "\n")
 	var added []string
@@ -87,7 +87,7 @@ func withDecisions(text string, entries []string) (string, []string) {
 	return text + block, added
 }
 
-// addDecisions appends to DECISIONS.md what it hasn't yet.
+// addDecisions appends the missing entries to DECISIONS.md.
 func (s *Store) addDecisions(entries []string) error {
 	return s.Rewrite("DECISIONS.md", func(old []byte) ([]byte, error) {
 		next, added := withDecisions(string(old), entries)
@@ -100,7 +100,8 @@ func (s *Store) addDecisions(entries []string) error {
 
 var decisionID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bD-([0-9]{1,6})\b`) })
 
-// Decide appends decisions of the whole project to DECISIONS.md, each a line with the next free number and the day, and returns their numbers.
+// Decide appends project-wide decisions to DECISIONS.md, each a line with the next free number
+// and the date, and returns their numbers.
 func (d *Dir) Decide(ctx context.Context, at time.Time, texts ...string) (ids []string, err error) {
 	err = d.Locked(ctx, func() error {
 		return d.Rewrite("DECISIONS.md", func(old []byte) ([]byte, error) {
@@ -115,7 +116,7 @@ func (d *Dir) Decide(ctx context.Context, at time.Time, texts ...string) (ids []
 func withNewDecisions(old []byte, at time.Time, texts []string) (next []byte, ids []string) {
 	text, last := string(old), 0
 	for _, m := range decisionID().FindAllStringSubmatch(text, -1) {
-		n, _ := strconv.Atoi(m[1]) // six digits
+		n, _ := strconv.Atoi(m[1]) // the pattern allows six digits at most
 		last = max(last, n)
 	}
 	eol := textline.End(textline.First(text))

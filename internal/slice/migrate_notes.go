@@ -7,7 +7,7 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// projectNotes is what STATE.md says of the project as a whole.
+// projectNotes is STATE.md's information about the project as a whole.
 type projectNotes struct {
 	ValueProp   string   `json:"value_prop"`
 	Stack       string   `json:"stack"`
@@ -39,7 +39,7 @@ func readNotes(text string) projectNotes {
 	return n
 }
 
-// appendText adds a text unless it is a word for none.
+// appendText appends a text unless it means "none".
 func appendText(list []string, text string) []string {
 	if isNone(strings.Trim(strings.TrimSuffix(text, "."), " \t")) {
 		return list
@@ -47,7 +47,7 @@ func appendText(list []string, text string) []string {
 	return append(list, text)
 }
 
-// take reads a `Label: value` line.
+// take reads a `Label: value` line and reports whether line is one.
 func take(line, label string, into *string) bool {
 	at := labeled(line, label)
 	if at >= 0 && *into == "" {
@@ -56,7 +56,7 @@ func take(line, label string, into *string) bool {
 	return at >= 0
 }
 
-// sectionLines returns the lines of a section that have text, without its heading.
+// sectionLines returns the nonblank lines of a section, without its heading.
 func sectionLines(text, title string) []string {
 	s := sectionOf(text, title)
 	var lines []string
@@ -68,10 +68,10 @@ func sectionLines(text, title string) []string {
 	return lines
 }
 
-// TakeNotes fills in what a STATE.md that people keep says of the project as a whole, and p doesn't say itself.
+// TakeNotes fills in the fields missing from p from a handwritten STATE.md.
 func (p *ProjectState) TakeNotes(stateMD string) error { return readNotes(stateMD).into(p) }
 
-// into fills in what project-state.json doesn't say itself.
+// into fills in the fields missing from p.
 func (n projectNotes) into(p *ProjectState) error {
 	value, stack, mode := p.Overview()
 	for _, f := range [][3]string{{"value_prop", value, n.ValueProp}, {"stack", stack, n.Stack}, {"mode", mode, n.Mode}} {

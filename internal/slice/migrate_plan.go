@@ -14,20 +14,20 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A migration is all that Migrate is going to write.
+// A migration is everything that Migrate is going to write.
 type migration struct {
-	state   []byte // STATE.md as it was read
+	state   []byte // STATE.md as read
 	files   []stagedFile
 	journal redo
 }
 
-// A stagedFile is a slice file by its name.
+// A stagedFile is the name and content of a slice file.
 type stagedFile struct {
 	name string
 	data []byte
 }
 
-// planMigration reads the legacy project and makes everything, writing nothing.
+// planMigration reads the legacy project and prepares the migration, writing nothing.
 func (s *Store) planMigration(read func() (*Source, error)) (*migration, error) {
 	if err := s.NoneLive(); err != nil {
 		return nil, err
@@ -64,7 +64,8 @@ func (s *Store) planMigration(read func() (*Source, error)) (*migration, error) 
 	return m, nil
 }
 
-// NoneLive refuses to migrate while attempts are under way: their agents know the legacy format, and go on writing it.
+// NoneLive returns an error while attempts are running: their agents know the legacy format and
+// would keep writing it.
 func (d *Dir) NoneLive() error {
 	dir := d.path("runs/live")
 	list, err := durable.ReadDir(dir)
@@ -83,7 +84,7 @@ func (d *Dir) NoneLive() error {
 	return nil
 }
 
-// freeBackup is the name that saveAs would take.
+// freeBackup returns the name that saveAs would use.
 func (s *Store) freeBackup(text string) string {
 	for n := 0; ; n++ {
 		name := "STATE.md.backup"
@@ -97,8 +98,8 @@ func (s *Store) freeBackup(text string) string {
 	}
 }
 
-// strictRows reads the slice table for good: where a reader passes over a row that it can't read, this is an error that
-// names the line.
+// strictRows reads the slice table for migration: a row that can't be read, which other readers
+// skip, is an error that names the line.
 func strictRows(text string) ([]Row, error) {
 	path := stateRel("STATE.md")
 	if line, _ := conflict.Find(text); line > 0 {
@@ -119,7 +120,8 @@ func strictRows(text string) ([]Row, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s line %d: %w: correct the line, then run gl migrate again", path, n, err)
 		}
-		key := strings.ToLower(r.ID) // two such files would be one on some file systems
+		// two such files would collide on a case-insensitive file system
+		key := strings.ToLower(r.ID)
 		if first := seen[key]; first > 0 {
 			return nil, fmt.Errorf("%s line %d: %s is there already, in line %d: remove one, then run gl migrate again", path, n, r.ID, first)
 		}
@@ -150,7 +152,7 @@ func strictRow(l rowLine) (Row, error) {
 	return r, nil
 }
 
-// addFiles makes the slice files and the list of them.
+// addFiles adds the slice files and their list.
 func (m *migration) addFiles(s *Store, text string, rows []Row, slices []RowSlice) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +181,7 @@ func (m *migration) addFiles(s *Store, text string, rows []Row, slices []RowSlic
 	return nil
 }
 
-// warnRow notes what is odd in a row but no reason to stop.
+// warnRow records oddities in a row that don't prevent the migration.
 func (m *migration) warnRow(text string, r Row, ids map[string]bool, v *view) {
 	warn := func(format string, args ...any) {
 		n := 1 + strings.Count(text[:r.at], "\n")
@@ -204,7 +206,7 @@ func (m *migration) warnRow(text string, r Row, ids map[string]bool, v *view) {
 	}
 }
 
-// migrated makes the slice file of a row.
+// migrated returns the slice file for a row.
 func (v *view) migrated(r Row, old *sliceFile, mile milestones, now string) (*File, error) {
 	it := v.item(v.ix.canonical(r.ID))
 	it.ID, it.Name = r.ID, r.Name
@@ -246,7 +248,7 @@ func (v *view) migrated(r Row, old *sliceFile, mile milestones, now string) (*Fi
 	return f, nil
 }
 
-// migratedStatus is the word that slice files have for what older tables say in others.
+// migratedStatus translates a status word of older tables.
 func migratedStatus(status string) string {
 	switch strings.ToLower(strings.TrimSpace(status)) {
 	case "done", "completed":
@@ -269,7 +271,7 @@ func migratedStep(step, status string) string {
 	return textline.Join(step)
 }
 
-// milestones finds out which milestone a slice belongs to that GRAPH.json gives none.
+// milestones provides the milestone of slices that have none in GRAPH.json.
 type milestones struct {
 	state   string            // the Milestone line of STATE.md
 	roadmap map[string]string // by sliceid.Key
@@ -294,7 +296,7 @@ func (s *Store) milestones(text string) milestones {
 	}
 	roadmap, err := durable.ReadFile(s.path("ROADMAP.md"))
 	if err != nil {
-		return m // its milestones are a help, no source of truth
+		return m // the roadmap is a hint, not a source of truth
 	}
 	for _, section := range splitSections(string(roadmap)) {
 		name := milestoneName(section.title)
@@ -307,7 +309,8 @@ func (s *Store) milestones(text string) milestones {
 	return m
 }
 
-// milestoneName takes the label and the mark of a roadmap's heading away: "Milestone: api [complete]" is api.
+// milestoneName strips the label and the mark from a roadmap heading: "Milestone: api
+// [complete]" becomes "api".
 func milestoneName(title string) string {
 	title, _, _ = strings.Cut(title, " [")
 	if at := labeled(title, "milestone"); at >= 0 {

@@ -48,7 +48,8 @@ func source(root string) func() (*Source, error) {
 	}
 }
 
-// An agent writes STATE.md between the migration's reading and its commit, and once more right behind it.
+// An agent writes STATE.md between the migration's reading and its commit, and once more right
+// behind it.
 func TestMigrateAgainstAWriterWithoutTheLock(t *testing.T) {
 	root := project(t, map[string]string{"STATE.md": tableText})
 	s := open(root)

@@ -17,10 +17,10 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// projectFile is the name of the file of what belongs to no single slice.
+// projectFile holds what belongs to no single slice.
 const projectFile = "project-state.json"
 
-// emptyProject is project-state.json before anything is known of the project.
+// emptyProject is the project-state.json of a new project.
 const emptyProject = `{
   "overview": {
     "value_prop": "",
@@ -35,11 +35,12 @@ const emptyProject = `{
 }
 `
 
-// A ProjectState is project-state.json, held as its text: what isn't set keeps every byte, unknown keys and the forms
-// of numbers included.
+// A ProjectState is project-state.json, held as text: everything not set keeps every byte,
+// including unknown keys and number formats.
 type ProjectState struct{ doc *jsonedit.Doc }
 
-// ParseProjectState reads project-state.json; a blank text is that of a new project. The error names the line.
+// ParseProjectState parses project-state.json; blank text gives that of a new project. The
+// error names the line.
 func ParseProjectState(data []byte) (*ProjectState, error) {
 	if strings.TrimSpace(strings.TrimPrefix(string(data), textline.BOM)) == "" {
 		data = []byte(emptyProject)
@@ -51,16 +52,16 @@ func ParseProjectState(data []byte) (*ProjectState, error) {
 	return &ProjectState{doc}, err
 }
 
-// Bytes returns the file as it is to be written.
+// Bytes returns the content of the file.
 func (p *ProjectState) Bytes() []byte { return p.doc.Bytes() }
 
-// LastSession is when somebody last worked on the project, verbatim; "" for never.
+// LastSession returns the time of the last work on the project, verbatim; "" for never.
 func (p *ProjectState) LastSession() string { return p.parsed().lastSession }
 
-// ResumeFile is the hand-off file to go on from; "" for none.
+// ResumeFile returns the hand-off file to continue from; "" for none.
 func (p *ProjectState) ResumeFile() string { return p.parsed().resume }
 
-// Blockers are what stops the project, a line each.
+// Blockers returns the project's blockers, one line each.
 func (p *ProjectState) Blockers() []string { return p.parsed().blockers }
 
 // Overview returns what the project is, what it is built with, and its mode.
@@ -71,24 +72,24 @@ func (p *ProjectState) Overview() (valueProp, stack, mode string) {
 
 func (p *ProjectState) parsed() projectState { return parseProject(p.doc.Bytes(), statcache.Stamp{}) }
 
-// A PausedSlice is where somebody stopped working on a slice.
+// A PausedSlice records where work on a slice was paused.
 type PausedSlice struct {
 	Step       string `json:"step"`
 	PausedAt   string `json:"paused_at"`   // RFC 3339
 	ResumeFile string `json:"resume_file"` // relative to the root
 }
 
-// Paused returns the mark of a paused slice; false for one that isn't paused.
+// Paused returns the mark of a paused slice, and false if the slice isn't paused.
 func (p *ProjectState) Paused(id string) (PausedSlice, bool) {
 	var mark PausedSlice
 	raw, ok := p.mark(p.pausedKey(id))
 	if ok {
-		_ = json.Unmarshal(raw, &mark) // a mark of another shape marks all the same
+		_ = json.Unmarshal(raw, &mark) // a mark of any other type still counts
 	}
 	return mark, ok
 }
 
-// mark is what stands under a key of paused.
+// mark returns the value of a key in "paused".
 func (p *ProjectState) mark(key string) (json.RawMessage, bool) {
 	var all map[string]json.RawMessage
 	_ = json.Unmarshal(bytes.TrimPrefix(p.doc.Bytes(), []byte(textline.BOM)), &all)
@@ -97,12 +98,12 @@ func (p *ProjectState) mark(key string) (json.RawMessage, bool) {
 	return raw, ok
 }
 
-// SetLastSession sets when somebody last worked on the project.
+// SetLastSession sets the time of the last work on the project.
 func (p *ProjectState) SetLastSession(at time.Time) error {
 	return p.setField("session", "last_session", jsonedit.Quote(formatTime(at)))
 }
 
-// SetResumeFile sets the hand-off file to go on from; "" for none.
+// SetResumeFile sets the hand-off file to continue from; "" for none.
 func (p *ProjectState) SetResumeFile(path string) error {
 	return p.setField("session", "resume_file", orNull(path))
 }
@@ -116,7 +117,8 @@ func (p *ProjectState) SetOverview(key, value string) error {
 	return fmt.Errorf("unknown overview field %q: use value_prop, stack or mode", key)
 }
 
-// Pause marks a slice as set aside at a step, with the file that says how to go on ("" for none).
+// Pause marks a slice as paused at a step, with the file that tells how to continue ("" for
+// none).
 func (p *ProjectState) Pause(id, step string, at time.Time, resumeFile string) error {
 	if err := sliceid.Valid(id); err != nil {
 		return err
@@ -125,7 +127,7 @@ func (p *ProjectState) Pause(id, step string, at time.Time, resumeFile string) e
 		return err
 	}
 	key := p.pausedKey(id)
-	if raw, ok := p.mark(key); ok && raw[0] != '{' { // a mark of another shape
+	if raw, ok := p.mark(key); ok && raw[0] != '{' { // a mark of another type
 		p.doc.Remove("paused", key)
 	}
 	for _, set := range [][2]string{
@@ -138,10 +140,10 @@ func (p *ProjectState) Pause(id, step string, at time.Time, resumeFile string) e
 	return nil
 }
 
-// Unpause takes the mark of a paused slice away.
+// Unpause removes the mark of a paused slice.
 func (p *ProjectState) Unpause(id string) { p.doc.Remove("paused", p.pausedKey(id)) }
 
-// AddBlocker adds a line to the blockers, unless it is there.
+// AddBlocker adds a blocker, unless it exists.
 func (p *ProjectState) AddBlocker(text string) error {
 	if text = textline.Join(text); text == "" {
 		return fmt.Errorf("a blocker must not be empty")
@@ -155,7 +157,7 @@ func (p *ProjectState) AddBlocker(text string) error {
 	return p.doc.Append(json.RawMessage(jsonedit.Quote(text)), "blockers")
 }
 
-// RemoveBlocker removes the blockers that read so, and says whether there was one.
+// RemoveBlocker removes the blockers with that text and reports whether there were any.
 func (p *ProjectState) RemoveBlocker(text string) (bool, error) {
 	if text = textline.Join(text); !slices.Contains(p.Blockers(), text) {
 		return false, nil
@@ -171,7 +173,8 @@ func (p *ProjectState) RemoveBlocker(text string) (bool, error) {
 	return true, nil
 }
 
-// setField sets a key of one of the two objects of fixed keys. Older files have strings in their place.
+// setField sets a key of "overview" or "session". In older files these are strings rather than
+// objects.
 func (p *ProjectState) setField(name, key, value string) error {
 	main := map[string]string{"overview": "value_prop", "session": "last_session"}[name]
 	if err := p.wantObject(name, main); err != nil {
@@ -180,7 +183,8 @@ func (p *ProjectState) setField(name, key, value string) error {
 	return p.doc.Set(json.RawMessage(value), name, key)
 }
 
-// wantObject makes the member an object where it isn't one yet; what it was becomes the value of key.
+// wantObject converts the member to an object if it isn't one; its old value becomes the value
+// of key.
 func (p *ProjectState) wantObject(name, key string) error {
 	old, ok := p.doc.Get(name)
 	if !ok || old[0] == '{' || string(old) == "null" {
@@ -195,7 +199,8 @@ func (p *ProjectState) wantObject(name, key string) error {
 	return p.doc.Set(old, name, key)
 }
 
-// wantList makes the member a list; a lone value becomes its first element, unless it says that there is none.
+// wantList converts the member to a list; a lone value becomes its first element, unless it
+// means "none".
 func (p *ProjectState) wantList(name string) error {
 	old, ok := p.doc.Get(name)
 	if ok && old[0] == '[' {
@@ -210,7 +215,8 @@ func (p *ProjectState) wantList(name string) error {
 	return p.doc.Append(old, name)
 }
 
-// pausedKey is the spelling in which a slice is marked as paused, id itself where it isn't.
+// pausedKey returns the spelling under which a slice is marked as paused, or id itself if it
+// isn't.
 func (p *ProjectState) pausedKey(id string) string {
 	var same []string
 	for _, key := range p.parsed().paused {
@@ -227,7 +233,7 @@ func (p *ProjectState) pausedKey(id string) string {
 	return id
 }
 
-// stamp is a time as the files have it: UTC, to the second.
+// formatTime formats a time as files store it: UTC, to the second.
 func formatTime(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func orNull(text string) string {
@@ -237,7 +243,7 @@ func orNull(text string) string {
 	return jsonedit.Quote(text)
 }
 
-// ReadProject reads project-state.json; a missing one is that of a new project.
+// ReadProject reads project-state.json; if it is missing, the result is that of a new project.
 func (d *Dir) ReadProject() (*ProjectState, error) {
 	data, err := durable.ReadFile(d.path(projectFile))
 	if err != nil && !missing(err) {
@@ -255,9 +261,10 @@ func readable(data []byte) (*ProjectState, error) {
 	return p, nil
 }
 
-// EditProject changes project-state.json by f, under the lock, and then STATE.md. A missing file is made, even if f
-// changes nothing. f may run up to three times, each time on what somebody else has just written; then the error is
-// tracker.ErrChanged. A file that isn't JSON is an error, and stays.
+// EditProject changes project-state.json by f, under the lock, and then updates STATE.md. It
+// creates a missing file even if f changes nothing. If other writers interfere, f runs up to
+// three times, each time on the latest content; then the error is tracker.ErrChanged. A file
+// that isn't JSON is an error and stays unchanged.
 func (s *Store) EditProject(ctx context.Context, f func(*ProjectState) error) error {
 	return s.locked(ctx, func() error {
 		if err := s.RewriteProject(f); err != nil {

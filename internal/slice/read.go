@@ -22,7 +22,7 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A sliceFile is what is kept of one slice file, or of the row that stands for a slice without one.
+// A sliceFile holds the parsed fields of one slice file, or of the row of a slice without one.
 type sliceFile struct {
 	id, name, heading string
 
@@ -31,20 +31,21 @@ type sliceFile struct {
 	tests, security, failing int
 	newTests                 int
 	counted                  bool // newTests is known
-	wave, priority           int  // plan.None
+	wave, priority           int  // plan.None if unset
 	verified                 plan.Verified
 
 	deps     []string
 	wraps    []string
 	files    []string
-	hasDeps  bool // the key is there, even if it is empty
+	hasDeps  bool // the key exists, even if empty
 	row      bool
 	changed  time.Time
 	corrupt  string
 	warnings []string
 }
 
-// readSlice parses a slice file. What is kept of it has a text of its own: else the whole file would be, as long as one word of it is.
+// readSlice parses a slice file. It copies the fields into a string of their own: otherwise a
+// single word would keep the whole file in memory.
 func readSlice(data []byte, at statcache.Stamp) *sliceFile {
 	var w statcache.Coder
 	codeFile(&w, parseSlice(data))
@@ -77,7 +78,7 @@ func parseSlice(data []byte) *sliceFile {
 	return s
 }
 
-// uncounted is the number of failing tests that nobody knows, in a file.
+// uncounted is a file's value for an unknown number of failing tests.
 const uncounted = "unknown"
 
 func failing(text string) int {
@@ -94,7 +95,7 @@ func (f *File) failing() int {
 	return count(f.get("tests_failing"))
 }
 
-// verified is the word of a file; one that gl doesn't know says nothing.
+// verified parses a file's verdict; an unknown word gives plan.NotKnown.
 func verified(word string) plan.Verified {
 	switch v := plan.Verified(strings.ToLower(word)); v {
 	case plan.Green, plan.KnownRed, plan.Unverified:
@@ -103,7 +104,7 @@ func verified(word string) plan.Verified {
 	return plan.NotKnown
 }
 
-// noneAsEmpty is the text, "" for a word that stands for none.
+// noneAsEmpty returns the text, or "" if it means "none".
 func noneAsEmpty(text string) string {
 	if isNone(strings.Trim(text, " \t")) {
 		return ""
@@ -134,7 +135,7 @@ func fromRowSlice(r RowSlice) *sliceFile {
 	return f
 }
 
-// A fileCache is what has been read of the slice files.
+// A fileCache holds the slice files read so far.
 type fileCache struct {
 	stems []string // sorted
 	files []*cached[*sliceFile]
@@ -153,10 +154,11 @@ func (c *fileCache) put(stem string, f *cached[*sliceFile]) {
 		c.files[i] = f
 		return
 	}
-	c.stems, c.files = slices.Insert(slices.Clip(c.stems), i, stem), slices.Insert(slices.Clip(c.files), i, f) // views have them, too
+	// views share them
+	c.stems, c.files = slices.Insert(slices.Clip(c.stems), i, stem), slices.Insert(slices.Clip(c.files), i, f)
 }
 
-// of is what is known of each of the stems, nil where that is nothing.
+// of returns the cached file of each stem, nil if there is none.
 func (c *fileCache) of(stems []string) []*cached[*sliceFile] {
 	known := make([]*cached[*sliceFile], len(stems))
 	k := 0
@@ -171,12 +173,12 @@ func (c *fileCache) of(stems []string) []*cached[*sliceFile] {
 	return known
 }
 
-// readFiles reads the slice files of the sorted stems, those that changed since the last time. A file that is gone by now is
-// nil. The caller holds s.mu.
+// readFiles reads the slice files of the sorted stems, if they changed since the last time. A
+// file that no longer exists is nil. The caller holds s.mu.
 func (s *Store) readFiles(stems []string) []*sliceFile {
 	var stamps <-chan []statcache.Stamp
 	if len(s.files.stems) > 0 || !s.recalled && s.index().filesText != "" {
-		stamps = s.statFiles(stems) // while what is known of them is decoded
+		stamps = s.statFiles(stems) // concurrently with decoding the cached files
 	}
 	s.recall()
 	read := s.files.of(stems)
@@ -204,7 +206,7 @@ func (s *Store) readFiles(stems []string) []*sliceFile {
 	return files
 }
 
-// statFiles begins to look at the files, and sends what it has found out: the zero stamp of one that can't be looked at.
+// statFiles starts checking the files and sends their stamps, zero for one that can't be read.
 func (s *Store) statFiles(stems []string) <-chan []statcache.Stamp {
 	done := make(chan []statcache.Stamp, 1)
 	path := s.path("slices")
@@ -223,7 +225,8 @@ func (s *Store) statFiles(stems []string) <-chan []statcache.Stamp {
 	return done
 }
 
-// inParallel calls f for parts of the numbers from 0 to n, on as many threads as there are processors.
+// inParallel calls f for parts of the range from 0 to n, on as many goroutines as there are
+// processors.
 func inParallel(n int, f func(from, to int)) {
 	const part = 32
 	var next atomic.Int64
@@ -238,7 +241,7 @@ func inParallel(n int, f func(from, to int)) {
 	workers.Wait()
 }
 
-// readFile reads one slice file, unless it is as it was. The caller holds s.mu.
+// readFile reads one slice file if it has changed. The caller holds s.mu.
 func (s *Store) readFile(stem string) *sliceFile {
 	was := s.files.get(stem)
 	c := refresh(was, s.slicePath(stem), readSlice)
@@ -249,7 +252,7 @@ func (s *Store) readFile(stem string) *sliceFile {
 	return sliceOf(c)
 }
 
-// sliceOf is the file as it was read; one that can't be read is corrupt, one that isn't there is nil.
+// sliceOf returns the cached file: corrupt if it can't be read, nil if it doesn't exist.
 func sliceOf(c *cached[*sliceFile]) *sliceFile {
 	var path *fs.PathError
 	switch {
@@ -261,8 +264,8 @@ func sliceOf(c *cached[*sliceFile]) *sliceFile {
 	return c.value
 }
 
-// listSlices returns the names of the slice files without .md, sorted, and notes on those that a person may have meant
-// as slice files. The caller holds s.mu.
+// listSlices returns the sorted names of the slice files without .md, and notes on files that
+// were perhaps meant as slice files. The caller holds s.mu.
 func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
 	err = durable.Names(s.path("slices"), func(part []durable.Name) {
 		var more []plan.Warning
@@ -272,14 +275,15 @@ func (s *Store) listSlices() (stems []string, notes []plan.Warning, err error) {
 	if err != nil {
 		return nil, nil, listError(err)
 	}
-	slices.Sort(stems) // which isn't the order of the files' names: "a-b.md" is before "a.md"
+	slices.Sort(stems) // this differs from the order of file names: "a-b.md" sorts before "a.md"
 	slices.SortFunc(notes, func(a, b plan.Warning) int { return strings.Compare(a.Path, b.Path) })
 	return stems, notes, nil
 }
 
 func listError(err error) error { return fmt.Errorf("read the slice files: %w", err) }
 
-// stemsOf appends the names of slice files among a directory's, without .md; the notes are about those that a person may have meant as such.
+// stemsOf appends the names of slice files in a directory listing, without .md; the notes are
+// about files that were perhaps meant as slice files.
 func (s *Store) stemsOf(stems []string, names []durable.Name) (_ []string, notes []plan.Warning) {
 	for _, d := range names {
 		name := d.Name
@@ -307,8 +311,8 @@ func (s *Store) stemsOf(stems []string, names []durable.Name) (_ []string, notes
 	return stems, notes
 }
 
-// listStamped lists the slice files with their stamps, zero for one that can't be looked at: some are looked at while others are listed. The
-// caller holds s.mu.
+// listStamped lists the slice files with their stamps, zero for one that can't be checked. It
+// checks some files while listing others. The caller holds s.mu.
 func (s *Store) listStamped() (stems []string, stamps []statcache.Stamp, err error) {
 	dir, err := statcache.OpenDir(s.path("slices"))
 	if err != nil {
@@ -345,26 +349,26 @@ func (s *Store) listStamped() (stems []string, stamps []statcache.Stamp, err err
 	return stems, stamps, nil
 }
 
-// isForeign says whether the name of a file is none that a slice file has, nor one that a person may have meant as such.
+// isForeign reports whether a file is neither a slice file nor likely meant as one.
 func isForeign(name string) bool {
 	return name[0] == '.' || strings.EqualFold(name, "readme.md") || !endsIn(name, ".md") && !endsIn(name, ".markdown")
 }
 
-// isTemp says whether the name is that of a temporary file.
+// isTemp reports whether the name is that of a temporary file.
 func isTemp(name string) bool { return endsIn(name, ".tmp") }
 
-// endsIn is strings.HasSuffix for names of which a file system may fold the case.
+// endsIn is strings.HasSuffix, ignoring case, for file systems that fold it.
 func endsIn(name, end string) bool {
 	return len(name) >= len(end) && strings.EqualFold(name[len(name)-len(end):], end)
 }
 
-// A graphFile is GRAPH.json as it was read.
+// A graphFile is GRAPH.json as read.
 type graphFile struct {
 	*graph
 	err error
 }
 
-// readGraph returns the graph, an empty one where there is none. The caller holds d.mu.
+// readGraph returns the graph, empty if there is none. The caller holds d.mu.
 func (d *Dir) readGraph() graphFile {
 	if d.graph == nil {
 		d.graph = d.index().graph()
@@ -382,7 +386,7 @@ func (d *Dir) readGraph() graphFile {
 	return d.graph.value
 }
 
-// A stateFile is STATE.md, or a backup of it, as it was read.
+// A stateFile is STATE.md, or a backup of it, as read.
 type stateFile struct {
 	there bool
 	text  string
@@ -395,7 +399,8 @@ type stateFile struct {
 func (d *Dir) readState(old **cached[stateFile], name string) stateFile {
 	was := *old
 	*old = refresh(was, d.path(name), func(data []byte, _ statcache.Stamp) stateFile {
-		if was != nil && was.value.there && was.value.text == string(data) { // written anew, maybe by us
+		// rewritten with the same text, maybe by us
+		if was != nil && was.value.there && was.value.text == string(data) {
 			return was.value
 		}
 		f := stateFile{there: true, text: string(data)}
@@ -411,20 +416,21 @@ func (d *Dir) readState(old **cached[stateFile], name string) stateFile {
 	return f
 }
 
-// A projectState is what project-state.json says.
+// A projectState is the content of project-state.json.
 type projectState struct {
 	value, stack, mode  string
 	lastSession, resume string
 	blockers            []string
 	paused              []string
-	suite               *plan.Suite // the last verdict on the whole suite: gl keeps it in runs
+	suite               *plan.Suite // the last verdict on the whole suite, stored in runs
 	err                 error
 }
 
-// suiteFile is where gl keeps the last verdict on the whole suite.
+// suiteFile stores the last verdict on the whole suite.
 const suiteFile = "runs/suite.json"
 
-// readProject reads project-state.json, and the mode from config.json, which wins. The caller holds d.mu.
+// readProject reads project-state.json, and the mode from config.json, which takes precedence.
+// The caller holds d.mu.
 func (d *Dir) readProject() projectState {
 	d.project = refresh(d.project, d.path("project-state.json"), parseProject)
 	p := d.project.value
@@ -432,8 +438,8 @@ func (d *Dir) readProject() projectState {
 		p.err = d.project.err
 	}
 	d.config = refresh(d.config, d.path("config.json"), func(data []byte, _ statcache.Stamp) string {
-		var c map[string]json.RawMessage // its keys are read as they are written, "Mode" isn't mode
-		_ = jsonedit.Unmarshal(data, &c) // a bad config is for those who need it to complain about
+		var c map[string]json.RawMessage // a map keeps keys case-sensitive: "Mode" isn't mode
+		_ = jsonedit.Unmarshal(data, &c) // a bad config is reported where it is needed
 		return text(c["mode"])
 	})
 	if d.config.value != "" {
@@ -488,7 +494,7 @@ func object(raw json.RawMessage) (map[string]json.RawMessage, bool) {
 	return o, json.Unmarshal(raw, &o) == nil && o != nil
 }
 
-// text returns a JSON value on one line: a string as it is, null as "", anything else as its JSON.
+// text returns a JSON value on one line: a string as is, null as "", anything else as JSON.
 func text(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || string(raw) == "null" {
@@ -500,7 +506,8 @@ func text(raw json.RawMessage) string {
 	return textline.Join(s)
 }
 
-// texts returns a list of values, each on one line; a lone string is a list of one, a word for none is an empty one.
+// texts returns a list of values, each on one line; a lone string is a list of one, a word for
+// "none" an empty list.
 func texts(raw json.RawMessage) []string {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {

@@ -11,9 +11,9 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// Refresh regenerates STATE.md from the slice files, under the lock. A STATE.md that isn't generated is saved first.
-// Right after a change that this Store made in Do, there is nothing to do where somebody else's rendering has shown it
-// meanwhile.
+// Refresh regenerates STATE.md from the slice files, under the lock. It first saves a STATE.md
+// that isn't generated. Right after a change that this Store made in Do, it does nothing if
+// another process's rendering already shows that change.
 func (s *Store) Refresh(ctx context.Context) error {
 	if change := s.takeUnshown(); change > 0 {
 		return s.show(ctx, change)
@@ -24,8 +24,9 @@ func (s *Store) Refresh(ctx context.Context) error {
 	return s.locked(ctx, s.refreshAndCount)
 }
 
-// refreshView writes STATE.md, and again if a slice changed meanwhile: an agent that takes no lock may have written one
-// after it was read here, and nobody else would notice. The caller holds the project's lock.
+// refreshView writes STATE.md, and again if a slice changed meanwhile: an agent that takes no
+// lock may have written one after it was read here, and nothing else would notice. The caller
+// holds the project's lock.
 func (s *Store) refreshView() error {
 	var err error
 	for range tries + 1 {
@@ -35,15 +36,15 @@ func (s *Store) refreshView() error {
 		}
 	}
 	s.mu.Lock()
-	s.rendered = nil // it is no more what the files say
+	s.rendered = nil // it no longer matches the files
 	s.mu.Unlock()
 	if err != nil {
 		return fmt.Errorf("%s: %w", stateRel("STATE.md"), tracker.ErrChanged)
 	}
-	return nil // it was right when it was written; who changes slices that fast refreshes, too
+	return nil // it was right when written; a writer this fast refreshes, too
 }
 
-// refreshOnce writes STATE.md where it isn't as it should be; done says that it is now.
+// refreshOnce writes STATE.md if it is out of date; done reports whether it is current now.
 func (s *Store) refreshOnce() (done bool, err error) {
 	s.mu.Lock()
 	old, text, err := s.render()
@@ -79,7 +80,7 @@ func (s *Store) render() (old stateFile, text string, err error) {
 	project := s.readProject()
 	var kept []*line
 	if last := s.rendered; last != nil && last.v.ix == v.ix && last.text == old.text {
-		kept = last.kept // what we have written need not be read
+		kept = last.kept // our own output need not be parsed
 	} else {
 		rows, _ := parseRowsBut(old.body, v.ix.hasFile)
 		kept = v.without(rows)
@@ -89,19 +90,20 @@ func (s *Store) render() (old stateFile, text string, err error) {
 	return old, text, nil
 }
 
-// sweepSlices removes, once, the temporary files that dead writers have left among the slice files. The caller holds the lock.
+// sweepSlices removes, once, the temporary files that dead writers left among the slice files.
+// The caller holds the lock.
 func (s *Store) sweepSlices() {
 	s.mu.Lock()
 	due := s.temps.seen && !s.temps.swept
 	s.temps.swept = s.temps.swept || due
 	s.mu.Unlock()
 	if due {
-		_ = durable.Sweep(s.path("slices"), time.Now()) // what stays is only untidy
+		_ = durable.Sweep(s.path("slices"), time.Now()) // leftovers are harmless
 	}
 }
 
-// saveHandWritten keeps a STATE.md that somebody wrote as STATE.md.backup, or .backup.1 and so on: the first name that
-// is free or has this very text.
+// saveHandWritten saves a handwritten STATE.md as STATE.md.backup, or .backup.1 and so on: the
+// first name that is free or already has this text.
 func (s *Store) saveHandWritten(text string) error {
 	if generated(text) || textline.Blank(text) {
 		return nil

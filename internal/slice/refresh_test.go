@@ -211,7 +211,8 @@ func FuzzStateTable(f *testing.F) {
 	})
 }
 
-// STATE.md is read by people and agents: nothing that gl writes into it shows as another text than it is.
+// STATE.md is read by people and agents: nothing that gl writes into it shows as another text
+// than it is.
 func TestStateMDIsSafe(t *testing.T) {
 	const bad = "a\u202eb\u2066\x9b\u009b"
 	root := project(t, map[string]string{

@@ -8,21 +8,21 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A RowSlice is a slice that is a row of STATE.md, with what the table has no columns for.
+// A RowSlice is a row of STATE.md, with the fields the table has no columns for.
 type RowSlice struct {
 	Row
 	Step, Session, Started, WaitingFor, WaitKind, Verified, Failing string
 
 	Changed   time.Time
-	Contracts []string // for the text of the file
+	Contracts []string // for the file's Contracts section
 }
 
-// RowKeys are the keys of the slice file that File makes of a row, in their order.
+// RowKeys returns the keys of the slice file that File makes of a row, in order.
 func RowKeys() []string {
 	return []string{"id", "name", "status", "step", "started", "tests", "security_tests", "session", "waiting_for", "waiting_kind", "verified", "failing", "deps"}
 }
 
-// File makes a slice file of it, so that one func edits both formats.
+// File converts the row to a slice file, so that one function edits both formats.
 func (r RowSlice) File() (*File, error) {
 	contracts := ""
 	for i, c := range r.Contracts {

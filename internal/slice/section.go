@@ -8,7 +8,7 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// Heading returns the text of the first `# ` heading of the body, "" for none.
+// Heading returns the text of the body's first `# ` heading, "" for none.
 func (f *File) Heading() string {
 	for l := range markdown.Lines(f.Body()) {
 		if l.Level == 1 {
@@ -18,8 +18,8 @@ func (f *File) Heading() string {
 	return ""
 }
 
-// AppendToSection adds `- line` at the end of the `## name` section, which is made at the end of the file where it is
-// missing. A line that the section already has is not added again.
+// AppendToSection adds `- line` at the end of the `## name` section, creating it at the end of
+// the file if it is missing. It does nothing if the section already has the line.
 func (f *File) AppendToSection(name, line string) error {
 	name, line = strings.TrimSpace(name), strings.TrimSpace(line)
 	if name == "" || line == "" || textline.Join(name) != name || textline.Join(line) != line {
@@ -42,8 +42,8 @@ func (f *File) AppendToSection(name, line string) error {
 	return nil
 }
 
-// sectionEnd finds where the section's last line with text ends, its line end not included, and whether the section
-// has the line already.
+// sectionEnd returns where the section's last nonblank line ends, without its line ending, and
+// whether the section already has the line.
 func (f *File) sectionEnd(name, line string) (at int, found, there bool) {
 	body := f.Body()
 	head := len(f.Rest) - len(body)

@@ -15,19 +15,23 @@ import (
 	"greenlight/internal/statcache"
 )
 
-// shownFile says what STATE.md was found to follow from, and what it then was. While all that is the same there is nothing to write, and
-// nobody needs the lock, or to render, to see it; and who has changed one slice changes its line. A small project does without. It is
-// written under the lock, in place and without fsync: what a crash takes away costs a rendering.
+// shownFile records the files from which STATE.md was last found to follow, and its layout at
+// that time. While they are unchanged there is nothing to write, and checking that needs
+// neither the lock nor a rendering; after changing one slice, its line alone can be updated.
+// Small projects do without it. It is written under the lock, in place and without fsync;
+// losing it in a crash costs one rendering.
 //
-// It is a head, in JSON and on one line, and below it a digest of the head and of the stamps of all the files.
+// The file has a head, in JSON on one line, and below it a digest of the head and of the stamps
+// of all the files.
 const shownFile = "runs/shown"
 
 // A shownHead is the first line of shownFile.
 type shownHead struct {
-	Program string            `json:"program"` // that has rendered
-	State   digest            `json:"state"`   // of STATE.md's text
-	Shape   shape             `json:"shape"`
-	Texts   map[string]digest `json:"texts"` // of files, by their names, whose stamps don't vouch for their content yet
+	Program string `json:"program"` // that rendered
+	State   digest `json:"state"`   // of STATE.md's text
+	Shape   shape  `json:"shape"`
+	// by name, of files whose stamps don't identify their content yet
+	Texts map[string]digest `json:"texts"`
 }
 
 type digest [sha256.Size]byte
@@ -46,22 +50,22 @@ func (d *digest) UnmarshalText(text []byte) error {
 	return err
 }
 
-// mostTexts is how many files at most shownFile knows by their content.
+// mostTexts is the maximum number of files that shownFile identifies by content.
 const mostTexts = 100
 
-// shownSources are the files that STATE.md follows from, beside those of the slices.
+// shownSources are the files that STATE.md is generated from, besides the slice files.
 var shownSources = [...]string{"STATE.md.backup", "GRAPH.json", "project-state.json", "config.json", suiteFile}
 
-// A basis is what the files are that STATE.md follows from, but for itself: shownSources, then those of the slices. A file's place in it is a
-// number.
+// A basis identifies the files that STATE.md follows from: shownSources, then the slice files.
+// A file's index in it is a number.
 type basis struct {
 	sources [len(shownSources)]statcache.Stamp
 	stems   []string
 	stamps  []statcache.Stamp
-	texts   map[int]digest // of those whose stamps don't count
+	texts   map[int]digest // of files whose stamps aren't trusted
 }
 
-// stamp is that of a file.
+// stamp returns the stamp of file i.
 func (b *basis) stamp(i int) *statcache.Stamp {
 	if i < len(b.sources) {
 		return &b.sources[i]
@@ -69,7 +73,7 @@ func (b *basis) stamp(i int) *statcache.Stamp {
 	return &b.stamps[i-len(b.sources)]
 }
 
-// name is that of a file in .greenlight.
+// name returns the name of file i, relative to .greenlight.
 func (b *basis) name(i int) string {
 	if i < len(shownSources) {
 		return shownSources[i]
@@ -77,7 +81,7 @@ func (b *basis) name(i int) string {
 	return "slices/" + b.stems[i-len(shownSources)] + ".md"
 }
 
-// place is that of the file of that name, -1 for none.
+// place returns the index of the named file, -1 if it isn't in the basis.
 func (b *basis) place(name string) int {
 	if stem, ok := strings.CutPrefix(name, "slices/"); ok {
 		if i, ok := slices.BinarySearch(b.stems, strings.TrimSuffix(stem, ".md")); ok {
@@ -88,7 +92,7 @@ func (b *basis) place(name string) int {
 	return slices.Index(shownSources[:], name)
 }
 
-// text is shownFile's, for a STATE.md that follows from the basis.
+// text returns the content of shownFile for a STATE.md that follows from the basis.
 func (b *basis) text(program string, state digest, at shape) []byte {
 	texts := make(map[string]digest, len(b.texts))
 	for i, d := range b.texts {
@@ -96,7 +100,7 @@ func (b *basis) text(program string, state digest, at shape) []byte {
 	}
 	head, err := json.Marshal(shownHead{program, state, at, texts})
 	if err != nil {
-		return nil // it can't be
+		return nil // can't happen
 	}
 	sum := sha256.New()
 	sum.Write(head)
@@ -117,20 +121,21 @@ func (b *basis) text(program string, state digest, at shape) []byte {
 	return fmt.Appendf(append(head, '\n'), "%x\n", sum.Sum(nil))
 }
 
-// partBytes is about how much is summed at a time.
+// partBytes is about how much is hashed at a time.
 const partBytes = 4096
 
-// A shownState is STATE.md, known to be right.
+// A shownState is a STATE.md known to be current.
 type shownState struct {
 	text  []byte
 	shape shape
 	basis *basis
 
-	place int // of one slice's file in the basis
+	place int // index of one slice's file in the basis
 	own   []byte
 }
 
-// readShown returns STATE.md where it follows from the files as they are; nil where nobody knows whether it does. The caller holds s.mu.
+// readShown returns STATE.md if it is known to follow from the files as they are, otherwise
+// nil. The caller holds s.mu.
 func (s *Store) readShown() *shownState {
 	if s.program == "" {
 		return nil
@@ -145,7 +150,8 @@ func (s *Store) readShown() *shownState {
 		return nil
 	}
 	state := make(chan []byte, 1)
-	go func() { state <- s.readExactly("STATE.md", head.State) }() // a megabyte, while the others are looked at
+	// a megabyte, read while the other files are checked
+	go func() { state <- s.readExactly("STATE.md", head.State) }()
 	b, settled := s.lookAtBasis(head.Texts)
 	text := <-state
 	if text == nil || b == nil || !bytes.Equal(b.text(s.program, head.State, head.Shape), kept) {
@@ -157,7 +163,7 @@ func (s *Store) readShown() *shownState {
 	return &shownState{text: text, shape: head.Shape, basis: b}
 }
 
-// readExactly is the file with that very content; nil for any other.
+// readExactly returns the file's content if it has that digest, otherwise nil.
 func (s *Store) readExactly(name string, content digest) []byte {
 	data, err := durable.ReadFile(s.path(name))
 	if err != nil || digestOf(data) != content {
@@ -166,8 +172,8 @@ func (s *Store) readExactly(name string, content digest) []byte {
 	return data
 }
 
-// lookAtBasis looks at the files, and into those that are known by their texts; settled are those of them whose stamps vouch for that by
-// now. nil: they can't be looked at.
+// lookAtBasis checks the files and reads those known by content. settled lists the ones whose
+// stamps now identify their content. b is nil if the files can't be checked.
 func (s *Store) lookAtBasis(texts map[string]digest) (b *basis, settled []int) {
 	stems, stamps, err := s.stampsNow()
 	if err != nil {
@@ -197,9 +203,9 @@ func (s *Store) lookAtBasis(texts map[string]digest) (b *basis, settled []int) {
 	return b, settled
 }
 
-// stampsNow are those of the slice files, zero for one that can't be looked at.
+// stampsNow returns the stamps of the slice files, zero for one that can't be checked.
 func (s *Store) stampsNow() (stems []string, stamps []statcache.Stamp, err error) {
-	if s.memory == nil || s.memory.log == nil { // one look isn't worth a log
+	if s.memory == nil || s.memory.log == nil { // one look isn't worth opening a log
 		return s.listStamped()
 	}
 	if stems, _, err = s.list(); err != nil {
@@ -215,15 +221,15 @@ func (s *Store) stampsNow() (stems []string, stamps []statcache.Stamp, err error
 	return stems, stamps, nil
 }
 
-// isShown says whether nothing has changed since STATE.md was found to be right.
+// isShown reports whether nothing has changed since STATE.md was found to be current.
 func (s *Store) isShown() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.readShown() != nil
 }
 
-// shownBefore is STATE.md as it is before a slice changes, where it is right; nil where that isn't known, or a rendering costs no more than to
-// find it out.
+// shownBefore returns STATE.md before a slice changes, if it is current. It returns nil if that
+// is unknown, or if finding out costs as much as rendering.
 func (s *Store) shownBefore(id string) *shownState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,14 +246,16 @@ func (s *Store) shownBefore(id string) *shownState {
 	}
 	data, stamp, err := readStamped(s.path(name))
 	text, byText := was.basis.texts[was.place]
-	if err != nil || byText && digestOf(data) != text || !byText && stamp != *was.basis.stamp(was.place) { // it was changed while we looked
+	// it changed while we looked
+	if err != nil || byText && digestOf(data) != text || !byText && stamp != *was.basis.stamp(was.place) {
 		return nil
 	}
 	was.own = data
 	return was
 }
 
-// noteShown notes that STATE.md was found to be right. Who renders again and again need not say so each time. The caller holds the lock.
+// noteShown records that STATE.md was found to be current. Frequent renderers record it only
+// now and then. The caller holds the lock.
 func (s *Store) noteShown() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -262,10 +270,12 @@ func (s *Store) noteShown() {
 }
 
 func (s *Store) writeShown(b *basis, state digest, at shape) {
-	_ = durable.Overwrite(s.path(shownFile), b.text(s.program, state, at), 0o600) // else the next one renders, too
+	// on failure the next process renders, too
+	_ = durable.Overwrite(s.path(shownFile), b.text(s.program, state, at), 0o600)
 }
 
-// basisOf is the basis as it was read; nil where too much of it has only just been written. The caller holds s.mu.
+// basisOf returns the basis as read, or nil if too much of it was written just now. The caller
+// holds s.mu.
 func (s *Store) basisOf(stems []string) *basis {
 	b := &basis{stems: stems, stamps: make([]statcache.Stamp, len(stems)), texts: map[int]digest{}}
 	for i, f := range [len(shownSources)]fact{s.backupFact(), s.graph.fact(), s.project.fact(), s.config.fact(), s.suite.fact()} {
@@ -281,7 +291,7 @@ func (s *Store) basisOf(stems []string) *basis {
 	return b
 }
 
-// set takes in a file that was read: by its stamp or, where that doesn't vouch for it yet, by its text.
+// set records a file as read: by its stamp or, if that isn't trusted yet, by its text.
 func (b *basis) set(i int, f fact) bool {
 	if *b.stamp(i) = f.stamp; f.sum != nil {
 		b.texts[i] = *f.sum
@@ -289,7 +299,7 @@ func (b *basis) set(i int, f fact) bool {
 	return f.known && len(b.texts) <= mostTexts
 }
 
-// A fact is what file was read, without its content.
+// A fact identifies a file as read, without its content.
 type fact struct {
 	stamp statcache.Stamp
 	sum   *digest
@@ -301,7 +311,8 @@ func (c *cached[T]) fact() fact {
 	return fact{c.stamp, c.sum, c.err == nil && (c.trusted || c.sum != nil || missing)}
 }
 
-// backupFact is that of STATE.md's backup, of which any will do while nobody has needed it.
+// backupFact returns the fact of STATE.md's backup; until the backup is read, its current stamp
+// will do.
 func (s *Store) backupFact() fact {
 	if s.backup != nil {
 		return s.backup.fact()

@@ -9,15 +9,16 @@ import (
 	"greenlight/internal/plan"
 )
 
-// A fileEdit is what became of a slice's file under the lock.
+// A fileEdit is the change of a slice's file under the lock.
 type fileEdit struct {
 	id       string
-	old, new []byte // old is nil where there was none
+	old, new []byte // old is nil if there was no file
 }
 
-// showOne writes what has become of one slice into a STATE.md that was right before: its line, and what is summed up. It is false where that
-// isn't enough, and then STATE.md is as it was. Of a change that somebody makes meanwhile without the lock the next gl knows, as of any
-// later one. The caller holds the lock.
+// showOne updates one slice's line, and the totals, in a STATE.md that was current before. It
+// returns false if that isn't enough, and leaves STATE.md unchanged. If a slice is changed
+// meanwhile without the lock, the next gl notices, as with any later change. The caller holds
+// the lock.
 func (s *Store) showOne(was *shownState, e fileEdit) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -38,8 +39,8 @@ func (s *Store) showOne(was *shownState, e fileEdit) bool {
 	return true
 }
 
-// change is how STATE.md shows a slice as it is now, and where everything then stands; nil where more changes than the slice's own line and the
-// sums.
+// change returns the edits to STATE.md for a changed slice, and the new shape. It returns nil
+// if more changes than the slice's own line and the totals.
 func (at shape) change(text []byte, id string, was, is *sliceFile) ([]textChange, shape) {
 	if was.corrupt+is.corrupt != "" || was.name != is.name || was.heading != is.heading || was.hasDeps != is.hasDeps || !slices.Equal(was.deps, is.deps) || !at.fits(text) {
 		return nil, at
@@ -75,14 +76,14 @@ func (at shape) change(text []byte, id string, was, is *sliceFile) ([]textChange
 	return changes, next
 }
 
-// fits says whether the offsets can be some of the text: they come from a file.
+// fits reports whether the offsets are valid for the text: they come from a file.
 func (at shape) fits(text []byte) bool {
 	return slices.IsSorted([]int{0, at.Table, at.Progress, at.Current, at.CurrentEnd, at.Summary, len(text)})
 }
 
 func rowStart(id string) string { return "| " + id + " | " }
 
-// row is the slice's line of the table, empty where it hasn't one.
+// row returns the slice's line of the table, empty if it has none.
 func (at shape) row(text []byte, id string) stretch {
 	table := text[at.Table:at.Progress]
 	from := bytes.Index(table, []byte("\n"+rowStart(id))) + 1
@@ -93,14 +94,15 @@ func (at shape) row(text []byte, id string) stretch {
 	return stretch{at.Table + from, string(row)}
 }
 
-// line is the slice's line, with these cells for its name and its dependencies.
+// line returns the slice's line, with these cells for its name and dependencies.
 func (f *sliceFile) line(id, name, deps string) *line {
 	it := plan.Item{ID: id}
 	f.fill(&it)
 	return lineWith(&it, name, deps)
 }
 
-// currentWith is the section Current with another line for a slice; "" for none.
+// currentWith returns the Current section with line is in place of line was; "" for none.
+// none.
 func currentWith(text, id, was, is string) string {
 	lines := slices.Collect(strings.Lines(strings.TrimPrefix(text, "\n")))
 	lines = slices.DeleteFunc(lines, func(l string) bool { return l == was || l == noneCurrent })

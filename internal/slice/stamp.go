@@ -10,7 +10,7 @@ import (
 	"greenlight/internal/statcache"
 )
 
-// readInState reads a whole file that may have come with a clone.
+// readInState reads a whole file that may come from a clone.
 func readInState(path string) ([]byte, error) {
 	if err := durable.CheckDirs(path); err != nil {
 		return nil, err
@@ -19,15 +19,15 @@ func readInState(path string) ([]byte, error) {
 	return data, err
 }
 
-// readStamped reads a whole file and says which content it was. It goes to the system directly: os.File costs six more
-// calls for each file, to be ready for files that make one wait, and a big project has ten thousand that don't. The caller
-// has package durable look at the directories above.
+// readStamped reads a whole file and returns its stamp. It makes system calls directly: os.File
+// costs six more per file, to handle files that block, and a big project has ten thousand files
+// that don't. The caller has package durable check the directories above.
 func readStamped(path string) (data []byte, s statcache.Stamp, err error) {
 	fail := func(op string, err error) ([]byte, statcache.Stamp, error) {
 		return nil, statcache.Stamp{}, &fs.PathError{Op: op, Path: path, Err: err}
 	}
 	fd := -1
-	// Without O_NONBLOCK a named pipe would make us wait for its writer.
+	// Without O_NONBLOCK, opening a named pipe would wait for its writer.
 	err = again(func() error {
 		fd, err = syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 		return err
@@ -58,7 +58,7 @@ func readStamped(path string) (data []byte, s statcache.Stamp, err error) {
 	return data, s, nil
 }
 
-// maxSlice is how large a slice file may be: people and agents read it, too.
+// maxSlice is the maximum size of a slice file: people and agents read it, too.
 const maxSlice = 16 << 20
 
 func maxSize(path string) int64 {
@@ -68,7 +68,7 @@ func maxSize(path string) int64 {
 	return durable.MaxFile
 }
 
-// readAll reads until the end, which for a file that isn't growing is its size.
+// readAll reads to the end of the file, which is size bytes unless the file is growing.
 func readAll(fd int, size int64) ([]byte, error) {
 	data := make([]byte, 0, size+1)
 	for {
@@ -90,7 +90,7 @@ func readAll(fd int, size int64) ([]byte, error) {
 	}
 }
 
-// again repeats a call that a signal interrupted.
+// again repeats a call interrupted by a signal.
 func again(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, syscall.EINTR) {

@@ -11,7 +11,7 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// ErrNoTable: a STATE.md in which nothing can be found.
+// ErrNoTable is returned for a STATE.md without a slice table.
 var ErrNoTable = errors.New("no slice table: gl found no table with the columns ID and Status")
 
 // A Row is one line of the slice table in STATE.md.
@@ -19,23 +19,25 @@ type Row struct {
 	ID, Name, Status string
 	Tests, Security  int
 	Deps             []string
-	line             string // as it stands there, without its end; "" where its table has other columns than ours
+	// verbatim, without its line ending; "" if its table has other columns than ours
+	line string
 
-	at        int // where the line's first bar stands in the text
+	at        int // offset of the line's first bar in the text
 	cols      columns
-	emptyDeps string // the table's word for no dependencies, where the row has it
+	emptyDeps string // the row's word for no dependencies, if it has none
 }
 
-// A section is a part of STATE.md under one heading, byte for byte; the first one, before any heading, has no title.
+// A section is a part of STATE.md under one heading, byte for byte; the first, before any
+// heading, has no title.
 type section struct {
 	title string
 	text  string
 }
 
-// owned are the sections that Refresh writes, in their order; all others belong to whoever wrote them.
+// owned are the sections that Refresh writes, in order; it leaves all others alone.
 var owned = [...]string{"Overview", "Slices", "Current", "Test Summary", "Blockers", "Session"}
 
-// ownedName returns the generator's own name of a section, "" for a foreign one.
+// ownedName returns the generator's name of a section, "" for a foreign one.
 func ownedName(title string) string {
 	for _, name := range owned {
 		if strings.EqualFold(name, title) {
@@ -45,7 +47,8 @@ func ownedName(title string) string {
 	return ""
 }
 
-// splitSections cuts STATE.md at its `## ` headings, and at `# ` headings that come after the first of them.
+// splitSections cuts STATE.md at its `## ` headings, and at `# ` headings after the first of
+// them.
 func splitSections(text string) []section {
 	var all []section
 	title, from := "", 0
@@ -61,7 +64,7 @@ func splitSections(text string) []section {
 	return append(all, section{title, text[from:]})
 }
 
-// generated says whether STATE.md is our own work and may be overwritten.
+// generated reports whether gl generated STATE.md and may overwrite it.
 func generated(text string) bool {
 	text = strings.TrimLeft(strings.TrimPrefix(text, textline.BOM), " \t\r\n")
 	text, ok := strings.CutPrefix(text, "<!--")
@@ -72,13 +75,15 @@ func generated(text string) bool {
 	return ok && (text == "" || !alnum(text[0]) && text[0] != '_')
 }
 
-// parseRows returns the rows of the slice table: of those in the Slices section, else of any table that has columns
-// for an id and a status. tables says whether there is such a table at all; of two rows of one id the first counts.
+// parseRows returns the rows of the slice tables in the Slices section, or else of any table
+// with columns for an id and a status. tables reports whether there is such a table. If an id
+// has two rows, the first counts.
 func parseRows(text string) (rows []Row, tables bool) {
 	return parseRowsBut(text, func(string) bool { return false })
 }
 
-// parseRowsBut leaves out rows whose first cell is just an id that is to be skipped, which costs less than to parse them.
+// parseRowsBut is like parseRows, but skips rows whose first cell is just an id for which skip
+// returns true; that costs less than parsing them.
 func parseRowsBut(text string, skip func(id string) bool) (rows []Row, tables bool) {
 	lines, tables := tableLines(text)
 	for _, l := range lines {
@@ -103,23 +108,23 @@ func parseRowsBut(text string, skip func(id string) bool) (rows []Row, tables bo
 	return kept, tables
 }
 
-// columns says which cell holds what; -1 for a column that the table hasn't.
+// columns holds the index of the cell for each field; -1 for a missing column.
 type columns struct {
 	id, name, status, tests, security, deps int
 
-	n    int // how many columns there are
+	n    int // number of columns
 	ours bool
 }
 
 // A rowLine is a line of a slice table, below its header.
 type rowLine struct {
 	text string // trimmed
-	at   int    // where the text begins
+	at   int    // offset of the text
 	cols columns
 }
 
-// tableLines returns the lines of the slice tables: of those in the Slices section, else of any table that has columns
-// for an id and a status. found says whether there is such a table at all.
+// tableLines returns the lines of the slice tables in the Slices section, or else of any table
+// with columns for an id and a status. found reports whether there is such a table.
 func tableLines(text string) (lines []rowLine, found bool) {
 	pos := 0
 	for _, s := range splitSections(text) {
@@ -135,7 +140,8 @@ func tableLines(text string) (lines []rowLine, found bool) {
 	return lines, true
 }
 
-// readTables returns the lines of the slice tables in a part of STATE.md that begins at base.
+// readTables returns the lines of the slice tables in a part of STATE.md that begins at offset
+// base.
 func readTables(text string, base int) (lines []rowLine, found bool) {
 	var cols columns
 	inTable, wanted := false, false
@@ -145,7 +151,7 @@ func readTables(text string, base int) (lines []rowLine, found bool) {
 		switch {
 		case l.Code:
 			inTable = false
-		case conflict.IsMark(l.Text): // a merge left it; the rows go on behind it
+		case conflict.IsMark(l.Text): // left by a merge; the rows continue after it
 		case !strings.HasPrefix(trimmed, "|"):
 			inTable = false
 		case !inTable:
@@ -196,7 +202,8 @@ func readHeader(names []string) (columns, bool) {
 	return c, c.id >= 0 && c.status >= 0
 }
 
-// row reads the cells of one line; false for the line under the header and for what has no valid id.
+// row parses the cells of one line. It returns false for the line under the header and for a
+// line without a valid id.
 func (c columns) row(cells []string) (Row, bool) {
 	cell := func(i int) string {
 		if i < 0 || i >= len(cells) {
@@ -222,7 +229,7 @@ func (c columns) row(cells []string) (Row, bool) {
 	return r, true
 }
 
-// bare takes the decoration off an id: emphasis, code marks, a link.
+// bare strips the markup from an id: emphasis, code marks, a link.
 func bare(cell string) string {
 	cell = strings.Trim(cell, "*_` \t")
 	if strings.HasPrefix(cell, "[") {
@@ -233,14 +240,15 @@ func bare(cell string) string {
 	return cell
 }
 
-// statusWord takes marks such as a tick or emphasis off a status; a dash alone is no status.
+// statusWord strips marks such as a tick or emphasis from a status; a lone dash gives "".
 func statusWord(cell string) string {
 	return strings.TrimFunc(cell, func(r rune) bool {
 		return r > 127 && !unicode.IsLetter(r) && !unicode.IsDigit(r) || r < 128 && !alnum(byte(r))
 	})
 }
 
-// count reads a number of tests: 31, 31/31; anything else, such as "pass" or a dash, is 0.
+// count parses a number of tests, such as 31 or 31/31; anything else, such as "pass" or a dash,
+// is 0.
 func count(text string) int {
 	n, digits := 0, 0
 	for digits < len(text) && digits < 9 && digit(text[digits]) {

@@ -12,10 +12,10 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A StateMD is the text of a STATE.md that people keep. Whatever changes it keeps every byte beside what is changed.
+// A StateMD is the text of a handwritten STATE.md. Edits keep every byte outside the change.
 type StateMD struct{ mark, text string }
 
-// ReadStateMD takes any text.
+// ReadStateMD accepts any text.
 func ReadStateMD(data []byte) StateMD {
 	if text, ok := strings.CutPrefix(string(data), textline.BOM); ok {
 		return StateMD{textline.BOM, text}
@@ -23,17 +23,17 @@ func ReadStateMD(data []byte) StateMD {
 	return StateMD{"", string(data)}
 }
 
-// Bytes is the text, with the byte order mark if it has one.
+// Bytes returns the text, with its byte order mark if it has one.
 func (m StateMD) Bytes() []byte { return []byte(m.mark + m.text) }
 
-// Rows are those of the slice table: of the tables in the Slices section, else of any table that has columns for an id
-// and a status. Of two rows of one id the first counts.
+// Rows returns the rows of the slice tables in the Slices section, or else of any table with
+// columns for an id and a status. If an id has two rows, the first counts.
 func (m StateMD) Rows() []Row {
 	rows, _ := parseRows(m.text)
 	return rows
 }
 
-// Row finds the row of a slice by its exact id.
+// Row returns the row of a slice by its exact id.
 func (m StateMD) Row(id string) (Row, bool) {
 	for _, r := range m.Rows() {
 		if r.ID == id {
@@ -43,31 +43,31 @@ func (m StateMD) Row(id string) (Row, bool) {
 	return Row{}, false
 }
 
-// A RowChange is how a slice is to be shown from now on.
+// A RowChange describes how a slice changes in STATE.md.
 type RowChange struct {
 	ID        string
 	Cells     map[string]string // new texts by key: name, status, tests, security_tests
 	Deps      *[]string         // nil for no change
-	Decisions []string          // lines for the Decisions section
+	Decisions []string          // lines to add to the Decisions section
 
-	// What the lines of the Current section are to say, as far as it has them. The day and the activity are written where
-	// anything else is.
-	Begun         bool // work on the slice begins: the section names it from now on
+	// The fields below update the lines of the Current section that exist. Day and Activity are
+	// written only along with another change.
+	Begun         bool // work on the slice begins; the section now names it
 	Name          string
 	Step          string
 	StepChanged   bool
 	Day, Activity string
 }
 
-// A NoPlaceError: the table has no column for something, or the file no section.
+// A NoPlaceError is returned if the table has no column for a value, or the file no section.
 type NoPlaceError struct{ ID, What string }
 
 func (e *NoPlaceError) Error() string {
 	return fmt.Sprintf("%s: %s of a legacy project has no place for %q: run gl migrate", e.ID, stateRel("STATE.md"), e.What)
 }
 
-// With makes the change. The result reads as it was meant: this row as changed, all others as they were; else it is an
-// error.
+// With returns the text with the change made. It checks that the result reads as intended, with
+// this row changed and all others the same, and returns an error otherwise.
 func (m StateMD) With(c RowChange) (StateMD, error) {
 	r, ok := m.Row(c.ID)
 	if !ok {
@@ -95,7 +95,7 @@ func (m StateMD) With(c RowChange) (StateMD, error) {
 	return StateMD{m.mark, next}, nil
 }
 
-// cells are the new texts of the row's cells, by column.
+// cells returns the new texts of the row's cells, by column.
 func (c RowChange) cells(r Row) (map[int]string, error) {
 	set := map[int]string{}
 	for key, at := range map[string]int{
@@ -123,7 +123,8 @@ func (c RowChange) cells(r Row) (map[int]string, error) {
 	return set, nil
 }
 
-// current are the changes of the Current section; row says that the slice's row changes.
+// current returns the changes to the Current section; row reports whether the slice's row
+// changes.
 func (c RowChange) current(is Current, row bool) []textChange {
 	var changes []textChange
 	put := func(at stretch, text string) {
@@ -148,7 +149,7 @@ func (c RowChange) current(is Current, row bool) []textChange {
 	return changes
 }
 
-// check makes sure that the table reads as it should.
+// check checks that the table reads as intended.
 func (c RowChange) check(before, after string) error {
 	old, _ := parseRows(before)
 	now, _ := parseRows(after)
@@ -169,7 +170,7 @@ func (c RowChange) check(before, after string) error {
 	return nil
 }
 
-// of is the row as it is to be read after the change.
+// of returns r with the change applied.
 func (c RowChange) of(r Row) Row {
 	for key, text := range c.Cells {
 		switch key {
@@ -189,18 +190,18 @@ func (c RowChange) of(r Row) Row {
 	return r
 }
 
-// A Current is the lines of the Current section that say who works on what.
+// A Current is the parsed lines of the Current section, which show the work in progress.
 type Current struct {
-	slice, step, activity stretch // what stands behind the labels
+	slice, step, activity stretch // the texts after the labels
 }
 
-// Current reads the Current section; of two lines with one label the first counts.
+// Current parses the Current section; of two lines with the same label, the first counts.
 func (m StateMD) Current() Current { return parseCurrent(m.text) }
 
-// Step is the text of the Step line, "" for none.
+// Step returns the text of the Step line, "" for none.
 func (c Current) Step() string { return c.step.text }
 
-// Names says whether the Slice line names the slice.
+// Names reports whether the Slice line names the slice.
 func (c Current) Names(id string) bool {
 	word := c.id()
 	return word != "" && sliceid.Key(word) == sliceid.Key(id)
@@ -212,10 +213,10 @@ type textChange struct {
 	text     string
 }
 
-// apply makes all the changes; they must not overlap.
+// apply makes all the changes, which must not overlap.
 func apply(text string, changes []textChange) string { return string(splice([]byte(text), changes)) }
 
-// splice is apply to bytes.
+// splice is apply for bytes.
 func splice(text []byte, changes []textChange) []byte {
 	sort.SliceStable(changes, func(i, j int) bool { return changes[i].from < changes[j].from })
 	grown := 0
@@ -231,7 +232,7 @@ func splice(text []byte, changes []textChange) []byte {
 	return append(next, text[pos:]...)
 }
 
-// A stretch is a part of a text and where it stands. from is -1 where there is none.
+// A stretch is a part of a text and its offset. from is -1 for none.
 type stretch struct {
 	from int
 	text string
@@ -259,7 +260,7 @@ func parseCurrent(text string) Current {
 	return c
 }
 
-// sectionOf returns the first section of that title, its heading included.
+// sectionOf returns the first section with that title, including its heading.
 func sectionOf(text, title string) stretch {
 	pos := 0
 	for _, s := range splitSections(text) {
@@ -271,8 +272,8 @@ func sectionOf(text, title string) stretch {
 	return stretch{from: -1}
 }
 
-// labeled returns where the value of a `Label: value` line begins, -1 for any other line. The label may be emphasized
-// and the line a list item.
+// labeled returns the offset of the value in a `Label: value` line, -1 for any other line. The
+// label may be emphasized and the line a list item.
 func labeled(line, label string) int {
 	rest := strings.TrimLeft(line, " \t*_-")
 	if len(rest) < len(label) || !strings.EqualFold(rest[:len(label)], label) {
@@ -286,7 +287,7 @@ func labeled(line, label string) int {
 	return len(line) - len(rest)
 }
 
-// id is what the Slice line names, "" for nothing.
+// id returns the id in the Slice line, "" for none.
 func (c Current) id() string {
 	word, _, _ := strings.Cut(c.slice.text, " ")
 	word = strings.Trim(word, "*_`:,")
@@ -296,7 +297,7 @@ func (c Current) id() string {
 	return word
 }
 
-// dash is what divides two things in a line: what it has there already, or a dash.
+// dash returns the separator already used in a line, or a dash.
 func dash(text string) string {
 	for _, mark := range []string{" -- ", " – ", " - ", ": "} {
 		if strings.Contains(text, mark) {
@@ -306,7 +307,8 @@ func dash(text string) string {
 	return " — "
 }
 
-// setCells changes cells of a table line and keeps every byte beside them. Cells that a short line hasn't are added.
+// setCells changes cells of a table line and keeps every byte around them. It adds cells that a
+// short line lacks.
 func setCells(line string, set map[int]string) string {
 	var b strings.Builder
 	have, pos, last := markdown.CellSpans(line), 0, -1
@@ -329,8 +331,8 @@ func setCells(line string, set map[int]string) string {
 	return b.String()
 }
 
-// fill puts a text into a cell: with the blanks that the old text has around it, and as wide where those made up a
-// column.
+// fill puts a text into a cell, with the padding of the old text, and as wide if that was
+// padded to a column.
 func fill(old, text string) string {
 	text = cell(text)
 	inner := strings.Trim(old, " \t")
@@ -345,7 +347,7 @@ func fill(old, text string) string {
 	return before + text + after
 }
 
-// padTo adds blanks until the text is as wide as old.
+// padTo appends blanks until the text is as wide as old.
 func padTo(text, old string) string {
 	if n := utf8.RuneCountInString(old) - utf8.RuneCountInString(text); n > 0 {
 		return text + strings.Repeat(" ", n)
@@ -353,8 +355,8 @@ func padTo(text, old string) string {
 	return text
 }
 
-// noteInSection adds list items at the end of a section; those it has are not added again. A section that is missing is
-// made before the first of the others, or at the end.
+// noteInSection adds list items at the end of a section, skipping those it has. A missing
+// section is created before the first of the others, or at the end.
 func noteInSection(text, name string, items, others []string) string {
 	s := sectionOf(text, name)
 	eol := textline.End(textline.First(text))
@@ -380,7 +382,7 @@ func noteInSection(text, name string, items, others []string) string {
 		return text
 	case content == "":
 		return text[:at] + eol + add + text[at:]
-	case isNone(strings.Trim(content, " \t")): // a word for none
+	case isNone(strings.Trim(content, " \t")): // a word for "none"
 		return text[:at-len(content)] + strings.TrimPrefix(add, eol) + text[at:]
 	}
 	return text[:at] + add + text[at:]

@@ -10,20 +10,21 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A NewRow is a slice to be added to the table.
+// A NewRow is a slice to add to the table.
 type NewRow struct {
 	ID, Name string
 	Deps     []string
 }
 
-// WithRow adds a slice behind the last line of the last slice table, pending, in the table's own columns and style; the
-// Current section stays. An id that the table has, in whatever spelling, is an error.
+// WithRow adds a pending slice after the last line of the last slice table, in the table's
+// columns and style. The Current section stays unchanged. An id that the table already has, in
+// any spelling, is an error.
 func (m StateMD) WithRow(r NewRow) (StateMD, error) {
 	text, err := addRow(m.text, r)
 	return StateMD{m.mark, text}, err
 }
 
-// addRow returns the text with one more row behind the last line of the last slice table.
+// addRow returns the text with a row added after the last line of the last slice table.
 func addRow(text string, r NewRow) (string, error) {
 	if err := errors.Join(sliceid.Valid(r.ID), validIDs(r.Deps)); err != nil {
 		return "", err
@@ -64,7 +65,7 @@ func validIDs(ids []string) error {
 	return nil
 }
 
-// line writes the row as the last line of the table writes its cells.
+// line formats the row like the last line of the table.
 func (r NewRow) line(last rowLine, rows []Row) string {
 	none, deps := "none", strings.Join(r.Deps, ", ")
 	for _, have := range rows {
@@ -90,13 +91,13 @@ func (r NewRow) line(last rowLine, rows []Row) string {
 	if separator(like) {
 		like = strings.Repeat("|  ", last.cols.n) + "|"
 	}
-	for i := last.cols.n; i < len(markdown.CellSpans(like)); i++ { // cells that have no column
+	for i := last.cols.n; i < len(markdown.CellSpans(like)); i++ { // cells without a column
 		set[i] = ""
 	}
 	return setCells(like, set)
 }
 
-// separator recognizes the line under a table's header.
+// separator reports whether line is the line under a table's header.
 func separator(line string) bool {
 	return strings.Trim(line, "|-: \t") == "" && strings.Contains(line, "-")
 }

@@ -20,22 +20,22 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// A Store is the state of one project that has a file for each slice.
+// A Store is the state of a project with one file per slice.
 type Store struct {
 	*Dir
 
-	keptFiles func() fileCache // what the index file has
+	keptFiles func() fileCache // files cached in the index file
 
-	files    fileCache  // guarded by mu, as what follows
-	recalled bool       // what the index file has is in files
+	files    fileCache  // guarded by mu, as are the fields below
+	recalled bool       // the files of the index file were added to files
 	temps    temps      // among the slice files
-	memory   *memory    // nil unless somebody follows
-	rendered *rendering // the last one
+	memory   *memory    // nil without a follower
+	rendered *rendering // the latest
 	unshown  shownSoon  // the last change in Do
-	noted    time.Time  // when shownFile was written
+	noted    time.Time  // time when shownFile was written
 }
 
-// temps are the temporary files of writers.
+// temps records temporary files of other writers.
 type temps struct{ seen, swept bool }
 
 var (
@@ -43,7 +43,7 @@ var (
 	_ tracker.Follower = (*Store)(nil)
 )
 
-// Open returns the store of the project at root, an absolute path. It reads nothing yet.
+// Open returns the Store of the project at root, an absolute path. It reads nothing yet.
 func Open(root string) *Store {
 	s := &Store{Dir: NewDir(root)}
 	s.keptFiles = sync.OnceValue(func() fileCache { return s.index().files() })
@@ -62,13 +62,13 @@ func (s *Store) Traits() tracker.Traits {
 // Roadmap implements tracker.Tracker.
 func (s *Store) Roadmap() (*roadmap.Roadmap, error) { return roadmap.Own(s.root) }
 
-// Prompt is the slash command that works on a slice.
+// Prompt returns the slash command that works on a slice.
 func (s *Store) Prompt(id string) string { return Prompt(id) }
 
-// Prompt is the slash command that works on one of Greenlight's own slices.
+// Prompt returns the slash command that works on one of Greenlight's own slices.
 func Prompt(id string) string { return "/gl:slice " + id }
 
-// Watch lists the directories of the slice files and of everything else.
+// Watch returns the directories of the slice files and of all other state.
 func (s *Store) Watch() []string { return []string{s.path("slices"), s.path("")} }
 
 // Do runs f with the project's lock held.
@@ -86,8 +86,8 @@ func (s *Store) Do(ctx context.Context, f func(tracker.Tx) error) error {
 	})
 }
 
-// locked runs f under the project's lock, having done the housekeeping that is due: a migration that was interrupted is
-// completed.
+// locked runs f under the project's lock, after any housekeeping that is due, including the
+// completion of an interrupted migration.
 func (s *Store) locked(ctx context.Context, f func() error) error {
 	if err := s.here(); err != nil {
 		return err
@@ -100,7 +100,7 @@ func (s *Store) locked(ctx context.Context, f func() error) error {
 	})
 }
 
-// here checks that the project has slice files.
+// here returns an error if the project has no slice files.
 func (s *Store) here() error {
 	format, err := Detect(s.root)
 	if err == nil && format != Slices {
@@ -109,8 +109,8 @@ func (s *Store) here() error {
 	return err
 }
 
-// Read parses the file of one slice afresh. The error is tracker.ErrNotFound where there is none, and a *CorruptError
-// where it can't be read as one.
+// Read parses the file of one slice afresh. The error is tracker.ErrNotFound if there is none,
+// and a *CorruptError if it can't be parsed.
 func (s *Store) Read(id string) (*File, error) {
 	if err := sliceid.Valid(id); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (s *Store) Read(id string) (*File, error) {
 	return f, err
 }
 
-// readForEdit returns the file's bytes and what they mean; nil for both where there is no file.
+// readForEdit returns the file's bytes and the parsed file, both nil if there is no file.
 func (s *Store) readForEdit(id string) ([]byte, *File, error) {
 	data, err := readInState(s.slicePath(id))
 	if missing(err) {
@@ -144,11 +144,12 @@ func (s *Store) readForEdit(id string) ([]byte, *File, error) {
 	return data, f, nil
 }
 
-// Edit changes one slice's file by f, under the lock, and then STATE.md. The file of a slice that is only in GRAPH.json
-// is made first. Unless f sets it, the key "updated" becomes the time of the change. f may run up to three times, each
-// time on what somebody else has just written; then the error is tracker.ErrChanged with the path.
+// Edit changes one slice's file by f, under the lock, and then updates STATE.md. If the slice
+// exists only in GRAPH.json, its file is created first. Unless f sets it, the key "updated"
+// becomes the time of the change. If other writers interfere, f runs up to three times, each
+// time on the latest content; then the error is tracker.ErrChanged with the path.
 func (s *Store) Edit(ctx context.Context, id string, f func(*File) error) error {
-	defer s.Follow()() // f looks at all, and so does STATE.md, more than once
+	defer s.Follow()() // f and STATE.md read all files, more than once
 	var change uint64
 	err := s.locked(ctx, func() error {
 		was := s.shownBefore(id)
@@ -171,7 +172,7 @@ func (s *Store) Edit(ctx context.Context, id string, f func(*File) error) error 
 	return s.show(ctx, change)
 }
 
-// A tx is one holding of the lock. What it looked at first stays its view of which slices there are.
+// A tx is one holding of the lock. The set of slices stays as at its first look.
 type tx struct {
 	s     *Store
 	view  *view
@@ -193,7 +194,7 @@ func (t *tx) look(id string) (*view, string, error) {
 	return t.view, id, err
 }
 
-// resolve is the canonical id.
+// resolve returns the canonical id.
 func (t *tx) resolve(id string) (string, error) {
 	if t.s.hasFile(id) {
 		return id, nil
@@ -209,7 +210,7 @@ func (t *tx) Item(id string) (plan.Item, error) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()
 	it, ok := t.s.ownItem(id)
-	if !ok || it.Name == id { // which the graph may know better
+	if !ok || it.Name == id { // the graph may have a better name
 		v, id, err := t.look(id)
 		if err != nil {
 			return plan.Item{}, err
@@ -264,12 +265,12 @@ func (t *tx) CountFailing(id string, n int) error {
 	return err
 }
 
-// Enqueue marks a slice that its agent calls complete.
+// Enqueue marks a slice that its agent reports complete.
 func (f *File) Enqueue() error {
 	return f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying}})
 }
 
-// CountFailing notes how many tests fail on the slice's work; 0 takes the note away.
+// CountFailing records how many tests fail on the slice's work; 0 removes the record.
 func (f *File) CountFailing(n int) error {
 	if n == plan.Uncounted {
 		return f.Set("failing", uncounted)
@@ -280,12 +281,12 @@ func (f *File) CountFailing(n int) error {
 	return f.SetAll(noneFailing)
 }
 
-// Ask has a person look at the slice, for the reason.
+// Ask makes the slice wait for a person's review, with the reason.
 func (f *File) Ask(reason string) error {
 	return f.SetAll([][2]string{{"status", tracker.Verifying}, {"step", tracker.Verifying}, {"session", ""}, {"waiting_for", textline.Join(reason)}})
 }
 
-// noneFailing takes back what was noted of failing tests.
+// noneFailing clears the record of failing tests.
 var noneFailing = [][2]string{{"failing", ""}, {"tests_failing", ""}}
 
 // Undo implements tracker.Lander.
@@ -293,7 +294,7 @@ func (t *tx) Undo(id, why string) error {
 	return t.edit(id, false, func(f *File) error { return f.Undo(why, t.s.Now()) })
 }
 
-// Undo makes a done slice available again, from the beginning, with a note why.
+// Undo makes a done slice available again, from the start, with a note giving the reason.
 func (f *File) Undo(why string, now time.Time) error {
 	note := now.UTC().Format(time.DateOnly) + ": Taken back"
 	if why != "" {
@@ -311,7 +312,8 @@ func (t *tx) Ask(id, reason string) (plan.Mark, error) {
 	return t.underClaim(id, func(f *File) error { return f.Ask(reason) })
 }
 
-// underClaim changes the slice if its claim is the one that the caller has seen, and says how the slice is then.
+// underClaim changes the slice if its claim is the one the caller has seen, and returns the
+// resulting mark.
 func (t *tx) underClaim(id string, change func(*File) error) (mark plan.Mark, err error) {
 	if id, err = t.resolve(id); err != nil {
 		return mark, err
@@ -332,7 +334,8 @@ func (t *tx) PutBack(id string, was plan.Mark, over bool) error {
 	return t.edit(id, false, func(f *File) error { return f.PutBack(was, over) })
 }
 
-// Claim marks the slice as being worked on under the token. The day on which the work began stays that of the first claim.
+// Claim marks the slice as in progress under the token. The start date stays that of the first
+// claim.
 func (f *File) Claim(token string, now time.Time) error {
 	set := [][2]string{{"status", "in_progress"}, {"session", token}, {"verified", ""}}
 	if f.get("started") == "" {
@@ -352,7 +355,7 @@ func (f *File) Settle(e tracker.Effect, before tracker.Before) error {
 		})
 	case tracker.Reopen:
 		set := [][2]string{{"session", ""}, {"status", "pending"}}
-		if plan.Classify(f.get("step")) == plan.Done { // so said its agent
+		if plan.Classify(f.get("step")) == plan.Done { // its agent reported it done
 			set = append(set, [2]string{"step", tracker.Verifying})
 		}
 		return f.SetAll(set)
@@ -360,7 +363,7 @@ func (f *File) Settle(e tracker.Effect, before tracker.Before) error {
 	return f.SetAll([][2]string{{"session", ""}})
 }
 
-// Land makes a slice complete whose tests gl has seen, or couldn't see.
+// Land completes a slice whose tests gl has run, or couldn't run.
 func (f *File) Land(id string, l tracker.Landed) error {
 	if err := l.Pass.Completes(id); err != nil {
 		return err
@@ -377,10 +380,12 @@ func (f *File) Land(id string, l tracker.Landed) error {
 		counted = strconv.Itoa(*l.New)
 	}
 	set = append(set, [2]string{"new_tests", counted})
-	return f.SetAll(append(set, noneFailing...)) // what fails in what has landed is in the suite's count
+	// failures in landed work belong to the suite's count
+	return f.SetAll(append(set, noneFailing...))
 }
 
-// Approve makes a slice complete that a person approves, and that nothing has to be merged of. verdict says whether its file has one.
+// Approve completes a slice that a person approved and that has nothing to merge. verdict
+// reports whether its file has a verdict.
 func (f *File) Approve(id string, p gate.Pass, verdict bool) error {
 	if err := p.Completes(id); err != nil {
 		return err
@@ -392,7 +397,8 @@ func (f *File) Approve(id string, p gate.Pass, verdict bool) error {
 	return f.SetAll(set)
 }
 
-// PutBack makes a slice pending that is as it was; else the error is tracker.ErrChanged. It keeps its step, unless it starts over.
+// PutBack makes the slice pending if its mark still equals was; otherwise the error is
+// tracker.ErrChanged. The slice keeps its step unless over is true.
 func (f *File) PutBack(was plan.Mark, over bool) error {
 	if f.mark() != was {
 		return tracker.ErrChanged
@@ -401,7 +407,7 @@ func (f *File) PutBack(was plan.Mark, over bool) error {
 	switch step := f.get("step"); {
 	case over:
 		set = append(append(set, [2]string{"step", "none"}), noneFailing...)
-	case plan.Classify(step) == plan.Done: // so said its agent
+	case plan.Classify(step) == plan.Done: // its agent reported it done
 		set = append(set, [2]string{"step", tracker.Verifying})
 	case !plan.StepReached(step) && plan.IsStep(f.get("status")):
 		set = append(set, [2]string{"step", f.get("status")})
@@ -409,24 +415,25 @@ func (f *File) PutBack(was plan.Mark, over bool) error {
 	return f.SetAll(set)
 }
 
-// mark is what the file says of status, step and session.
+// mark returns the file's status, step and session.
 func (f *File) mark() plan.Mark {
 	return plan.Mark{Status: f.get("status"), Step: f.get("step"), Session: f.get("session")}
 }
 
-// Progress is what the journal tells of the slice.
+// Progress returns the slice's progress as the journal records it.
 func (f *File) Progress() journal.Progress {
 	return journal.Progress{Status: f.get("status"), Step: f.get("step"),
 		Tests: count(f.get("tests")), SecurityTests: count(f.get("security_tests")), Failing: f.failing()}
 }
 
-// get is a key's value, "" where there is none.
+// get returns a key's value, "" if there is none.
 func (f *File) get(key string) string {
 	v, _ := f.Get(key)
 	return v
 }
 
-// SetAll sets pairs of a key and its value; a missing key need not be made to be empty. What kind of wait it is, belongs to one text.
+// SetAll sets pairs of a key and its value. It doesn't create a missing key to set it to "". A
+// new waiting_for clears waiting_kind, which belongs to the old text.
 func (f *File) SetAll(set [][2]string) error {
 	has := func(key string) bool { return slices.ContainsFunc(set, func(s [2]string) bool { return s[0] == key }) }
 	if has("waiting_for") && !has("waiting_kind") {
@@ -444,7 +451,8 @@ func (f *File) SetAll(set [][2]string) error {
 	return nil
 }
 
-// edit is one read-modify-write. With create, a slice without a file gets one even if f changes nothing.
+// edit makes one read-modify-write. With create, a slice without a file gets one even if f
+// changes nothing.
 func (t *tx) edit(id string, create bool, f func(*File) error) error {
 	id, err := t.resolve(id)
 	if err != nil {
@@ -496,7 +504,7 @@ func (t *tx) try(id string, create bool, f func(*File) error) error {
 	return nil
 }
 
-// newFile makes the file of a slice that is only in the graph.
+// newFile returns the file for a slice that exists only in the graph.
 func (t *tx) newFile(id, now string) (*File, error) {
 	t.s.mu.Lock()
 	defer t.s.mu.Unlock()

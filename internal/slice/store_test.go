@@ -231,7 +231,8 @@ func TestEditWithoutTheLock(t *testing.T) {
 	})
 }
 
-// Eight writers with a store each, as eight processes have: nothing is lost, and STATE.md is right in the end.
+// Eight writers with a store each, as eight processes have: nothing is lost, and STATE.md is
+// right in the end.
 func TestConcurrentEdits(t *testing.T) {
 	const writers, edits = 8, 50
 	files := map[string]string{"slices/shared.md": sliceText("shared", "pending", "")}

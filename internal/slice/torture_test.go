@@ -40,8 +40,8 @@ func child(t *testing.T, name, root string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// writerChild makes updates of one slice: arguments are its name, the slice and how many. Each one that is reported as
-// done goes into the writer's ledger.
+// writerChild makes updates of one slice: arguments are its name, the slice and how many. Each
+// one that is reported as done goes into the writer's ledger.
 func writerChild(root string) error {
 	name, id := os.Args[1], os.Args[2]
 	quota, err := strconv.Atoi(os.Args[3])
@@ -64,7 +64,8 @@ func writerChild(root string) error {
 				return err
 			}
 		case errors.Is(err, tracker.ErrChanged), errors.Is(err, durable.ErrChanged), errors.As(err, &corrupt):
-			// Reported, so it doesn't count: somebody wrote, or was just writing, without the lock.
+			// Reported, so it doesn't count: somebody wrote, or was just writing, without the
+			// lock.
 		default:
 			return err
 		}
@@ -179,7 +180,8 @@ func (to *torture) pause(ms int) bool {
 	}
 }
 
-// kill ends writers at random instants, at most so many: else slow machines would never come to an end.
+// kill ends writers at random instants, at most so many: else slow machines would never come to
+// an end.
 func (to *torture) kill(limit int) {
 	for int(to.kills.Load()) < limit && to.pause(60) {
 		to.mu.Lock()
@@ -236,8 +238,8 @@ func notesOf(text string) []string {
 	return notes
 }
 
-// record remembers what an editor wrote over: notes that its own copy doesn't have. With all, the file may have been
-// replaced while the editor wrote, and all its notes are at risk.
+// record remembers what an editor wrote over: notes that its own copy doesn't have. With all,
+// the file may have been replaced while the editor wrote, and all its notes are at risk.
 func (to *torture) record(editor, over, saved string, all bool) {
 	have := notesOf(saved)
 	to.mu.Lock()
@@ -249,7 +251,8 @@ func (to *torture) record(editor, over, saved string, all bool) {
 	}
 }
 
-// editInPlace is a person whose editor truncates the file and writes into it what it read a while ago.
+// editInPlace is a person whose editor truncates the file and writes into it what it read a
+// while ago.
 func (to *torture) editInPlace() {
 	ids := []string{"S-1", "S-2", "S-3", "S-4", "S-5", "S-6", "S-17"}
 	for to.pause(30) {

@@ -19,23 +19,23 @@ import (
 	"greenlight/internal/uniq"
 )
 
-// A view is one look at a project. It is used with d.mu held.
+// A view is one look at a project. Its user holds d.mu.
 type view struct {
 	d        *Dir
 	stems    []string
-	files    []*sliceFile // of the stems; nil: read has each when it is needed
+	files    []*sliceFile // by stem; nil if read reads each file when needed
 	read     func(stem string) *sliceFile
 	graph    graphFile
 	ix       *index
 	paused   map[string]bool
 	blockers []string
-	rows     func() *stateRows // of STATE.md; read when they are needed
+	rows     func() *stateRows // of STATE.md, read when needed
 	warnings []plan.Warning
-	memory   *memory // nil unless somebody follows
+	memory   *memory // nil without a follower
 }
 
-// Load reads everything: the union of slice files and graph entries. What is wrong with single files is in the
-// warnings; the error is for a project without slice files, or whose directory can't be read.
+// Load reads everything: the union of slice files and graph entries. Problems with single files
+// become warnings; the error is for a project without slice files, or an unreadable directory.
 func (s *Store) Load() (*tracker.Contents, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -47,7 +47,7 @@ func (s *Store) Load() (*tracker.Contents, error) {
 	return v.contents(), nil
 }
 
-// contents joins all that the view has.
+// contents joins everything in the view.
 func (v *view) contents() *tracker.Contents {
 	v.warnGraph()
 	c := &tracker.Contents{Blockers: v.blockers}
@@ -62,15 +62,15 @@ func (v *view) contents() *tracker.Contents {
 	return c
 }
 
-// look finds out what there is, without reading the slice files.
+// look lists the slices without reading their files.
 func (s *Store) look() (*view, error) {
 	return s.lookWith(func(v *view) { v.read = s.readFile })
 }
 
-// lookAtAll also reads the slice files.
+// lookAtAll is look that also reads the slice files.
 func (s *Store) lookAtAll() (*view, error) {
 	if !s.recalled {
-		go s.keptFiles() // decoded while the files are listed
+		go s.keptFiles() // decode while the files are listed
 	}
 	v, err := s.lookWith(func(v *view) { v.files = s.recallFiles(v.stems) })
 	if err == nil {
@@ -92,7 +92,7 @@ func (s *Store) lookWith(read func(*view)) (*view, error) {
 	})
 }
 
-// lookAtRows is the view of a project whose slices are rows of STATE.md.
+// lookAtRows returns the view of a project whose slices are rows of STATE.md.
 func (d *Dir) lookAtRows(rows []RowSlice, warnings []plan.Warning) (*view, error) {
 	return d.look(func(v *view) error {
 		v.warnings = slices.Clone(warnings)
@@ -109,7 +109,7 @@ func (d *Dir) lookAtRows(rows []RowSlice, warnings []plan.Warning) (*view, error
 	})
 }
 
-// look reads the graph, which of a big project is megabytes, while list finds the slices.
+// look reads the graph, megabytes in a big project, while list finds the slices.
 func (d *Dir) look(list func(*view) error) (*view, error) {
 	graph := make(chan graphFile, 1)
 	go func() { graph <- d.readGraph() }()
@@ -134,7 +134,7 @@ func (d *Dir) look(list func(*view) error) (*view, error) {
 	return v, nil
 }
 
-// dropVanished forgets the files that were listed but gone when they were to be read.
+// dropVanished drops files that were listed but gone when read.
 func (v *view) dropVanished() {
 	if !slices.Contains(v.files, nil) {
 		return
@@ -154,7 +154,7 @@ func (v *view) warn(path, format string, args ...any) {
 	v.warnings = append(v.warnings, plan.Warning{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// bareError leaves out the path, which stands in front of it already.
+// bareError strips the path from an error whose message already has it.
 func bareError(err error) error {
 	var path *fs.PathError
 	if errors.As(err, &path) {
@@ -172,7 +172,7 @@ func (v *view) warnGraph() {
 	}
 }
 
-// warnTwins names slice files whose names read the same.
+// warnTwins warns about slice files whose names read the same.
 func (v *view) warnTwins() {
 	if v.ix.twins == nil {
 		v.ix.twins = twins(v.stems)
@@ -184,7 +184,7 @@ func (v *view) warnTwins() {
 	}
 }
 
-// twins are, by the place of each stem, the later ones that read the same.
+// twins returns, by index of each stem, the later stems that read the same.
 func twins(stems []string) []string {
 	first := make(map[string]int, len(stems))
 	twins := make([]string, len(stems))
@@ -201,7 +201,7 @@ func twins(stems []string) []string {
 	return twins
 }
 
-// file returns what is kept of the file of the slice at place i in the index or, for one without, of its row; nil for neither.
+// file returns the file of the slice at index i or, if it has none, its row; nil for neither.
 func (v *view) file(i int, id string) *sliceFile {
 	stem := none
 	if i >= 0 {
@@ -220,7 +220,8 @@ func (v *view) file(i int, id string) *sliceFile {
 		ids = append(ids, e.id)
 	}
 	for _, id := range ids {
-		// The row of another slice says nothing of this one: gl wrote it, and what gl writes must not become its own evidence.
+		// Another slice's row is no evidence for this one: gl wrote it, and gl's own output
+		// must not become evidence.
 		if r, ok := v.row(id); ok && (r.ID == id || !v.ix.known(r.ID)) {
 			return fromRow(r)
 		}
@@ -228,7 +229,7 @@ func (v *view) file(i int, id string) *sliceFile {
 	return nil
 }
 
-// fileOf is what is kept of the file of that name.
+// fileOf returns the file with that stem.
 func (v *view) fileOf(stem string) *sliceFile {
 	if i, ok := slices.BinarySearch(v.stems, stem); ok && v.files != nil {
 		return v.files[i]
@@ -236,7 +237,7 @@ func (v *view) fileOf(stem string) *sliceFile {
 	return nil
 }
 
-// item puts one slice together from all its sources.
+// item joins one slice from all its sources.
 func (v *view) item(id string) plan.Item {
 	if i, ok := v.ix.at[id]; ok {
 		return v.itemAt(i, id)
@@ -244,7 +245,7 @@ func (v *view) item(id string) plan.Item {
 	return v.itemAt(none, id)
 }
 
-// itemAt is item of the slice at place i in the index; none for an id that is no slice.
+// itemAt is item for the slice at index i; i is none for an id that isn't a slice.
 func (v *view) itemAt(i int, id string) plan.Item {
 	it := plan.Item{ID: id, Wave: plan.None, Priority: plan.None, Position: plan.None, Paused: v.paused[id]}
 	e, f := v.ix.entryAt(i), v.file(i, id)
@@ -280,7 +281,7 @@ func (v *view) itemAt(i int, id string) plan.Item {
 	return it
 }
 
-// fill has the item say what its file says of itself.
+// fill copies the file's fields to the item.
 func (f *sliceFile) fill(it *plan.Item) {
 	it.Status, it.Step, it.Session = f.status, f.step, f.session
 	it.Started, it.Updated, it.WaitingFor, it.Wraps, it.Files = f.started, f.updated, f.waiting, f.wraps, f.files
@@ -291,8 +292,9 @@ func (f *sliceFile) fill(it *plan.Item) {
 	checkBuilder(it, "model", &it.Model)
 }
 
-// Own is what the slice of exactly that id says of itself, false where it has no file that could say it. What the graph knows better isn't in
-// it: dependencies, and maybe the name; nor what other files say of the slice. It costs the same in a project of any size.
+// Own returns the slice with exactly that id as its own file describes it, and false if it has
+// no readable file. The result lacks what the graph knows better (dependencies, maybe the name)
+// and what other files say about the slice. The cost doesn't depend on the size of the project.
 func (s *Store) Own(id string) (plan.Item, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -316,7 +318,8 @@ func (s *Store) ownItem(id string) (plan.Item, bool) {
 	return it, true
 }
 
-// hasFile says whether there is a slice of exactly that id, by the file itself: that one is meant, whatever others read the same.
+// hasFile reports whether a slice with exactly that id has a file. An exact match wins over ids
+// that read the same.
 func (s *Store) hasFile(id string) bool {
 	if sliceid.Valid(id) != nil || strings.EqualFold(id, "readme") {
 		return false
@@ -325,7 +328,8 @@ func (s *Store) hasFile(id string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// checkBuilder has an item wait whose agent or model can't be one: it isn't built by another one instead.
+// checkBuilder makes an item wait if its agent or model isn't a valid name: another one must
+// not build it instead.
 func checkBuilder(it *plan.Item, key string, name *string) {
 	if *name == "" || agent.IsModel(*name) {
 		return
@@ -335,7 +339,8 @@ func checkBuilder(it *plan.Item, key string, name *string) {
 	*name = ""
 }
 
-// StepOf is the step of a slice of that status without a file, and the one that its file begins with.
+// StepOf returns the step of a slice that has that status and no file, and the step its new
+// file gets.
 func StepOf(status string) string {
 	if plan.Classify(status) == plan.Done {
 		return "complete"
@@ -355,8 +360,8 @@ func (v *view) warnFile(it *plan.Item, f *sliceFile) {
 	}
 }
 
-// deps returns the slice's dependencies: the graph's where its entry has a list, else the file's own, else the edges. The caller
-// doesn't change them.
+// deps returns the slice's dependencies: the graph's if its entry has a list, else the file's,
+// else those from the edges. The caller must not change them.
 func (v *view) deps(id string, e *entry, f *sliceFile) []string {
 	path := stateRel("GRAPH.json")
 	switch {
@@ -405,7 +410,7 @@ func sameSet(a, b []string) bool {
 	return true
 }
 
-// nameOf gives what people call the slice.
+// nameOf returns the slice's name for people.
 func nameOf(id string, e *entry, f *sliceFile) string {
 	if name := textline.Join(f.name); name != "" {
 		return name
@@ -425,7 +430,7 @@ func nameOf(id string, e *entry, f *sliceFile) string {
 	return cmp.Or(heading, id)
 }
 
-// withoutID cuts the id and what divides it from the name off a heading.
+// withoutID cuts the id and its separator from the start of a heading.
 func withoutID(title, id string) string {
 	end := strings.IndexFunc(title, func(r rune) bool { return r > 127 || !alnum(byte(r)) && !strings.ContainsRune("._-", r) })
 	if end < 0 {
@@ -447,7 +452,8 @@ func withoutID(title, id string) string {
 	return title
 }
 
-// row finds the row of a slice in STATE.md, else in its backup: the same id, else the only one that reads the same.
+// row finds the row of a slice in STATE.md, else in its backup: by the same id, else the only
+// one that reads the same.
 func (v *view) row(id string) (Row, bool) {
 	rows := v.rows()
 	if r, ok := rows.of[id]; ok {
@@ -459,10 +465,10 @@ func (v *view) row(id string) (Row, bool) {
 	return Row{}, false
 }
 
-// stateRows are the rows of STATE.md and, of ids that it doesn't have, those of the backup.
+// stateRows are the rows of STATE.md and, for ids it lacks, of the backup.
 type stateRows struct {
 	of  map[string]Row
-	ids map[string][]string // by how they read
+	ids map[string][]string // by normalized id
 }
 
 func (d *Dir) readRows() *stateRows {
@@ -486,7 +492,8 @@ func (d *Dir) readRows() *stateRows {
 	return all
 }
 
-// evidence fills in what the rows say of ids that are no slices any more, and gives the dependencies their spelling.
+// evidence records the rows of ids that are no longer slices, and normalizes the spelling of
+// dependencies.
 func (v *view) evidence(c *tracker.Contents) {
 	c.Evidence = map[string]string{}
 	for id, r := range v.rows().of {
@@ -495,7 +502,7 @@ func (v *view) evidence(c *tracker.Contents) {
 		}
 	}
 	for _, it := range c.Items {
-		own := false // until then the list is the file's, which others have, too
+		own := false // until copied, the list is shared with the file
 		for k, d := range it.Deps {
 			if v.ix.known(d) {
 				continue
