@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// BenchmarkPosition is what a prompt costs in-process: find the project, read STATE.md, project it, render the line.
+// BenchmarkPosition is what a prompt costs in-process: find the project, read STATE.md, project
+// it, render the line.
 func BenchmarkPosition(b *testing.B) {
 	for _, size := range []struct {
 		name  string

@@ -10,8 +10,8 @@ import (
 // A span is text[start:end].
 type span struct{ start, end int }
 
-// A bodyLine is a line of the Markdown body. What stands in a fenced block is text, however much it looks like a heading
-// or a field.
+// A bodyLine is a line of the Markdown body. A line in a fenced block is plain text, even if it
+// looks like a heading or a field.
 type bodyLine struct {
 	line
 	fenced bool
@@ -33,14 +33,15 @@ func bodyLineOf(m markdown.Line) bodyLine {
 	return bodyLine{line: line{m.Start, m.Start + len(m.Text), m.Next, indent}, fenced: m.Code, level: m.Level, title: m.Title}
 }
 
-// A section is a heading with what stands below it.
+// A section is a heading with the text below it.
 type section struct {
 	heading bodyLine
-	text    span // from behind the heading's line end up to the next heading that ends it
+	text    span // from after the heading's line ending to the next heading that ends it
 }
 
-// findSection returns the first section whose heading has a level up to deepest and one of the titles (case aside). It
-// ends at the next heading of level end or above; for an end of 0, of the section's own level.
+// findSection returns the first section whose heading has a level of at most deepest and one of
+// the titles, ignoring case. It ends at the next heading of level end or above, or if end is 0,
+// of the section's own level.
 func findSection(body []byte, deepest, end int, titles ...string) (section, bool) {
 	return matchSection(body, end, func(level int, title string) bool {
 		if level < 2 || level > deepest {
@@ -63,10 +64,10 @@ func matchSection(body []byte, end int, match func(level int, title string) bool
 	return section{bodyLineOf(part.Heading), span{part.Start, part.End}}, true
 }
 
-// position is ## Current Position, which ends at any heading.
+// currentPosition returns the section ## Current Position, which ends at any heading.
 func currentPosition(body []byte) (section, bool) { return findSection(body, 3, 6, "Current Position") }
 
-// session is ## Session, or ## Session Continuity where there is none.
+// session returns the section ## Session, or else ## Session Continuity.
 func session(body []byte) (section, bool) {
 	if s, ok := findSection(body, 2, 2, "Session"); ok {
 		return s, true
@@ -86,12 +87,12 @@ func blockers(body []byte) (section, bool) {
 	return findSection(body, 3, 3, "Blockers", "Blockers/Concerns", "Concerns")
 }
 
-// A field is a labeled value: `**Name:** value` anywhere in a line, `Name: value` at its start, or the row of a table
-// with two cells.
+// A field is a labeled value: `**Name:** value` anywhere in a line, `Name: value` at its start,
+// or a table row with two cells.
 type field struct {
-	value span // without the blanks around it; empty for a field without a value
-	bare  bool // nothing stands between label and value yet: a blank belongs there
-	cell  bool // in a table: | is escaped
+	value span // without surrounding blanks; empty for a field without a value
+	bare  bool // no blank separates label and value yet: add one
+	cell  bool // in a table, where | is escaped
 }
 
 func (f field) text(body []byte) string {
@@ -102,10 +103,11 @@ func (f field) text(body []byte) string {
 	return text
 }
 
-// A form finds a field of this name in a line.
+// A form finds a field with this name in a line.
 type form func(body []byte, l bodyLine, name string) (field, bool)
 
-// findIn returns the field in a part of the body. The forms have GSD's order: one in bold wins, wherever it stands.
+// findIn returns the field in a part of the body. The forms are tried in GSD's order: a bold
+// field wins, wherever it is.
 func findIn(body []byte, in span, name string) (field, bool) {
 	lines := scan(body)
 	for _, f := range []form{boldField, plainField, cellField} {
@@ -157,8 +159,8 @@ func cellField(body []byte, l bodyLine, name string) (field, bool) {
 	return f, true
 }
 
-// rowCells returns the cells of a table's row, the blanks around them included; nil for a line that doesn't begin and end
-// with a bar.
+// rowCells returns the cells of a table row with their surrounding blanks; nil for a line that
+// doesn't begin and end with a bar.
 func rowCells(body []byte, l bodyLine) []span {
 	start := l.start + l.indent
 	row := strings.TrimRight(string(body[start:l.end]), " \t")
@@ -175,7 +177,7 @@ func rowCells(body []byte, l bodyLine) []span {
 	return cells
 }
 
-// cellTexts are the cells of a row without the blanks around them.
+// cellTexts returns the cells of a row without surrounding blanks.
 func cellTexts(body []byte, l bodyLine) []string {
 	if rowCells(body, l) == nil {
 		return nil
@@ -188,20 +190,20 @@ func valueAt(body []byte, start, end int) field {
 	for f.value.start < end && isBlank(body[f.value.start]) {
 		f.value.start++
 	}
-	if f.value.start == end { // no value: what is behind the label stays behind it
+	if f.value.start == end { // no value: the blanks after the label stay
 		f.value.start = min(start+1, end)
 		f.bare = f.value.start == start
 		f.value.end = f.value.start
 		return f
 	}
-	for isBlank(body[f.value.end-1]) { // two blanks at the end are Markdown's line break
+	for isBlank(body[f.value.end-1]) { // two trailing blanks are Markdown's line break
 		f.value.end--
 	}
 	f.bare = f.value.start == start
 	return f
 }
 
-// foldPrefix says whether text begins with prefix, the case of ASCII letters aside.
+// foldPrefix reports whether text begins with prefix, ignoring the case of ASCII letters.
 func foldPrefix(text []byte, prefix string) bool {
 	if len(text) < len(prefix) {
 		return false

@@ -15,7 +15,8 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// Check finds what is wrong in GSD's files and hinders their readers, or disagrees with what is on the disk.
+// Check returns the problems in GSD's files that confuse their readers or contradict what is on
+// disk.
 func (t *Tracker) Check() []tracker.Complaint {
 	s := t.survey()
 	c := &checker{place: s.place}
@@ -55,7 +56,7 @@ func (c *checker) config() {
 	path := filepath.Join(c.place.Planning, "config.json")
 	data, err := durable.ReadFile(path)
 	if err != nil {
-		return // there needn't be one
+		return // the file is optional
 	}
 	var doc map[string]json.RawMessage
 	if err := jsonedit.Unmarshal(data, &doc); err != nil {
@@ -63,7 +64,7 @@ func (c *checker) config() {
 	}
 }
 
-// state looks at the bytes of STATE.md.
+// state checks the bytes of STATE.md.
 func (c *checker) state(data []byte) {
 	path := c.place.State()
 	text := bytes.TrimPrefix(data, []byte("\ufeff"))
@@ -96,7 +97,7 @@ func (c *checker) state(data []byte) {
 	}
 }
 
-// drift compares the counts of STATE.md with those that a sync would write.
+// drift compares the counts in STATE.md with those that a sync would write.
 func (c *checker) drift(s *survey) {
 	t, ok := recount{}.of(s.front, s.facts)
 	if !ok || !s.front.hasProgress() {

@@ -17,18 +17,19 @@ import (
 	"greenlight/internal/statedir"
 )
 
-// claimsRel is the file that says who works on which phase. It belongs to this machine, as claims do.
+// claimsRel is the file that records the sessions working on phases. It belongs to this
+// machine, as claims do.
 const claimsRel = statedir.Name + "/runs/gsd.json"
 
-// A claim is one phase's, by its id; in a workstream by "workstream/id".
+// A claim is the claim of one phase. The file maps the phase's id, or "workstream/id", to it.
 type claim struct {
 	Session string `json:"session"`
 	Started string `json:"started,omitempty"` // day
 
-	// What STATE.md recommended when the phase was claimed; it comes back where nothing was run.
+	// STATE.md's recommendation when the phase was claimed, restored if nothing was run.
 	NextAction string `json:"next_action,omitempty"`
 	NextPhases string `json:"next_phases,omitempty"`
-	Added      bool   `json:"added,omitempty"` // it had no active_phase
+	Added      bool   `json:"added,omitempty"` // STATE.md had no active_phase key
 }
 
 func (t *Tracker) claimKey(id string) string { return path.Join(t.Part(), id) }
@@ -40,7 +41,7 @@ func (t *Tracker) readClaims() (map[string]claim, error) {
 	return claims, err
 }
 
-// loadClaims returns the file's bytes too; nil where there is none.
+// loadClaims is readClaims that also returns the file's bytes, nil if there is no file.
 func (t *Tracker) loadClaims() ([]byte, map[string]claim, error) {
 	data, err := durable.ReadFile(t.claimsPath())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -56,7 +57,7 @@ func (t *Tracker) loadClaims() ([]byte, map[string]claim, error) {
 	return data, claims, nil
 }
 
-// setClaim notes a claim, or clears it where it is empty. The caller holds the project's lock.
+// setClaim records a claim, or removes it if c is empty. The caller holds the project's lock.
 func (t *Tracker) setClaim(id string, c claim) error {
 	id = t.claimKey(id)
 	old, claims, err := t.loadClaims()
@@ -82,11 +83,11 @@ func (t *Tracker) setClaim(id string, c claim) error {
 	return durable.Replace(t.claimsPath(), old, append(data, '\n'))
 }
 
-// lifecycleWait is how long a claim waits for somebody who writes STATE.md.
+// lifecycleWait is how long a claim waits for another writer of STATE.md.
 const lifecycleWait = 2 * time.Second
 
-// setLifecycle tells STATE.md what is being worked on, for the status line: these keys and no other byte. That is a
-// courtesy to its readers: a file that can't be written is no reason to start nothing.
+// setLifecycle records the phase being worked on in STATE.md, for the status line. It changes
+// only these keys. The record is a courtesy to readers, so write errors are ignored.
 func (t *Tracker) setLifecycle(l Lifecycle, drop ...string) {
 	p := t.place()
 	if !paths.IsFile(p.State()) {
@@ -103,7 +104,8 @@ func (t *Tracker) setLifecycle(l Lifecycle, drop ...string) {
 	})
 }
 
-// begun notes in the claim what STATE.md says until then, and returns what has it say that the phase is being worked on.
+// begun saves STATE.md's current values in the claim and returns a function that marks the
+// phase as being worked on.
 func (t *Tracker) begun(id string, c *claim) func() {
 	data, err := readStart(t.place().State())
 	if err != nil {
@@ -115,7 +117,7 @@ func (t *Tracker) begun(id string, c *claim) func() {
 	switch claims, err := t.readClaims(); {
 	case d.FrontStart == 0:
 		return func() {}
-	case PhaseKey(pos.ActivePhase) == PhaseKey(id): // by a claim before this one
+	case PhaseKey(pos.ActivePhase) == PhaseKey(id): // marked by an earlier claim
 		if err == nil {
 			was := claims[t.claimKey(id)]
 			c.NextAction, c.NextPhases, c.Added = was.NextAction, was.NextPhases, was.Added
@@ -126,7 +128,8 @@ func (t *Tracker) begun(id string, c *claim) func() {
 	return func() { t.setLifecycle(Lifecycle{ActivePhase: id}) }
 }
 
-// ended takes that back. restored says that nothing was run; what the agent has recommended meanwhile stays.
+// ended reverts what begun wrote. restored reports that nothing was run; recommendations that
+// the agent has made meanwhile stay.
 func (t *Tracker) ended(id string, c claim, restored bool) {
 	pos, ok := t.place().Position()
 	if !ok || PhaseKey(pos.ActivePhase) != PhaseKey(id) {

@@ -15,17 +15,18 @@ import (
 	"greenlight/internal/text/markdown"
 )
 
-// With --compat, phases and plans are counted as GSD's own tools count them. They don't parse ROADMAP.md: they cut the
-// current milestone out of its text and look for phases in what they have cut out. What they find is often not what the
-// roadmap means, so this reading is apart from ParseRoadmap, and only the counts and the percent come from it.
+// With --compat, phases and plans are counted as GSD's own tools count them. Those tools don't
+// parse ROADMAP.md: they cut the current milestone out of its text and search the result for
+// phases. This often differs from what the roadmap means, so this reading is separate from
+// ParseRoadmap and supplies only the counts and the percent.
 
 var compatPatterns = sync.OnceValue(func() (p struct {
-	stored, ongoing, named, heading, version             *regexp.Regexp // which milestone it is
-	title, phaseTitle, marker, open, token, details      *regexp.Regexp // its section
-	first, firstFolded, fold, unfold, begun, end, titled *regexp.Regexp // what stands before
-	counted, owned, phase, bullet, icebox                *regexp.Regexp // its phases
-	item, struck, dropped                                *regexp.Regexp // and what isn't one any longer
-	code, lower, hyphened, number, suffix, word, letters *regexp.Regexp // their ids
+	stored, ongoing, named, heading, version             *regexp.Regexp // identify the milestone
+	title, phaseTitle, marker, open, token, details      *regexp.Regexp // delimit its section
+	first, firstFolded, fold, unfold, begun, end, titled *regexp.Regexp // match the text before it
+	counted, owned, phase, bullet, icebox                *regexp.Regexp // match its phases
+	item, struck, dropped                                *regexp.Regexp // match dropped phases
+	code, lower, hyphened, number, suffix, word, letters *regexp.Regexp // parse phase ids
 }) {
 	const id = `Phase\s+(\w[\w.-]*)(?:\s*\([^)\n]{0,200}\))?`
 	p.stored = regexp.MustCompile(`(?m)^milestone:\s*(.+)`)
@@ -92,7 +93,7 @@ func (f *Facts) countAsGSD(phases, roadmap, state string) {
 	}
 }
 
-// compatDirs are the directories that count: of two of one phase, the one that was changed last.
+// compatDirs returns the directories that count: if a phase has two, the one changed last.
 func compatDirs(root string, in func(name string) bool, dropped map[string]bool) []PhaseDir {
 	list, _ := durable.ReadDir(root)
 	var names []string
@@ -131,13 +132,13 @@ func newer(a, b string) bool {
 	return err == nil && first.ModTime().After(second.ModTime())
 }
 
-// A compatRoadmap is ROADMAP.md as text.
+// A compatRoadmap is the text of ROADMAP.md.
 type compatRoadmap struct {
 	text    string
-	version string // the milestone that STATE.md names; "" for none
+	version string // the milestone in STATE.md; "" for none
 }
 
-// milestone is the version that the counts are said to be of.
+// milestone returns the version that the counts are attributed to.
 func (r compatRoadmap) milestone() string {
 	p := compatPatterns()
 	if r.version != "" {
@@ -159,7 +160,8 @@ func (r compatRoadmap) milestone() string {
 	return "v1.0"
 }
 
-// titles are the headings that name a version, phases' apart: spans of the text. v1.1 is also named by v1.1.2.
+// titles returns the spans of headings that contain a version, other than phase headings. A
+// heading with v1.1.2 also contains v1.1.
 func (r compatRoadmap) titles(version string) [][]int {
 	title := regexp.MustCompile(`(?im)^#{1,3}\s+.*` + regexp.QuoteMeta(version) + `\b[^\n]*`)
 	return slices.DeleteFunc(title.FindAllStringIndex(r.text, -1), func(at []int) bool { return phaseTitleAt(r.text, at[0]) })
@@ -169,7 +171,7 @@ func phaseTitleAt(text string, at int) bool {
 	return compatPatterns().phaseTitle.MatchString(text[at:])
 }
 
-// firstOf is where the pattern first matches anything but a phase's heading; -1 for nowhere.
+// firstOf returns the first match of the pattern that isn't a phase heading; -1 for none.
 func firstOf(pattern *regexp.Regexp, text string) int {
 	for _, at := range pattern.FindAllStringIndex(text, -1) {
 		if !phaseTitleAt(text, at[0]) {
@@ -179,11 +181,11 @@ func firstOf(pattern *regexp.Regexp, text string) int {
 	return -1
 }
 
-// sectioned says whether the roadmap has any headings but those of phases.
+// sectioned reports whether the roadmap has any headings other than those of phases.
 func (r compatRoadmap) sectioned() bool { return firstOf(compatPatterns().title, r.text) >= 0 }
 
-// window is the text of the current milestone: what stands before all milestones, its section, and its section of phase
-// details.
+// window returns the text of the current milestone: the text before all milestones, its
+// section, and its section of phase details.
 func (r compatRoadmap) window() string {
 	p := compatPatterns()
 	version := r.version
@@ -212,18 +214,20 @@ func (r compatRoadmap) window() string {
 	return p.titled.ReplaceAllString(before, "") + section + r.details(titles, selected, end)
 }
 
-// compatLines are the lines of a text in which a fence that is never closed goes to the end, unlike in markdown.Lines.
+// compatLines returns the lines of a text. Unlike in markdown.Lines, a fence that is never
+// closed extends to the end.
 func compatLines(text string) iter.Seq[markdown.Line] {
 	return markdown.Lines(text + "\n" + strings.Repeat("`", 80) + "\n" + strings.Repeat("~", 80) + "\n")
 }
 
-// closed says whether a milestone is over by its heading.
+// closed reports whether a milestone's heading marks it as finished.
 func (r compatRoadmap) closed(title []int) bool {
 	text := r.text[title[0]:title[1]]
 	return roadmapPatterns().shipped.MatchString(text) && !compatPatterns().open.MatchString(text)
 }
 
-// sectionEnd is where the section of a heading ends: at the next one of its level that is marked as a milestone's.
+// sectionEnd returns the end of a heading's section: the next heading of at most its level that
+// is marked as a milestone.
 func (r compatRoadmap) sectionEnd(title []int) int {
 	text := r.text[title[0]:title[1]]
 	level := len(text) - len(strings.TrimLeft(text, "#"))
@@ -236,7 +240,8 @@ func (r compatRoadmap) sectionEnd(title []int) int {
 	return len(r.text)
 }
 
-// details is the later section that has the details of the selected milestone's phases: `## v1.1 New (Phase Details)`.
+// details returns the later section with the details of the selected milestone's phases: `##
+// v1.1 New (Phase Details)`.
 func (r compatRoadmap) details(titles [][]int, selected []int, after int) string {
 	p := compatPatterns()
 	token := p.token.FindString(r.text[selected[0]:selected[1]])
@@ -249,13 +254,14 @@ func (r compatRoadmap) details(titles [][]int, selected []int, after int) string
 	return ""
 }
 
-// namesExactly says whether a heading names the version and no longer one.
+// namesExactly reports whether a heading contains this version, and not just as part of a
+// longer one.
 func namesExactly(title, version string) bool {
 	return regexp.MustCompile(`(?i)` + regexp.QuoteMeta(version) + `(?:[^\w.-]|$)`).MatchString(title)
 }
 
-// folded is the text of a milestone that no heading names: the <details> block whose summary names it, else all that isn't
-// folded.
+// folded returns the text of a milestone that no heading names: the <details> block whose
+// summary names it, or else everything outside such blocks.
 func (r compatRoadmap) folded(version string) string {
 	p := compatPatterns()
 	summary := regexp.MustCompile(`(?i)<summary[^>]*>[^<]*` + regexp.QuoteMeta(version) + `[^<]*</summary>`).FindStringIndex(r.text)
@@ -278,7 +284,8 @@ func (r compatRoadmap) folded(version string) string {
 	return p.titled.ReplaceAllString(before, "") + block
 }
 
-// withoutFolds is the text without its blocks of <details>; of nested ones the inner goes.
+// withoutFolds returns the text without its <details> blocks; of nested ones, only the inner
+// block is removed.
 func withoutFolds(text string) string {
 	var b strings.Builder
 	done, open := 0, -1
@@ -295,7 +302,7 @@ func withoutFolds(text string) string {
 	return b.String()
 }
 
-// withoutPhases is the text without the sections of phases.
+// withoutPhases returns the text without the sections of phases.
 func withoutPhases(text string) string {
 	var b strings.Builder
 	for {
@@ -314,7 +321,7 @@ func withoutPhases(text string) string {
 	}
 }
 
-// countPhases counts the headings of phases.
+// countPhases counts the phase headings.
 func countPhases(window string, dropped map[string]bool) int {
 	n := 0
 	for _, m := range compatPatterns().counted.FindAllStringSubmatch(window, -1) {
@@ -325,7 +332,7 @@ func countPhases(window string, dropped map[string]bool) int {
 	return n
 }
 
-// droppedPhases are the keys of phases that are struck through in a heading or a checklist.
+// droppedPhases returns the keys of phases that are struck through in a heading or a checklist.
 func droppedPhases(window string) map[string]bool {
 	p := compatPatterns()
 	dropped := map[string]bool{}
@@ -342,7 +349,8 @@ func droppedPhases(window string) map[string]bool {
 	return dropped
 }
 
-// inWindow says which directories are of the window's phases: all, where it has none.
+// inWindow returns a function that reports whether a directory belongs to a phase of the
+// window. If the window has no phases, all directories do.
 func inWindow(window string) func(name string) bool {
 	p := compatPatterns()
 	in, hyphens := map[string]bool{}, false
@@ -372,8 +380,8 @@ func inWindow(window string) func(name string) bool {
 	}
 }
 
-// leadingID is the id that a directory's name begins with. Where the roadmap has ids such as 2-01, two digits behind a
-// hyphen belong to it.
+// leadingID returns the id at the start of a directory's name. If the roadmap has ids such as
+// 2-01, two digits after a hyphen are part of the id.
 func leadingID(name string, hyphens bool) string {
 	if !hyphens {
 		return unpadded(compatPatterns().number.FindString(name))
@@ -388,7 +396,8 @@ func leadingID(name string, hyphens bool) string {
 	return unpadded(name[:n] + compatPatterns().suffix.FindString(name[n:]))
 }
 
-// compatToken is the part of a directory's name that GSD takes for its phase; the name, where there is none.
+// compatToken returns the part of a directory's name that GSD takes for its phase, or the whole
+// name if there is none.
 func compatToken(name string) string {
 	p := compatPatterns()
 	rest := name
@@ -407,7 +416,7 @@ func compatToken(name string) string {
 	return name[:len(name)-len(rest)] + strings.Join(segments[:n], "-")
 }
 
-// compatKey is what all spellings of a token have in common.
+// compatKey returns a key shared by all spellings of a token.
 func compatKey(token string) string {
 	p := compatPatterns()
 	if m := p.code.FindStringSubmatch(token); m != nil && !p.lower.MatchString(token[:len(token)-len(m[1])]) {
@@ -420,7 +429,7 @@ func compatKey(token string) string {
 	return id
 }
 
-// unpadded is an id in lower case without leading zeros, in each of its parts.
+// unpadded returns an id in lower case, with leading zeros removed from each part.
 func unpadded(id string) string {
 	if id == "" {
 		return ""
@@ -436,7 +445,8 @@ func unpadded(id string) string {
 	return strings.Join(parts, "-")
 }
 
-// reserved says whether an id or a directory's name is the backlog's: 0 and 999, whatever follows.
+// reserved reports whether an id or a directory's name belongs to the backlog: 0 and 999, with
+// any suffix.
 func reserved(id string) bool {
 	if m := compatPatterns().code.FindStringSubmatch(id); m != nil {
 		id = m[1]

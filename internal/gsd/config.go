@@ -7,25 +7,27 @@ import (
 	"greenlight/internal/text/jsonedit"
 )
 
-// Config is what gl heeds of .planning/config.json. What is missing or of another type has GSD's default.
+// Config holds the settings of .planning/config.json that gl respects. Missing settings, and
+// settings of the wrong type, have GSD's defaults.
 type Config struct {
 	Compact bool // statusline.state_format is "compact"
 	Front   bool // statusline.context_position is "front"
 
-	SkipDiscuss bool // workflow.skip_discuss: phases are planned without having been discussed
-	WantDiscuss bool // workflow.skip_discuss is false outright: they aren't
+	SkipDiscuss bool // workflow.skip_discuss: phases are planned without a discussion
+	WantDiscuss bool // workflow.skip_discuss is explicitly false: phases must be discussed
 	NoResearch  bool // workflow.research is false
-	NoVerifier  bool // workflow.verifier is false: phases are complete when their plans have been carried out
+	// workflow.verifier is false: a phase is complete when its plans are carried out
+	NoVerifier bool
 }
 
-// ReadConfig reads the config of a place; a workstream without one has the project's.
+// ReadConfig reads the config of a place. A workstream without one uses the project's.
 func ReadConfig(p Place) Config {
 	data, err := readStart(filepath.Join(p.Planning, "config.json"))
 	if err != nil {
 		data, _ = readStart(filepath.Join(p.Root, ".planning", "config.json"))
 	}
 	var doc map[string]any
-	_ = jsonedit.Unmarshal(data, &doc) // the defaults stand for what can't be read
+	_ = jsonedit.Unmarshal(data, &doc) // unreadable settings have their defaults
 	is := func(key string, want any) bool { return lookUp(doc, key) == want }
 	return Config{
 		Compact:     is("statusline.state_format", "compact"),
@@ -37,7 +39,8 @@ func ReadConfig(p Place) Config {
 	}
 }
 
-// lookUp finds a key that is written with dots, or as nested objects; nil for none, and for what is no plain value.
+// lookUp finds a key written with dots, or as nested objects. It returns nil if the key is
+// missing or its value isn't a scalar.
 func lookUp(doc map[string]any, key string) any {
 	v, ok := doc[key]
 	if group, name, dotted := strings.Cut(key, "."); !ok && dotted {

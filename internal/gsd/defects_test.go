@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What GSD's own tools get wrong in these files, and what a write must do instead: the body before and after it, where the
-// frontmatter is no matter.
+// What GSD's own tools get wrong in these files, and what a write must do instead: the body
+// before and after it, where the frontmatter is no matter.
 func TestWritesWithoutDamage(t *testing.T) {
 	for _, test := range []struct {
 		name, before, after string
@@ -119,7 +119,8 @@ func TestFrontmatterFollows(t *testing.T) {
 	for _, test := range []struct {
 		name, front, body string
 		run               func(*Store) (Result, error)
-		want              []string // lines that the frontmatter has then; ! before one that it hasn't
+		// lines that the frontmatter has then; ! before one that it hasn't
+		want []string
 	}{
 		{"a stored status stays while the body's does", "status: verifying\n", "Status: Done\nPlan: 1\n", update("Plan", "2"), []string{"status: verifying"}},
 		{"and goes with it", "status: verifying\n", "Status: Done\n", update("Status", "Executing Phase 2"), []string{"status: executing"}},
@@ -256,7 +257,8 @@ func TestPruneAgainAfterAKill(t *testing.T) {
 	state := "---\ncurrent_phase: \"9\"\n---\n## Decisions\n- [Phase 1]: a\n  and more\n- [Phase 8]: b\n## Blockers\n- Phase 2: x [RESOLVED]\n- Phase 2: open\n"
 	s := planning{"STATE.md": state}.store(t)
 	for range 2 {
-		if err := os.WriteFile(s.Path(), []byte(state), 0o644); err != nil { // as it was when the archive was written
+		// as it was when the archive was written
+		if err := os.WriteFile(s.Path(), []byte(state), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.Prune(ctx, 3, false); err != nil {

@@ -40,33 +40,34 @@ var dependsPatterns = sync.OnceValue(func() (p struct {
 	return p
 })
 
-// finishedWord is a word for a milestone or a phase that is over.
+// finishedWord matches a word for a finished milestone or phase.
 const finishedWord = `complete|completed|shipped|done|finished|delivered|released|archived|✅|✓|✔`
 
-// metMark stands behind a phase that is said to be over, in the place of the aside that says so.
+// metMark replaces an aside that calls the phase before it finished.
 const metMark = "\x01"
 
-// allBefore stands for every phase before this one: "all previous phases".
+// allBefore is the key for every phase before this one: "all previous phases".
 const allBefore = "*"
 
-// A need is what a roadmap says a phase depends on.
+// A need is the parsed dependencies of a phase.
 type need struct {
-	keys     []string // of phases; a range is the key of its ends with a ".." between
-	over     []string // of them, those that are said to be complete
+	keys     []string // of phases; a range is the keys of its ends joined by ".."
+	over     []string // those keys that the text calls complete
 	releases []release
-	named    bool   // it names a milestone
-	unread   string // a text that names nothing and doesn't say that there is nothing
+	named    bool   // the text names a milestone
+	unread   string // text that names nothing and doesn't say "nothing" either
 }
 
 // A release is a milestone that a phase depends on.
 type release struct {
 	version string
-	over    bool     // it is said to have shipped
+	over    bool     // the text says that it has shipped
 	keys    []string // the phases of it that are meant; nil for all
 }
 
-// readDepends reads the value of "Depends on": `Phase 1, Phase 2.1`, `Phases 1-3 and 5`, `Nothing (first phase)`,
-// `v1.0 (shipped)`. In prose only what is said to be needed counts: not "independent of Phase 42", "gates Phases 41-43".
+// readDepends parses the value of "Depends on": `Phase 1, Phase 2.1`, `Phases 1-3 and 5`,
+// `Nothing (first phase)`, `v1.0 (shipped)`. In prose, only phases described as needed count,
+// which excludes "independent of Phase 42" and "gates Phases 41-43".
 func readDepends(text string) need {
 	p := dependsPatterns()
 	var n need
@@ -93,7 +94,7 @@ func readDepends(text string) need {
 		if needs(plain, from, at[0]) {
 			had := len(n.keys)
 			n.takeKeys(plain[at[0]:at[1]], strings.HasPrefix(strings.TrimLeft(plain[at[1]:], " "), metMark))
-			if aside(plain, at) { // of the last one
+			if aside(plain, at) { // about the last phase
 				n.keys = n.keys[:max(had, len(n.keys)-1)]
 			}
 		}
@@ -105,14 +106,15 @@ func readDepends(text string) need {
 	return n
 }
 
-// takeReleases takes the milestones out of the text, each with the phases behind it, and returns the rest.
+// takeReleases removes the milestones from the text, each with the phases that follow it, and
+// returns the rest.
 func (n *need) takeReleases(plain string) string {
 	p := dependsPatterns()
 	var rest strings.Builder
 	done := 0
 	for _, m := range p.version.FindAllStringSubmatchIndex(plain, -1) {
 		if before := strings.ToLower(strings.TrimSpace(plain[:m[4]])); strings.HasSuffix(before, "phase") || strings.HasSuffix(before, "phases") {
-			continue // Phase V1
+			continue // as in "Phase V1"
 		}
 		r := release{version: plain[m[4]:m[5]]}
 		tail := strings.TrimLeft(plain[m[1]:], " :—–-")
@@ -165,8 +167,8 @@ func (n *need) takeKeys(list string, over bool) {
 	}
 }
 
-// needs reports whether the phases listed at that place are needed, by the words before them. The value of the field
-// begins with what is.
+// needs reports whether the phases listed at that place are needed, judging by the words before
+// them. A list at the start of the field's value is needed.
 func needs(text string, from, at int) bool {
 	p := dependsPatterns()
 	before := text[clauseStart(text, from, at):at]
@@ -176,8 +178,8 @@ func needs(text string, from, at int) bool {
 	return at == 0 || !p.unneeded.MatchString(before)
 }
 
-// aside reports whether the words behind a list say that its last phase isn't needed: Phase 41 is optional. The first
-// phase is, unless they say so outright.
+// aside reports whether the words after a list make its last phase optional, as in "Phase 41 is
+// optional". For the first list, that takes an explicit statement.
 func aside(text string, at []int) bool {
 	p := dependsPatterns()
 	follow := text[at[1]:clauseEnd(text, at[1])]
@@ -189,7 +191,7 @@ func aside(text string, at []int) bool {
 
 const clauseMarks = ".;:—–\n"
 
-// clauseStart is where the clause begins that at is in, not before from.
+// clauseStart returns the start of the clause that contains offset at, but not before from.
 func clauseStart(text string, from, at int) int {
 	if i := strings.LastIndexAny(text[from:at], clauseMarks); i >= 0 {
 		return from + i + 1
@@ -197,7 +199,8 @@ func clauseStart(text string, from, at int) int {
 	return from
 }
 
-// clauseEnd is where the clause ends that at is in. A phase's number has a point, too.
+// clauseEnd returns the end of the clause that contains offset at. A period within a phase
+// number doesn't end a clause.
 func clauseEnd(text string, at int) int {
 	for i := at; i < len(text); i++ {
 		if text[i] == ';' || text[i] == ',' || text[i] == '.' && (i+1 == len(text) || text[i+1] == ' ') || strings.HasPrefix(text[i:], "—") {
@@ -207,7 +210,8 @@ func clauseEnd(text string, at int) int {
 	return len(text)
 }
 
-// spread gives phases without a milestone's section the milestone whose range they are in.
+// spread assigns phases outside a milestone's section to the milestone whose range contains
+// them.
 func (r *roadmapReader) spread() {
 	for i := range r.road.Phases {
 		ph := &r.road.Phases[i]
@@ -220,7 +224,7 @@ func (r *roadmapReader) spread() {
 	}
 }
 
-// resolve turns ranges into the phases in them. A phase that says nothing of what it depends on comes after the one
+// resolve expands ranges into phases. A phase without stated dependencies depends on the one
 // before it: that is the order in which GSD works.
 func (r *Roadmap) resolve() {
 	for i := range r.Phases {
@@ -258,8 +262,8 @@ func (r *Roadmap) resolve() {
 	}
 }
 
-// needed are the phases of a milestone that ph depends on: none where the milestone has shipped or left the roadmap. known
-// is false for one that is later than all that the roadmap has.
+// needed returns the phases of a milestone that ph depends on: none if the milestone has
+// shipped or left the roadmap. known is false for a milestone later than any in the roadmap.
 func (r *Roadmap) needed(ph *Phase, rel release) (keys []string, known bool) {
 	at := r.find(rel.version, "")
 	switch {
@@ -281,7 +285,8 @@ func (r *Roadmap) needed(ph *Phase, rel release) (keys []string, known bool) {
 	return keys, true
 }
 
-// between are the keys of the phases from one to another, the ends also where there are no such phases.
+// between returns the keys of the phases from one to another, including the ends even if those
+// phases don't exist.
 func (r *Roadmap) between(from, to string) []string {
 	keys, in := []string{from}, false
 	for i := range r.Phases {

@@ -10,36 +10,38 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A draft is a STATE.md while a command changes it. Every edit replaces the bytes of one value or puts in whole lines;
-// all others stay.
+// A draft is a STATE.md being changed by a command. Every edit replaces the bytes of one value
+// or inserts whole lines; all others stay.
 type draft struct {
 	doc  *Doc
 	body []byte
 	eol  string
-	set  []change // of the frontmatter, by the command itself; they win over what is derived
+	// front matter keys set by the command itself; they take precedence over derived values
+	set []change
 
-	hold       []string // keys that the command has decided on, to change them or not
-	drop       []string // keys that the command takes out of the frontmatter
-	force      bool     // sync: what the body says wins, whether this write changed it or not
-	zero       bool     // milestone-switch: the progress block begins anew
-	keepCounts bool     // the progress block isn't counted again
-	recount    bool     // the progress, its percent included, is what the command is for
-	planned    *int     // planned-phase: totals are counted again, and this is the phase's number of plans
+	hold       []string // keys whose value the command has decided, changed or not
+	drop       []string // keys that the command removes from the front matter
+	force      bool     // sync: the body's values win, even if this write didn't change them
+	zero       bool     // milestone-switch: the progress block restarts from zero
+	keepCounts bool     // the progress block isn't recounted
+	recount    bool     // the command's purpose is the progress, including its percent
+	planned    *int     // planned-phase: recount the totals; this is the phase's number of plans
 }
 
-// A change gives a key of the frontmatter a new value, in YAML's form.
+// A change sets a key of the front matter to a value in YAML syntax.
 type change struct{ key, raw string }
 
 func newDraft(doc *Doc) *draft {
 	return &draft{doc: doc, body: doc.Body(), eol: doc.EOL}
 }
 
-// splice replaces a part of the body. The text is taken as it is: `$` means nothing.
+// splice replaces a part of the body. The text is literal: `$` has no special meaning.
 func (d *draft) splice(at span, text string) {
 	d.body = slices.Concat(d.body[:at.start], []byte(text), d.body[at.end:])
 }
 
-// find returns the field that a person means by the name: the one in the section it belongs to, else the first.
+// find returns the field that a person means by the name: the one in its home section, or else
+// the first.
 func (d *draft) find(name string) (field, bool) {
 	if s, ok := home(d.body, name); ok {
 		if f, ok := findIn(d.body, s.text, name); ok {
@@ -51,7 +53,7 @@ func (d *draft) find(name string) (field, bool) {
 
 func (d *draft) all() span { return span{0, len(d.body)} }
 
-// get returns the value of a field, "" where it has none.
+// get returns the value of a field, "" for none.
 func (d *draft) get(name string) string { return getField(d.body, name) }
 
 func getField(body []byte, name string) string {
@@ -62,7 +64,7 @@ func getField(body []byte, name string) string {
 	return f.text(body)
 }
 
-// home is the section that a field belongs to.
+// home returns the section that a field belongs to.
 func home(body []byte, name string) (section, bool) {
 	switch strings.ToLower(name) {
 	case "stopped at", "resume file", "last session", "last date", "paused at":
@@ -71,7 +73,7 @@ func home(body []byte, name string) (section, bool) {
 	return currentPosition(body)
 }
 
-// replace gives a field that is there a new value, and says whether it is there.
+// replace sets an existing field and reports whether it exists.
 func (d *draft) replace(name, value string) bool {
 	f, ok := d.find(name)
 	if ok {
@@ -102,9 +104,10 @@ func (d *draft) fill(f field, value string) {
 	d.splice(f.value, value)
 }
 
-// lead sets a field for the commands that move a phase on: in Current Position and in the head of the file before it,
-// where other readers look first; an archive's copy further down stays. Where neither has it, the first one is set.
-// put decides by the old value; it is asked for each place.
+// lead sets a field for the commands that advance a phase: in Current Position and in the head
+// of the file before it, where other readers look first. A copy in an archive further down
+// stays. If neither has the field, lead sets its first occurrence. put decides by the old value
+// and is called for each place.
 func (d *draft) lead(name string, put func(old string) (string, bool)) bool {
 	done := false
 	each := func(part func() (span, bool)) {
@@ -131,7 +134,7 @@ func always(value string) func(string) (string, bool) {
 	return func(string) (string, bool) { return value, true }
 }
 
-// ifDefault replaces only what a tool has written: what a person wrote stays.
+// ifDefault replaces only values written by a tool, not those written by a person.
 func ifDefault(name, value string) func(string) (string, bool) {
 	return func(old string) (string, bool) { return value, isDefault(name, old) }
 }
@@ -146,7 +149,7 @@ func (d *draft) position() (span, bool) {
 	return s.text, ok
 }
 
-// inPosition sets a field of Current Position, where both are there.
+// inPosition sets a field of Current Position, if both exist.
 func (d *draft) inPosition(name string, put func(old string) (string, bool)) bool {
 	in, ok := d.position()
 	if !ok {
@@ -163,13 +166,14 @@ func (d *draft) inPosition(name string, put func(old string) (string, bool)) boo
 	return ok
 }
 
-// An edit puts a text in the place of a span.
+// An edit replaces a span by a text.
 type edit struct {
 	span
 	text string
 }
 
-// apply makes edits that don't overlap, whatever their order. What is put in at a place goes before what is replaced there.
+// apply makes edits that don't overlap, in any order. An insertion goes before a replacement at
+// the same offset.
 func apply(src []byte, edits []edit) []byte {
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(a.start-b.start, min(1, a.end-a.start)-min(1, b.end-b.start)) })
 	var out []byte
@@ -182,7 +186,7 @@ func apply(src []byte, edits []edit) []byte {
 	return append(out, src[at:]...)
 }
 
-// lines are the lines of a part of the body.
+// lines returns the lines of a part of the body.
 func (d *draft) lines(in span) []bodyLine {
 	lines := scan(d.body)
 	from, _ := slices.BinarySearchFunc(lines, in.start, func(l bodyLine, at int) int { return l.start - at })
@@ -190,7 +194,8 @@ func (d *draft) lines(in span) []bodyLine {
 	return lines[from:to]
 }
 
-// addItem puts a line behind the last text of a section, in the place of the line that says that it is empty.
+// addItem inserts a line after the last text of a section, replacing a line that declares it
+// empty.
 func (d *draft) addItem(in span, item string) {
 	var last *bodyLine
 	var edits []edit
@@ -214,7 +219,8 @@ func (d *draft) addItem(in span, item string) {
 	d.body = apply(d.body, edits)
 }
 
-// firstItem is the edit for a section without any text: a blank line on either side of the item.
+// firstItem returns the edit for a section without any text: the item with a blank line on
+// either side.
 func (d *draft) firstItem(in span, item string) edit {
 	at, before, after := in.start, d.ended(in.start)+d.eol, ""
 	blank := d.lines(in)
@@ -227,7 +233,8 @@ func (d *draft) firstItem(in span, item string) edit {
 	return edit{span{at, at}, before + item + d.eol + after}
 }
 
-// ended is the line end that is missing at this place: at the end of a file that doesn't end in one.
+// ended returns the line ending missing before an offset, at the end of a file without a final
+// one.
 func (d *draft) ended(at int) string {
 	if at == 0 || d.body[at-1] == '\n' {
 		return ""
@@ -235,7 +242,7 @@ func (d *draft) ended(at int) string {
 	return d.eol
 }
 
-// appendLines puts lines at the end of the file, a blank line before them.
+// appendLines appends lines to the file, after a blank line.
 func (d *draft) appendLines(lines ...string) {
 	text := d.ended(len(d.body))
 	if all := scan(d.body); len(all) > 0 && !all[len(all)-1].empty(d.body) {
@@ -244,7 +251,8 @@ func (d *draft) appendLines(lines ...string) {
 	d.splice(span{len(d.body), len(d.body)}, text+strings.Join(lines, d.eol)+d.eol)
 }
 
-// isHollow reports whether the whole line means that a list is empty: None, None at this time, No blockers yet.
+// isHollow reports whether the whole line declares a list empty: None, None at this time, No
+// blockers yet.
 func isHollow(text string) bool {
 	text = strings.TrimLeft(text, " \t-+*_(")
 	return hollow().MatchString(strings.TrimRight(text, " \t.!()*_"))
@@ -257,8 +265,8 @@ var hollow = sync.OnceValue(func() *regexp.Regexp {
 		`\s+(?:decisions?|blockers?|concerns?|issues?|items?|todos?)(?:\s*(?:/|and|or)\s*(?:blockers?|concerns?|issues?))?` + kind + when + `)$`)
 })
 
-// isDefault says whether a tool has written this value, so that another may replace it. What a person or an agent wrote
-// stays. A field without a value counts.
+// isDefault reports whether a tool wrote this value, so that another may replace it. Values
+// from a person or an agent stay. An empty value is a default.
 func isDefault(name, value string) bool {
 	value = strings.ToLower(strings.TrimSpace(value))
 	if value == "" {
@@ -302,7 +310,7 @@ func isDefaultStatus(value string) bool {
 	return false
 }
 
-// isDate says whether s is YYYY-MM-DD.
+// isDate reports whether s has the form YYYY-MM-DD.
 func isDate(s string) bool {
 	if len(s) != 10 {
 		return false

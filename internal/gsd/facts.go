@@ -11,36 +11,41 @@ import (
 	"greenlight/internal/plan"
 )
 
-// Counts is how far a milestone is.
+// Counts is the progress of a milestone.
 type Counts struct{ TotalPhases, CompletedPhases, TotalPlans, CompletedPlans int }
 
-// Percent is the progress by these counts; false where there is nothing to count.
+// Percent returns the progress by these counts; false if there is nothing to count.
 func (c Counts) Percent() (int, bool) {
 	return Percent(c.CompletedPlans, c.TotalPlans, c.CompletedPhases, c.TotalPhases)
 }
 
-// Facts is what ROADMAP.md and the phase directories say about the current milestone.
+// Facts is the information about the current milestone in ROADMAP.md and the phase directories.
 type Facts struct {
-	Milestone, MilestoneName string // "" where ROADMAP.md doesn't say
-	Moved                    bool   // Current Position is in this milestone, the frontmatter still names an earlier one
+	Milestone, MilestoneName string // "" if ROADMAP.md doesn't name one
+	// Current Position is in this milestone, but the front matter still names an earlier one
+	Moved bool
 
 	HasRoadmap, HasPhases bool // ROADMAP.md and the directory phases exist
-	Unbounded             bool // ROADMAP.md doesn't say which phases are the milestone's, so they can't be counted
-	Undefined             bool // ROADMAP.md doesn't have the milestone yet: STATE.md is ahead of it
+	// ROADMAP.md doesn't assign phases to the milestone, so they can't be counted
+	Unbounded bool
+	Undefined bool // STATE.md is ahead of ROADMAP.md, which lacks the milestone
 	Counts
-	Unknown bool       // a phase that the roadmap calls complete has left no plans: the plans are at least so many
-	Untold  int        // phases of which neither the roadmap nor a directory says anything, and which are past
-	Dirs    []PhaseDir // the milestone's; where it is unbounded, all
+	// a phase that the roadmap calls complete has left no plans, so the plan counts are lower
+	// bounds
+	Unknown bool
+	Untold  int        // past phases that neither the roadmap nor a directory describes
+	Dirs    []PhaseDir // the milestone's, or all if it is unbounded
 }
 
-// Empty says whether there is nothing to count: a milestone that hasn't been planned, or has been archived.
+// Empty reports whether there is nothing to count, because the milestone isn't planned yet or
+// is archived.
 func (f *Facts) Empty() bool { return f.TotalPhases == 0 }
 
-// A standing is where STATE.md says that the project is.
+// A standing is the project's position according to STATE.md.
 type standing struct {
-	milestone string // by the frontmatter
-	position  string // the milestone that Current Position names; "" for none
-	phase     string // key of the phase that Current Position names; "" for none
+	milestone string // in the front matter
+	position  string // the milestone in Current Position; "" for none
+	phase     string // key of the phase in Current Position; "" for none
 	defining  bool   // the requirements of the milestone are being defined
 	over      bool   // all phases are complete
 	executing bool   // plans of the phase are being carried out
@@ -76,7 +81,8 @@ var standingWords = sync.OnceValue(func() (p struct{ defining, over, executing *
 	return p
 })
 
-// ReadFacts reads what is beside STATE.md. In compat mode phases are counted as GSD's own tools do: see countAsGSD.
+// ReadFacts reads the files beside STATE.md. In compat mode it counts phases as GSD's own tools
+// do: see countAsGSD.
 func ReadFacts(p Place, state *Doc, compat bool) Facts {
 	text, err := durable.ReadFile(p.Roadmap())
 	var road *Roadmap
@@ -91,8 +97,8 @@ func ReadFacts(p Place, state *Doc, compat bool) Facts {
 	return f
 }
 
-// newFacts counts the phases of the milestone that the project is at. road is nil where there is no roadmap. A roadmap
-// without milestones is one milestone.
+// newFacts counts the phases of the project's current milestone. road is nil if there is no
+// roadmap. A roadmap without milestones counts as one milestone.
 func newFacts(road *Roadmap, dirs []PhaseDir, at standing) Facts {
 	f := Facts{HasRoadmap: road != nil, Dirs: onePerPhase(dirs)}
 	if road == nil {
@@ -120,7 +126,8 @@ func newFacts(road *Roadmap, dirs []PhaseDir, at standing) Facts {
 	return f
 }
 
-// onePerPhase leaves one directory of each phase, the one with plans, and none of the backlog's.
+// onePerPhase keeps one directory for each phase, preferring the one with plans, and drops the
+// backlog's.
 func onePerPhase(all []PhaseDir) []PhaseDir {
 	var dirs []PhaseDir
 	at := map[string]int{}
@@ -138,8 +145,9 @@ func onePerPhase(all []PhaseDir) []PhaseDir {
 	return dirs
 }
 
-// undefined is the milestone that STATE.md is at and that the roadmap doesn't have yet: it names the phases of earlier ones
-// still. "" where the roadmap has it, and where the project works on a phase of it all the same.
+// undefined returns the milestone in STATE.md if the roadmap, which still lists the phases of
+// earlier ones, lacks it. It returns "" if the roadmap has the milestone, or if the project is
+// working on an open phase of the roadmap anyway.
 func (r *Roadmap) undefined(at standing) string {
 	for _, version := range []string{at.position, roadmapPatterns().version.FindString(at.milestone)} {
 		if version == "" {
@@ -166,14 +174,14 @@ func (r *Roadmap) undefined(at standing) string {
 	return ""
 }
 
-// isOpen reports whether the roadmap has the phase and doesn't say that it is complete.
+// isOpen reports whether the roadmap has the phase and doesn't mark it complete.
 func (r *Roadmap) isOpen(key string) bool {
 	return slices.ContainsFunc(r.Phases, func(p Phase) bool { return p.Key == key && !p.CarriedOut })
 }
 
-// only leaves the directories of these phases. A phase that was put in between, 4.1, has its directory before it has its
-// line in the roadmap: it belongs to where 4 belongs. Of a milestone without phases in a roadmap that has others, nobody
-// knows which directories are its.
+// only keeps the directories of these phases. An inserted phase such as 4.1 has its directory
+// before its line in the roadmap, and belongs to the milestone of phase 4. If a milestone has
+// no phases but others do, its directories are unknown.
 func (f *Facts) only(road *Roadmap, phases []*Phase) {
 	in := map[string]bool{}
 	for _, p := range phases {
@@ -189,8 +197,8 @@ func (f *Facts) only(road *Roadmap, phases []*Phase) {
 	f.Dirs = dirs
 }
 
-// count counts the milestone's phases and plans. What the roadmap calls complete is complete, with all of its plans: the
-// files of a phase may be archived or deleted.
+// count counts the milestone's phases and plans. A phase that the roadmap calls complete is
+// complete, with all its plans: its files may be archived or deleted.
 func (f *Facts) count(phases []*Phase, at standing) {
 	f.Counts, f.Unknown = Counts{TotalPhases: max(len(f.Dirs), len(phases))}, false
 	said := map[string]*Phase{}
@@ -215,7 +223,7 @@ func (f *Facts) count(phases []*Phase, at standing) {
 		f.CompletedPlans += plans
 		f.Unknown = f.Unknown || plans == 0 && !d.Had
 	}
-	for _, p := range said { // without a directory
+	for _, p := range said { // phases without a directory
 		switch {
 		case p.CarriedOut:
 			f.CompletedPhases++
@@ -229,16 +237,17 @@ func (f *Facts) count(phases []*Phase, at standing) {
 	f.CompletedPhases = min(f.CompletedPhases, f.TotalPhases)
 }
 
-// CarriedOut reports whether all plans of a phase have been carried out, by the roadmap or by the files. Both may be nil.
-// It is the one measure of what counts as completed; whether the result has been verified is another question. What has
-// passed its verification has been carried out, whatever has become of its files.
+// CarriedOut reports whether all plans of a phase have been carried out, according to the
+// roadmap or the files. Both d and p may be nil. This is the only measure of completion;
+// verification is separate. A phase that passed its verification was carried out, even if its
+// files are gone.
 func (d *PhaseDir) CarriedOut(p *Phase) bool {
 	return p != nil && p.CarriedOut || d != nil && (d.Complete() || d.Verification == "passed")
 }
 
-// current is the index of the milestone that the project is at, -1 where the roadmap doesn't have it. Current Position
-// counts more than the frontmatter, which commands forget; without either it is the one that is marked as being worked
-// on, or the first that is open.
+// current returns the index of the project's milestone, -1 if the roadmap lacks it. Current
+// Position takes precedence over the front matter, which commands forget to update. Without
+// either, it is the milestone marked as in progress, or the first open one.
 func (r *Roadmap) current(at standing) int {
 	stored, position := r.find(at.milestone, at.phase), r.find(at.position, at.phase)
 	if position < 0 {
@@ -267,11 +276,11 @@ func (r *Roadmap) current(at standing) int {
 	case position >= 0:
 		return position
 	}
-	return len(r.Milestones) - 1 // all are over
+	return len(r.Milestones) - 1 // all are finished
 }
 
-// find is the milestone of that version, -1 for none. Of two with one version it is the one that has the phase, or else
-// is open.
+// find returns the index of the milestone with that version, -1 for none. If two have the
+// version, it is the one that contains the phase, or else is open.
 func (r *Roadmap) find(version, phase string) int {
 	if version == "" {
 		return -1
@@ -285,7 +294,7 @@ func (r *Roadmap) find(version, phase string) int {
 	return found
 }
 
-// sameVersion reports whether two texts name one milestone. v2.0-code-quality is v2.0.
+// sameVersion reports whether two texts name the same milestone. v2.0-code-quality is v2.0.
 func sameVersion(a, b string) bool {
 	bare := func(s string) string {
 		if v := roadmapPatterns().version.FindString(s); v != "" {
@@ -305,8 +314,9 @@ func (r *Roadmap) milestoneOf(phase string) int {
 	return -1
 }
 
-// of are the phases of a milestone. One that is known only by a line such as "Phases 1-2" also has those that belong to
-// no other: the roadmap has grown since that line was written.
+// of returns the phases of a milestone. A milestone known only by a line such as "Phases 1-2"
+// also gets the phases that belong to no other: the roadmap has grown since that line was
+// written.
 func (r *Roadmap) of(milestone int) []*Phase {
 	var own, others []*Phase
 	for i := range r.Phases {

@@ -13,25 +13,26 @@ import (
 	"greenlight/internal/paths"
 )
 
-// A Place is where a project keeps its GSD state.
+// A Place is the location of a project's GSD state.
 type Place struct {
-	Root     string // the directory that holds .planning
+	Root     string // the directory that contains .planning
 	Planning string // .planning, or the workstream's directory in it
-	// NoWorkstream: the project is divided into workstreams and none is chosen; Planning is .planning then.
+	// NoWorkstream reports that the project has workstreams and none is selected; Planning is
+	// .planning then.
 	NoWorkstream bool
 }
 
-// The files of GSD.
+// State, Roadmap and Phases return the paths of GSD's files.
 func (p Place) State() string   { return filepath.Join(p.Planning, "STATE.md") }
 func (p Place) Roadmap() string { return filepath.Join(p.Planning, "ROADMAP.md") }
 func (p Place) Phases() string  { return filepath.Join(p.Planning, "phases") }
 
-// maxUp is how many directories are looked at for .planning, the first one included.
+// maxUp is the number of directories searched for .planning, including the first.
 const maxUp = 10
 
-// Find looks for the GSD state that dir belongs to: the nearest directory upwards, not beyond HOME, with a
-// .planning/STATE.md, or with workstreams, of which GSD_WORKSTREAM names the one, else the pointer that GSD stored. It
-// writes nothing; a pointer to nothing is as good as none.
+// Find locates the GSD state for dir: the nearest directory upward, up to HOME, with a
+// .planning/STATE.md or with workstreams. Of those, GSD_WORKSTREAM selects one, or else the
+// pointer that GSD stored. Find writes nothing and ignores a dangling pointer.
 func Find(dir string, getenv func(string) string) (Place, bool) {
 	home := getenv("HOME")
 	for range maxUp {
@@ -65,7 +66,8 @@ func workstream(root, planning string, getenv func(string) string) Place {
 	return Place{Root: root, Planning: filepath.Join(planning, "workstreams", name)}
 }
 
-// storedWorkstream is the workstream that was chosen for this session of a terminal or an agent, else the project's.
+// storedWorkstream returns the workstream selected for this session of a terminal or an agent,
+// or else the project's.
 func storedWorkstream(planning string, getenv func(string) string) string {
 	pointers := []string{filepath.Join(planning, "active-workstream")}
 	if p := sessionPointer(planning, getenv); p != "" {
@@ -80,12 +82,13 @@ func storedWorkstream(planning string, getenv func(string) string) string {
 	return ""
 }
 
-// sessionKeys are the variables that GSD tells sessions apart by, in its order.
+// sessionKeys are the variables by which GSD distinguishes sessions, in its order.
 var sessionKeys = [...]string{"GSD_SESSION_KEY", "CODEX_THREAD_ID", "CLAUDE_SESSION_ID", "CLAUDE_CODE_SSE_PORT", "OPENCODE_SESSION_ID",
 	"GEMINI_SESSION_ID", "CURSOR_SESSION_ID", "WINDSURF_SESSION_ID", "TERM_SESSION_ID", "WT_SESSION", "TMUX_PANE", "ZELLIJ_SESSION_NAME"}
 
-// sessionPointer is the file in which GSD keeps the workstream of one session: under the temporary directory, by a hash
-// of the project's path. "" where no variable tells the session.
+// sessionPointer returns the file in which GSD stores a session's workstream: in the temporary
+// directory, named by a hash of the project's path. It returns "" if no variable identifies the
+// session.
 func sessionPointer(planning string, getenv func(string) string) string {
 	for _, key := range sessionKeys {
 		token := sessionToken(getenv(key))
@@ -102,7 +105,8 @@ func sessionPointer(planning string, getenv func(string) string) string {
 	return ""
 }
 
-// sessionToken is a session's name as a file name: runs of other characters become one _.
+// sessionToken converts a session's name to a file name: each run of other characters becomes
+// one _.
 func sessionToken(s string) string {
 	var b strings.Builder
 	for _, r := range strings.TrimSpace(s) {
@@ -117,7 +121,8 @@ func sessionToken(s string) string {
 	return token[:min(len(token), 160)]
 }
 
-// validName says whether a name of a project or a workstream can be a directory's without leading out of its parent.
+// validName reports whether a project's or workstream's name is safe as a directory name, so
+// that it can't escape its parent.
 func validName(name string) bool {
 	for i := range len(name) {
 		if !isKeyByte(name[i]) && name[i] != '.' || i == 0 && strings.IndexByte("._-", name[0]) >= 0 {
@@ -127,12 +132,12 @@ func validName(name string) bool {
 	return name != "" && !strings.Contains(name, "..")
 }
 
-// maxRead is how much of a file the status line reads, in bytes: a STATE.md that a broken writer blew up to megabytes
-// must not cost a prompt more.
+// maxRead is how many bytes of a file the status line reads: a STATE.md that a broken writer
+// inflated to megabytes must not slow down the prompt.
 const maxRead = 256 << 10
 
-// ReadPosition is the position of the project that dir belongs to; false where there is none, or no STATE.md that can be
-// read. It reads no more than 256 kB and writes nothing.
+// ReadPosition returns the position of the project that contains dir; false if there is no
+// project or no readable STATE.md. It reads at most 256 kB and writes nothing.
 func ReadPosition(dir string, getenv func(string) string) (Position, bool) {
 	place, ok := Find(dir, getenv)
 	if !ok {
@@ -141,7 +146,8 @@ func ReadPosition(dir string, getenv func(string) string) (Position, bool) {
 	return place.Position()
 }
 
-// Position is what STATE.md says of where the project stands; false where it can't be read.
+// Position returns the project's position according to STATE.md; false if the file can't be
+// read.
 func (p Place) Position() (Position, bool) {
 	if p.NoWorkstream {
 		return Position{NoWorkstream: true}, true
@@ -165,7 +171,7 @@ func readStart(path string) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// choose is how one of the project's workstreams is chosen.
+// choose returns instructions for selecting one of the project's workstreams.
 func (p Place) choose() string {
 	list, _ := durable.ReadDir(filepath.Join(p.Planning, "workstreams"))
 	var names []string
@@ -177,7 +183,7 @@ func (p Place) choose() string {
 	return "set GSD_WORKSTREAM to " + strings.Join(names, " or ")
 }
 
-// hasDirs says whether a directory has directories in it.
+// hasDirs reports whether a directory contains directories.
 func hasDirs(path string) bool {
 	list, err := durable.ReadDir(path)
 	if err != nil {

@@ -30,7 +30,8 @@ func phaseLines(t *testing.T, files planning) []string {
 	return slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "!") })
 }
 
-// A phase that its files say was carried out isn't launched again, however they are named and whatever is gone.
+// A phase that its files say was carried out isn't launched again, however they are named and
+// whatever is gone.
 func TestExecutedFiles(t *testing.T) {
 	for _, test := range []struct{ files, want string }{
 		// Summaries without plans.
@@ -138,7 +139,8 @@ func TestRoadmapSaysComplete(t *testing.T) {
 
 const progressTable = "\n| Phase | Plans Complete | Status | Completed |\n|---|---|---|---|\n"
 
-// The table of progress is believed as far as nothing speaks against it. Where the files do, a person decides.
+// The table of progress is believed as far as nothing speaks against it. Where the files do, a
+// person decides.
 func TestProgressTable(t *testing.T) {
 	plans := func(p planning, dir string, plans, summaries int) planning {
 		for i := range plans {
@@ -274,7 +276,8 @@ func TestDependsInProse(t *testing.T) {
 	}
 }
 
-// A milestone that has shipped or left the roadmap holds up nothing; one that is open is all of its phases.
+// A milestone that has shipped or left the roadmap holds up nothing; one that is open is all of
+// its phases.
 func TestDependsOnMilestones(t *testing.T) {
 	const roadmap = "- ✅ **v1.0 MVP** - Phases 1-2 (shipped)\n## v1.1 Now\n### Phase 3: C\n**Depends on**: v1.0 (shipped)\n### Phase 4: D\n**Depends on**: v0.9\n" +
 		"### Phase 5: E\n**Depends on**: v1.0 Phase 2\n## v1.2 Next\n### Phase 6: F\n**Depends on**: v1.1\n### Phase 7: G\n**Depends on**: v1.2 Phase 6; Phase 39 (complete)\n### Phase 8: H\n**Depends on**: v9.0\n"
@@ -288,7 +291,8 @@ func TestDependsOnMilestones(t *testing.T) {
 	}
 }
 
-// While a milestone is being defined, the phases of the last one aren't its: nothing is ready, and no write counts them.
+// While a milestone is being defined, the phases of the last one aren't its: nothing is ready,
+// and no write counts them.
 func TestMilestoneWithoutARoadmap(t *testing.T) {
 	const old = "## v1.0 MVP\n- [x] **Phase 1: A**\n- [ ] **Phase 2: B**\n"
 	defining := at("v1.1", "Not started (defining requirements)", "Defining requirements")

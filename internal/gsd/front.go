@@ -10,7 +10,8 @@ import (
 	"greenlight/internal/text/frontmatter"
 )
 
-// keyOrder is the order in which GSD writes its keys; a new key finds its place by it. Unknown keys stay where they are.
+// keyOrder returns GSD's keys in the order in which it writes them, which determines where a
+// new key is inserted. Unknown keys stay where they are.
 func keyOrder() []string {
 	return []string{"gsd_state_version", "milestone", "milestone_name", "current_phase", "current_phase_name",
 		"current_plan", "status", "active_phase", "next_action", "next_phases", "stopped_at", "paused_at", "last_updated",
@@ -21,15 +22,15 @@ func progressOrder() []string {
 	return []string{"total_phases", "completed_phases", "total_plans", "completed_plans", "percent"}
 }
 
-// A frontEdit collects the edits of a frontmatter. Each key is set or dropped once.
+// A frontEdit collects the edits of a front matter. Each key is set or dropped at most once.
 type frontEdit struct {
 	src   []byte
 	eol   string
 	edits []edit
 }
 
-// editFront gives keys new values, takes keys out, and keeps every other byte: keys keep their places, and a value that
-// is what it should be keeps its text.
+// editFront sets keys to new values, removes keys, and keeps every other byte: keys keep their
+// places, and an unchanged value keeps its text.
 func editFront(doc *Doc, set []change, drop []string, counts []change) []byte {
 	front := doc.Src[:doc.BodyStart]
 	if doc.FrontStart == 0 && (len(set) > 0 || len(counts) > 0) {
@@ -37,7 +38,7 @@ func editFront(doc *Doc, set []change, drop []string, counts []change) []byte {
 	}
 	e := &frontEdit{src: front, eol: doc.EOL}
 	inBlock := doc.hasProgress()
-	if inBlock { // what is put in at the end of the block goes before the keys that are put in behind it
+	if inBlock { // insertions at the end of the block must come before the keys inserted after it
 		e.progress(doc, counts)
 	}
 	for _, c := range inOrder(set, keyOrder()) {
@@ -78,7 +79,7 @@ func inOrder(set []change, order []string) []change {
 	return set
 }
 
-// set gives one key its value, among these entries and with their indent.
+// set sets one key, among these entries and with their indentation.
 func (e *frontEdit) set(entries []frontmatter.Entry, order []string, c change, indent string, in span) {
 	entry := lastOf(entries, c.key)
 	if entry == nil {
@@ -89,17 +90,19 @@ func (e *frontEdit) set(entries []frontmatter.Entry, order []string, c change, i
 	v := entry.Value
 	lineEnd := endOfLine(e.src, entry.Start)
 	switch {
-	case v.Kind == frontmatter.Empty || v.Kind == frontmatter.Map && v.Start > lineEnd: // lines below that mean nothing stay
+	case v.Kind == frontmatter.Empty || v.Kind == frontmatter.Map && v.Start > lineEnd:
+		// meaningless lines below stay
 		colon := entry.Start + strings.IndexByte(string(e.src[entry.Start:lineEnd]), ':') + 1
 		e.edits = append(e.edits, edit{span{colon, colon}, " " + guarded(c.raw, e.src[colon:lineEnd])})
-	case v.Start > lineEnd || v.End > lineEnd: // a block below the key: the lines of the old value go
+	case v.Start > lineEnd || v.End > lineEnd:
+		// a block below the key: remove the lines of the old value
 		e.edits = append(e.edits, edit{span{entry.Start, entry.End}, indent + c.key + ": " + c.raw + e.eol})
 	default:
 		e.edits = append(e.edits, edit{span{v.Start, v.End}, guarded(c.raw, e.src[v.End:lineEnd])})
 	}
 }
 
-// guarded quotes a value before a comment, which would become part of it.
+// guarded quotes a value before a comment, which would otherwise become part of it.
 func guarded(raw string, behind []byte) string {
 	if bytes.HasPrefix(bytes.TrimSpace(behind), []byte("#")) && raw[0] != '"' && raw[0] != '\'' && raw[0] != '[' {
 		return `"` + raw + `"`
@@ -116,8 +119,8 @@ func lastOf(entries []frontmatter.Entry, key string) *frontmatter.Entry {
 	return nil
 }
 
-// place is where a new key goes: behind the nearest of those that stand before it in GSD's order, else before the first
-// behind it.
+// place returns the offset for a new key: after the nearest key that precedes it in GSD's
+// order, or else before the first that follows it.
 func (e *frontEdit) place(entries []frontmatter.Entry, order []string, key string, in span) int {
 	i := slices.Index(order, key)
 	if i < 0 {
@@ -136,7 +139,7 @@ func (e *frontEdit) place(entries []frontmatter.Entry, order []string, key strin
 	return in.end
 }
 
-// progress sets the counts; one with an empty text goes.
+// progress sets the counts; it removes a count with an empty text.
 func (e *frontEdit) progress(doc *Doc, counts []change) {
 	if len(counts) == 0 {
 		return
@@ -185,7 +188,8 @@ func (e *frontEdit) newProgress(doc *Doc, old *frontmatter.Entry, counts []chang
 	e.edits = append(e.edits, edit{where, text})
 }
 
-// yaml writes a text as a scalar, in the style of the raw text that it replaces: what was quoted stays quoted.
+// yaml formats a text as a scalar, in the style of the raw text it replaces: quoted text stays
+// quoted.
 func yaml(text, old string) string {
 	plain := strings.IndexFunc(text, unicode.IsControl) < 0
 	switch {
@@ -194,7 +198,7 @@ func yaml(text, old string) string {
 	case !strings.HasPrefix(old, `"`) && !needsQuotes(text):
 		return text
 	case plain && strings.ContainsAny(text, `"\`) && !strings.Contains(text, "'"):
-		return "'" + text + "'" // nothing to escape: GSD's own reader doesn't unescape
+		return "'" + text + "'" // avoid escapes: GSD's own reader doesn't unescape
 	}
 	return frontmatter.Quote(text)
 }
@@ -208,11 +212,11 @@ func needsQuotes(text string) bool {
 		strings.HasPrefix(text, "? ") || text[len(text)-1] == '\'' || text == "null" || text == "~" {
 		return true
 	}
-	_, err := strconv.ParseFloat(text, 64) // 4.10 isn't 4.1
+	_, err := strconv.ParseFloat(text, 64) // quote numbers: 4.10 isn't 4.1
 	return err == nil && strings.Contains(text, ".")
 }
 
-// flowList writes a list as the status line reads it best: ["4.5", "4.6"].
+// flowList formats a list in the form the status line reads best: ["4.5", "4.6"].
 func flowList(items []string) string {
 	texts := make([]string, len(items))
 	for i, item := range items {

@@ -6,11 +6,11 @@ import (
 	"greenlight/internal/text/frontmatter"
 )
 
-// A Doc is a file of GSD's, STATE.md above all: its front matter and its body.
+// A Doc is the front matter and body of a GSD file, usually STATE.md.
 type Doc struct{ *frontmatter.Doc }
 
-// Parse reads what either of GSD's own two parsers reads; it never fails. The body begins behind any further front matter
-// that was stacked on the first by mistake.
+// Parse reads what either of GSD's own two parsers reads; it never fails. The body begins after
+// any further front matter that was stacked on the first by mistake.
 func Parse(src []byte) *Doc {
 	d := &Doc{frontmatter.Parse(src)}
 	d.SkipStacked(func(key string) bool {
@@ -23,8 +23,9 @@ func Parse(src []byte) *Doc {
 	return d
 }
 
-// misclosed is the number of the line -- that was meant to close the front matter; 0 for none. GSD's tools, and so Parse,
-// read on to the next ---, which may be a rule far below: such a file must not be written.
+// misclosed returns the number of a line of two dashes that was meant to close the front
+// matter; 0 for none. GSD's tools, and so Parse, read on to the next ---, which may be a rule
+// far below. Such a file must not be written.
 func (d *Doc) misclosed() int {
 	if d.FrontStart == 0 {
 		return 0

@@ -4,8 +4,9 @@ import (
 	"strings"
 )
 
-// PhaseKey is what all spellings of a phase's id have in common: no project code before it, no leading zeros, upper
-// case. 05, 5 and APP-05 are one phase; 4.1 and 4.10 are two. "" for what is no id.
+// PhaseKey returns a key shared by all spellings of a phase's id: without project code, without
+// leading zeros, in upper case. 05, 5 and APP-05 are the same phase; 4.1 and 4.10 are
+// different. It returns "" for an invalid id.
 func PhaseKey(id string) string {
 	id = stripCode(id)
 	token := phaseToken(id)
@@ -21,7 +22,8 @@ func PhaseKey(id string) string {
 	return strings.ToUpper(token[:letters] + short + token[letters+len(n):])
 }
 
-// phaseToken is the id that s begins with: "4.5", "12A", "B7". It ends where no letter or digit follows.
+// phaseToken returns the id at the start of s: "4.5", "12A", "B7". The id must not be followed
+// by a letter or digit.
 func phaseToken(s string) string {
 	i := 0
 	if len(s) > 1 && isLetter(s[0]) && isDigit(s[1]) {
@@ -44,7 +46,7 @@ func phaseToken(s string) string {
 	return s[:i]
 }
 
-// stripCode takes a project's code off: APP-05 is 05.
+// stripCode removes a project's code: APP-05 becomes 05.
 func stripCode(s string) string {
 	code, rest, ok := strings.Cut(s, "-")
 	if !ok || code == "" || !isLetter(code[0]) || strings.ToUpper(code) != code || strings.IndexFunc(code, notCode) >= 0 || phaseToken(rest) == "" {
@@ -58,10 +60,10 @@ func notCode(r rune) bool { return r >= 0x80 || r == '-' || !isKeyByte(byte(r)) 
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// sentinel says whether a phase isn't planned yet: 999 and its kind are the backlog.
+// sentinel reports whether a key belongs to the backlog: 999 and its subphases.
 func sentinel(key string) bool { return key == "999" || strings.HasPrefix(key, "999.") }
 
-// olderVersion reports whether a milestone's version is lower than another's: v1.9 is older than v1.10.
+// olderVersion reports whether milestone a is older than b: v1.9 is older than v1.10.
 func olderVersion(a, b string) bool {
 	x, y := strings.Split(strings.TrimLeft(a, "vV"), "."), strings.Split(strings.TrimLeft(b, "vV"), ".")
 	for i := range max(len(x), len(y)) {

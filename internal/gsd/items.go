@@ -8,7 +8,7 @@ import (
 	"greenlight/internal/plan"
 )
 
-// The steps of a phase: each is a command of GSD, and so an attempt, of its own.
+// The steps of a phase. Each is a GSD command, and so a separate attempt.
 const (
 	stepPlan    = "plan"
 	stepExecute = "execute"
@@ -16,7 +16,7 @@ const (
 	stepDone    = "complete"
 )
 
-// items are the phases as the plan sees them.
+// items returns the phases as plan items.
 func (s *survey) items(claims map[string]claim) []plan.Item {
 	ids := map[string]string{}
 	for i := range s.phases {
@@ -27,7 +27,7 @@ func (s *survey) items(claims map[string]claim) []plan.Item {
 		ph := &s.phases[i]
 		it := plan.Item{
 			ID: ph.ID, Name: ph.Name, Milestone: ph.Milestone, Staged: true, File: s.place.rel(s.place.Roadmap()),
-			Wave: plan.None, Priority: i, Position: i, // by number: that is the order in which GSD works
+			Wave: plan.None, Priority: i, Position: i, // by number, the order in which GSD works
 			Changed: s.changed, Session: claims[s.t.claimKey(ph.ID)].Session, Started: claims[s.t.claimKey(ph.ID)].Started,
 		}
 		if it.Name == "" {
@@ -48,7 +48,7 @@ func (s *survey) items(claims map[string]claim) []plan.Item {
 	return list
 }
 
-// fill says where the phase stands and what it waits for.
+// fill sets the phase's status and what it waits for.
 func (s *survey) fill(it *plan.Item, ph *Phase) {
 	it.Step = s.step(ph)
 	switch {
@@ -66,7 +66,7 @@ func (s *survey) fill(it *plan.Item, ph *Phase) {
 	}
 }
 
-// current is the key of the phase that STATE.md is at.
+// current returns the key of STATE.md's current phase.
 func (s *survey) current() string {
 	if key := PhaseKey(s.front.word("current_phase")); key != "" {
 		return key
@@ -74,8 +74,8 @@ func (s *survey) current() string {
 	return PhaseKey(s.pos.PhaseNum)
 }
 
-// step is what is to be done next. The roadmap's tick counts more than the files, which a phase from before GSD lacks, and
-// which are archived or deleted.
+// step returns the next step of a phase. The roadmap's tick takes precedence over the files,
+// which may be archived, deleted, or missing for a phase that predates GSD.
 func (s *survey) step(ph *Phase) string {
 	d := s.dirs[ph.Key]
 	switch {
@@ -89,8 +89,8 @@ func (s *survey) step(ph *Phase) string {
 	return stepExecute
 }
 
-// behind reports whether STATE.md is past a phase that the table of progress calls complete, or at the end of a milestone
-// whose phases were carried out: GSD moves on from what was verified.
+// behind reports whether STATE.md is past a phase that the progress table calls complete, or at
+// the end of a milestone whose phases were carried out: GSD moves on only from verified phases.
 func (s *survey) behind(ph *Phase) bool {
 	d, over := s.dirs[ph.Key], s.at.over && s.facts.Milestone == ph.Milestone
 	if over && d != nil && d.Complete() && d.Verification+d.UAT == "" {
@@ -104,7 +104,8 @@ func (s *survey) passed(ph *Phase) bool {
 	return s.road != nil && s.road.has(s.at.phase) && plan.NaturalLess(ph.Key, s.at.phase)
 }
 
-// verified reports whether nothing is left to be verified. A phase without a directory has no report.
+// verified reports whether nothing remains to be verified. A phase without a directory has no
+// report and isn't verified.
 func (s *survey) verified(d *PhaseDir) bool {
 	if d == nil {
 		return false
@@ -122,8 +123,8 @@ func (s *survey) verified(d *PhaseDir) bool {
 	return d.Verification == "human_needed" && d.UAT == "passed"
 }
 
-// disputed is what the files and the roadmap say against each other about a phase; "" for nothing. Only a person knows
-// which of them is right.
+// disputed describes a contradiction between the files and the roadmap about a phase; "" for
+// none. Only a person can decide which is right.
 func (s *survey) disputed(ph *Phase, step string) string {
 	d := s.dirs[ph.Key]
 	gone := d == nil || !d.Had
@@ -143,7 +144,7 @@ func (s *survey) disputed(ph *Phase, step string) string {
 	return ""
 }
 
-// preparing reports whether a phase without plans is at the stage before them.
+// preparing reports whether a phase without plans is in a stage before planning.
 func (s *survey) preparing(ph *Phase, d *PhaseDir) bool {
 	if d != nil && (d.Context || d.Research) || s.pos.NextAction != "" {
 		return true
@@ -159,8 +160,9 @@ func missingOf(d *PhaseDir) string {
 	return fmt.Sprintf("one of its %d plans has no summary", d.Plans)
 }
 
-// person says what a phase waits for where its next step isn't an agent's: a question that GSD asks, the discussion
-// without which planning stops to ask, a test that a person makes, what to do about gaps, or the next milestone.
+// person describes what a phase waits for if its next step isn't an agent's: a question that
+// GSD asks, the discussion without which planning stops to ask, a manual test, a decision about
+// gaps, or the next milestone.
 func (s *survey) person(ph *Phase, step string) (what string, next []string) {
 	d := s.dirs[ph.Key]
 	command := func(name, tail string) []string {
@@ -169,7 +171,7 @@ func (s *survey) person(ph *Phase, step string) (what string, next []string) {
 	switch {
 	case s.asked(ph):
 		return strings.TrimSuffix("an answer: "+s.waiting.Question, ": "), []string{"gl gsd state signal-resume"}
-	case !s.due(ph): // nobody need think of it yet
+	case !s.due(ph): // nothing to decide yet
 		return "", nil
 	case ph.Deferred:
 		return "its time: the roadmap defers it", nil
@@ -191,7 +193,7 @@ func (s *survey) person(ph *Phase, step string) (what string, next []string) {
 	return "", nil
 }
 
-// decide are a person's ways to settle what is disputed.
+// decide returns the ways for a person to settle a dispute.
 func (s *survey) decide(ph *Phase, step string) []string {
 	redo := s.t.slash("execute-phase") + " " + ph.ID + " in Claude Code"
 	if step == stepPlan {
@@ -200,7 +202,7 @@ func (s *survey) decide(ph *Phase, step string) []string {
 	return []string{"tick phase " + ph.ID + " off in " + s.place.rel(s.place.Roadmap()) + ", or " + redo}
 }
 
-// due says whether all that the phase depends on is complete.
+// due reports whether all dependencies of the phase are complete.
 func (s *survey) due(ph *Phase) bool {
 	for _, dep := range ph.Depends {
 		i := slices.IndexFunc(s.phases, func(p Phase) bool { return p.Key == dep })
@@ -211,7 +213,8 @@ func (s *survey) due(ph *Phase) bool {
 	return true
 }
 
-// asked says whether GSD's question is about the phase: it names it, or the phase is where the project stands.
+// asked reports whether GSD's question is about the phase: the question names it, or else it is
+// the current phase.
 func (s *survey) asked(ph *Phase) bool {
 	if s.waiting.Status == "" {
 		return false
@@ -223,14 +226,15 @@ func (s *survey) asked(ph *Phase) bool {
 	return key == "" || key == ph.Key
 }
 
-// later says whether the phase belongs to another milestone than the one that is worked on.
+// later reports whether the phase belongs to another milestone than the current one.
 func (s *survey) later(ph *Phase) bool {
 	return s.road != nil && !s.facts.Unbounded && s.pos.Milestone != "" && s.facts.Milestone != "" && ph.milestone >= 0 &&
 		ph.milestone != s.milestone
 }
 
-// undiscussed says whether the state asks for a discussion before the phase is planned: by next_action, by its status
-// while the project stands at the phase, or by a config that says outright that discussions aren't skipped.
+// undiscussed reports whether the state requires a discussion before the phase is planned:
+// because of next_action, of its status as the current phase, or of a config that explicitly
+// doesn't skip discussions.
 func (s *survey) undiscussed(ph *Phase, d *PhaseDir) bool {
 	if d != nil && d.Context || s.cfg.SkipDiscuss {
 		return false
@@ -247,7 +251,7 @@ func (s *survey) undiscussed(ph *Phase, d *PhaseDir) bool {
 	return NormalizeStatus(s.pos.Status, "", false) == Discussing && s.current() == ph.Key
 }
 
-// command is what an agent is told for the phase's step.
+// command returns the agent's prompt for the phase's step.
 func (s *survey) command(ph *Phase) string {
 	d := s.dirs[ph.Key]
 	switch s.step(ph) {
@@ -257,7 +261,7 @@ func (s *survey) command(ph *Phase) string {
 		return s.t.slash("verify-work") + " " + ph.ID
 	}
 	text := s.t.slash("plan-phase") + " " + ph.ID
-	switch { // it would ask whether to look around first
+	switch { // avoid GSD's question whether to research first
 	case d != nil && d.Research:
 	case s.cfg.NoResearch:
 		text += " --skip-research"

@@ -118,7 +118,8 @@ func exercise(t reporter, w writer, s *Store, text string) {
 	}
 }
 
-// memory is a directory whose files needn't reach a disk, where the system has one: what is tested here isn't that.
+// memory is a directory whose files needn't reach a disk, where the system has one: what is
+// tested here isn't that.
 func memory(t testing.TB) string {
 	dir, err := os.MkdirTemp("/dev/shm", "gsd-test-")
 	if err != nil {
@@ -248,7 +249,8 @@ func TestQuotesNeverGrow(t *testing.T) {
 	}
 }
 
-// Front matter that ends in -- goes on to the next rule: nothing below the line is changed by mistake.
+// Front matter that ends in -- goes on to the next rule: nothing below the line is changed by
+// mistake.
 func TestMisclosedFrontMatter(t *testing.T) {
 	const state = "---\nstatus: x\nowner: a\n--\n\nStatus: Executing\n\n---\nowner: b\n\n---\n"
 	for _, eol := range []string{"\n", "\r\n"} {

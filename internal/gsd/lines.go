@@ -6,13 +6,13 @@ import (
 	"unicode"
 )
 
-// A line is src[start:end], without its end of line; the next one begins at next.
+// A line is src[start:end], without its line ending; the next line begins at next.
 type line struct {
 	start, end, next int
-	indent           int // bytes of blanks and tabs that it begins with
+	indent           int // leading blanks and tabs, in bytes
 }
 
-// endOfLine is where the line that at is on ends, its line end not included.
+// endOfLine returns the end of the line that contains offset at, without its line ending.
 func endOfLine(src []byte, at int) int {
 	end := len(src)
 	if i := bytes.IndexByte(src[at:], '\n'); i >= 0 {
@@ -28,7 +28,8 @@ func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
 func blankText(text []byte) bool { return len(bytes.TrimSpace(text)) == 0 }
 
-// trim takes off what JavaScript's trim does, which GSD uses: white space and byte order marks.
+// trim does what JavaScript's trim does, which GSD uses: it removes white space and byte order
+// marks.
 func trim(s string) string {
 	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r == '\ufeff' })
 }

@@ -20,28 +20,32 @@ import (
 	"greenlight/internal/proc"
 )
 
-// GSD's own tools lock by a file that exists while somebody works, with the worker's pid in it. These are their rules, so
-// that they and gl exclude each other; between two gl a kernel lock on the same file makes them exact.
+// GSD's own tools lock with a file that exists while its owner works and contains the owner's
+// pid. gl follows the same rules, so that gl and GSD exclude each other; between two gl
+// processes, a kernel lock on the same file makes the exclusion exact.
 const (
-	lockBudget = 30 * time.Second      // how long a writer waits
-	deadman    = 60 * time.Second      // from then on the pid of a lock may be another process's
-	freshFloor = time.Second           // so long a lock may be without a pid: it is just being made
-	maxPause   = 20 * time.Millisecond // between two looks, and up to as much again; theirs is 200 ms
+	lockBudget = 30 * time.Second // how long a writer waits
+	deadman    = 60 * time.Second // after this, the pid in a lock may have been reused
+	// a lock this young may lack a pid because it is being created
+	freshFloor = time.Second
+	// between two tries, plus up to as much jitter; GSD's is 200 ms
+	maxPause = 20 * time.Millisecond
 )
 
-// A heldLock is a lock file that we have made.
+// A heldLock is a lock file that we created.
 type heldLock struct {
 	path string
 	file *os.File // open, with the kernel lock
 }
 
-// A busyError says who has a lock.
+// A busyError names the holder of a lock.
 type busyError struct{ path, holder string }
 
 func (e *busyError) Error() string { return fmt.Sprintf("the lock %s is held by %s", e.path, e.holder) }
 
-// lockState takes STATE.md.lock, and for a writer that touches more than STATE.md .planning/.lock as well. GSD takes these
-// two in the other order, so nobody may wait for the second while holding the first: where it is taken, both are let go.
+// lockState takes STATE.md.lock and, for a writer that touches more than STATE.md,
+// .planning/.lock. GSD takes these two in the opposite order, so waiting for the second while
+// holding the first could deadlock: if the second is taken, lockState releases both.
 func lockState(ctx context.Context, state string, also bool) (release func(), err error) {
 	pid := strconv.Itoa(os.Getpid())
 	began := time.Now()
@@ -73,7 +77,8 @@ func lockState(ctx context.Context, state string, also bool) (release func(), er
 	}
 }
 
-// planningBody is what GSD writes into .planning/.lock and reads the holder's pid from.
+// planningBody returns the content that GSD writes to .planning/.lock and reads the holder's
+// pid from.
 func planningBody(state string) string {
 	body, _ := json.Marshal(struct {
 		PID      int    `json:"pid"`
@@ -83,8 +88,8 @@ func planningBody(state string) string {
 	return string(body)
 }
 
-// tryLock makes the lock file, where nobody alive has one. The error is a *busyError where somebody has, and where the
-// file system asks to try again.
+// tryLock creates the lock file unless a live process holds it. The error is a *busyError if
+// the lock is held, or if the file system reports a transient error.
 func tryLock(path, body string) (*heldLock, error) {
 	for {
 		f, err := durable.Create(path, 0o644)
@@ -103,7 +108,8 @@ func tryLock(path, body string) (*heldLock, error) {
 	}
 }
 
-// transient are the errors after which GSD tries again: overlays and network file systems give them in a race.
+// transient reports whether err is one after which GSD tries again: overlay and network file
+// systems return these in a race.
 func transient(err error) bool {
 	for _, e := range []error{syscall.EBUSY, syscall.EAGAIN, syscall.EINTR, syscall.EINVAL, syscall.EIO, syscall.ESTALE} {
 		if errors.Is(err, e) {
@@ -113,8 +119,8 @@ func transient(err error) bool {
 	return false
 }
 
-// sign fills a lock file that we made. Until the body is there it looks abandoned, and after a second somebody may clear
-// it away: so in the end we look whether it is still ours.
+// sign fills a lock file that we created. Until it has content it looks abandoned, and after a
+// second another process may remove it, so sign finally checks that it is still ours.
 func sign(path string, f *os.File, body string) (*heldLock, error) {
 	l := &heldLock{path, f}
 	if _, err := f.WriteString(body); err != nil {
@@ -132,14 +138,15 @@ func sign(path string, f *os.File, body string) (*heldLock, error) {
 	return l, nil
 }
 
-// ours says whether the file at the path is the one we have open.
+// ours reports whether the file at the path is the one we have open.
 func (l *heldLock) ours() bool {
 	here, errHere := l.file.Stat()
 	there, errThere := os.Lstat(l.path)
 	return errHere == nil && errThere == nil && os.SameFile(here, there)
 }
 
-// release gives the lock back. One that was stolen from us is somebody else's by now and stays.
+// release gives up the lock. If the lock was stolen, the file belongs to another process and
+// stays.
 func (l *heldLock) release() {
 	if l.ours() {
 		os.Remove(l.path)
@@ -147,20 +154,22 @@ func (l *heldLock) release() {
 	l.file.Close()
 }
 
-// clearStale removes a lock file that GSD's rules give up. nil says to try again; a *busyError that it is held.
+// clearStale removes a lock file that is stale by GSD's rules. It returns nil if the caller may
+// try again, and a *busyError if the lock is held.
 func clearStale(path string) error {
 	f, err := durable.Open(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case errors.As(err, new(*durable.LinkError)) || errors.Is(err, durable.ErrIrregular):
-		return err // it won't be a lock later either
+		return err // it will never become a lock
 	case err != nil:
 		return clearUnreadable(path, err)
 	}
 	defer f.Close()
 	if err := durable.Claim(f); errors.Is(err, durable.ErrLocked) {
-		return &busyError{path, "another gl"} // whatever its pid says here: it may live in another container
+		// regardless of the pid in the file, which may be from another container
+		return &busyError{path, "another gl"}
 	}
 	info, err := f.Stat()
 	if err != nil {
@@ -187,7 +196,7 @@ func clearUnreadable(path string, cause error) error {
 	return remove(path, info, nil)
 }
 
-// holderOf says who has a lock with this body that was made so long ago; "" for nobody.
+// holderOf describes the holder of a lock with this body and age; "" for a stale lock.
 func holderOf(body []byte, age time.Duration) string {
 	pid := holderPID(body)
 	switch {
@@ -199,7 +208,7 @@ func holderOf(body []byte, age time.Duration) string {
 	return ""
 }
 
-// holderPID reads both of GSD's forms: the pid alone, and JSON with one. 0 is none.
+// holderPID parses both of GSD's forms: a bare pid, and JSON with a pid. It returns 0 for none.
 func holderPID(body []byte) int {
 	text := strings.TrimSpace(string(body))
 	if n, err := strconv.ParseUint(text, 10, 31); err == nil && strconv.FormatUint(n, 10) == text {
@@ -220,8 +229,9 @@ func lives(pid int) bool {
 	return !id.Dead()
 }
 
-// remove takes away the lock file that was looked at, and only that one: somebody may have cleared it and made his own
-// meanwhile. A rename can't compare, so what was renamed is looked at once more and put back if it was the wrong one.
+// remove deletes the lock file that was examined, and only that one: another process may have
+// removed it and created its own meanwhile. A rename can't compare, so the renamed file is
+// examined once more and put back if it is the wrong one.
 func remove(path string, seen fs.FileInfo, body []byte) error {
 	if now, err := os.Lstat(path); err != nil || !os.SameFile(now, seen) {
 		return nil
@@ -238,7 +248,7 @@ func remove(path string, seen fs.FileInfo, body []byte) error {
 	}
 	defer os.Remove(away)
 	if now, err := os.Lstat(away); err == nil && !os.SameFile(now, seen) {
-		os.Link(away, path) // fails where there is a new one already
+		os.Link(away, path) // fails if there is a new one already
 		return &busyError{path, "somebody who was faster"}
 	}
 	return nil

@@ -7,7 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Roadmaps as they are found: which milestones they have, and which phases the current one is counted over.
+// Roadmaps as they are found: which milestones they have, and which phases the current one is
+// counted over.
 func TestMilestones(t *testing.T) {
 	for _, test := range []struct {
 		name, road, state string
@@ -89,8 +90,8 @@ func TestDecoratedPhases(t *testing.T) {
 	}
 }
 
-// A project that has moved on isn't stopped by a milestone that nobody has changed in the frontmatter, and the next write
-// that moves it says which it is.
+// A project that has moved on isn't stopped by a milestone that nobody has changed in the
+// frontmatter, and the next write that moves it says which it is.
 func TestMovedOn(t *testing.T) {
 	s := planning{
 		"ROADMAP.md": "- ✅ **v1.0 MVP** - Phases 1-1 (shipped)\n- 🚧 **v1.1 More** - Phases 2-3\n\n- [x] **Phase 1: A**\n- [ ] **Phase 2: B**\n- [ ] **Phase 3: C**\n",
@@ -110,7 +111,8 @@ func TestMovedOn(t *testing.T) {
 	}
 }
 
-// What a phase depends on is done where its files say so, whatever has become of its line in the roadmap.
+// What a phase depends on is done where its files say so, whatever has become of its line in
+// the roadmap.
 func TestDependencyThatLeftTheRoadmap(t *testing.T) {
 	for name, files := range map[string]map[string]string{
 		"the directory is there":    {".planning/phases/03-c/03-01-PLAN.md": "", ".planning/phases/03-c/03-01-SUMMARY.md": ""},

@@ -2,8 +2,9 @@ package gsd
 
 import "math"
 
-// Percent is the progress that the file, its bar and every command show: the smaller of the two fractions, plans and
-// phases, rounded and at most 100. It is false where neither total is known (0); such a total limits nothing.
+// Percent returns the progress shown in the file, its bar and every command: the smaller of the
+// fractions of plans and of phases, rounded, at most 100. A total of 0 is unknown and ignored;
+// Percent returns false if both are unknown.
 func Percent(completedPlans, totalPlans, completedPhases, totalPhases int) (int, bool) {
 	if totalPlans <= 0 && totalPhases <= 0 {
 		return 0, false
@@ -11,7 +12,8 @@ func Percent(completedPlans, totalPlans, completedPhases, totalPhases int) (int,
 	return round(min(fraction(completedPlans, totalPlans), fraction(completedPhases, totalPhases))), true
 }
 
-// PlanPercent is the fraction of the plans alone, which GSD's update-progress prints; false without plans.
+// PlanPercent returns the fraction of the plans alone, which GSD's update-progress prints;
+// false without plans.
 func PlanPercent(completed, total int) (int, bool) {
 	if total <= 0 {
 		return 0, false
@@ -26,5 +28,6 @@ func fraction(done, total int) float64 {
 	return float64(max(done, 0)) / float64(total)
 }
 
-// round rounds half up in floating point, as JavaScript does: 57 of 200 are 28 there, and so here.
+// round rounds half up in floating point, as JavaScript does, so that 57 of 200 give 28 in
+// both.
 func round(f float64) int { return int(min(100, math.Floor(f*100+0.5))) }

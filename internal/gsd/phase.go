@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// prosePatterns are compiled when a command needs them, not at every start.
+// prosePatterns are compiled on first use rather than at every start.
 var prosePatterns = sync.OnceValue(func() (p struct{ id, total, paren, tail, statusy, marker *regexp.Regexp }) {
 	p.id = regexp.MustCompile(`(?i)^\s*(?:Phase\s+)?(?:[A-Z][A-Z0-9_]*-)?(\d+[A-Z]?(?:\.\d+)*)\b`)
 	p.total = regexp.MustCompile(`\bof\s+(\d+)`)
@@ -19,11 +19,12 @@ var prosePatterns = sync.OnceValue(func() (p struct{ id, total, paren, tail, sta
 	return p
 })
 
-// A prosePhase is what `Phase: 2 of 5 (Name) — EXECUTING` says.
+// A prosePhase is a parsed `Phase: 2 of 5 (Name) — EXECUTING`.
 type prosePhase struct{ id, of, name string }
 
-// readPhase takes the value of a Phase field apart: `2 of 5 (Name)`, `2 — Name (aside)`, `2 (Name) — EXECUTING`. A value
-// that doesn't begin with a phase's number has none: in "Milestone v0.5 complete" there is no phase 5.
+// readPhase parses the value of a Phase field: `2 of 5 (Name)`, `2 — Name (aside)`, `2 (Name) —
+// EXECUTING`. The value must begin with a phase's number: "Milestone v0.5 complete" doesn't
+// contain phase 5.
 func readPhase(value string) prosePhase {
 	p := prosePatterns()
 	var out prosePhase
@@ -54,8 +55,8 @@ func readPhase(value string) prosePhase {
 	return out
 }
 
-// label writes a phase for Current Position: `2 of 5 (Name) — EXECUTING`. The total stays where the file had one: the
-// status line reads it.
+// label formats a phase for Current Position: `2 of 5 (Name) — EXECUTING`. The total stays if
+// the file had one, because the status line reads it.
 func (p prosePhase) label(mark string) string {
 	text := p.id
 	if p.of != "" {
@@ -67,7 +68,7 @@ func (p prosePhase) label(mark string) string {
 	return text + " — " + mark
 }
 
-// samePhase says whether two ids mean one phase: 2 and 02 do, 4.1 and 4.10 don't.
+// samePhase reports whether two ids mean the same phase: 2 and 02 do, 4.1 and 4.10 don't.
 func samePhase(a, b string) bool {
 	if key := PhaseKey(a); key != "" {
 		return key == PhaseKey(b)
@@ -75,8 +76,8 @@ func samePhase(a, b string) bool {
 	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
 }
 
-// isoTime is the form of last_updated: UTC, milliseconds.
+// isoTime formats a time for last_updated: UTC, with milliseconds.
 func isoTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// localDate is the form of last_activity: the day where the person is.
+// localDate formats a time for last_activity: the person's local date.
 func localDate(t time.Time) string { return t.Format(time.DateOnly) }

@@ -9,7 +9,7 @@ import (
 	"greenlight/internal/text/frontmatter"
 )
 
-// A tally is the progress block; nil is no number.
+// A tally is the progress block; nil means no number.
 type tally struct{ totalPhases, completedPhases, totalPlans, completedPlans, percent *int }
 
 type countOf struct {
@@ -22,19 +22,20 @@ func (t tally) list() []countOf {
 		{"completed_plans", t.completedPlans}, {"percent", t.percent}}
 }
 
-// A recount says how a command counts the progress again.
+// A recount selects how a command recounts the progress.
 type recount struct {
-	zero    bool // a milestone begins
-	planned *int // totals alone: a phase has that many plans now
-	percent bool // the percent is what the command is for
+	zero    bool // a new milestone begins
+	planned *int // totals only: the phase now has this many plans
+	percent bool // the command's purpose is the percent
 	compat  bool
 }
 
-// of is the progress block that f makes of the one that is stored. Everything that shows, writes or checks the progress
-// takes it from here. ok is false where nothing can be counted: then what is stored stays.
+// of returns the progress block that follows from f and the stored one. Everything that shows,
+// writes or checks the progress uses it. ok is false if nothing can be counted: then the stored
+// block stays.
 //
-// Nothing that was done is undone by files that are gone: where neither they nor the roadmap say what has become of a
-// phase, the stored counts do.
+// Missing files don't undo completed work: if neither the files nor the roadmap describe a
+// phase, the stored counts decide.
 func (r recount) of(d *Doc, f Facts) (t tally, ok bool) {
 	if r.zero {
 		return tally{new(int), new(int), new(int), new(int), new(int)}, true
@@ -65,7 +66,7 @@ func (r recount) of(d *Doc, f Facts) (t tally, ok bool) {
 	return t, true
 }
 
-// tally is the progress block by what was counted alone.
+// tally returns the progress block from the counts alone.
 func (f Facts) tally() tally {
 	c := f.Counts
 	t := tally{totalPhases: &c.TotalPhases, completedPhases: &c.CompletedPhases, totalPlans: &c.TotalPlans, completedPlans: &c.CompletedPlans}
@@ -75,7 +76,7 @@ func (f Facts) tally() tally {
 	return t
 }
 
-// progress is the block as a write would make it now; nil where there is none.
+// progress returns the block that a write would produce now; nil for none.
 func (s *survey) progress() *plan.Progress {
 	t, ok := recount{}.of(s.front, s.facts)
 	if !ok {
@@ -92,7 +93,7 @@ func (s *survey) progress() *plan.Progress {
 	return p
 }
 
-// storedTally is the progress block as it is.
+// storedTally returns the stored progress block.
 func (d *Doc) storedTally() tally {
 	number := func(key string) *int {
 		if n, ok := d.storedCount(key); ok {
@@ -103,7 +104,8 @@ func (d *Doc) storedTally() tally {
 	return tally{number("total_phases"), number("completed_phases"), number("total_plans"), number("completed_plans"), number("percent")}
 }
 
-// atLeast raises what was counted to what is stored, as far as there are phases and plans of which nothing can be known.
+// atLeast raises the counts toward the stored ones, as far as there are phases and plans about
+// which nothing is known.
 func (d *Doc) atLeast(f Facts) Counts {
 	c := f.Counts
 	if done, ok := d.storedCount("completed_phases"); ok && done > c.CompletedPhases {
@@ -118,8 +120,8 @@ func (d *Doc) atLeast(f Facts) Counts {
 	return c
 }
 
-// gsdPercent says whether a stored percent comes from the stored counts, by one of the formulas that GSD has had. Another
-// one is a person's.
+// gsdPercent reports whether the stored percent follows from the stored counts by any formula
+// that GSD has used. Otherwise a person set it.
 func (d *Doc) gsdPercent(percent int) bool {
 	var n [4]int
 	for i, key := range []string{"completed_plans", "total_plans", "completed_phases", "total_phases"} {
@@ -131,7 +133,7 @@ func (d *Doc) gsdPercent(percent int) bool {
 	return !ok || percent == all || hasPlans && percent == plans || hasPhases && percent == phases
 }
 
-// counts is what changes in the progress block.
+// counts returns the changes to the progress block.
 func (s *settlement) counts() []change {
 	if s.keepCounts && s.recount.planned == nil {
 		return nil
@@ -160,7 +162,7 @@ func (d *Doc) hasProgress() bool {
 	return v.Kind == frontmatter.Map
 }
 
-// storedCount returns a number of the progress block; ok is false where there is none.
+// storedCount returns a number from the progress block; ok is false for none.
 func (d *Doc) storedCount(key string) (n int, ok bool) {
 	p, _ := d.Get("progress")
 	v, _ := p.Get(key)

@@ -8,7 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// stateWith is a STATE.md with this progress block: completed and total phases, completed and total plans, percent.
+// stateWith is a STATE.md with this progress block: completed and total phases, completed and
+// total plans, percent.
 func stateWith(front string, n ...int) string {
 	keys := []string{"completed_phases", "total_phases", "completed_plans", "total_plans", "percent"}
 	text := "---\n" + front + "status: executing\nprogress:\n"
@@ -33,7 +34,8 @@ func stored(text string) []int {
 	return n
 }
 
-// Projects as they are found, with the counts that are right for them, and those that a careless count would give.
+// Projects as they are found, with the counts that are right for them, and those that a
+// careless count would give.
 func countedProjects() []struct {
 	name  string
 	files planning
@@ -75,7 +77,8 @@ func countedProjects() []struct {
 	}
 }
 
-// What status shows, what doctor says and what each write leaves are one thing, and none loses what was done.
+// What status shows, what doctor says and what each write leaves are one thing, and none loses
+// what was done.
 func TestCountsAgree(t *testing.T) {
 	for _, p := range countedProjects() {
 		if p.files["STATE.md"] == "" {
@@ -91,7 +94,8 @@ func TestCountsAgree(t *testing.T) {
 					t.Fatalf("%s: %v", w.name, err)
 				}
 				want := p.want
-				if want[4] == 42 && (w.name == "sync" || w.name == "update-progress") { // they are asked for the percent
+				// they are asked for the percent
+				if want[4] == 42 && (w.name == "sync" || w.name == "update-progress") {
 					want = append(want[:4:4], 67)
 				}
 				if d := cmp.Diff(want, stored(s.text(t))); d != "" {

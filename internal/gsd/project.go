@@ -7,24 +7,24 @@ import (
 	"greenlight/internal/text/frontmatter"
 )
 
-// A Position is what the status line shows of a STATE.md. Everything is text as the file has it; "" for what it doesn't
-// say.
+// A Position is what the status line shows of a STATE.md. All fields are text from the file; ""
+// for missing ones.
 type Position struct {
 	Status, Milestone, MilestoneName string
 
-	ActivePhase string   // the phase that a command works on just now
-	NextAction  string   // what to run next, without a slash
-	NextPhases  []string // on which phases
+	ActivePhase string   // the phase a command is working on
+	NextAction  string   // the command to run next, without a slash
+	NextPhases  []string // its phases
 
 	CompletedPhases, TotalPhases, Percent string // digits
 
-	PhaseNum, PhaseTotal string // digits: of the body's line "Phase: 1 of 5 (Name)"
+	PhaseNum, PhaseTotal string // digits, from the body's line "Phase: 1 of 5 (Name)"
 	PhaseName            string
 
-	NoWorkstream bool // the project is divided into workstreams, and none is chosen
+	NoWorkstream bool // the project has workstreams, and none is selected
 }
 
-// Line is the status line's text for the position, in its short form or in full.
+// Line returns the status line's text for the position, short or in full.
 func (p Position) Line(compact bool) string {
 	if compact {
 		return p.Compact()
@@ -32,9 +32,9 @@ func (p Position) Line(compact bool) string {
 	return p.String()
 }
 
-// PositionOf reads the position from a STATE.md. What GSD's own status line reads comes out the same; what its patterns
-// stumble over (a byte order mark, comments and quotes in the progress block, a list or map in another form) is read as
-// it is meant.
+// PositionOf reads the position from a STATE.md. It agrees with GSD's own status line where
+// that works, and also understands what defeats GSD's patterns: a byte order mark, comments and
+// quotes in the progress block, a list or map in another form.
 func PositionOf(d *Doc) Position {
 	p := Position{
 		Status:        d.word("status"),
@@ -54,7 +54,7 @@ func PositionOf(d *Doc) Position {
 	return p
 }
 
-// last is the last value of that kind; the zero Value for none.
+// last returns the last value of that kind; the zero Value for none.
 func (d *Doc) last(key string, k frontmatter.Kind) frontmatter.Value {
 	for i := len(d.Front) - 1; i >= 0; i-- {
 		if e := &d.Front[i]; e.Key == key && e.Value.Kind == k {
@@ -64,7 +64,8 @@ func (d *Doc) last(key string, k frontmatter.Kind) frontmatter.Value {
 	return frontmatter.Value{}
 }
 
-// word is a scalar, "" for null. A key that is there again without a value doesn't take the first one's away.
+// word returns a scalar, "" for null. A repeated key without a value doesn't override the
+// first.
 func (d *Doc) word(key string) string {
 	for i := len(d.Front) - 1; i >= 0; i-- {
 		e := &d.Front[i]
@@ -72,7 +73,7 @@ func (d *Doc) word(key string) string {
 			continue
 		}
 		text := e.Value.Text
-		if e.Value.Kind != frontmatter.Scalar { // brackets in a place for words
+		if e.Value.Kind != frontmatter.Scalar { // brackets where words belong
 			text, _, _ = strings.Cut(string(d.Src[e.Value.Start:e.Value.End]), "\n")
 			text = trim(text)
 		}
@@ -84,7 +85,7 @@ func (d *Doc) word(key string) string {
 	return ""
 }
 
-// leading is the number at the beginning of a value of the progress block, as digits.
+// leading returns the number at the start of a progress value, as digits.
 func leading(v frontmatter.Value, key string) string {
 	n, _ := v.Get(key)
 	return digits(n.Text)
@@ -98,8 +99,8 @@ func digits(s string) string {
 	return s[:n]
 }
 
-// labeled returns what follows the label at the first line that begins with it, white space skipped as GSD does: also
-// over the end of the line. ok is false where no line begins so.
+// labeled calls accept with the text after the label, for each line that begins with it until
+// accept returns true. It skips white space as GSD does, including the line ending.
 func labeled(src []byte, label string, accept func(rest []byte) bool) {
 	for at := 0; ; {
 		i := bytes.Index(src[at:], []byte(label))
@@ -118,7 +119,7 @@ func labeled(src []byte, label string, accept func(rest []byte) bool) {
 
 const whiteSpace = " \t\r\n\v\f"
 
-// phaseLine reads "Phase: 1 of 5 (Name)". A decimal phase, or one in bold, isn't read.
+// phaseLine reads "Phase: 1 of 5 (Name)". It doesn't read a decimal or bold phase.
 func phaseLine(src []byte) (num, total, name string) {
 	labeled(src, "Phase:", func(rest []byte) bool {
 		n := digits(head(rest))
@@ -135,13 +136,13 @@ func phaseLine(src []byte) (num, total, name string) {
 	return num, total, name
 }
 
-// head is enough of b for a number.
+// head returns enough of b for a number.
 func head(b []byte) string { return string(b[:min(len(b), 32)]) }
 
-// maxName is how long a phase's name may be, in bytes.
+// maxName is the maximum length of a phase's name, in bytes.
 const maxName = 1 << 10
 
-// parenthesis is the text in the parentheses that b begins with, behind white space.
+// parenthesis returns the text in the parentheses at the start of b, after white space.
 func parenthesis(b []byte) string {
 	inner, ok := bytes.CutPrefix(bytes.TrimLeft(b, whiteSpace), []byte("("))
 	if !ok || len(b) > 0 && b[0] == '(' {
@@ -154,8 +155,8 @@ func parenthesis(b []byte) string {
 	return string(inner[:end])
 }
 
-// bodyStatus is the status of a file whose frontmatter has none: a word for the first line "Status: …", if there is one
-// for it.
+// bodyStatus returns the status for a file without one in its front matter: the word that
+// matches its first line "Status: …", if any.
 func bodyStatus(src []byte) (status string) {
 	labeled(src, "Status:", func(rest []byte) bool {
 		line, _, _ := bytes.Cut(rest, []byte("\n"))

@@ -10,45 +10,46 @@ import (
 	"greenlight/internal/text/markdown"
 )
 
-// A Roadmap is what gl understands of ROADMAP.md.
+// A Roadmap is a parsed ROADMAP.md.
 type Roadmap struct {
-	Phases     []Phase     // in the order in which they are worked on, by number
-	Milestones []Milestone // in the order of the file
+	Phases     []Phase     // by number, the order in which they are worked on
+	Milestones []Milestone // in file order
 
 	struck   map[string]bool // keys of phases that were dropped
-	mentions map[string]bool // versions that are in the text somewhere
+	mentions map[string]bool // versions mentioned anywhere in the text
 }
 
-// A Phase of the roadmap.
+// A Phase is a phase of the roadmap.
 type Phase struct {
-	ID        string // as the roadmap writes it
-	Key       string // PhaseKey of it
+	ID        string // as written in the roadmap
+	Key       string // PhaseKey of the ID
 	Name      string
-	Milestone string   // the version whose section it stands in: "v1.1"; "" for none
-	Depends   []string // keys; nil where the roadmap doesn't say
-	Said      bool     // the roadmap says what it depends on, be it nothing
-	Unread    string   // what it says, where that names no phase
-	Done      bool     // ticked off, or in the section of a milestone that has been shipped
+	Milestone string   // the version whose section contains it: "v1.1"; "" for none
+	Depends   []string // keys; nil if the roadmap doesn't state any
+	Said      bool     // the roadmap states the dependencies, maybe none
+	Unread    string   // a stated dependency that names no phase
+	Done      bool     // ticked off, or in the section of a shipped milestone
 	Deferred  bool     // put off
 
-	CarriedOut bool // Done, or complete by the table of progress, which doesn't know whether it was verified
-	Plans      int  // how many plans it had by the roadmap; 0 where that doesn't say
+	CarriedOut bool // Done, or complete in the progress table, which doesn't record verification
+	Plans      int  // number of plans according to the roadmap; 0 if not stated
 
-	milestone int         // index of its milestone; -1 for none
-	told      bool        // a checkbox, a status or the table of progress says whether it is complete
-	row       progressRow // of the table of progress, and what the checklists say of its plans
-	over      []string    // keys in Depends that the roadmap says are complete
-	releases  []release   // milestones it depends on
+	milestone int // index of its milestone; -1 for none
+	// a checkbox, a status or the progress table states whether it is complete
+	told     bool
+	row      progressRow // from the progress table and the phase's checklist
+	over     []string    // keys in Depends that the roadmap calls complete
+	releases []release   // milestones it depends on
 }
 
-// A Milestone of the roadmap.
+// A Milestone is a milestone of the roadmap.
 type Milestone struct {
 	Version string // "v1.1"
 	Name    string
 	Shipped bool
-	Active  bool // marked as being worked on
+	Active  bool // marked as in progress
 
-	section bool // it has a heading; else a line of the list of milestones is all there is
+	section bool // it has a heading, not just a line in the list of milestones
 }
 
 var roadmapPatterns = sync.OnceValue(func() (p struct {
@@ -74,9 +75,9 @@ var roadmapPatterns = sync.OnceValue(func() (p struct {
 	return p
 })
 
-// ParseRoadmap reads a ROADMAP.md. It never fails: phases are its headings `### Phase 2.1: Name`, and the lines of its
-// checklist `- [x] **Phase 2.1: Name**`. Code and comments don't count, nor do phases that are struck through and the
-// backlog (999).
+// ParseRoadmap parses a ROADMAP.md. It never fails. Phases are headings `### Phase 2.1: Name`
+// and checklist lines `- [x] **Phase 2.1: Name**`. It ignores code, comments, phases that are
+// struck through, and the backlog (999).
 func ParseRoadmap(text string) *Roadmap {
 	r := &roadmapReader{at: map[string]int{}, rows: map[string][]progressRow{}, milestone: -1, outer: -1}
 	r.road.struck, r.road.mentions = map[string]bool{}, map[string]bool{}
@@ -119,38 +120,40 @@ func ParseRoadmap(text string) *Roadmap {
 }
 
 type roadmapReader struct {
-	road      Roadmap
-	at        map[string]int           // index of a phase by key
-	rows      map[string][]progressRow // of the table of progress: a number may come again in another milestone
-	columns   []string                 // of the table that we are in
+	road Roadmap
+	at   map[string]int // key → index of the phase
+	// of the progress table; a number may recur in another milestone
+	rows      map[string][]progressRow
+	columns   []string // of the current table
 	commented bool
 
-	milestone int    // index of the one whose section we are in, -1 for none
-	level     int    // of its heading; 0 in a <details> block
-	outer     int    // the one that is around the <details> block
-	phase     string // key of the phase whose section we are in
+	milestone int    // index of the milestone of the current section, -1 for none
+	level     int    // level of its heading; 0 in a <details> block
+	outer     int    // the milestone around the <details> block
+	phase     string // key of the phase of the current section
 	under     int    // level of its heading
 
-	sectionTop bool // no phase of the milestone's section has come yet
+	sectionTop bool // the milestone's section has had no phase yet
 
 	spans []milestoneSpan
 }
 
-// A milestoneSpan is `- ✅ **v1.0 MVP** - Phases 1-4`.
+// A milestoneSpan is a parsed `- ✅ **v1.0 MVP** - Phases 1-4`.
 type milestoneSpan struct{ milestone, from, to int }
 
-// A progressRow is what the table of progress says of a phase: `| 3. Ledger | v1.1 | 3/3 | Complete | 2026-02-03 |`.
+// A progressRow is a phase's row in the progress table: `| 3. Ledger | v1.1 | 3/3 | Complete |
+// 2026-02-03 |`.
 type progressRow struct {
-	milestone          string // its version; "" where the row names none
-	plans, done        int    // plans in all, and carried out
+	milestone          string // the row's version; "" for none
+	plans, done        int    // plans in total, and carried out
 	complete, deferred bool
-	pending            bool // complete, but something is still to come, such as its verification
-	begun              bool // being worked on
+	pending            bool // complete, but something such as its verification is still open
+	begun              bool // in progress
 	told               bool
 	items, ticked      int // plans in the phase's own checklist
 }
 
-// comment says whether the line belongs to a comment.
+// comment reports whether the line belongs to a comment.
 func (r *roadmapReader) comment(text string) bool {
 	was := r.commented
 	if open := strings.LastIndex(text, "<!--"); open >= 0 {
@@ -177,13 +180,13 @@ func (r *roadmapReader) line(l markdown.Line) {
 		return
 	}
 	r.columns = nil
-	if !strings.HasPrefix(strings.TrimSpace(l.Text), ">") { // a quotation says nothing about the plan
+	if !strings.HasPrefix(strings.TrimSpace(l.Text), ">") { // a quotation isn't part of the plan
 		r.text(l.Text)
 	}
 }
 
-// row reads a row of the table of progress. In other tables, such as that of the requirements, a first cell may look like
-// a phase, too: they only put one off.
+// row reads a row of the progress table. Rows of other tables, such as the requirements, may
+// also begin with what looks like a phase; they can only defer one.
 func (r *roadmapReader) row(cells []string) {
 	first := strings.TrimSpace(strings.TrimPrefix(strings.ToLower(strings.Trim(cells[0], "* ")), "phase "))
 	id, _, _ := strings.Cut(first, " ")
@@ -211,7 +214,8 @@ func (r *roadmapReader) row(cells []string) {
 			row.plans, row.done = max(row.plans, atoi(m[2])), max(row.done, atoi(m[1]))
 		}
 	}
-	if progress && !row.told && row.plans > 0 && row.done >= row.plans { // a table without a column for the status
+	// a table without a status column
+	if progress && !row.told && row.plans > 0 && row.done >= row.plans {
 		row.complete, row.told = true, true
 	}
 	for i, have := range r.rows[key] {
@@ -223,7 +227,7 @@ func (r *roadmapReader) row(cells []string) {
 	r.rows[key] = append(r.rows[key], row)
 }
 
-// with is what two rows of one phase say together; the later one's status counts.
+// with merges two rows of the same phase; the later status wins.
 func (p progressRow) with(q progressRow) progressRow {
 	q.plans, q.done, q.deferred = max(p.plans, q.plans), max(p.done, q.done), p.deferred || q.deferred
 	if !q.told {
@@ -232,7 +236,7 @@ func (p progressRow) with(q progressRow) progressRow {
 	return q
 }
 
-// rowOf is the row of a phase: that of its milestone, or one that names none.
+// rowOf returns the row of a phase: that of its milestone, or one without a milestone.
 func (r *roadmapReader) rowOf(p *Phase) progressRow {
 	var row progressRow
 	for _, have := range r.rows[p.Key] {
@@ -246,7 +250,8 @@ func (r *roadmapReader) rowOf(p *Phase) progressRow {
 	return row
 }
 
-// folded follows <details> blocks, whose summary may name a milestone, and says whether the line is such a summary.
+// folded tracks <details> blocks, whose summary may name a milestone, and reports whether the
+// line is such a summary.
 func (r *roadmapReader) folded(text string) bool {
 	switch lower := strings.ToLower(text); {
 	case strings.Contains(lower, "<details"):
@@ -266,8 +271,8 @@ func (r *roadmapReader) folded(text string) bool {
 	return true
 }
 
-// text reads a line of a list or a paragraph: a phase of the checklist, a milestone's range of phases, what a phase
-// depends on.
+// text reads a line of a list or paragraph: a phase in the checklist, a milestone's range of
+// phases, or a phase's dependencies.
 func (r *roadmapReader) text(text string) {
 	p := roadmapPatterns()
 	if m := p.bullet.FindStringSubmatch(text); m != nil {
@@ -294,7 +299,7 @@ func (r *roadmapReader) text(text string) {
 	r.ofPhase(text)
 }
 
-// ofPhase reads a line of a phase's section: what it depends on, its status, its plans.
+// ofPhase reads a line of a phase's section: its dependencies, its status, its plans.
 func (r *roadmapReader) ofPhase(text string) {
 	p := roadmapPatterns()
 	ph := &r.road.Phases[r.at[r.phase]]
@@ -323,7 +328,7 @@ func (r *roadmapReader) ofPhase(text string) {
 	}
 }
 
-// heading begins a phase's section, or a milestone's, or ends one.
+// heading begins or ends a phase's or milestone's section.
 func (r *roadmapReader) heading(l markdown.Line) {
 	if m := roadmapPatterns().heading.FindStringSubmatch(l.Title); m != nil && l.Level > 1 {
 		ph := r.add(m[2], m[3], m[1] != "")
@@ -347,8 +352,9 @@ func (r *roadmapReader) heading(l markdown.Line) {
 	}
 }
 
-// note is the index of a milestone that the roadmap mentions. It is mentioned in the list of milestones, and again where
-// its phases are; two sections of one version of which one is closed and the other is said to be open are two milestones.
+// note returns the index of a milestone, adding it if it is new. A milestone is mentioned in
+// the list of milestones and again where its phases are. Two sections with the same version are
+// different milestones if one is closed and the other is marked open.
 func (r *roadmapReader) note(m Milestone) int {
 	for i := range r.road.Milestones {
 		have := &r.road.Milestones[i]
@@ -366,7 +372,7 @@ func (r *roadmapReader) note(m Milestone) int {
 	return len(r.road.Milestones) - 1
 }
 
-// add notes a phase, or more of one that is known.
+// add records a phase, or more about a known one.
 func (r *roadmapReader) add(id, name string, struck bool) *Phase {
 	key := PhaseKey(id)
 	if key == "" || sentinel(key) {
@@ -394,7 +400,7 @@ func (r *roadmapReader) add(id, name string, struck bool) *Phase {
 	return ph
 }
 
-// checked reports whether a phase's line begins or ends with the mark of what is done.
+// checked reports whether a phase's line begins or ends with a done mark.
 func checked(text string) bool {
 	text = strings.ReplaceAll(strings.Trim(text, " \t*-"), "\ufe0f", "")
 	for _, mark := range []string{"✅", "✓", "✔", "☑", "[x]", "[X]"} {
@@ -410,10 +416,10 @@ func checked(text string) bool {
 	return m != "" && !p.pending.MatchString(m)
 }
 
-// A workStanding is what a status says of a phase or a milestone.
+// A workStanding is the parsed status of a phase or a milestone.
 type workStanding struct {
 	complete, begun bool
-	pending         bool // complete, but something is still to come
+	pending         bool // complete, but something is still open
 }
 
 var standingPatterns = sync.OnceValue(func() (p struct{ complete, begun, pending, tail, early, line, date *regexp.Regexp }) {
@@ -431,7 +437,8 @@ var standingPatterns = sync.OnceValue(func() (p struct{ complete, begun, pending
 	return p
 })
 
-// readStanding reads a status: `Complete`, `✅ Done (2026-01-02)`, `Complete (pending UAT)`, `In Progress`.
+// readStanding parses a status: `Complete`, `✅ Done (2026-01-02)`, `Complete (pending UAT)`,
+// `In Progress`.
 func readStanding(text string) workStanding {
 	p := standingPatterns()
 	text = strings.ReplaceAll(text, "\ufe0f", "")
@@ -440,11 +447,13 @@ func readStanding(text string) workStanding {
 	return is
 }
 
-// readStatus reads a line that gives a status: `**Status**: Complete`, `**Completed:** 2026-01-02`, `✅ COMPLETE (…)`.
+// readStatus parses a status line: `**Status**: Complete`, `**Completed:** 2026-01-02`, `✅
+// COMPLETE (…)`.
 func readStatus(line string) workStanding {
 	p := standingPatterns()
 	if m := roadmapPatterns().status.FindStringSubmatch(line); m != nil {
-		if !strings.EqualFold(m[1], "status") && !strings.EqualFold(m[1], "state") { // a date, or its place
+		// a label such as Completed, followed by a date or a placeholder
+		if !strings.EqualFold(m[1], "status") && !strings.EqualFold(m[1], "state") {
 			return workStanding{complete: p.date.MatchString(m[2])}
 		}
 		return readStanding(m[2])
@@ -455,18 +464,20 @@ func readStatus(line string) workStanding {
 	return workStanding{}
 }
 
-// shipped says whether we are in the section of a milestone that is over.
+// shipped reports whether the current section belongs to a finished milestone.
 func (r *roadmapReader) shipped() bool {
 	return r.milestone >= 0 && r.road.Milestones[r.milestone].Shipped
 }
 
-// again says whether the number of a phase of a milestone that is over is used for another phase in one that isn't.
+// again reports whether the number of a finished milestone's phase is reused for another phase
+// in an open one.
 func (r *roadmapReader) again(ph *Phase, name string) bool {
 	return ph.milestone >= 0 && r.milestone >= 0 && ph.milestone != r.milestone && r.road.Milestones[ph.milestone].Shipped && !r.shipped() &&
 		name != "" && ph.Name != "" && !strings.EqualFold(name, ph.Name)
 }
 
-// phaseName is a phase's name without marks of Markdown and what is said about it: (INSERTED), (3/3 plans) — completed …
+// phaseName returns a phase's name without Markdown and annotations: (INSERTED), (3/3 plans) —
+// completed …
 func phaseName(s string) string {
 	if name, _, ok := strings.Cut(s, "**"); ok {
 		s = name
@@ -476,8 +487,8 @@ func phaseName(s string) string {
 	return strings.Trim(s, " \t*:✅✓✔☑🚧🔄📋\ufe0f")
 }
 
-// readMilestone reads a heading such as `🚧 v1.1 Payments (In Progress)`, `Roadmap: Shop (v1.1)` or
-// `[v1.0 MVP](milestones/v1.0-ROADMAP.md)`.
+// readMilestone parses a heading such as `🚧 v1.1 Payments (In Progress)`, `Roadmap: Shop
+// (v1.1)` or `[v1.0 MVP](milestones/v1.0-ROADMAP.md)`.
 func readMilestone(title string) Milestone {
 	p := roadmapPatterns()
 	title = p.link.ReplaceAllString(title, "$1")

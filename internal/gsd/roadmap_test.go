@@ -168,7 +168,8 @@ func TestPhaseKey(t *testing.T) {
 	}
 }
 
-// Whatever a roadmap says: an id is a safe file name, no phase is there twice or depends on itself.
+// Whatever a roadmap says: an id is a safe file name, no phase is there twice or depends on
+// itself.
 func FuzzRoadmap(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		seen := map[string]bool{}

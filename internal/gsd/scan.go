@@ -16,34 +16,39 @@ import (
 	"greenlight/internal/plan"
 )
 
-// A PhaseDir is what a directory under .planning/phases says of its phase.
+// A PhaseDir describes the files of a directory under .planning/phases.
 type PhaseDir struct {
 	Name string // "04.5-observability"
-	Key  string // PhaseKey of the id that the name begins with
+	Key  string // PhaseKey of the id at the start of the name
 
-	Waves     map[int]Wave
-	Plans     int  // plans that are to be carried out: superseded ones don't count; without files of plans, their summaries
-	Summaries int  // plans that a summary says were carried out
-	Had       bool // there are plans, superseded ones included, or summaries of some
+	Waves map[int]Wave
+	// plans to carry out, without superseded ones; if there are no plan files, the number of
+	// summaries
+	Plans     int
+	Summaries int  // plans carried out, according to a summary
+	Had       bool // there are plans, maybe superseded, or summaries of plans
 
-	Context      bool   // CONTEXT.md: the phase has been discussed
-	Research     bool   // RESEARCH.md
-	Verification string // status of VERIFICATION.md: passed, gaps_found, human_needed, …; "" without one
-	UAT          string // status of UAT.md: testing, partial, complete, diagnosed; "" without one
+	Context  bool // CONTEXT.md: the phase has been discussed
+	Research bool // RESEARCH.md
+	// status in VERIFICATION.md: passed, gaps_found, human_needed, …; "" without one
+	Verification string
+	UAT          string // status in UAT.md: testing, partial, complete, diagnosed; "" without one
 	Changed      time.Time
 }
 
-// A Wave is the plans of a phase that execute-phase carries out side by side: their frontmatter's wave.
+// A Wave is the plans of a phase that execute-phase runs in parallel, by the wave in their
+// front matter.
 type Wave struct {
-	Plans []string // their files' names, without what all have
-	Done  int      // those with a summary
+	Plans []string // file names, without their common part
+	Done  int      // number of plans with a summary
 }
 
-// Complete says whether all that was planned has been carried out.
+// Complete reports whether everything planned has been carried out.
 func (p *PhaseDir) Complete() bool { return p.Had && p.Summaries >= p.Plans }
 
-// ScanPhases reads the phase directories in natural order of their names. A directory that names no phase is left out;
-// one that can't be read counts nothing. Without .planning/phases there are none.
+// ScanPhases reads the phase directories in natural order of their names. It omits directories
+// that name no phase; an unreadable one counts as empty. Without .planning/phases there are
+// none.
 func ScanPhases(dir string) []PhaseDir {
 	list, err := durable.ReadDir(dir)
 	if err != nil {
@@ -62,10 +67,10 @@ func ScanPhases(dir string) []PhaseDir {
 	return dirs
 }
 
-// dirKey is the key of the phase whose directory has that name.
+// dirKey returns the key of the phase whose directory has that name.
 func dirKey(name string) string { return PhaseKey(phaseToken(stripCode(name))) }
 
-// scanPhase reads a phase's directory. exact pairs plans and summaries by GSD's own rule alone.
+// scanPhase reads a phase's directory. exact pairs plans and summaries by GSD's own rule only.
 func scanPhase(path, name, key string, exact bool) PhaseDir {
 	p := PhaseDir{Name: name, Key: key, Waves: map[int]Wave{}}
 	if info, err := os.Stat(path); err == nil {
@@ -91,7 +96,8 @@ func scanPhase(path, name, key string, exact bool) PhaseDir {
 	return p
 }
 
-// count counts the plans and those that were carried out. Of a phase whose plans are gone the summaries tell.
+// count counts the plans and those carried out. If a phase's plans are gone, the summaries
+// count.
 func (p *PhaseDir) count(path string, plans, summaries []string, exact bool) {
 	var open []string
 	for _, file := range plans {
@@ -128,7 +134,8 @@ func (p *PhaseDir) count(path string, plans, summaries []string, exact bool) {
 	}
 }
 
-// plansOf is how many plans the summaries are of. A phase may have one of the whole beside those of its plans.
+// plansOf returns how many plans the summaries cover. A phase may have a summary of the whole
+// in addition to those of its plans.
 func plansOf(summaries []string) int {
 	numbered := 0
 	for _, file := range summaries {
@@ -139,13 +146,14 @@ func plansOf(summaries []string) int {
 	return max(numbered, min(len(summaries), 1))
 }
 
-// reports are the names of a phase's reports: its own, not that of one plan or of another phase.
+// reports are the file names of a phase's reports: preferably its own, rather than those of one
+// plan or another phase.
 type reports struct {
 	verification, uat         string
 	verificationRank, uatRank int
 }
 
-// note takes the other files of a phase in.
+// note records another file of a phase.
 func (r *reports) note(p *PhaseDir, file string) {
 	pick := func(kind string, have *string, rank *int) {
 		if n := reportRank(file, kind, p.Key); n > *rank {
@@ -162,7 +170,7 @@ func (r *reports) note(p *PhaseDir, file string) {
 	pick("UAT", &r.uat, &r.uatRank)
 }
 
-// reportRank is how well a file's name fits the report of that kind of the phase; 0 for not at all.
+// reportRank rates how well a file name fits the phase's report of that kind; 0 for not at all.
 func reportRank(file, kind, key string) int {
 	if file == kind+".md" {
 		return 3
@@ -179,8 +187,8 @@ func reportRank(file, kind, key string) int {
 	return 1
 }
 
-// statusOf is the status of a report, in its frontmatter or, where that has none, in its text; "unknown" where neither
-// has one, "" without a report.
+// statusOf returns the status of a report from its front matter or, failing that, its text;
+// "unknown" if neither has one, "" without a report.
 func statusOf(dir, file string) string {
 	if file == "" {
 		return ""
@@ -196,7 +204,7 @@ func statusOf(dir, file string) string {
 	return Unknown
 }
 
-// maxVerdict is how far into a report's text its status is looked for, in bytes.
+// maxVerdict is how many bytes of a report's text are searched for its status.
 const maxVerdict = 4 << 10
 
 var (
@@ -209,7 +217,8 @@ var (
 	})
 )
 
-// verdict is the word of a report's status that GSD would have used: passed for PASS, Verified, ✅ **Passed** (4/4).
+// verdict translates a report's status to GSD's word: passed for PASS, Verified, ✅ **Passed**
+// (4/4).
 func verdict(text string) string {
 	text = strings.ToLower(strings.TrimSpace(text))
 	m := verdictWords().FindStringSubmatch(text)
@@ -228,14 +237,14 @@ func verdict(text string) string {
 	return "passed"
 }
 
-// readFront reads a file for its frontmatter; one that can't be read has none.
+// readFront reads a file's front matter; an unreadable file has none.
 func readFront(path string) *Doc {
 	data, _ := readStart(path)
 	return Parse(data)
 }
 
-// isPlan reports whether a file of a phase, at its top or in plans/, is a plan: PLAN.md, 01-02-PLAN.md, 1-PLAN-02-setup.md.
-// What is about plans, such as 01-PLAN-CHECK.md, isn't one.
+// isPlan reports whether a file of a phase, at its top or in plans/, is a plan: PLAN.md,
+// 01-02-PLAN.md, 1-PLAN-02-setup.md. A file about plans, such as 01-PLAN-CHECK.md, isn't one.
 func isPlan(file string, exact bool) bool {
 	lower := strings.ToLower(file)
 	for _, derived := range []string{"-outline.md", ".pre-bounce.md", "-plan-review.md", "summary.md"} {
@@ -250,7 +259,7 @@ func isPlan(file string, exact bool) bool {
 	return planName().MatchString(nested)
 }
 
-// isSummary reports whether a file says that a plan was carried out. Files that sum up something else don't.
+// isSummary reports whether a file is the summary of a plan, rather than of something else.
 func isSummary(file string, exact bool) bool {
 	nested, ok := strings.CutPrefix(file, "plans/")
 	switch {
@@ -266,7 +275,7 @@ func isSummary(file string, exact bool) bool {
 	switch strings.ToUpper(m[1]) {
 	case "RESEARCH", "PLAN", "PLANS", "PLANNING", "CONTEXT", "DISCUSSION", "VERIFICATION", "UAT", "REVIEW", "VALIDATION":
 		_, number := planNumber(file)
-		return number // 1-PLAN-02-SUMMARY.md
+		return number // as in 1-PLAN-02-SUMMARY.md
 	}
 	return true
 }
@@ -286,8 +295,9 @@ var (
 	})
 )
 
-// planNumber is the number of a plan within its phase that a file's name has, and whether it is told apart from the
-// phase's: 1 in 03-01-PLAN.md and PLAN-01.md. Of 03-PLAN.md and PLAN.md it isn't known: number is "".
+// planNumber returns the number of a plan within its phase from a file's name, and whether it
+// is distinct from the phase's number: 1 for 03-01-PLAN.md and PLAN-01.md. For 03-PLAN.md and
+// PLAN.md, number is "".
 func planNumber(file string) (number string, ok bool) {
 	m := numbers().FindStringSubmatch(strings.TrimSuffix(strings.TrimPrefix(file, "plans/"), filepath.Ext(file)))
 	if m == nil || m[2]+m[3] == "" {
@@ -296,9 +306,9 @@ func planNumber(file string) (number string, ok bool) {
 	return PhaseKey(m[2] + m[3]), true
 }
 
-// pair returns the plans that one of the summaries is of. By GSD's own rule the names tell; beyond it, where GSD or people
-// named them in another way, their numbers do, or that there is one plan and a summary without a number, or the other way
-// about.
+// pair returns the plans that have a summary. GSD's own rule matches names. Otherwise, for
+// files that GSD or people named differently, it matches numbers, or a single plan with a
+// summary without a number, or vice versa.
 func pair(plans, summaries []string, exact bool) (done []string) {
 	left := slices.Clone(summaries)
 	var open []string
@@ -327,7 +337,7 @@ func pair(plans, summaries []string, exact bool) (done []string) {
 	return done
 }
 
-// summaryNames are the names that the summary of a plan may have.
+// summaryNames returns the possible names of a plan's summary.
 func summaryNames(file string, exact bool) []string {
 	dir, base := "", strings.TrimSuffix(file, filepath.Ext(file))
 	if rest, ok := strings.CutPrefix(base, "plans/"); ok {
@@ -343,7 +353,8 @@ func summaryNames(file string, exact bool) []string {
 	if m := numberedPlan().FindStringSubmatch(base); m != nil {
 		names = append(names, m[1]+"-"+m[2]+"-SUMMARY")
 	}
-	if m := titledPlan().FindStringSubmatch(base); m != nil { // 18-01-outreach-PLAN.md, 18-01-SUMMARY.md
+	// 18-01-outreach-PLAN.md, 18-01-SUMMARY.md
+	if m := titledPlan().FindStringSubmatch(base); m != nil {
 		names = append(names, m[1]+"-SUMMARY")
 	}
 	for i := range names {

@@ -14,7 +14,7 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// checkFieldName: a field's name is a label, never a pattern or a line of its own.
+// checkFieldName checks that a field's name is a label, rather than a pattern or several lines.
 func checkFieldName(verb, name string) error {
 	valid := regexp.MustCompile(`^[A-Za-z][A-Za-z0-9 _.\-/]{0,60}$`)
 	if !valid.MatchString(name) {
@@ -24,7 +24,8 @@ func checkFieldName(verb, name string) error {
 	return nil
 }
 
-// checkText refuses what must not stand in a Markdown file; line ends are joined where the text is written.
+// checkText rejects characters that don't belong in a Markdown file. Line endings are allowed;
+// they are joined on writing.
 func checkText(label, text string) error {
 	for _, r := range text {
 		if r < 0x20 && r != '\n' && r != '\r' && r != '\t' || r == 0x7f {
@@ -43,7 +44,7 @@ func checkTexts(pairs ...string) error {
 	return nil
 }
 
-// countsProgress says whether a field is one that progress is counted by.
+// countsProgress reports whether a field is used to count progress.
 func countsProgress(name string) bool {
 	switch strings.ToLower(name) {
 	case "progress", "total plans in phase", "total phases":
@@ -57,7 +58,7 @@ type updateDoc struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// Update gives a field of the body a new value: the one in the section where it belongs, else the first.
+// Update sets a field of the body: the one in its home section, or else the first.
 func (s *Store) Update(ctx context.Context, name, value string) (Result, error) {
 	if err := checkFieldName("update", name); err != nil {
 		return Result{}, err
@@ -80,10 +81,11 @@ func (s *Store) Update(ctx context.Context, name, value string) (Result, error) 
 	return Result{Doc: updateDoc{Updated: true}}, nil
 }
 
-// A Field is a field's name with the value it is to get.
+// A Field is the name and new value of a field.
 type Field struct{ Name, Value string }
 
-// ParsePatch reads the JSON form of patch: one object, its values as text, in its order.
+// ParsePatch parses the JSON form of patch: one object, returned in order with its values as
+// text.
 func ParsePatch(text string) ([]Field, error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
@@ -128,8 +130,8 @@ type patchDoc struct {
 	Failed  []string `json:"failed"`
 }
 
-// Patch gives several fields new values in one write. A field of the body comes first; a key of the frontmatter that
-// nothing is derived into may be set, too.
+// Patch sets several fields in one write. A field of the body takes precedence; a key of the
+// front matter may be set, too, if nothing is derived into it.
 func (s *Store) Patch(ctx context.Context, fields []Field) (Result, error) {
 	for _, f := range fields {
 		if err := checkFieldName("patch", f.Name); err != nil {
@@ -159,7 +161,7 @@ func (s *Store) Patch(ctx context.Context, fields []Field) (Result, error) {
 	return r, err
 }
 
-// setKey sets a key that the frontmatter has and that isn't derived from anything.
+// setKey sets an existing front matter key that isn't derived.
 func (d *draft) setKey(key, value string) bool {
 	v, ok := d.doc.Get(key)
 	if !ok || v.Kind == frontmatter.Map || v.Kind == frontmatter.List || slices.Contains(derivedKeys(), key) {
@@ -171,20 +173,21 @@ func (d *draft) setKey(key, value string) bool {
 	return true
 }
 
-// derivedKeys are those that a write derives: setting them by hand would not last.
+// derivedKeys returns the keys that every write derives: setting them by hand would not last.
 func derivedKeys() []string {
 	return slices.DeleteFunc(keyOrder(), func(key string) bool {
 		return key == "active_phase" || key == "next_action" || key == "next_phases"
 	})
 }
 
-// A Lifecycle is a change of the keys that say what happens with a phase now. One of the fields is set.
+// A Lifecycle is a change of the keys that describe the current work. Exactly one of its fields
+// is set.
 type Lifecycle struct {
-	ActivePhase string   // a command works on this phase
-	NextAction  string   // nothing works; this is recommended
-	NextPhases  []string // for these phases
-	Clear       bool     // neither
-	Paused      string   // the project is paused, and where
+	ActivePhase string   // a command is working on this phase
+	NextAction  string   // nothing is running; this command is recommended
+	NextPhases  []string // phases for NextAction
+	Clear       bool     // clear both
+	Paused      string   // the project is paused; the text tells where
 	Resumed     bool
 }
 
@@ -197,8 +200,8 @@ type lifecycleDoc struct {
 	Status      *string  `json:"status"`
 }
 
-// SetLifecycle writes active_phase, next_action and next_phases, or paused_at. A key that is to be cleared becomes null;
-// one that isn't there needn't be.
+// SetLifecycle writes active_phase, next_action and next_phases, or paused_at. Clearing an
+// existing key sets it to null; a missing key stays missing.
 func (s *Store) SetLifecycle(ctx context.Context, l Lifecycle) (Result, error) {
 	if err := l.check(); err != nil {
 		return Result{}, err
@@ -221,7 +224,7 @@ func (s *Store) SetLifecycle(ctx context.Context, l Lifecycle) (Result, error) {
 	})
 }
 
-// nextActions are GSD's commands that work on a phase, as next_action names them.
+// nextActions returns GSD's commands that work on a phase, as named in next_action.
 func nextActions() []string {
 	return []string{"discuss-phase", "plan-phase", "execute-phase", "verify-phase", "verify-work"}
 }
@@ -286,7 +289,7 @@ func (l Lifecycle) apply(d *draft) {
 	}
 }
 
-// key sets a key of the frontmatter to a text in quotes, or to null, where it isn't that already.
+// key sets a key of the front matter to a quoted text, or to null, if it differs.
 func (d *draft) key(key, text string) {
 	v, there := d.doc.Get(key)
 	switch {

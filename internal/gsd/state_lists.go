@@ -9,9 +9,10 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A Decision is one of the project's; the texts may come from files, relative to the project.
+// A Decision is a decision of the project. Its texts may come from files, relative to the
+// project.
 type Decision struct {
-	Phase                    string // "": the current one
+	Phase                    string // "" for the current one
 	Summary, SummaryFile     string
 	Rationale, RationaleFile string
 }
@@ -29,7 +30,8 @@ type addedDoc struct {
 
 func notAdded(reason error) Result { return refused(addedDoc{Reason: reason.Error()}) }
 
-// AddDecision appends to the section of decisions, which is made at the end of the file where there is none.
+// AddDecision appends to the decisions section, creating it at the end of the file if it is
+// missing.
 func (s *Store) AddDecision(ctx context.Context, a Decision) (Result, error) {
 	summary, err := s.textOrFile(a.Summary, a.SummaryFile, "summary")
 	if err != nil {
@@ -66,14 +68,15 @@ func (d *draft) currentPhase() string {
 	return cmp.Or(d.doc.stored("current_phase"), derive(d.body).phase)
 }
 
-// A Blocker is an issue that affects work to come; its text may come from a file, relative to the project.
+// A Blocker is an issue that affects future work. Its text may come from a file, relative to
+// the project.
 type Blocker struct {
-	Phase          string // where it came up: "" for none
+	Phase          string // where it came up; "" for none
 	Text, TextFile string
 }
 
-// AddBlocker appends to the section of blockers, which is made at the end of the file where there is none. A blocker's
-// phase stands before its text.
+// AddBlocker appends to the blockers section, creating it at the end of the file if it is
+// missing. The text is prefixed with the blocker's phase.
 func (s *Store) AddBlocker(ctx context.Context, b Blocker) (Result, error) {
 	text, err := s.textOrFile(b.Text, b.TextFile, "blocker")
 	if err != nil {
@@ -107,8 +110,8 @@ type resolvedDoc struct {
 	Matches  []string `json:"matches,omitempty"`
 }
 
-// ResolveBlocker takes out the blocker that has the text in it. Where several have, one whose whole text it is counts, or
-// all with all.
+// ResolveBlocker removes the blocker that contains the text. If several do, it removes the one
+// that equals the text, or all of them if all is set.
 func (s *Store) ResolveBlocker(ctx context.Context, text string, all bool) (Result, error) {
 	if strings.TrimSpace(text) == "" {
 		return failed("text required"), nil
@@ -138,7 +141,7 @@ func (s *Store) ResolveBlocker(ctx context.Context, text string, all bool) (Resu
 	})
 }
 
-// matching returns the items to take out, or those that could be meant and why it can't be decided.
+// matching returns the items to remove, or the candidates and the reason why none was chosen.
 func (d *draft) matching(in span, text string, all bool) (found []bodyLine, why string) {
 	var exact []bodyLine
 	for _, l := range d.lines(in) {
@@ -162,7 +165,7 @@ func (d *draft) matching(in span, text string, all bool) (found []bodyLine, why 
 	return found, "several blockers have this text in them: give the whole text of one, or --all"
 }
 
-// itemText is the text of a list's item at the start of a line; "" for every other line.
+// itemText returns the text of a list item at the start of a line; "" for any other line.
 func itemText(body []byte, l bodyLine) string {
 	text := string(body[l.start:l.end])
 	if l.fenced || !strings.HasPrefix(text, "- ") {
@@ -171,7 +174,7 @@ func itemText(body []byte, l bodyLine) string {
 	return strings.TrimSpace(text[2:])
 }
 
-// removeItems takes out items with the lines that belong to them. A list that is empty then says None.
+// removeItems removes items with the lines that belong to them. An emptied list then says None.
 func (d *draft) removeItems(in span, items []bodyLine) {
 	var edits []edit
 	lines := d.lines(in)
@@ -201,7 +204,8 @@ type Evolution struct {
 	Urgent               bool
 }
 
-// AddRoadmapEvolution appends to Accumulated Context › Roadmap Evolution; what is there already isn't written again.
+// AddRoadmapEvolution appends to Accumulated Context › Roadmap Evolution, unless the entry
+// exists.
 func (s *Store) AddRoadmapEvolution(ctx context.Context, e Evolution) (Result, error) {
 	note, err := s.textOrFile(e.Note, e.NoteFile, "note")
 	if err != nil {
@@ -260,7 +264,7 @@ func addEvolution(d *draft, doc *addedDoc) {
 	d.addItem(in, doc.Entry)
 }
 
-// addBlock puts lines behind the last text of a section, a blank line before them.
+// addBlock inserts lines after the last text of a section, preceded by a blank line.
 func (d *draft) addBlock(in span, lines ...string) {
 	at := in.start
 	for _, l := range d.lines(in) {

@@ -13,7 +13,7 @@ import (
 	"greenlight/internal/paths"
 )
 
-// Load is where everything stands: the configuration, the file, and what is there.
+// Load returns the configuration, the content of STATE.md, and which files exist.
 func (s *Store) Load() (Result, error) {
 	src, err := durable.ReadFile(s.Path())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -38,7 +38,8 @@ func (s *Store) Load() (Result, error) {
 // rawConfig is how many settings --raw prints: the first nine.
 const rawConfig = 9
 
-// readConfig is config.json over GSD's defaults; the settings under workflow that have a short name have it, too.
+// readConfig returns config.json merged over GSD's defaults. Settings under workflow also
+// appear under their short names.
 func readConfig(path string) (config object, exists bool, err error) {
 	config = object{{"model_profile", "balanced"}, {"commit_docs", true}, {"branching_strategy", "none"},
 		{"phase_branch_template", "gsd/phase-{phase}-{slug}"}, {"milestone_branch_template", "gsd/{milestone}-{slug}"},
@@ -72,7 +73,7 @@ func readConfig(path string) (config object, exists bool, err error) {
 	return config, true, nil
 }
 
-// setting finds a setting at the top, or in the group where newer files have it; nil for none.
+// setting finds a setting at the top level, or in the group that newer files use; nil for none.
 func setting(have map[string]any, key string) any {
 	names := []string{key, key + ".enabled", "workflow." + key, "git." + key, "planning." + key}
 	if key == "plan_checker" {

@@ -12,7 +12,7 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A Metric is what one plan has cost.
+// A Metric is the cost of one plan.
 type Metric struct{ Phase, Plan, Duration, Tasks, Files string }
 
 type metricDoc struct {
@@ -23,8 +23,9 @@ type metricDoc struct {
 	Created  bool   `json:"created,omitempty"`
 }
 
-// RecordMetric writes a plan's row into the table of Performance Metrics, which is made where there is none, and brings the
-// averages and the trend of that section up to date. A plan that has a row already gets its new figures there.
+// RecordMetric writes a plan's row to the Performance Metrics table, creating the table if it
+// is missing, and updates the averages and the trend of that section. It updates the existing
+// row of a plan.
 func (s *Store) RecordMetric(ctx context.Context, m Metric) (Result, error) {
 	if m.Phase == "" || m.Plan == "" || m.Duration == "" {
 		return failed("phase, plan, and duration required"), nil
@@ -74,7 +75,7 @@ type table struct {
 	rows []bodyLine
 }
 
-// findTable returns the first table of a part of the body that has these columns.
+// findTable returns the first table with these columns in a part of the body.
 func findTable(d *draft, in span, columns ...string) (table, bool) {
 	lines := d.lines(in)
 	for i := 0; i+1 < len(lines); i++ {
@@ -97,8 +98,8 @@ func planTable(d *draft, in span) (table, bool) {
 	return findTable(d, in, "Plan", "Duration", "Tasks", "Files")
 }
 
-// planRows are the rows of plans, wherever they are: those of the table for them, and those without a header, which GSD's
-// older versions put behind whatever came last.
+// planRows returns all rows of plans: those of their table, and those without a header, which
+// older versions of GSD appended after whatever came last.
 func planRows(d *draft, in span) []bodyLine {
 	t, _ := planTable(d, in)
 	var rows []bodyLine
@@ -115,7 +116,7 @@ func planRows(d *draft, in span) []bodyLine {
 	return rows
 }
 
-// readLabel takes `Phase 02 P01` apart, as it is the same in every spelling.
+// readLabel parses `Phase 02 P01` into normalized ids.
 func readLabel(cell string) (phase, plan string, ok bool) {
 	m := regexp.MustCompile(`(?i)^phase\s+(\S+)\s+(?:P|plan\s+)0*(\S+)$`).FindStringSubmatch(cell)
 	if m == nil {
@@ -151,7 +152,8 @@ func isRule(cells []string) bool {
 	return len(cells) > 0
 }
 
-// putRow writes a plan's row: over the one it has, whose duration it returns, else behind the last.
+// putRow writes a plan's row, replacing an existing one, whose duration it returns, or
+// appending it after the last.
 func (d *draft) putRow(in span, m Metric) (old string, replaced bool) {
 	rows := planRows(d, in)
 	for _, l := range rows {
@@ -176,12 +178,12 @@ func (d *draft) putRow(in span, m Metric) (old string, replaced bool) {
 	return "", false
 }
 
-// figures are what the section's rows of plans say.
+// figures are the parsed rows of plans in the section.
 type figures struct {
-	minutes []float64 // of each
+	minutes []float64 // of each row
 	texts   []string
 	phase   map[string][]float64
-	read    bool // every duration can be read
+	read    bool // every duration could be parsed
 }
 
 func readFigures(d *draft, in span) figures {
@@ -198,12 +200,13 @@ func readFigures(d *draft, in span) figures {
 	return f
 }
 
-// average is that of the rows, as the section shows it.
+// average returns the average of the rows, formatted for the section.
 func average(minutes []float64) string { return brief(sum(minutes)/float64(len(minutes))) + " min" }
 
-// refreshMetrics brings the section's summary up to date. Where the rows cover all plans that the summary speaks of, it is
-// made from them; where it speaks of more, of which there are no rows, the plan is added to what it says. It sets only
-// what is there and can be read. before are the rows before m's, which replaced one of the duration old.
+// refreshMetrics updates the section's summary. If the rows cover all plans in the summary, it
+// is computed from them; if the summary covers more plans, the new one is added to it. It sets
+// only fields that exist and can be parsed. before are the rows before m was written, replacing
+// one with duration old.
 func refreshMetrics(d *draft, before figures, m Metric, old string, replaced bool) {
 	in, _ := metrics(d.body)
 	now := readFigures(d, in.text)
@@ -262,8 +265,8 @@ func refreshMetrics(d *draft, before figures, m Metric, old string, replaced boo
 	}
 }
 
-// covers says whether the rows are all plans that the summary speaks of: no more have been completed, and an average that
-// somebody counted is theirs.
+// covers reports whether the rows are all the plans that the summary covers: it has counted no
+// more plans, and its average, if computed, is theirs.
 func covers(d *draft, in span, before, now figures) bool {
 	if total, ok := d.bullet(in, "Total plans completed"); ok && digits(total) != "" {
 		return atoi(total) <= len(now.minutes)
@@ -273,7 +276,8 @@ func covers(d *draft, in span, before, now figures) bool {
 	return !ok || !counted || n == 0 || len(before.minutes) > 0 && strings.EqualFold(text, average(before.minutes))
 }
 
-// refreshPhase updates the phase's row in the table By Phase: how many of its plans are complete, and how long they took.
+// refreshPhase updates the phase's row in the By Phase table: the number of completed plans,
+// and their duration.
 func refreshPhase(d *draft, now figures, m Metric, more float64, replaced bool) {
 	in, _ := metrics(d.body)
 	t, ok := findTable(d, in.text, "Phase", "Plans", "Total", "Avg/Plan")
@@ -298,7 +302,7 @@ func refreshPhase(d *draft, now figures, m Metric, more float64, replaced bool) 
 		n := atoi(cells[1])
 		total, read := readMinutes(cells[2])
 		switch {
-		case now.read && len(rows) >= n: // all of them have rows
+		case now.read && len(rows) >= n: // all plans have rows
 			n, total = len(rows), sum(rows)
 		case !read:
 			return
@@ -323,7 +327,7 @@ func refreshPhase(d *draft, now figures, m Metric, more float64, replaced bool) 
 	d.splice(at, d.ended(at.start)+tableRow([]string{m.Phase, strconv.Itoa(len(rows)), brief(sum(rows)) + " min", average(rows)})+d.eol)
 }
 
-// trimWord takes a word off the front of a text.
+// trimWord removes a word from the start of a text.
 func trimWord(text, word string) string {
 	if foldPrefix([]byte(text), word+" ") {
 		return text[len(word):]
@@ -331,10 +335,10 @@ func trimWord(text, word string) string {
 	return text
 }
 
-// amount is a number that was counted, with its unit.
+// amount matches a computed number with its unit.
 const amount = `~?[\d.]+ *(?:hours?|h|minutes?|mins?|m|seconds?|s)?(?: *\d+ *(?:min|m|s))?`
 
-// bullet returns a field that is an item of a list: `- Trend: Stable`.
+// bullet returns a field that is a list item: `- Trend: Stable`.
 func (d *draft) bullet(in span, name string) (string, bool) {
 	f, ok := d.findBullet(in, name)
 	return f.text(d.body), ok
@@ -357,7 +361,7 @@ func (d *draft) findBullet(in span, name string) (field, bool) {
 	return field{}, false
 }
 
-// setBullet replaces what was counted, or what says that nothing was. A person's words about it stay.
+// setBullet replaces a computed value or a placeholder. Text written by a person stays.
 func (d *draft) setBullet(in span, name, value, counted string) {
 	f, ok := d.findBullet(in, name)
 	machine := regexp.MustCompile(`(?i)^(?:` + counted + `|[-—]?|n/?a|none(?: yet)?|tbd|\[[^\]]*\])$`)
@@ -374,7 +378,7 @@ func sum(list []float64) float64 {
 	return total
 }
 
-// brief writes minutes with at most one decimal.
+// brief formats minutes with at most one decimal.
 func brief(n float64) string { return strconv.FormatFloat(math.Round(n*10)/10, 'f', -1, 64) }
 
 // trend compares the last five plans with the five before them: a tenth less time is better.
@@ -396,7 +400,8 @@ func trend(minutes []float64) string {
 	return "Stable"
 }
 
-// readMinutes reads a duration as agents write them: 5min, 5 min, 1h 20m, 45s, ~12 min, 90 (minutes).
+// readMinutes parses a duration as agents write it: 5min, 5 min, 1h 20m, 45s, ~12 min, 90
+// (minutes).
 func readMinutes(text string) (float64, bool) {
 	parts := regexp.MustCompile(`(?i)^(\d+(?:\.\d+)?)\s*(hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)?(?:[\s,]+|$)`)
 	rest, total, unit := strings.TrimLeft(strings.TrimSpace(text), "~≈ "), 0.0, false

@@ -17,8 +17,8 @@ type switchDoc struct {
 	Status   string `json:"status"`
 }
 
-// MilestoneSwitch begins a new milestone: what the file said about phases, plans and progress of the old one goes, all
-// else stays. It makes a STATE.md where there is none.
+// MilestoneSwitch begins a new milestone: the phases, plans and progress of the old one are
+// removed, all else stays. It creates a missing STATE.md.
 func (s *Store) MilestoneSwitch(ctx context.Context, version, name string) (Result, error) {
 	version, name = strings.TrimSpace(version), strings.TrimSpace(name)
 	if version == "" {
@@ -72,7 +72,7 @@ func switchMilestone(d *draft, version, name string, now time.Time) {
 	}
 }
 
-// openWith puts lines before the first text of Current Position.
+// openWith inserts lines before the first text of Current Position.
 func (d *draft) openWith(lines []string) {
 	in, _ := d.position()
 	if len(lines) == 0 {

@@ -15,10 +15,10 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A BeginPhase begins to carry out a phase.
+// A BeginPhase marks a phase as being carried out.
 type BeginPhase struct {
 	Phase, Name string
-	Plans       int // 0: unknown
+	Plans       int // 0 if unknown
 }
 
 type phaseDoc struct {
@@ -29,11 +29,12 @@ type phaseDoc struct {
 	Reason    string   `json:"reason,omitempty"`
 }
 
-// movedRecently: who began another phase within this time is probably still at it.
+// movedRecently is how long the session that began another phase is presumed to be working on
+// it.
 const movedRecently = 4 * time.Hour
 
-// BeginPhase writes that a phase is being carried out. Of a phase that is already, only the dates change: the next wave of
-// its plans begins.
+// BeginPhase records that a phase is being carried out. If it already is, only the dates
+// change: the next wave of its plans begins.
 func (s *Store) BeginPhase(ctx context.Context, b BeginPhase) (Result, error) {
 	if r, err := checkPhase(b.Phase, b.Name); err != nil || r != nil {
 		return orEmpty(r), err
@@ -60,7 +61,7 @@ func (s *Store) BeginPhase(ctx context.Context, b BeginPhase) (Result, error) {
 	})
 }
 
-// noFields is why a verb changed nothing: the file has none of the fields that it sets.
+// noFields explains why a verb changed nothing: the file has none of the fields that it sets.
 func noFields(names string) string {
 	return "STATE.md has none of the fields that this sets (" + names + ") and no section Current Position: nothing was changed"
 }
@@ -72,7 +73,8 @@ func orEmpty(r *Result) Result {
 	return *r
 }
 
-// checkPhase refuses a phase that can't be one; it stands in headings, tables and file names.
+// checkPhase rejects an invalid phase id, which would appear in headings, tables and file
+// names.
 func checkPhase(phase, name string) (*Result, error) {
 	if phase == "" {
 		r := failed("phase required (--phase N)")
@@ -84,7 +86,8 @@ func checkPhase(phase, name string) (*Result, error) {
 	return nil, checkText("--name", name)
 }
 
-// warnOther: two sessions that carry out two phases in one tree overwrite each other's position.
+// warnOther warns about another phase in progress: two sessions that carry out two phases in
+// one tree overwrite each other's position.
 func (s *Store) warnOther(d *draft, phase string) {
 	other := executingPhase(d.get("Status"))
 	info, err := os.Stat(s.Path())
@@ -95,7 +98,7 @@ func (s *Store) warnOther(d *draft, phase string) {
 		"its position is overwritten now", other, s.Now().Sub(info.ModTime()).Round(time.Minute)))
 }
 
-// executingPhase is the id in `Executing Phase 4.5`.
+// executingPhase returns the id in `Executing Phase 4.5`.
 func executingPhase(status string) string {
 	const verb = "executing phase "
 	at := strings.Index(strings.ToLower(status), verb)
@@ -112,7 +115,7 @@ func firstWord(s string) string {
 	return ""
 }
 
-// updates are the names of what a command has set.
+// updates are the names of the fields that a command has set.
 type updates []string
 
 func (u *updates) add(name string, done bool) {
@@ -160,7 +163,7 @@ func (b BeginPhase) apply(d *draft, up *updates, today string) {
 	}
 }
 
-// dated sets a Last Activity: the date alone, but where text was behind the old one, text is behind the new one.
+// dated sets a Last Activity: the date alone, or with text if the old value had text.
 func dated(activity string) func(string) (string, bool) {
 	return func(old string) (string, bool) {
 		date, _, _ := strings.Cut(activity, " — ")
@@ -171,7 +174,7 @@ func dated(activity string) func(string) (string, bool) {
 	}
 }
 
-// current is the value of Current Phase: the id, with the total that was there.
+// current returns the value of Current Phase: the id, with the existing total.
 func (b BeginPhase) current(old string) string {
 	if p := readPhase(old); p.of != "" {
 		text := b.Phase + " of " + p.of
@@ -197,7 +200,8 @@ func (b BeginPhase) position(d *draft, up *updates, activity string) {
 	up.add("Current Position", phase || plan || last)
 }
 
-// movePhase is the phase that a field speaks of from now on: the total stays, and the name of the same phase, too.
+// movePhase returns the new phase of a field: the total stays, and so does the name if the
+// phase is the same.
 func movePhase(old, id, name string) prosePhase {
 	p := readPhase(old)
 	if name == "" && samePhase(p.id, id) {
@@ -206,7 +210,7 @@ func movePhase(old, id, name string) prosePhase {
 	return prosePhase{id: id, of: p.of, name: name}
 }
 
-// exact sets a key of the frontmatter that the command knows better than the body can tell.
+// exact sets a front matter key that the command knows more precisely than the body does.
 func (d *draft) exact(key, text string) {
 	d.hold = append(d.hold, key)
 	v, _ := d.doc.Get(key)
@@ -220,7 +224,7 @@ func (d *draft) exact(key, text string) {
 	d.set = append(d.set, change{key, yaml(textline.Join(text), raw)})
 }
 
-// replaceBold sets a field that counts in bold alone.
+// replaceBold sets a field that is recognized only in bold.
 func (d *draft) replaceBold(name, value string) bool {
 	for _, l := range scan(d.body) {
 		if f, ok := boldField(d.body, l, name); ok && !l.fenced {
@@ -240,7 +244,8 @@ type advanceDoc struct {
 	Status       string `json:"status,omitempty"`
 }
 
-// AdvancePlan goes on to the next plan of the phase; behind the last one the phase is ready to be verified.
+// AdvancePlan advances to the next plan of the phase; after the last one, the phase is ready
+// for verification.
 func (s *Store) AdvancePlan(ctx context.Context) (Result, error) {
 	var doc advanceDoc
 	parsed := false
@@ -260,7 +265,8 @@ func (s *Store) AdvancePlan(ctx context.Context) (Result, error) {
 		if !compound {
 			d.lead("Current Plan", func(old string) (string, bool) { return next + old[len(digits(old)):], true })
 		}
-		d.lead("Plan", func(old string) (string, bool) { // `1 of 3 in current phase`: only the number moves
+		// in `1 of 3 in current phase`, only the number changes
+		d.lead("Plan", func(old string) (string, bool) {
 			if n := len(digits(old)); n > 0 && (compound || strings.Contains(old, " of ")) {
 				return next + old[n:], true
 			}
@@ -276,7 +282,8 @@ func (s *Store) AdvancePlan(ctx context.Context) (Result, error) {
 	})
 }
 
-// planOf reads where the phase is: `Current Plan` with `Total Plans in Phase`, else `Plan: A of B`.
+// planOf reads the current plan: from `Current Plan` with `Total Plans in Phase`, or else
+// `Plan: A of B`.
 func planOf(d *draft) (plan, total int, compound, ok bool) {
 	current, all := d.get("Current Plan"), d.get("Total Plans in Phase")
 	if current != "" && all != "" {
@@ -293,7 +300,7 @@ func planOf(d *draft) (plan, total int, compound, ok bool) {
 	return atoi(text), atoi(of), true, true
 }
 
-// moveStatus sets Status and Last Activity, where a tool wrote them.
+// moveStatus sets Status and Last Activity, unless a person wrote them.
 func (d *draft) moveStatus(status, activity string) {
 	d.lead("Status", ifDefault("Status", status))
 	d.lead("Last Activity", ifDefault("Last Activity", activity))
@@ -302,7 +309,7 @@ func (d *draft) moveStatus(status, activity string) {
 // A PlannedPhase is a phase whose plans are written.
 type PlannedPhase struct {
 	Phase, Name string
-	Plans       *int // nil: not told
+	Plans       *int // nil if not given
 }
 
 type plannedDoc struct {
@@ -312,7 +319,7 @@ type plannedDoc struct {
 	Warning   string   `json:"warning,omitempty"`
 }
 
-// PlannedPhase writes that a phase is ready to be carried out.
+// PlannedPhase records that a phase is ready to be carried out.
 func (s *Store) PlannedPhase(ctx context.Context, p PlannedPhase) (Result, error) {
 	if r, err := checkPhase(p.Phase, p.Name); err != nil || r != nil {
 		return orEmpty(r), err
@@ -365,8 +372,9 @@ type completeDoc struct {
 	Reason     string   `json:"reason,omitempty"`
 }
 
-// CompletePhase writes that a phase is complete: the given one, else the one the file is at. One that the file has left
-// behind is complete already; one that it hasn't come to has to be begun.
+// CompletePhase records that a phase is complete: the given one, or else the current one. A
+// phase that the file has passed is already complete; one that it hasn't reached must be begun
+// first.
 func (s *Store) CompletePhase(ctx context.Context, given string) (Result, error) {
 	if given != "" {
 		if r, err := checkPhase(given, ""); err != nil || r != nil {

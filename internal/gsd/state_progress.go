@@ -23,8 +23,8 @@ type progressDoc struct {
 	Reason      string `json:"reason,omitempty"`
 }
 
-// UpdateProgress counts plans and phases anew and draws the body's Progress: the same percent in the file, in the bar and
-// in the answer.
+// UpdateProgress recounts plans and phases and draws the body's Progress, with the same percent
+// in the file, in the bar and in the result.
 func (s *Store) UpdateProgress(ctx context.Context) (Result, error) {
 	var doc progressDoc
 	return s.verb(ctx, writing{}, func(d *draft) error {
@@ -61,13 +61,13 @@ func (s *Store) progress(d *draft) progressDoc {
 		Bar: drawBar(percent)}
 }
 
-// drawBar is the body's bar: `[█████░░░░░] 47%`, a cell for each ten, rounded.
+// drawBar returns the body's bar: `[█████░░░░░] 47%`, one cell per ten percent, rounded.
 func drawBar(percent int) string {
 	filled := min(10, max(0, (percent+5)/10))
 	return "[" + strings.Repeat("█", filled) + strings.Repeat("░", 10-filled) + "] " + strconv.Itoa(percent) + "%"
 }
 
-// withBar replaces the bar of a Progress field and keeps what stands around it.
+// withBar replaces the bar in a Progress field and keeps the text around it.
 func withBar(old string, percent int) string {
 	machine := regexp.MustCompile(`(?:(?:\[[^\]]*\]|[█▓▒░]+)[ \t]*)?\d{1,3}%`)
 	at := machine.FindStringIndex(old)
@@ -84,8 +84,8 @@ type syncDoc struct {
 	Reason  string   `json:"reason,omitempty"`
 }
 
-// Sync brings STATE.md into line with the disk: Total Plans in Phase, Progress, Last Activity, and the frontmatter with
-// the body. With verify it only says what it would do.
+// Sync updates STATE.md to match the disk: Total Plans in Phase, Progress, Last Activity, and
+// the front matter to match the body. With verify it only reports what it would do.
 func (s *Store) Sync(ctx context.Context, verify bool) (Result, error) {
 	doc := syncDoc{Synced: !verify, DryRun: verify}
 	result := func(bool) Result {
@@ -110,7 +110,7 @@ func (s *Store) Sync(ctx context.Context, verify bool) (Result, error) {
 	return result(false), err
 }
 
-// missing is the result where STATE.md can't be read.
+// missing returns the result for an unreadable STATE.md.
 func (s *Store) missing(err error) (Result, error) {
 	if errors.Is(err, errNoState) {
 		return failed("%s", errNoState), nil
@@ -154,8 +154,9 @@ func (s *Store) sync(d *draft) []string {
 	return changes
 }
 
-// miscounted says whether the frontmatter has a progress block that isn't as the disk is. Its other keys are no reason to
-// write: where the body says what it did before, what a person gave them stays.
+// miscounted reports whether the front matter's progress block disagrees with the disk. Its
+// other keys don't cause a write: if the body is unchanged, values that a person gave them
+// stay.
 func (s *Store) miscounted(d *draft) bool {
 	if _, ok := d.doc.Get("progress"); !ok || !d.force {
 		return false
@@ -171,7 +172,7 @@ func (s *Store) miscounted(d *draft) bool {
 	return text(Parse(d.settle(s.facts(d.doc), s.Now(), s.Compat))) != text(d.doc)
 }
 
-// openPhase is the last phase that isn't through, else the first that has plans.
+// openPhase returns the last unfinished phase, or else the first with plans.
 func openPhase(dirs []PhaseDir) *PhaseDir {
 	var first, open *PhaseDir
 	for i := range dirs {

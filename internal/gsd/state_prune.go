@@ -35,8 +35,9 @@ type prunedPart struct {
 	lines   []string
 }
 
-// Prune moves what belongs to phases that are long over into STATE-ARCHIVE.md: those up to the current phase less keep. The
-// archive is written first, so that a kill in between loses nothing.
+// Prune moves entries of phases completed long ago into STATE-ARCHIVE.md: those up to the
+// current phase minus keep. It writes the archive first, so that a kill in between loses
+// nothing.
 func (s *Store) Prune(ctx context.Context, keep int, dryRun bool) (Result, error) {
 	if dryRun {
 		doc, err := s.load()
@@ -52,7 +53,7 @@ func (s *Store) Prune(ctx context.Context, keep int, dryRun bool) (Result, error
 	}, func(bool) Result { return pruneResult(p, keep, false) })
 }
 
-// A pruning is what is to be moved.
+// A pruning is the entries to move.
 type pruning struct {
 	current, cutoff int
 	parts           []prunedPart
@@ -124,7 +125,7 @@ func titled(titles ...string) func([]byte) (section, bool) {
 	return func(body []byte) (section, bool) { return findSection(body, 3, 3, titles...) }
 }
 
-// move takes lines out of a section; the lines that belong to an item go with it.
+// move removes lines from a section, with the lines that belong to an item.
 func (p *pruning) move(d *draft, name string, find func([]byte) (section, bool), old func(line string) bool) {
 	in, ok := find(d.body)
 	if !ok {
@@ -150,7 +151,7 @@ func (p *pruning) move(d *draft, name string, find func([]byte) (section, bool),
 	}
 }
 
-// archive appends what was pruned. What a run that was killed has appended already isn't appended again.
+// archive appends what was pruned, except for entries that a killed run already appended.
 func (s *Store) archive(p pruning, keep int) error {
 	path := s.file(archiveName)
 	old, err := durable.ReadFile(path)

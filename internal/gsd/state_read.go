@@ -43,7 +43,7 @@ func (o object) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// encode is JSON in which <, > and & are themselves.
+// encode returns JSON in which <, > and & aren't escaped.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -52,7 +52,8 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimRight(b.Bytes(), "\n"), err
 }
 
-// JSON is the frontmatter as a write would make it now, and whatever other keys the file has.
+// JSON returns the front matter that a write would produce now, with all other keys in the
+// file.
 func (s *Store) JSON() (Result, error) {
 	doc, err := s.load()
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *Store) JSON() (Result, error) {
 	return Result{Doc: out}, nil
 }
 
-// plainValue is a value of the frontmatter as JSON: texts, lists and maps. null is null.
+// plainValue converts a front matter value to JSON: texts, lists, maps and null.
 func plainValue(v frontmatter.Value) any {
 	switch v.Kind {
 	case frontmatter.List:
@@ -98,7 +99,7 @@ func plainValue(v frontmatter.Value) any {
 	return nil
 }
 
-// progress is the block as it would be written.
+// progress returns the block that would be written.
 func (s *settlement) progress() object {
 	t, ok := recount{compat: s.compat}.of(s.doc, s.facts)
 	keep := !ok && s.doc.hasProgress()
@@ -129,14 +130,15 @@ func (s *settlement) progress() object {
 	return out
 }
 
-// further says whether more is stored as completed than was counted: then GSD shows the stored block.
+// further reports whether more is stored as completed than was counted: then GSD shows the
+// stored block.
 func (s *settlement) further(t tally) bool {
 	phases, _ := s.doc.storedCount("completed_phases")
 	plans, _ := s.doc.storedCount("completed_plans")
 	return phases > *t.completedPhases || plans > *t.completedPlans
 }
 
-// bodyTally is what the body says of the progress where nothing can be counted.
+// bodyTally returns the progress according to the body, used if nothing can be counted.
 func (s *settlement) bodyTally() (t tally) {
 	number := func(text string) *int {
 		if digits(text) == "" {
@@ -156,8 +158,9 @@ type contentDoc struct {
 	Content string `json:"content"`
 }
 
-// Get returns the whole file, or a field or a section of it. A name in lower case is a key of the frontmatter first; every
-// other name is a field of the body first, then a key, then a section.
+// Get returns the whole file, or a field or section of it. A name in lower case is looked up
+// first as a front matter key; any other name first as a field of the body, then as a key, then
+// as a section.
 func (s *Store) Get(name string) (Result, error) {
 	doc, err := s.load()
 	if err != nil {
@@ -225,7 +228,7 @@ type decision struct {
 	Rationale string `json:"rationale"`
 }
 
-// Snapshot is what the file says, in one document; null for what it doesn't say.
+// Snapshot returns the contents of the file as one document, with null for missing values.
 func (s *Store) Snapshot() (Result, error) {
 	doc, err := s.load()
 	if err != nil {
@@ -262,8 +265,8 @@ func (s *Store) Snapshot() (Result, error) {
 	return Result{Doc: out}, nil
 }
 
-// decisionList reads the table of the section Decisions Made, or else the items of the section of decisions:
-// `- [Phase 2]: Tokens are hashed — never stored`.
+// decisionList reads the table in the section Decisions Made, or else the items of the
+// decisions section: `- [Phase 2]: Tokens are hashed — never stored`.
 func decisionList(body []byte) []decision {
 	out := decisionTable(body)
 	in, ok := decisions(body)
@@ -286,7 +289,7 @@ func decisionList(body []byte) []decision {
 	return out
 }
 
-// decisionTable reads the table of the section Decisions Made.
+// decisionTable reads the table in the section Decisions Made.
 func decisionTable(body []byte) []decision {
 	out := []decision{}
 	in, ok := findSection(body, 6, 0, "Decisions Made")
@@ -307,7 +310,7 @@ func decisionTable(body []byte) []decision {
 	return out
 }
 
-// blockerList reads the items of the section of blockers, in which add-blocker puts them.
+// blockerList reads the items of the blockers section, which add-blocker writes.
 func blockerList(body []byte) []string {
 	out := []string{}
 	in, ok := blockers(body)
@@ -322,14 +325,14 @@ func blockerList(body []byte) []string {
 	return out
 }
 
-// maxLines is how long a STATE.md is meant to be, by GSD's own description of it.
+// maxLines is the maximum length of a STATE.md according to GSD's own description.
 const maxLines = 100
 
 type validDoc struct {
 	Valid    bool     `json:"valid"`
 	Warnings []string `json:"warnings"`
 	Drift    object   `json:"drift"`
-	Notes    []string `json:"notes,omitempty"` // worth knowing, and nothing wrong
+	Notes    []string `json:"notes,omitempty"` // informational, not problems
 }
 
 func (v *validDoc) warn(format string, a ...any) {

@@ -27,8 +27,9 @@ type mutation struct {
 	Reason    string `json:"reason"`
 }
 
-// Rebuild repairs the body's structure from the frontmatter and the disk, and logs each change below ## Rebuild Log. With
-// dryRun it only says what it would do; tell gets each change, where it isn't nil.
+// Rebuild repairs the body's structure from the front matter and the disk, and logs each change
+// under ## Rebuild Log. With dryRun it only reports what it would do. If tell isn't nil, it is
+// called with each change.
 func (s *Store) Rebuild(ctx context.Context, dryRun bool, tell func(string)) (Result, error) {
 	var log []mutation
 	result := func(bool) Result { return rebuildResult(log, dryRun) }
@@ -85,7 +86,7 @@ func (r *rebuilding) note(kind, section, before, after, reason string) {
 	r.log = append(r.log, mutation{r.now, kind, section, shortened(before), shortened(after), reason})
 }
 
-// shortened keeps a log's entry on one line of at most 512 characters.
+// shortened limits a log entry to one line of at most 512 characters.
 func shortened(text string) string {
 	runes := []rune(strings.TrimSpace(text))
 	if len(runes) > 512 {
@@ -104,7 +105,7 @@ func (s *Store) rebuild(d *draft) []mutation {
 	return r.log
 }
 
-// position: the frontmatter is right where the body's field says something else.
+// position overwrites a field of the body that contradicts the front matter.
 func (r *rebuilding) position(key, name string) {
 	want, have := r.d.doc.stored(key), r.d.get(name)
 	if want == "" || have == "" || have == want || readPhase(have).id == want {
@@ -115,7 +116,8 @@ func (r *rebuilding) position(key, name string) {
 		fmt.Sprintf("frontmatter '%s' is canonical; body '%s' was stale", key, name))
 }
 
-// phaseTable makes the table By Phase list the phases that are on the disk. Rows of phases that are keep their times.
+// phaseTable makes the By Phase table list the phases on disk. Rows of remaining phases keep
+// their times.
 func (r *rebuilding) phaseTable(dirs []PhaseDir) {
 	d := r.d
 	if len(dirs) == 0 {
@@ -157,7 +159,8 @@ func (r *rebuilding) phaseTable(dirs []PhaseDir) {
 		"phase dirs on disk are canonical; rows for missing phases dropped, missing phases added")
 }
 
-// placeholders: a bold field that still has the template's value says (pending). A bar isn't one.
+// placeholders sets bold fields that still have the template's value to (pending). A progress
+// bar isn't a placeholder.
 func (r *rebuilding) placeholders() {
 	d := r.d
 	label := regexp.MustCompile(`^\s*\*\*([^*]+):\*\*`)
@@ -188,7 +191,7 @@ func (r *rebuilding) placeholders() {
 // keptSessions is how many archived sessions stay.
 const keptSessions = 3
 
-// sessions: of the archived sessions below Session Continuity the last three stay.
+// sessions keeps the last three of the archived sessions below Session Continuity.
 func (r *rebuilding) sessions() {
 	d := r.d
 	in, ok := findSection(d.body, 2, 2, "Session Continuity")
@@ -218,7 +221,7 @@ func (r *rebuilding) sessions() {
 	d.body = apply(d.body, edits)
 }
 
-// logRebuild appends to ## Rebuild Log, which is made where there is none.
+// logRebuild appends to ## Rebuild Log, creating it if it is missing.
 func (d *draft) logRebuild(log []mutation) {
 	if len(log) == 0 {
 		return

@@ -12,10 +12,10 @@ import (
 	"greenlight/internal/text/textline"
 )
 
-// A Session is where the work stopped.
+// A Session describes where work stopped.
 type Session struct {
 	StoppedAt  string
-	ResumeFile *string // nil: not told
+	ResumeFile *string // nil if not given
 }
 
 type sessionDoc struct {
@@ -25,8 +25,9 @@ type sessionDoc struct {
 	Reason   string   `json:"reason,omitempty"`
 }
 
-// RecordSession writes when the last session was, where it stopped and how to go on. A label that is missing is put into
-// the session's section, which is made at the end of the file where there is none.
+// RecordSession records the time of the last session, where it stopped and how to continue.
+// Missing labels are added to the session section, which is created at the end of the file if
+// it is missing.
 func (s *Store) RecordSession(ctx context.Context, r Session) (Result, error) {
 	if err := checkTexts("--stopped-at", r.StoppedAt, "--resume-file", deref(r.ResumeFile)); err != nil {
 		return Result{}, err
@@ -64,7 +65,7 @@ func (r Session) apply(d *draft, now string) sessionDoc {
 			updated.add("Resume File", true)
 		}
 	}
-	if r.StoppedAt == "" && r.ResumeFile == nil { // nothing was told, so there is nothing to make labels for
+	if r.StoppedAt == "" && r.ResumeFile == nil { // nothing was given, so no labels are needed
 		missing = nil
 	}
 	for _, f := range missing {
@@ -77,7 +78,8 @@ func (r Session) apply(d *draft, now string) sessionDoc {
 	return sessionDoc{Recorded: true, Updated: updated, Created: len(missing) > 0}
 }
 
-// inSession sets a field of the session's section; without such a section, the first in the file.
+// inSession sets a field of the session section or, without such a section, the first in the
+// file.
 func (d *draft) inSession(name, value string) bool {
 	if in, ok := session(d.body); ok {
 		return d.replaceIn(in.text, name, value)
@@ -92,8 +94,8 @@ func deref(s *string) string {
 	return *s
 }
 
-// addLabels puts fields into the session's section behind those that are there, in their form; a section that has to be
-// made gets all.
+// addLabels adds fields to the session section after the existing ones, in their form; a
+// section that has to be created gets all of them.
 func (d *draft) addLabels(missing []Field, all map[string]string) {
 	if len(missing) == 0 {
 		return
@@ -134,7 +136,7 @@ func (d *draft) addLabels(missing []Field, all map[string]string) {
 	d.splice(span{at, at}, d.ended(at)+text+d.eol)
 }
 
-// A Signal says that an agent waits for a person.
+// A Signal reports that an agent is waiting for a person.
 type Signal struct{ Type, Question, Options, Phase string }
 
 type signalFile struct {
@@ -154,7 +156,7 @@ type signalDoc struct {
 
 const signalName = "WAITING.json"
 
-// SignalWaiting writes WAITING.json, into .gsd where a project has that, else into .planning.
+// SignalWaiting writes WAITING.json, to .gsd if the project has that, or else to .planning.
 func (s *Store) SignalWaiting(g Signal) (Result, error) {
 	dir := s.Planning
 	if old := filepath.Join(s.Root, ".gsd"); paths.IsDir(old) {

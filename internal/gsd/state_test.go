@@ -79,8 +79,8 @@ func changes(old, new string) []string {
 	return out
 }
 
-// usual is a file as GSD's template makes it, with what people and other tools leave in it: a comment, an unknown key, a
-// hard line break, a rule in an odd place.
+// usual is a file as GSD's template makes it, with what people and other tools leave in it: a
+// comment, an unknown key, a hard line break, a rule in an odd place.
 const usual = `---
 gsd_state_version: '1.0'  # placeholder
 milestone: v1.0

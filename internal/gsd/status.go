@@ -6,7 +6,7 @@ import (
 	"unicode"
 )
 
-// The canonical words of a status; anything else is a person's own text.
+// The canonical status words; any other status is free text.
 const (
 	Discussing = "discussing"
 	Planning   = "planning"
@@ -14,10 +14,11 @@ const (
 	Verifying  = "verifying"
 	Completed  = "completed"
 	Paused     = "paused"
-	Unknown    = "unknown" // there is no status at all
+	Unknown    = "unknown" // no status at all
 )
 
-// NormalizeStatus is the canonical word for a status: GSD's own answer in compatible mode, else one without its traps.
+// NormalizeStatus returns the canonical word for a status: exactly as GSD finds it if compat is
+// true, otherwise without GSD's pitfalls.
 func NormalizeStatus(status, pausedAt string, compat bool) string {
 	if compat {
 		return compatStatus(status, pausedAt)
@@ -25,9 +26,9 @@ func NormalizeStatus(status, pausedAt string, compat bool) string {
 	return plainStatus(status, pausedAt)
 }
 
-// compatStatus is the canonical word for a status exactly as GSD's own tools find it: the first of their words that the
-// text contains, anywhere; "paused" for any paused_at that isn't empty, even "null". Text without such a word comes back
-// as it is.
+// compatStatus returns the canonical word for a status exactly as GSD's own tools find it: the
+// first of their words contained anywhere in the text; "paused" for any nonempty paused_at,
+// even "null". Text without such a word is returned unchanged.
 func compatStatus(status, pausedAt string) string {
 	s := strings.ToLower(status)
 	has := func(words ...string) bool {
@@ -54,9 +55,10 @@ func compatStatus(status, pausedAt string) string {
 	return status
 }
 
-// plainStatus is compatStatus without its traps: it looks for whole words, so that abandoned isn't done, incomplete
-// isn't complete and unverified isn't being verified; '_' and '-' are blanks, so that in_progress is executing; what has
-// been verified is completed; and a paused_at that says null pauses nothing.
+// plainStatus is compatStatus without its pitfalls: it matches whole words, so that abandoned
+// isn't done, incomplete isn't complete and unverified isn't being verified; '_' and '-' are
+// blanks, so that in_progress means executing; verified means completed; and a paused_at of
+// null pauses nothing.
 func plainStatus(status, pausedAt string) string {
 	words := strings.FieldsFunc(strings.ToLower(status), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	text := " " + strings.Join(words, " ") + " "
@@ -86,7 +88,8 @@ func plainStatus(status, pausedAt string) string {
 	return status
 }
 
-// nullish says whether a scalar means that there is none. Writers that know no null leave such words behind.
+// nullish reports whether a scalar means "no value". Writers without a notion of null produce
+// such words.
 func nullish(s string) bool {
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "", "null", "~", "none", "undefined":

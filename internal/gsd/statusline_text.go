@@ -9,9 +9,10 @@ import (
 
 const noWorkstream = "no active workstream"
 
-// String is the position as the status line shows it: the milestone with its bar, then the first form that fits: a
-// command at work, the command to run next, the milestone complete, or the status and the phase. It may be empty, and
-// isn't fit for a terminal yet: the text is the file's.
+// String returns the position as shown in the status line: the milestone with its bar, then the
+// first that applies of: a running command, the command to run next, the milestone being
+// complete, or the status and the phase. The result may be empty, and is file content that
+// isn't sanitized for a terminal.
 func (p Position) String() string {
 	if p.NoWorkstream {
 		return noWorkstream
@@ -19,7 +20,7 @@ func (p Position) String() string {
 	var parts []string
 	if p.Milestone != "" || p.MilestoneName != "" {
 		name := p.MilestoneName
-		if name == "milestone" { // what GSD writes where nobody has named it
+		if name == "milestone" { // GSD's placeholder for an unnamed milestone
 			name = ""
 		}
 		parts = append(parts, join(" ", p.Milestone, name, Bar(p.Percent)))
@@ -37,7 +38,7 @@ func (p Position) String() string {
 	return join(" · ", parts...)
 }
 
-// Compact is the position in few columns: "v1.12 · P7/12 · executing".
+// Compact returns the position in few columns: "v1.12 · P7/12 · executing".
 func (p Position) Compact() string {
 	if p.NoWorkstream {
 		return noWorkstream
@@ -64,7 +65,8 @@ func (p Position) Compact() string {
 	return join(" · ", parts...)
 }
 
-// complete says whether the milestone is. No phases of no phases is a project that hasn't begun.
+// complete reports whether the milestone is complete. A project with 0 of 0 phases hasn't
+// begun.
 func (p Position) complete() bool {
 	if n, err := strconv.Atoi(p.Percent); err == nil && n == 100 {
 		return true
@@ -82,10 +84,11 @@ func (p Position) phase() string {
 	return p.PhaseName + " (" + p.PhaseNum + "/" + p.PhaseTotal + ")"
 }
 
-// barCells is how many cells a bar has.
+// barCells is the width of a bar.
 const barCells = 10
 
-// Bar is a percentage, given as digits, as a bar: "[█████░░░░░] 59%". What is no number has none; more than 100 is 100.
+// Bar returns a percentage, given as digits, as a bar: "[█████░░░░░] 59%". It returns "" for
+// anything but a number, and limits it to 100.
 func Bar(percent string) string {
 	if percent == "" {
 		return ""
@@ -94,7 +97,7 @@ func Bar(percent string) string {
 	switch {
 	case err != nil && digits(percent) != percent:
 		return ""
-	case err != nil: // more digits than a number holds
+	case err != nil: // more digits than an int holds
 		n = 100
 	}
 	n = max(0, min(100, n))
@@ -102,10 +105,11 @@ func Bar(percent string) string {
 	return "[" + strings.Repeat("█", full) + strings.Repeat("░", barCells-full) + "] " + strconv.Itoa(n) + "%"
 }
 
-// maxShort is how many characters a status of a person's own may have in the compact line.
+// maxShort is the maximum number of characters of a free-text status in the compact line.
 const maxShort = 16
 
-// shortStatus is one word for a status: the canonical one, loud for what stands still, else the first of the text.
+// shortStatus returns one word for a status: the canonical one, in capitals if work is stopped,
+// or else the first of the text.
 func shortStatus(status string) string {
 	if status == "" {
 		return ""
@@ -127,7 +131,7 @@ func shortStatus(status string) string {
 	return text
 }
 
-// join joins the parts that aren't empty.
+// join joins the nonempty parts.
 func join(sep string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), sep)
 }

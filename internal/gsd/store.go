@@ -17,34 +17,35 @@ import (
 	"greenlight/internal/paths"
 )
 
-// A Store is the STATE.md of one project, or of one of its workstreams, with the files beside it. Its methods are the
-// verbs of GSD's state command: each reads, changes and writes in one step under GSD's own lock.
+// A Store is the STATE.md of one project or workstream, with the files beside it. Its methods
+// are the verbs of GSD's state command: each reads, changes and writes in one step under GSD's
+// own lock.
 type Store struct {
-	Root     string           // the directory in which .planning is
-	Planning string           // .planning, or the part of it that the environment chooses
+	Root     string           // the directory that contains .planning
+	Planning string           // .planning, or the part of it selected by the environment
 	Now      func() time.Time // the clock
-	Compat   bool             // status and percent as GSD's own tools make them
-	Warn     func(string)     // told what a person should know
+	Compat   bool             // compute status and percent as GSD's own tools do
+	Warn     func(string)     // called with warnings for a person
 }
 
-// A Result is what a verb has to say: a document for JSON, and one word or line for --raw.
+// A Result is the output of a verb: a document for JSON, and one word or line for --raw.
 type Result struct {
 	Doc    any
-	Raw    *string // nil: the document
-	Failed bool    // it did not do what was asked, and the document says why
+	Raw    *string // nil to print the document
+	Failed bool    // the verb failed; the document gives the reason
 }
 
-// A UsageError is a command line that can't be meant.
+// A UsageError is returned for an invalid command line.
 type UsageError struct{ Message string }
 
 func (e *UsageError) Error() string { return e.Message }
 
 func usagef(format string, a ...any) error { return &UsageError{fmt.Sprintf(format, a...)} }
 
-// errNoState: there is no STATE.md.
+// errNoState is returned if there is no STATE.md.
 var errNoState = errors.New("STATE.md not found")
 
-// A failure is GSD's document for what could not be done.
+// A failure is GSD's document for a failed verb.
 type failure struct {
 	Error string `json:"error"`
 }
@@ -55,18 +56,18 @@ func failed(format string, a ...any) Result {
 
 func result(doc any, raw string) Result { return Result{Doc: doc, Raw: &raw} }
 
-// reported is a document whose --raw is true or false.
+// reported returns a result whose --raw is true or false.
 func reported(doc any, done bool) Result { return result(doc, strconv.FormatBool(done)) }
 
-// A refusal is GSD's document for what was understood and not done.
+// refused returns GSD's result for a verb that was understood but not carried out.
 func refused(doc any) Result {
 	r := reported(doc, false)
 	r.Failed = true
 	return r
 }
 
-// OpenStore finds the STATE.md that dir belongs to, as Find does; GSD_PROJECT and GSD_WORKSTREAM choose a part of .planning. That
-// there is none yet is no error.
+// OpenStore finds the STATE.md for dir, like Find; GSD_PROJECT and GSD_WORKSTREAM select a part
+// of .planning. A missing STATE.md isn't an error.
 func OpenStore(dir string, getenv func(string) string) (*Store, error) {
 	s := &Store{Root: planningRoot(dir, getenv("HOME")), Now: clock(getenv), Warn: func(string) {}}
 	s.Planning = filepath.Join(s.Root, ".planning")
@@ -90,7 +91,8 @@ func OpenStore(dir string, getenv func(string) string) (*Store, error) {
 	return s, nil
 }
 
-// planningRoot is the nearest directory upwards, not beyond home, that has .planning; dir itself where there is none.
+// planningRoot returns the nearest directory upward, up to home, with .planning, or dir itself
+// if there is none.
 func planningRoot(dir, home string) string {
 	at := dir
 	for range maxUp {
@@ -106,7 +108,8 @@ func planningRoot(dir, home string) string {
 	return dir
 }
 
-// clock is the time, or the one that GSD's tests pin: GSD_NOW_MS, which counts only beside GSD_TEST_MODE.
+// clock returns time.Now, or the clock that GSD's tests pin: GSD_NOW_MS, respected only with
+// GSD_TEST_MODE.
 func clock(getenv func(string) string) func() time.Time {
 	ms, err := strconv.ParseInt(strings.TrimSpace(getenv("GSD_NOW_MS")), 10, 64)
 	if getenv("GSD_TEST_MODE") == "" || err != nil || ms > 8.64e15 || ms < -8.64e15 {
@@ -115,12 +118,12 @@ func clock(getenv func(string) string) func() time.Time {
 	return func() time.Time { return time.UnixMilli(ms) }
 }
 
-// Path is STATE.md.
+// Path returns the path of STATE.md.
 func (s *Store) Path() string { return filepath.Join(s.Planning, "STATE.md") }
 
 func (s *Store) file(name string) string { return filepath.Join(s.Planning, name) }
 
-// load reads STATE.md without a lock: every write is one rename.
+// load reads STATE.md without a lock, which is safe because every write is one rename.
 func (s *Store) load() (*Doc, error) {
 	src, err := durable.ReadFile(s.Path())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -136,17 +139,19 @@ func (s *Store) facts(doc *Doc) Facts {
 	return ReadFacts(Place{Root: s.Root, Planning: s.Planning}, doc, s.Compat)
 }
 
-// A writing says which files a change touches.
+// A writing describes which files a change touches.
 type writing struct {
-	note   bool               // it says nothing about how far the project is, so the progress isn't counted again
-	bare   bool               // it sets keys of the frontmatter, and nothing is derived
-	also   bool               // more than STATE.md: GSD's second lock is taken, too
-	create bool               // STATE.md is made where there is none
-	first  func(*draft) error // another file that must be written before STATE.md; called once the change is decided
+	note   bool // progress is unaffected, so it isn't recounted
+	bare   bool // sets front matter keys only; nothing is derived
+	also   bool // touches more than STATE.md, so GSD's second lock is needed, too
+	create bool // create a missing STATE.md
+	// writes another file before STATE.md; called once the change is decided
+	first func(*draft) error
 }
 
-// edit changes STATE.md: lock, read, change, bring the frontmatter into line, replace durably. change is called again
-// where somebody without the lock wrote meanwhile. Where it changes nothing nothing is written, and done is false.
+// edit changes STATE.md: lock, read, change, update the front matter, replace durably. It calls
+// change again if another process wrote meanwhile without the lock. If change changes nothing,
+// nothing is written and done is false.
 func (s *Store) edit(ctx context.Context, w writing, change func(*draft) error) (done bool, err error) {
 	if _, err := os.Stat(s.Path()); errors.Is(err, fs.ErrNotExist) && !w.create {
 		return false, errNoState
@@ -206,7 +211,7 @@ func (s *Store) once(w writing, change func(*draft) error) (bool, error) {
 	return true, durable.Replace(s.Path(), old, out)
 }
 
-// verb runs a change and makes its result; a missing STATE.md is a result, too.
+// verb runs a change and builds its result; a missing STATE.md is also reported as a result.
 func (s *Store) verb(ctx context.Context, w writing, change func(*draft) error, result func(done bool) Result) (Result, error) {
 	done, err := s.edit(ctx, w, change)
 	if errors.Is(err, errNoState) {
@@ -218,10 +223,11 @@ func (s *Store) verb(ctx context.Context, w writing, change func(*draft) error, 
 	return result(done), nil
 }
 
-// maxTextFile is how large a text may be that goes into STATE.md, in bytes: a much larger STATE.md couldn't be read any more.
+// maxTextFile is the maximum size in bytes of a text added to STATE.md: a much larger STATE.md
+// would become unreadable.
 const maxTextFile = 1 << 20
 
-// textOrFile is a text given by --name or in the file of --name-file.
+// textOrFile returns a text given by --name or in the file of --name-file.
 func (s *Store) textOrFile(text, file, label string) (string, error) {
 	if file == "" {
 		return text, nil

@@ -15,7 +15,7 @@ import (
 	"greenlight/internal/plan"
 )
 
-// maxRoadmap is how much of a ROADMAP.md is read, in bytes.
+// maxRoadmap is how many bytes of a ROADMAP.md are read.
 const maxRoadmap = 16 << 20
 
 // A survey is one look at a project's GSD files.
@@ -29,15 +29,15 @@ type survey struct {
 	pos       Position
 	facts     Facts     // of the current milestone
 	milestone int       // its index in the roadmap, -1 for none
-	at        standing  // where STATE.md says that the project is
+	at        standing  // the position according to STATE.md
 	changed   time.Time // when STATE.md last changed
 	cfg       Config
 	waiting   signal
-	unsure    string // why the phases can't be known just now
+	unsure    string // why the phases are unknown for now
 	warnings  []plan.Warning
 }
 
-// A signal is WAITING.json: an agent of GSD needs an answer.
+// A signal is a WAITING.json: a GSD agent needs an answer.
 type signal struct {
 	Status   string `json:"status"`
 	Question string `json:"question"`
@@ -67,7 +67,7 @@ func (t *Tracker) survey() *survey {
 	return s
 }
 
-// join keeps the directories by key. Where two are of one phase, the one with plans counts.
+// join maps keys to directories. If two belong to the same phase, the one with plans wins.
 func (s *survey) join(dirs []PhaseDir) {
 	for i := range dirs {
 		d := &dirs[i]
@@ -82,8 +82,8 @@ func (s *survey) join(dirs []PhaseDir) {
 	}
 }
 
-// readRoadmap takes the phases from ROADMAP.md, and from the directories where there is none. One that names no phases is
-// maybe being written just now: nothing is made up in its place.
+// readRoadmap reads the phases from ROADMAP.md or, without one, from the directories. A
+// ROADMAP.md without phases may be half written, so nothing is inferred in its place.
 func (s *survey) readRoadmap(dirs []PhaseDir) {
 	path := s.place.Roadmap()
 	data, err := readRoadmapFile(path)
@@ -128,7 +128,7 @@ func readRoadmapFile(path string) ([]byte, error) {
 	return durable.ReadFile(path)
 }
 
-// checkDirs tells of work that the roadmap doesn't know.
+// checkDirs warns about work that the roadmap doesn't mention.
 func (s *survey) checkDirs(dirs []PhaseDir) {
 	known := map[string]bool{}
 	for i := range s.phases {
@@ -141,7 +141,7 @@ func (s *survey) checkDirs(dirs []PhaseDir) {
 	}
 }
 
-// phasesOf makes a roadmap of the directories: one phase after the other.
+// phasesOf builds a roadmap from the directories: one phase after the other.
 func phasesOf(dirs []PhaseDir) []Phase {
 	r := &Roadmap{}
 	for _, d := range dirs {
@@ -159,7 +159,7 @@ func (s *survey) warn(path, text string) {
 	s.warnings = append(s.warnings, plan.Warning{Path: s.place.rel(path), Message: text})
 }
 
-// readSignal finds the signal where GSD puts it.
+// readSignal reads the signal from where GSD writes it.
 func (s *survey) readSignal() signal {
 	var w signal
 	for _, path := range []string{filepath.Join(s.place.Root, ".gsd", "WAITING.json"), filepath.Join(s.place.Planning, "WAITING.json")} {
@@ -179,8 +179,8 @@ func (s *survey) readSignal() signal {
 	return w
 }
 
-// gone are phases that the roadmap names no longer, because their milestone is over: those below all that it has, and
-// those whose files say that they are complete.
+// gone returns phases no longer in the roadmap because their milestone is finished: those
+// numbered below all others, and those that their files call complete.
 func (s *survey) gone() map[string]string {
 	if s.road == nil || len(s.phases) == 0 {
 		return nil
@@ -203,7 +203,7 @@ func (s *survey) gone() map[string]string {
 	return gone
 }
 
-// archived says whether a phase is complete by its directory among those of a milestone that was archived.
+// archived reports whether a phase's directory in an archived milestone shows it as complete.
 func (s *survey) archived(key string) bool {
 	dirs, _ := filepath.Glob(filepath.Join(s.place.Planning, "milestones", "*-phases"))
 	for _, dir := range dirs {

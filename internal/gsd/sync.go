@@ -10,7 +10,7 @@ import (
 	"greenlight/internal/text/frontmatter"
 )
 
-// derived is what the body and the disk say about the keys of the frontmatter; "" for nothing.
+// derived holds the front matter values according to the body and the disk; "" for unknown.
 type derived struct {
 	phase, phaseName, plan  string
 	stoppedAt, pausedAt     string
@@ -19,7 +19,7 @@ type derived struct {
 	bodyStatus              string
 	totalPlans, totalPhases string
 	progress                string
-	prosePlan               string // the number that Plan in Current Position begins with
+	prosePlan               string // the number at the start of Plan in Current Position
 }
 
 // derive reads the body's fields.
@@ -40,7 +40,7 @@ func derive(body []byte) derived {
 	if current := getField(body, "Current Phase"); current != "" {
 		d.phase = current
 		if p := readPhase(current); p.id != "" && p.id != current {
-			d.phase = p.id // 2 of 5 (Name)
+			d.phase = p.id // for "2 of 5 (Name)"
 		}
 	}
 	d.phaseName = cmp.Or(getField(body, "Current Phase Name"), prose.name)
@@ -54,7 +54,7 @@ func derive(body []byte) derived {
 	return d
 }
 
-// sessionField reads a field of the session's section; an archive's copy of it isn't this session's.
+// sessionField reads a field of the session section, so that a copy in an archive isn't used.
 func sessionField(body []byte, name string) string {
 	in := span{0, len(body)}
 	if s, ok := session(body); ok {
@@ -66,7 +66,8 @@ func sessionField(body []byte, name string) string {
 	return ""
 }
 
-// readActivity splits `2026-01-02 — what happened`. What has no date is all date: GSD keeps it so.
+// readActivity splits `2026-01-02 — what happened`. A value without a date is returned as the
+// date, as GSD does.
 func readActivity(value string) (date, desc string) {
 	if len(value) < 10 || !isDate(value[:10]) {
 		return value, ""
@@ -89,10 +90,10 @@ func readActivity(value string) (date, desc string) {
 	return value, ""
 }
 
-// null says whether a scalar stands for nothing.
+// null reports whether a scalar means "no value".
 func null(text string) bool { return text == "" || text == "null" || text == "~" }
 
-// stored returns a key of the frontmatter, "" where it has none or null.
+// stored returns a front matter key, "" if it is missing or null.
 func (d *Doc) stored(key string) string {
 	v, _ := d.Get(key)
 	if v.Kind != frontmatter.Scalar || null(v.Text) {
@@ -101,20 +102,21 @@ func (d *Doc) stored(key string) string {
 	return v.Text
 }
 
-// A settlement decides what the frontmatter says after a write.
+// A settlement determines the front matter after a write.
 type settlement struct {
 	doc       *Doc
 	facts     Facts
 	now       time.Time
 	compat    bool
 	pre, post derived
-	given     []change // by the command: they win
+	given     []change // set by the command; they take precedence
 
 	force, keepCounts bool // as in draft
 	recount           recount
 }
 
-// settle returns the document as it is to be written: the draft's body, and the frontmatter brought into line with it.
+// settle returns the document to write: the draft's body, and the front matter updated to
+// match.
 func (d *draft) settle(facts Facts, now time.Time, compat bool) []byte {
 	s := settlement{doc: d.doc, facts: facts, now: now, compat: compat, given: d.set,
 		keepCounts: d.keepCounts, force: d.force, recount: recount{zero: d.zero, planned: d.planned, percent: d.force || d.recount},
@@ -133,15 +135,15 @@ func (d *draft) settle(facts Facts, now time.Time, compat bool) []byte {
 	drop := d.drop
 	if s.post.phaseName == "" && !samePhase(s.pre.phase, s.post.phase) && d.doc.stored("current_phase_name") != "" &&
 		!slices.Contains(d.hold, "current_phase_name") {
-		drop = append(slices.Clone(drop), "current_phase_name") // it was another phase's
+		drop = append(slices.Clone(drop), "current_phase_name") // it belonged to another phase
 	}
 	return slices.Concat(editFront(d.doc, set, drop, s.counts()), d.body)
 }
 
-// A wanted is a key and the text it should have.
+// A wanted is a key and its intended text.
 type wanted struct{ key, text string }
 
-// change makes the edit for a key, where its text isn't what it should be.
+// change returns the edit for a key; false if its text is already right.
 func (s *settlement) change(w wanted) (change, bool) {
 	v, _ := s.doc.Get(w.key)
 	if w.text == "" || v.Kind == frontmatter.Scalar && v.Text == w.text {
@@ -161,10 +163,11 @@ func (s *settlement) change(w wanted) (change, bool) {
 	return change{w.key, yaml(w.text, raw)}, true
 }
 
-// values are the keys in GSD's order with what they should be.
+// values returns the keys in GSD's order with their intended values.
 func (s *settlement) values() []wanted {
 	d := s.doc
-	keep := func(key, now string, changed bool) wanted { // what the body says now, where this write changed it
+	// the body's current value, if this write changed it
+	keep := func(key, now string, changed bool) wanted {
 		if old := d.stored(key); old != "" && (!changed && !s.force || now == "") {
 			return wanted{key, old}
 		}
@@ -194,7 +197,8 @@ func (s *settlement) phaseMoved() bool {
 	return s.pre.phaseLine != s.post.phaseLine || s.pre.phase != s.post.phase
 }
 
-// plan follows the body: its field Current Plan or, where the key is there, the number that begins its Plan.
+// plan follows the body: its field Current Plan or, if the key exists, the number at the start
+// of its Plan.
 func (s *settlement) plan() string {
 	old := s.doc.stored("current_plan")
 	if s.post.plan == "" && old != "" {
@@ -203,8 +207,8 @@ func (s *settlement) plan() string {
 	return cmp.Or(s.post.plan, old)
 }
 
-// milestone: what is stored stays, unless the project has moved on to another or sync is asked for. No placeholder takes
-// the place of a real name.
+// milestone keeps the stored value unless the project has moved on to another or sync is
+// requested. A placeholder never replaces a real name.
 func (s *settlement) milestone() []wanted {
 	old, oldName := s.doc.stored("milestone"), s.doc.stored("milestone_name")
 	if oldName == "milestone" {
@@ -221,12 +225,13 @@ func (s *settlement) milestone() []wanted {
 		return []wanted{{"milestone", old}, {"milestone_name", name}}
 	}
 	if !sameVersion(old, s.facts.Milestone) {
-		name = "" // another milestone's
+		name = "" // it belongs to another milestone
 	}
 	return []wanted{{"milestone", old}, {"milestone_name", cmp.Or(oldName, name, s.doc.stored("milestone_name"))}}
 }
 
-// nameOf is the stored name, where it is that of the milestone that is to be written; GSD's placeholder where it isn't.
+// nameOf returns the stored name if it belongs to the milestone being written, otherwise GSD's
+// placeholder.
 func (s *settlement) nameOf(old string) string {
 	if old != "" && !sameVersion(old, s.facts.Milestone) && s.doc.stored("milestone_name") != "" {
 		return "milestone"
@@ -234,7 +239,7 @@ func (s *settlement) nameOf(old string) string {
 	return s.doc.stored("milestone_name")
 }
 
-// status: a stored one stays as long as this write leaves the body's alone.
+// status keeps the stored value while this write leaves the body's unchanged.
 func (s *settlement) status() string {
 	old := s.doc.stored("status")
 	paused := cmp.Or(s.post.pausedAt, s.doc.stored("paused_at"))
@@ -257,15 +262,16 @@ func (s *settlement) status() string {
 	return status
 }
 
-// activity changes with the body's, and never goes back to an earlier day. Text that the frontmatter has behind the date,
-// where GSD's newer versions have a key for it, moves there.
+// activity follows the body's, but never goes back to an earlier day. Newer versions of GSD
+// have a key for the text after the date; the text moves there.
 func (s *settlement) activity() (date, desc string) {
 	date, desc = s.post.lastActivity, s.post.lastDesc
 	oldDate, oldDesc := s.doc.stored("last_activity"), s.doc.stored("last_activity_desc")
 	changed := s.force || s.pre.lastActivity != date || s.pre.lastDesc != desc
 	back := len(oldDate) >= 10 && len(date) >= 10 && isDate(oldDate[:10]) && isDate(date[:10]) && date[:10] < oldDate[:10]
 	if oldDate != "" && (date == "" || back || !changed) {
-		if day, text := readActivity(oldDate); text != "" || !changed && day != date { // its own text, or another day's
+		// its own text, or another day's
+		if day, text := readActivity(oldDate); text != "" || !changed && day != date {
 			return oldDate, oldDesc
 		}
 		return oldDate, cmp.Or(oldDesc, desc)

@@ -23,11 +23,11 @@ func (s *Store) pendingTodos() int {
 	return n
 }
 
-// todoLine is compiled when a command needs it, not at every start.
+// todoLine is compiled on first use rather than at every start.
 var todoLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d+( pending\b)`) })
 
-// todoCount is the line of Pending Todos that says how many there are, or that there are none; ok is false where a person
-// keeps a list, or there is no such section.
+// todoCount returns the line of Pending Todos that states their number, or that there are none;
+// ok is false if a person keeps a list there, or if the section is missing.
 func todoCount(d *draft) (l bodyLine, n int, ok bool) {
 	in, found := findSection(d.body, 3, 3, "Pending Todos")
 	if !found {
@@ -36,7 +36,8 @@ func todoCount(d *draft) (l bodyLine, n int, ok bool) {
 	for _, line := range d.lines(in.text) {
 		text := string(d.body[line.start:line.end])
 		switch {
-		case line.empty(d.body) || line.fenced || strings.HasPrefix(text, "["): // the template's hint
+		case line.empty(d.body) || line.fenced || strings.HasPrefix(text, "["):
+			// the template's hint
 		case todoLine().MatchString(text):
 			return line, atoi(text), true
 		case isHollow(text):
@@ -48,7 +49,7 @@ func todoCount(d *draft) (l bodyLine, n int, ok bool) {
 	return l, 0, false
 }
 
-// syncTodos brings that line up to date, and says how it changed; "" where it didn't.
+// syncTodos updates that line and describes the change; "" for none.
 func (s *Store) syncTodos(d *draft) string {
 	l, have, ok := todoCount(d)
 	want := s.pendingTodos()

@@ -17,11 +17,12 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// A Tracker is the phases of one project. It keeps nothing between calls; several goroutines may use it.
+// A Tracker manages the phases of one project. It has no state between calls and is safe for
+// concurrent use.
 type Tracker struct {
 	tracker.Defaults
 
-	Now func() time.Time // the clock of the stamps that are written
+	Now func() time.Time // clock for the timestamps written
 
 	root   string
 	getenv func(string) string
@@ -29,22 +30,23 @@ type Tracker struct {
 
 var _ tracker.Tracker = (*Tracker)(nil)
 
-// Open returns the tracker of the project at root, an absolute path. The environment chooses the workstream. It reads
-// nothing yet.
+// Open returns the tracker of the project at root, an absolute path. The environment selects
+// the workstream. Open reads nothing yet.
 func Open(root string) *Tracker { return &Tracker{Now: time.Now, root: root, getenv: os.Getenv} }
 
-// Traits implements tracker.Tracker. Phases are built one after the other, for STATE.md has one Current Position, and two
-// commands at once overwrite it for each other.
+// Traits implements tracker.Tracker. Phases run one at a time, because STATE.md has a single
+// Current Position and concurrent commands would overwrite it.
 func (t *Tracker) Traits() tracker.Traits {
 	traits := tracker.Traits{Format: "gsd", Noun: "phase", Serial: "GSD's phases share one Current Position in STATE.md",
 		Skills: "it comes with GSD: run npx get-shit-done-cc@latest"}
-	if part := t.Part(); part != "" { // an agent's session has none stored
+	if part := t.Part(); part != "" { // an agent's session has no workstream stored
 		traits.Part, traits.Env = part, []string{workstreamKey + "=" + part}
 	}
 	return traits
 }
 
-// Part is the workstream; "" in a project without. In gives a tracker that keeps to it.
+// Part returns the workstream, "" in a project without workstreams. In returns a tracker bound
+// to one.
 func (t *Tracker) Part() string {
 	if p := t.place(); filepath.Base(filepath.Dir(p.Planning)) == "workstreams" {
 		return filepath.Base(p.Planning)
@@ -52,7 +54,7 @@ func (t *Tracker) Part() string {
 	return ""
 }
 
-// In is the tracker of that workstream, whatever is chosen meanwhile.
+// In returns a tracker for that workstream, whichever is selected later.
 func (t *Tracker) In(part string) *Tracker {
 	in := *t
 	in.getenv = func(key string) string {
@@ -64,10 +66,11 @@ func (t *Tracker) In(part string) *Tracker {
 	return &in
 }
 
-// workstreamKey is the variable that names the workstream.
+// workstreamKey is the variable that selects the workstream.
 const workstreamKey = "GSD_WORKSTREAM"
 
-// place is where the files are. A project without a STATE.md may still have a roadmap.
+// place returns the location of the files. A project without a STATE.md may still have a
+// roadmap.
 func (t *Tracker) place() Place {
 	planning := filepath.Join(t.root, ".planning")
 	if !paths.IsFile(filepath.Join(planning, "STATE.md")) && hasDirs(filepath.Join(planning, "workstreams")) {
@@ -76,7 +79,7 @@ func (t *Tracker) place() Place {
 	return Place{Root: t.root, Planning: planning}
 }
 
-// Watch lists the directories in which plans, summaries and reports appear.
+// Watch returns the directories in which plans, summaries and reports appear.
 func (t *Tracker) Watch() []string {
 	p := t.place()
 	dirs := []string{p.Planning}
@@ -95,7 +98,8 @@ func (t *Tracker) Watch() []string {
 	return dirs
 }
 
-// Roadmap implements tracker.Tracker. GSD's milestones are known by their versions; the phases know which is theirs.
+// Roadmap implements tracker.Tracker. GSD's milestones are identified by their versions, and
+// each phase names its own.
 func (t *Tracker) Roadmap() (*roadmap.Roadmap, error) {
 	p := t.place()
 	return roadmap.Read(t.root, p.rel(p.Roadmap()), t.begin(p), func(text string) (r roadmap.Roadmap) {
@@ -110,7 +114,7 @@ func (t *Tracker) Roadmap() (*roadmap.Roadmap, error) {
 	})
 }
 
-// begin is what leads to a roadmap where there is none.
+// begin returns instructions for creating a roadmap.
 func (t *Tracker) begin(p Place) string {
 	if p.NoWorkstream {
 		return p.choose()
@@ -118,7 +122,7 @@ func (t *Tracker) begin(p Place) string {
 	return "type " + t.slash("new-project") + " in Claude Code to plan one"
 }
 
-// Line implements tracker.Tracker: the position, which GSD's own status line shows.
+// Line implements tracker.Tracker: the position, as in GSD's own status line.
 func (t *Tracker) Line(compact bool) tracker.Line {
 	p, _ := t.place().Position()
 	return tracker.Line{Text: p.Line(compact), Rest: tracker.Alone}
@@ -138,7 +142,7 @@ func (t *Tracker) Load() (*tracker.Contents, error) {
 	return c, nil
 }
 
-// Prompt is GSD's command for the phase's step.
+// Prompt returns GSD's command for the phase's step.
 func (t *Tracker) Prompt(id string) string {
 	s := t.survey()
 	for i := range s.phases {
@@ -149,8 +153,8 @@ func (t *Tracker) Prompt(id string) string {
 	return t.slash("progress")
 }
 
-// slash is the slash command of that name as this project or user has it installed: GSD's own is /gsd-name, older
-// installations have /gsd:name.
+// slash returns the slash command of that name as installed for this project or user: GSD's own
+// is /gsd-name, older installations have /gsd:name.
 func (t *Tracker) slash(name string) string {
 	user := t.getenv("CLAUDE_CONFIG_DIR")
 	if user == "" {
@@ -210,7 +214,8 @@ func (t *Tracker) item(id string) (plan.Item, error) {
 	return plan.Item{}, fmt.Errorf("%w: %q is no phase of %s", tracker.ErrNotFound, id, p.rel(p.Roadmap()))
 }
 
-// Claim implements tracker.Tx. GSD has no word for it: the token is in a file of ours. STATE.md only says which phase it is.
+// Claim implements tracker.Tx. GSD has no notion of claims, so the token goes into a file of
+// ours; STATE.md only names the phase.
 func (x *tx) Claim(id, token string) error {
 	if _, err := x.t.item(id); err != nil {
 		return err
@@ -225,8 +230,8 @@ func (x *tx) Claim(id, token string) error {
 	return nil
 }
 
-// Settle implements tracker.Tx. What the attempt did is in GSD's files, and how it failed in its record: only the token
-// goes, or comes back.
+// Settle implements tracker.Tx. The attempt's results are in GSD's files, and its failure in
+// its record, so only the token changes.
 func (x *tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Mark, error) {
 	it, err := x.t.item(id)
 	if err != nil {
@@ -244,7 +249,8 @@ func (x *tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Ma
 		if err != nil {
 			return plan.Mark{}, err
 		}
-		x.t.ended(id, claims[x.t.claimKey(id)], e == tracker.Restore) // first: a claim that is gone isn't settled again
+		// must come first: a claim that is gone isn't settled again
+		x.t.ended(id, claims[x.t.claimKey(id)], e == tracker.Restore)
 	}
 	if err := x.t.setClaim(id, c); err != nil {
 		return plan.Mark{}, err
@@ -253,7 +259,8 @@ func (x *tx) Settle(id string, e tracker.Effect, before tracker.Before) (plan.Ma
 	return mark(it), err
 }
 
-// PutBack implements tracker.Tx: that a phase failed is in the attempt's record alone.
+// PutBack implements tracker.Tx. Only the attempt's record knows that a phase failed, so there
+// is nothing to reset.
 func (x *tx) PutBack(id string, was plan.Mark, _ bool) error {
 	it, err := x.Item(id)
 	if err == nil && mark(it) != was {
@@ -266,7 +273,7 @@ func mark(it plan.Item) plan.Mark {
 	return plan.Mark{Status: it.Status, Step: it.Step, Session: it.Session}
 }
 
-// waves are the plans of the phases that have any, by wave.
+// waves returns, by wave, the plans of the phases that have any.
 func (s *survey) waves() []tracker.Wave {
 	var list []tracker.Wave
 	for i := range s.phases {
@@ -281,7 +288,7 @@ func (s *survey) waves() []tracker.Wave {
 	return list
 }
 
-// rel is a path as messages name it: relative to the root.
+// rel returns a path for messages: relative to the root.
 func (p Place) rel(path string) string {
 	if r, err := filepath.Rel(p.Root, path); err == nil {
 		return filepath.ToSlash(r)

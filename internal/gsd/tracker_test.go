@@ -171,7 +171,8 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// Phases that the roadmap has dropped with their milestone hold up nobody; those that it never had do.
+// Phases that the roadmap has dropped with their milestone hold up nobody; those that it never
+// had do.
 func TestDependencies(t *testing.T) {
 	tr := project(t, map[string]string{".planning/ROADMAP.md": "### Phase 5: A\n**Depends on**: Phase 4\n### Phase 6: B\n**Depends on**: Phase 05, Phase 9\n"})
 	c, err := tr.Load()
@@ -202,7 +203,8 @@ func TestWithoutRoadmap(t *testing.T) {
 	if len(c.Items) != 2 || c.Items[0].Name != "base camp" || len(c.Items[1].Deps) != 1 || c.Items[1].Deps[0] != "1" || len(c.Warnings) != 0 {
 		t.Errorf("%+v", c)
 	}
-	write(t, tr.root, map[string]string{".planning/ROADMAP.md": "# Road"}) // half-written: nothing is made up
+	// half-written: nothing is made up
+	write(t, tr.root, map[string]string{".planning/ROADMAP.md": "# Road"})
 	if c, _ := tr.Load(); len(c.Items) != 0 || c.Unsure == "" {
 		t.Errorf("%+v", c)
 	}
@@ -371,8 +373,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Whatever is on the disk: every phase has a step, a phase that waits says for what, and one that is complete waits for
-// nothing.
+// Whatever is on the disk: every phase has a step, a phase that waits says for what, and one
+// that is complete waits for nothing.
 func TestItemsOfAnything(t *testing.T) {
 	names := rapid.SampledFrom([]string{"01-01-PLAN.md", "01-01-SUMMARY.md", "01-CONTEXT.md", "01-VERIFICATION.md", "01-UAT.md", "02-PLAN.md", "plans/PLAN-1.md"})
 	texts := rapid.SampledFrom([]string{"", "---\nstatus: passed\n---\n", "---\nstatus: gaps_found\n---\n", "---\nstatus: human_needed\nwave: 2\n---\n", "\x00---"})

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// bareWrite is the least that a durable write can be: a temp, fsync, rename.
+// bareWrite is the minimum of a durable write: a temporary file, fsync, rename.
 func bareWrite(dir, name string, data []byte) error {
 	f, err := os.CreateTemp(dir, ".bare*.tmp")
 	if err != nil {
@@ -28,7 +28,7 @@ func bareWrite(dir, name string, data []byte) error {
 	return os.Rename(f.Name(), filepath.Join(dir, name))
 }
 
-// BenchmarkBareWrite is what the updates are compared with.
+// BenchmarkBareWrite is the baseline for the updates.
 func BenchmarkBareWrite(b *testing.B) {
 	root := many(b, 1)
 	dir := filepath.Join(root, ".greenlight/slices")
@@ -40,8 +40,8 @@ func BenchmarkBareWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkEdit is one update, STATE.md included, by a store that has read the project before,
-// and by one that hasn't, as gl state set is.
+// BenchmarkEdit measures one update, including STATE.md, by a store that has read the project
+// before, and by a fresh one, as in gl state set.
 func BenchmarkEdit(b *testing.B) {
 	for _, n := range []int{50, 1000, 10000} {
 		root := many(b, n)
@@ -60,8 +60,8 @@ func BenchmarkEdit(b *testing.B) {
 	}
 }
 
-// BenchmarkContention is updates by sixteen writers at once, each of a slice of its own, or all
-// of the same one.
+// BenchmarkContention measures updates by sixteen concurrent writers, each to its own slice, or
+// all to the same one.
 func BenchmarkContention(b *testing.B) {
 	for _, n := range []int{50, 1000} {
 		for _, one := range []bool{false, true} {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Killed at any of its steps, a change of several files has happened as a whole for whoever
-// takes the lock next, or not at all.
+// A change of several files, killed at any step, is complete or undone for the next process
+// that takes the lock.
 func TestChangeIsWholeOrNot(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")
@@ -43,7 +43,7 @@ func TestChangeIsWholeOrNot(t *testing.T) {
 	if after["slices/A-1.md"] == "" || after["slices/S-1.md"] != "" || !strings.Contains(after["slices/S-2.md"], "A-1") || !strings.Contains(after["GRAPH.json"], `"A-1":{}`) {
 		t.Fatalf("renamed: %q", after)
 	}
-	const stride = 4 // another sample every time
+	const stride = 4 // a different sample every time
 	seen := map[string]bool{}
 	for step := 1 + int(time.Now().UnixNano()/1000)%stride; ; step += stride {
 		root := project(t, files)
@@ -66,7 +66,7 @@ func TestChangeIsWholeOrNot(t *testing.T) {
 	}
 }
 
-// A clone may bring such a file: it leads nowhere else.
+// A clone may bring a change file; it must not reach other files.
 func TestForgedChange(t *testing.T) {
 	for _, name := range []string{"../x", "config.json", "slices/../../x.md", "slices/.hidden.md", "runs/x"} {
 		root := project(t, map[string]string{"slices/S-1.md": sliceText("S-1", "pending", ""),
@@ -77,8 +77,8 @@ func TestForgedChange(t *testing.T) {
 	}
 }
 
-// The graph keeps every other byte, in each shape that it has in the wild; what gl doesn't know
-// how to change it refuses.
+// Edits of the graph keep every other byte, in each shape found in practice; gl refuses an edit
+// it can't make safely.
 func TestRenameAndRemoveInGraph(t *testing.T) {
 	for _, tt := range []struct{ graph, renamed, removed string }{
 		{`{"slices":["S-1", "S-2"]}`, `{"slices":["A-1", "S-2"]}`, `{"slices":["S-2"]}`},
@@ -102,7 +102,7 @@ func TestRenameAndRemoveInGraph(t *testing.T) {
 			if err != nil && want != "" {
 				t.Errorf("%s: %v", tt.graph, err)
 			}
-			if err == nil { // also where nothing is promised
+			if err == nil { // even where nothing is promised
 				if _, err := parseGraph(got); err != nil {
 					t.Errorf("%s became %s: %v", tt.graph, got, err)
 				}

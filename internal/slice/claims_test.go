@@ -23,7 +23,7 @@ const (
 
 var errTaken = errors.New("taken")
 
-// claimOnce is compare-and-set: the slice is taken only where nobody has it.
+// claimOnce is compare-and-set: it claims the slice only if it is unclaimed.
 func claimOnce(s *Store, id, token string) error {
 	return s.Do(context.Background(), func(tx tracker.Tx) error {
 		it, err := tx.Item(id)
@@ -37,8 +37,8 @@ func claimOnce(s *Store, id, token string) error {
 	})
 }
 
-// claimantChild claims each slice that it reads the id of, eight times at once, and answers
-// with the tokens that won.
+// claimantChild reads ids, claims each slice eight times concurrently, and prints the tokens
+// that won.
 func claimantChild(root string) error {
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
@@ -63,7 +63,7 @@ func claimantChild(root string) error {
 	return in.Err()
 }
 
-// Of sixty-four claims of one slice at the same time, from eight processes, one wins.
+// Of sixty-four concurrent claims of one slice, from eight processes, exactly one wins.
 func TestOneClaimWins(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many processes, which the race detector sees nothing of")

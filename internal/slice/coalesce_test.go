@@ -9,7 +9,8 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// A rendering that began after a change shows it, whoever made it; one that began before doesn't.
+// A rendering that began after a change shows it, whichever process made it; one that began
+// before doesn't.
 func TestWritersShareARendering(t *testing.T) {
 	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", ""), "slices/b.md": sliceText("b", "pending", "")})
 	claim := func(s *Store, id, token string) {

@@ -12,7 +12,7 @@ import (
 	"greenlight/internal/tracker/trackertest"
 )
 
-// edit changes a file as an editor does that takes no lock.
+// edit changes a file like an editor that takes no lock.
 func edit(t testing.TB, root, name string, f func(text string) string) {
 	t.Helper()
 	path := filepath.Join(root, ".greenlight", filepath.FromSlash(name))

@@ -71,7 +71,7 @@ func TestCorpusProject(t *testing.T) {
 	}
 }
 
-// Every file of the collection is read, or refused by name; a refresh on top of it is stable.
+// Every file of the corpus is read, or rejected by name; refreshing it is stable.
 func TestCorpusFiles(t *testing.T) {
 	dir := testfiles.Corpus(t, "greenlight")[0]
 	list, err := os.ReadDir(dir)

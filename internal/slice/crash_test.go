@@ -12,13 +12,13 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// A crash test runs one operation in a process of its own again and again, and kills it just
-// before its first, second, third… system call that changes a file, until it comes through.
+// A crash test runs one operation repeatedly in a process of its own, and kills it just before
+// its first, second, third… system call that changes a file, until it completes.
 
-// before is what a settling goes back to.
+// before is the state that settling restores.
 var before = tracker.Before{Mark: plan.Mark{Status: "pending", Step: "none"}}
 
-// crashOps are the operations, by name.
+// crashOps maps names to operations.
 var crashOps = map[string]func(ctx context.Context, s *Store) error{
 	"write": func(ctx context.Context, s *Store) error {
 		return s.Edit(ctx, "S-1", func(f *File) error {
@@ -47,7 +47,7 @@ var crashOps = map[string]func(ctx context.Context, s *Store) error{
 	},
 }
 
-// crashChild does one operation, with the mark before it.
+// crashChild runs one operation, after marking its beginning.
 func crashChild(root string) error {
 	op := crashOps[os.Getenv("GREENLIGHT_TEST_OP")]
 	s := open(root)
@@ -79,8 +79,8 @@ func TestCrashAtEveryStep(t *testing.T) {
 	}
 }
 
-// crashEverywhere kills the operation at each step in turn and looks at what is left; then it
-// lets it run again.
+// crashEverywhere kills the operation at each step in turn and checks what is left; then it
+// runs the operation again.
 func crashEverywhere(t *testing.T, op string, files map[string]string) {
 	whole := project(t, files)
 	if err := crashOps[op](t.Context(), open(whole)); err != nil {
@@ -93,8 +93,8 @@ func crashEverywhere(t *testing.T, op string, files map[string]string) {
 	}, func(t *testing.T, root string) { lookAtCrash(t, root, op, files, after) })
 }
 
-// lookAtCrash checks that every file is as before or as after, and that the project goes on
-// from there.
+// lookAtCrash checks that every file is in its old or new state, and that the project is
+// usable.
 func lookAtCrash(t *testing.T, root, op string, before, after map[string]string) {
 	left := tree(t, root)
 	for name, text := range left {
@@ -126,8 +126,8 @@ func lookAtCrash(t *testing.T, root, op string, before, after map[string]string)
 	goOn(t, root, op, after)
 }
 
-// goOn does the operation again, as the next gl would: then everything is as if nothing had
-// happened, and no temp is left.
+// goOn runs the operation again, as the next gl would: then everything is as if nothing had
+// happened, and no temporary file is left.
 func goOn(t *testing.T, root, op string, want map[string]string) {
 	t.Helper()
 	s := open(root)

@@ -8,8 +8,8 @@ import (
 	"greenlight/internal/statcache"
 )
 
-// A list has each id once, and what its ranges make has a limit: a range beyond it stays as it
-// is written.
+// A list has each id once, and its ranges expand to a limited number of ids: a range beyond the
+// limit stays as written.
 func TestRangesAreBounded(t *testing.T) {
 	if got := strings.Join(splitList("S-1..S-3, none, S-2, S-5..S-2, x"), " "); got != "S-1 S-2 S-3 S-5..S-2 x" {
 		t.Errorf("got %q", got)

@@ -147,7 +147,7 @@ func TestAppendToSection(t *testing.T) {
 	}
 }
 
-// genFile draws a slice file as people and agents write them.
+// genFile generates a slice file like those that people and agents write.
 func genFile(t *rapid.T) string {
 	eol := func() string { return rapid.SampledFrom([]string{"\n", "\r\n"}).Draw(t, "eol") }
 	var b strings.Builder

@@ -101,7 +101,7 @@ func TestInsertEntryRefuses(t *testing.T) {
 	}
 }
 
-// A graph is any document with slices in any of the shapes that are read.
+// drawGraph generates a document with slices in any of the supported shapes.
 func drawGraph(t *rapid.T) []byte {
 	ids := rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Z]-[1-9]`), 0, 5, rapid.ID).Draw(t, "ids")
 	key := rapid.SampledFrom(graphKeys[:]).Draw(t, "key")
@@ -153,8 +153,8 @@ func marshal(t *rapid.T, v any) []byte {
 	return data
 }
 
-// Whatever the shape: the old bytes are all there, in two pieces, and nothing but the new entry
-// stands between them.
+// In every shape, the old bytes are all kept, in two pieces, with only the new entry between
+// them.
 func TestInsertEntryKeepsEveryByte(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		data := drawGraph(t)
@@ -176,8 +176,8 @@ func TestInsertEntryKeepsEveryByte(t *testing.T) {
 	})
 }
 
-// checkPieces says whether after is before with a text put in; white space between empty
-// brackets may go.
+// checkPieces checks that after is before with text inserted; white space between empty
+// brackets may be dropped.
 func checkPieces(t interface{ Fatalf(string, ...any) }, before, after []byte) {
 	at := 0
 	for at < len(before) && at < len(after) && before[at] == after[at] {

@@ -19,7 +19,7 @@ type graphStyle struct {
 	colon string // between key and value, including the colon
 	comma string // between the items of a list on one line, including the comma
 
-	kind      byte   // what an entry is: '{', '[', '"', or 'n' for none
+	kind      byte   // first byte of an entry: '{', '[', '"', or 'n' for null
 	inside    string // between an entry's { and its first key
 	between   string // between a comma and the next key
 	closing   string // between the last value and }

@@ -184,7 +184,7 @@ func TestNextID(t *testing.T) {
 	}
 }
 
-// What waits for an id that nothing has is not to get another slice under it by chance.
+// An id that other slices wait for isn't assigned to a new slice by chance.
 func TestNextIDAvoidsWhatOthersWaitFor(t *testing.T) {
 	root := project(t, map[string]string{"slices/S-1.md": fmt.Sprintf(pendingSlice, "S-1", "S-2", "S-1")})
 	if got, err := open(root).Add(t.Context(), NewSlice{Name: "x"}); err != nil || got.ID != "S-3" {
@@ -269,7 +269,7 @@ func TestCheckView(t *testing.T) {
 	}
 }
 
-// Real graphs, in many shapes: an entry is added without a change to any other byte.
+// In real graphs of many shapes, adding an entry changes no other byte.
 func TestInsertEntryIntoRealGraphs(t *testing.T) {
 	for _, f := range testfiles.Corpus(t, "greenlight/*GRAPH*.json", "project/.greenlight/GRAPH.json") {
 		data, err := os.ReadFile(f)

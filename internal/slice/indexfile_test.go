@@ -25,8 +25,8 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// indexed opens a store that keeps an index however little it reads; plain opens one that has
-// none.
+// indexed opens a store that keeps an index however little it reads; plain opens one without an
+// index.
 func indexed(root string) *Store {
 	s := Open(root)
 	s.program, s.worth = "this test", 1
@@ -39,15 +39,15 @@ func plain(root string) *Store {
 	return s
 }
 
-// sleepTick waits until stamps that are made before are settled, and lowers what that takes for
-// the test.
+// sleepTick returns a function that waits until earlier stamps are settled, and shortens that
+// time for the test.
 func sleepTick(t testing.TB) func() {
 	t.Helper()
 	t.Cleanup(statcache.LowerTick(15 * time.Millisecond))
 	return func() { time.Sleep(statcache.Tick() + time.Millisecond) }
 }
 
-// newWorld makes a project of three slices.
+// newWorld creates a project of three slices.
 func newWorld(t *testing.T, root string) *world {
 	w := &world{t: t, root: root, dir: filepath.Join(root, ".greenlight")}
 	for _, id := range []string{"S-1", "S-2", "S-3"} {
@@ -57,8 +57,8 @@ func newWorld(t *testing.T, root string) *world {
 	return w
 }
 
-// What anybody does to the files, gl with an index and gl without one see the same, and
-// STATE.md is the same.
+// After any change to the files, gl with an index and gl without one read the same, and render
+// the same STATE.md.
 func TestIndexIsNeverBelievedAgainstTheFiles(t *testing.T) {
 	sleep := sleepTick(t)
 	base := t.TempDir()
@@ -80,7 +80,7 @@ func TestIndexIsNeverBelievedAgainstTheFiles(t *testing.T) {
 	})
 }
 
-// A world is a project that is edited from all sides.
+// A world is a project edited from all sides.
 type world struct {
 	t    *testing.T
 	root string
@@ -96,7 +96,7 @@ func (w *world) edit(rt *rapid.T) {
 	path := filepath.Join(w.dir, "slices", id+".md")
 	text := sliceText(id, rapid.SampledFrom([]string{"pending", "stalled", "blocked", "complete"}).Draw(rt, "status"),
 		rapid.SampledFrom([]string{"", "deps: S-1\n", "deps: S-2\n", "tests: 12\n"}).Draw(rt, "extra"))
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() { // upset has been here
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() { // left by upset
 		_ = os.RemoveAll(path)
 	}
 	old, statErr := os.Stat(path)
@@ -139,7 +139,7 @@ func (w *world) edit(rt *rapid.T) {
 	}
 }
 
-// compare looks with the index, and writes it, and without one.
+// compare reads with the index, updating it, and without one.
 func (w *world) compare(rt *rapid.T) {
 	got, gotErr := indexed(w.root).Load()
 	want, wantErr := plain(w.root).Load()
@@ -161,14 +161,14 @@ func (w *world) compare(rt *rapid.T) {
 	}
 }
 
-// The second gl reads no slice file and no graph, and has nothing to render.
+// The second gl reads no slice file and no graph, and renders nothing.
 func TestIndexIsUsed(t *testing.T) {
 	sleep := sleepTick(t)
 	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", ""), "slices/b.md": sliceText("b", "pending", ""),
-		// after a, but its file's name is before a.md
+		// after a, although its file's name sorts before a.md
 		"slices/a-b.md": sliceText("a-b", "pending", ""),
 		"GRAPH.json":    `{"slices":["a","b"]}`, "runs/x": ""})
-	for range 3 { // STATE.md is written, then found to be right
+	for range 3 { // STATE.md is written, then found to be current
 		sleep()
 		if err := indexed(root).Refresh(t.Context()); err != nil {
 			t.Fatal(err)
@@ -206,8 +206,8 @@ func TestIndexIsUsed(t *testing.T) {
 	}
 }
 
-// Who changes one slice reads no other and no graph, and changes STATE.md where it says so,
-// even right after others have.
+// Changing one slice reads no other slice and no graph, and edits only its part of STATE.md,
+// even right after other changes.
 func TestOneChangeRendersNothing(t *testing.T) {
 	sleepTick(t)
 	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", "name: One | two\n"), "slices/b.md": sliceText("b", "in_progress", "deps: a\n"),
@@ -260,8 +260,7 @@ func TestOneChangeRendersNothing(t *testing.T) {
 	}
 }
 
-// What has only just been written is known by its text, and by its stamp as soon as that
-// vouches for it.
+// A file written just now is identified by its text, and by its stamp once that is reliable.
 func TestShownByText(t *testing.T) {
 	sleep := sleepTick(t)
 	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", ""), "slices/b.md": sliceText("b", "pending", ""), "runs/x": ""})
@@ -298,14 +297,14 @@ func TestShownByText(t *testing.T) {
 	}
 }
 
-// Files that change faster than STATE.md is written leave nobody to say that it is right.
+// While files change faster than STATE.md is written, it is never recorded as current.
 func TestShownWhileFilesChange(t *testing.T) {
 	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", ""), "runs/x": ""})
 	for round := range 40 {
 		stopped := make(chan struct{})
 		go func() {
 			defer close(stopped)
-			for n := range round { // they end at any point of the other
+			for n := range round { // stop at any point of the loop above
 				put(t, root, "slices/a.md", sliceText("a", fmt.Sprintf("x%d-%d", round, n), ""))
 			}
 		}()
@@ -322,8 +321,8 @@ func TestShownWhileFilesChange(t *testing.T) {
 	}
 }
 
-// Where the clock of the file system counts in seconds, a stamp vouches for nothing until some
-// have passed.
+// On a file system with one-second timestamps, a stamp isn't trusted until some seconds have
+// passed.
 func TestCoarseTimes(t *testing.T) {
 	if _, err := exec.LookPath("mkfs.ext4"); err != nil || os.Getuid() != 0 {
 		t.Skip("making a file system needs root and mkfs.ext4")
@@ -360,7 +359,7 @@ func TestCoarseTimes(t *testing.T) {
 		if diff := cmp.Diff([]string{"a stalled []"}, brief(mustLoad(t, indexed(root)))); diff != "" {
 			t.Error(diff)
 		}
-		if after == before || begin == 5 { // within one second, as was to be shown
+		if after == before || begin == 5 { // within one second, as intended
 			return
 		}
 	}
@@ -375,7 +374,7 @@ func mustLoad(t *testing.T, s *Store) *tracker.Contents {
 	return c
 }
 
-// Each field is kept, also those that will be added.
+// Every field is kept, including future ones.
 func TestIndexKeepsEveryField(t *testing.T) {
 	for i := range reflect.TypeFor[sliceFile]().NumField() {
 		checkField(t, i, codeFile)
@@ -415,7 +414,7 @@ func checkField[T any](t *testing.T, field int, code func(*statcache.Coder, *T))
 	}
 }
 
-// Whatever is in the file, reading it ends, and what it gives is in order.
+// Reading any index file terminates with a consistent result.
 func FuzzIndex(f *testing.F) {
 	var c statcache.Coder
 	s := stampedFile{"a", statcache.Stamp{Size: 1}, *readSlice([]byte(sliceText("a", "pending", "deps: b\n")), statcache.Stamp{})}
@@ -440,8 +439,7 @@ func FuzzIndex(f *testing.F) {
 	})
 }
 
-// Whatever runs/shown says of STATE.md, changing it ends, and nothing is changed but what is
-// there.
+// For any content of runs/shown, editing STATE.md terminates, and changes only existing text.
 func FuzzShape(f *testing.F) {
 	f.Add([]byte("## Slices\n\n| a | A | pending | 0 | 0 | none |\n\nProgress: [░░░░░░░░░░] 0/1 slices\n\n## Current\n\nNone\n\nTotal: 0 passing, 0 failing, 0 security\n"),
 		10, 46, 94, 95, 100, 1, 0, 0)

@@ -16,7 +16,7 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// project writes the files of a project, by their path under .greenlight, and returns its root.
+// project writes the files of a project, given by path under .greenlight, and returns its root.
 func project(t testing.TB, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -34,7 +34,7 @@ func get(t testing.TB, root, name string) string {
 	return testfiles.Get(t, filepath.Join(root, ".greenlight"), name)
 }
 
-// sliceText is a small slice file; extra holds further lines of frontmatter.
+// sliceText returns a small slice file; extra holds further lines of front matter.
 func sliceText(id, status, extra string) string {
 	return "---\nid: " + id + "\nstatus: " + status + "\n" + extra + "---\n\n# " + id + ": Name of " + id + "\n"
 }
@@ -55,7 +55,7 @@ func same(t *testing.T, root, name, want string) {
 	}
 }
 
-// brief writes items as "id status [deps]".
+// brief formats items as "id status [deps]".
 func brief(c *tracker.Contents) []string {
 	var all []string
 	for _, it := range c.Items {
@@ -218,7 +218,7 @@ func TestAnUnchangedFileIsNotReadAgain(t *testing.T) {
 	if err := os.Chtimes(path, old, old); err != nil {
 		t.Fatal(err)
 	}
-	sleepTick(t)() // nobody can set the time of that
+	sleepTick(t)() // this time can't be set
 	s := Open(root)
 	for range 2 {
 		if _, err := s.Load(); err != nil {
@@ -288,7 +288,7 @@ func BenchmarkLoad(b *testing.B) {
 	}
 }
 
-// many makes a project of n slices, as old as yesterday.
+// many creates a project of n slices, dated yesterday.
 func many(b testing.TB, n int) string {
 	root := project(b, map[string]string{"slices/": ""})
 	var graph []string

@@ -8,7 +8,7 @@ import (
 	"greenlight/internal/testfiles"
 )
 
-// children are what this test binary does when a test starts it as another process:
+// children are what this test binary does when a test starts it as another process;
 // GREENLIGHT_TEST_CHILD names one.
 var children = map[string]func(root string) error{
 	"crash":    crashChild,

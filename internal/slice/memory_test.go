@@ -15,16 +15,16 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// following opens a store that answers from memory however few files there are, while somebody
-// follows.
+// following opens a store with a follower that answers from memory, however few files there
+// are.
 func following(root string) *Store {
 	s := Open(root)
 	s.many = 1
 	return s
 }
 
-// What anybody does to the files, a store that answers from memory and one that reads them see
-// the same, as soon as it is done.
+// After any change to the files, a store that answers from memory and one that reads them agree
+// immediately.
 func TestMemoryIsNeverBelievedAgainstTheFiles(t *testing.T) {
 	sleep := sleepTick(t)
 	base := t.TempDir()
@@ -49,7 +49,7 @@ func TestMemoryIsNeverBelievedAgainstTheFiles(t *testing.T) {
 	})
 }
 
-// upset does what a memory might overlook.
+// upset makes changes that a memory might overlook.
 func (w *world) upset(rt *rapid.T, s *Store) {
 	slices, id := filepath.Join(w.dir, "slices"), rapid.SampledFrom([]string{"S-1", "S-2", "s-02", "S-5"}).Draw(rt, "id")
 	path := filepath.Join(slices, id+".md")
@@ -58,7 +58,7 @@ func (w *world) upset(rt *rapid.T, s *Store) {
 		if s.memory.log != nil {
 			s.memory.log.Close()
 		}
-	case "other directory": // with all that is in it
+	case "other directory": // with all its contents
 		_ = os.Rename(slices, slices+".old")
 		w.write("slices/S-2.md", sliceText("S-2", "complete", ""))
 		_ = os.RemoveAll(slices + ".old")
@@ -72,7 +72,7 @@ func (w *world) upset(rt *rapid.T, s *Store) {
 		_ = os.Rename(path, filepath.Join(slices, "S-3.md"))
 	case "ours":
 		_ = s.Edit(context.Background(), id, func(f *File) error { return f.Set("status", "failed") })
-	case "ours unseen": // no look at all of them between
+	case "ours unseen": // without checking all files in between
 		_ = s.Do(context.Background(), func(x tracker.Tx) error {
 			_ = x.Claim(id, "token")
 			_, err := x.Item(id)
@@ -98,9 +98,9 @@ func (w *world) compareTo(rt *rapid.T, s *Store) {
 	if gotErr != nil || !rapid.Bool().Draw(rt, "show") {
 		return
 	}
-	s.takeUnshown() // of our own change others may have shown all, just before this one
+	s.takeUnshown() // otherwise the change could count as shown by an earlier rendering
 	if err := s.Refresh(context.Background()); err != nil {
-		return // a directory in the way
+		return // a directory is in the way
 	}
 	is, text, err := render(plain(w.root))
 	if err != nil || is.text != text {
@@ -114,8 +114,8 @@ func render(s *Store) (is stateFile, text string, err error) {
 	return s.render()
 }
 
-// Whoever follows looks at what has changed alone, and now and then at everything: the kernel
-// doesn't notice all.
+// A follower checks only the files that changed, and occasionally all of them: the kernel
+// doesn't report every change.
 func TestMemoryIsUsed(t *testing.T) {
 	sleep := sleepTick(t)
 	root := project(t, map[string]string{"slices/a.md": sliceText("a", "pending", ""), "slices/b.md": sliceText("b", "pending", "")})

@@ -30,13 +30,13 @@ const tableText = `# Project State
 - no key yet
 `
 
-// tree reads all files under .greenlight but the lock, the count of changes and .gitignore.
+// tree reads all files under .greenlight except the lock, the count of changes and .gitignore.
 func tree(t testing.TB, root string) map[string]string {
 	t.Helper()
 	return testfiles.All(t, filepath.Join(root, ".greenlight"), ".lock", ".gitignore", viewFile)
 }
 
-// source is the legacy project at root as package legacy reads it, without a side file.
+// source returns the legacy project at root as package legacy reads it, without a side file.
 func source(root string) func() (*Source, error) {
 	return func() (*Source, error) {
 		data, err := os.ReadFile(filepath.Join(root, ".greenlight/STATE.md"))
@@ -48,8 +48,8 @@ func source(root string) func() (*Source, error) {
 	}
 }
 
-// An agent writes STATE.md between the migration's reading and its commit, and once more right
-// behind it.
+// An agent writes STATE.md between the migration's read and its commit, and once more right
+// after it.
 func TestMigrateAgainstAWriterWithoutTheLock(t *testing.T) {
 	root := project(t, map[string]string{"STATE.md": tableText})
 	s := open(root)
@@ -82,7 +82,7 @@ func TestMigrateAgainstAWriterWithoutTheLock(t *testing.T) {
 	}
 }
 
-// The next change of anything completes a migration that was killed behind its commit.
+// Any later change completes a migration that was killed after its commit.
 func TestAnyChangeCompletesAMigration(t *testing.T) {
 	root := project(t, map[string]string{"STATE.md": tableText})
 	s := open(root)

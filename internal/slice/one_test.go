@@ -9,7 +9,8 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// An attempt costs the same in a project of any size: what changes one slice looks at no other.
+// The cost of an attempt doesn't depend on the size of the project: changing one slice reads no
+// other.
 func TestOneSliceNeedsNoOther(t *testing.T) {
 	root := project(t, map[string]string{
 		"slices/S-1.md": "---\nid: S-1\nstatus: pending\nstep: none\nsession: \n---\n# S-1: One\n",
@@ -32,7 +33,7 @@ func TestOneSliceNeedsNoOther(t *testing.T) {
 		if x.(*tx).view != nil || s.graph != nil {
 			t.Error("the list of the slices, or the graph, was read")
 		}
-		// What has no file, or no name in it, or another spelling, needs the rest.
+		// A slice without a file, without a name, or in another spelling needs the rest.
 		for id, name := range map[string]string{"S-2": "S-2", "S-3": "Three", "s-3": "Three"} {
 			if it, err := x.Item(id); err != nil || it.Name != name {
 				t.Errorf("%s: %+v, %v", id, it, err)

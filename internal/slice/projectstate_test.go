@@ -160,7 +160,7 @@ func TestConcurrentProjectEdits(t *testing.T) {
 	}
 }
 
-// Whatever is set and taken away again leaves every byte that it hasn't set.
+// Setting values and removing them again keeps every other byte.
 func TestProjectStateKeepsTheRest(t *testing.T) {
 	scalar := rapid.SampledFrom([]string{"1", "1.50", "-0", "1e400", `"a\u00e9\/"`, "null", "true", `"S-1"`})
 	value := rapid.Custom(func(rt *rapid.T) string {

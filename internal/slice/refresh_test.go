@@ -154,7 +154,7 @@ func TestRowsSurviveAMerge(t *testing.T) {
 	}
 }
 
-// Whatever stood in STATE.md: no foreign section is lost, and a second rendering changes nothing.
+// For any STATE.md, no foreign section is lost, and a second rendering changes nothing.
 func TestRefreshKeepsForeignSections(t *testing.T) {
 	block := rapid.SampledFrom([]string{"## Slices\n", "## Current\n", "## Session\r\n", "## Mine\n", "## Decisions\n", "- kept\n", "text", "\n", "```\n", "# Big\n",
 		rows, "| S-9 | x | done | 1 | 1 | none |\n", "## Überblick\r\nü\r\n", "<<<<<<< HEAD\n"})
@@ -211,8 +211,7 @@ func FuzzStateTable(f *testing.F) {
 	})
 }
 
-// STATE.md is read by people and agents: nothing that gl writes into it shows as another text
-// than it is.
+// People and agents read STATE.md: gl writes nothing into it that displays as another text.
 func TestStateMDIsSafe(t *testing.T) {
 	const bad = "a\u202eb\u2066\x9b\u009b"
 	root := project(t, map[string]string{

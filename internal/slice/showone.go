@@ -101,8 +101,8 @@ func (f *sliceFile) line(id, name, deps string) *line {
 	return lineWith(&it, name, deps)
 }
 
-// currentWith returns the Current section with line is in place of line was; "" for none.
-// none.
+// currentWith returns the Current section with line is in place of line was; ""
+// for none.
 func currentWith(text, id, was, is string) string {
 	lines := slices.Collect(strings.Lines(strings.TrimPrefix(text, "\n")))
 	lines = slices.DeleteFunc(lines, func(l string) bool { return l == was || l == noneCurrent })

@@ -19,8 +19,8 @@ const wildText = "\ufeff# Project State\r\n\r\n## Slices\r\n\r\n" +
 	"Progress: 1/3\r\n\r\n## Current\r\n\r\nSlice: S-3 -- Three\r\nStep: complete\r\nLast activity: 2026-01-01 -- S-3 complete\r\n\r\n" +
 	"## Decisions\r\n\r\nNone\r\n\r\n## Session\r\n\r\nResume file: None\r\n"
 
-// An edit of a row, whatever the table looks like, changes cells of that row and lines of the
-// Current section alone.
+// In a table of any form, editing a row changes only cells of that row and lines of the Current
+// section.
 func TestRowChangeKeepsTheRest(t *testing.T) {
 	word := rapid.SampledFrom([]string{"", "x", "pending", "**done**", "✅ complete", "a \\| b", "31/31", "none", "--", "S-2, S-3", "S-4..S-6", "é"})
 	blanks := rapid.SampledFrom([]string{"", " ", "  ", "     "})
@@ -79,8 +79,8 @@ func TestRowChangeKeepsTheRest(t *testing.T) {
 	})
 }
 
-// Whatever STATE.md has in it: an edit of its first row is refused, or changes no other line
-// than the row's and those of the Current section.
+// For any STATE.md, editing its first row is rejected, or changes only that row's line and
+// those of the Current section.
 func FuzzRowChange(f *testing.F) {
 	f.Add(wildText, "in_progress", "7")
 	f.Add(tableText, "a | b", "")

@@ -17,7 +17,7 @@ import (
 	"greenlight/internal/tracker"
 )
 
-// open returns a store whose clock stands still.
+// open returns a store with a fixed clock.
 func open(root string) *Store {
 	s := Open(root)
 	s.Now = func() time.Time { return time.Date(2026, 3, 4, 5, 6, 7, 8, time.FixedZone("x", 3600)) }
@@ -56,7 +56,7 @@ func TestClaimAndSettle(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				for range 2 { // twice gives the same
+				for range 2 { // the second time changes nothing
 					if err := tx.Claim("a", "tok"); err != nil {
 						return err
 					}
@@ -170,7 +170,7 @@ func TestEdit(t *testing.T) {
 	if diff := cmp.Diff(sliceText("a", "pending", "updated: x\n"), get(t, root, "slices/a.md")); diff != "" {
 		t.Error(diff)
 	}
-	set("a", "updated", "z") // its own word
+	set("a", "updated", "z") // an explicit value
 	set("b", "status", "pending")
 	f, err := s.Read("a")
 	if err != nil {
@@ -231,8 +231,8 @@ func TestEditWithoutTheLock(t *testing.T) {
 	})
 }
 
-// Eight writers with a store each, as eight processes have: nothing is lost, and STATE.md is
-// right in the end.
+// With eight writers, each with its own store like eight processes, nothing is lost, and
+// STATE.md is right in the end.
 func TestConcurrentEdits(t *testing.T) {
 	const writers, edits = 8, 50
 	files := map[string]string{"slices/shared.md": sliceText("shared", "pending", "")}

@@ -8,16 +8,15 @@ import (
 	"unsafe"
 )
 
-// saveByRename puts a new file in the place of the old one and returns the old one's text. The
-// two are exchanged in one step (renameat2 with RENAME_EXCHANGE), so that what was written over
-// is known for certain.
+// saveByRename replaces a file and returns the old text. It exchanges the two files in one step
+// (renameat2 with RENAME_EXCHANGE), so that the overwritten text is known for certain.
 func saveByRename(path, text string) (over string, err error) {
 	temp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".swp")
 	if err := os.WriteFile(temp, []byte(text), 0o644); err != nil {
 		return "", err
 	}
 	defer os.Remove(temp)
-	number := uintptr(276) // all ports that came after these
+	number := uintptr(276) // all ports added after these
 	switch runtime.GOARCH {
 	case "amd64":
 		number = 316

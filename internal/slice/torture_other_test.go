@@ -4,5 +4,5 @@ package slice
 
 import "errors"
 
-// saveByRename needs two names exchanged in one step, to know what it wrote over.
+// saveByRename needs an atomic exchange of two names, to know what it overwrote.
 func saveByRename(path, text string) (over string, err error) { return "", errors.ErrUnsupported }

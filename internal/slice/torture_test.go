@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	ownSlices    = 16 // with a writer each
-	sharedSlices = 2  // with two writers each
+	ownSlices    = 16 // one writer each
+	sharedSlices = 2  // two writers each
 )
 
 // child prepares this test binary to run as another process.
@@ -40,8 +40,8 @@ func child(t *testing.T, name, root string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// writerChild makes updates of one slice: arguments are its name, the slice and how many. Each
-// one that is reported as done goes into the writer's ledger.
+// writerChild updates one slice repeatedly; its arguments are its name, the slice and the
+// number of updates. It records each successful update in the writer's ledger.
 func writerChild(root string) error {
 	name, id := os.Args[1], os.Args[2]
 	quota, err := strconv.Atoi(os.Args[3])
@@ -64,8 +64,7 @@ func writerChild(root string) error {
 				return err
 			}
 		case errors.Is(err, tracker.ErrChanged), errors.Is(err, durable.ErrChanged), errors.As(err, &corrupt):
-			// Reported, so it doesn't count: somebody wrote, or was just writing, without the
-			// lock.
+			// A reported conflict doesn't count: another writer had no lock.
 		default:
 			return err
 		}
@@ -73,7 +72,7 @@ func writerChild(root string) error {
 	return nil
 }
 
-// tally is one update: a number goes up by one, a note is added.
+// tally is one update: it increments a number and adds a note.
 func tally(f *File, note string) error {
 	old, _ := f.Get("counter")
 	n, _ := strconv.Atoi(old)
@@ -89,7 +88,7 @@ type torture struct {
 
 	mu          sync.Mutex
 	live        map[*exec.Cmd]bool
-	overwritten map[string]string // by note: the editor that saved an old copy over it
+	overwritten map[string]string // by note: the editor that overwrote it with an old copy
 }
 
 func TestTorture(t *testing.T) {
@@ -128,7 +127,8 @@ func TestTorture(t *testing.T) {
 	to.judge(total)
 }
 
-// write keeps one writer at work, in a new process after each kill, until its ledger has enough.
+// write keeps one writer at work, in a new process after each kill, until its ledger is long
+// enough.
 func (to *torture) write(w int, id string, quota int) {
 	for life := 0; ; life++ {
 		prefix := fmt.Sprintf("w%d.", w)
@@ -158,7 +158,7 @@ func (to *torture) write(w int, id string, quota int) {
 	}
 }
 
-// ledger returns the updates of a slice that were reported as done, those whose note begins so.
+// ledger returns the updates of a slice reported as done whose note begins with prefix.
 func (to *torture) ledger(id, prefix string) []string {
 	data, _ := os.ReadFile(filepath.Join(to.root, "ledger-"+id))
 	var notes []string
@@ -170,7 +170,7 @@ func (to *torture) ledger(id, prefix string) []string {
 	return notes
 }
 
-// pause waits up to so many milliseconds; false when the torture is over.
+// pause waits up to ms milliseconds; it returns false when the torture is over.
 func (to *torture) pause(ms int) bool {
 	select {
 	case <-to.stop:
@@ -180,8 +180,8 @@ func (to *torture) pause(ms int) bool {
 	}
 }
 
-// kill ends writers at random instants, at most so many: else slow machines would never come to
-// an end.
+// kill kills writers at random moments, up to a limit: otherwise slow machines would never
+// finish.
 func (to *torture) kill(limit int) {
 	for int(to.kills.Load()) < limit && to.pause(60) {
 		to.mu.Lock()
@@ -195,7 +195,7 @@ func (to *torture) kill(limit int) {
 	}
 }
 
-// watchView looks all the time whether STATE.md is whole.
+// watchView checks continuously that STATE.md is whole.
 func (to *torture) watchView() {
 	for to.pause(3) {
 		data, err := os.ReadFile(filepath.Join(to.root, ".greenlight/STATE.md"))
@@ -206,7 +206,7 @@ func (to *torture) watchView() {
 	}
 }
 
-// watchSlices looks all the time whether the slice files that no editor writes in place are whole.
+// watchSlices checks continuously that the slice files no editor writes in place are whole.
 func (to *torture) watchSlices() {
 	for to.pause(3) {
 		id := fmt.Sprintf("S-%d", 7+rand.IntN(ownSlices-6))
@@ -238,8 +238,8 @@ func notesOf(text string) []string {
 	return notes
 }
 
-// record remembers what an editor wrote over: notes that its own copy doesn't have. With all,
-// the file may have been replaced while the editor wrote, and all its notes are at risk.
+// record remembers what an editor overwrote: notes missing from its own copy. With all, the
+// file may have been replaced during the write, so all its notes are at risk.
 func (to *torture) record(editor, over, saved string, all bool) {
 	have := notesOf(saved)
 	to.mu.Lock()
@@ -251,8 +251,7 @@ func (to *torture) record(editor, over, saved string, all bool) {
 	}
 }
 
-// editInPlace is a person whose editor truncates the file and writes into it what it read a
-// while ago.
+// editInPlace acts like an editor that truncates the file and writes what it read a while ago.
 func (to *torture) editInPlace() {
 	ids := []string{"S-1", "S-2", "S-3", "S-4", "S-5", "S-6", "S-17"}
 	for to.pause(30) {
@@ -274,7 +273,7 @@ func (to *torture) saveInPlace(path, text string) error {
 		return err
 	}
 	defer f.Close()
-	over, err := io.ReadAll(f) // of this very file, whatever the name means by now
+	over, err := io.ReadAll(f) // of this very file, even if the name now refers to another
 	if err != nil {
 		return err
 	}
@@ -293,12 +292,12 @@ func (to *torture) saveInPlace(path, text string) error {
 	return nil
 }
 
-// edit is what a person does to a slice file: a line more, in a place of its own.
+// edit acts like a person editing a slice file: it adds a line in a place of its own.
 func edit(buffer []byte) string {
 	return strings.Replace(string(buffer), "\n\n# S-", "\n\n<!-- x -->\n# S-", 1)
 }
 
-// editByRename is a person whose editor writes a new file and gives it the old one's name.
+// editByRename acts like an editor that writes a new file and renames it over the old one.
 func (to *torture) editByRename() {
 	ids := []string{"S-5", "S-6", "S-7", "S-8", "S-9", "S-10", "S-18"}
 	for to.pause(30) {
@@ -321,7 +320,7 @@ func (to *torture) editByRename() {
 	}
 }
 
-// judge looks at what is there when all is over.
+// judge checks the final state.
 func (to *torture) judge(total int) {
 	t := to.t
 	fresh := Open(to.root)
