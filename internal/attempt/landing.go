@@ -28,6 +28,7 @@ type Landing struct {
 	As       string        `json:"as,omitempty"`       // the shape of what lands: "merge", "rebase", "squash"; "" is a merge
 	Commits  []string      `json:"commits,omitempty"`  // all that land, the last of them Commit, where they are more than one
 	Batch    *Batch        `json:"batch,omitempty"`    // with which others it was tested, and lands
+	Handed   *Handed       `json:"handed,omitempty"`   // the tests with which what lands was compared; nil for none
 	Tests    *int          `json:"tests,omitempty"`    // by how many more pass than before; missing where nobody knows
 	Step     string        `json:"step,omitempty"`     // what is being done with it, in a word: "merging", "testing"
 	Takes    float64       `json:"takes,omitempty"`    // about how many seconds the step takes, 0 for unknown
@@ -60,6 +61,12 @@ func (l *Landing) Head() string {
 		return l.Batch.Head
 	}
 	return l.Commit
+}
+
+// A Handed is the hand-over of a lineage's tests.
+type Handed struct {
+	Commit string `json:"commit"`
+	Began  string `json:"began"` // the commit at which the lineage began
 }
 
 // A Batch is several attempts whose work was tested as one, and lands as one.

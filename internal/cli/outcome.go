@@ -113,11 +113,8 @@ func gateText(ruling *gate.Ruling) string {
 	}
 	var list []string
 	for _, a := range ruling.Answers {
-		if a.Says == gate.Skipped {
-			continue
-		}
 		text := fmt.Sprintf("%s %s", a.Question, a.Says)
-		if len(a.Items) == 0 && a.Question != gate.Run { // else it was told before
+		if len(a.Items) == 0 && (a.Question != gate.Run || a.Says == gate.Skipped) { // else it was told before
 			text += " (" + a.Evidence + ")"
 		}
 		list = append(list, text)

@@ -33,10 +33,15 @@ func newVerify(app *cmdutil.App) *cobra.Command {
 		Short:      "Run the tests on what would land, or has landed",
 		Long: `Run the test command (test.command in config.json) on a slice: on its work as it is now, merged with what has landed. Nothing
 lands by it. For a slice that is done, run it on the commit by which the slice landed, or on the branch that the work is for if
-that isn't known; if the tests pass, the slice is no longer unverified. What has landed is compared with what it was merged into: a
-test that is gone or skipped, another test script, or another configuration of the runner is a failure, unless a person approved it. Without an ID, run it on everything that has landed.
+that isn't known; if the tests pass, the slice is no longer unverified. Without an ID, run it on everything that has landed.
 
---audit runs it on every commit by which a slice landed, one after the other, in a clone in a temporary directory, and compares
+For a slice that is done, gl also asks again what it asked before the slice landed: is this the tree that its agent left, does the
+same merge give the same result, what of the tests and their runner differs from what it was merged into and from the hand-over,
+did a person see what a person had to see? The answers come from git and from gl's records; where these no longer have what it
+takes, gl says so. A test that is gone or skipped, another test script, or another configuration of the runner is a failure, unless a
+person approved it.
+
+--audit does that for every commit by which a slice landed, one after the other, in a clone in a temporary directory, and compares
 the result with what the commit's message says. git.setup runs there first.
 
 Exit codes: 0 the tests pass; 1 they fail, the work doesn't merge, a commit's message says otherwise, or another gl works the
@@ -78,7 +83,7 @@ type verifyCheck struct {
 	Problem   *string          `json:"problem"`   // what else is wrong: protected tests were changed, say
 	Claim     *string          `json:"claim"`     // of an audited commit, what its message says
 	Verdict   *testrun.Verdict `json:"verdict"`   // null if no tests could be run
-	Gate      []gate.Answer    `json:"gate"`      // of a done slice: the gate's questions, asked again
+	Gate      []gate.Answer    `json:"gate"`      // of what has landed: the gate's questions, asked again
 	Set       bool             `json:"set"`       // the slice is no longer unverified
 }
 

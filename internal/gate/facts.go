@@ -16,6 +16,8 @@ type Facts struct {
 	Lands string   // the tree that is merged. Of a branch the commit to which it moves
 	Later []string // paths changed after the agent had ended: they don't land
 
+	Remerged bool // it was merged once more, with the same result
+
 	Compared string   // with what the tests and their runner were compared
 	Unseen   []string // what couldn't be compared
 	Found    []Item   // what differs
@@ -23,6 +25,8 @@ type Facts struct {
 	Beforehand []Item // of it, what a person has allowed before
 
 	Run TestRun
+
+	Lost map[Question]string // questions that can't be asked any more, each with the reason
 
 	Review   string // why a person has to look; "" if nobody has to
 	Approval *Approval
@@ -68,6 +72,7 @@ type Kind string
 // The kinds.
 const (
 	Marks   Kind = "marks"   // marks of a conflict
+	Differs Kind = "differs" // what landed isn't what merging the work gives
 	Removed Kind = "removed" // a test is gone
 	Skips   Kind = "skipped" // a test is skipped that wasn't
 	Fewer   Kind = "fewer"   // fewer tests run than without the work
@@ -82,6 +87,7 @@ const (
 func kindTexts() map[Kind][2]string {
 	return map[Kind][2]string{
 		Marks:   {"conflict marks", "conflict marks are left in "},
+		Differs: {"not what the merge gives", "what landed isn't what the merge gives: "},
 		Removed: {"tests removed", "tests removed: "},
 		Skips:   {"tests skipped", "tests skipped: "},
 		Fewer:   {"fewer tests", "fewer tests run: "},
@@ -95,7 +101,7 @@ func kindTexts() map[Kind][2]string {
 
 // Kinds are all kinds.
 func Kinds() []Kind {
-	return []Kind{Marks, Removed, Skips, Fewer, Changed, Runner, Command, Failing, Lost}
+	return []Kind{Marks, Differs, Removed, Skips, Fewer, Changed, Runner, Command, Failing, Lost}
 }
 
 // Noun is the kind in words.
@@ -149,7 +155,13 @@ func tree(f *Facts) Answer {
 	return Answer{Says: Yes, Evidence: "tree " + short(f.Left)}
 }
 
-func merge(f *Facts) Answer { return f.judge(Answer{Evidence: "no conflict marks"}, Marks) }
+func merge(f *Facts) Answer {
+	a := Answer{Evidence: "no conflict marks"}
+	if f.Remerged {
+		a.Evidence += ", and merging it again gives the same"
+	}
+	return f.judge(a, Marks, Differs)
+}
 
 func tests(f *Facts) Answer {
 	a := Answer{Evidence: "nothing, compared with " + f.Compared}

@@ -92,9 +92,13 @@ func Ask(f Facts) *Ruling {
 	}
 	for _, q := range questions() {
 		a := Answer{Says: No, Evidence: fmt.Sprintf("%q is no way to land", f.Way)}
-		if why, skipped := f.Way.skips(q.key); skipped {
+		why, skipped := f.Way.skips(q.key)
+		switch lost := f.Lost[q.key]; {
+		case skipped:
 			a = Answer{Says: Skipped, Evidence: why}
-		} else if f.Way.Known() {
+		case lost != "":
+			a = Answer{Says: Unknown, Evidence: lost}
+		case f.Way.Known():
 			a = q.answer(&f)
 		}
 		a.Question = q.key
@@ -167,6 +171,20 @@ func (r *Ruling) Open() []Item {
 	return list
 }
 
+// ApprovedItems are those that a person has approved.
+func (r *Ruling) ApprovedItems() []Item {
+	var list []Item
+	if r == nil {
+		return nil
+	}
+	for _, a := range r.Answers {
+		if a.Says == Approved {
+			list = append(list, a.Items...)
+		}
+	}
+	return list
+}
+
 // TestsFirst compares two rulings: work that removed tests comes before any other, since a person has to see that first.
 func TestsFirst(a, b *Ruling) int {
 	switch gone := a.testsGone(); {
@@ -183,17 +201,6 @@ func (r *Ruling) testsGone() bool {
 	return r != nil && slices.ContainsFunc(r.Answers, func(a Answer) bool {
 		return slices.ContainsFunc(a.Items, func(i Item) bool { return i.Kind == Removed || i.Kind == Skips || i.Kind == Fewer })
 	})
-}
-
-// Unseen are what the answers don't prove, for people.
-func (r *Ruling) Unseen() []string {
-	var list []string
-	for _, a := range r.Answers {
-		if a.Says == Unknown && a.Question != Run {
-			list = append(list, a.Evidence)
-		}
-	}
-	return list
 }
 
 // A Verdict is what a slice's file says of what was seen of its tests: the values of plan.Verified.

@@ -33,7 +33,6 @@ const (
 	inTarget = "it is in the target already"
 	asked    = "asked of each slice in it"
 	noMerge  = "nothing is merged"
-	landed   = "it has landed already"
 	own      = "no agent's work"
 )
 
@@ -48,7 +47,7 @@ func ways() []way {
 		{Checkout, "built in the checkout", here},
 		{File, "another system's item, or STATE.md", map[Question]string{Merge: noMerge, Tests: "nothing is compared there", Run: "gl ran no tests there"}},
 		{Word, "built in the checkout, accepted by a person", here},
-		{Retest, "gl verify ID of what has landed", map[Question]string{Tree: landed, Merge: landed, Review: landed}},
+		{Retest, "gl verify of what has landed", nil},
 		{Undo, "gl undo", map[Question]string{Tree: own, Tests: "what landed with the slice goes with it"}},
 		{Follow, "the target has moved on", map[Question]string{Merge: noMerge, Tests: inTarget, Run: inTarget, Review: inTarget}},
 		{TakeIn, "the target and the merge queue have both moved on", map[Question]string{Tree: own, Tests: asked, Review: asked}},

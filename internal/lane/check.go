@@ -22,7 +22,6 @@ import (
 	"greenlight/internal/project"
 	"greenlight/internal/statedir"
 	"greenlight/internal/testrun"
-	"greenlight/internal/tracker"
 	"greenlight/internal/worktree"
 )
 
@@ -196,85 +195,6 @@ func (l *Lane) newest(ctx context.Context) (string, error) {
 	return lane, nil
 }
 
-// checkDone tests what landed of a slice, and marks it as verified.
-func (l *Lane) checkDone(ctx context.Context, st *plan.State) (*Check, error) {
-	all, err := l.Project.Runs.Last(st.ID)
-	if err != nil {
-		return nil, err
-	}
-	c := &Check{What: OfTarget, Slice: st.ID}
-	facts := gate.Facts{Way: gate.Retest, Work: st.ID}
-	for _, r := range all[st.ID] {
-		if r.Outcome == attempt.Done && r.Landing != nil && r.Landing.Commit != "" {
-			c.What, c.Commit = OfLanded, r.Landing.Commit
-			if err := l.compareLanded(ctx, r, &facts); err != nil {
-				return nil, err
-			}
-			if b := r.Landing.Batch; b != nil { // it was tested with others, and may need what they bring
-				c.Commit = b.Head
-			}
-			break
-		}
-	}
-	if c.Commit == "" {
-		if c.Commit, err = l.target(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if c.Verdict, err = l.retest(ctx, c.Commit, nil); err != nil {
-		return c, err
-	}
-	facts.Run = l.runOf(c.Verdict)
-	c.Gate = gate.Ask(facts)
-	if c.Problem = c.Gate.Asks(); !c.Green() || st.Verified == plan.Green {
-		return c, nil
-	}
-	err = l.Project.Tracker.Do(ctx, func(tx tracker.Tx) error {
-		lander, lands := tx.(tracker.Lander)
-		it, err := tx.Item(st.ID)
-		if !lands || err != nil || plan.Classify(it.Status) != plan.Done {
-			return err
-		}
-		pass, err := c.Gate.Pass("")
-		if err != nil {
-			return err
-		}
-		if _, err = lander.Land(st.ID, tracker.Landed{Pass: pass}); err == nil {
-			err = l.Project.Runs.Vouch(l.Project.Key(), st.ID)
-		}
-		c.Set = err == nil
-		return err
-	})
-	return c, err
-}
-
-// compareLanded finds what of the tests, their runner and the test command a landing has changed, by git alone. What was handed over went with
-// the lineage, so what was handed over otherwise isn't told. What a person approved then is approved.
-func (l *Lane) compareLanded(ctx context.Context, r *attempt.Record, facts *gate.Facts) error {
-	g := r.Landing
-	if there, err := git.IsAncestor(ctx, l.Repo.Common, g.Base, g.Commit); err != nil || !there {
-		return err
-	}
-	changed, err := git.Changed(ctx, l.Repo.Common, g.Base, g.Commit, statedir.InState)
-	if err != nil {
-		return err
-	}
-	w := &work{Record: r, lineage: &worktree.Lineage{System: r.System, Slice: r.Work(), Base: g.Base}, base: g.Base, tree: g.Commit, unlocks: l.unlocksOf(r)}
-	if err := l.inspect(ctx, w, changed); err != nil {
-		return err
-	}
-	facts.Compared, facts.Found, facts.Beforehand = "the base "+short(g.Base), w.found, w.allowed
-	for i := range facts.Found {
-		facts.Found[i].Red = false // nobody is left to put it right
-	}
-	if r.Gate != nil {
-		facts.Approval = &gate.Approval{By: attempt.AcceptedBy, Items: r.Gate.Answer(gate.Tests).Items}
-	} else if r.Accepted() {
-		facts.Approval = &gate.Approval{By: attempt.AcceptedBy, All: true}
-	}
-	return nil
-}
-
 // Audit runs the tests on every commit by which a slice has landed in the target, or in the lane where that isn't gl's to move, since a revision, "" for all, in a clone, and
 // tells each check as it is made. git.setup runs before each, since nothing is left there from the one before.
 func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error {
@@ -332,6 +252,9 @@ func (l *Lane) Audit(ctx context.Context, since string, tell func(*Check)) error
 		}
 		of := *c
 		of.Slice, of.Claim = landed.Slice, landed.Verified
+		if err := l.askCommit(ctx, landed, &of); err != nil {
+			return err
+		}
 		tell(&of)
 	}
 	return nil

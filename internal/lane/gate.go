@@ -19,6 +19,7 @@ import (
 // A survey is what was found out about a work before its tests run.
 type survey struct {
 	compared string      // with what the tests were compared
+	handed   string      // the commit of the hand-over among that; "" for none
 	unseen   []string    // what couldn't be compared
 	found    []gate.Item // what differs
 	allowed  []gate.Item // of it, what a person has allowed beforehand

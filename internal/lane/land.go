@@ -312,7 +312,10 @@ func (w *work) passed(r *attempt.Record, target string, lands landing, v *testru
 	g.Step, g.Target, g.Tip, g.Base, g.Commit, r.Verdict = "landing", target, w.tip, w.base, lands.commit(), v
 	g.Verified, r.Gate = plan.Verified(ruling.Verdict()), ruling
 	g.Paths, g.Why, g.Output = nil, "", "" // of a conflict that is none any more
-	g.As, g.Commits, g.Batch = lands.as, nil, nil
+	g.As, g.Commits, g.Batch, g.Handed = lands.as, nil, nil, nil
+	if w.handed != "" {
+		g.Handed = &attempt.Handed{Commit: w.handed, Began: w.lineage.Base}
+	}
 	if len(lands.commits) > 1 {
 		g.Commits = lands.commits
 	}

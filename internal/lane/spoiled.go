@@ -17,6 +17,15 @@ import (
 // inspect finds what isn't as it must be in a work: conflict marks that were committed, and tests, contracts and the runner's configuration
 // that differ from what was handed over, or from the base. changed are the paths that the merge has otherwise than its base.
 func (l *Lane) inspect(ctx context.Context, w *work, changed []string) error {
+	handed, err := l.handedOver(ctx, w.lineage)
+	if err != nil {
+		return err
+	}
+	return l.inspectAgainst(ctx, w, changed, handed)
+}
+
+// inspectAgainst is inspect with a hand-over, "" for none.
+func (l *Lane) inspectAgainst(ctx context.Context, w *work, changed []string, handed string) error {
 	base, err := l.files(ctx, w.base)
 	if err != nil {
 		return err
@@ -33,11 +42,11 @@ func (l *Lane) inspect(ctx context.Context, w *work, changed []string) error {
 	if err := c.UseCommand(ctx, base, merged); err != nil {
 		return err
 	}
-	p, err := l.promised(ctx, w, base)
+	p, err := l.promised(ctx, w, base, handed)
 	if err != nil {
 		return err
 	}
-	w.caveats, w.unseen, w.compared, w.found = p.caveats(), p.unseen(), p.compared(w.base), nil
+	w.caveats, w.unseen, w.compared, w.handed, w.found = p.caveats(), p.unseen(), p.compared(w.base), p.commit, nil
 	for _, name := range marked {
 		w.found = append(w.found, gate.Item{Kind: gate.Marks, Name: name, ID: merged[name].ID, Red: true})
 	}
@@ -143,12 +152,11 @@ func (p *promise) compared(base string) string {
 	return "the base " + short(base) + " and the hand-over " + short(p.commit)
 }
 
-// promised is the promise of the work; base are the files of what it is merged into.
-func (l *Lane) promised(ctx context.Context, w *work, base map[string]git.File) (*promise, error) {
+// promised is the promise of the work; base are the files of what it is merged into, handed is the commit of the hand-over, "" for none.
+func (l *Lane) promised(ctx context.Context, w *work, base map[string]git.File, handed string) (*promise, error) {
 	p := &promise{Promise: drift.Promise{Want: base, Free: map[string]bool{}, Unlocks: w.unlocks}}
-	handed, err := l.handedOver(ctx, w.lineage)
-	if err != nil || handed == "" {
-		return p, err
+	if handed == "" {
+		return p, nil
 	}
 	p.Handed, p.commit = true, handed
 	chain, err := git.FirstParents(ctx, l.Repo.Common, handed) // the newest first

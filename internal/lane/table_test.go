@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"greenlight/internal/attempt"
+	"greenlight/internal/gate"
 	"greenlight/internal/ops"
 	"greenlight/internal/plan"
 	"greenlight/internal/testfiles"
@@ -485,5 +486,53 @@ func TestVerifyAsksAgain(t *testing.T) {
 	check(t, err)
 	if c.Green() || c.Problem != "tests removed: gone_test.go (2 tests)" {
 		t.Errorf("nobody approved the removal: green %v: %q", c.Green(), c.Problem)
+	}
+}
+
+// Each of the gate's questions is asked again: what the records and git say by now decides, and what they can't say is named.
+func TestVerifyAsksEach(t *testing.T) {
+	b := newTable(t)
+	rec := b.slice(deed{key: "honest", do: func(a *actor) {
+		a.put("new_test.go", "package a\n\nfunc TestNew(t *testing.T) {}\n")
+		a.handOver()
+	}}, "S-1")
+	b.work()
+	r := b.landed(rec)
+	path := filepath.Join(".greenlight", "runs", "done", rec.Name()+".done.json")
+	left := `"tree": "` + b.git("rev-parse", r.Landing.Tip+"^{tree}") // as the wrapper notes it
+	text := strings.Replace(b.read(path), `"terms": {`, left+`", "terms": {`, 1)
+	other := b.git("rev-parse", b.start+"^{tree}")
+	for _, c := range []struct {
+		name, old, new string
+		question       gate.Question
+		says           gate.Says
+		evidence       string
+	}{
+		{"as it was", "", "", gate.Tree, gate.Yes, "tree "},
+		{"as it was", "", "", gate.Merge, gate.Yes, "merging it again gives the same"},
+		{"as it was", "", "", gate.Tests, gate.Yes, " and the hand-over "},
+		{"as it was", "", "", gate.Review, gate.Yes, "not asked for"},
+		{"another tree", left, `"tree": "` + other, gate.Tree, gate.Person, "its agent left the tree " + other[:10]},
+		{"no tree", left, `"tree": "`, gate.Tree, gate.Unknown, "no record of the tree"},
+		{"a tree that is gone", left, `"tree": "` + strings.Repeat("7", 40), gate.Tree, gate.Unknown, "git hasn't got the tree 7777777777"},
+		{"another branch", `"tip": "` + r.Landing.Tip, `"tip": "` + b.start, gate.Merge, gate.Person, "what landed isn't what the merge gives"},
+		{"a branch that is gone", `"tip": "` + r.Landing.Tip, `"tip": "` + strings.Repeat("7", 40), gate.Merge, gate.Unknown, "the commit of its branch"},
+		{"a base that is gone", `"base": "` + r.Landing.Base, `"base": "` + strings.Repeat("7", 40), gate.Tests, gate.Unknown, "what it was merged into"},
+		{"a hand-over that is gone", `"commit": "` + r.Landing.Handed.Commit, `"commit": "` + strings.Repeat("7", 40), gate.Tests, gate.Unknown, "git hasn't got 7777777777"},
+		{"a review", `"terms": {`, `"terms": {"review": "review is always"`, gate.Review, gate.Person, "review is always"},
+		{"terms of an older version", `"terms": {`, `"words": {`, gate.Review, gate.Unknown, "its record doesn't say"},
+	} {
+		if c.old != "" && !strings.Contains(text, c.old) {
+			t.Errorf("%s: the record has no %q:\n%s", c.name, c.old, text)
+		}
+		b.write(path, strings.Replace(text, c.old, c.new, 1))
+		got, err := b.lane().CheckSlice(t.Context(), "S-1")
+		check(t, err)
+		if a := got.Gate.Answer(c.question); a.Says != c.says || !strings.Contains(a.Evidence, c.evidence) {
+			t.Errorf("%s: %s %s (%s), want %s (%s)", c.name, c.question, a.Says, a.Evidence, c.says, c.evidence)
+		}
+		if wrong := c.says == gate.Person; got.Green() == wrong {
+			t.Errorf("%s: green %v: %s", c.name, got.Green(), got.Problem)
+		}
 	}
 }

@@ -45,7 +45,7 @@ func (l *Lane) Touched(ctx context.Context, lineage *worktree.Lineage, quick boo
 	if err := c.UseCommand(ctx, base); err != nil {
 		return nil, err
 	}
-	p, err := l.promised(ctx, w, base)
+	p, err := l.promised(ctx, w, base, handed)
 	if err != nil || quick && !l.seemsChanged(p, lineage.Path) {
 		return nil, err
 	}
