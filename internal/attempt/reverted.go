@@ -36,6 +36,21 @@ func (r *Record) Landed(it *plan.Item) *plan.Item {
 	return &done
 }
 
+// Called is the item as the settled attempt left it, if its file has that attempt's claim and says that it is done: its agent has called it
+// complete, nothing of it has landed, and git has brought the file back (a stash, while the attempt was judged). Otherwise it is nil.
+func (r *Record) Called(it *plan.Item) *plan.Item {
+	if r.Phase != plan.Settled || r.Outcome == Done || r.Lineage == 0 || r.After == nil || it.Session == "" || it.Session != r.Token {
+		return nil
+	}
+	mark, left := it.Mark(), *it
+	left.Reverted = &mark
+	left.Status, left.Step, left.Session, left.Verified = r.After.Status, r.After.Step, r.After.Session, ""
+	if plan.Classify(left.Status) == plan.Done {
+		return nil
+	}
+	return &left
+}
+
 // Rewrite writes the file of a slice again that has landed by the settled attempt. It reports whether there was anything to write.
 func (s *Settler) Rewrite(ctx context.Context, r *Record) (wrote bool, err error) {
 	err = s.Tracker.Do(ctx, func(tx tracker.Tx) error {

@@ -46,3 +46,27 @@ func TestLanded(t *testing.T) {
 		}
 	}
 }
+
+// What a stash brings back that an agent called complete, and that wasn't there when the attempt was judged, isn't done.
+func TestCalled(t *testing.T) {
+	left := plan.Mark{Status: "pending", Step: "tests"}
+	r := &Record{Slice: "S-1", N: 1, Token: "T", Phase: plan.Settled, Outcome: Stalled, Lineage: 1, After: &left}
+	item := plan.Item{ID: "S-1", Status: "complete", Step: "complete", Session: "T", Verified: plan.Green}
+	called := r.Called(&item)
+	if called == nil {
+		t.Fatal("the file decides")
+	}
+	if called.Status != "pending" || called.Step != "tests" || called.Verified != "" || called.Mark() != item.Mark() {
+		t.Errorf("it is %+v", called)
+	}
+	byHand := item
+	byHand.Session = ""
+	if r.Called(&byHand) != nil {
+		t.Error("a person can't call it complete")
+	}
+	landed := *r
+	landed.Outcome = Done
+	if landed.Called(&item) != nil {
+		t.Error("what landed isn't done")
+	}
+}

@@ -109,7 +109,7 @@ func (w Worktree) CommitAll(ctx context.Context, branch, message string) (tip st
 		if err := s.q.release(); err != nil {
 			return "", false, err
 		}
-		if err := ChangeRefs(ctx, w.Admin, "commit: gl: what was left uncommitted", RefChange{Name: branch, New: tip, Old: s.head}); err != nil {
+		if err := changeWhole(ctx, w.Common, w.Admin, "commit: gl: what was left uncommitted", []string{s.head}, s.q, RefChange{Name: branch, New: tip, Old: s.head}); err != nil {
 			return "", false, err
 		}
 	}

@@ -43,28 +43,78 @@ func (s *Snapshot) Refs(prefix string) []Ref {
 // Keep writes the refs of a snapshot below a prefix, refs/gl/wip/…/K: all of them, or none. It is ErrRefExists if one is
 // there, ErrRefLocked if somebody else is writing one or was killed doing so, and ErrLost if something has pruned the repository before it had the refs.
 func Keep(ctx context.Context, common, prefix string, s *Snapshot) error {
+	return keep(ctx, common, prefix, s, nil)
+}
+
+func keep(ctx context.Context, common, prefix string, s *Snapshot, q *quarantine) error {
 	refs := s.Refs(prefix)
-	create, undo := make([]RefChange, len(refs)), make([]RefChange, len(refs))
+	changes := make([]RefChange, len(refs))
 	for i, r := range refs {
-		create[i], undo[i] = RefChange{Name: r.Name, New: r.Commit}, RefChange{Name: r.Name, Old: r.Commit}
+		changes[i] = RefChange{Name: r.Name, New: r.Commit}
 	}
-	if err := ChangeRefs(ctx, common, "gl: snapshot", create...); err != nil {
+	has := []string{s.Tip} // the others are no nearer, and there are as many as there was ever work
+	if s.Tip == "" {
+		has = []string{"--branches", "--tags", "--remotes"}
+	}
+	return changeWhole(ctx, common, common, "gl: snapshot", has, q, changes...)
+}
+
+// ChangeWhole is ChangeRefs for commits that something may have pruned before refs had them. Then it is ErrLost, and the refs are as they
+// were. has are commits, or options for them, that git is known to have.
+func ChangeWhole(ctx context.Context, common, reason string, has []string, changes ...RefChange) error {
+	return changeWhole(ctx, common, common, reason, has, nil, changes...)
+}
+
+// changeWhole takes what was pruned from the quarantine again, if there is one.
+func changeWhole(ctx context.Context, common, gitDir, reason string, has []string, q *quarantine, changes ...RefChange) error {
+	err := changeOnce(ctx, common, gitDir, reason, has, changes)
+	for tries := 0; q != nil && tries < 3 && errors.Is(err, ErrLost); tries++ {
+		if err := q.release(); err != nil {
+			return err
+		}
+		err = changeOnce(ctx, common, gitDir, reason, has, changes)
+	}
+	return err
+}
+
+func changeOnce(ctx context.Context, common, gitDir, reason string, has []string, changes []RefChange) error {
+	if err := ChangeRefs(ctx, gitDir, reason, changes...); err != nil {
 		return err
 	}
 	// What is pruned from now on isn't this. What was pruned before shows.
-	var in strings.Builder
-	for _, r := range refs {
-		in.WriteString(r.Commit + "\n")
+	undo := make([]RefChange, len(changes))
+	var commits strings.Builder
+	for i, c := range changes {
+		undo[i] = RefChange{Name: c.Name, New: c.Old, Old: c.New}
+		commits.WriteString(c.New + "\n")
 	}
-	args := []string{"rev-list", "--objects", "--quiet", "--stdin", "--missing=allow-promisor", "--not"}
-	if s.Tip != "" { // the others are no nearer, and there are as many as there was ever work
-		args = append(args, s.Tip)
-	} else {
-		args = append(args, "--branches", "--tags", "--remotes")
+	err := missing(ctx, common, commits.String(), has)
+	if errors.Is(err, ErrLost) {
+		err = errors.Join(fmt.Errorf("%s: %w", changes[0].Name, err), ChangeRefs(ctx, gitDir, "gl: lost to a prune", undo...))
 	}
-	_, err := at(ctx, common, long, in.String(), args...)
+	return err
+}
+
+// missing is ErrLost if git lacks anything that the commits, a line each, have and has doesn't.
+func missing(ctx context.Context, common, commits string, has []string) error {
+	args := append([]string{"rev-list", "--objects", "--quiet", "--stdin", "--missing=allow-promisor", "--not"}, has...)
+	_, err := at(ctx, common, long, commits, args...)
 	if err != nil && ctx.Err() == nil && exitCode(err) > 0 {
-		return errors.Join(fmt.Errorf("%s: %w", prefix, ErrLost), err, ChangeRefs(ctx, common, "gl: lost snapshot", undo...))
+		err = errors.Join(ErrLost, err)
+	}
+	return err
+}
+
+// DropLost deletes a ref of gl's whose commit git can't read anymore: a prune came in between, and a kill before that was noticed. With it
+// there, no git command that looks at all refs works. has is as for ChangeWhole.
+func DropLost(ctx context.Context, common, ref string, has ...string) error {
+	id, _, known := readRef(common, ref)
+	if !known || id == "" {
+		return nil
+	}
+	err := missing(ctx, common, id+"\n", has)
+	if errors.Is(err, ErrLost) {
+		return ChangeRefs(ctx, common, "gl: lost to a prune", RefChange{Name: ref, Old: id})
 	}
 	return err
 }
@@ -85,10 +135,7 @@ func OnlyBelow(ctx context.Context, common string, refs []string) ([]string, err
 func (w Worktree) Save(ctx context.Context, prefix string, o SnapshotOptions) (*Snapshot, error) {
 	var errs []error
 	for range 3 {
-		s, err := w.Snapshot(ctx, o)
-		if err == nil && !s.Same {
-			err = Keep(ctx, w.Common, prefix, s)
-		}
+		s, err := w.save(ctx, prefix, o)
 		if err == nil {
 			return s, nil
 		}
@@ -100,6 +147,22 @@ func (w Worktree) Save(ctx context.Context, prefix string, o SnapshotOptions) (*
 		}
 	}
 	return nil, errs[len(errs)-1]
+}
+
+// save takes a snapshot and keeps it. Its objects are in quarantine until refs have them.
+func (w Worktree) save(ctx context.Context, prefix string, o SnapshotOptions) (_ *Snapshot, err error) {
+	s, err := w.newSnapshot(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.q.remove()) }()
+	if err := s.take(ctx); err != nil || s.Same {
+		return &s.Snapshot, err
+	}
+	if err := s.q.release(); err != nil {
+		return nil, err
+	}
+	return &s.Snapshot, keep(ctx, w.Common, prefix, &s.Snapshot, s.q)
 }
 
 // at runs git in a repository without a work tree.

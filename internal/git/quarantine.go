@@ -30,6 +30,9 @@ const (
 	// quarantined is the same among the objects: where a gl is that itself runs in a sandbox, and where older ones made
 	// theirs. Git prunes what is called like that when it is two weeks old.
 	quarantined = "tmp_objdir-gl-"
+	// releasing is a file in one whose objects are on their way into the repository. They stay in the quarantine, too, until
+	// refs have them and git can read them: something may prune the repository in between.
+	releasing = "releasing"
 )
 
 func newQuarantine(common string) (*quarantine, error) {
@@ -65,13 +68,25 @@ func sameDevice(a, b string) bool {
 func sweepQuarantines(in, prefix string) {
 	left, _ := filepath.Glob(filepath.Join(paths.EscapeGlob(in), prefix+"*"))
 	for _, dir := range left {
-		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || time.Since(info.ModTime()) < time.Minute {
+		released := paths.Exists(filepath.Join(dir, releasing))
+		if info, err := os.Lstat(dir); err != nil || !info.IsDir() || !released && time.Since(info.ModTime()) < time.Minute {
 			continue
 		}
-		if lock, err := durable.TryLock(filepath.Join(dir, "lock")); err == nil {
-			os.RemoveAll(dir)
-			lock.Unlock()
+		lock, err := durable.TryLock(filepath.Join(dir, "lock"))
+		if err != nil {
+			continue
 		}
+		if released { // refs may have its objects, which something has pruned in between
+			objects := in
+			if prefix == quarantines {
+				objects = filepath.Join(in, "objects")
+			}
+			err = (&quarantine{dir: dir, objects: objects}).release()
+		}
+		if err == nil {
+			os.RemoveAll(dir)
+		}
+		lock.Unlock()
 	}
 }
 
@@ -84,8 +99,12 @@ func (q *quarantine) env() []string {
 	return []string{"GIT_OBJECT_DIRECTORY=" + q.dir, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + other}
 }
 
-// release moves the objects into the repository. A pack's index is the last of its files: git looks for that.
+// release puts the objects into the repository, once more if they have been pruned there. A pack's index is the last of its files: git
+// looks for that.
 func (q *quarantine) release() error {
+	if err := os.WriteFile(filepath.Join(q.dir, releasing), nil, 0o644); err != nil {
+		return err
+	}
 	entries, err := os.ReadDir(q.dir)
 	if err != nil {
 		return err
@@ -98,14 +117,14 @@ func (q *quarantine) release() error {
 		if _, err := strconv.ParseUint(e.Name(), 16, 8); !e.IsDir() || e.Name() != "pack" && (err != nil || len(e.Name()) != 2) {
 			continue
 		}
-		if err := moveObjects(filepath.Join(q.dir, e.Name()), filepath.Join(q.objects, e.Name()), parent.Mode()); err != nil {
+		if err := linkObjects(filepath.Join(q.dir, e.Name()), filepath.Join(q.objects, e.Name()), parent.Mode()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func moveObjects(from, to string, mode fs.FileMode) error {
+func linkObjects(from, to string, mode fs.FileMode) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
 		return err
@@ -120,13 +139,13 @@ func moveObjects(from, to string, mode fs.FileMode) error {
 		case strings.HasSuffix(name, ".idx"):
 			last = append(last, name)
 		default:
-			if err := moveFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
+			if err := linkFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 				return err
 			}
 		}
 	}
 	for _, name := range last {
-		if err := moveFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
+		if err := linkFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return err
 		}
 	}
@@ -150,10 +169,13 @@ func makeObjectDir(dir string, mode fs.FileMode) error {
 	return err
 }
 
-// moveFile renames an object, and copies it where the objects are mounted from elsewhere.
-func moveFile(from, to string) error {
-	err := os.Rename(from, to)
-	if !errors.Is(err, syscall.EXDEV) {
+// linkFile gives an object its place among the others, by a hard link where there are any, else as a copy.
+func linkFile(from, to string) error {
+	err := os.Link(from, to)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	part := filepath.Join(filepath.Dir(to), "tmp_obj_gl_"+filepath.Base(to))

@@ -134,6 +134,8 @@ func ChangeRefs(ctx context.Context, gitDir, reason string, changes ...RefChange
 		return errors.Join(ErrRefMoved, err)
 	case strings.Contains(err.Error(), ".lock': File exists"):
 		return errors.Join(ErrRefLocked, err)
+	case strings.Contains(err.Error(), "with nonexistent object"):
+		return errors.Join(ErrLost, err)
 	}
 	return err
 }

@@ -276,3 +276,28 @@ func TestSnapshotIdentity(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// A prune between the objects of a snapshot and its refs takes what only gl has. It is put there again; after a kill in between, by
+// whatever gl does next in the repository.
+func TestPrunedBeforeTheRefs(t *testing.T) {
+	b := worktree(t, map[string]string{"a": "a"})
+	b.write("work", "work")
+	s, err := b.newSnapshot(t.Context(), SnapshotOptions{Exact: true})
+	b.ok(err)
+	b.ok(s.take(t.Context()))
+	b.ok(s.q.release())
+	b.in(b.main, "prune", "--expire=now")
+	b.ok(keep(t.Context(), b.Common, "refs/gl/wip/p/s/1/1", &s.Snapshot, s.q))
+	if got := b.in(b.main, "show", "refs/gl/wip/p/s/1/1/tree:work"); got != "work" {
+		t.Errorf("the snapshot has %q", got)
+	}
+	b.ok(os.Remove(filepath.Join(b.Common, "objects", s.Snapshot.Tree[:2], s.Snapshot.Tree[2:])))
+	b.ok(s.q.lock.Unlock()) // it was killed before it saw that
+	q, err := newQuarantine(b.Common)
+	b.ok(err)
+	b.ok(q.remove())
+	b.in(b.main, "fsck", "--connectivity-only")
+	if left, _ := filepath.Glob(filepath.Join(b.Common, quarantines+"*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}

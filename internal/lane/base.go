@@ -309,16 +309,8 @@ func (l *Lane) Reset(ctx context.Context) (dropped []string, err error) {
 		if err != nil {
 			return err
 		}
-		waiting := l.file.Undelivered
-		if pr := l.file.PullRequest; pr != nil {
-			waiting = slices.Concat(pr.Slices, waiting)
-		}
-		for _, u := range waiting {
-			if in, err := git.IsAncestor(ctx, l.Repo.Common, u.Commit, target); err != nil {
-				return err
-			} else if !in {
-				dropped = append(dropped, u.Slice)
-			}
+		if dropped, err = l.dropWaiting(ctx, target); err != nil {
+			return err
 		}
 		if err := l.drop(ctx, tip, target); err != nil {
 			return err
@@ -338,9 +330,33 @@ func (l *Lane) Reset(ctx context.Context) (dropped []string, err error) {
 		if err != nil {
 			return err
 		}
-		return l.moveLane(ctx, tip, target, "reset", pass)
+		if err := l.moveLane(ctx, tip, target, "reset", pass); err != nil {
+			return err
+		}
+		return l.undoAgain(ctx)
 	})
 	return dropped, err
+}
+
+// dropWaiting are the slices that the target hasn't got. What was taken back and is still in the target is noted, to be taken back again.
+func (l *Lane) dropWaiting(ctx context.Context, target string) (dropped []string, err error) {
+	waiting := l.file.Undelivered
+	if pr := l.file.PullRequest; pr != nil {
+		waiting = slices.Concat(pr.Slices, waiting)
+	}
+	for _, u := range waiting {
+		switch in, err := git.IsAncestor(ctx, l.Repo.Common, u.Commit, target); {
+		case err != nil:
+			return nil, err
+		case in:
+		case u.Undone:
+			l.file.Again = append(l.file.Again, u)
+			l.file.Dropped = append(l.file.Dropped, u)
+		default:
+			dropped = append(dropped, u.Slice)
+		}
+	}
+	return dropped, nil
 }
 
 // drop notes what the target hasn't got of the lane, in no shape: a commit that was amended or rebased still says whose it is.
@@ -365,6 +381,9 @@ func (l *Lane) drop(ctx context.Context, lane, target string) error {
 // revives is a slice that was taken out of the lane and that the work would bring back, "" for none.
 func (l *Lane) revives(ctx context.Context, w *work) (string, error) {
 	for _, d := range l.file.Dropped {
+		if d.Undone && d.Slice != w.Slice { // what takes it back again is there, and merges with this
+			continue
+		}
 		in, err := git.IsAncestor(ctx, l.Repo.Common, d.Commit, w.tip)
 		if err != nil {
 			return "", err

@@ -39,6 +39,7 @@ type file struct {
 	Own           string        `json:"own,omitempty"`          // by this commit of the target
 	Moved         string        `json:"moved,omitempty"`        // where something else than gl or a commit of the person's has moved the target, and that was told
 	Undoing       *undoing      `json:"undoing,omitempty"`      // a slice that is being taken back
+	Again         []Undelivered `json:"again,omitempty"`        // taken back, and in the target after a reset: to be taken back again
 }
 
 // Undelivered is a slice that has landed, or one that was taken back.

@@ -136,6 +136,9 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 	if err := l.endTests(); err != nil {
 		return err
 	}
+	if err := l.Repo.DropLostNext(ctx); err != nil {
+		return err
+	}
 	if err := l.settleEnded(ctx); err != nil {
 		return err
 	}
@@ -143,6 +146,9 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 		return err
 	}
 	defer func() { err = errors.Join(err, l.leave()) }()
+	if err := l.undoAgain(ctx); err != nil {
+		return err
+	}
 	return f(ctx)
 }
 

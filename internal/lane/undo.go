@@ -1,6 +1,7 @@
 package lane
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,10 +104,16 @@ func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, e
 	if err != nil {
 		return nil, err
 	}
-	note := &undoing{Slice: id, Why: why}
-	if note.Commit, err = l.landing(ctx, id); err != nil {
+	landed, err := l.landing(ctx, id)
+	if err != nil {
 		return nil, err
 	}
+	return l.undoLanding(ctx, base, &undoing{Slice: id, Why: why, Commit: landed}, force)
+}
+
+// undoLanding reverts the landing that the note names.
+func (l *Lane) undoLanding(ctx context.Context, base string, note *undoing, force bool) (*Undone, error) {
+	id := note.Slice
 	tree, err := l.without(ctx, base, id, note.Commit)
 	if err != nil {
 		return nil, err
@@ -117,7 +124,7 @@ func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, e
 		return nil, err
 	}
 	if rec != nil {
-		if note.Attempt = rec.N; rec.Title != "" && rec.Title != id {
+		if note.Attempt = cmp.Or(note.Attempt, rec.N); rec.Title != "" && rec.Title != id {
 			title += ": " + rec.Title
 		}
 	}
@@ -158,6 +165,60 @@ func (l *Lane) undo(ctx context.Context, id, why string, force bool) (*Undone, e
 		return nil, err
 	}
 	return u, l.finishUndo(ctx)
+}
+
+// undoAgain takes back what a person has taken back already, and what has come back with a reset of the lane to the target. What can't be is
+// the person's to decide.
+func (l *Lane) undoAgain(ctx context.Context) error {
+	for len(l.file.Again) > 0 {
+		u := l.file.Again[0]
+		switch err := l.undoOnceMore(ctx, u); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, new(*Standstill)): // another time
+			return nil
+		case err != nil:
+			l.tell("%s was taken back, and is in %s again: %v", u.Slice, worktree.Short(l.Repo.Target()), err)
+		}
+		l.file.Again = l.file.Again[1:]
+		if err := l.save(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// undoOnceMore reverts what a commit reverted that is gone, if the lane has it.
+func (l *Lane) undoOnceMore(ctx context.Context, u Undelivered) error {
+	all, err := l.Project.Runs.History(u.Slice)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(all, func(r *attempt.Record) bool {
+		return r.Undone != nil && r.Undone.Commit == u.Commit && r.Landing != nil
+	})
+	if i < 0 {
+		return fmt.Errorf("its record is gone, so run gl undo %s", u.Slice)
+	}
+	base, err := l.settledBase(ctx)
+	if err != nil {
+		return err
+	}
+	landings, err := git.Landings(ctx, l.Repo.Common, "", base)
+	if err != nil {
+		return err
+	}
+	landed := "" // amended or rebased, it still says whose it is
+	for _, c := range landings {
+		if c.Slice == u.Slice && c.Attempt == fmt.Sprint(all[i].N) && c.Project == l.Repo.Prefix {
+			landed = c.Commit
+		}
+	}
+	if landed == "" {
+		return nil
+	}
+	_, err = l.undoLanding(ctx, base, &undoing{Slice: u.Slice, Attempt: all[i].N, Why: all[i].Undone.Why, Commit: landed}, true)
+	return err
 }
 
 // without is the base's tree without the commit by which a slice has landed, "" for none.
@@ -245,12 +306,7 @@ func (l *Lane) finishUndo(ctx context.Context) error {
 				return err
 			}
 		}
-		// Its branch has landed: merging that again would bring nothing back.
-		if lineage, err := l.Repo.Get(l.Project.Key(), note.Slice); err == nil {
-			if err := l.Repo.Retire(lineage.System, lineage.Slice, lineage.N); err != nil {
-				return err
-			}
-		} else if !errors.Is(err, fs.ErrNotExist) && !errors.As(err, new(*worktree.BadLineage)) {
+		if err := l.retireLanded(note); err != nil {
 			return err
 		}
 		return l.Project.Runs.MarkUndone(note.Slice, note.Attempt, attempt.Undo{Commit: note.Revert, Why: note.Why})
@@ -262,6 +318,22 @@ func (l *Lane) finishUndo(ctx context.Context) error {
 		Commit: note.Revert, Reason: note.Why, Target: worktree.Short(l.Repo.Target()), Key: "undone." + note.Revert})
 	l.file.Undoing = nil
 	return l.save()
+}
+
+// retireLanded has the slice's next attempt begin a new lineage, since merging a branch that has landed would bring nothing back. One that
+// has begun since stays.
+func (l *Lane) retireLanded(note *undoing) error {
+	lineage, err := l.Repo.Get(l.Project.Key(), note.Slice)
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, new(*worktree.BadLineage)) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if r, err := l.Project.Runs.Get(note.Slice, note.Attempt); err == nil && r.Lineage != lineage.N {
+		return nil
+	}
+	return l.Repo.Retire(lineage.System, lineage.Slice, lineage.N)
 }
 
 // Redo is the commit at which the next attempt at a slice begins that was taken back: what new work begins at, with the slice's

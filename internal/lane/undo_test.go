@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"greenlight/internal/attempt"
 	"greenlight/internal/crashtest"
 	"greenlight/internal/plan"
 )
@@ -21,6 +22,38 @@ func undoer(ctx context.Context, root, id string) error {
 	}
 	_, err = l.Undo(ctx, id, "no", false)
 	return err
+}
+
+// A reset of the lane to a target that has a slice which was taken back takes it back again. The next attempt at it, which was built on
+// what took it back before, would land nothing of it, and so begins anew.
+func TestResetTakesBackAgain(t *testing.T) {
+	s := newSite(t, "")
+	a := s.queue("S-1", list(t, "S-1"))
+	s.work()
+	s.landed(a)
+	s.delivered()
+	s.write("list", "mine\n") // so that the revert isn't delivered
+	_, err := s.lane().Undo(t.Context(), "S-1", "no", false)
+	check(t, err)
+	s.undelivered("list")
+	b := s.queue("S-1", list(t, "S-1 again"))
+	s.git("checkout", "-q", "list")
+	s.write("notes", "amended\n")
+	s.git("commit", "-q", "--amend", "--no-edit", "notes")
+	dropped, err := s.lane().Reset(t.Context())
+	check(t, err)
+	if len(dropped) > 0 {
+		t.Errorf("dropped %q", dropped)
+	}
+	s.work()
+	s.settled(b, attempt.Interrupted, "gl retry --fresh S-1")
+	s.delivered()
+	if got := s.git("log", "--format=%s", "main"); strings.Count(got, "Take back S-1") != 1 {
+		t.Errorf("the target has\n%s", got)
+	}
+	if got := s.read("list"); got != "" {
+		t.Errorf("the list is %q", got)
+	}
 }
 
 // Killed before any of its calls that change a file, gl undo has taken the slice back or not. The next worker brings one of the two to its

@@ -116,7 +116,7 @@ func mayRetry(p *plan.Plan, st *plan.State, now time.Time) error {
 		return taken("%s", why)
 	case st.Class == plan.Available:
 		return ErrNothingToDo
-	case st.Reverted != nil: // its file says that it isn't done, and so does this person
+	case st.Reverted != nil && st.Class == plan.Done: // its file says that it isn't done, and so does this person
 		return nil
 	case !st.Class.Troubled():
 		return fmt.Errorf("%s can't be put back: %s", st.ID, why)

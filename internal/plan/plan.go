@@ -148,7 +148,7 @@ func (p *Plan) warnReverted() {
 // Reverted are the items that have landed and whose files don't say so, in the tracker's order.
 func (p *Plan) Reverted() (ids []string) {
 	for i := range p.States {
-		if p.States[i].Reverted != nil {
+		if p.States[i].Reverted != nil && p.States[i].Class == Done {
 			ids = append(ids, p.States[i].ID)
 		}
 	}

@@ -54,8 +54,8 @@ type Item struct {
 	File    string // relative to the project's root, with forward slashes; "" for an item without a file of its own
 	Corrupt string // non-empty: the file can't be read, and why
 
-	// Reverted is what the file says of an item that has landed: git has taken the file back (a stash, an older commit), the work is where it
-	// was. All else here is as it landed. nil for any other item.
+	// Reverted is what the file says of an item that has landed, or that was called complete and hasn't: git has taken the file back (a
+	// stash, an older commit), the work is where it was. All else here is as it landed, or as its attempt left it. nil for any other item.
 	Reverted *Mark
 }
 

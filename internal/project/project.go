@@ -251,7 +251,7 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 	for _, it := range attempted(s, attempts) {
 		tally := attempts[it.ID]
 		s.Used[it.ID] = tally.Used
-		if plan.Classify(it.Status) == plan.Done && it.Corrupt == "" {
+		if plan.Classify(it.Status) == plan.Done && it.Corrupt == "" && it.Session == "" {
 			continue
 		}
 		last := tally.Last
@@ -271,11 +271,30 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 				reverted[it.ID] = landed
 				continue
 			}
+			if plan.Classify(it.Status) == plan.Done && it.Corrupt == "" {
+				called := p.called(it, index[it.ID])
+				if called == nil {
+					continue
+				}
+				reverted[it.ID] = called
+			}
 			s.Attempts[it.ID] = settled(r)
 		}
 	}
 	replace(s, reverted)
 	return bad
+}
+
+// called is the item as one of its attempts left it that nothing has landed of, if its file says that it is done with that attempt's claim.
+func (p *Project) called(it *plan.Item, entries []attempt.Entry) *plan.Item {
+	for _, e := range entries {
+		if r, err := p.Runs.Get(e.Slice, e.N); err == nil && p.Has(r) {
+			if called := r.Called(it); called != nil {
+				return called
+			}
+		}
+	}
+	return nil
 }
 
 // replace puts items in the places of those with the same ids. The list is the tracker's, and stays as it is.

@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -54,20 +56,32 @@ for d in src/*/; do d=${d#src/}; d=${d%/}; [ "$d" = "*" ] || grep -qx "$d" list 
 exit $fail
 `
 
-// Whatever is killed, and when, while slices land whose edits conflict and a person takes some back: each lands once, and once more for each
-// time that it was taken back, every commit of the target is green, and neither an agent's nor the person's work is lost. GREENLIGHT_KILLS and GREENLIGHT_SEED are as for TestNothingIsLost.
+// Whatever is killed, and when, while slices land whose edits conflict and a person takes some back and works with git beside them: each
+// lands once, and once more for each time that it was taken back, every commit of the target is green, and neither an agent's nor the
+// person's work is lost. GREENLIGHT_KILLS and GREENLIGHT_SEED are as for TestNothingIsLost. With GREENLIGHT_KILLS the
+// person works beside them; GREENLIGHT_STORM=30m repeats it for so long.
 func TestLandedOnce(t *testing.T) {
-	killRounds(t, 3, func(random *rand.Rand, counts map[string]int, kills int) int {
-		return landRound(t, random, counts, kills)
-	})
+	length, _ := time.ParseDuration(os.Getenv("GREENLIGHT_STORM"))
+	for end := time.Now().Add(length); ; {
+		killRounds(t, 3, func(random *rand.Rand, counts map[string]int, kills int) int {
+			return landRound(t, random, counts, kills, os.Getenv("GREENLIGHT_KILLS") != "" && counts["rounds"]%4 < 3)
+		})
+		if t.Failed() || time.Now().After(end) {
+			break
+		}
+	}
 }
 
-func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int) (killed int) {
+func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int, beside bool) (killed int) {
 	s := newTmuxSite(t, hoarded())
 	s.put("list", "")
 	s.put("test.sh", harvest)
 	s.hoard(farmer, "true", `}, "test": {"command": "sh test.sh"}`)
 	person := s.person()
+	var p *gitPerson
+	if beside {
+		p = newGitPerson(s, random.Uint64())
+	}
 	args := []string{"slice", "--watch", "--max", "3", "--agent", "scribe", "--isolation", "worktree", "--force", "--runner", "process"}
 	g := s.gl(args...)
 	for killed < kills && !t.Failed() {
@@ -76,9 +90,7 @@ func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int
 			if g.ProcessState.ExitCode() == 0 {
 				break
 			}
-			s.unlock(counts)
-			<-s.gl("retry", "--all-failed").done
-			s.release(counts)
+			s.putRight(g, p, counts)
 			g = s.gl(args...)
 		}
 		if random.IntN(3) == 0 {
@@ -96,14 +108,16 @@ func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int
 			s.findAll(what, s.anywhere)
 		}
 	}
-	for range 6 {
-		<-g.done
+	if p != nil { // who goes on until what is left is merged
+		s.finished(g)
+		p.finish(counts)
+	}
+	for range 12 {
+		s.finished(g)
 		if g.ProcessState.ExitCode() == 0 {
 			break
 		}
-		s.unlock(counts)
-		<-s.gl("retry", "--all-failed").done
-		s.release(counts)
+		s.putRight(g, p, counts)
 		counts["calm rounds"]++
 		g = s.gl(args...)
 	}
@@ -111,7 +125,7 @@ func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int
 		t.Errorf("not green after the calm:\n%s", g.out.String())
 	}
 	s.findAll("at the end", s.underRefs)
-	landed := strings.Fields(s.git("log", "--first-parent", "--format=%(trailers:key=Slice,valueonly)"))
+	landed := strings.Fields(s.git("log", "--first-parent", "--format=%(trailers:key=Slice,valueonly)", "work"))
 	undone := strings.Fields(s.git("log", "--first-parent", "--format=%(trailers:key=Undone,valueonly)"))
 	counts["landed"] += len(landed)
 	counts["taken back"] += len(undone)
@@ -135,6 +149,9 @@ func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int
 			t.Errorf("%s isn't green: %v\n%s", commit, err, out)
 		}
 	}
+	if p != nil {
+		p.kept()
+	}
 	if now := s.person(); now != person {
 		t.Errorf("the person's checkout was\n%s\nand is\n%s", person, now)
 	}
@@ -150,7 +167,7 @@ func landRound(t *testing.T, random *rand.Rand, counts map[string]int, kills int
 // takeBack has a person take back what has landed last, for which an earlier one would conflict, and kills half of these commands at any
 // instant.
 func (s *site) takeBack(random *rand.Rand, counts map[string]int) {
-	landed := strings.Fields(s.git("log", "--first-parent", "--format=%(trailers:key=Slice,valueonly)"))
+	landed := strings.Fields(s.git("log", "--first-parent", "--format=%(trailers:key=Slice,valueonly)", "work"))
 	if len(landed) == 0 {
 		return
 	}
@@ -172,10 +189,53 @@ func (s *site) person() string {
 	return s.git("status", "--porcelain", "--", ":!.greenlight") + s.git("diff", "--cached", "--", ":!.greenlight") + s.git("diff", "--", ":!.greenlight") + s.read("untracked")
 }
 
+// putRight does what a person does when a run has ended that wasn't green, by what gl tells them.
+func (s *site) putRight(g *glProcess, p *gitPerson, counts map[string]int) {
+	s.unlock(p, counts)
+	status := s.gl("status")
+	<-status.done
+	said := g.out.String() + status.out.String()
+	if strings.Contains(said, "gl land --reset") {
+		counts["land --reset"]++
+		reset := s.gl("land", "--reset")
+		<-reset.done
+		said += reset.out.String()
+	}
+	for _, m := range retryFresh.FindAllStringSubmatch(said, -1) {
+		counts["retry --fresh"]++
+		<-s.gl("retry", "--fresh", m[1]).done
+	}
+	<-s.gl("retry", "--all-failed").done
+	s.release(counts)
+	if os.Getenv("STORM_LOUD") != "" {
+		s.t.Logf("put right after:\n%s", said)
+	}
+}
+
+var retryFresh = regexp.MustCompile(`gl retry --fresh (S-[0-9]+)`)
+
 // unlock does what a person does whom gl tells that the checkout's index is locked: a git was killed there.
-func (s *site) unlock(counts map[string]int) {
+func (s *site) unlock(p *gitPerson, counts map[string]int) {
 	s.t.Helper()
+	if p != nil { // not while a git of their own has the lock
+		p.git1.Lock()
+		defer p.git1.Unlock()
+	}
 	if err := os.Remove(filepath.Join(s.Root, ".git", "index.lock")); err == nil {
 		counts["index unlocked"]++
+	}
+}
+
+// finished waits for the end of gl, which comes.
+func (s *site) finished(g *glProcess) {
+	s.t.Helper()
+	select {
+	case <-g.done:
+	case <-time.After(patience):
+		status := s.gl("status")
+		<-status.done
+		g.Process.Signal(syscall.SIGQUIT) // shows what it waits for
+		<-g.done
+		s.t.Fatalf("gl didn't end:\n%s\n%s", g.out.String(), status.out.String())
 	}
 }

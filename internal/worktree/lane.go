@@ -82,7 +82,12 @@ func (r *Repo) LaneTip(ctx context.Context) (string, error) {
 
 // KeepNext keeps a commit to which the lane is about to move, before a record names it.
 func (r *Repo) KeepNext(ctx context.Context, commit string) error {
-	return git.ChangeRefs(ctx, r.Common, "gl: about to land", r.next(commit))
+	return git.ChangeWhole(ctx, r.Common, "gl: about to land", []string{"--branches"}, r.next(commit))
+}
+
+// DropLostNext forgets what was about to land if something has pruned it.
+func (r *Repo) DropLostNext(ctx context.Context) error {
+	return git.DropLost(ctx, r.Common, r.nextRef(), "--branches")
 }
 
 // MoveLane moves the lane from one commit to another, which the pass must permit. It is git.ErrRefMoved if the lane is elsewhere. The caller
