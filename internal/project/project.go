@@ -272,7 +272,7 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 				continue
 			}
 			if plan.Classify(it.Status) == plan.Done && it.Corrupt == "" {
-				called := p.called(it, index[it.ID])
+				called := p.called(it)
 				if called == nil {
 					continue
 				}
@@ -285,13 +285,16 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 	return bad
 }
 
-// called is the item as one of its attempts left it that nothing has landed of, if its file says that it is done with that attempt's claim.
-func (p *Project) called(it *plan.Item, entries []attempt.Entry) *plan.Item {
-	for _, e := range entries {
-		if r, err := p.Runs.Get(e.Slice, e.N); err == nil && p.Has(r) {
-			if called := r.Called(it); called != nil {
-				return called
-			}
+// called is the item as one of its attempts left it, if nothing of that has landed and the file says that it is done, with that attempt's
+// claim. A person may have had several attempts since, so each of them counts.
+func (p *Project) called(it *plan.Item) *plan.Item {
+	records, err := p.Runs.History(it.ID)
+	if err != nil {
+		return nil
+	}
+	for _, r := range records {
+		if called := r.Called(it); called != nil && p.Has(r) {
+			return called
 		}
 	}
 	return nil
