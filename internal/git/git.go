@@ -285,7 +285,7 @@ func command(ctx context.Context, dir string, args ...string) (*exec.Cmd, error)
 // What takes a lock of refs takes milliseconds, and so it isn't interrupted before it has had a long time.
 const (
 	refGrace  = 20 * time.Second
-	killGrace = 5 * time.Second // from SIGTERM to SIGKILL, for gits that write
+	killGrace = 5 * time.Second // from SIGTERM to SIGKILL
 )
 
 // endGently says how the git ends once its context is over. A git that is killed leaves its locks behind, and whoever comes next finds
@@ -299,9 +299,7 @@ func endGently(cmd *exec.Cmd, verb string) {
 			return nil
 		}
 		cmd.WaitDelay = refGrace + killGrace
-	case onlyReads[verb]:
-		cmd.Cancel, cmd.WaitDelay = end, time.Second
-	default:
+	default: // also those that only read: on a loaded machine it takes a while to read the last of what they said
 		cmd.Cancel, cmd.WaitDelay = end, killGrace
 	}
 }
@@ -309,13 +307,6 @@ func endGently(cmd *exec.Cmd, verb string) {
 // changesRefs are the subcommands that lock refs or packed-refs, and do nothing that takes long.
 var changesRefs = map[string]bool{
 	"update-ref": true, "pack-refs": true, "branch": true, "tag": true, "symbolic-ref": true, "config": true,
-}
-
-// onlyReads are those that lock nothing.
-var onlyReads = map[string]bool{
-	"cat-file": true, "check-attr": true, "check-ignore": true, "check-ref-format": true, "diff": true, "diff-index": true, "diff-tree": true,
-	"for-each-ref": true, "log": true, "ls-files": true, "ls-remote": true, "ls-tree": true, "merge-base": true, "rev-list": true, "rev-parse": true,
-	"show": true, "show-ref": true, "status": true, "var": true, "version": true,
 }
 
 // Inherit returns a context under which every git inherits the files: locks, which it then holds as long as it runs, even
