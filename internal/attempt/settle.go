@@ -209,14 +209,15 @@ func (r *Record) failing() int {
 func (r *Record) counted() *int {
 	switch {
 	case r.Landing != nil && r.Landing.Tests != nil:
-		return r.Landing.Tests
+		n := max(*r.Landing.Tests, 0)
+		return &n
 	case r.Verdict != nil && r.Verdict.Passed != nil && *r.Verdict.Passed < r.Tests:
 		return r.Verdict.Passed
 	}
 	return nil
 }
 
-// gained is how many tests the attempt added to the suite, as gl has counted; nil for unknown.
+// gained is how many tests the attempt added to the suite, as gl has counted, negative for removed ones; nil for unknown.
 func (r *Record) gained() *int {
 	if r.Landing == nil {
 		return nil

@@ -119,6 +119,7 @@ type statusTests struct {
 	Uncounted int        `json:"uncounted" jsonschema:"minimum=0"`   // slices that are red, and nobody knows by how many tests
 	Security  int        `json:"security" jsonschema:"minimum=0"`    // recorded by the slices
 	New       *int       `json:"new" jsonschema:"minimum=0"`         // that done slices added to the suite, of those whose share gl has counted; null for unknown
+	Removed   *int       `json:"removed" jsonschema:"minimum=0"`     // that done slices removed from the suite, as New
 	Untold    int        `json:"new_unknown" jsonschema:"minimum=0"` // done slices that record tests, and gl hasn't counted what they added: those that landed together
 	Suite     *testSuite `json:"suite"`                              // the last run of the whole suite; null if gl hasn't run it
 }
@@ -141,7 +142,7 @@ func newStatusTests(p *plan.Plan) statusTests {
 		t.Failing = &n
 	}
 	if n, ok := p.Tests.New(); ok {
-		t.New = &n
+		t.New, t.Removed = &n, &p.Tests.Removed
 	}
 	if s := p.Tests.Suite; s != nil {
 		t.Suite = &testSuite{Green: !s.Red, Commit: jsondoc.OrNull(s.Commit), At: s.At}

@@ -411,7 +411,7 @@ func (l *Lane) discard(ctx context.Context, lineage *worktree.Lineage) (kept str
 	return l.Repo.Remove(ctx, lineage)
 }
 
-// verdictText is what gl has seen of the tests of what lands: "42 tests, 3 new, verified". New are those that the slice brought, nil for
+// verdictText is what gl has seen of the tests of what lands: "42 tests, 3 new, verified". gained is how many the slice brought, nil for
 // unknown.
 func verdictText(v *testrun.Verdict, gained *int) string {
 	switch {
@@ -423,7 +423,7 @@ func verdictText(v *testrun.Verdict, gained *int) string {
 		return "verified"
 	}
 	if gained != nil {
-		return fmt.Sprintf("%s, %d new, verified", v.Count(), *gained)
+		return v.Count() + ", " + plan.Gain(*gained) + ", verified"
 	}
 	return v.Count() + ", verified"
 }

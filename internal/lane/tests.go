@@ -126,8 +126,8 @@ func (l *Lane) recorded(bed *site.Site, tree string) (testrun.Key, *testrun.Verd
 	return key, cmp.Or(l.seen[key], l.cache().Get(key))
 }
 
-// gained is by how much the count of tests that pass has grown with what an attempt landed; nil where one of the counts isn't known. Of a
-// batch nobody knows whose they are.
+// gained is by how much the number of tests that pass has grown with what an attempt landed, negative where it has shrunk; nil where one
+// of the numbers is unknown, as for each slice of a batch.
 func (l *Lane) gained(ctx context.Context, r *attempt.Record) *int {
 	if r.Verdict == nil || r.Verdict.Passed == nil || r.Landing.Batch != nil {
 		return nil
@@ -144,7 +144,7 @@ func (l *Lane) gained(ctx context.Context, r *attempt.Record) *int {
 	if before == nil || before.Passed == nil {
 		return nil
 	}
-	n := max(0, *r.Verdict.Passed-*before.Passed)
+	n := *r.Verdict.Passed - *before.Passed
 	return &n
 }
 

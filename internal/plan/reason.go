@@ -483,7 +483,7 @@ func (st *State) lastDetail() string {
 // proof is what speaks for a done item: "3 new tests, verified"; "3 tests recorded".
 func (p *Plan) proof(st *State) string {
 	var is []string
-	if st.Tests > 0 || p.ofSlices() && st.Verified != Green { // the siblings don't count tests
+	if st.Tests > 0 || st.NewTests != 0 || p.ofSlices() && st.Verified != Green { // the siblings don't count tests
 		is = append(is, p.TestsOf(st))
 	}
 	switch {

@@ -46,7 +46,7 @@ type Item struct {
 
 	Tests, SecurityTests int
 	Failing              int  // Uncounted where nobody knows how many
-	NewTests             int  // that a done item added to the suite
+	NewTests             int  // that a done item added to the suite; negative for a suite that lost tests by it
 	Counted              bool // NewTests is known: gl has counted them
 
 	Verified Verified // of a done item: what gl itself saw of its tests

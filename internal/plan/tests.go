@@ -25,6 +25,7 @@ type TestCounts struct {
 	Recorded  int // by the slices, in all
 	OfDone    int // by those that are done
 	Brought   int // to the suite by those that are done, as gl has counted
+	Removed   int // from the suite by those that are done
 	Untold    int // done ones that record tests, and gl hasn't counted what they brought
 	Security  int
 	Failing   int    // on work that is red
@@ -37,7 +38,8 @@ func (c *TestCounts) Add(it *Item, done bool, n int) {
 	c.Recorded += n * it.Tests
 	if done {
 		c.OfDone += n * it.Tests
-		c.Brought += n * it.NewTests
+		c.Brought += n * max(it.NewTests, 0)
+		c.Removed += n * max(-it.NewTests, 0)
 		if it.Tests > 0 && !it.Counted {
 			c.Untold += n
 		}
@@ -71,7 +73,7 @@ func (c TestCounts) Fail() (int, bool) {
 
 // New is how many tests the done slices added to the suite, of those whose share gl has counted; false if it has counted none.
 func (c TestCounts) New() (int, bool) {
-	return c.Brought, c.Counted() && (c.Brought > 0 || c.Untold == 0)
+	return c.Brought, c.Counted() && (c.Brought > 0 || c.Removed > 0 || c.Untold == 0)
 }
 
 // Red reports whether tests fail.
@@ -83,11 +85,15 @@ func (c TestCounts) Red() bool {
 // String is "29 passing, 0 failing, 4 security", "passed (no counts)"; numbers without separators.
 func (c TestCounts) String() string { return c.text(func(n int) string { return fmt.Sprint(n) }, "") }
 
-// Text is "1,829 passing, 0 failing, 4 security (12 new)", "… (12 or more new)" where slices landed together, "passed (no counts), 18 recorded".
+// Text is "1,829 passing, 0 failing, 4 security (12 new, 2 removed)", "… (12 or more new)" where slices landed together, "passed (no counts), 18 recorded".
 func (c TestCounts) Text() string {
 	note := ""
 	if n, ok := c.New(); ok {
-		note = " (" + words.Thousands(n) + map[bool]string{true: " new)", false: " or more new)"}[c.Untold == 0]
+		note = " (" + words.Thousands(n) + map[bool]string{true: " new", false: " or more new"}[c.Untold == 0]
+		if c.Removed > 0 {
+			note += ", " + words.Thousands(c.Removed) + " removed"
+		}
+		note += ")"
 	} else if c.Suite != nil && c.Suite.Uncounted && c.OfDone > 0 {
 		note = fmt.Sprintf(", %s recorded", words.Thousands(c.OfDone))
 	}
@@ -140,9 +146,19 @@ func (c TestCounts) uncounted() string {
 	return "; " + words.Count(c.Uncounted, "slice") + " failed without counts"
 }
 
-// TestsOf is how many tests an item has brought: "3 new tests"; "3 tests recorded" where gl hasn't seen what they add to the suite.
+// Gain is by how much an item changed the number of tests: "3 new", "2 removed".
+func Gain(n int) string {
+	if n < 0 {
+		return words.Thousands(-n) + " removed"
+	}
+	return words.Thousands(n) + " new"
+}
+
+// TestsOf is how many tests an item has brought: "3 new tests", "2 tests removed"; "3 tests recorded" where gl hasn't seen what they add to the suite.
 func (p *Plan) TestsOf(st *State) string {
 	switch {
+	case st.Class == Done && st.Counted && st.NewTests < 0:
+		return words.Count(-st.NewTests, "test") + " removed"
 	case st.Class == Done && st.Counted:
 		return words.Count(st.NewTests, "new test")
 	case st.Tests == 0:

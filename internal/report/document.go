@@ -47,13 +47,16 @@ type Night struct {
 	Running  bool       `json:"running"` // it goes on
 	Why      string     `json:"why"`     // why it ended; "" for unknown
 	Done     int        `json:"done"`    // slices that were completed in it
-	Failed   int        `json:"failed"`  // attempts that came to nothing, held and interrupted ones aside
+	Since    int        `json:"since"`   // slices that were completed after it and before the next one: that a person accepted, or a session completed
+	Failed   int        `json:"failed"`  // attempts that came to nothing: held and interrupted ones aside, and red or conflicting ones that were put right
 	Attempts int        `json:"attempts"`
 	Cost     view.Cost  `json:"cost"`
 	Passed   *int       `json:"passed"` // tests that passed in its last run of the whole suite; null for unknown
 	Seconds  float64    `json:"seconds"`
 	Slots    int        `json:"slots"` // 0 for unknown
 	Ended    *time.Time `json:"ended"` // null if the journal has no end
+
+	until time.Time // when the next one began, or now
 }
 
 // An Item is a slice that is listed, with where to read more.
@@ -67,14 +70,14 @@ type Item struct {
 	Log     string   `json:"log"`
 }
 
-// A Landed slice was completed in the night.
+// A Landed slice was completed in the night, or since.
 type Landed struct {
 	Item
 	Commit     string     `json:"commit"` // by which it landed, the last one of several; "" where there is no lane
 	Diff       *view.Diff `json:"diff"`
 	Before     *int       `json:"tests_before"` // that passed on what it was merged into; null for unknown
 	After      *int       `json:"tests_after"`  // that passed on what landed
-	New        *int       `json:"tests_new"`    // that it brought; null for unknown
+	New        *int       `json:"tests_new"`    // that it brought, negative for tests that it removed; null for unknown
 	Verified   bool       `json:"verified"`
 	Delivered  bool       `json:"delivered"`
 	Unverified string     `json:"unverified"` // why it isn't verified

@@ -100,7 +100,7 @@ func name(id, name string) string {
 func testsOf(l Landed) string {
 	switch {
 	case l.After == nil && l.New != nil:
-		return fmt.Sprintf("%d new", *l.New)
+		return plan.Gain(*l.New)
 	case l.After == nil && l.Counted > 0:
 		return fmt.Sprintf("%d recorded", l.Counted)
 	case l.After == nil:
@@ -108,7 +108,7 @@ func testsOf(l Landed) string {
 	case l.New == nil:
 		return strconv.Itoa(*l.After)
 	}
-	return fmt.Sprintf("%d, %d new", *l.After, *l.New)
+	return strconv.Itoa(*l.After) + ", " + plan.Gain(*l.New)
 }
 
 // tone is the color of the verdict.

@@ -14,7 +14,6 @@ import (
 	"greenlight/internal/journal"
 	"greenlight/internal/plan"
 	"greenlight/internal/scrub"
-	"greenlight/internal/spending"
 	"greenlight/internal/view"
 	"greenlight/internal/words"
 )
@@ -48,13 +47,13 @@ func New(in Input) *Document {
 		Warnings: []string{}, Queue: []Item{}, NeedsYou: []Item{}, Unheard: []Item{}, Landed: []Landed{}, Failed: []Failed{}, Graph: []Node{}, Blocked: []Blocked{}}
 	var before *Night
 	d.Night, before = choose(nights(in.Events), in.Since, in.Now, in.Running)
-	recs := records(in.Facts)
-	tally(&d.Night, recs)
+	recs := newHistory(in)
+	recs.tally(&d.Night, in.Now)
 	if s := p.Snapshot.Suite; s != nil && !s.At.Before(d.Night.From) { // what was taken back since isn't in it any more
 		d.Night.Passed = &s.Passed
 	}
 	if before != nil {
-		tally(before, recs)
+		recs.tally(before, d.Night.From)
 		d.Previous = before
 	}
 	how := "Stopped"
@@ -78,7 +77,7 @@ func New(in Input) *Document {
 	if in.Skipped > 0 {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("%d lines of the journal can't be read, and are left out", in.Skipped))
 	}
-	ours := inNight(recs, d.Night)
+	ours := inNight(recs.all, d.Night)
 	d.Queue = append(d.Queue, queueNeeds(in, d.Night)...)
 	for _, r := range m.In(view.NeedsYou) {
 		d.NeedsYou = append(d.NeedsYou, item(&r, in.Facts))
@@ -96,8 +95,8 @@ func New(in Input) *Document {
 	}
 	d.Landed = landed(in, recs, d.Night)
 	slices.SortStableFunc(d.Landed, func(a, b Landed) int { return gate.TestsFirst(a.gate, b.gate) })
-	d.Cost = costs(ours)
-	d.Timeline = timeline(in, ours, d.Night)
+	d.Cost = recs.costs(ours)
+	d.Timeline = timeline(in, recs, ours, d.Night)
 	for layer, ids := range p.Layers() {
 		for _, id := range ids {
 			st := p.State(id)
@@ -149,37 +148,6 @@ func inNight(recs []*attempt.Record, n Night) []*attempt.Record {
 	return list
 }
 
-// cameToNothing says whether the attempt is over, and a failure.
-func cameToNothing(r *attempt.Record) bool {
-	return r.Phase == plan.Settled && spending.CameToNothing(string(r.Outcome))
-}
-
-// completed says whether the attempt completed a slice, and nobody has taken that back.
-func completed(r *attempt.Record) bool {
-	return r.Phase == plan.Settled && r.Outcome.Traits().Success && !r.IsTask() && r.Undone == nil
-}
-
-// tally counts a night.
-func tally(n *Night, recs []*attempt.Record) {
-	done := map[string]bool{}
-	for _, r := range inNight(recs, *n) {
-		n.Attempts++
-		n.Cost.Add(r)
-		switch {
-		case r.Phase != plan.Settled:
-		case completed(r):
-			done[r.Slice] = true
-			if v := r.Verdict; v.Green() && v.Passed != nil {
-				n.Passed = v.Passed
-			}
-		case cameToNothing(r):
-			n.Failed++
-		}
-	}
-	n.Done = len(done)
-	n.Seconds = n.To.Sub(n.From).Seconds()
-}
-
 // verdict is the night in a line.
 func verdict(n *Night, sentence string) string {
 	text := fmt.Sprintf("%s In %s: %d completed", sentence, plan.Age(n.To.Sub(n.From)), n.Done)
@@ -195,14 +163,16 @@ func verdict(n *Night, sentence string) string {
 	}
 	switch {
 	case n.Attempts == 0:
-		text = sentence + " Nothing ran."
-		return text
+		text = sentence + " Nothing ran"
 	case n.Running:
 		text += "; still running"
 	case n.Ended == nil:
 		text += "; it was killed, or its end isn't in the journal"
 	case n.Why != "":
 		text += "; it ended: " + n.Why
+	}
+	if n.Since > 0 {
+		text += fmt.Sprintf("; %d completed since", n.Since)
 	}
 	return scrub.Text(text + ".")
 }
@@ -308,131 +278,6 @@ func evidence(r *attempt.Record) []string {
 	return text[max(0, len(text)-shownEvidence):]
 }
 
-// landed are the slices that were completed in the night, in that order.
-func landed(in Input, recs []*attempt.Record, n Night) []Landed {
-	var done []*attempt.Record
-	for _, r := range recs {
-		if completed(r) {
-			done = append(done, r)
-		}
-	}
-	slices.SortStableFunc(done, func(a, b *attempt.Record) int { return over(a, n.To).Compare(over(b, n.To)) })
-	list := []Landed{}
-	for _, r := range done {
-		at := over(r, n.To)
-		if !at.Before(n.From) && !at.After(n.To) {
-			list = append(list, newLanded(in, r, at))
-		}
-	}
-	return list
-}
-
-// landedBy are the commits by which work has landed.
-func landedBy(g *attempt.Landing) []string {
-	if len(g.Commits) > 0 {
-		return g.Commits
-	}
-	return []string{g.Commit}
-}
-
-func tests(r *attempt.Record) *int {
-	if v := r.Verdict; v.Green() {
-		return v.Passed
-	}
-	return nil
-}
-
-func newLanded(in Input, r *attempt.Record, at time.Time) Landed {
-	l := Landed{Item: Item{ID: r.Slice, Name: r.Title, Text: scrub.Text(r.Detail), Next: []string{}}, After: tests(r), At: at.UTC(), Verified: r.Verified == plan.Green || r.Verdict.Green(),
-		Unverified: scrub.Text(r.Unverified), Delivered: in.Facts.Lane.Has(r.Slice)}
-	if st := in.Plan.State(r.Slice); st != nil {
-		l.Name = st.Name
-	}
-	l.Record, l.Log = paths(r)
-	l.gate, l.Approved = r.Gate, scrub.Text(r.Ruled().Approval())
-	l.Counted = r.Tests
-	if g := r.Landing; g != nil && g.Tests != nil {
-		l.New = g.Tests
-	}
-	if g := r.Landing; g != nil && g.Tests != nil && l.After != nil {
-		before := *l.After - *g.Tests
-		l.Before, l.New = &before, g.Tests
-	}
-	if g := r.Landing; g != nil && g.Commit != "" {
-		l.Commit, l.commits = g.Commit, landedBy(g)
-		for _, hash := range l.commits {
-			if c, ok := in.Changes[hash]; ok {
-				l.Diff = cmp.Or(l.Diff, &view.Diff{})
-				l.Diff.Files, l.Diff.Added, l.Diff.Removed = l.Diff.Files+c.Files, l.Diff.Added+c.Insertions, l.Diff.Removed+c.Deletions
-			}
-		}
-		l.Command = "git show " + g.Commit[:min(len(g.Commit), 10)]
-		if len(l.commits) > 1 {
-			l.Command = "gl diff " + r.Slice + in.Plan.Snapshot.Flags
-		}
-		l.Next = []string{l.Command}
-	}
-	for _, a := range in.Facts.Records[r.Slice] {
-		l.Cost.Add(a)
-		l.Attempts++
-	}
-	return l
-}
-
-func costs(recs []*attempt.Record) Cost {
-	c := Cost{Account: []Share{}}
-	by := func(key func(*attempt.Record) string) []Share {
-		shares := map[string]*Share{}
-		for _, r := range recs {
-			s := shares[key(r)]
-			if s == nil {
-				s = &Share{Name: key(r)}
-				shares[key(r)] = s
-			}
-			s.Attempts++
-			s.Cost.Add(r)
-			if cameToNothing(r) {
-				s.Failed.Add(r)
-			}
-		}
-		list := []Share{}
-		for _, s := range shares {
-			list = append(list, *s)
-		}
-		slices.SortFunc(list, func(a, b Share) int {
-			if o := cmp.Compare(b.Cost.USD, a.Cost.USD); o != 0 {
-				return o
-			}
-			return strings.Compare(a.Name, b.Name)
-		})
-		return list
-	}
-	for _, r := range recs {
-		c.Total.Add(r)
-		if cameToNothing(r) {
-			c.Failed.Add(r)
-		}
-	}
-	c.Slices = by(func(r *attempt.Record) string { return r.Slice })
-	last := map[string]string{}
-	for _, r := range recs { // the oldest first
-		last[r.Slice], _ = paths(r)
-	}
-	for i := range c.Slices {
-		c.Slices[i].Record = last[c.Slices[i].Name]
-	}
-	c.Agents = by(func(r *attempt.Record) string { return r.Agent })
-	accounts := by(func(r *attempt.Record) string { return r.Account })
-	pairs := map[[2]string]bool{}
-	for _, r := range recs {
-		pairs[[2]string{r.Agent, r.Account}] = true
-	}
-	if len(accounts) > 1 && (len(pairs) > len(accounts) || len(pairs) > len(c.Agents)) {
-		c.Account = accounts
-	}
-	return c
-}
-
 // queueText is how far an attempt in the merge queue is, or what works that queue.
 func queueText(p *plan.Plan, r *attempt.Record) string {
 	if st := p.State(r.Slice); st != nil && st.Attempt != nil && st.Attempt.N == r.N {
@@ -441,8 +286,12 @@ func queueText(p *plan.Plan, r *attempt.Record) string {
 	return r.LandingText()
 }
 
-func timeline(in Input, recs []*attempt.Record, n Night) Timeline {
+func timeline(in Input, h *history, recs []*attempt.Record, n Night) Timeline {
 	t := Timeline{Attempts: []Span{}, Holds: append([]Span{}, holds(in.Events, n)...), Lane: append([]Span{}, laneSpans(in.Events, n)...), Critical: critical(in.Plan, recs, n)}
+	done := map[string]*attempt.Record{}
+	for _, c := range h.done {
+		done[c.id] = c.last
+	}
 	for _, r := range recs {
 		if r.StartedAt == nil {
 			continue
@@ -451,7 +300,7 @@ func timeline(in Input, recs []*attempt.Record, n Night) Timeline {
 		if r.EndedAt != nil {
 			end = *r.EndedAt
 		}
-		s := Span{ID: r.Slice, N: r.N, From: *r.StartedAt, To: end, State: state(r), Text: scrub.Text(r.Outcome.Text(r.Detail)),
+		s := Span{ID: r.Slice, N: r.N, From: *r.StartedAt, To: end, State: h.state(r), Text: scrub.Text(r.Outcome.Text(r.Detail)),
 			Critical: slices.Contains(t.Critical, r.Slice) && r.Outcome.Traits().Success}
 		if r.Phase != plan.Settled {
 			s.Text = "running"
@@ -459,19 +308,22 @@ func timeline(in Input, recs []*attempt.Record, n Night) Timeline {
 				s.Text = "in the merge queue: " + queueText(in.Plan, r)
 			}
 		}
+		if last := done[r.Slice]; r.Outcome == attempt.Waiting && last != nil && last.Accepted() {
+			s.Text += "; accepted since"
+		}
 		s.Record, _ = paths(r)
 		t.Attempts = append(t.Attempts, s)
 	}
 	return t
 }
 
-func state(r *attempt.Record) string {
+func (h *history) state(r *attempt.Record) string {
 	switch {
 	case r.Phase != plan.Settled:
 		return "running"
 	case r.Outcome.Traits().Success:
 		return "done"
-	case cameToNothing(r):
+	case h.lost[r]:
 		return "failed"
 	case r.Outcome == attempt.Held:
 		return "held"

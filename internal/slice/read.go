@@ -73,9 +73,17 @@ func parseSlice(data []byte) *sliceFile {
 		warnings: f.Warnings(),
 	}
 	s.failing = f.failing()
-	s.newTests, s.counted = count(get("new_tests")), get("new_tests") != ""
+	s.newTests, s.counted = gain(get("new_tests")), get("new_tests") != ""
 	s.waiting = noneAsEmpty(s.waiting)
 	return s
+}
+
+// gain is by how much a slice changed the number of tests, as a file has it: "3", "-2".
+func gain(text string) int {
+	if lost, ok := strings.CutPrefix(text, "-"); ok {
+		return -count(lost)
+	}
+	return count(text)
 }
 
 // uncounted is a file's value for an unknown number of failing tests.

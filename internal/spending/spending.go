@@ -20,7 +20,7 @@ type Total struct {
 	Attempts      int             `json:"attempts" jsonschema:"minimum=0"`       // that ran an agent
 	CostUSD       *float64        `json:"cost_usd"`                              // of those that told it; null if none did
 	UnknownCost   int             `json:"unknown_cost" jsonschema:"minimum=0"`   // attempts that didn't
-	FailedUSD     float64         `json:"failed_usd" jsonschema:"minimum=0"`     // part of cost_usd: of attempts that came to nothing; a limit, a question and gl stop are nobody's failure
+	FailedUSD     float64         `json:"failed_usd" jsonschema:"minimum=0"`     // part of cost_usd: of attempts that came to nothing: neither stopped by a limit, a question or gl stop, nor red or in conflict and put right by a later one
 	Tokens        *journal.Tokens `json:"tokens"`                                // of those that told them; null if none did
 	UnknownTokens int             `json:"unknown_tokens" jsonschema:"minimum=0"` // attempts that didn't
 }
@@ -52,32 +52,95 @@ func Since(j *journal.Journal, from time.Time) (*Book, error) {
 func Read(events iter.Seq2[journal.Event, error], from time.Time, local *time.Location) (*Book, error) {
 	b := &Book{slice: map[string]*Total{}, agent: map[string]*Total{}, on: map[string]*Total{}}
 	queued := map[string]time.Time{} // by attempt, when it was counted
+	l := ledger{branch: map[string]string{}}
+	defer func() { l.close(b) }()
 	for e, err := range events {
 		if err != nil {
 			return b, err
 		}
-		if e.Kind != journal.Ended && e.Kind != journal.Queued || e.DurationMS == nil { // no agent ran: an approval, a program that isn't there
+		if e.Kind != journal.Ended && e.Kind != journal.Queued {
 			continue
 		}
 		attempt, _ := strings.CutSuffix(e.Key, "."+string(e.Kind))
 		at, counted := queued[attempt]
-		switch {
-		case counted && e.Kind == journal.Queued:
-		case counted:
-			b.each(&e, at.In(local), (*Total).fail)
-		case e.AgentEnded != nil && e.AgentEnded.Before(from):
-		default:
-			at := e.Time
-			if e.AgentEnded != nil {
-				at = *e.AgentEnded
-			}
+		if !counted {
+			at = cmp.Or(deref(e.AgentEnded), e.Time).In(local)
+		}
+		ours := e.DurationMS != nil && !at.Before(from) // without a duration no agent ran: an approval, a program that isn't there
+		l.take(attempt, e, at, ours)
+		if ours && !counted {
+			b.each(&e, at, (*Total).add)
 			if e.Kind == journal.Queued {
 				queued[attempt] = at
 			}
-			b.each(&e, at.In(local), (*Total).add)
 		}
 	}
 	return b, nil
+}
+
+func deref(t *time.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return *t
+}
+
+// A ledger notes how attempts ended, until it is known which of them came to nothing.
+type ledger struct {
+	branch map[string]string // by attempt that went through the merge queue
+	tried  []Tried
+	ends   []end
+}
+
+type end struct {
+	event journal.Event
+	at    time.Time
+	ours  bool // it counts
+}
+
+func (l *ledger) take(attempt string, e journal.Event, at time.Time, ours bool) {
+	if e.Kind == journal.Queued {
+		l.branch[attempt] = e.Branch
+		return
+	}
+	l.tried = append(l.tried, Tried{e.Slice, l.branch[attempt], e.Outcome})
+	l.ends = append(l.ends, end{e, at, ours})
+}
+
+// close counts what was spent on attempts that came to nothing.
+func (l *ledger) close(b *Book) {
+	for i, lost := range Lost(l.tried) {
+		if lost && l.ends[i].ours {
+			b.each(&l.ends[i].event, l.ends[i].at, (*Total).fail)
+		}
+	}
+}
+
+// A Tried is an attempt that has ended.
+type Tried struct {
+	Slice   string
+	Branch  string // it worked on; "" in the checkout
+	Outcome string
+}
+
+// Lost reports which attempts, the oldest first, came to nothing. One that was red or in conflict didn't if a later one on the same branch
+// put that right.
+func Lost(tried []Tried) []bool {
+	lost := make([]bool, len(tried))
+	right := map[Tried]bool{} // without the outcome
+	for i := len(tried) - 1; i >= 0; i-- {
+		t := tried[i]
+		place := Tried{Slice: t.Slice, Branch: t.Branch}
+		switch t.Outcome {
+		case "done", "waiting":
+			right[place] = true
+		case "red", "conflict":
+			lost[i] = !right[place]
+		default:
+			lost[i] = cameToNothing(t.Outcome)
+		}
+	}
+	return lost
 }
 
 // each has all totals that an event belongs to take it in.
@@ -106,7 +169,6 @@ func (t *Total) add(e *journal.Event) {
 		}
 		t.CostUSD = &sum
 	}
-	t.fail(e)
 	if e.Tokens == nil {
 		t.UnknownTokens++
 		return
@@ -122,13 +184,13 @@ func (t *Total) add(e *journal.Event) {
 
 // fail counts what was spent on an attempt that came to nothing.
 func (t *Total) fail(e *journal.Event) {
-	if e.CostUSD != nil && *e.CostUSD >= 0 && CameToNothing(e.Outcome) {
+	if e.CostUSD != nil && *e.CostUSD >= 0 {
 		t.FailedUSD += *e.CostUSD
 	}
 }
 
-// CameToNothing says whether an attempt with this outcome is a failure. A limit, a question and gl stop are nobody's.
-func CameToNothing(outcome string) bool {
+// cameToNothing reports whether an attempt with this outcome failed by itself. A limit, a question and gl stop are no failures.
+func cameToNothing(outcome string) bool {
 	switch outcome {
 	case "", "done", "advanced", "held", "waiting", "interrupted":
 		return false

@@ -98,3 +98,20 @@ func TestQueued(t *testing.T) {
 		t.Errorf("today: %+v", got)
 	}
 }
+
+// A red or conflicting attempt is lost unless a later one on its branch puts it right. What failed otherwise stays a failure.
+func TestLost(t *testing.T) {
+	for _, c := range []struct {
+		tried []Tried
+		want  []bool
+	}{
+		{[]Tried{{"S-1", "b/1", "conflict"}, {"S-2", "b/2", "done"}, {"S-1", "b/1", "waiting"}}, []bool{false, false, false}},
+		{[]Tried{{"S-1", "b/1", "red"}, {"S-1", "b/1", "red"}, {"S-1", "b/1.2", "done"}}, []bool{true, true, false}},
+		{[]Tried{{"S-1", "b/1", "red"}, {"S-1", "b/1", "held"}, {"S-1", "b/1", ""}}, []bool{true, false, false}},
+		{[]Tried{{"S-1", "", "failed"}, {"S-1", "", "red"}, {"S-1", "", "done"}, {"S-1", "", "red"}}, []bool{true, false, false, true}},
+	} {
+		if diff := cmp.Diff(c.want, Lost(c.tried)); diff != "" {
+			t.Error(c.tried, diff)
+		}
+	}
+}

@@ -193,7 +193,7 @@ type Lander interface {
 type Landed struct {
 	Pass  gate.Pass // for the item, with the verdict on its tests
 	Tests *int      // how many passed; nil leaves what the agent has counted
-	New   *int      // how many of the suite's tests it brought, as gl has counted; nil for unknown
+	New   *int      // by how many tests the suite grew by it, as gl has counted, negative for removed ones; nil for unknown
 }
 
 // Before is what Restore goes back to.
