@@ -288,9 +288,11 @@ func statusLines(p *plan.Plan, landed lane.Status, now time.Time) []statusLine {
 	}
 	add("Running:", progressList(p, now))
 	add("Forecast:", sanitize.Text(forecastText(p)))
-	add("Unverified:", unverified(p))
+	if list := unverified(p); list != "" {
+		add("Verify:", list+" (unverified: gl verify ID)")
+	}
 	add("Unmerged:", undelivered(landed))
-	add("In review:", sanitize.Text(pullRequest(landed)))
+	add("Review:", sanitize.Text(pullRequest(landed)))
 	add("Merging:", landingList(p, now))
 	add("Ready:", strings.Join(p.Ready, ", "))
 	add("Blocked:", briefs(p, p.Blocked, now))
@@ -382,16 +384,13 @@ func blockerLines(p *plan.Plan) (lines []string) {
 	return lines
 }
 
-// labelWidth is the column in which the texts of gl status begin.
+// labelWidth is the column in which the texts of gl status begin. No label is longer than the column before it.
 const labelWidth = 10
 
 // hang puts the text behind its label and, where the width is known, breaks it after commas, the lines that follow
 // indented like the first. What is too long for a line of its own is broken between words; a word stays whole.
 func hang(label, text string, width int) string {
-	label = fmt.Sprintf("%-*s", labelWidth, label)
-	if !strings.HasSuffix(label, " ") {
-		label += " "
-	}
+	label = fmt.Sprintf("%-*s ", labelWidth-1, label)
 	if width < 2*labelWidth {
 		return label + text
 	}
