@@ -29,6 +29,7 @@ var runs = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"order":     order,
 	"atmost":    atMost,
 	"accounted": accounted,
+	"numbers":   numbers,
 	"estimated": estimated,
 }
 

@@ -59,7 +59,7 @@ type statusSlice struct {
 	Deps          []string   `json:"deps"`                                  // ids it depends on; one that no slice has stays as written
 	Needs         []string   `json:"needs"`                                 // those of deps that aren't done
 	Session       *string    `json:"session"`                               // token of the claim; null if unclaimed, or claimed by an unknown session
-	Tests         *int       `json:"tests" jsonschema:"minimum=0"`          // that the slice brought: counted by gl where it could, else recorded by the agent; null if the file can't be read
+	Tests         *int       `json:"tests" jsonschema:"minimum=0"`          // that the slice brought: counted by gl where it could, else recorded by the agent; 0 while its tests fail; null if the file can't be read
 	SecurityTests *int       `json:"security_tests" jsonschema:"minimum=0"` // not included in tests
 	Updated       *string    `json:"updated"`                               // verbatim
 	Stale         bool       `json:"stale"`                                 // claimed by another session, and its file hasn't changed for parallel.stale_minutes
@@ -169,6 +169,9 @@ func newStatusDoc(p *plan.Plan, landed lane.Status, by map[string]*attempt.Recor
 			if r := by[st.ID]; r != nil && st.Class == plan.Done {
 				info := r.Info()
 				slice.Landed, slice.LandedAs = info.Landed, info.LandedAs
+				if r.Accepted() { // an approval isn't an attempt
+					slice.Attempts--
+				}
 			}
 			doc.Slices = append(doc.Slices, slice)
 		}
@@ -236,7 +239,8 @@ func newStatusSlice(st *plan.State, landed lane.Status, attempts int) statusSlic
 		Updated: jsondoc.OrNull(st.Updated), Stale: st.Stale, Attempts: attempts,
 	}
 	if st.Corrupt == "" {
-		s.Tests, s.SecurityTests = &st.Tests, &st.SecurityTests
+		n := st.Counting(st.Class == plan.Done)
+		s.Tests, s.SecurityTests = &n, &st.SecurityTests
 	}
 	if green := st.Verified == plan.Green; st.Class == plan.Done && (green || st.Verified == plan.KnownRed) {
 		s.Verified = &green

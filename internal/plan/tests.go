@@ -35,7 +35,7 @@ type TestCounts struct {
 
 // Add counts a slice n times.
 func (c *TestCounts) Add(it *Item, done bool, n int) {
-	c.Recorded += n * it.Tests
+	c.Recorded += n * it.Counting(done)
 	if done {
 		c.OfDone += n * it.Tests
 		c.Brought += n * max(it.NewTests, 0)
@@ -50,6 +50,15 @@ func (c *TestCounts) Add(it *Item, done bool, n int) {
 	} else {
 		c.Failing += n * it.Failing
 	}
+}
+
+// Counting is how many of the tests that an item records count as passing: none of a slice that isn't done and whose tests fail, since
+// its agent counted them and gl saw them fail.
+func (it *Item) Counting(done bool) int {
+	if !done && it.Failing != 0 {
+		return 0
+	}
+	return it.Tests
 }
 
 // Counted reports whether the suite has run and its runner printed counts. Only then are a slice's tests known to be new.
@@ -161,8 +170,9 @@ func (p *Plan) TestsOf(st *State) string {
 		return words.Count(-st.NewTests, "test") + " removed"
 	case st.Class == Done && st.Counted:
 		return words.Count(st.NewTests, "new test")
-	case st.Tests == 0:
-		return "no tests recorded"
 	}
-	return words.Count(st.Tests, "test") + " recorded"
+	if n := st.Counting(st.Class == Done); n > 0 {
+		return words.Count(n, "test") + " recorded"
+	}
+	return "no tests recorded"
 }

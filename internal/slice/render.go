@@ -186,7 +186,7 @@ func lineWith(it *plan.Item, name, deps string) *line {
 	}
 	l := &line{
 		id: it.ID, done: class == plan.Done, tests: it.Tests, failing: it.Failing, security: it.SecurityTests, newTests: it.NewTests, counted: it.Counted,
-		text: tableLine(it.ID, name, cell(status), it.Tests, it.SecurityTests, deps),
+		text: tableLine(it.ID, name, cell(status), it.Counting(class == plan.Done), it.SecurityTests, deps),
 	}
 	l.unverified = l.done && it.Verified != plan.Green
 	if class == plan.Active {

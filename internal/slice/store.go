@@ -404,9 +404,12 @@ func (f *File) PutBack(was plan.Mark, over bool) error {
 		return tracker.ErrChanged
 	}
 	set := [][2]string{{"status", "pending"}, {"session", ""}}
+	if f.failing() != 0 { // how many fail, and how many pass, is unknown until the tests run again
+		set = append(append(set, [2]string{"tests", "0"}), noneFailing...)
+	}
 	switch step := f.get("step"); {
 	case over:
-		set = append(append(set, [2]string{"step", "none"}), noneFailing...)
+		set = append(set, [2]string{"step", "none"})
 	case plan.Classify(step) == plan.Done: // its agent reported it done
 		set = append(set, [2]string{"step", tracker.Verifying})
 	case !plan.StepReached(step) && plan.IsStep(f.get("status")):

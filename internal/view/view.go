@@ -183,7 +183,7 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 		ID: st.ID, Name: st.Name, Group: g, State: why.State, Text: why.Cause, Next: why.Next, Command: why.Command(), Attempts: p.Snapshot.Used[st.ID], Needs: st.Needs,
 		Verified: st.Verified,
 	}
-	if st.Corrupt == "" && (st.Tests > 0 || g == Done && p.Snapshot.Noun == plan.Slice) {
+	if st.Corrupt == "" && (st.Counting(g == Done) > 0 || g == Done && p.Snapshot.Noun == plan.Slice) {
 		r.Tests = p.TestsOf(st)
 	}
 	if a := st.Attempt; a != nil {
@@ -194,8 +194,15 @@ func newRow(p *plan.Plan, st *plan.State, g Group, f Facts, now time.Time) Row {
 	}
 	for _, rec := range f.Records[st.ID] {
 		r.Cost.Add(rec)
+		if rec.Accepted() { // an approval isn't an attempt
+			if rec.Phase == plan.Settled {
+				r.Attempts--
+			}
+			continue
+		}
 		r.Agent = rec.Agent
 	}
+	r.Attempts = max(r.Attempts, 0)
 	if d, ok := f.Diffs[st.ID]; ok && d.Files > 0 && (g == Running || g == Merging || g == NeedsYou) { // nobody looks at the others any more
 		r.Diff = &d
 	}
