@@ -29,6 +29,9 @@ func (s *Settler) keepAll(ctx context.Context, r *Record) {
 		if err == nil {
 			if snap != nil {
 				r.Saved, r.Unsaved = snap.Prefix, notKept(snap.Failed)
+				if snap.Linked != "" {
+					r.Strayed = append(r.Strayed, sanitize.Text(snap.Linked))
+				}
 				if len(snap.Failed) == 0 {
 					r.Tree, r.Head = snap.Whole, snap.Tip
 				}

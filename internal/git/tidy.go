@@ -64,6 +64,34 @@ func TidyRefs(common, name string) (mended []string, err error) {
 	return mended, nil
 }
 
+// Relink makes the worktree's .git the file that names its admin directory again, where an agent has put something else there, such as a
+// repository of its own. That is put aside in the admin directory: to is its new place, "" where there was nothing.
+func (w Worktree) Relink() (to string, err error) {
+	if !w.ownsAdmin() {
+		return "", fmt.Errorf("%s: %w", w.Path, ErrNotLinked)
+	}
+	path := filepath.Join(w.Path, ".git")
+	if paths.Exists(path) {
+		if to, err = asideName(w.Admin); err == nil {
+			err = os.Rename(path, to)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return to, durable.WriteFile(path, []byte("gitdir: "+w.Admin+"\n"), 0o644)
+}
+
+// asideName is a path in dir for what is put aside.
+func asideName(dir string) (string, error) {
+	for i := 1; i < 1000; i++ {
+		if to := filepath.Join(dir, aside+strconv.Itoa(i)); !paths.Exists(to) {
+			return to, nil
+		}
+	}
+	return "", fmt.Errorf("%s: too much was put aside there: remove %s*", dir, aside)
+}
+
 type tidying struct {
 	top    string
 	refs   bool // the files are refs, which are short
@@ -80,16 +108,16 @@ func (t *tidying) want(name string, dir bool) {
 }
 
 func (t *tidying) putAside(name string) {
-	from := filepath.Join(t.top, filepath.FromSlash(name))
-	for i := 1; t.err == nil; i++ {
-		to := filepath.Join(t.top, aside+strconv.Itoa(i))
-		if paths.Exists(to) {
-			continue
-		}
-		if t.err = ignoreMissing(os.Rename(from, to)); t.err == nil {
-			t.mended = append(t.mended, from)
-		}
+	if t.err != nil {
 		return
+	}
+	from := filepath.Join(t.top, filepath.FromSlash(name))
+	to, err := asideName(t.top)
+	if err == nil {
+		err = ignoreMissing(os.Rename(from, to))
+	}
+	if t.err = err; err == nil {
+		t.mended = append(t.mended, from)
 	}
 }
 

@@ -36,7 +36,7 @@ func writable(r *Repo, l *Lineage) map[string]string {
 			all[what+" "+n] = filepath.Join(top, n)
 		}
 	}
-	add("worktree", l.Path, "a.txt", "sub", "sub/b.txt", ".gitignore", ".gitattributes", ".gitmodules", "sub/.gitignore", "nested/.git", "nested/.git/HEAD",
+	add("worktree", l.Path, ".git", "a.txt", "sub", "sub/b.txt", ".gitignore", ".gitattributes", ".gitmodules", "sub/.gitignore", "nested/.git", "nested/.git/HEAD",
 		"nested/.git/config", "nested/.git/index", "nested/.git/refs", "nested/.git/packed-refs", "nested/.git/objects")
 	add("admin", l.Admin, "HEAD", "index", "index.lock", "HEAD.lock", "ORIG_HEAD", "MERGE_HEAD", "MERGE_MSG", "gl-moving", "logs", "logs/HEAD", "refs", "refs/bisect",
 		"rebase-merge", "rebase-merge/head-name", "rebase-apply", "sequencer", "modules", "BISECT_START", "CHERRY_PICK_HEAD")

@@ -34,6 +34,7 @@ type SnapshotOptions struct {
 type Snapshot struct {
 	git.Snapshot
 	Prefix string // of its refs: refs/gl/wip/…/K; of the last one where nothing has changed since
+	Linked string // what was done so that the worktree is the repository's again, "" for nothing; after a last snapshot
 }
 
 // Snapshot keeps what is in the lineage's worktree under WIP refs, if anything has changed since the last one. It is nil
@@ -48,7 +49,11 @@ func (r *Repo) Snapshot(ctx context.Context, l *Lineage, o SnapshotOptions) (*Sn
 	if lost(l.Path) {
 		return r.keepLost(ctx, l, o)
 	}
-	return r.save(ctx, l, r.Worktree(l), o)
+	s, err := r.save(ctx, l, r.Worktree(l), o)
+	if err == nil && o.Last {
+		s.Linked = r.relink(l)
+	}
+	return s, err
 }
 
 func (r *Repo) save(ctx context.Context, l *Lineage, w git.Worktree, o SnapshotOptions) (kept *Snapshot, err error) {
@@ -67,7 +72,7 @@ func (r *Repo) save(ctx context.Context, l *Lineage, w git.Worktree, o SnapshotO
 		} else {
 			_ = r.thin(ctx, all) // the snapshot is kept; what can't be given up now is with the next one
 		}
-		kept = &Snapshot{*s, prefix}
+		kept = &Snapshot{Snapshot: *s, Prefix: prefix}
 		return nil
 	})
 	return kept, err
@@ -113,7 +118,7 @@ func (r *Repo) keepLost(ctx context.Context, l *Lineage, o SnapshotOptions) (kep
 			return err
 		}
 		s.Tree, s.Whole = "", ""
-		kept = &Snapshot{*s, r.wip(l) + "/" + strconv.Itoa(k)}
+		kept = &Snapshot{Snapshot: *s, Prefix: r.wip(l) + "/" + strconv.Itoa(k)}
 		if len(s.Refs(kept.Prefix)) == 0 {
 			return nil
 		}

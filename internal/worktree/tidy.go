@@ -26,6 +26,23 @@ func (r *Repo) tidy(l *Lineage) (mended []string, err error) {
 	return mended, err
 }
 
+// relink makes the worktree one of the repository again after its last snapshot, which has what is in it: an agent may have run git init
+// over it. It says what it did.
+func (r *Repo) relink(l *Lineage) string {
+	w := r.Worktree(l)
+	if l.IsLane() || !paths.IsDir(l.Path) || w.Check() == nil {
+		return ""
+	}
+	to, err := w.Relink()
+	switch {
+	case err != nil:
+		return "its .git isn't the repository's: " + err.Error()
+	case to == "":
+		return "its .git was gone, and was made again"
+	}
+	return "its .git wasn't the repository's: put aside as " + to
+}
+
 // tidyRefs is tidy of the branches of all slices, for who lists them.
 func (r *Repo) tidyRefs() {
 	_, _ = git.TidyRefs(r.Common, "refs/heads/"+r.prefix+"/s/"+r.project)
