@@ -659,7 +659,7 @@ func (w Worktree) unhide(ctx context.Context) error {
 		if e.tag >= 'a' && e.tag <= 'z' {
 			assumed.WriteString(e.path + "\x00")
 		}
-		if (e.tag == 'S' || e.tag == 's') && paths.Exists(filepath.Join(w.Path, e.path)) {
+		if (e.tag == 'S' || e.tag == 's') && (w.Whole || paths.Exists(filepath.Join(w.Path, e.path))) {
 			skipped.WriteString(e.path + "\x00")
 		}
 	}

@@ -57,7 +57,7 @@ func (s *snapshot) at(ctx context.Context, below, index string, limit time.Durat
 func (s *snapshot) start(ctx context.Context, below, index string, c call, args ...string) (out, errOut string, err error) {
 	dir := filepath.Join(s.w.Path, below)
 	c.dir, c.env = dir, append(s.q.env(), "GIT_INDEX_FILE="+filepath.Join(s.q.dir, index))
-	off, err := filterOptions(ctx, s.w.Common, s.gitDir, dir)
+	off, err := ownOptions(ctx, s.w.Common, s.gitDir, dir)
 	if err != nil {
 		return "", "", err
 	}

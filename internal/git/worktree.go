@@ -74,7 +74,7 @@ func (w Worktree) start(ctx context.Context, c call, args ...string) (string, er
 	if err := w.Check(); err != nil {
 		return "", err
 	}
-	off, err := filterOptions(ctx, w.Common, w.Admin, w.Path)
+	off, err := ownOptions(ctx, w.Common, w.Admin, w.Path)
 	if err != nil {
 		return "", err
 	}
