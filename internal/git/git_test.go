@@ -58,7 +58,13 @@ func TestCallThatMayTakeLonger(t *testing.T) {
 		t.Error(out, err)
 	}
 	<-asked
-	c = call{limit: 1, more: func(context.Context) time.Duration { return 1 }}
+	in, open, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	defer in.Close()
+	c = call{limit: 1, more: func(context.Context) time.Duration { return 1 }, stdin: in} // which git reads until it is ended
 	if _, _, err := c.run(t.Context(), "cat-file", "--batch"); unanswered(err) == nil {
 		t.Error(err)
 	}
