@@ -3,12 +3,14 @@ package doctor
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"greenlight/internal/git"
 	"greenlight/internal/paths"
 	"greenlight/internal/project"
 	"greenlight/internal/sanitize"
+	"greenlight/internal/shellwords"
 	"greenlight/internal/words"
 	"greenlight/internal/worktree"
 )
@@ -39,7 +41,7 @@ func checkWorktrees(x *exam) []Finding {
 	if err != nil {
 		return []Finding{found(Warning, "", sanitize.Line(err.Error()), "")}
 	}
-	all := x.leftWorktrees(left)
+	all := slices.Concat(specialFiles(repo), x.leftWorktrees(left))
 	kept, err := git.Refs(x.ctx, repo.Common, "refs/gl/wip/")
 	if err != nil {
 		return append(all, found(Warning, "", sanitize.Line(err.Error()), ""))
@@ -54,6 +56,20 @@ func checkWorktrees(x *exam) []Finding {
 	for _, name := range mirrors {
 		all = append(all, found(Warning, "", fmt.Sprintf("git push to the remote %s mirrors every ref, so snapshots of uncommitted work (refs/gl/wip) leave this machine",
 			sanitize.Line(name)), "git config --unset remote."+name+".mirror"))
+	}
+	return all
+}
+
+// specialFiles reports pipes, devices and links where git looks for files in gl's worktrees.
+func specialFiles(repo *worktree.Repo) (all []Finding) {
+	lineages, _, _ := repo.All() // what can't be read is a leftover
+	for _, l := range lineages {
+		if l.Admin == "" {
+			continue
+		}
+		for _, s := range repo.Worktree(l).Special() {
+			all = append(all, found(Warning, "", sanitize.Line(s.Path)+" "+s.Why, "rm "+shellwords.Quote(sanitize.Line(s.Path))))
+		}
 	}
 	return all
 }

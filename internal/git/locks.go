@@ -28,7 +28,8 @@ func Locks(common string, age time.Duration) (list []Lock) {
 				return nil
 			case d.IsDir() && path != dir && !deep:
 				return filepath.SkipDir
-			case !d.Type().IsRegular() || !strings.HasSuffix(path, ".lock") || strings.HasPrefix(d.Name(), "gl-") || strings.HasPrefix(d.Name(), "greenlight"):
+			case !d.Type().IsRegular() || !strings.HasSuffix(path, ".lock") || strings.HasPrefix(d.Name(), "gl-") || strings.HasPrefix(d.Name(), "greenlight"),
+				path == filepath.Join(common, "gl.lock"):
 				return nil // gl's own are kernel locks: files that stay
 			}
 			if info, err := d.Info(); err == nil && info.ModTime().Before(before) {

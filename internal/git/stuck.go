@@ -126,6 +126,45 @@ func readBy(dir string, args []string) []lookedAt {
 	return list
 }
 
+// A Special is a file that isn't what git expects at its place.
+type Special struct{ Path, Why string }
+
+// Special lists, in order of their paths, what git doesn't expect in the worktree's admin directory, and what it would wait for or read
+// without end among the files. It opens nothing.
+func (w Worktree) Special() (list []Special) {
+	_ = filepath.WalkDir(w.Admin, func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+		case e.IsDir() && path == filepath.Join(w.Admin, "modules"):
+			return filepath.SkipDir
+		case !e.IsDir() && !e.Type().IsRegular():
+			list = append(list, Special{path, kindOf(e.Type())})
+		}
+		return nil
+	})
+	pipes, endless := findSpecial([]lookedAt{{w.Path, worktreeFiles}})
+	for _, p := range pipes {
+		list = append(list, Special{p, isPipe})
+	}
+	if endless != nil {
+		list = append(list, Special(*endless))
+	}
+	slices.SortFunc(list, func(a, b Special) int { return strings.Compare(a.Path, b.Path) })
+	return list
+}
+
+func kindOf(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return "is a link, which git would follow"
+	case mode&fs.ModeNamedPipe != 0:
+		return isPipe
+	case mode&fs.ModeDevice != 0:
+		return isDevice
+	}
+	return "is no file"
+}
+
 // findSpecial finds the pipes, and a file that git would read for minutes.
 func findSpecial(where []lookedAt) (pipes []string, endless *StuckError) {
 	for _, w := range where {
