@@ -27,10 +27,10 @@ func LandingMessage(title string, trailers ...Trailer) string {
 	return b.String()
 }
 
-// oneLine is a text with a blank for whatever breaks a line or can't be seen.
+// oneLine is a text with a blank for each character that breaks a line, can't be seen, or reorders others.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029' {
 			return ' '
 		}
 		return r

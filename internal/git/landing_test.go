@@ -48,7 +48,7 @@ func TestLandings(t *testing.T) {
 func TestLandingMessageCantBeSpoofed(t *testing.T) {
 	b := worktree(t, map[string]string{"f": "1"})
 	first := b.head()
-	text := rapid.OneOf(rapid.String(), rapid.StringMatching("(Slice: S-[0-9]|\n|\r|---|#|>>|x| |:|\u0085|\u2028|cherry picked from commit){0,8}"))
+	text := rapid.OneOf(rapid.String(), rapid.StringMatching("(Slice: S-[0-9]|\n|\r|---|#|>>|x| |:|\u0085|\u2028|\u202e|\u2066|cherry picked from commit){0,8}"))
 	parent := first
 	type pair struct{ title, value string }
 	var meant []pair
@@ -66,7 +66,7 @@ func TestLandingMessageCantBeSpoofed(t *testing.T) {
 		t.Fatalf("%d of %d, %v", len(got), len(meant), err)
 	}
 	for i, l := range got {
-		if l.Slice != "S-1" || l.Verified != oneLine(meant[i].value) || l.Subject == "" || strings.Contains(l.Subject, "\n") {
+		if l.Slice != "S-1" || l.Verified != oneLine(meant[i].value) || l.Subject == "" || strings.ContainsAny(l.Subject+l.Verified, "\n\u202e\u2066") {
 			t.Errorf("%q gives %+v", meant[i], l)
 		}
 	}
