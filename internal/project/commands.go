@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -145,11 +146,13 @@ var runsCode = []string{
 	"RUBYLIB", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS", "LD_PRELOAD", "LD_LIBRARY_PATH", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "PATH", "EDITOR",
 	"VISUAL", "PAGER", "BROWSER", "SHELL", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_EXTERNAL_DIFF", "GIT_EDITOR", "GIT_PAGER", "GIT_ASKPASS", "GIT_CONFIG_PARAMETERS",
 	"GIT_CONFIG_GLOBAL", "GIT_EXEC_PATH", "SSH_ASKPASS", "GOFLAGS", "RUSTC_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER", "MAKEFLAGS", "LESSOPEN", "LESSCLOSE",
+	"PS4", "DOTNET_STARTUP_HOOKS", "CLAUDE_CODE_SHELL_PREFIX",
 }
 
 // shownVariable is the value as people may see it: a place, a reference to a variable, or what is run.
 func shownVariable(name, value string) string {
-	if slices.Contains(runsCode, name) || strings.HasPrefix(name, "GIT_CONFIG_VALUE_") || strings.HasPrefix(name, "npm_config_") {
+	npm := strings.HasPrefix(strings.ToLower(name), "npm_config_") && !isSecret(name)
+	if slices.Contains(runsCode, name) || strings.HasPrefix(name, "GIT_CONFIG_VALUE_") || npm {
 		return value
 	}
 	refers := strings.HasPrefix(value, "${") && strings.HasSuffix(value, "}")
@@ -157,7 +160,12 @@ func shownVariable(name, value string) string {
 		return value
 	}
 	sum := sha256.Sum256([]byte(value))
-	return "(hidden: " + hex.EncodeToString(sum[:])[:12] + ")"
+	hidden := "(hidden: " + hex.EncodeToString(sum[:])[:12] + ")"
+	// Where an agent sends what it knows is seen. The rest of an address may have a key.
+	if u, err := url.Parse(value); err == nil && u.Scheme != "" && u.Host != "" && !isSecret(name) {
+		return u.Scheme + "://" + u.Host + " " + hidden
+	}
+	return hidden
 }
 
 // isSecret says whether a variable of that name holds something that nobody is to see, whatever it looks like.
