@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// The tests that SECURITY.md names are there.
+// Each promise of SECURITY.md names tests, and they are there.
 func TestSecurityNamesTests(t *testing.T) {
 	data, err := os.ReadFile("../SECURITY.md")
 	if err != nil {
@@ -26,6 +26,18 @@ func TestSecurityNamesTests(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	text := string(data)
+	_, promises, _ := strings.Cut(text, "\n## What Greenlight protects against\n")
+	promises, _, _ = strings.Cut(promises, "\n## ")
+	bold := regexp.MustCompile(`(?m)^\*\*(.+?)\.\*\*`).FindAllStringSubmatch(promises, -1)
+	if len(bold) < 10 {
+		t.Errorf("only %d promises", len(bold))
+	}
+	for _, m := range bold {
+		if !strings.Contains(text, "\n| "+m[1]+" | `") {
+			t.Errorf("no row with the tests of %q", m[1])
+		}
 	}
 	names := regexp.MustCompile("`(Test[A-Za-z]+|[a-z_0-9]+\\.txtar)`").FindAllStringSubmatch(string(data), -1)
 	if len(names) < 20 {
