@@ -65,7 +65,7 @@ func replacements(victim string) map[string]func(path string) error {
 			if err := os.WriteFile(p, nil, 0o644); err != nil {
 				return err
 			}
-			return os.Truncate(p, 256<<20) // copies of it are in memory where temporary files are
+			return os.Truncate(p, 96<<20) // copies of it are in memory where temporary files are
 		},
 	}
 	if runtime.GOOS == "linux" { // elsewhere root alone may
