@@ -100,6 +100,20 @@ func (s *Store) Landed(ids ...string) (map[string]*Record, error) {
 	return all, nil
 }
 
+// LastOf reads the last attempts of an item, those included that it had by an earlier id, the newest first.
+func (s *Store) LastOf(it *plan.Item) ([]*Record, error) {
+	all, err := s.Last(append(slices.Clone(it.Was), it.ID)...)
+	if err != nil {
+		return nil, err
+	}
+	recs := all[it.ID]
+	for _, name := range it.Was {
+		recs = append(recs, all[name]...)
+	}
+	slices.SortStableFunc(recs, func(a, b *Record) int { return b.ClaimedAt.Compare(a.ClaimedAt) })
+	return recs[:min(shown, len(recs))], nil
+}
+
 // Last reads the last attempts of the slices, the newest first. It leaves out records that can't be read.
 func (s *Store) Last(ids ...string) (map[string][]*Record, error) {
 	index, err := s.Index()

@@ -291,7 +291,7 @@ func TestSliceTemplate(t *testing.T) {
 			fields = append(fields, m[1])
 		}
 	}
-	want := append(ops.Keys(), "verified", "branch")
+	want := append(ops.Keys(), "verified", "renamed_from", "branch")
 	slices.Sort(want)
 	slices.Sort(fields)
 	if d := cmp.Diff(want, fields); d != "" {

@@ -207,6 +207,8 @@ func happened(e journal.Event) string {
 		return stepText(e)
 	case journal.Tests:
 		return testsText(e)
+	case journal.Renamed:
+		return "renamed from " + e.From
 	case journal.Ended:
 		return attempt.Outcome(e.Outcome).Text(e.Detail)
 	case journal.Settled:

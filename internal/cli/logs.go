@@ -125,6 +125,13 @@ func findAttempt(app *cmdutil.App, pr *project.Project, id string, n int) (*atte
 		}
 	}
 	entries := all[id]
+	if st := p.State(id); st != nil && len(entries) == 0 { // it may have been attempted by an earlier id
+		for _, name := range st.Was {
+			if len(all[name]) > 0 {
+				id, entries = name, all[name]
+			}
+		}
+	}
 	if len(entries) == 0 {
 		return nil, fmt.Errorf("%s has no attempts yet. %s", id, p.Why(id, time.Now()))
 	}

@@ -20,7 +20,7 @@ func newRemove(app *cmdutil.App) *cobra.Command {
 		Long: `Remove a slice: its file and its entry in GRAPH.json, in one change. A copy of the file is kept in .greenlight/runs/removed, and
 work that was built in a worktree stays on its branch: gl salvage lists it.
 
-Exit codes: 0 removed; 1 others need it, or it can't be removed; 2 wrong usage; 3 somebody is working on it.`,
+Exit codes: 0 removed; 1 others need it, or it can't be removed; 2 wrong usage; 3 it is being worked on.`,
 		Example:           "  gl remove S-07\n  gl remove S-07 --force",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: app.CompleteFirstID,
@@ -69,9 +69,10 @@ func newRename(app *cmdutil.App) *cobra.Command {
 		Short:      "Give a slice another id",
 		Long: `Give a slice another id: its file, its entry in GRAPH.json, and the dependencies of others, in one change. Work that hasn't landed
 goes on from a new branch under the new id, in a new conversation: clients look conversations up by directory. Its agent is told how the
-last attempt ended and what you have said since. A slice that has landed keeps its id, which is in git's history.
+last attempt ended and what you have said since. Its attempts and what they cost stay its own, and it can have its old id back.
+A slice that has landed keeps its id, which is in git's history.
 
-Exit codes: 0 renamed; 1 NEW is taken, or the slice has landed; 2 wrong usage; 3 somebody is working on it.`,
+Exit codes: 0 renamed; 1 NEW is taken, or the slice has landed or awaits review; 2 wrong usage; 3 it is being worked on.`,
 		Example:           "  gl rename S-07 S-7.1",
 		Args:              cmdutil.Args(cobra.ExactArgs(2)),
 		ValidArgsFunction: app.CompleteFirstID,

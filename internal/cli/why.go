@@ -164,7 +164,7 @@ func reasonText(out *iostreams.Streams, p *plan.Plan, r plan.Reason) string {
 
 // whyOne tells all about one slice.
 func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p *plan.Plan, id string, now time.Time) error {
-	recs, err := pr.Runs.Last(id)
+	recs, err := pr.Runs.LastOf(p.State(id).Item)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func whyOne(ctx context.Context, out *iostreams.Streams, pr *project.Project, p 
 	for i, hop := range p.Hops(id, now) {
 		out.Printf("%s\n", wrapped(out, "", strings.Repeat("  ", i+1)+hop, 2*i+4))
 	}
-	for _, rec := range recs[id] {
+	for _, rec := range recs {
 		out.Printf("%s\n", wrapped(out, outcomeColor(rec), "  "+attemptText(p.State(id), rec, now), 4))
 		for _, line := range slices.Concat(proofText(rec), workText(rec)) {
 			out.Printf("%s\n", wrapped(out, term.Dim, "    "+line, 6))

@@ -32,6 +32,11 @@ func (d *Document) Add(pr *project.Project, p *plan.Plan, ids []string, now time
 		return err
 	}
 	for _, id := range ids {
+		if st := p.State(id); len(st.Was) > 0 {
+			if recs[id], err = pr.Runs.LastOf(st.Item); err != nil {
+				return err
+			}
+		}
 		d.Slices = append(d.Slices, NewSlice(pr, p, id, recs[id], now))
 	}
 	return nil

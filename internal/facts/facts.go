@@ -4,6 +4,7 @@ package facts
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"greenlight/internal/attempt"
@@ -123,9 +124,26 @@ func (r *Reader) All(p *plan.Plan) (view.Facts, error) {
 			}
 		}
 	}
+	inherit(p, f.Records)
 	f.Pace = r.pacer.Pace()
 	f.Slots = r.pacer.slotsOf(r.pr)
 	return f, nil
+}
+
+// inherit gives items the records that they had by an earlier id.
+func inherit(p *plan.Plan, recs map[string][]*attempt.Record) {
+	for i := range p.States {
+		st := &p.States[i]
+		for _, name := range st.Was {
+			if p.State(name) == nil && len(recs[name]) > 0 {
+				recs[st.ID] = append(recs[name], recs[st.ID]...)
+				delete(recs, name)
+			}
+		}
+		if len(st.Was) > 0 {
+			slices.SortStableFunc(recs[st.ID], func(a, b *attempt.Record) int { return a.ClaimedAt.Compare(b.ClaimedAt) })
+		}
+	}
 }
 
 func (r *Reader) record(e attempt.Entry) *attempt.Record {

@@ -60,6 +60,7 @@ const (
 	HoldEnded    Kind = "hold_ended"    // and goes on
 	Budget       Kind = "budget"        // a person set what agents may cost
 	Retried      Kind = "retried"       // a person put a slice back
+	Renamed      Kind = "renamed"       // a person gave a slice another id; from is the one before
 	Accepted     Kind = "accepted"      // a person approved a slice
 	Rejected     Kind = "rejected"      // a person sent a slice back
 	Answered     Kind = "answered"      // a person answered a slice's question
@@ -102,7 +103,7 @@ type Event struct {
 
 	Status string `json:"status,omitempty"` // of the slice now
 	Step   string `json:"step,omitempty"`   // of the slice now
-	From   string `json:"from,omitempty"`   // step: the step or status before
+	From   string `json:"from,omitempty"`   // step: the step or status before; renamed: the id before
 
 	Tests         *int `json:"tests,omitempty"` // of the slice now, as its agent counts
 	SecurityTests *int `json:"security_tests,omitempty"`

@@ -22,7 +22,7 @@ type Keeper interface {
 	EditProject(ctx context.Context, f func(*slice.ProjectState) error) error
 	Decide(ctx context.Context, at time.Time, texts ...string) (ids []string, err error)
 	Migrate(ctx context.Context, dryRun bool) (*slice.Migration, error)
-	Rename(ctx context.Context, old, id string, do func() error) (*slice.Moved, error)
+	Rename(ctx context.Context, old, id string, was []string, do func() error) (*slice.Moved, error)
 	Remove(ctx context.Context, id string, do func() error) (*slice.Moved, error)
 }
 
@@ -87,8 +87,8 @@ func (e *either) Migrate(ctx context.Context, dryRun bool) (*slice.Migration, er
 	return e.now().Migrate(ctx, dryRun)
 }
 
-func (e *either) Rename(ctx context.Context, old, id string, do func() error) (*slice.Moved, error) {
-	return e.now().Rename(ctx, old, id, do)
+func (e *either) Rename(ctx context.Context, old, id string, was []string, do func() error) (*slice.Moved, error) {
+	return e.now().Rename(ctx, old, id, was, do)
 }
 
 func (e *either) Remove(ctx context.Context, id string, do func() error) (*slice.Moved, error) {
@@ -96,7 +96,7 @@ func (e *either) Remove(ctx context.Context, id string, do func() error) (*slice
 }
 
 // Rename refuses: people keep the rows of a legacy STATE.md.
-func (s *Store) Rename(_ context.Context, old, _ string, _ func() error) (*slice.Moved, error) {
+func (s *Store) Rename(_ context.Context, old, _ string, _ []string, _ func() error) (*slice.Moved, error) {
 	return nil, rowOf(old)
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"greenlight/internal/durable"
 	"greenlight/internal/git"
+	"greenlight/internal/journal"
 	"greenlight/internal/paths"
 	"greenlight/internal/plan"
 	"greenlight/internal/project"
@@ -79,7 +80,8 @@ func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, e
 	if err != nil {
 		return nil, err
 	}
-	if err := mayRename(pr, p, st, id); err != nil {
+	was, err := mayRename(pr, p, st, id)
+	if err != nil {
 		return nil, err
 	}
 	m := &Moved{}
@@ -87,7 +89,7 @@ func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, e
 	if err != nil {
 		return nil, err
 	}
-	done, err := s.Rename(ctx, old, id, func() error {
+	done, err := s.Rename(ctx, old, id, was, func() error {
 		if err := stillFree(pr, old); err != nil {
 			return err
 		}
@@ -106,6 +108,7 @@ func Rename(ctx context.Context, pr *project.Project, old, id string) (*Moved, e
 		return nil, err
 	}
 	m.Graph, m.Deps = done.Graph, done.Deps
+	_ = pr.Runs.Journal().Append(journal.Event{Kind: journal.Renamed, System: pr.Key(), Slice: id, From: old})
 	if st.Class == plan.Stalled { // by its attempts, which have the old name
 		return m, pr.Runs.PutReleased(id, plan.Mark{Status: st.Status, Step: st.Step})
 	}
@@ -131,32 +134,41 @@ func goOnAs(ctx context.Context, pr *project.Project, repo *worktree.Repo, old, 
 	return repo.Save(l)
 }
 
-// mayRename refuses an id for a slice whose records or whose history would be taken for another one's.
-func mayRename(pr *project.Project, p *plan.Plan, st *plan.State, id string) error {
+// mayRename refuses an id for a slice whose records or whose history would be taken for another one's. It returns the other ids under which
+// the slice was attempted.
+func mayRename(pr *project.Project, p *plan.Plan, st *plan.State, id string) (was []string, err error) {
 	switch st.Class {
 	case plan.Active:
-		return taken("%s: a slice is renamed when nobody works on it", st.ClaimText(time.Now()))
+		return nil, taken("%s: a slice can't be renamed while it is being worked on", st.ClaimText(time.Now()))
 	case plan.Red, plan.Conflict:
-		return fmt.Errorf("%s goes on by its last attempt: %s, and rename it when it has landed or is pending", st.ID, p.Why(st.ID, time.Now()))
+		return nil, fmt.Errorf("%s goes on from its last attempt: %s. It can be renamed once it is pending again", st.ID, p.Why(st.ID, time.Now()))
 	case plan.Done, plan.Available, plan.Landing, plan.Failed, plan.Stalled, plan.Waiting, plan.Unknown, plan.Corrupt:
+	}
+	if st.Class == plan.Waiting && st.AtReview() && !st.Asks() { // approved by another id, its work wouldn't land
+		return nil, fmt.Errorf("%s awaits review: run gl accept %s or gl reject %s TEXT first", st.ID, st.ID, st.ID)
 	}
 	recs, err := pr.Runs.History(st.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, r := range recs {
 		if r.Landing != nil && r.Landing.Commit != "" && r.Undone == nil {
-			return fmt.Errorf("%s has landed by that name, which git's history keeps: it can't be renamed", st.ID)
+			return nil, fmt.Errorf("%s has landed by that name, which git's history keeps: it can't be renamed", st.ID)
 		}
 	}
 	used, err := pr.Runs.Index()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if len(used[id]) > 0 {
-		return fmt.Errorf("a slice %s was attempted before, and its records would be taken for this one's: choose another id", id)
+	if len(used[id]) > 0 && !slices.Contains(st.Was, id) {
+		return nil, fmt.Errorf("a slice %s was attempted before, and its records would be taken for this one's: choose another id", id)
 	}
-	return nil
+	for _, name := range append(slices.Clone(st.Was), st.ID) {
+		if name != id && len(used[name]) > 0 && !slices.Contains(was, name) {
+			was = append(was, name)
+		}
+	}
+	return was, nil
 }
 
 // movable is a slice that no attempt is at work on.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"greenlight/internal/agent"
@@ -32,7 +33,12 @@ func Retry(ctx context.Context, pr *project.Project, id string, over bool) (was 
 		tell(pr, &was, journal.Event{Kind: journal.Retried, From: string(was.Class)})
 		// After the item's file: a kill between the two leaves an item that is pending, or stalled as before; the other way
 		// round it could look as if somebody worked on it.
-		return pr.Runs.MarkRetried(id)
+		for _, name := range append(slices.Clone(was.Was), id) {
+			if err := pr.Runs.MarkRetried(name); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return was, err
 }

@@ -22,6 +22,7 @@ type Item struct {
 	Step      string // verbatim; where in the TDD loop the work stands
 	Milestone string
 	Deps      []string // canonical ids; an id that no item has stays as it was written
+	Was       []string // ids that it had before it was renamed, and under which it was attempted; the last one last
 	Wraps     []string // contracts of wrapped code that the work replaces: their locking tests may go with it
 	Files     []string // files and directories that the work is expected to change, as people wrote them; hints for the forecast
 

@@ -5,6 +5,7 @@ package project
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -248,6 +249,7 @@ func (p *Project) addReleased(s *plan.Snapshot) {
 // done whatever its file says. It returns the records that can't be used.
 func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally, index map[string][]attempt.Entry) (bad []*attempt.BadRecord) {
 	reverted := map[string]*plan.Item{}
+	attempts = p.inherited(s, attempts)
 	for _, it := range attempted(s, attempts) {
 		tally := attempts[it.ID]
 		s.Used[it.ID] = tally.Used
@@ -257,6 +259,9 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 		last := tally.Last
 		if s.Spent != nil {
 			s.Spent[it.ID] = p.spent(index[it.ID])
+			for _, name := range earlier(s, it) {
+				s.Spent[it.ID] += p.spent(index[name])
+			}
 		}
 		if last.Outcome == "" { // it is open, and has been read
 			continue
@@ -311,6 +316,52 @@ func replace(s *plan.Snapshot, by map[string]*plan.Item) {
 			s.Items[i] = other
 		}
 	}
+}
+
+// earlier are the ids under which an item was attempted before it was renamed. An id that another item has is that one's.
+func earlier(s *plan.Snapshot, it *plan.Item) []string {
+	if len(it.Was) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(it.Was), func(name string) bool {
+		return slices.ContainsFunc(s.Items, func(other *plan.Item) bool { return other.ID == name })
+	})
+}
+
+// inherited are the attempts by item, those included that an item had by an earlier id.
+func (p *Project) inherited(s *plan.Snapshot, attempts map[string]attempt.Tally) map[string]attempt.Tally {
+	all, cloned := attempts, false
+	for _, it := range s.Items {
+		for _, name := range earlier(s, it) {
+			before, ok := attempts[name]
+			if !ok {
+				continue
+			}
+			if !cloned {
+				all, cloned = maps.Clone(all), true
+			}
+			sum, own := all[it.ID]
+			if sum.Used += before.Used; !own || p.later(before.Last, sum.Last) {
+				sum.Last = before.Last
+			}
+			all[it.ID] = sum
+		}
+	}
+	return all
+}
+
+// later reports whether an attempt was settled after another one; one that is open is later than any.
+func (p *Project) later(a, b attempt.Entry) bool {
+	if a.Outcome == "" || b.Outcome == "" {
+		return a.Outcome == ""
+	}
+	ended := func(e attempt.Entry) (at time.Time) {
+		if r, err := p.Runs.Settled(e); err == nil && r.SettledAt != nil {
+			at = *r.SettledAt
+		}
+		return at
+	}
+	return ended(a).After(ended(b))
 }
 
 // attempted are the items that have attempts, in their order.

@@ -16,9 +16,10 @@ import (
 
 // A history is all that has been tried, and what came of it.
 type history struct {
-	all  []*attempt.Record        // the oldest first
-	lost map[*attempt.Record]bool // attempts that came to nothing
-	done []completion             // the oldest first, one for each slice
+	all  []*attempt.Record          // the oldest first
+	lost map[*attempt.Record]bool   // attempts that came to nothing
+	of   map[*attempt.Record]string // the id that the slice has now
+	done []completion               // the oldest first, one for each slice
 }
 
 // A completion is when a slice was completed: by an attempt, by a person's approval or by a session.
@@ -30,7 +31,12 @@ type completion struct {
 }
 
 func newHistory(in Input) *history {
-	h := &history{all: records(in.Facts), lost: map[*attempt.Record]bool{}}
+	h := &history{all: records(in.Facts), lost: map[*attempt.Record]bool{}, of: map[*attempt.Record]string{}}
+	for id, recs := range in.Facts.Records {
+		for _, r := range recs {
+			h.of[r] = id
+		}
+	}
 	tried := make([]spending.Tried, len(h.all))
 	for i, r := range h.all {
 		tried[i] = spending.Tried{Slice: r.Slice, Branch: r.Branch, Outcome: string(r.Outcome)}
@@ -214,10 +220,10 @@ func (h *history) costs(recs []*attempt.Record) Cost {
 			c.Failed.Add(r)
 		}
 	}
-	c.Slices = by(func(r *attempt.Record) string { return r.Slice })
+	c.Slices = by(func(r *attempt.Record) string { return h.of[r] })
 	last := map[string]string{}
 	for _, r := range h.all { // the oldest first
-		last[r.Slice], _ = paths(r)
+		last[h.of[r]], _ = paths(r)
 	}
 	for i := range c.Slices {
 		c.Slices[i].Record = last[c.Slices[i].Name]

@@ -166,17 +166,18 @@ type Moved struct {
 }
 
 // Rename changes the id of a slice in its file, in GRAPH.json, and in the dependencies of other
-// slices, as one change. do runs under the lock before anything changes.
-func (s *Store) Rename(ctx context.Context, old, id string, do func() error) (*Moved, error) {
-	return s.move(ctx, old, id, do)
+// slices, as one change. was are the ids under which it was attempted, which its file notes. do
+// runs under the lock before anything changes.
+func (s *Store) Rename(ctx context.Context, old, id string, was []string, do func() error) (*Moved, error) {
+	return s.move(ctx, old, id, was, do)
 }
 
 // Remove deletes a slice, like Rename, and drops it from the dependencies of other slices.
 func (s *Store) Remove(ctx context.Context, id string, do func() error) (*Moved, error) {
-	return s.move(ctx, id, "", do)
+	return s.move(ctx, id, "", nil, do)
 }
 
-func (s *Store) move(ctx context.Context, old, id string, do func() error) (m *Moved, err error) {
+func (s *Store) move(ctx context.Context, old, id string, was []string, do func() error) (m *Moved, err error) {
 	err = s.locked(ctx, func() error {
 		s.mu.Lock()
 		v, err := s.lookAtAll()
@@ -196,7 +197,7 @@ func (s *Store) move(ctx context.Context, old, id string, do func() error) (m *M
 		}
 		c := &change{SchemaVersion: 1, Gone: old}
 		m = &Moved{}
-		if err := s.moveFiles(c, m, ids, old, id); err != nil {
+		if err := s.moveFiles(c, m, ids, old, id, was); err != nil {
 			return err
 		}
 		if err := s.moveInGraph(c, m, old, id); err != nil {
@@ -214,7 +215,7 @@ func (s *Store) move(ctx context.Context, old, id string, do func() error) (m *M
 }
 
 // moveFiles adds to c the slice's own file and the files of slices that depend on it.
-func (s *Store) moveFiles(c *change, m *Moved, ids []string, old, id string) error {
+func (s *Store) moveFiles(c *change, m *Moved, ids []string, old, id string, was []string) error {
 	for _, other := range ids {
 		data, f, err := s.readForEdit(other)
 		if corrupt := new(CorruptError); errors.As(err, &corrupt) && other != old {
@@ -231,7 +232,7 @@ func (s *Store) moveFiles(c *change, m *Moved, ids []string, old, id string) err
 			m.Text = data
 			c.Files = append(c.Files, fileChange{"slices/" + old + ".md", &before, nil})
 			if id != "" {
-				after, err := f.renamed(old, id)
+				after, err := f.renamed(old, id, was)
 				if err != nil {
 					return err
 				}
@@ -262,9 +263,17 @@ func (s *Store) moveFiles(c *change, m *Moved, ids []string, old, id string) err
 	return nil
 }
 
+// renamedFrom is the key of the ids under which a slice was attempted before it was renamed.
+const renamedFrom = "renamed_from"
+
 // renamed returns the file's text with another id, in the front matter and at the start of the
 // title.
-func (f *File) renamed(old, id string) (string, error) {
+func (f *File) renamed(old, id string, was []string) (string, error) {
+	if len(was) > 0 || f.Has(renamedFrom) {
+		if err := f.SetAll([][2]string{{renamedFrom, strings.Join(was, ", ")}}); err != nil {
+			return "", err
+		}
+	}
 	if f.Has("id") {
 		if err := f.Set("id", id); err != nil {
 			return "", err

@@ -39,7 +39,7 @@ var crashOps = map[string]func(ctx context.Context, s *Store) error{
 		})
 	},
 	"rename": func(ctx context.Context, s *Store) error {
-		_, err := s.Rename(ctx, "S-1", "A-1", func() error { return nil })
+		_, err := s.Rename(ctx, "S-1", "A-1", nil, func() error { return nil })
 		return err
 	},
 	"project": func(ctx context.Context, s *Store) error {

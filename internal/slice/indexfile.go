@@ -143,6 +143,7 @@ func codeFile(c *statcache.Coder, f *sliceFile) {
 	c.Text((*string)(&f.verified))
 	c.Texts(&f.deps)
 	c.Texts(&f.wraps)
+	c.Texts(&f.was)
 	c.Texts(&f.files)
 	c.Bool(&f.hasDeps)
 	c.Bool(&f.row)

@@ -36,6 +36,7 @@ type sliceFile struct {
 
 	deps     []string
 	wraps    []string
+	was      []string // earlier ids, with attempts
 	files    []string
 	hasDeps  bool // the key exists, even if empty
 	row      bool
@@ -69,7 +70,7 @@ func parseSlice(data []byte) *sliceFile {
 		started: get("started"), updated: get("updated"), waiting: get("waiting_for"), waitKind: strings.ToLower(get("waiting_kind")), agent: noneAsEmpty(get("agent")), model: noneAsEmpty(get("model")),
 		tests: count(get("tests")), security: count(get("security_tests")),
 		wave: rank(get("wave")), priority: rank(get("priority")), verified: verified(get("verified")),
-		deps: f.List("deps"), hasDeps: f.Has("deps"), wraps: f.List("wraps"), files: f.File.List("files"),
+		deps: f.List("deps"), hasDeps: f.Has("deps"), wraps: f.List("wraps"), was: f.File.List(renamedFrom), files: f.File.List("files"),
 		warnings: f.Warnings(),
 	}
 	s.failing = f.failing()

@@ -284,7 +284,7 @@ func (v *view) itemAt(i int, id string) plan.Item {
 // fill copies the file's fields to the item.
 func (f *sliceFile) fill(it *plan.Item) {
 	it.Status, it.Step, it.Session = f.status, f.step, f.session
-	it.Started, it.Updated, it.WaitingFor, it.Wraps, it.Files = f.started, f.updated, f.waiting, f.wraps, f.files
+	it.Started, it.Updated, it.WaitingFor, it.Was, it.Wraps, it.Files = f.started, f.updated, f.waiting, f.was, f.wraps, f.files
 	it.Tests, it.SecurityTests, it.Failing, it.Verified = f.tests, f.security, f.failing, f.verified
 	it.NewTests, it.Counted = f.newTests, f.counted
 	it.Agent, it.Model, it.WaitKind = f.agent, f.model, plan.WaitKind(f.waitKind)

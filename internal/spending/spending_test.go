@@ -115,3 +115,29 @@ func TestLost(t *testing.T) {
 		}
 	}
 }
+
+// A renamed slice keeps what it cost, also when it is renamed back.
+func TestRenamed(t *testing.T) {
+	usd, ran := 1.5, int64(1000)
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	end := func(slice, outcome string) journal.Event {
+		return journal.Event{Kind: journal.Ended, Slice: slice, Agent: "claude", Outcome: outcome, Time: noon, CostUSD: &usd, DurationMS: &ran}
+	}
+	rename := func(from, id string) journal.Event {
+		return journal.Event{Kind: journal.Renamed, From: from, Slice: id, Time: noon}
+	}
+	events := []journal.Event{end("S-4", "failed"), rename("S-4", "S-44"), end("S-44", "done"), rename("S-44", "S-4"), end("S-5", "done")}
+	b, err := Read(func(yield func(journal.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}, time.Time{}, time.UTC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := b.Slice("S-4"); got.Attempts != 2 || got.USD() != 3 || got.FailedUSD != 1.5 || len(b.By("slice")) != 2 {
+		t.Errorf("%+v", got)
+	}
+}
