@@ -74,7 +74,7 @@ func (h *handOver) make(ctx context.Context) error {
 		return fmt.Errorf("lineage %d of %s has taken the place of %d", l.N, l.Slice, h.due.Lineage)
 	}
 	if !h.told {
-		if wrote, err := wroteTests(ctx, repo, l); err != nil || !wrote {
+		if wrote, err := h.wroteTests(ctx, repo, l); err != nil || !wrote {
 			return err
 		}
 	}
@@ -88,13 +88,25 @@ func (h *handOver) make(ctx context.Context) error {
 	return nil
 }
 
-// wroteTests reports whether the tests in a lineage's worktree aren't those that it began with.
-func wroteTests(ctx context.Context, repo *worktree.Repo, l *worktree.Lineage) (bool, error) {
+// wroteTests reports whether the tests in a lineage's worktree aren't those that it began with, nor those that a person has sent back: an agent
+// that is to put something right there hasn't handed it over by going on.
+func (h *handOver) wroteTests(ctx context.Context, repo *worktree.Repo, l *worktree.Lineage) (bool, error) {
 	is, err := repo.Look(ctx, l)
 	if err != nil || is == "" {
 		return false, err
 	}
 	c := drift.Comparer{Prefix: repo.Prefix}
-	changed, err := git.ChangedSince(ctx, repo.Common, l.Base, is, func(p string) bool { return !c.IsTest(p) })
+	except := func(p string) bool { return !c.IsTest(p) }
+	back, err := h.pr.Runs.SentBack(h.due)
+	if err != nil {
+		return false, err
+	}
+	if back != "" {
+		// Git may have dropped that tree since. Then what the lineage began with has to do.
+		if changed, err := git.Changed(ctx, repo.Common, back, is, except); err == nil && len(changed) == 0 {
+			return false, nil
+		}
+	}
+	changed, err := git.ChangedSince(ctx, repo.Common, l.Base, is, except)
 	return len(changed) > 0, err
 }
