@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"greenlight/internal/gate"
 	"greenlight/internal/git"
 	"greenlight/internal/logfile"
+	"greenlight/internal/statedir"
 )
 
 // In a checkout nothing is merged, so there is no commit to compare its tests with. What counts there is how they were when the slice was
@@ -127,6 +129,24 @@ type Comparison struct {
 	With    string // with what they were compared; "" for nothing
 	Found   []gate.Item
 	Allowed []gate.Item // of it, what a person has allowed beforehand
+}
+
+// noteTree notes the tree that the agent has left in the checkout, state aside. Where another agent has worked there, or there is no git,
+// nobody knows it.
+func (w *Wrapper) noteTree(ctx context.Context) {
+	if w.rec.Lineage != 0 || w.rec.IsTask() || !w.calledComplete(ctx) {
+		return
+	}
+	if beside, err := w.Store.beside(w.rec); err != nil || beside {
+		return
+	}
+	tree, err := git.CheckoutTree(ctx, w.Root, statedir.Name)
+	if err != nil && !errors.Is(err, git.ErrNone) && !errors.Is(err, git.ErrMissing) {
+		w.log.note(logfile.Gl, "the tree that its agent left isn't recorded: "+err.Error())
+	}
+	if err == nil {
+		w.rec.Tree = tree
+	}
 }
 
 // compare compares the tests with how they were at the claim, and notes how they are now for an attempt after this one.

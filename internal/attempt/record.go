@@ -75,7 +75,7 @@ type Record struct {
 	SettledAt *time.Time `json:"settled_at,omitempty"`
 
 	// The work as its agent left it, once it and all that it had started were gone: this tree lands. "" in records of older versions.
-	Tree string `json:"tree,omitempty"` // of the worktree, whole
+	Tree string `json:"tree,omitempty"` // of the worktree, whole; of a checkout without state
 	Head string `json:"head,omitempty"` // the commit of Branch then
 
 	Outlived string `json:"outlived,omitempty"` // what the agent left running that can't be ended; "" for nothing

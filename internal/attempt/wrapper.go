@@ -128,6 +128,7 @@ func (w *Wrapper) Run(ctx context.Context, rec *Record) (*Record, error) {
 	w.keepAll(ctx, w.rec)
 	now := w.Now().UTC()
 	w.rec.Evidence, w.rec.EndedAt = ev, &now
+	w.noteTree(ctx)
 	w.compare(ctx)
 	w.verify(ctx)
 	lookForWants(ctx, w.rec)

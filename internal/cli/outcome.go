@@ -43,7 +43,12 @@ func endedText(rec *attempt.Record, flags string) string {
 func workText(r *attempt.Record) []string {
 	list := troubleText(r)
 	if r.Branch != "" && r.Phase == plan.Settled && r.Outcome != attempt.Empty && !(r.Landing != nil && r.Outcome.Traits().Success) {
-		list = append(list, "its work is on the branch "+strings.TrimPrefix(r.Branch, "refs/heads/"))
+		branch := strings.TrimPrefix(r.Branch, "refs/heads/")
+		text := "its work is on the branch " + branch
+		if r.IsTask() && r.Outcome == attempt.Waiting && r.Gate != nil { // there is no item to accept
+			text += "; git branch NAME " + branch + " and gl land NAME make it a slice to accept"
+		}
+		list = append(list, text)
 	}
 	return list
 }

@@ -133,7 +133,7 @@ func (c *Comparer) parts(ctx context.Context, p *Promise, tree Files, names []st
 		switch {
 		case was == is, was == "" && path.Base(name) == guard.PackageFile: // then nothing was promised
 			continue
-		case c.isRun(name) && !guard.RunnerConfig(name):
+		case c.isRun(name) && !guard.RunnerConfig(name): // a new one, too: it decides what later work's "verified" says
 			i.Kind, i.Red = gate.Command, p.Handed && script
 		case p.Handed:
 			i.Kind = gate.Changed

@@ -177,13 +177,20 @@ func (l *Lane) run(ctx context.Context, bed *site.Site, key testrun.Key, of *att
 	case len(l.batch) > 0:
 		log = l.batch[0].Name() + ".tests.log"
 	}
+	alone := ""
+	if of == nil && len(l.batch) == 0 {
+		alone = worktree.Short(l.Repo.Target())
+	}
+	if err := l.Project.Runs.NoteQueueWork(alone); err != nil {
+		return nil, err
+	}
 	l.tell("running %s", test.Command.Line)
 	v, err := testrun.Run(ctx, testrun.Spec{
 		Self: l.Self, Command: test.Command, Root: l.Project.Root, Top: bed.Lineage.Path, Dir: bed.Dir(), Env: bed.Env(bed.Environ()), Limit: test.Limit,
 		Box: bed.Box, Pattern: test.Pattern, Tree: key.Tree, Toolchain: key.Toolchain, Log: filepath.Join(l.Project.Runs.Dir(), "log", log),
 		Started: l.startedTests, Mark: testsMark, Caches: l.caches,
 	})
-	l.file.Tests = nil
+	l.file.Tests, err = nil, errors.Join(err, l.Project.Runs.NoteQueueWork(""))
 	if err == nil && !v.Green() {
 		err = noSpace(bed.Lineage.Path, cmp.Or(environ.Environ(bed.Environ()).Get("TMPDIR"), os.TempDir()))
 	}

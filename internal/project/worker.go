@@ -40,6 +40,9 @@ func (p *Project) tellWorker(a *plan.Attempt, r *attempt.Record) {
 		a.Idle, a.Landing = true, noWorker
 	case waits:
 		a.Landing = "queued for " + worker
+		if branch := p.Runs.QueueWork(); branch != "" {
+			a.Landing += ", which tests " + branch + " first"
+		}
 	}
 }
 

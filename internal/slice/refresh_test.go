@@ -69,7 +69,6 @@ Progress: [█░░░░░░░░░] 1/6 slices
 ## Test Summary
 
 Total: 7 passing, 2 failing, 1 security
-Complete (unverified): 1 slice
 
 ## Blockers
 

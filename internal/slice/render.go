@@ -10,7 +10,6 @@ import (
 	"greenlight/internal/sanitize"
 	"greenlight/internal/sliceid"
 	"greenlight/internal/text/textline"
-	"greenlight/internal/words"
 )
 
 // header marks STATE.md as generated.
@@ -70,7 +69,7 @@ type shape struct {
 
 // sums are totals over all lines of the table.
 type sums struct {
-	Slices, Done, Unverified int
+	Slices, Done int
 
 	plan.TestCounts
 }
@@ -87,9 +86,6 @@ func (s *sums) count(r *line, n int) {
 	s.Slices += n
 	if r.done {
 		s.Done += n
-	}
-	if r.unverified {
-		s.Unverified += n
 	}
 	s.Add(&plan.Item{Tests: r.tests, SecurityTests: r.security, Failing: r.failing, NewTests: r.newTests, Counted: r.counted}, r.done, n)
 }
@@ -134,7 +130,7 @@ const (
 type line struct {
 	id, text                 string
 	current                  string // "" unless in progress
-	done, unverified         bool
+	done                     bool
 	tests, failing, security int
 	newTests                 int
 	counted                  bool
@@ -188,7 +184,6 @@ func lineWith(it *plan.Item, name, deps string) *line {
 		id: it.ID, done: class == plan.Done, tests: it.Tests, failing: it.Failing, security: it.SecurityTests, newTests: it.NewTests, counted: it.Counted,
 		text: tableLine(it.ID, name, cell(status), it.Counting(class == plan.Done), it.SecurityTests, deps),
 	}
-	l.unverified = l.done && it.Verified != plan.Green
 	if class == plan.Active {
 		step := it.Step
 		if !plan.StepReached(step) {
@@ -284,13 +279,9 @@ func current(rows []*line) string {
 	return "\n" + b.String()
 }
 
-// summary counts as plan.Plan does.
+// summary counts as plan.Plan does. It says nothing of verdicts: a file may say what gl hasn't seen, and the records aren't read here.
 func (s sums) summary() string {
-	text := "\nTotal: " + s.TestCounts.String() + "\n"
-	if s.Unverified > 0 {
-		text += fmt.Sprintf("Complete (unverified): %s\n", words.Count(s.Unverified, "slice"))
-	}
-	return text
+	return "\nTotal: " + s.TestCounts.String() + "\n"
 }
 
 func blockers(list []string) string {

@@ -1,0 +1,43 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// CheckoutTree is the tree that a commit of everything in the checkout at dir would have, but for what git ignores and what is at the
+// paths, which are relative to dir. It is made in an index of its own, and its objects are thrown away: nothing of the repository changes.
+func CheckoutTree(ctx context.Context, dir string, without ...string) (tree string, err error) {
+	repo, err := FindCheckout(ctx, dir)
+	if err != nil {
+		return "", err
+	}
+	q, err := newQuarantine(repo.Common)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, q.remove()) }()
+	index := filepath.Join(q.dir, "index")
+	if err := copyFile(filepath.Join(repo.GitDir, "index"), index); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	p := place{repo.GitDir, repo.Top}
+	git := func(args ...string) (string, error) {
+		out, _, err := p.git(ctx, append(q.env(), "GIT_INDEX_FILE="+index), "", slices.Concat(steady, args)...)
+		return strings.TrimSpace(out), err
+	}
+	if _, err := git("add", "--all", "--", ":/"); err != nil {
+		return "", err
+	}
+	for _, name := range without {
+		spec := ":(top,literal)" + filepath.ToSlash(filepath.Join(repo.Prefix, name))
+		if _, err := git("rm", "-r", "-q", "--cached", "--ignore-unmatch", "--", spec); err != nil {
+			return "", err
+		}
+	}
+	return git("write-tree", "--missing-ok")
+}
