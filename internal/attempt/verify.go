@@ -3,13 +3,16 @@ package attempt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"syscall"
 	"time"
 
 	"greenlight/internal/durable"
+	"greenlight/internal/gate"
 	"greenlight/internal/logfile"
 	"greenlight/internal/plan"
 	"greenlight/internal/proc"
@@ -56,10 +59,26 @@ func (w *Wrapper) verify(ctx context.Context) {
 	case w.besides():
 	default:
 		w.rec.Verdict = v
-		if v.Green() { // else the checkout has work that isn't accepted
+		fewer := w.Store.fewer(w.rec)
+		w.rec.Compared.Found = append(w.rec.Compared.Found, fewer...)
+		if v.Green() && len(fewer) == 0 { // else the checkout has work that isn't accepted
 			_ = w.Store.PutSuite(v, "") // without it the counts are those of the run before
 		}
 	}
+}
+
+// fewer finds that fewer tests ran in the checkout than in the last run whose work was accepted. What names tell already isn't told again.
+func (s *Store) fewer(r *Record) []gate.Item {
+	v, before := r.Verdict, s.Suite()
+	named := slices.ContainsFunc(r.Compared.Found, func(i gate.Item) bool { return i.Kind == gate.Removed || i.Kind == gate.Skips })
+	if before == nil || before.Uncounted || v.Passed == nil || named {
+		return nil
+	}
+	now, then := *v.Passed+max(v.FailedCount(), 0), before.Passed+before.Failed
+	if now >= then {
+		return nil
+	}
+	return []gate.Item{{Kind: gate.Fewer, Name: fmt.Sprintf("%d, and %d in the run before", now, then)}}
 }
 
 func (w *Wrapper) calledComplete(ctx context.Context) bool {

@@ -92,6 +92,7 @@ func deeds() []deed {
 		}},
 		{key: "delete", text: "deletes a test", do: func(a *actor) { check(a.s.t, os.Remove(filepath.Join(a.dir, "gone_test.go"))) }},
 		{key: "hollow", text: "hollows a test out", do: func(a *actor) { a.put("hollow_test.go", twoTests("Hollow", true)) }},
+		{key: "fewer", text: "has fewer tests run, without naming one", do: func(a *actor) { check(a.s.t, os.Remove(filepath.Join(a.dir, "cases", "3"))) }},
 		{key: "script", text: "changes a file that the test command runs", do: func(a *actor) { a.put("test.sh", "#!/bin/sh\nexit 0\n") }},
 		{key: "runner", text: "changes the runner's configuration, without a hand-over", do: func(a *actor) { a.put(".mocharc.json", `{"dry-run": true}`) }},
 		{key: "handed", text: "changes it after the hand-over", do: func(a *actor) {
@@ -136,7 +137,7 @@ const (
 func landings() []landing {
 	agents := func(with map[string]string) map[string]string {
 		all := map[string]string{
-			"honest": verified, "delete": asks, "hollow": asks, "script": asks, "runner": asks, "handed": red, "forge": red, "review": asks, "process": verified,
+			"honest": verified, "delete": asks, "hollow": asks, "fewer": asks, "script": asks, "runner": asks, "handed": red, "forge": red, "review": asks, "process": verified,
 			"ownconfig": verified, "config": refused,
 		}
 		for key, answer := range with {
@@ -145,7 +146,7 @@ func landings() []landing {
 		return all
 	}
 	here := map[string]string{
-		"honest": verified, "delete": asks, "hollow": asks, "script": asks, "runner": asks, "handed": red, "forge": red,
+		"honest": verified, "delete": asks, "hollow": asks, "fewer": asks, "script": asks, "runner": asks, "handed": red, "forge": red,
 		"review": asks, "process": verified, "ownconfig": noWorktree, "config": verified,
 	}
 	legacy := maps.Clone(here)
@@ -157,11 +158,11 @@ func landings() []landing {
 		{"`gl land BRANCH`", "", (*table).branches, agents(map[string]string{"handed": noHandOver, "forge": red,
 			"review": none + ": a person lands it", "process": none + ": no agent's claim ends"})},
 		{"`gl accept`", "", (*table).accepted, map[string]string{
-			"honest": verified, "delete": approved, "hollow": approved, "script": approved, "runner": approved, "handed": refused, "forge": refused,
+			"honest": verified, "delete": approved, "hollow": approved, "fewer": approved, "script": approved, "runner": approved, "handed": refused, "forge": refused,
 			"review": verified, "process": verified, "ownconfig": verified, "config": refused,
 		}},
 		{"`gl undo`", "", (*table).undone, map[string]string{
-			"honest": verified, "delete": verified, "hollow": verified, "script": verified, "runner": verified, "handed": none + ": it hasn't landed",
+			"honest": verified, "delete": verified, "hollow": verified, "fewer": verified, "script": verified, "runner": verified, "handed": none + ": it hasn't landed",
 			"forge": none + ": it hasn't landed", "review": verified, "process": verified, "ownconfig": verified, "config": refused,
 		}},
 		{"checkout", "gate_checkout", nil, here},
@@ -188,9 +189,15 @@ func newTable(t *testing.T) *table {
 	for _, name := range []string{"gone", "hollow", "forge"} {
 		b.write(name+"_test.go", twoTests(strings.ToUpper(name[:1])+name[1:], false))
 	}
+	for _, name := range []string{"1", "2", "3"} {
+		b.write("cases/"+name, name+"\n")
+	}
+	b.write("test.extra", "echo \"test result: ok. $(ls cases | wc -l) passed; 0 failed; 0 ignored\"\n")
 	b.git("add", "-A")
 	b.git("commit", "-qm", "tests")
 	b.start = b.git("rev-parse", "HEAD")
+	_, err := b.lane().TestBase(b.t.Context()) // as a run does first thing
+	check(b.t, err)
 	return b
 }
 
@@ -348,7 +355,7 @@ func (b *table) undone() {
 			b.found[d.key] = b.undo(fmt.Sprintf("S-%d", n+1))
 		}
 	}
-	if left := b.git("diff", "--stat", b.start, "main", "--", "*_test.*", "test.sh", ".mocharc.json", "work"); left != "" {
+	if left := b.git("diff", "--stat", b.start, "main", "--", "*_test.*", "test.sh", ".mocharc.json", "cases", "work"); left != "" {
 		b.t.Errorf("what agents did is still in main:\n%s", left)
 	}
 }
