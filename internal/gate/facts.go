@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Facts are what is known of something that is to land. Whoever asks takes them from where agents can't write: commits and trees by their
-// hashes, gl's records, and test runs of gl's own.
+// Facts are what the questions are answered from, about one thing that is to land or has landed. The caller takes them from where agents
+// can't write: commits and trees by their hashes, gl's records, and gl's own test runs. A zero field means that there is nothing to say
+// of it, or that nobody knows; each question decides which.
 type Facts struct {
 	Way  Way
 	Work string // slice or task; "" for what is no one's
@@ -26,7 +27,7 @@ type Facts struct {
 
 	Run TestRun
 
-	Lost map[Question]string // questions that can't be asked any more, each with the reason
+	Gone map[Question]string // questions that can't be answered any more, each with the reason
 
 	Review   string // why a person has to look; "" if nobody has to
 	Approval *Approval
@@ -52,9 +53,15 @@ type Approval struct {
 	All   bool // whatever it is: gl undo --force
 }
 
-// covers reports whether the person has approved the item as it is now.
+// covers reports whether the person has approved the item as it is now. Of tests that are fewer the number may differ: it depends on
+// what has landed since.
 func (a *Approval) covers(i Item) bool {
-	return a != nil && (a.All || slices.ContainsFunc(a.Items, func(o Item) bool { return o.Kind == i.Kind && (o.Name == i.Name && o.ID == i.ID || i.Kind == Fewer) }))
+	if a == nil || a.All {
+		return a != nil
+	}
+	return slices.ContainsFunc(a.Items, func(o Item) bool {
+		return o.Kind == i.Kind && (i.Kind == Fewer || o.Name == i.Name && o.ID == i.ID)
+	})
 }
 
 // An Item is one thing that isn't as it must be.
@@ -174,9 +181,9 @@ func tests(f *Facts) Answer {
 	return f.judge(a, Removed, Skips, Fewer, Changed, Runner, Command, Lost)
 }
 
-// judge answers by what was found of some kinds; none is the answer for nothing.
-func (f *Facts) judge(none Answer, kinds ...Kind) Answer {
-	a := none
+// judge answers by the items of some kinds: the worst one decides. Where there is none of them, the answer is clean.
+func (f *Facts) judge(clean Answer, kinds ...Kind) Answer {
+	a := clean
 	if a.Says == "" {
 		a.Says = Yes
 	}
@@ -200,7 +207,7 @@ func (f *Facts) judge(none Answer, kinds ...Kind) Answer {
 	return a
 }
 
-// noCommand is the evidence where nothing is tested.
+// noCommand is the evidence where the project has no test command. Ruling.Verdict knows it.
 const noCommand = "no test.command"
 
 func run(f *Facts) Answer {

@@ -84,7 +84,7 @@ type Ruling struct {
 	Answers []Answer `json:"answers"`
 }
 
-// Ask asks all questions.
+// Ask asks all questions. A question that makes no sense for the way is skipped; one whose facts are gone is unknown.
 func Ask(f Facts) *Ruling {
 	r := &Ruling{Way: f.Way, Work: f.Work}
 	if f.Way.branch() {
@@ -93,11 +93,11 @@ func Ask(f Facts) *Ruling {
 	for _, q := range questions() {
 		a := Answer{Says: No, Evidence: fmt.Sprintf("%q is no way to land", f.Way)}
 		why, skipped := f.Way.skips(q.key)
-		switch lost := f.Lost[q.key]; {
+		switch gone := f.Gone[q.key]; {
 		case skipped:
 			a = Answer{Says: Skipped, Evidence: why}
-		case lost != "":
-			a = Answer{Says: Unknown, Evidence: lost}
+		case gone != "":
+			a = Answer{Says: Unknown, Evidence: gone}
 		case f.Way.Known():
 			a = q.answer(&f)
 		}
@@ -238,10 +238,11 @@ type Pass struct {
 	ok      bool
 }
 
-// ErrNoPass is the error of who would land something without a pass for it. It is a mistake in gl.
+// ErrNoPass says that something was about to land without a pass. Beyond an answer that stands in the way, that is a mistake in gl.
 var ErrNoPass = errors.New("nothing lands without the gate's pass")
 
-// Pass is the permission that follows from the answers; commit is what lands, "" where nothing moves. The error names what stands in the way.
+// Pass returns the permission that follows from the answers, or the first answer that stands in the way. commit is what lands, "" where no
+// branch moves.
 func (r *Ruling) Pass(commit string) (Pass, error) {
 	if r == nil || r.Only != "" && commit != r.Only {
 		return Pass{}, ErrNoPass
@@ -254,7 +255,7 @@ func (r *Ruling) Pass(commit string) (Pass, error) {
 	return Pass{works: []string{r.Work}, commit: commit, verdict: r.Verdict(), ok: true}, nil
 }
 
-// Together is the permission to move a branch to the last of several commits, each of which has a pass.
+// Together returns the permission to move a branch to the last of several commits, each of which has a pass.
 func Together(head string, passes ...Pass) (Pass, error) {
 	all := Pass{commit: head, ok: len(passes) > 0, verdict: Green}
 	for _, p := range passes {

@@ -38,15 +38,15 @@ const (
 
 // ways is the table: what can land, and which questions make no sense there.
 func ways() []way {
-	here := map[Question]string{Merge: noMerge}
+	inCheckout := map[Question]string{Merge: noMerge}
 	return []way{
 		{Single, "a slice, alone", nil},
 		{Batch, "a slice, in a batch", nil},
 		{Task, "a task: gl quick, gl wrap", map[Question]string{Review: "a person started the task"}},
 		{Accepted, "accepted by a person: gl accept, gl land BRANCH", nil},
-		{Checkout, "built in the checkout", here},
+		{Checkout, "built in the checkout", inCheckout},
 		{File, "another system's item, or STATE.md", map[Question]string{Merge: noMerge, Tests: "nothing is compared there", Run: "gl ran no tests there"}},
-		{Word, "built in the checkout, accepted by a person", here},
+		{Word, "built in the checkout, accepted by a person", inCheckout},
 		{Retest, "gl verify of what has landed", nil},
 		{Undo, "gl undo", map[Question]string{Tree: own, Tests: "what landed with the slice goes with it"}},
 		{Follow, "the target has moved on", map[Question]string{Merge: noMerge, Tests: inTarget, Run: inTarget, Review: inTarget}},
@@ -75,10 +75,10 @@ func (w Way) Text() string {
 	return string(w)
 }
 
-// branch reports whether a branch moves to a commit that is known already.
+// branch reports whether a branch moves to a commit that exists already, instead of work being merged.
 func (w Way) branch() bool { return w.must() != "" }
 
-// must says which commit that is.
+// must says in words which commit that is; "" for ways that merge.
 func (w Way) must() string {
 	switch w {
 	case Follow, Reset:
@@ -90,7 +90,7 @@ func (w Way) must() string {
 	return ""
 }
 
-// person reports whether nobody but a person lands anything in this way.
+// person reports whether only a person lands something in this way.
 func (w Way) person() bool { return w == Accepted || w == Word || w == Undo || w == Reset }
 
 // skips returns why a question isn't asked.

@@ -145,7 +145,7 @@ func (l *Lane) recordOf(landed git.Landed) (*attempt.Record, error) {
 
 // askAgain asks the gate about work that is complete.
 func (l *Lane) askAgain(ctx context.Context, w *past, run gate.TestRun) (*gate.Ruling, error) {
-	facts := gate.Facts{Way: gate.Retest, Work: w.work, Run: run, Lost: map[gate.Question]string{}}
+	facts := gate.Facts{Way: gate.Retest, Work: w.work, Run: run, Gone: map[gate.Question]string{}}
 	for _, c := range []*string{&w.commit, &w.base, &w.tip} {
 		if *c == "" {
 			continue
@@ -196,13 +196,13 @@ func (w *past) notMerged() string {
 func (l *Lane) treeAgain(ctx context.Context, w *past, facts *gate.Facts) error {
 	switch {
 	case w.rec == nil:
-		facts.Lost[gate.Tree] = noRecord
+		facts.Gone[gate.Tree] = noRecord
 		return nil
 	case w.rec.Lineage == 0:
-		facts.Lost[gate.Tree] = "it was built in the checkout, and no commit is recorded that has it" + fromRecord
+		facts.Gone[gate.Tree] = "it was built in the checkout, and no commit is recorded that has it" + fromRecord
 		return nil
 	case w.tip == "":
-		facts.Lost[gate.Tree] = noBranch
+		facts.Gone[gate.Tree] = noBranch
 		return nil
 	case w.rec.Tree == "":
 		return nil // the gate says so
@@ -217,7 +217,7 @@ func (l *Lane) treeAgain(ctx context.Context, w *past, facts *gate.Facts) error 
 	// They may differ in state, which isn't a part of the work.
 	changed, err := git.Changed(ctx, l.Repo.Common, w.rec.Tree, lands, statedir.InState)
 	if err != nil {
-		facts.Lost[gate.Tree] = "git hasn't got the tree " + short(w.rec.Tree) + " any more, which its agent left"
+		facts.Gone[gate.Tree] = "git hasn't got the tree " + short(w.rec.Tree) + " any more, which its agent left"
 	} else if len(changed) == 0 {
 		facts.Lands = w.rec.Tree
 	}
@@ -231,7 +231,7 @@ func (l *Lane) mergeAgain(ctx context.Context, w *past, facts *gate.Facts) error
 		why = noBranch
 	}
 	if why != "" {
-		facts.Lost[gate.Merge] = why
+		facts.Gone[gate.Merge] = why
 		return nil
 	}
 	again := &work{base: w.base, tip: w.tip}
@@ -258,7 +258,7 @@ func (l *Lane) mergeAgain(ctx context.Context, w *past, facts *gate.Facts) error
 // testsAgain compares the tests of what landed with what it was merged into, and with the hand-over. What a person approved then is approved.
 func (l *Lane) testsAgain(ctx context.Context, w *past, facts *gate.Facts) error {
 	if why := w.notMerged(); why != "" {
-		facts.Lost[gate.Tests] = why
+		facts.Gone[gate.Tests] = why
 		return nil
 	}
 	changed, err := git.Changed(ctx, l.Repo.Common, w.base, w.commit, statedir.InState)
@@ -319,9 +319,9 @@ func (w *past) reviewAgain(facts *gate.Facts) {
 	r := w.rec
 	switch {
 	case r == nil:
-		facts.Lost[gate.Review] = noRecord
+		facts.Gone[gate.Review] = noRecord
 	case r.IsTask():
-		facts.Lost[gate.Review] = "a person started the task"
+		facts.Gone[gate.Review] = "a person started the task"
 	case r.Accepted():
 		facts.Approval = &gate.Approval{By: attempt.AcceptedBy, Tree: r.Tree}
 		if r.Gate == nil { // of an older version, which didn't say what the person knew
@@ -330,7 +330,7 @@ func (w *past) reviewAgain(facts *gate.Facts) {
 	case r.Gate != nil && r.Gate.Way == gate.Word:
 		facts.Approval = &gate.Approval{By: attempt.AcceptedBy}
 	case r.Terms == nil:
-		facts.Lost[gate.Review] = "its record doesn't say what had been decided when it was claimed"
+		facts.Gone[gate.Review] = "its record doesn't say what had been decided when it was claimed"
 	default:
 		facts.Review = cmp.Or(r.Terms.Review, r.Review)
 	}

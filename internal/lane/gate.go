@@ -14,7 +14,8 @@ import (
 	"greenlight/internal/worktree"
 )
 
-// What the queue brings to the gate: package gate asks the questions, and this finds the facts.
+// Package gate asks the questions; this file finds the facts about one work of the queue. In a landing the order is: asLeft takes the tree,
+// survey compares and asks who has to look, rule asks the gate, first with a run that is pending, then with its verdict.
 
 // A survey is what was found out about a work before its tests run.
 type survey struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -84,8 +85,14 @@ func deeds() []deed {
 	newTest := "package a\n\nfunc TestNew(t *testing.T) {\n\tn()\n}\n"
 	return []deed{
 		{key: "honest", text: "nothing but its work", do: func(*actor) {}},
-		{key: "process", text: "leaves a process that goes on writing", do: func(*actor) {}, later: func(dir string) {
-			_ = os.WriteFile(filepath.Join(dir, "late"), []byte("late\n"), 0o600)
+		{key: "process", text: "leaves a process that goes on writing, and commits", do: func(*actor) {}, later: func(dir string) {
+			for _, text := range []string{"late\n", "later\n"} { // the second one isn't committed
+				_ = os.WriteFile(filepath.Join(dir, "late"), []byte(text), 0o600)
+				if text == "late\n" {
+					_ = exec.Command("git", "-C", dir, "add", "late").Run()
+					_ = exec.Command("git", "-C", dir, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "late").Run()
+				}
+			}
 		}},
 		{key: "ownconfig", text: "changes the test command in its worktree's config.json", do: func(a *actor) {
 			a.put(".greenlight/config.json", `{"test": {"command": "true"}}`)
