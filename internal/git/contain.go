@@ -27,7 +27,7 @@ func Contained(ctx context.Context, common, tip, base string, in ...string) (boo
 
 // SameFiles says whether two commits have the same tree.
 func SameFiles(ctx context.Context, common, a, b string) (bool, error) {
-	trees, err := objects(func(in string, args ...string) (string, error) { return at(ctx, common, leastFill, in, args...) }, a+"^{tree}", b+"^{tree}")
+	trees, err := objects(common, objectsOf(common), func(in string, args ...string) (string, error) { return at(ctx, common, leastFill, in, args...) }, a+"^{tree}", b+"^{tree}")
 	if err != nil {
 		return false, err
 	}
@@ -38,11 +38,10 @@ func SameFiles(ctx context.Context, common, a, b string) (bool, error) {
 }
 
 func contained(ctx context.Context, common, tip, base, in string) (bool, string, error) {
-	switch _, err := at(ctx, common, long, "", "merge-base", "--is-ancestor", tip, in); {
-	case err == nil:
-		return true, "is an ancestor of " + in, nil
-	case exitCode(err) != 1:
+	if yes, err := descends(ctx, common, tip, in); err != nil {
 		return false, "", err
+	} else if yes {
+		return true, "is an ancestor of " + in, nil
 	}
 	if same, err := SameFiles(ctx, common, tip, in); err != nil || same {
 		return same, "has the same files as " + in, err
@@ -160,6 +159,12 @@ func (s *snapshot) unsaved(ctx context.Context, tree string, ignored []string) (
 
 // MergeBase is the best commit that two have in common, "" for none.
 func MergeBase(ctx context.Context, common, a, b string) (string, error) {
+	store := objectsOf(common)
+	if yes, known := store.contains(a, b); yes && known {
+		return a, ctx.Err()
+	} else if yes, known := store.contains(b, a); yes && known {
+		return b, ctx.Err()
+	}
 	out, err := at(ctx, common, long, "", "merge-base", a, b)
 	if exitCode(err) == 1 {
 		return "", nil

@@ -62,7 +62,7 @@ func (c *Contents) Since(ctx context.Context, before *Contents) ([]string, error
 		}
 	}
 	if before.Head != c.Head && before.Head != "" && c.Head != "" {
-		all, err := changes(before.Head, c.Head, func(args ...string) (string, error) { return run(ctx, c.Top, args...) })
+		all, err := changes(nil, before.Head, c.Head, func(args ...string) (string, error) { return run(ctx, c.Top, args...) })
 		if err != nil {
 			return nil, err
 		}

@@ -106,10 +106,10 @@ func FastForward(ctx context.Context, common, branch, from, to string, pass gate
 	case tip != from:
 		return fmt.Errorf("%s is at %.12s, not %.12s: %w", strings.TrimPrefix(branch, "refs/heads/"), tip, from, ErrRefMoved)
 	}
-	if _, err := at(ctx, common, long, "", "merge-base", "--is-ancestor", from, to); exitCode(err) == 1 {
-		return &NotForwardError{branch, from, to}
-	} else if err != nil {
+	if forward, err := descends(ctx, common, from, to); err != nil {
 		return err
+	} else if !forward {
+		return &NotForwardError{branch, from, to}
 	}
 	where, err := checkoutOf(common, branch)
 	if err != nil {
@@ -195,7 +195,7 @@ func (p place) forward(ctx context.Context, common, branch, from, to string) err
 	if err := p.takeBack(ctx, common); err != nil {
 		return err
 	}
-	list, err := changes(from, to, func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
+	list, err := changes(objectsOf(common), from, to, func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
 	if err != nil {
 		return err
 	}

@@ -59,11 +59,12 @@ func (p place) takeBack(ctx context.Context, common string) error {
 
 func (p place) takeBackTo(ctx context.Context, common, from, to string) error {
 	run := func(args ...string) (string, error) { return at(ctx, common, long, "", args...) }
-	written, err := changes(from, to, run)
+	store := objectsOf(common)
+	written, err := changes(store, from, to, run)
 	if err != nil {
 		return err
 	}
-	back, err := changes(to, from, run)
+	back, err := changes(store, to, from, run)
 	if err != nil {
 		return err
 	}

@@ -177,10 +177,10 @@ func (s *snapshot) mergeHeads(ctx context.Context) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err = s.git(ctx, long, nil, "merge-base", "--is-ancestor", commit, s.head); exitCode(err) == 1 {
-			list = append(list, commit)
-		} else if err != nil {
+		if done, err := descends(ctx, s.w.Common, commit, s.head); err != nil {
 			return nil, err
+		} else if !done {
+			list = append(list, commit)
 		}
 	}
 	return list, nil
@@ -328,11 +328,8 @@ func (w Worktree) Integrate(ctx context.Context, branch, commit, tree, message s
 	if err != nil || head == "" {
 		return "", errors.Join(err, fmt.Errorf("%s: HEAD is no commit", w.Path))
 	}
-	switch _, err := at(ctx, w.Common, long, "", "merge-base", "--is-ancestor", commit, head); {
-	case err == nil: // an earlier call has done it
-		return head, nil
-	case exitCode(err) != 1:
-		return "", err
+	if done, err := descends(ctx, w.Common, commit, head); err != nil || done { // an earlier call has done it
+		return head, err
 	}
 	if tip, err = CommitTree(ctx, w.Common, NewCommit{Tree: tree, Parents: []string{head, commit}, Message: message}); err != nil {
 		return "", err

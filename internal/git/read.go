@@ -20,11 +20,15 @@ func (f File) IsRegular() bool { return strings.HasPrefix(f.Mode, "100") }
 
 // Files lists what is in a commit or tree, by path.
 func Files(ctx context.Context, common, treeish string) (map[string]File, error) {
+	store, files := objectsOf(common), map[string]File{}
+	if tree, known := store.treeOf(treeish); known && store.files(files, "", tree) {
+		return files, ctx.Err()
+	}
 	out, err := at(ctx, common, long, "", "ls-tree", "-r", "-z", "--full-tree", treeish)
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]File{}
+	clear(files)
 	for _, line := range split(out) { // MODE TYPE ID\tPATH
 		head, p, _ := strings.Cut(line, "\t")
 		f := strings.Fields(head)
@@ -125,12 +129,9 @@ func FirstParents(ctx context.Context, common, commit string) ([]string, error) 
 // IsAncestor reports whether the commit old is contained in the commit tip. A commit that isn't there anymore, since git prune has removed it,
 // is contained in nothing.
 func IsAncestor(ctx context.Context, common, old, tip string) (bool, error) {
-	_, err := at(ctx, common, long, "", "merge-base", "--is-ancestor", old, tip)
+	contained, err := descends(ctx, common, old, tip)
 	if err == nil {
-		return true, nil
-	}
-	if exitCode(err) == 1 {
-		return false, nil
+		return contained, nil
 	}
 	if there, e := HasCommit(ctx, common, old); e == nil && !there {
 		return false, nil
@@ -138,8 +139,23 @@ func IsAncestor(ctx context.Context, common, old, tip string) (bool, error) {
 	return false, err
 }
 
+// descends reports whether the commit tip is or contains the commit old. One that isn't there is an error.
+func descends(ctx context.Context, common, old, tip string) (bool, error) {
+	if yes, known := objectsOf(common).contains(old, tip); known {
+		return yes, ctx.Err()
+	}
+	_, err := at(ctx, common, long, "", "merge-base", "--is-ancestor", old, tip)
+	if exitCode(err) == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // HasCommit reports whether the repository has a commit, by its hash.
 func HasCommit(ctx context.Context, common, commit string) (bool, error) {
+	if _, there := objectsOf(common).commit(commit); there {
+		return true, ctx.Err()
+	}
 	_, err := at(ctx, common, long, "", "cat-file", "-e", commit+"^{commit}")
 	if code := exitCode(err); code == 1 || code == 128 {
 		return false, nil

@@ -205,12 +205,20 @@ func (s *snapshot) isLast(ctx context.Context, tree, note string) (bool, error) 
 	if s.o.Last == "" || tree != s.last.tree || s.parent != s.last.parent || len(s.Stashes)+len(s.Logs)+len(s.Modules)+len(s.Failed) > 0 {
 		return false, nil
 	}
-	message, err := s.git(ctx, time.Minute, nil, "log", "-1", "--no-show-signature", "--format=%B", s.o.Last)
+	message, err := s.message(ctx, s.o.Last)
 	if err != nil || strings.TrimSpace(lastLine(message)) != note {
 		return false, err
 	}
 	s.Tree, s.Same, s.Head = s.o.Last, true, ""
 	return true, nil
+}
+
+// message is what a commit says.
+func (s *snapshot) message(ctx context.Context, id string) (string, error) {
+	if c, known := objectsOf(s.w.Common).commit(id); known {
+		return c.message, nil
+	}
+	return s.git(ctx, time.Minute, nil, "log", "-1", "--no-show-signature", "--format=%B", id)
 }
 
 // commit makes the snapshot's commits: of the tree and, unless it is "", of the index's.
@@ -262,7 +270,7 @@ func (s *snapshot) resolve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.head, s.Tip, s.last.tree, s.last.parent, s.headTree = found[0], found[1], found[3], found[5], found[6]
+	s.head, s.Tip, s.last.tree, s.last.parent, s.headTree = found[0], found[1], found[3], found[4], found[5]
 	if found[2] == "" {
 		s.o.Last = ""
 	} else {
@@ -284,9 +292,9 @@ func (s *snapshot) resolve(ctx context.Context) error {
 	case s.o.Last != "":
 		s.parent = s.o.Last
 	default:
-		s.parent = found[4]
+		s.parent, err = s.one(ctx, commitOf(s.o.Base))
 	}
-	return nil
+	return err
 }
 
 // named are what the options and HEAD name, as resolve takes them.
@@ -295,7 +303,7 @@ func (s *snapshot) named(ctx context.Context) ([]string, error) {
 	if s.gitDir != s.w.Admin {
 		head = ""
 	}
-	return s.objects(ctx, commitOf(head), commitOf(s.o.Branch), commitOf(s.o.Last), treeOf(s.o.Last), commitOf(s.o.Base), s.o.Last+"^1^{commit}", treeOf(head))
+	return s.objects(ctx, commitOf(head), commitOf(s.o.Branch), commitOf(s.o.Last), treeOf(s.o.Last), s.o.Last+"^1^{commit}", treeOf(head))
 }
 
 func commitOf(rev string) string {
@@ -314,13 +322,16 @@ func treeOf(rev string) string {
 
 // objects resolves revisions; "" for those that name nothing.
 func (s *snapshot) objects(ctx context.Context, revs ...string) ([]string, error) {
-	return objects(func(in string, args ...string) (string, error) {
+	return objects(s.gitDir, objectsOf(s.w.Common), func(in string, args ...string) (string, error) {
 		return s.git(ctx, time.Minute, strings.NewReader(in), args...)
 	}, revs...)
 }
 
-// objects resolves revisions of commits and trees by one git; "" for those that name nothing.
-func objects(run func(in string, args ...string) (string, error), revs ...string) ([]string, error) {
+// objects resolves revisions of commits and trees, by one git if the files don't tell; "" for those that name nothing.
+func objects(gitDir string, store objectStore, run func(in string, args ...string) (string, error), revs ...string) ([]string, error) {
+	if found, known := store.resolveAll(gitDir, revs); known {
+		return found, nil
+	}
 	var in strings.Builder
 	for _, r := range revs {
 		if r == "" || strings.ContainsAny(r, "\n") {
@@ -416,7 +427,9 @@ func (s *snapshot) own(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.commits(ctx, slices.Concat(ids, refs, log))
+	// What HEAD, the branch and the snapshots contain needn't be looked for.
+	kept, _ := objectsOf(s.w.Common).ancestors(slices.Concat([]string{s.parent, s.Tip}, s.o.Kept)...)
+	return s.commits(ctx, slices.DeleteFunc(slices.Concat(ids, refs, log), func(id string) bool { return kept[id] }))
 }
 
 // ownRefs are what the refs name that are the worktree's alone. Most worktrees have none.

@@ -54,7 +54,7 @@ func CommitPaths(ctx context.Context, c Checkout, branch string, names []string,
 	if commit, err = p.commit(ctx, c.Common, head, names, message, when); err != nil || commit == "" {
 		return "", left, err
 	}
-	list, err := changes(head, commit, func(args ...string) (string, error) { return at(ctx, c.Common, long, "", args...) })
+	list, err := changes(objectsOf(c.Common), head, commit, func(args ...string) (string, error) { return at(ctx, c.Common, long, "", args...) })
 	if err != nil {
 		return "", left, err
 	}
@@ -129,11 +129,11 @@ func (p place) recover(ctx context.Context, branch string) error {
 // catchUp puts the paths of a commit into the index where that still has them as they were before.
 func (p place) catchUp(ctx context.Context, commit string) error {
 	run := func(args ...string) (string, error) { return p.ask(ctx, "", args...) }
-	now, err := changes(commit+"^", commit, run)
+	now, err := changes(nil, commit+"^", commit, run)
 	if err != nil {
 		return err
 	}
-	moved, err := changes(commit, "HEAD", run)
+	moved, err := changes(nil, commit, "HEAD", run)
 	if err != nil {
 		return err
 	}

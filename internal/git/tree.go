@@ -2,8 +2,6 @@ package git
 
 import (
 	"context"
-	"crypto/sha1"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -57,8 +55,11 @@ func (c change) gone() bool { return strings.Trim(c.mode, "0") == "" }
 // line is the change as update-index --index-info reads it.
 func (c change) line() string { return c.mode + " " + c.id + "\t" + c.path }
 
-// changes compares two trees.
-func changes(a, b string, run func(args ...string) (string, error)) ([]change, error) {
+// changes compares two trees, or those of commits, in the order of their paths. run asks git where the objects' own files don't tell.
+func changes(store objectStore, a, b string, run func(args ...string) (string, error)) ([]change, error) {
+	if list, known := store.changes(a, b); known {
+		return list, nil
+	}
 	out, err := run("diff-tree", "-r", "-z", "--no-renames", "--ignore-submodules=none", "--raw", "--no-abbrev", a+"^{tree}", b+"^{tree}")
 	if err != nil {
 		return nil, err
@@ -91,12 +92,23 @@ func (s *scratchTrees) kept(ctx context.Context, tree, from string, which func(p
 }
 
 func (s *scratchTrees) changes(ctx context.Context, a, b string) ([]change, error) {
-	return changes(a, b, func(args ...string) (string, error) { return s.git(ctx, "", args...) })
+	return changes(s.store(), a, b, func(args ...string) (string, error) { return s.git(ctx, "", args...) })
+}
+
+// store reads the repository's objects, and those in quarantine.
+func (s *scratchTrees) store() objectStore {
+	if store := objectsOf(s.gitDir); store != nil {
+		return append(objectStore{s.q.dir}, store...)
+	}
+	return nil
 }
 
 // with is the tree with the changes.
 func (s *scratchTrees) with(ctx context.Context, tree string, list []change) (string, error) {
 	if len(list) == 0 {
+		if id, known := s.store().treeOf(tree); known {
+			return id, nil
+		}
 		out, err := s.git(ctx, "", "rev-parse", "--verify", "--end-of-options", tree+"^{tree}")
 		return strings.TrimSpace(out), err
 	}
@@ -383,18 +395,12 @@ func (d *treeDir) id(digits int) []byte {
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		text.WriteString(entries[name])
 	}
-	object := fmt.Appendf(nil, "tree %d\x00%s", text.Len(), text.String())
-	if digits == 2*sha256.Size {
-		sum := sha256.Sum256(object)
-		return sum[:]
-	}
-	sum := sha1.Sum(object)
-	return sum[:]
+	return sumOf(digits, fmt.Appendf(nil, "tree %d\x00%s", text.Len(), text.String()))
 }
 
 // Changed lists the paths that two commits or trees have differently, but for those for which except is true; it may be nil.
 func Changed(ctx context.Context, common, a, b string, except func(path string) bool) ([]string, error) {
-	all, err := changes(a, b, func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
+	all, err := changes(objectsOf(common), a, b, func(args ...string) (string, error) { return at(ctx, common, long, "", args...) })
 	var list []string
 	for _, c := range all {
 		if except == nil || !except(c.path) {
@@ -520,6 +526,9 @@ func identity(run func(args ...string) (string, error)) (by Author, err error) {
 
 // TreeOf returns the id of a commit's tree.
 func TreeOf(ctx context.Context, common, commit string) (string, error) {
+	if tree, known := objectsOf(common).resolve(common, commit+"^{tree}"); known && tree != "" {
+		return tree, ctx.Err()
+	}
 	out, err := run(ctx, common, "--git-dir="+common, "rev-parse", "-q", "--verify", "--end-of-options", commit+"^{tree}")
 	return strings.TrimSpace(out), err
 }
