@@ -58,7 +58,7 @@ chaos:
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 30m -run '^TestScript$$/^night(_counted)?$$' ./cmd/gl
 	GREENLIGHT_STORM=$(STORM) $(GO) test -count=1 -timeout 120m -v -run '^TestStorm' ./internal/runner
 	$(GO) test -count=1 -timeout 240m -run '^TestKilledAnywhere$$' ./internal/lane -stride 7
-	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 60m -run '^TestKilledAnywhere$$' ./internal/git
+	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 90m ./internal/git
 	GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 60m -v -run '^(TestNothingIsLost|TestLandedOnce)$$' ./internal/runner
 
 # How far off the estimates of a night's end are: on simulated nights, and on one with real processes.

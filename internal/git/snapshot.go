@@ -103,11 +103,12 @@ type snapshot struct {
 	gitDir   string // the admin directory, or the common one where that is broken
 	noIndex  bool   // the worktree's index can't be read
 	entries  []entry
-	repos    []string // nested repositories, from the top; "" for one that took the top's place
-	parent   string   // the commit that the tree's commit has as parent, "" for none
-	head     string   // what HEAD is, "" where it is no commit
-	headTree string   // its tree
-	staged   string   // the index's tree, once indexTree has made it
+	repos    []string   // nested repositories, from the top; "" for one that took the top's place
+	parent   string     // the commit that the tree's commit has as parent, "" for none
+	head     string     // what HEAD is, "" where it is no commit
+	headTree string     // its tree
+	staged   string     // the index's tree, once it is known
+	plain    *indexFile // the index, where git wasn't needed to read it
 	last     struct{ tree, parent string }
 	bytes    int64               // of the files to hash
 	standins map[string]*standin // of nested repositories, by their place

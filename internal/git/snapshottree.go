@@ -2,7 +2,6 @@ package git
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -137,6 +136,10 @@ func (s *snapshot) copyIndex(ctx context.Context) error {
 	}
 	err := copyFile(filepath.Join(s.w.Admin, "index"), to...)
 	if err == nil {
+		if x, known := readIndexFile(to[0], len(s.headTree)); known {
+			s.plain, s.entries = x, x.entries
+			return nil
+		}
 		var out string
 		if out, err = s.git(ctx, time.Minute, nil, "ls-files", "-z", "-v", "-s"); unanswered(err) != nil {
 			return err
@@ -206,8 +209,9 @@ func readEntries(out string) ([]entry, error) {
 func (s *snapshot) beginIndex(ctx context.Context) ([]string, error) {
 	var names []string
 	if s.o.Exact && !s.noIndex && s.head != "" {
-		if same, err := s.indexIsHeads(ctx); err != nil || same {
-			return nil, errors.Join(err, s.readParent(ctx))
+		if s.plain != nil && s.plain.isTree(s.headTree) {
+			s.staged = s.headTree
+			return nil, os.WriteFile(filepath.Join(s.q.dir, "index"), s.plain.bare(), 0o600)
 		}
 	}
 	for _, e := range s.entries {
@@ -225,31 +229,6 @@ func (s *snapshot) beginIndex(ctx context.Context) ([]string, error) {
 	// What is no longer in the index and is ignored would look removed, though it is there.
 	out, err := s.git(ctx, time.Minute, nil, "diff-index", "--cached", "--no-renames", "--diff-filter=D", "--name-only", "-z", s.parent, "--")
 	return append(names, split(out)...), err
-}
-
-// indexIsHeads says whether the worktree's index has the entries of HEAD, and no others.
-func (s *snapshot) indexIsHeads(ctx context.Context) (bool, error) {
-	inConflict := func(e entry) bool { return e.stage != '0' }
-	if plain, err := isPlainIndex(filepath.Join(s.q.dir, "staged"), len(s.entries)); err != nil || !plain || slices.ContainsFunc(s.entries, inConflict) {
-		return false, err
-	}
-	tree, err := s.indexTree(ctx)
-	return err == nil && tree == s.headTree, err
-}
-
-// isPlainIndex says whether an index file has so many entries, each of which is in the tree that is written of it. One that git add
-// --intent-to-add made is in no tree; version 2, which git writes where it can, has none. Of a split index the file has a part alone.
-func isPlainIndex(file string, entries int) (bool, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return false, err
-	}
-	defer f.Close()
-	var head [12]byte // DIRC, the version, the number of entries
-	if _, err := io.ReadFull(f, head[:]); err != nil {
-		return false, err
-	}
-	return string(head[:4]) == "DIRC" && binary.BigEndian.Uint32(head[4:]) == 2 && binary.BigEndian.Uint32(head[8:]) == uint32(entries), nil
 }
 
 // isClean says, of a worktree whose files are HEAD's, that its index is HEAD's too and hides nothing, and that no merge is unfinished.
