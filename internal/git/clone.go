@@ -21,6 +21,9 @@ const long = 10 * time.Minute
 // Place is where dir is: the top of its checkout, with symlinks resolved, and the path below that. Beside a bare repository,
 // of which nothing is checked out there, it is dir itself.
 func Place(ctx context.Context, dir string) (top, prefix string, err error) {
+	if at, known := findPlain(dir); known && hasGit() {
+		return at.Top, at.Prefix, ctx.Err()
+	}
 	inside, err := run(ctx, dir, "rev-parse", "--is-inside-work-tree")
 	if err != nil {
 		return "", "", err

@@ -76,22 +76,24 @@ func (g *filterGuard) read(ctx context.Context, common, gitDir, dir string) ([]S
 // configTexts are the files of the repository's own configuration, one after the other, nil if no filter is in them. plain reports whether
 // that is all: they could be read and include nothing.
 func configTexts(common, gitDir string) (text []byte, plain bool) {
+	text, plain = ownConfig(common, gitDir)
+	if !bytes.Contains(bytes.ToLower(text), []byte("filter")) { // names of sections have no case, and no escapes
+		return nil, plain
+	}
+	return text, plain
+}
+
+// ownConfig are the files of the repository's own configuration, one after the other. plain reports whether that is all.
+func ownConfig(common, gitDir string) (text []byte, plain bool) {
 	plain = true
 	for _, file := range []string{filepath.Join(common, "config"), filepath.Join(common, "config.worktree"), filepath.Join(gitDir, "config.worktree")} {
 		data, err := durable.ReadFile(file)
 		if ignoreMissing(err) != nil {
 			plain = false
 		}
-		text = fmt.Appendf(text, "\x00%s\x00%s", file, data)
+		text = append(fmt.Appendf(text, "\n# %d\n", len(data)), data...) // a comment, by which no file can pass for two
 	}
-	sections := bytes.ToLower(text) // names of sections have no case, and no escapes
-	if bytes.Contains(sections, []byte("include")) {
-		plain = false
-	}
-	if !bytes.Contains(sections, []byte("filter")) {
-		return nil, plain
-	}
-	return text, plain
+	return text, plain && !bytes.Contains(bytes.ToLower(text), []byte("include"))
 }
 
 // effective are the filters that have a command, the last one of each key.

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -33,8 +34,15 @@ var (
 // InstallHint tells users how to get git.
 const InstallHint = "install it (apt install git, brew install git)"
 
-// Version is what git says of itself: "2.39.5".
+// versions are what programs have said of themselves, by their paths.
+var versions sync.Map
+
+// Version is what git says of itself: "2.39.5". It is asked once.
 func Version(ctx context.Context) (string, error) {
+	program, _ := paths.Program("git", "") // where there is none, the run says so
+	if v, ok := versions.Load(program); ok {
+		return v.(string), ctx.Err()
+	}
 	out, err := run(ctx, "", "version")
 	if err != nil {
 		return "", err
@@ -43,11 +51,20 @@ func Version(ctx context.Context) (string, error) {
 	if len(fields) < 3 {
 		return "", fmt.Errorf("git version says %q", strings.TrimSpace(out))
 	}
+	versions.Store(program, fields[2])
 	return fields[2], nil
+}
+
+func hasGit() bool {
+	_, err := paths.Program("git", "")
+	return err == nil
 }
 
 // Root is the top directory of the checkout that dir is in, with symlinks resolved.
 func Root(ctx context.Context, dir string) (string, error) {
+	if at, known := findPlain(dir); known && hasGit() {
+		return at.Top, ctx.Err()
+	}
 	out, err := run(ctx, dir, "rev-parse", "--show-toplevel")
 	return strings.TrimSuffix(out, "\n"), err
 }

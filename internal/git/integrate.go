@@ -403,7 +403,7 @@ func (w Worktree) conflict(ctx context.Context, head, commit string, keep func(p
 		}
 	}
 	s.gitDir = named
-	if m, err = mergeTree("HEAD", "MERGE_HEAD", func(args ...string) (string, error) { return s.git(ctx, "", args...) }); err != nil {
+	if m, err = mergeTree(w.Admin, "HEAD", "MERGE_HEAD", func(args ...string) (string, error) { return s.git(ctx, "", args...) }); err != nil {
 		return nil, err
 	}
 	if m.tree, err = s.replace(ctx, m.tree, head, keep); err != nil {
@@ -641,14 +641,26 @@ func (w Worktree) ownIndex() error {
 	return ignoreMissing(copyFile(w.IndexCopy(), index))
 }
 
+// entries are those of the index.
+func (w Worktree) entries(ctx context.Context) ([]entry, error) {
+	head, _ := readCommit(w.Admin, "HEAD")
+	if x, known := readIndexFile(filepath.Join(w.Admin, "index"), len(head)); known {
+		return x.entries, ctx.Err()
+	}
+	out, err := w.run(ctx, time.Minute, "", slices.Concat(steady, []string{"ls-files", "-z", "-v", "-s"})...)
+	if err != nil {
+		return nil, err
+	}
+	return readEntries(out)
+}
+
 // unhide lets the index hide no edits. One that can't be read is removed.
 func (w Worktree) unhide(ctx context.Context) error {
-	out, err := w.run(ctx, time.Minute, "", slices.Concat(steady, []string{"ls-files", "-z", "-v", "-s"})...)
+	entries, err := w.entries(ctx)
 	if err != nil && ctx.Err() != nil {
 		return err
 	}
-	entries, readErr := readEntries(out)
-	if err != nil || readErr != nil {
+	if err != nil {
 		return ignoreMissing(durable.Unlink(filepath.Join(w.Admin, "index")))
 	}
 	var assumed, skipped strings.Builder

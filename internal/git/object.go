@@ -82,6 +82,27 @@ func sumOf(digits int, text []byte) []byte {
 	return h.Sum(nil)
 }
 
+// blobs calls f with the content of each of the blobs, in their order, if all can be read. Those of more than most bytes are left out.
+func (s objectStore) blobs(ids []string, most int64, f func(id string, text []byte) error) (read bool, err error) {
+	texts, size := make([][]byte, len(ids)), 0
+	for i, id := range ids {
+		text, known := s.read("blob", id)
+		if size += len(text); !known || size > mostObject {
+			return false, nil
+		}
+		texts[i] = text
+	}
+	for i, id := range ids {
+		if int64(len(texts[i])) > most {
+			continue
+		}
+		if err := f(id, texts[i]); err != nil {
+			return true, err
+		}
+	}
+	return true, nil
+}
+
 // A commitObject is what a commit says.
 type commitObject struct {
 	tree    string

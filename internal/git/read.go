@@ -45,6 +45,9 @@ func Blobs(ctx context.Context, common string, ids []string, most int64, f func(
 	if len(ids) == 0 {
 		return nil
 	}
+	if read, err := objectsOf(common).blobs(ids, most, f); read {
+		return errors.Join(err, ctx.Err())
+	}
 	in, out := io.Pipe()
 	read := make(chan error, 1)
 	go func() {

@@ -57,6 +57,9 @@ func status(ctx context.Context, dir string, args ...string) (string, error) {
 // filtersOff are the options that switch off the filters which the repository configures. at are options of git's own that
 // say which repository, where it isn't to be discovered.
 func filtersOff(ctx context.Context, dir string, at ...string) ([]string, error) {
+	if len(at) == 0 && noFilters(dir) {
+		return nil, nil
+	}
 	list, err := filterSettings(ctx, dir, at...)
 	if err != nil {
 		return nil, err
@@ -92,11 +95,24 @@ func Filters(ctx context.Context, dir string) ([]Setting, error) {
 	if nowhere(dir) {
 		return nil, ErrNone
 	}
+	if noFilters(dir) {
+		return nil, ctx.Err()
+	}
 	all, err := filterSettings(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	return effective(all), nil
+}
+
+// noFilters reports whether the files say that the repository around dir configures no filters. Most have none.
+func noFilters(dir string) bool {
+	at, known := findPlain(dir)
+	if !known {
+		return false
+	}
+	text, plain := configTexts(at.Common, at.GitDir)
+	return plain && text == nil
 }
 
 // Marked reports whether dir has a .git at which git's search for a repository ends. Git passes over a directory of that name that is no

@@ -249,7 +249,7 @@ func (p place) commit(ctx context.Context, common, head string, names []string, 
 	if err != nil {
 		return "", err
 	}
-	if old, err := git(nil, "", "rev-parse", head+"^{tree}"); err != nil || old == tree {
+	if old, err := TreeOf(ctx, common, head); err != nil || old == tree {
 		return "", err
 	}
 	if id, err = commitTree(ctx, NewCommit{Tree: tree, Parents: []string{head}, Message: message, When: when}, git); err != nil {

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -195,8 +196,8 @@ func (m *merged) conflicts() []string {
 }
 
 // mergeTree merges theirs into ours; the two names are in the conflict marks.
-func mergeTree(ours, theirs string, run func(args ...string) (string, error)) (*merged, error) {
-	off, err := driversOff(run)
+func mergeTree(gitDir, ours, theirs string, run func(args ...string) (string, error)) (*merged, error) {
+	off, err := driversOff(gitDir, run)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +219,10 @@ func mergeWith(off []string, ours, theirs string, run func(args ...string) (stri
 
 // driversOff makes conflicts of what the repository's own configuration would have a program merge. The person's own merge
 // drivers count.
-func driversOff(run func(args ...string) (string, error)) ([]string, error) {
+func driversOff(gitDir string, run func(args ...string) (string, error)) ([]string, error) {
+	if text, plain := ownConfig(commonOf(gitDir), gitDir); plain && !bytes.Contains(bytes.ToLower(text), []byte("driver")) {
+		return nil, nil
+	}
 	list, err := ownSettings(run)
 	if err != nil {
 		return nil, err
@@ -315,7 +319,7 @@ func NewMerger(ctx context.Context, common, base string) (*Merger, error) {
 		err = s.attributes(ctx, files)
 	}
 	if err == nil {
-		g.off, err = driversOff(func(args ...string) (string, error) { return s.git(ctx, "", args...) })
+		g.off, err = driversOff(common, func(args ...string) (string, error) { return s.git(ctx, "", args...) })
 	}
 	if err != nil {
 		return nil, errors.Join(err, g.Close())
@@ -344,7 +348,7 @@ func (s *scratchTrees) merge(ctx context.Context, base string, files map[string]
 	if err := s.attributes(ctx, files); err != nil {
 		return nil, err
 	}
-	return mergeTree(base, other, func(args ...string) (string, error) { return s.git(ctx, "", args...) })
+	return mergeTree(s.gitDir, base, other, func(args ...string) (string, error) { return s.git(ctx, "", args...) })
 }
 
 // TreeID is the id that git gives to a tree of these files. Nothing is written. like is an id of the same repository.

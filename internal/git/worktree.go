@@ -101,6 +101,9 @@ type Checkout struct {
 
 // FindCheckout finds the checkout that dir is in.
 func FindCheckout(ctx context.Context, dir string) (Checkout, error) {
+	if at, known := findPlain(dir); known && hasGit() {
+		return at, ctx.Err()
+	}
 	out, err := run(ctx, dir, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir", "--show-prefix")
 	if err != nil {
 		return Checkout{}, err

@@ -12,7 +12,7 @@ import (
 // A landing runs git no more often than it has to: each run costs as much as all else that it does. Who adds one that is needed may raise the
 // limit; docs/lane.md has the list.
 func TestRunsOfGit(t *testing.T) {
-	const perLanding, besides = 26, 5 // each is delivered
+	const perLanding, besides = 24, 3 // each is delivered
 	s := newSiteAt(t, filepath.Join(t.TempDir(), "p"), "", "")
 	s.queue("S-1", apart(t, "S-1"))
 	s.work() // the lane's worktree is there
