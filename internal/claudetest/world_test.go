@@ -178,7 +178,15 @@ func (w *world) call(name string, args ...string) run {
 	if ctx.Err() != nil {
 		w.Fatalf("%s %q hangs\n%s%s", name, args, out.String(), errs.String())
 	}
-	return run{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+	r := run{cmd.ProcessState.ExitCode(), out.String(), errs.String()}
+	if name == "gl" && args[0] == "slice" {
+		w.Cleanup(func() {
+			if w.Failed() {
+				w.Logf("%s %q: exit %d\n%s%s", name, args, r.code, r.out, r.err)
+			}
+		})
+	}
+	return r
 }
 
 // must is call for what has to succeed; it returns its stdout.

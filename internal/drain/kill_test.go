@@ -269,14 +269,14 @@ func (n *night) leader() int {
 // Two drains at once: one leads, the other looks on, and takes over when the first is killed.
 func TestDrainTakenOver(t *testing.T) {
 	t.Parallel()
-	n := newNight(t, 20, 3)
+	n := newNight(t, testfiles.Sized(20, 40), 3)
 	first := n.watch()
 	until(t, "the first leads", func() bool { return n.leader() == first.Process.Pid })
 	second := n.watch()
 	until(t, "some slices are done", func() bool {
 		p, err := n.Plan(time.Now(), n.Options())
 		check(t, err)
-		return p.Done >= 5
+		return p.Done >= testfiles.Sized(5, 8)
 	})
 	if n.leader() != first.Process.Pid || second.within(0) {
 		t.Fatalf("the second one doesn't look on: %s", &second.out)

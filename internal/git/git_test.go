@@ -52,21 +52,26 @@ func git(t testing.TB, dir string, args ...string) {
 // A call that isn't through when its limit is over is asked how long it may take.
 func TestCallThatMayTakeLonger(t *testing.T) {
 	t.Parallel()
-	asked := make(chan bool, 1)
-	c := call{limit: 1, more: func(context.Context) time.Duration { asked <- true; return time.Hour }}
-	if out, _, err := c.run(t.Context(), "version"); err != nil || out == "" {
-		t.Error(out, err)
-	}
-	<-asked
-	in, open, err := os.Pipe()
-	if err != nil {
+	dir := t.TempDir()
+	if err := testfiles.EmptyRepository(dir, "main"); err != nil {
 		t.Fatal(err)
 	}
-	defer open.Close()
-	defer in.Close()
-	c = call{limit: 1, more: func(context.Context) time.Duration { return 1 }, stdin: in} // which git reads until it is ended
-	if _, _, err := c.run(t.Context(), "cat-file", "--batch"); unanswered(err) == nil {
-		t.Error(err)
+	for more, ends := range map[time.Duration]bool{time.Hour: true, 1: false} {
+		in, to, err := os.Pipe() // git waits at it until its caller is asked, or is ended
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		defer to.Close()
+		c := call{dir: dir, limit: 1, stdin: in, more: func(context.Context) time.Duration {
+			if ends {
+				to.Close()
+			}
+			return more
+		}}
+		if _, _, err := c.run(t.Context(), "cat-file", "--batch"); (err == nil) != ends || !ends && unanswered(err) == nil {
+			t.Errorf("%s: %v", more, err)
+		}
 	}
 }
 

@@ -280,7 +280,7 @@ func TestTmuxFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const n = 10
+			n := testfiles.Sized(10, 20)
 			s := newTmuxSite(t, n)
 			program, err := exec.LookPath("tmux")
 			check(t, err)
@@ -290,7 +290,7 @@ func TestTmuxFails(t *testing.T) {
 			s.env = append(slices.Clone(s.env), "PATH="+bin)
 			g := s.drain(work)
 			s.env = whole
-			until(t, "it gets on", func() bool { return len(s.records()) > 1 || g.over() })
+			until(t, "it gets on", func() bool { return len(s.records()) > testfiles.Sized(1, 4) || g.over() })
 			fail(s, bin)
 			out := g.finish(t, 0)
 			if !regexp.MustCompile(`(?m)^warning: S-\d+ runs without a pane: .*tmux.*; gl logs -f S-\d+ shows it$`).MatchString(out) {
