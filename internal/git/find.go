@@ -64,6 +64,11 @@ func (at *Checkout) findGitDir() bool {
 			return false
 		}
 	}
+	for _, name := range []string{"objects", "refs"} { // git passes over what it can't look into
+		if syscall.Access(filepath.Join(at.Common, name), 1) != nil {
+			return false
+		}
+	}
 	head, err := durable.ReadFile(filepath.Join(at.GitDir, "HEAD"))
 	return err == nil && isHead(string(head)) && LooksLikeRepository(at.Common)
 }
