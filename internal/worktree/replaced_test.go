@@ -115,7 +115,7 @@ var moments = map[string]func(ctx context.Context, r *Repo, l *Lineage) error{
 }
 
 // longestMoment is of all reads together, on a loaded machine: longestRead is of each.
-const longestMoment = 20 * time.Second
+const longestMoment = 40 * time.Second
 
 func TestReplaced(t *testing.T) {
 	type combination struct{ what, by, when string }
