@@ -60,6 +60,7 @@ chaos:
 	$(GO) test -count=1 -timeout 240m -run '^TestKilledAnywhere$$' ./internal/lane -stride 7
 	GREENLIGHT_LONG=1 $(GO) test -count=1 -timeout 90m ./internal/git
 	GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 60m -v -run '^(TestNothingIsLost|TestLandedOnce)$$' ./internal/runner
+	GREENLIGHT_PERSON=1 GREENLIGHT_STORM=$(STORM) GREENLIGHT_KILLS=50 $(GO) test -count=1 -timeout 120m -v -run '^TestLandedOnce$$' ./internal/runner
 
 # How far off the estimates of a night's end are: on simulated nights, and on one with real processes.
 eta:

@@ -64,12 +64,15 @@ func runLand(ctx context.Context, app *cmdutil.App, reset bool) error {
 	}
 	l.Told, l.Asked = func(line string) { app.IO.Message("%s", sanitize.Text(line)) }, true
 	if reset {
-		dropped, err := l.Reset(ctx)
+		dropped, reopened, err := l.Reset(ctx)
 		if err != nil {
 			return err
 		}
 		if len(dropped) > 0 {
 			app.IO.Message("not merged, and only on the slices' branches now: %s", strings.Join(dropped, ", "))
+		}
+		if len(reopened) > 0 {
+			app.IO.Message("pending again, since %s hasn't got them: %s", worktree.Short(l.Repo.Target()), strings.Join(reopened, ", "))
 		}
 	}
 	if err := l.Restore(ctx); err != nil {

@@ -53,7 +53,7 @@ var allowed = map[string]string{
 	"cli.valuesOf":                   "words for completion",
 	"rehearsal.sliceWorker.complete": "the stand-in for an agent",
 	"worktree.Repo.recordTarget":     "names the target",
-	"worktree.Repo.LaneTip":          "makes the merge queue's branch at the target",
+	"worktree.Repo.LaneTip":          "makes the merge queue's branch at the target, or where gl left it",
 	"worktree.Repo.KeepNext":         "keeps what a record names, so that git removes nothing of it",
 	"worktree.Repo.DropSpent":        "removes refs of complete slices whose content is elsewhere",
 	"worktree.Repo.HandOver":         "tests that are handed over",

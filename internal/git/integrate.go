@@ -105,10 +105,10 @@ func (w Worktree) CommitAll(ctx context.Context, branch, message string) (tip st
 	if tip, changed, err = s.commitAll(ctx, message); err != nil {
 		return "", false, err
 	}
+	if err := s.q.release(); err != nil { // also where nothing is new: something may have pruned what the agent has committed
+		return "", false, err
+	}
 	if changed {
-		if err := s.q.release(); err != nil {
-			return "", false, err
-		}
 		if err := changeWhole(ctx, w.Common, w.Admin, "commit: gl: what was left uncommitted", []string{s.head}, s.q, RefChange{Name: branch, New: tip, Old: s.head}); err != nil {
 			return "", false, err
 		}
@@ -171,11 +171,11 @@ func (s *snapshot) mergeHeads(ctx context.Context) ([]string, error) {
 	var list []string
 	for _, id := range strings.Fields(string(data)) {
 		commit, err := s.one(ctx, id+"^{commit}")
-		if err == nil && commit == "" {
-			err = fmt.Errorf("%s: MERGE_HEAD names %.80q, which is no commit", s.w.Path, id)
-		}
 		if err != nil {
 			return nil, err
+		}
+		if commit == "" { // something has pruned it: what the worktree has of it counts as its agent's
+			continue
 		}
 		if done, err := descends(ctx, s.w.Common, commit, s.head); err != nil {
 			return nil, err

@@ -510,3 +510,19 @@ func TestAdopt(t *testing.T) {
 		})
 	}
 }
+
+// The other side of a merge that an agent has resolved may have been pruned. What the agent left is committed without it.
+func TestCommitAllWithoutTheOtherSide(t *testing.T) {
+	b := worktree(t, map[string]string{"a": "a"})
+	head := b.head()
+	b.write("a", "resolved")
+	b.ok(os.WriteFile(filepath.Join(b.Admin, "MERGE_HEAD"), []byte(strings.Repeat("1", 40)+"\n"), 0o644))
+	tip, changed, err := b.CommitAll(t.Context(), work, "left")
+	b.ok(err)
+	if got := b.git("log", "-1", "--format=%P", tip); got != head || !changed {
+		t.Errorf("its parents are %q", got)
+	}
+	if _, err := os.Stat(filepath.Join(b.Admin, "MERGE_HEAD")); err == nil {
+		t.Error("the merge isn't over")
+	}
+}

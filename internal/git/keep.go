@@ -81,28 +81,36 @@ func changeOnce(ctx context.Context, common, gitDir, reason string, has []string
 	if err := ChangeRefs(ctx, gitDir, reason, changes...); err != nil {
 		return err
 	}
-	// What is pruned from now on isn't this. What was pruned before shows.
+	// What a prune removes that begins now isn't this. What was pruned before shows, and what one that is at it removes is held.
 	undo := make([]RefChange, len(changes))
 	var commits strings.Builder
 	for i, c := range changes {
 		undo[i] = RefChange{Name: c.Name, New: c.Old, Old: c.New}
 		commits.WriteString(c.New + "\n")
 	}
-	err := missing(ctx, common, commits.String(), has)
+	ids, err := reachable(ctx, common, commits.String(), has)
+	if err == nil {
+		err = hold(ctx, common, ids)
+	}
 	if errors.Is(err, ErrLost) {
 		err = errors.Join(fmt.Errorf("%s: %w", changes[0].Name, err), ChangeRefs(ctx, gitDir, "gl: lost to a prune", undo...))
 	}
 	return err
 }
 
-// missing is ErrLost if git lacks anything that the commits, a line each, have and has doesn't.
-func missing(ctx context.Context, common, commits string, has []string) error {
-	args := append([]string{"rev-list", "--objects", "--quiet", "--stdin", "--missing=allow-promisor", "--not"}, has...)
-	_, err := at(ctx, common, long, commits, args...)
+// reachable are the objects that the commits, a line each, have and has doesn't. It is ErrLost if git lacks any of them.
+func reachable(ctx context.Context, common, commits string, has []string) (ids []string, err error) {
+	args := append([]string{"rev-list", "--objects", "--stdin", "--missing=allow-promisor", "--not"}, has...)
+	out, err := at(ctx, common, long, commits, args...)
 	if err != nil && ctx.Err() == nil && exitCode(err) > 0 {
 		err = errors.Join(ErrLost, err)
 	}
-	return err
+	for line := range strings.Lines(out) {
+		if id, _, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " "); isID(id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, err
 }
 
 // DropLost deletes a ref of gl's whose commit git can't read anymore: a prune came in between, and a kill before that was noticed. With it
@@ -112,7 +120,7 @@ func DropLost(ctx context.Context, common, ref string, has ...string) error {
 	if !known || id == "" {
 		return nil
 	}
-	err := missing(ctx, common, id+"\n", has)
+	_, err := reachable(ctx, common, id+"\n", has)
 	if errors.Is(err, ErrLost) {
 		return ChangeRefs(ctx, common, "gl: lost to a prune", RefChange{Name: ref, Old: id})
 	}
@@ -139,14 +147,14 @@ func (w Worktree) Save(ctx context.Context, prefix string, o SnapshotOptions) (*
 		if err == nil {
 			return s, nil
 		}
-		errs = append(errs, err)
+		errs = append(errs, err, Mend(w.Common))
 		var big *TooBigError
 		var space *SpaceError
 		if ctx.Err() != nil || errors.As(err, new(*StuckError)) || errors.As(err, &big) || errors.As(err, &space) || errors.Is(err, ErrRefExists) || errors.Is(err, ErrRefLocked) {
 			break
 		}
 	}
-	return nil, errs[len(errs)-1]
+	return nil, errors.Join(errs[len(errs)-2:]...)
 }
 
 // save takes a snapshot and keeps it. Its objects are in quarantine until refs have them.

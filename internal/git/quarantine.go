@@ -42,6 +42,7 @@ func newQuarantine(common string) (*quarantine, error) {
 	}
 	sweepQuarantines(common, quarantines)
 	sweepQuarantines(objects, quarantined)
+	_ = mend(common, false) // the next one does what fails
 	dir, err := "", error(syscall.EXDEV)
 	if sameDevice(common, objects) {
 		dir, err = os.MkdirTemp(common, quarantines)
@@ -105,11 +106,16 @@ func (q *quarantine) release() error {
 	if err := os.WriteFile(filepath.Join(q.dir, releasing), nil, 0o644); err != nil {
 		return err
 	}
-	entries, err := os.ReadDir(q.dir)
+	return putObjects(q.dir, q.objects)
+}
+
+// putObjects gives a directory's objects their places among the repository's.
+func putObjects(from, objects string) error {
+	entries, err := os.ReadDir(from)
 	if err != nil {
 		return err
 	}
-	parent, err := os.Stat(q.objects)
+	parent, err := os.Stat(objects)
 	if err != nil {
 		return err
 	}
@@ -117,7 +123,7 @@ func (q *quarantine) release() error {
 		if _, err := strconv.ParseUint(e.Name(), 16, 8); !e.IsDir() || e.Name() != "pack" && (err != nil || len(e.Name()) != 2) {
 			continue
 		}
-		if err := linkObjects(filepath.Join(q.dir, e.Name()), filepath.Join(q.objects, e.Name()), parent.Mode()); err != nil {
+		if err := linkObjects(filepath.Join(from, e.Name()), filepath.Join(objects, e.Name()), parent.Mode()); err != nil {
 			return err
 		}
 	}

@@ -159,7 +159,12 @@ func HasCommit(ctx context.Context, common, commit string) (bool, error) {
 	if _, there := objectsOf(common).commit(commit); there {
 		return true, ctx.Err()
 	}
-	_, err := at(ctx, common, long, "", "cat-file", "-e", commit+"^{commit}")
+	return Has(ctx, common, commit+"^{commit}")
+}
+
+// Has reports whether the repository has an object.
+func Has(ctx context.Context, common, object string) (bool, error) {
+	_, err := at(ctx, common, long, "", "cat-file", "-e", object)
 	if code := exitCode(err); code == 1 || code == 128 {
 		return false, nil
 	}

@@ -301,3 +301,25 @@ func TestPrunedBeforeTheRefs(t *testing.T) {
 		t.Errorf("left: %q", left)
 	}
 }
+
+// A prune that was at it when a snapshot got its refs removes its objects all the same. They are put back.
+func TestPrunedAfterTheRefs(t *testing.T) {
+	b := worktree(t, map[string]string{"a": "a"})
+	b.write("work", "work")
+	s, err := b.Save(t.Context(), "refs/gl/wip/p/s/1/1", SnapshotOptions{Exact: true})
+	b.ok(err)
+	for _, id := range []string{s.Tree, s.Whole} {
+		b.ok(os.Remove(filepath.Join(b.Common, "objects", id[:2], id[2:])))
+	}
+	b.ok(Mend(b.Common))
+	b.in(b.main, "fsck", "--connectivity-only")
+	if got := b.in(b.main, "show", "refs/gl/wip/p/s/1/1/tree:work"); got != "work" {
+		t.Errorf("the snapshot has %q", got)
+	}
+	old := filepath.Join(b.Common, heldDir, "1")
+	b.ok(os.Mkdir(old, 0o755))
+	b.ok(Mend(b.Common))
+	if _, err := os.Stat(old); err == nil {
+		t.Error("objects are held for good")
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"greenlight/internal/gate"
 	"greenlight/internal/git"
@@ -292,110 +291,6 @@ func (l *Lane) knownVerdict(ctx context.Context, commit string) (*testrun.Verdic
 // baseVerdict is the verdict on a commit that isn't an agent's. A red one of another run is doubted: the disk may have been full.
 func (l *Lane) baseVerdict(ctx context.Context, commit string) (*testrun.Verdict, error) {
 	return l.verdict(ctx, commit, nil, func(v *testrun.Verdict) bool { return v.Green() || v.At.After(l.since) })
-}
-
-// Reset begins the lane again at the target as it is. What has landed and wasn't delivered stays on the slices' branches; it returns
-// these slices.
-func (l *Lane) Reset(ctx context.Context) (dropped []string, err error) {
-	err = l.locked(ctx, func(ctx context.Context) error {
-		tip, err := l.Repo.LaneTip(ctx)
-		if err == nil {
-			err = l.checkFree()
-		}
-		if err != nil {
-			return err
-		}
-		target, err := l.target(ctx)
-		if err != nil {
-			return err
-		}
-		if dropped, err = l.dropWaiting(ctx, target); err != nil {
-			return err
-		}
-		if err := l.drop(ctx, tip, target); err != nil {
-			return err
-		}
-		l.file.Undelivered, l.file.Reason, l.file.Since, l.file.Seen = nil, "", nil, target
-		l.file.PullRequest = nil // what was pushed is replaced by the next push
-		if tip == target {
-			l.file.Tip, l.file.Next = tip, ""
-			return errors.Join(l.Repo.MarkLane(worktree.LaneMark{Tip: tip}), l.save())
-		}
-		for _, d := range l.file.Dropped { // it isn't complete any more because it once landed
-			if err := l.Project.Runs.MarkRetried(d.Slice); err != nil {
-				return err
-			}
-		}
-		pass, err := gate.Ask(gate.Facts{Way: gate.Reset, Left: target, Lands: target, Approval: &gate.Approval{By: "a person, by gl land --reset"}}).Pass(target)
-		if err != nil {
-			return err
-		}
-		if err := l.moveLane(ctx, tip, target, "reset", pass); err != nil {
-			return err
-		}
-		return l.undoAgain(ctx)
-	})
-	return dropped, err
-}
-
-// dropWaiting are the slices that the target hasn't got. What was taken back and is still in the target is noted, to be taken back again.
-func (l *Lane) dropWaiting(ctx context.Context, target string) (dropped []string, err error) {
-	waiting := l.file.Undelivered
-	if pr := l.file.PullRequest; pr != nil {
-		waiting = slices.Concat(pr.Slices, waiting)
-	}
-	for _, u := range waiting {
-		switch in, err := git.IsAncestor(ctx, l.Repo.Common, u.Commit, target); {
-		case err != nil:
-			return nil, err
-		case in:
-		case u.Undone:
-			l.file.Again = append(l.file.Again, u)
-			l.file.Dropped = append(l.file.Dropped, u)
-		default:
-			dropped = append(dropped, u.Slice)
-		}
-	}
-	return dropped, nil
-}
-
-// drop notes what the target hasn't got of the lane, in no shape: a commit that was amended or rebased still says whose it is.
-func (l *Lane) drop(ctx context.Context, lane, target string) error {
-	base, err := git.MergeBase(ctx, l.Repo.Common, lane, target)
-	if err != nil {
-		return err
-	}
-	again, err := git.Landings(ctx, l.Repo.Common, base, target)
-	if err != nil {
-		return err
-	}
-	landed, err := git.Landings(ctx, l.Repo.Common, target, lane)
-	for _, c := range landed {
-		if !slices.ContainsFunc(again, func(a git.Landed) bool { return a.Slice == c.Slice && a.Attempt == c.Attempt }) {
-			l.file.Dropped = append(l.file.Dropped, Undelivered{Slice: c.Slice, Commit: c.Commit, At: c.When})
-		}
-	}
-	return err
-}
-
-// revives is a slice that was taken out of the lane and that the work would bring back, "" for none.
-func (l *Lane) revives(ctx context.Context, w *work) (string, error) {
-	for _, d := range l.file.Dropped {
-		if d.Undone && d.Slice != w.Slice { // what takes it back again is there, and merges with this
-			continue
-		}
-		in, err := git.IsAncestor(ctx, l.Repo.Common, d.Commit, w.tip)
-		if err != nil {
-			return "", err
-		}
-		if !in {
-			continue
-		}
-		if in, err = git.IsAncestor(ctx, l.Repo.Common, d.Commit, w.base); err != nil || !in {
-			return d.Slice, err
-		}
-	}
-	return "", nil
 }
 
 // TestBase runs the tests on what slices begin at, if nobody knows how they go there, and says so if they fail.

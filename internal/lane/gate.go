@@ -3,6 +3,7 @@ package lane
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"greenlight/internal/attempt"
@@ -82,8 +83,11 @@ func (l *Lane) asLeft(ctx context.Context, w *work) (err error) {
 	if w.left, w.lands = w.Tree, w.Tree; w.Tree == "" {
 		return nil
 	}
-	if w.later, err = git.Changed(ctx, l.Repo.Common, w.Tree, w.tip, statedir.InState); err != nil || len(w.later) == 0 {
-		return err
+	if w.later, err = git.Changed(ctx, l.Repo.Common, w.Tree, w.tip, statedir.InState); err != nil {
+		return l.gone(ctx, w, err)
+	}
+	if len(w.later) == 0 {
+		return nil
 	}
 	c := git.NewCommit{Tree: w.Tree, Message: "gl: " + w.Work() + " as its agent left it", Parents: []string{cmp.Or(w.Head, w.lineage.Base)}}
 	if w.tip, err = git.CommitTree(ctx, l.Repo.Common, c); err == nil {
@@ -91,6 +95,17 @@ func (l *Lane) asLeft(ctx context.Context, w *work) (err error) {
 	}
 	return err
 }
+
+// gone is errGoneTree where git doesn't have the tree that the agent left anymore, else the error.
+func (l *Lane) gone(ctx context.Context, w *work, err error) error {
+	if there, hasErr := git.Has(ctx, l.Repo.Common, w.Tree+"^{tree}"); hasErr == nil && !there {
+		return errGoneTree
+	}
+	return err
+}
+
+// errGoneTree says that something has pruned what an agent left.
+var errGoneTree = errors.New("git has pruned what its agent left")
 
 // survey finds out what differs of the tests, and whether a person has to look.
 func (l *Lane) survey(ctx context.Context, w *work, changed []string) error {

@@ -210,8 +210,20 @@ func (l *Lane) take(ctx context.Context, r *attempt.Record) (*work, error) {
 		err = l.ask(ctx, r, fmt.Sprintf("its worktree isn't on its branch %s", worktree.Short(lineage.Branch)))
 	case errors.As(err, &unkept):
 		err = l.ask(ctx, r, "git can't take "+some(unkept.Paths))
+	case errors.Is(err, errGoneTree):
+		err = l.lost(ctx, r)
 	}
 	return nil, err
+}
+
+// lost gives up what nothing can be compared with anymore. What is in the worktree and on its branch stays.
+func (l *Lane) lost(ctx context.Context, r *attempt.Record) error {
+	effect, again := tracker.Release, ""
+	if !r.IsTask() {
+		again = ": gl retry " + r.Slice + " goes on from there"
+	}
+	return l.finish(ctx, r, attempt.LandingResult{Outcome: attempt.Interrupted, Effect: &effect, Detail: fmt.Sprintf(
+		"interrupted: %v (git prune, git gc --prune=now); its work is on the branch %s%s", errGoneTree, worktree.Short(r.Branch), again)})
 }
 
 // release gives the worktree back.

@@ -136,7 +136,7 @@ func (l *Lane) locked(ctx context.Context, f func(context.Context) error) (err e
 	if err := l.endTests(); err != nil {
 		return err
 	}
-	if err := l.Repo.DropLostNext(ctx); err != nil {
+	if err := errors.Join(git.Mend(l.Repo.Common), l.Repo.DropLostNext(ctx)); err != nil {
 		return err
 	}
 	if err := l.settleEnded(ctx); err != nil {

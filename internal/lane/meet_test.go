@@ -168,7 +168,7 @@ func TestPruned(t *testing.T) {
 	b := s.queue("S-2", apart(t, "S-2"))
 	s.work()
 	s.queued(b, "isn't where gl left it")
-	dropped, err := s.lane().Reset(t.Context())
+	dropped, _, err := s.lane().Reset(t.Context())
 	check(t, err)
 	if !slices.Equal(dropped, []string{"S-9"}) {
 		t.Errorf("dropped %q", dropped)
@@ -179,4 +179,10 @@ func TestPruned(t *testing.T) {
 	if s.git("merge-base", tip, "main") != tip {
 		t.Error("what had landed is gone")
 	}
+
+	c := s.queue("S-3", apart(t, "S-3"))
+	_, err = settler.Proceed(t.Context(), c, func(r *attempt.Record) { r.Tree = gone })
+	check(t, err)
+	s.work()
+	s.settled(c, attempt.Interrupted, "its work is on the branch gl/s/_/greenlight/S-3/1: gl retry S-3")
 }

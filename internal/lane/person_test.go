@@ -3,6 +3,7 @@ package lane_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -161,7 +162,7 @@ func TestTargetRewound(t *testing.T) {
 	if s.git("rev-parse", "main") != old {
 		t.Error("what was taken out is back")
 	}
-	dropped, err := s.lane().Reset(t.Context())
+	dropped, _, err := s.lane().Reset(t.Context())
 	check(t, err)
 	if len(dropped) != 0 {
 		t.Errorf("dropped %q", dropped)
@@ -190,7 +191,7 @@ func TestTargetAmended(t *testing.T) {
 	s.git("commit", "-q", "--amend", "--no-edit", "notes")
 	s.work()
 	s.queued(b, "gl land --reset")
-	_, err := s.lane().Reset(t.Context())
+	_, _, err := s.lane().Reset(t.Context())
 	check(t, err)
 	s.work()
 	s.landed(b)
@@ -240,10 +241,10 @@ func TestLaneTouched(t *testing.T) {
 		s.git("checkout", "-q", "list")
 		s.work()
 		s.undelivered("somebody has moved it", "S-1")
-		dropped, err := s.lane().Reset(t.Context())
+		dropped, reopened, err := s.lane().Reset(t.Context())
 		check(t, err)
-		if len(dropped) != 1 || dropped[0] != "S-1" {
-			t.Errorf("dropped %q", dropped)
+		if !slices.Equal(dropped, []string{"S-1"}) || !slices.Equal(reopened, dropped) {
+			t.Errorf("dropped %q, reopened %q", dropped, reopened)
 		}
 		s.work()
 		s.landed(b)
@@ -257,7 +258,7 @@ func TestLaneTouched(t *testing.T) {
 		tip := s.git("rev-parse", branch)
 		s.work()
 		s.queued(b, "is checked out in")
-		if _, err := s.lane().Reset(t.Context()); err == nil {
+		if _, _, err := s.lane().Reset(t.Context()); err == nil {
 			t.Error("reset under the person's feet")
 		}
 		if s.git("rev-parse", branch) != tip {
@@ -275,9 +276,31 @@ func TestLaneTouched(t *testing.T) {
 		s.git("checkout", "-q", "list")
 		b := s.queue("S-2", apart(t, "S-2"))
 		s.work()
-		s.queued(b, "isn't where gl left it")
-		s.undelivered("", "S-1")
-		s.git("branch", "-q", "-f", branch, tip)
+		s.landed(b)
+		s.delivered()
+		if s.git("merge-base", tip, "main") != tip {
+			t.Error("what had landed is gone")
+		}
+	})
+	t.Run("deleted and pruned", func(t *testing.T) {
+		s, branch := begin(t)
+		s.git("branch", "-q", "-D", branch)
+		s.git("update-ref", "-d", "refs/gl/next/_/main")
+		s.git("reflog", "expire", "--expire=now", "--all")
+		s.git("prune", "--expire=now")
+		check(t, os.RemoveAll(filepath.Join(s.top, ".git/gl-held")))
+		s.git("checkout", "-q", "list")
+		s.work()
+		s.undelivered("gl land --reset", "S-1")
+		dropped, reopened, err := s.lane().Reset(t.Context())
+		check(t, err)
+		if !slices.Equal(dropped, []string{"S-1"}) || !slices.Equal(reopened, dropped) {
+			t.Errorf("dropped %q, reopened %q", dropped, reopened)
+		}
+		if got := s.field("S-1", "status"); got != "pending" {
+			t.Errorf("S-1 is %s", got)
+		}
+		b := s.queue("S-1", list(t, "S-1"))
 		s.work()
 		s.landed(b)
 		s.delivered()

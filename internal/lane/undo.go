@@ -309,7 +309,10 @@ func (l *Lane) finishUndo(ctx context.Context) error {
 		if err := l.retireLanded(note); err != nil {
 			return err
 		}
-		return l.Project.Runs.MarkUndone(note.Slice, note.Attempt, attempt.Undo{Commit: note.Revert, Why: note.Why})
+		if err := l.Project.Runs.MarkUndone(note.Slice, note.Attempt, attempt.Undo{Commit: note.Revert, Why: note.Why}); err != nil {
+			return err
+		}
+		return l.Project.Runs.Withdraw(l.Project.Key(), note.Slice, note.Attempt)
 	})
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func TestResetTakesBackAgain(t *testing.T) {
 	s.git("checkout", "-q", "list")
 	s.write("notes", "amended\n")
 	s.git("commit", "-q", "--amend", "--no-edit", "notes")
-	dropped, err := s.lane().Reset(t.Context())
+	dropped, _, err := s.lane().Reset(t.Context())
 	check(t, err)
 	if len(dropped) > 0 {
 		t.Errorf("dropped %q", dropped)

@@ -344,6 +344,10 @@ func afterSet(pr *project.Project, id string, changes []Change, open, done bool)
 			if err := pr.Runs.MarkRetried(id); err != nil {
 				return notes, err
 			}
+		case c.Key == "status" && !open && plan.Classify(c.Value) == plan.Done:
+			if err := pr.Runs.CallComplete(pr.Key(), id); err != nil {
+				return notes, err
+			}
 		case c.Key == "deps":
 			p, err := pr.Plan(time.Now(), pr.Options())
 			if err != nil {

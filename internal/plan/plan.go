@@ -133,22 +133,27 @@ func (p *Plan) unseen() {
 	}
 }
 
-// warnReverted names the items that count as done although their files don't say so.
+// warnReverted names the items of which the records say otherwise than their files.
 func (p *Plan) warnReverted() {
-	const most = 5
-	ids := p.Reverted()
-	if len(ids) == 0 {
-		return
+	warn := func(format string, ids []string) {
+		const most = 5
+		if len(ids) > 0 {
+			shown := strings.Join(ids[:min(len(ids), most)], ", ") + words.More(len(ids)-most)
+			p.Warnings = append(p.Warnings, Warning{Message: fmt.Sprintf(format, shown)})
+		}
 	}
-	shown := ids[:min(len(ids), most)]
-	p.Warnings = append(p.Warnings, Warning{Message: fmt.Sprintf("landed, but the slice file says otherwise (did git stash or git checkout revert it?): %s%s. "+
-		"Counted as complete: gl doctor --fix writes the file again, gl retry ID reopens the slice", strings.Join(shown, ", "), words.More(len(ids)-most))})
+	warn("landed, but the slice file says otherwise (did git stash or git checkout revert it?): %s. "+
+		"Counted as complete: gl doctor --fix writes the file again, gl retry ID reopens the slice", p.Reverted())
+	warn("complete by the slice file alone, nothing of it has landed (did git stash pop bring the file back?): %s. "+
+		"Counted as open: gl state set ID status=complete completes the slice", p.reverted(false))
 }
 
 // Reverted are the items that have landed and whose files don't say so, in the tracker's order.
-func (p *Plan) Reverted() (ids []string) {
+func (p *Plan) Reverted() []string { return p.reverted(true) }
+
+func (p *Plan) reverted(done bool) (ids []string) {
 	for i := range p.States {
-		if p.States[i].Reverted != nil && p.States[i].Class == Done {
+		if p.States[i].Reverted != nil && (p.States[i].Class == Done) == done {
 			ids = append(ids, p.States[i].ID)
 		}
 	}

@@ -248,12 +248,12 @@ func (p *Project) addReleased(s *plan.Snapshot) {
 // addSettled adds the last settled attempt of each item that isn't done; a record is read only for those. An item whose work has landed is
 // done whatever its file says. It returns the records that can't be used.
 func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally, index map[string][]attempt.Entry) (bad []*attempt.BadRecord) {
-	reverted := map[string]*plan.Item{}
+	reverted, withdrawn := map[string]*plan.Item{}, p.Runs.Withdrawn(p.Key())
 	attempts = p.inherited(s, attempts)
 	for _, it := range attempted(s, attempts) {
 		tally := attempts[it.ID]
 		s.Used[it.ID] = tally.Used
-		if plan.Classify(it.Status) == plan.Done && it.Corrupt == "" && it.Session == "" {
+		if plan.Classify(it.Status) == plan.Done && it.Corrupt == "" && it.Session == "" && withdrawn[it.ID] != tally.Last.N {
 			continue
 		}
 		last := tally.Last
@@ -277,11 +277,14 @@ func (p *Project) addSettled(s *plan.Snapshot, attempts map[string]attempt.Tally
 				continue
 			}
 			if plan.Classify(it.Status) == plan.Done && it.Corrupt == "" {
-				called := p.called(it)
-				if called == nil {
+				open := r.Withdrawn(it)
+				if it.Session != "" {
+					open = p.called(it)
+				}
+				if open == nil {
 					continue
 				}
-				reverted[it.ID] = called
+				reverted[it.ID] = open
 			}
 			s.Attempts[it.ID] = settled(r)
 		}

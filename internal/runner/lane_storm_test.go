@@ -59,8 +59,7 @@ exit $fail
 // Whatever is killed, and when, while slices land whose edits conflict and a person takes some back: each
 // lands once, and once more for each time that it was taken back, every commit of the target is green, and neither an agent's nor the
 // person's work is lost. GREENLIGHT_KILLS and GREENLIGHT_SEED are as for TestNothingIsLost; GREENLIGHT_STORM=30m repeats it for so long.
-// With GREENLIGHT_PERSON=1 the person works with git beside them. That isn't green with every seed: after gl land --reset a slice can
-// stay complete whose commits the person deleted with the queue's branch, and a tree that a prune took holds its slice in the queue.
+// With GREENLIGHT_PERSON=1 the person works with git beside them.
 func TestLandedOnce(t *testing.T) {
 	length, _ := time.ParseDuration(os.Getenv("GREENLIGHT_STORM"))
 	for end := time.Now().Add(length); ; {

@@ -100,7 +100,7 @@ func (p *gitPerson) git(dir string, args ...string) error {
 	var err error
 	for range 40 {
 		var out string
-		if out, err = p.gitOnce(dir, args...); err == nil || !strings.Contains(out, ".lock': File exists") {
+		if out, err = p.gitOnce(dir, args...); err == nil || args[0]+args[1] == "stashpush" || !strings.Contains(out, ".lock': File exists") {
 			return err
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -129,10 +129,25 @@ func (p *gitPerson) must(args ...string) {
 	}
 }
 
+// push stashes what is edited. A git stash that finds the index locked has made the stash, and taken nothing out of the checkout.
+func (p *gitPerson) push(dir string, paths ...string) error {
+	before := p.stashes()
+	err := p.git(dir, append([]string{"stash", "push", "-q", "--"}, paths...)...)
+	for err != nil && p.stashes() > before {
+		p.must("stash", "drop", "-q")
+	}
+	return err
+}
+
+func (p *gitPerson) stashes() int {
+	out, _ := p.gitOnce(p.s.Root, "stash", "list")
+	return strings.Count(out, "\n")
+}
+
 // stashed does something while the person's edits are stashed. Where what is stashed of gl's files doesn't fit anymore, their own
 // come back, and of gl's files what was committed.
 func (p *gitPerson) stashed(f func() error) error {
-	if err := p.git(p.s.Root, "stash", "push", "-q"); err != nil {
+	if err := p.push(p.s.Root); err != nil {
 		return err
 	}
 	err := f()
@@ -172,7 +187,7 @@ func (p *gitPerson) drop() error {
 	if err := p.edit(p.s.Root, "d2/f2"); err != nil {
 		return err
 	}
-	if err := p.git(p.s.Root, "stash", "push", "-q", "--", "d2/f2"); err != nil {
+	if err := p.push(p.s.Root, "d2/f2"); err != nil {
 		p.must("checkout", "-q", "HEAD", "--", "d2/f2")
 		return err
 	}
@@ -194,11 +209,15 @@ func (p *gitPerson) edit(dir, name string) error {
 func (p *gitPerson) reset() error {
 	return p.stashed(func() error {
 		to := []string{"HEAD~1", "side"}[p.random.IntN(2)]
+		was, err := p.gitOnce(p.s.Root, "rev-parse", "HEAD") // ORIG_HEAD is another once gl has delivered meanwhile
+		if err != nil {
+			return err
+		}
 		if err := p.git(p.s.Root, "reset", "-q", "--hard", to); err != nil {
 			return err
 		}
 		p.pause()
-		p.must("reset", "-q", "--hard", "ORIG_HEAD")
+		p.must("reset", "-q", "--hard", strings.TrimSpace(was))
 		return nil
 	})
 }
@@ -258,7 +277,10 @@ func (p *gitPerson) rebase() error {
 		}
 		p.pause()
 		how := []string{"--abort", "--continue"}[p.random.IntN(2)]
-		p.back("rebase", how)
+		if p.git(p.s.Root, "rebase", how) != nil { // what gl has written meanwhile is in the way
+			how = "--abort"
+			p.back("rebase", how)
+		}
 		p.counts["rebase "+how]++
 		return nil
 	})
@@ -305,7 +327,7 @@ func (p *gitPerson) feature() error {
 		if err := p.edit(p.second, "feature.txt"); err != nil {
 			return err
 		}
-		err := git("stash", "push", "-q")
+		err := p.push(p.second)
 		if p.pause(); err == nil {
 			err = git("stash", "pop", "-q")
 		}

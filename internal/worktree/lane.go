@@ -61,7 +61,8 @@ func (r *Repo) lane(ctx context.Context) (string, error) {
 	return git.ResolveCommit(ctx, r.Common, r.LaneRef())
 }
 
-// LaneTip is the lane's commit. A lane that isn't there yet is made at the target's tip.
+// LaneTip is the lane's commit. A lane that isn't there yet is made at the target's tip, and one that was deleted where gl left it, if git
+// still has that.
 func (r *Repo) LaneTip(ctx context.Context) (string, error) {
 	tip, err := r.lane(ctx)
 	if err != nil || tip != "" {
@@ -70,7 +71,15 @@ func (r *Repo) LaneTip(ctx context.Context) (string, error) {
 	if tip, err = r.recordTarget(ctx); err != nil {
 		return "", err
 	}
-	err = git.ChangeRefs(ctx, r.Common, "gl: lane", git.RefChange{Name: r.LaneRef(), New: tip})
+	err = git.ErrLost
+	if left := r.LaneMark().Tip; left != "" {
+		if err = git.ChangeWhole(ctx, r.Common, "gl: deleted lane", []string{r.target}, git.RefChange{Name: r.LaneRef(), New: left}); err == nil {
+			return left, nil
+		}
+	}
+	if errors.Is(err, git.ErrLost) {
+		err = git.ChangeRefs(ctx, r.Common, "gl: lane", git.RefChange{Name: r.LaneRef(), New: tip})
+	}
 	if errors.Is(err, git.ErrRefExists) { // somebody else has just made it
 		if tip, err := r.lane(ctx); err != nil || tip != "" {
 			return tip, err
@@ -192,7 +201,7 @@ func (r *Repo) testsRef(l *Lineage) string {
 // was handed over before. Where that is the same, it is returned.
 func (r *Repo) HandOver(ctx context.Context, l *Lineage) (string, error) {
 	w := r.Worktree(l)
-	for {
+	for lost := 0; ; {
 		old, err := r.HandedOver(ctx, l)
 		if err != nil {
 			return "", err
@@ -212,7 +221,14 @@ func (r *Repo) HandOver(ctx context.Context, l *Lineage) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		err = git.ChangeRefs(ctx, r.Common, "gl: tests handed over", git.RefChange{Name: r.testsRef(l), New: id, Old: old})
+		has := []string{"--branches"}
+		if s.Tip != "" {
+			has = []string{s.Tip}
+		}
+		err = git.ChangeWhole(ctx, r.Common, "gl: tests handed over", has, git.RefChange{Name: r.testsRef(l), New: id, Old: old})
+		if lost++; errors.Is(err, git.ErrLost) && lost < 3 {
+			continue
+		}
 		if errors.Is(err, git.ErrRefMoved) || old == "" && errors.Is(err, git.ErrRefExists) {
 			if now, nowErr := r.HandedOver(ctx, l); nowErr == nil && now != old { // somebody else has just done it
 				continue
@@ -234,7 +250,7 @@ func (r *Repo) NoteLanded(ctx context.Context, l *Lineage, tip, commit string) e
 	if err != nil {
 		return err
 	}
-	return git.ChangeRefs(ctx, r.Common, "gl: landed", git.RefChange{Name: name, New: id, Old: old})
+	return git.ChangeWhole(ctx, r.Common, "gl: landed", []string{commit, tip}, git.RefChange{Name: name, New: id, Old: old})
 }
 
 // joined are holders with what they have of a lineage in another shape: see NoteLanded.

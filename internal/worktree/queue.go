@@ -43,7 +43,7 @@ func (r *Repo) NoteQueued(ctx context.Context, l *Lineage, attempt int, record [
 	if err != nil {
 		return err
 	}
-	err = git.ChangeRefs(ctx, r.Common, "gl: awaits the lane", git.RefChange{Name: r.noteRef(l.System, l.Slice, attempt), New: commit})
+	err = git.ChangeWhole(ctx, r.Common, "gl: awaits the lane", []string{tip}, git.RefChange{Name: r.noteRef(l.System, l.Slice, attempt), New: commit})
 	if errors.Is(err, git.ErrRefExists) {
 		return nil
 	}

@@ -1,0 +1,68 @@
+package attempt
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"greenlight/internal/durable"
+	"greenlight/internal/plan"
+)
+
+// What landed may be taken out again, by gl undo or gl land --reset, and then the slice is pending. git stash pop can bring its file back
+// as it was before that. So runs/withdrawn notes the attempt whose work was taken out: what a file says of that attempt isn't so.
+
+func (s *Store) withdrawnPath(system, slice string) string {
+	return filepath.Join(s.dir, "withdrawn", strings.ReplaceAll(system, "/", "_")+"."+slice)
+}
+
+// Withdraw notes that the work of the slice's attempt n is in no branch anymore that work lands on.
+func (s *Store) Withdraw(system, slice string, n int) error {
+	if err := mkdir(filepath.Join(s.dir, "withdrawn")); err != nil {
+		return err
+	}
+	return durable.WriteFile(s.withdrawnPath(system, slice), []byte(strconv.Itoa(n)+"\n"), 0o600)
+}
+
+// CallComplete forgets that: a person has called the slice complete since.
+func (s *Store) CallComplete(system, slice string) error {
+	err := durable.Unlink(s.withdrawnPath(system, slice))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Withdrawn are the attempts whose work was taken out, by their slices.
+func (s *Store) Withdrawn(system string) map[string]int {
+	entries, err := os.ReadDir(filepath.Join(s.dir, "withdrawn"))
+	if err != nil {
+		return nil
+	}
+	all := map[string]int{}
+	for _, e := range entries {
+		slice, ok := strings.CutPrefix(e.Name(), strings.ReplaceAll(system, "/", "_")+".")
+		if !ok {
+			continue
+		}
+		data, err := durable.ReadFile(s.withdrawnPath(system, slice))
+		if n, convErr := strconv.Atoi(strings.TrimSpace(string(data))); err == nil && convErr == nil {
+			all[slice] = n
+		}
+	}
+	return all
+}
+
+// Withdrawn is the item as it is although its file calls it complete, by the attempt whose work was taken out; nil for another item.
+func (r *Record) Withdrawn(it *plan.Item) *plan.Item {
+	if !r.Retried || r.Landing == nil || it.Session != "" || it.Verified != r.Verified {
+		return nil
+	}
+	mark, open := it.Mark(), *it
+	open.Reverted = &mark
+	open.Status, open.Step, open.Verified, open.Tests, open.NewTests = "pending", "none", "", 0, 0
+	return &open
+}
