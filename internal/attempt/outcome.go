@@ -139,7 +139,7 @@ func isComplete(r *Record, it plan.Item) (detail string, ok bool) {
 	case r.Verdict.Green():
 		detail = r.Verdict.Count()
 	case r.Test != nil:
-		detail = strings.TrimPrefix(detail+", unverified: "+cmp.Or(r.Unverified, "nobody has seen its tests end"), ", ")
+		detail = strings.TrimPrefix(detail+", unverified: "+cmp.Or(r.Unverified, "gl never saw its tests end"), ", ")
 	}
 	return detail, plan.Classify(it.Status) == plan.Done
 }

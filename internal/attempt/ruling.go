@@ -74,7 +74,7 @@ func (r *Record) testRun(place string) gate.TestRun {
 	if r.Verdict == nil {
 		run := gate.TestRun{Why: r.Unverified}
 		if r.Test != nil {
-			run.Why = cmp.Or(r.Unverified, "nobody has seen its tests end")
+			run.Why = cmp.Or(r.Unverified, "gl never saw its tests end")
 		}
 		return run
 	}

@@ -28,7 +28,7 @@ const decideHelp = `
 
 --force also takes a slice that is being verified or has stalled, but never one whose agent is still running.
 
-Exit codes: 0 done; 1 the slice isn't awaiting approval%s; 2 wrong usage; 3 somebody is working on it.`
+Exit codes: 0 done; 1 the slice isn't awaiting approval%s; 2 wrong usage; 3 it is being worked on.`
 
 func newAccept(app *cmdutil.App) *cobra.Command {
 	var force, tests bool

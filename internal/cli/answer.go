@@ -21,7 +21,7 @@ func newAnswer(app *cmdutil.App) *cobra.Command {
 		Long: `Answer the question of a slice that waits. The answer is added to the slice's decisions, and the slice keeps its step: the next
 gl slice, or one that is running, has the same agent go on in the same worktree and conversation, with the answer in its prompt.
 
-Exit codes: 0 answered; 1 the slice has no question, or can't be written; 2 wrong usage; 3 somebody is working on it.`,
+Exit codes: 0 answered; 1 the slice has no question, or can't be written; 2 wrong usage; 3 it is being worked on.`,
 		Example:           `  gl answer S-07 "Euro, and round to cents"`,
 		Args:              cmdutil.Args(cobra.MinimumNArgs(2)),
 		ValidArgsFunction: cmdutil.CompleteFirst(app.CompleteSome(asking)),

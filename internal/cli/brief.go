@@ -32,7 +32,7 @@ func newBrief(ctx context.Context, pr *project.Project, r *attempt.Record) (brie
 	if p.State(r.Slice) == nil {
 		return "", "", fmt.Errorf("%s isn't in the project any more", r.Slice)
 	}
-	if err := describeTo(ctx, out, pr, p, r.Slice, r, keyValue{"headless", "nobody can answer"}); err != nil {
+	if err := describeTo(ctx, out, pr, p, r.Slice, r, keyValue{"headless", "no one can answer"}); err != nil {
 		return "", "", err
 	}
 	slice = b.String()
@@ -54,7 +54,7 @@ What people have said, and what came of earlier attempts, comes before everythin
 func sliceFinish(id string) string {
 	return fmt.Sprintf(`=== How to finish ===
 
-The slice is claimed for you. Nobody can answer while you work. Change its state only with gl, and leave everything else below .greenlight as it is.
+The slice is claimed for you. No one can answer while you work. Change its state only with gl, and leave everything else below .greenlight as it is.
 
 - Before you change code, hand your tests over: gl state set %[1]s status=implementing step=implementing
   From then on they, their data, their runner's configuration and CONTRACTS.md stay as they are.
@@ -67,7 +67,7 @@ The slice is claimed for you. Nobody can answer while you work. Change its state
 
 // taskFinish says how the agent of a task finishes.
 func taskFinish(r *attempt.Record, root string) string {
-	text := "Nobody can answer while you work. When you are done, commit what you changed and exit with 0; another exit code says that it failed.\n"
+	text := "No one can answer while you work. When you are done, commit what you changed and exit with 0; another exit code says that it failed.\n"
 	if r.Summary != "" {
 		text += "Write a summary of what changed, one paragraph, to " + r.SummaryPath(root) + "\n"
 	}

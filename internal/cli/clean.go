@@ -34,7 +34,7 @@ work of its branch, and each is the tree of a commit that the branch or the targ
 
 On a terminal it asks first. Without one, --yes is needed.
 
-Exit codes: 0 removed, or nothing to remove; 1 it failed, or nobody said yes; 2 wrong usage.`,
+Exit codes: 0 removed, or nothing to remove; 1 it failed, or you didn't say yes; 2 wrong usage.`,
 		Example:           "  gl clean --dry-run\n  gl clean\n  gl clean S-07 --yes",
 		ValidArgsFunction: app.CompleteIDs,
 		RunE: func(c *cobra.Command, ids []string) error {

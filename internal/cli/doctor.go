@@ -24,7 +24,7 @@ func newDoctor(app *cmdutil.App) *cobra.Command {
 		Short:      "Check everything, and say what to do",
 		Long: `Check the project: slice files, graph, claims, attempts, leftovers of dead processes, worktrees, STATE.md, project-state.json,
 config.json, the tools and their versions, and what git should ignore. Each finding says where it is, what is wrong, and
-what helps. An error keeps slices from being built, a warning is wrong but in nobody's way, a note is worth knowing.
+what helps. An error keeps slices from being built, a warning is wrong but blocks nothing, a note is worth knowing.
 Nothing is written.
 
 --fix fixes what is safe to fix, and lists what it did: it removes temporary files of dead processes and environments of

@@ -180,7 +180,7 @@ func verdictText(r *attempt.Record) string {
 	case v.Signal != "":
 		how = "were ended by the signal " + v.Signal
 	case v.ExitCode == nil:
-		how = "ended nobody knows how"
+		how = "ended in an unknown way"
 	case !v.Green():
 		how = fmt.Sprintf("failed with exit %d", *v.ExitCode)
 	}

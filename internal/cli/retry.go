@@ -27,12 +27,12 @@ func newRetry(app *cmdutil.App) *cobra.Command {
 		SuggestFor: []string{"rerun", "redo", "again", "restart"},
 		Short:      "Continue failed or stalled slices",
 		Long: `Continue failed, red, conflicting, interrupted or stalled slices: they are pending again at the step that they had reached, and the
-next gl slice, or one that is running, launches them. A hold because nobody was logged in ends.
+next gl slice, or one that is running, launches them. A hold because of a missing login ends.
 
 A slice that is built in a worktree goes on in it: on the same branch and, if the client can, in the same conversation. With --fresh it
 starts over: on a new branch, in a new worktree. The old ones stay, and gl salvage lists them.
 
-An attempt on another host or in another container is taken for running as long as nobody can tell. If that host or
+An attempt on another host or in another container is taken for running as long as gl can't tell. If that host or
 container is gone, --abandon gives the attempt up first. If it isn't gone, two agents may work on the slice. Of a slice that nobody
 works on, --abandon gives up the work so far, as --fresh does.
 
@@ -53,7 +53,7 @@ worked on.`,
 	c.Flags().BoolVar(&o.json, "json", false, "print one JSON document")
 	c.Flags().BoolVar(&o.all, "all-failed", false, "all slices that failed or stalled")
 	c.Flags().BoolVar(&o.fresh, "fresh", false, "begin a new branch and worktree; the old ones stay")
-	c.Flags().BoolVar(&o.abandon, "abandon", false, "give up attempts whose host or container is gone, or the work of a slice that nobody works on")
+	c.Flags().BoolVar(&o.abandon, "abandon", false, "give up attempts whose host or container is gone, or the work of a slice that isn't being worked on")
 	return c
 }
 

@@ -80,7 +80,7 @@ func newStateRelease(app *cmdutil.App) *cobra.Command {
 		Long: `Release a claim: clear the session, and if no step was reached, make the slice pending again. Anybody can release a stale
 claim, but only its holder a fresh one. To end a running attempt, use gl stop instead.
 
-Exit codes: 0 nobody has claimed it now; 1 it failed; 2 wrong usage; 3 another session has claimed it.`,
+Exit codes: 0 it is no longer claimed; 1 it failed; 2 wrong usage; 3 another session has claimed it.`,
 		Example:           "  gl state release S-07\n  gl state release S-07 --force   another session's claim",
 		Args:              cmdutil.Args(cobra.ExactArgs(1)),
 		ValidArgsFunction: app.CompleteIDs,

@@ -328,7 +328,7 @@ func headless(app *cmdutil.App) keyValue {
 	if app.Getenv("GL_SESSION") == "" {
 		return keyValue{}
 	}
-	return keyValue{"headless", "nobody can answer"}
+	return keyValue{"headless", "no one can answer"}
 }
 
 // pairs prints "key: value" lines, as agents read them; what has no value is left out.

@@ -35,7 +35,7 @@ the project's path. It covers the command lines, not what the programs do: a scr
 being asked about.
 
 Exit codes: 0 allowed, or nothing to allow; 1 not allowed, or it failed; 2 wrong usage.`,
-		Example: "  gl trust\n  gl trust --yes        in CI, where nobody can answer\n  gl trust --revoke",
+		Example: "  gl trust\n  gl trust --yes        in CI, where no one can answer\n  gl trust --revoke",
 		Args:    cmdutil.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.yes && o.revoke {

@@ -58,7 +58,7 @@ func TestCheck(t *testing.T) {
 			`error .greenlight/GRAPH.json - → edit .greenlight/GRAPH.json: keep one side of the conflict, or combine both`,
 			`error .greenlight/STATE.md - → gl state render`}},
 		{"a claim", map[string]string{"slices/S-1.md": "---\nid: S-1\nstatus: implementing\nsession: t\n---\n"}, "claims",
-			[]string{`note .greenlight/slices/S-1.md S-1 → gl state release S-1 --force, if nobody works on it`}},
+			[]string{`note .greenlight/slices/S-1.md S-1 → gl state release S-1 --force, if no one works on it`}},
 		{"a record that can't be read", map[string]string{"slices/S-1.md": "---\nid: S-1\n---\n", "runs/live/S-1.1.json": "{"}, "records",
 			[]string{`warning .greenlight/runs/live/S-1.1.json - → gl doctor --fix`}},
 		{"a record of another version", map[string]string{"slices/S-1.md": "---\nid: S-1\n---\n",

@@ -230,7 +230,7 @@ func checkClaims(x *exam) []Finding {
 		if st.Class != plan.Active || st.Attempt.Open() {
 			continue
 		}
-		severity, help := Note, "gl state release "+st.ID+" --force, if nobody works on it"
+		severity, help := Note, "gl state release "+st.ID+" --force, if no one works on it"
 		if st.Stale {
 			severity, help = Warning, "gl state claim "+st.ID+" --force takes it over, gl state release "+st.ID+" clears it"
 		}

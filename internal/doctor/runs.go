@@ -87,7 +87,7 @@ func checkRecords(x *exam) []Finding {
 func checkMessages(x *exam) []Finding {
 	var all []Finding
 	for _, work := range unread(x.pr, x.Now) {
-		all = append(all, fixable(".greenlight/runs/say/"+work+".json", "what was said to "+work+", which is over, was read by nobody"))
+		all = append(all, fixable(".greenlight/runs/say/"+work+".json", "what was said to "+work+", which is over, was never read"))
 	}
 	return all
 }

@@ -20,7 +20,7 @@ func (d *drain) startNotifier() {
 	n, err := notify.Start(notify.Config{Journal: d.Project.Runs.Journal(), Root: d.Project.Root, Kinds: d.Project.Config.Notify.Events,
 		Channels: d.Channels, Past: d.Lead, Mine: d.tells})
 	if err != nil {
-		d.report(Report{Warnings: []string{"nobody is notified: " + err.Error()}})
+		d.report(Report{Warnings: []string{"no notifications: " + err.Error()}})
 		return
 	}
 	d.notifier = n
@@ -49,7 +49,7 @@ func (d *drain) notify(r *Report) {
 	}
 	if err := d.notifier.Look(); err != nil && err.Error() != d.journalErr {
 		d.journalErr = err.Error()
-		r.Warnings = append(r.Warnings, "nobody can be notified, since the journal can't be read: "+err.Error())
+		r.Warnings = append(r.Warnings, "no notifications, since the journal can't be read: "+err.Error())
 	}
 	r.Warnings = append(r.Warnings, d.notifier.Trouble()...)
 }

@@ -51,7 +51,7 @@ type Slice struct {
 	Root     *string        `json:"root"`     // for a blocked slice, the one to look at first
 	Because  *string        `json:"because"`  // what holds up a blocked slice in the end, in words
 	Next     []string       `json:"next"`     // commands that help
-	NextIf   *string        `json:"next_if"`  // the condition under which they do, such as "nobody works on it"; null for none
+	NextIf   *string        `json:"next_if"`  // the condition under which they do, such as "no one works on it"; null for none
 	Chain    []string       `json:"chain"`    // from a blocked slice to its root; of more than 100 the first 99 and the root
 	Forecast []Collision    `json:"forecast"` // whose work its own is likely to conflict with
 	Agent    *string        `json:"agent"`    // that builds it, by its front matter; null for whichever is chosen

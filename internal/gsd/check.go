@@ -25,7 +25,7 @@ func (t *Tracker) Check() []tracker.Complaint {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if !s.place.NoWorkstream {
-			c.add(s.place.State(), t.slash("progress")+" in Claude Code", "is missing: nobody knows where the project stands")
+			c.add(s.place.State(), t.slash("progress")+" in Claude Code", "is missing: where the project stands is unknown")
 		}
 		return c.list
 	case err != nil:
@@ -73,7 +73,7 @@ func (c *checker) state(data []byte) {
 	case len(text) < len(data):
 		c.add(path, "remove the byte order mark", "begins with a byte order mark: GSD's status line reads none of the frontmatter")
 	case d.FrontStart == 0 && bytes.HasPrefix(text, []byte("---")):
-		c.bad(path, "add a second line ---", "the frontmatter isn't closed, so nobody reads it")
+		c.bad(path, "add a second line ---", "the frontmatter isn't closed, so it isn't read")
 	}
 	if n := d.misclosed(); n > 0 {
 		c.bad(path, "make it ---", "line %d is --, so the frontmatter goes on to the next ---", n)

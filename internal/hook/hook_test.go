@@ -133,9 +133,9 @@ Failed: S-4
 Next: gl why says what to do about each; gl slice builds what is ready.
 `},
 		{"gl's agent on a slice", "", []string{"GL_SESSION", "t2", "GL_SLICE", "S-2"},
-			"gl started this session to work on S-2. The session has claimed it: gl state show S-2 --text. Nobody is there to answer questions.\n\n" + content.Standards},
+			"gl started this session to work on S-2. The session has claimed it: gl state show S-2 --text. No one is there to answer questions.\n\n" + content.Standards},
 		{"gl's agent on a task", "", []string{"GL_SESSION", "t", "GL_TASK", "@quick"},
-			"gl started this session to work on @quick. Nobody is there to answer questions.\n\n" + content.Standards},
+			"gl started this session to work on @quick. No one is there to answer questions.\n\n" + content.Standards},
 		{"gl's agent on nothing", "", []string{"GL_SESSION", "t"}, content.Standards},
 	} {
 		got := run(t, SessionStart, object{"cwd": root, "session_id": tt.session}, tt.env...)

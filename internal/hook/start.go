@@ -112,7 +112,7 @@ func (s *session) startOfAgent(pr *project.Project) string {
 	if slice != "" {
 		claim = fmt.Sprintf(" The session has claimed it: %s.", show)
 	}
-	return fmt.Sprintf("gl started this session to work on %s.%s Nobody is there to answer questions.\n", id, claim)
+	return fmt.Sprintf("gl started this session to work on %s.%s No one is there to answer questions.\n", id, claim)
 }
 
 // mostItems is how many items a list names.

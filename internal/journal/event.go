@@ -163,7 +163,7 @@ type Sums struct {
 }
 
 // NobodyRead is what an event Unheard says of its slice or task, for everything that tells it; the event's reason has what was said.
-const NobodyRead = "is complete, and nobody has read what you said"
+const NobodyRead = "is complete, and no agent has read what you said"
 
 // NothingLeft is why a drain ended that has done what it could.
 const NothingLeft = "nothing left to do"

@@ -101,7 +101,7 @@ func (l *Lane) tip(ctx context.Context) (string, error) {
 	}
 	name := worktree.Short(l.Repo.LaneRef())
 	if l.file.Tip != "" && tip != l.file.Tip && tip != l.file.Next {
-		return "", standstill("the branch %s isn't where gl left it (%s): somebody has moved it. Move it back, or run gl land --reset to begin again at %s",
+		return "", standstill("the branch %s isn't where gl left it (%s): it was moved. Move it back, or run gl land --reset to begin again at %s",
 			name, short(l.file.Tip), worktree.Short(l.Repo.Target()))
 	}
 	if l.file.Tip == "" { // gl has never moved it: whatever is there beyond the target was never tested

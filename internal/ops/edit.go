@@ -48,7 +48,7 @@ func Edit(ctx context.Context, pr *project.Project, id string, old, text []byte)
 	open, done := false, false
 	err = edit(ctx, pr, id, func(m moment, f *slice.File) error {
 		if string(f.Bytes()) != string(old) {
-			return fmt.Errorf("%s was changed meanwhile by somebody else: %w", id, errEdited)
+			return fmt.Errorf("%s was changed by someone else meanwhile: %w", id, errEdited)
 		}
 		done = m.st.Class == plan.Done
 		if open = m.st.Attempt.Open(); open {

@@ -49,7 +49,7 @@ func Say(ctx context.Context, pr *project.Project, id, text string, now time.Tim
 		case st == nil:
 			return nil, fmt.Errorf("%s: %w", id, tracker.ErrNotFound)
 		case st.Class == plan.Done:
-			return nil, fmt.Errorf("%s is complete, so nobody would read it: gl undo %s takes it back, and gl add-slice adds another one", id, id)
+			return nil, fmt.Errorf("%s is complete, so no agent would read it: gl undo %s takes it back, and gl add-slice adds another one", id, id)
 		case st.Class == plan.Waiting && st.Asks():
 			return nil, fmt.Errorf("%s waits for an answer: gl answer %s TEXT gives it", id, id)
 		}

@@ -79,7 +79,7 @@ func (r Reason) Command() string {
 	return r.Next[0]
 }
 
-// Run says when to run a command of Next: "Run gl retry S-4", "If nobody works on it, run gl state release S-4 --force".
+// Run says when to run a command of Next: "Run gl retry S-4", "If no one works on it, run gl state release S-4 --force".
 func (r Reason) Run(command string) string {
 	if r.If == "" {
 		return "Run " + command
@@ -380,7 +380,7 @@ func (p *Plan) whyActive(st *State, now time.Time, r *Reason) {
 	if st.Stale {
 		r.Cause += ", stale"
 	} else { // a claim outside an attempt doesn't tell whether its session lives
-		r.If = "nobody works on it"
+		r.If = "no one works on it"
 	}
 	r.help(st)
 }

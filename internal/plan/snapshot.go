@@ -40,7 +40,7 @@ type Item struct {
 	Next       []string  // what helps where the item waits or isn't understood; nil: gl's own commands do
 	Staged     bool      // each Step is an attempt of its own, and Step names the one that is to come: see Advanced
 	Paused     bool      // set aside by gl pause
-	Released   bool      // begun, and given back since by whoever had it: nobody works on it
+	Released   bool      // begun, and given back since by whoever had it: no one works on it
 	Started    string    // verbatim, "" for unknown
 	Updated    string    // verbatim, "" for unknown
 	Changed    time.Time // when the item's file last changed; zero without a file

@@ -58,8 +58,8 @@ func (s *State) checkLock(now time.Time) []tracker.Complaint {
 	}
 	if l.Since == "" {
 		return []tracker.Complaint{complain(fmt.Sprintf("the lock of %s doesn't say when it was taken: the last change of the file counts",
-			l.Who()), "gl sw unlock --force, when nobody is there any more")}
+			l.Who()), "gl sw unlock --force, when its holder is gone")}
 	}
 	return []tracker.Complaint{complain(fmt.Sprintf("the lock of %s says it was taken at %q: the last change of the file counts",
-		l.Who(), l.Since), "gl sw unlock, when nobody is there any more")}
+		l.Who(), l.Since), "gl sw unlock, when its holder is gone")}
 }

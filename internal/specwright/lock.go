@@ -72,7 +72,7 @@ type LockedError struct {
 
 func (e *LockedError) Error() string {
 	return fmt.Sprintf("locked by %s for %s: wait until it is released, or after 30m without a change; "+
-		"if nobody is there any more, run gl sw unlock --force", e.Lock.Who(), plan.Age(e.Age))
+		"if its holder is gone, run gl sw unlock --force", e.Lock.Who(), plan.Age(e.Age))
 }
 
 // A Caller is who wants to change the state.

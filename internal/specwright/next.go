@@ -60,7 +60,7 @@ func (s *State) next(v Verdict) Hint {
 		return Hint{"/sw-ship", "gl sw ship", "it is being shipped"}
 	}
 	if s.Status() == Pending {
-		return Hint{"/sw-plan", "gl sw status", fmt.Sprintf("the work is %q: nobody has begun it", s.Work.Status)}
+		return Hint{"/sw-plan", "gl sw status", fmt.Sprintf("the work is %q: no one has begun it", s.Work.Status)}
 	}
 	return Hint{"/sw-status", "gl sw reset", "the status is none of the protocol"}
 }

@@ -23,7 +23,7 @@ func (r *Repo) Remove(ctx context.Context, l *Lineage, in ...string) (kept strin
 	}
 	lock, err := durable.TryLock(r.lockFile(l))
 	if errors.Is(err, durable.ErrLocked) {
-		return "somebody is at work in " + l.Path, nil
+		return "an agent or a person is at work in " + l.Path, nil
 	}
 	if err != nil {
 		return "", err
@@ -65,7 +65,7 @@ func (r *Repo) Removable(ctx context.Context, l *Lineage, in ...string) (yes boo
 	if file := r.lockFile(l); paths.Exists(file) {
 		lock, err := durable.TryLock(file)
 		if errors.Is(err, durable.ErrLocked) {
-			return false, "somebody is at work there", nil
+			return false, "an agent or a person is at work there", nil
 		}
 		if err != nil {
 			return false, "", err

@@ -293,7 +293,7 @@ func newReset(s *caller) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "reset",
 		Short: "Abandon the current work",
-		Long: `Abandon the current work, whatever its status and whoever has the lock: the lock is released and the gates are cleared;
+		Long: `Abandon the current work, whatever its status and whichever session has the lock: the lock is released and the gates are cleared;
 other units stay as they are. On a terminal gl asks first; otherwise --yes is required.` + exitHelp,
 		Example: "  gl sw reset\n  gl sw reset --yes",
 		Args:    cmdutil.Args(cobra.NoArgs),
