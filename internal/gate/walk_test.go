@@ -30,6 +30,7 @@ var allowed = map[string]string{
 	"git.ChangeWhole":                "the tool itself: its callers are listed",
 	"git.changeWhole":                "the tool itself: its callers are listed",
 	"git.changeOnce":                 "the tool itself: its callers are listed",
+	"git.Worktree.MendBranch":        "the slice's own branch",
 	"git.DropLost":                   "drops a ref that no git can read",
 	"git.keep":                       "snapshots",
 	"git.Push":                       "pushes the merge queue's branch to its own name",

@@ -6,9 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"greenlight/internal/durable"
 )
 
 // A git prune first lists what refs have, and then removes everything else. What gl makes and gives a ref in between is removed all the
@@ -47,6 +50,39 @@ func hold(ctx context.Context, common string, ids []string) error {
 		err = ErrLost
 	}
 	return err
+}
+
+// MendBranch moves a worktree's branch back to the newest commit that HEAD's log names and git has, if git doesn't have the branch's: a prune
+// beside the agent's own git commit. The files stay, so what was committed is uncommitted again.
+func (w Worktree) MendBranch(ctx context.Context, branch string) error {
+	id, _, known := readRef(w.Common, branch)
+	if !known || !isID(id) {
+		return nil
+	}
+	if _, err := os.Lstat(filepath.Join(w.Common, "objects", id[:2], id[2:])); err == nil {
+		return nil
+	}
+	if there, err := HasCommit(ctx, w.Common, id); err != nil || there {
+		return err
+	}
+	data, err := durable.ReadFile(filepath.Join(w.Admin, "logs", "HEAD"))
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	lines := slices.Collect(strings.Lines(string(data)))
+	for _, line := range slices.Backward(lines) {
+		for _, was := range slices.Backward(strings.Fields(line)[:min(2, len(strings.Fields(line)))]) {
+			if !isID(was) {
+				continue
+			}
+			if there, err := HasCommit(ctx, w.Common, was); err != nil {
+				return err
+			} else if there {
+				return ChangeRefs(ctx, w.Common, "gl: lost to a prune", RefChange{Name: branch, New: was, Old: id})
+			}
+		}
+	}
+	return nil
 }
 
 // Mend puts back what something has pruned of the objects to which gl has just given refs.

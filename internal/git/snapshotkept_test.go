@@ -323,3 +323,22 @@ func TestPrunedAfterTheRefs(t *testing.T) {
 		t.Error("objects are held for good")
 	}
 }
+
+// A prune beside an agent's own commit leaves its branch at a commit that isn't there. The branch goes back to the last one that is.
+func TestMendBranch(t *testing.T) {
+	b := worktree(t, map[string]string{"a": "a"})
+	head := b.head()
+	b.write("a", "work")
+	b.git("commit", "-qam", "work")
+	lost := b.head()
+	b.ok(os.Remove(filepath.Join(b.Common, "objects", lost[:2], lost[2:])))
+	b.ok(b.MendBranch(t.Context(), work))
+	if got := b.head(); got != head {
+		t.Errorf("the branch is at %s", got)
+	}
+	tip, changed, err := b.CommitAll(t.Context(), work, "left")
+	b.ok(err)
+	if !changed || b.tree(tip)["a"] != "work" {
+		t.Errorf("committed: %v, %v", changed, b.tree(tip))
+	}
+}

@@ -129,13 +129,21 @@ func (p *gitPerson) must(args ...string) {
 	}
 }
 
-// push stashes what is edited. A git stash that finds the index locked has made the stash, and taken nothing out of the checkout.
+// push stashes what is edited. A git stash that fails may have made the stash, and taken the edits out of the checkout or not.
 func (p *gitPerson) push(dir string, paths ...string) error {
 	before := p.stashes()
 	err := p.git(dir, append([]string{"stash", "push", "-q", "--"}, paths...)...)
-	for err != nil && p.stashes() > before {
-		p.must("stash", "drop", "-q")
+	if err == nil || p.stashes() == before {
+		return err
 	}
+	if len(paths) == 0 {
+		paths = []string{":!.greenlight"}
+	}
+	edited, statusErr := p.gitOnce(dir, append([]string{"status", "--porcelain", "-uno", "--"}, paths...)...)
+	if statusErr == nil && edited == "" {
+		return nil
+	}
+	p.must("stash", "drop", "-q")
 	return err
 }
 
