@@ -25,6 +25,9 @@ if [ -n "$(git ls-files -u)" ]; then
 	sed '/^[<=>|]\{7\}/d' list >"$TMPDIR/list" 9>&-
 	cat "$TMPDIR/list" >list
 	git add list 9>&-
+	git diff --name-only --diff-filter=U 9>&- | while read -r f; do # the person's
+		git checkout -q --theirs -- "$f" 9>&- && git add "$f" 9>&-
+	done
 	git commit -qm merge 9>&-
 fi
 text="$GL_SLICE $GL_ATTEMPT $$"
